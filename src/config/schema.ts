@@ -1,0 +1,183 @@
+import { type Static, type TSchema, Type } from 'typebox'
+import type { ServerName } from '../core/ids.ts'
+
+/**
+ * Every option of the server, once: its type, bounds, default and the text an operator reads about it. Validation, environment
+ * names, `config/example.yaml`, `config/schema.json` and `docs/operations.md` all come from here.
+ *
+ * Own keywords: `secret` (never printed; may also be given as `<key>_file`), `path` (made absolute against the directory of the
+ * file that names it), `example` (shown where there is no default).
+ */
+
+const text = (description: string, options: Record<string, unknown> = {}) => Type.String({ description, ...options })
+const integer = (description: string, fallback: number, minimum: number, maximum: number) =>
+  Type.Integer({ description, default: fallback, minimum, maximum })
+const flag = (description: string, fallback: boolean) => Type.Boolean({ description, default: fallback })
+const choice = <const Values extends readonly (string | boolean)[]>(
+  description: string,
+  values: Values,
+  fallback: Values[number],
+) => Type.Unsafe<Values[number]>({ description, enum: values, default: fallback })
+const section = <Keys extends Record<string, TSchema>>(description: string, keys: Keys) =>
+  Type.Object(keys, { description, additionalProperties: false })
+const port = (description: string, fallback: number) => integer(description, fallback, 0, 65_535)
+
+const bucket = (description: string, perSecond: number, burst: number) =>
+  section(description, {
+    per_second: Type.Number({
+      description: 'Requests regained per second.',
+      default: perSecond,
+      exclusiveMinimum: 0,
+      maximum: 1_000_000,
+    }),
+    burst: integer('Requests allowed at once after a pause.', burst, 1, 1_000_000),
+  })
+
+export const ConfigSchema = section('Configuration of a Hearth server.', {
+  server_name: Type.Unsafe<ServerName>({
+    type: 'string',
+    format: 'server-name',
+    default: 'localhost',
+    description:
+      'The name after the colon in user ids (`@alice:example.org`). It is part of every id and cannot be changed once users exist. The default is for trying things out on one machine.',
+  }),
+  public_base_url: Type.Optional(
+    text(
+      'Where clients reach this server, as they see it through the reverse proxy. Without it: `http://` and the listen address.',
+      {
+        format: 'http-url',
+        example: 'https://matrix.example.org',
+      },
+    ),
+  ),
+  data_dir: text(
+    'Directory for the signing key, media and, without `database.url`, the embedded Postgres. Created at the first start, readable by its owner only.',
+    { default: 'data', path: true, minLength: 1 },
+  ),
+  listen: section('Where the server accepts HTTP.', {
+    host: text('Address to listen on; `0.0.0.0` or `::` for all.', { default: '127.0.0.1', minLength: 1 }),
+    port: port('Port to listen on; 0 takes a free one.', 8008),
+  }),
+  trusted_proxies: Type.Array(Type.String({ format: 'cidr' }), {
+    description:
+      'Addresses or CIDR ranges of reverse proxies whose `X-Forwarded-For` is believed. From anyone else the header is ignored.',
+    default: [],
+    maxItems: 100,
+    example: ['127.0.0.1', '10.0.0.0/8'],
+  }),
+  database: section('The Postgres database.', {
+    url: Type.Optional(
+      text(
+        'Connection string of a Postgres 14 or later. Without it the server starts and owns a Postgres of its own in `data_dir`.',
+        {
+          format: 'postgres-url',
+          secret: true,
+          example: 'postgres://hearth:password@db.example.org/hearth',
+        },
+      ),
+    ),
+    pool_size: integer('Connections used for transactions, besides the one for reads.', 6, 1, 200),
+  }),
+  log: section('Logging, to standard output.', {
+    level: choice('Lowest level written.', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'info'),
+    format: choice(
+      'One JSON object per line, or a line for people; `auto` is `pretty` on a terminal and `json` elsewhere.',
+      ['auto', 'json', 'pretty'],
+      'auto',
+    ),
+  }),
+  registration: section('Who may make an account.', {
+    enabled: choice(
+      '`true`: anyone who reaches the server. `false`: nobody, except by `token`. `auto`: as `true` while the server listens on loopback only, else as `false`.',
+      ['auto', true, false],
+      'auto',
+    ),
+    token: Type.Optional(
+      text('Whoever presents this registration token may make an account, also while registration is closed.', {
+        secret: true,
+        pattern: '^[A-Za-z0-9._~-]{1,64}$',
+        example: 'a-long-random-word',
+      }),
+    ),
+    require_token: flag('Ask everyone for the token, also while registration is open.', false),
+    allow_guests: flag('Whether guest accounts may be made while registration is open.', true),
+  }),
+  rate_limits: section('Token buckets; an empty one answers 429 with `retry_after_ms`.', {
+    enabled: flag('Switch for all limits.', true),
+    message: bucket('Events sent, per user.', 5, 50),
+    login: bucket('Login attempts, per address and per account.', 0.2, 10),
+    registration: bucket('Registrations, per address.', 0.2, 10),
+    join: bucket('Joins, per user.', 0.5, 20),
+    invite: bucket('Invites, per user.', 0.5, 20),
+    create_room: bucket('Rooms made, per user.', 0.2, 10),
+    other: bucket('Every other limited endpoint, per user or address.', 10, 100),
+  }),
+  passwords: section('How passwords are checked and kept.', {
+    min_length: integer('Shortest password accepted for a new account.', 8, 1, 512),
+    scrypt: section('Cost of one password hash.', {
+      log2_cost: integer(
+        'Base-2 logarithm of the cost; memory per hash is 128 bytes × 2^log2_cost × block_size.',
+        17,
+        1,
+        20,
+      ),
+      block_size: integer('Block size.', 8, 1, 32),
+      parallelism: integer('Parallelism.', 1, 1, 16),
+    }),
+  }),
+  rooms: section('Rooms made on this server.', {
+    default_version: choice(
+      'Version of a new room when its maker names none.',
+      ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12'],
+      '12',
+    ),
+  }),
+  presence: section('Who is online.', { enabled: flag('Whether presence is tracked and sent to clients.', true) }),
+  metrics: section('Prometheus metrics and health, on a listener of their own.', {
+    enabled: flag('Whether this listener runs.', true),
+    host: text('Address to listen on. Keep it off the internet.', { default: '127.0.0.1', minLength: 1 }),
+    port: port('Port to listen on; 0 takes a free one.', 9008),
+  }),
+  well_known: section('What `/.well-known/` tells clients and servers.', {
+    client_base_url: Type.Optional(
+      text('The homeserver address told to clients. Without it: `public_base_url`.', {
+        format: 'http-url',
+        example: 'https://matrix.example.org',
+      }),
+    ),
+    identity_server_base_url: Type.Optional(
+      text('The identity server told to clients.', { format: 'http-url', example: 'https://identity.example.org' }),
+    ),
+    server: Type.Optional(
+      text('Host and port that other servers should talk to instead of the server name.', {
+        format: 'server-name',
+        example: 'matrix.example.org:443',
+      }),
+    ),
+    support_page: Type.Optional(
+      text('A page that tells users where to find help.', {
+        format: 'http-url',
+        example: 'https://example.org/support',
+      }),
+    ),
+    support_email: Type.Optional(
+      text("Email address of this server's administrator.", {
+        pattern: '^[^@\\s]+@[^@\\s]+$',
+        example: 'admin@example.org',
+      }),
+    ),
+  }),
+  limits: section('Bounds on what one request may cost.', {
+    max_body_bytes: integer('Largest request body.', 1_048_576, 65_536, 104_857_600),
+    max_sync_timeout_ms: integer('Longest time a sync may wait for news.', 120_000, 1_000, 600_000),
+  }),
+})
+
+type Frozen<T> = T extends readonly (infer Item)[]
+  ? readonly Frozen<Item>[]
+  : T extends string | number | boolean
+    ? T
+    : { readonly [Key in keyof T]: Frozen<T[Key]> }
+
+/** The whole configuration, complete and checked. Keys are spelled as in the file; one without a value and without a default is absent. */
+export type Config = Frozen<Static<typeof ConfigSchema>>
