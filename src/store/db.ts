@@ -1,0 +1,102 @@
+import pg from 'pg'
+import { PipelinedConnection, prepared, type Reader, translate, type Values } from './connection.ts'
+import { BINARY_TYPES } from './wire-types.ts'
+
+export type { Reader } from './connection.ts'
+
+declare const transactional: unique symbol
+
+/** A reader inside a transaction. Functions that write take one, so a write outside a transaction does not compile. */
+export interface Tx extends Reader {
+  readonly [transactional]: true
+}
+
+export interface Database extends Reader {
+  /** Runs `work` in one transaction: commits when it resolves, rolls back when it rejects. */
+  tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  /** A pool connection for long scans, so that they do not hold up the pipeline. */
+  scan<Row extends object = Record<string, unknown>>(text: string, values?: Values): Promise<Row[]>
+  /** A pipelined connection of its own, for a writer that must not queue behind reads. */
+  dedicated(prepare?: (client: pg.Client) => Promise<void>): PipelinedConnection
+  close(): Promise<void>
+}
+
+export interface DatabaseOptions {
+  /** Anything `pg` accepts: a connection string or a socket directory. */
+  readonly connection: pg.ClientConfig
+  /** Connections for transactions and scans, beside the pipelined ones. */
+  readonly poolSize: number
+  /** A query that runs longer than this is cancelled, so that it cannot block its pipeline. Milliseconds. */
+  readonly statementTimeoutMs?: number
+}
+
+export function openDatabase(options: DatabaseOptions): Database {
+  const config: pg.ClientConfig = {
+    ...options.connection,
+    application_name: 'hearth',
+    statement_timeout: options.statementTimeoutMs ?? 60_000,
+    connectionTimeoutMillis: 5_000,
+  }
+  const reads = new PipelinedConnection(config)
+  const owned: PipelinedConnection[] = [reads]
+  const pool = new pg.Pool({ ...config, pipeline: true, types: BINARY_TYPES, max: options.poolSize } as pg.PoolConfig)
+  // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+  pool.on('error', () => {})
+
+  return {
+    query: (text, values) => reads.query(text, values),
+    tx: (work) => transaction(pool, work),
+    async scan<Row extends object>(text: string, values: Values = []): Promise<Row[]> {
+      try {
+        return (await pool.query<Row & pg.QueryResultRow>(prepared(text, values))).rows
+      } catch (error) {
+        throw translate(error)
+      }
+    },
+    dedicated(prepare) {
+      const connection = new PipelinedConnection(config, prepare)
+      owned.push(connection)
+      return connection
+    },
+    async close() {
+      await Promise.all(owned.map((connection) => connection.close()))
+      await pool.end()
+    },
+  }
+}
+
+async function transaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
+  const client = await pool.connect().catch((error) => {
+    throw translate(error)
+  })
+  const ignoreLoss = (): void => {}
+  client.on('error', ignoreLoss)
+  let over = false
+  const tx = {
+    query: async <Row extends object>(text: string, values: Values = []) => {
+      // A straggler of work that already failed must not write through a connection that others use by now.
+      if (over) throw new Error('this transaction has ended')
+      return (await client.query<Row & pg.QueryResultRow>(prepared(text, values))).rows
+    },
+  } as Tx
+  let lost: Error | undefined
+  try {
+    // Not awaited: BEGIN travels with the first statement, which fails if it does.
+    const begun = client.query('BEGIN')
+    begun.catch(() => {})
+    const result = await work(tx)
+    over = true
+    await begun
+    await client.query('COMMIT')
+    return result
+  } catch (error) {
+    over = true
+    await client.query('ROLLBACK').catch((failure: Error) => {
+      lost = failure
+    })
+    throw translate(error)
+  } finally {
+    client.off('error', ignoreLoss)
+    client.release(lost)
+  }
+}

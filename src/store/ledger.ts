@@ -1,0 +1,74 @@
+import type { Database, Tx } from './db.ts'
+
+// Table: ledger
+
+/**
+ * The durable stream of everything that users see and that is not a room event: account data, receipts, devices.
+ *
+ * Writers queue; one transaction takes all that waits, gives each the next position, and publishes the positions
+ * after its commit. So positions come out in commit order without gaps, and one fsync serves many writers.
+ */
+export interface Ledger {
+  /** Runs `write` with its position inside the next group commit; resolves after that commit. */
+  append<T>(write: (tx: Tx, position: number) => Promise<T>): Promise<T>
+  /** The newest committed position. */
+  position(): number
+}
+
+interface Entry {
+  readonly write: (tx: Tx, position: number) => Promise<unknown>
+  readonly resolve: (value: never) => void
+  readonly reject: (error: unknown) => void
+}
+
+const MAX_GROUP = 256
+
+export async function openLedger(db: Database): Promise<Ledger> {
+  const [row] = await db.query<{ position: number }>('SELECT position FROM ledger')
+  let published = row?.position ?? 0
+  let waiting: Entry[] = []
+  let draining = false
+
+  /** Commits a group. When it fails and has several entries, each is tried alone, so that one bad write spoils no other. */
+  async function commit(group: readonly Entry[]): Promise<void> {
+    let position = published
+    try {
+      const results = await db.tx(async (tx) => {
+        const writes = group.map((entry) => entry.write(tx, ++position))
+        const [values] = await Promise.all([
+          Promise.all(writes),
+          tx.query('UPDATE ledger SET position = $1', [published + group.length]),
+        ])
+        return values
+      })
+      published = position
+      group.forEach((entry, index) => {
+        entry.resolve(results[index] as never)
+      })
+    } catch (error) {
+      const [only, ...others] = group
+      if (others.length === 0) only?.reject(error)
+      else for (const entry of group) await commit([entry])
+    }
+  }
+
+  async function drain(): Promise<void> {
+    while (waiting.length > 0) {
+      const group = waiting.slice(0, MAX_GROUP)
+      waiting = waiting.slice(MAX_GROUP)
+      await commit(group)
+    }
+    draining = false
+  }
+
+  return {
+    append: (write) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ write, resolve, reject })
+        if (draining) return
+        draining = true
+        setImmediate(() => void drain())
+      }),
+    position: () => published,
+  }
+}
