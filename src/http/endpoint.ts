@@ -1,0 +1,145 @@
+import { type Static, type TSchema, Type } from 'typebox'
+import type { Config } from '../config/schema.ts'
+import type { EventId, RoomAlias, RoomId, UserId } from '../core/ids.ts'
+import type { JsonObject, JsonValue } from '../core/json.ts'
+import type { UiaFlow, UiaProof } from '../domain/accounts/interactive-auth.ts'
+import type { Requester } from '../domain/accounts/requester.ts'
+import type { Services } from '../domain/services.ts'
+import type { EndpointRequest } from './request.ts'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+
+/** `METHOD path`, the specification's own line: `PUT C/rooms/{roomId}/send/{eventType}/{txnId}`. */
+export type EndpointLine = `${Method} ${string}`
+
+/** Who may call: anybody, anybody (a token that is sent must be good), or the holder of a token. */
+export type EndpointAuth = 'none' | 'optional' | 'user'
+
+/** The buckets of `rate_limits` in the configuration. */
+export type LimitName = Exclude<keyof Config['rate_limits'], 'enabled'>
+
+/** The types of path parameters whose grammar is checked before the handler runs; all others are strings. */
+interface TypedParams {
+  roomId: RoomId
+  userId: UserId
+  eventId: EventId
+  roomAlias: RoomAlias
+}
+
+type ParamName<Line extends string> = Line extends `${string}{${infer Name}}${infer Rest}`
+  ? Exclude<Name, 'root'> | ParamName<Rest>
+  : never
+
+export type ParamsOf<Line extends string> = {
+  readonly [Name in ParamName<Line>]: Name extends keyof TypedParams ? TypedParams[Name] : string
+}
+
+/** What a schema describes; nothing at all where there is none. */
+export type Described<Schema extends TSchema | undefined> = Schema extends TSchema ? Static<Schema> : undefined
+
+type RequesterOf<Auth extends EndpointAuth> = Auth extends 'user'
+  ? Requester
+  : Auth extends 'optional'
+    ? Requester | undefined
+    : undefined
+
+/** A request as a handler of this declaration sees it. */
+export type RequestOf<
+  Line extends string,
+  Auth extends EndpointAuth,
+  Query extends TSchema | undefined,
+  Body extends TSchema | undefined,
+> = EndpointRequest<ParamsOf<Line>, Described<Query>, Described<Body>, RequesterOf<Auth>>
+
+export interface EndpointOptions<
+  Line extends EndpointLine,
+  Auth extends EndpointAuth,
+  Query extends TSchema | undefined,
+  Body extends TSchema | undefined,
+> {
+  readonly auth: Auth
+  /** Guests may call it too. Without this they get 403 `M_GUEST_ACCESS_FORBIDDEN`. */
+  readonly guests?: true
+  /** The bucket that one call takes from: the user's, or the address's where there is no user. */
+  readonly limited?: LimitName
+  /** Query parameters, coerced to the types written here. A parameter of array type may repeat. */
+  readonly query?: Query
+  /** The body: no coercion, no defaults, unknown keys kept. */
+  readonly body?: Body
+  /** An empty body counts as `{}`. */
+  readonly bodyOptional?: true
+  /** Other paths of the same operation. A parameter that such a path lacks is the empty string. */
+  readonly also?: readonly string[]
+  /** Checks made before user-interactive authentication, and the flows it may take; undefined when this call needs none. */
+  readonly uia?: (
+    request: RequestOf<Line, Auth, Query, Body>,
+    services: Services,
+  ) => Promise<readonly UiaFlow[] | undefined>
+}
+
+/** An answer that is not a plain 200 with a JSON object. */
+export class RawReply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer | string
+
+  constructor(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string) {
+    this.status = status
+    this.headers = headers
+    this.body = body
+  }
+}
+
+/** Bytes or text that are ready to send; JSON unless the headers say otherwise. */
+export function rawReply(parts: {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body: Buffer | string
+}): RawReply {
+  return new RawReply(parts.status ?? 200, parts.headers ?? {}, parts.body)
+}
+
+/** A JSON object (or ready bytes). */
+export type Reply = object | RawReply
+
+/** A declared endpoint with its types put aside, as role lists hold it. */
+export interface Endpoint {
+  readonly method: Method
+  /** The path as the specification writes it: `C/rooms/{roomId}/send/{eventType}/{txnId}`. */
+  readonly path: string
+  readonly options: {
+    readonly auth: EndpointAuth
+    readonly guests?: true
+    readonly limited?: LimitName
+    readonly query?: TSchema | undefined
+    readonly body?: TSchema | undefined
+    readonly bodyOptional?: true
+    readonly also?: readonly string[]
+    uia?(request: EndpointRequest, services: Services): Promise<readonly UiaFlow[] | undefined>
+  }
+  handle(request: EndpointRequest, services: Services): Promise<Reply> | Reply
+}
+
+/** Any JSON object, kept as it came: `body: AnyObject`. */
+export const AnyObject = Type.Unsafe<JsonObject>({ type: 'object' })
+
+/** Any JSON value under a key. */
+export const AnyJson = Type.Unsafe<JsonValue>({})
+
+/** Declares an endpoint: the specification's line, what a call must satisfy, and what it does. */
+export function endpoint<
+  const Line extends EndpointLine,
+  const Auth extends EndpointAuth,
+  const Query extends TSchema | undefined = undefined,
+  const Body extends TSchema | undefined = undefined,
+>(
+  line: Line,
+  options: EndpointOptions<Line, Auth, Query, Body>,
+  handle: (request: RequestOf<Line, Auth, Query, Body>, services: Services) => Promise<Reply> | Reply,
+): Endpoint {
+  const space = line.indexOf(' ')
+  const method = line.slice(0, space) as Method
+  return { method, path: line.slice(space + 1), options, handle } as Endpoint
+}
+
+export type { UiaFlow, UiaProof }
