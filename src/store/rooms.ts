@@ -1,0 +1,103 @@
+import type { RoomId, UserId } from '../core/ids.ts'
+import type { Reader, Tx } from './db.ts'
+
+// Tables: room, room_member
+
+export interface RoomRow {
+  readonly room_nid: number
+  readonly room_id: RoomId
+  readonly room_version: string
+  readonly head_version: number
+  readonly extremities: number[]
+  readonly depth: number
+  readonly last_pos: number
+  readonly last_nid: number
+  readonly notifiable: number
+  readonly state_chain: number
+  readonly state_seq: number
+}
+
+const COLUMNS = `room_nid, room_id, room_version, head_version, extremities, depth, last_pos, last_nid, notifiable,
+  state_chain, state_seq`
+
+export type Membership = 'join' | 'invite' | 'leave' | 'ban' | 'knock'
+
+export interface MemberRow {
+  readonly room_nid: number
+  readonly user_nid: number
+  readonly user_id: UserId
+  readonly membership: Membership
+  readonly event_nid: number
+  readonly forgotten: boolean
+}
+
+export async function nextRoomNid(reader: Reader): Promise<number> {
+  const [row] = await reader.query<{ nid: number }>(`SELECT nextval('room_nid_seq') AS nid`)
+  return row!.nid
+}
+
+export async function getRoomById(reader: Reader, roomId: string): Promise<RoomRow | undefined> {
+  const [row] = await reader.query<RoomRow>(`SELECT ${COLUMNS} FROM room WHERE room_id = $1`, [roomId])
+  return row
+}
+
+export function getRooms(reader: Reader, roomNids: readonly number[]): Promise<RoomRow[]> {
+  return reader.query<RoomRow>(`SELECT ${COLUMNS} FROM room WHERE room_nid = ANY($1::bigint[])`, [roomNids])
+}
+
+/** Those of the rooms that have an event after a position, with their newest. */
+export function getRoomsChangedSince(
+  reader: Reader,
+  roomNids: readonly number[],
+  eventNid: number,
+): Promise<{ room_nid: number; last_nid: number }[]> {
+  return reader.query('SELECT room_nid, last_nid FROM room WHERE room_nid = ANY($1::bigint[]) AND last_nid > $2', [
+    roomNids,
+    eventNid,
+  ])
+}
+
+/** Every room a user has or had anything to do with. */
+export function getMemberships(reader: Reader, userNid: number): Promise<Omit<MemberRow, 'user_id' | 'user_nid'>[]> {
+  return reader.query('SELECT room_nid, membership, event_nid, forgotten FROM room_member WHERE user_nid = $1', [
+    userNid,
+  ])
+}
+
+/** The members of rooms whose user ids end in `:server` and who have one of these memberships. */
+export function getMembersOfServer(
+  reader: Reader,
+  roomNids: readonly number[],
+  server: string,
+  memberships: readonly Membership[],
+): Promise<MemberRow[]> {
+  return reader.query<MemberRow>(
+    `SELECT room_nid, user_nid, user_id, membership, event_nid, forgotten FROM room_member JOIN matrix_user USING (user_nid)
+     WHERE room_nid = ANY($1::bigint[]) AND membership = ANY($2::text[]) AND user_id LIKE '%:' || $3`,
+    [roomNids, memberships, server.replace(/[\\%_]/g, '\\$&')],
+  )
+}
+
+export function getMembers(reader: Reader, roomNid: number, memberships: readonly Membership[]): Promise<MemberRow[]> {
+  return reader.query<MemberRow>(
+    `SELECT room_nid, user_nid, user_id, membership, event_nid, forgotten FROM room_member JOIN matrix_user USING (user_nid)
+     WHERE room_nid = $1 AND membership = ANY($2::text[]) ORDER BY event_nid`,
+    [roomNid, memberships],
+  )
+}
+
+/** How many members of each membership the rooms have. */
+export function countMembers(
+  reader: Reader,
+  roomNids: readonly number[],
+): Promise<{ room_nid: number; membership: Membership; count: number }[]> {
+  return reader.query(
+    `SELECT room_nid, membership, count(*) AS count FROM room_member WHERE room_nid = ANY($1::bigint[])
+     GROUP BY room_nid, membership`,
+    [roomNids],
+  )
+}
+
+export async function forgetRoom(tx: Tx, userNid: number, roomNid: number): Promise<void> {
+  await tx.query('UPDATE room_member SET forgotten = true WHERE user_nid = $1 AND room_nid = $2', [userNid, roomNid])
+}
