@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer'
+
 export type JsonPrimitive = string | number | boolean | null
 export type JsonValue = JsonPrimitive | JsonValue[] | JsonObject
 /** Keys may be anything, `__proto__` included: copy with spread, never with `Object.assign` or by assignment of an unknown key. */
@@ -5,6 +7,240 @@ export interface JsonObject {
   [key: string]: JsonValue
 }
 
+/** What canonical JSON forbids (appendices, "Canonical JSON") though `JSON.parse` lets it pass. */
+export type JsonOffence = 'float' | 'negative-zero' | 'integer-range' | 'lone-surrogate'
+
+export interface ReadJson {
+  readonly value: JsonValue
+  /** The first thing found that canonical JSON forbids. Of a repeated key the last value stands and no offence is noted. */
+  readonly offence: JsonOffence | undefined
+}
+
+/** The text is not JSON, not UTF-8, or holds a number that no double can. The message never repeats the input. */
+export class NotJsonError extends Error {
+  constructor() {
+    super('not JSON')
+    this.name = 'NotJsonError'
+  }
+}
+
+/** Arrays and objects are nested deeper than the reader allows. */
+export class JsonTooDeepError extends Error {
+  constructor() {
+    super('JSON is nested too deeply')
+    this.name = 'JsonTooDeepError'
+  }
+}
+
+/** How deep arrays and objects may nest in what is read. */
+export const MAX_DEPTH = 100
+
+/** What was read may be wrapped (content in an event, events in a transaction) before it is written. */
+const MAX_WRITTEN_DEPTH = 2 * MAX_DEPTH
+
 export function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * Parses JSON strictly enough for what will be hashed or signed.
+ *
+ * Depth is judged on the text before anything is built, so that a hostile body costs one pass over it.
+ * Number forms (`1.0`, `-0`, 2^53) are judged there too: the parsed tree no longer shows them.
+ *
+ * @throws NotJsonError, JsonTooDeepError
+ */
+export function readJson(input: string | Uint8Array, maxDepth: number = MAX_DEPTH): ReadJson {
+  const text = typeof input === 'string' ? input : decodeUtf8(input)
+  const numberOffence = scan(text, maxDepth)
+  const value = parse(text)
+  const offence = numberOffence ?? (maySplitSurrogates(text) && hasLoneSurrogate(value) ? 'lone-surrogate' : undefined)
+  return { value, offence }
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
+  if (!isUtf8(bytes)) throw new NotJsonError()
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+}
+
+function parse(text: string): JsonValue {
+  try {
+    return JSON.parse(text) as JsonValue
+  } catch {
+    throw new NotJsonError()
+  }
+}
+
+const QUOTE = 0x22
+const MINUS = 0x2d
+const ZERO = 0x30
+const NINE = 0x39
+const BACKSLASH = 0x5c
+
+/** One pass over the text outside strings: depth and number forms. Text that is not JSON gives an arbitrary answer, and ends. */
+function scan(text: string, maxDepth: number): JsonOffence | undefined {
+  let depth = 0
+  let offence: JsonOffence | undefined
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) {
+      at = endOfString(text, at)
+    } else if (code === MINUS || (code >= ZERO && code <= NINE)) {
+      const end = endOfNumber(text, at)
+      // Up to 15 plain digits are always safe.
+      if (end - at > 15 || !isPlainInteger(text, at, end)) offence ??= numberOffence(text.slice(at, end))
+      at = end - 1
+    } else if ((code | 0x20) === 0x7b) {
+      // `[` or `{`: they differ in this bit alone, as `]` and `}` do.
+      if (++depth > maxDepth) throw new JsonTooDeepError()
+    } else if ((code | 0x20) === 0x7d) {
+      depth--
+    }
+  }
+  return offence
+}
+
+/** Where the string that opens at `open` closes: a quote after an even run of backslashes. */
+function endOfString(text: string, open: number): number {
+  for (let close = text.indexOf('"', open + 1); close !== -1; close = text.indexOf('"', close + 1)) {
+    let run = close
+    while (text.charCodeAt(run - 1) === BACKSLASH) run--
+    if ((close - run) % 2 === 0) return close
+  }
+  return text.length
+}
+
+function endOfNumber(text: string, start: number): number {
+  let end = start + 1
+  while (end < text.length && '+-.0123456789Ee'.includes(text.charAt(end))) end++
+  return end
+}
+
+function isPlainInteger(text: string, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) {
+    const code = text.charCodeAt(at)
+    if (code < ZERO || code > NINE) return false
+  }
+  return true
+}
+
+function numberOffence(literal: string): JsonOffence | undefined {
+  const value = Number(literal)
+  if (Math.abs(value) === Number.POSITIVE_INFINITY) throw new NotJsonError()
+  if (/[.eE]/.test(literal)) return 'float'
+  if (literal === '-0') return 'negative-zero'
+  return Number.isSafeInteger(value) ? undefined : 'integer-range'
+}
+
+/** A cheap look for what could leave half a surrogate pair in a string; escapes of whole pairs are suspected too. */
+function maySplitSurrogates(text: string): boolean {
+  return LONE_SURROGATE.test(text) || (text.includes('\\u') && /\\u[dD][89a-fA-F]/.test(text))
+}
+
+const LONE_SURROGATE = /\p{Surrogate}/u
+
+function hasLoneSurrogate(value: JsonValue): boolean {
+  if (typeof value === 'string') return LONE_SURROGATE.test(value)
+  if (typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value)) return value.some(hasLoneSurrogate)
+  return Object.keys(value).some((key) => LONE_SURROGATE.test(key) || hasLoneSurrogate(value[key]!))
+}
+
+/** Strings that need no escape and, as keys, sort by code point as they do by UTF-16 unit. */
+const PLAIN = /^[ !#-[\]-\ud7ff]*$/
+
+const REMEMBERED_KEYS = 1000
+const REMEMBERED_KEY_LENGTH = 64
+/** The written form of plain keys seen lately: events repeat a few dozen. Emptied when full, so that no sender can spoil it for good. */
+const keyTexts = new Map<string, string>()
+
+/**
+ * Canonical JSON (appendices, "Canonical JSON"): keys in code-point order, no spaces, shortest escapes.
+ *
+ * Takes what {@link readJson} gave. Numbers that only old room versions allow are written as `JSON.stringify` writes them,
+ * a lone surrogate as its escape.
+ *
+ * @throws JsonTooDeepError past twice {@link MAX_DEPTH}
+ */
+export function encodeCanonical(value: JsonValue): string {
+  return encode(value, MAX_WRITTEN_DEPTH)
+}
+
+function encode(value: JsonValue, depthLeft: number): string {
+  if (typeof value === 'string') return encodeString(value)
+  if (typeof value === 'object' && value !== null) {
+    if (depthLeft === 0) throw new JsonTooDeepError()
+    return Array.isArray(value) ? encodeArray(value, depthLeft - 1) : encodeObject(value, depthLeft - 1)
+  }
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError('not a JSON number')
+  return `${value}`
+}
+
+function encodeString(value: string): string {
+  return PLAIN.test(value) ? `"${value}"` : JSON.stringify(value)
+}
+
+function encodeArray(values: JsonValue[], depthLeft: number): string {
+  let text = '['
+  for (let index = 0; index < values.length; index++) {
+    if (index > 0) text += ','
+    text += encode(values[index]!, depthLeft)
+  }
+  return `${text}]`
+}
+
+function encodeObject(object: JsonObject, depthLeft: number): string {
+  const keys = sortKeys(Object.keys(object))
+  let text = '{'
+  for (let index = 0; index < keys.length; index++) {
+    const key = keys[index]!
+    const keyText = keyTexts.get(key) ?? plainKeyText(key)
+    if (index > 0) text += ','
+    if (keyText === undefined) return `${text}${encodeOddMembers(object, keys.slice(index), depthLeft)}}`
+    text += keyText + encode(object[key]!, depthLeft)
+  }
+  return `${text}}`
+}
+
+/** From the first key on that is not plain. The two orders differ only among keys that are not, so what stands before it stays. */
+function encodeOddMembers(object: JsonObject, keys: string[], depthLeft: number): string {
+  keys.sort(compareCodePoints)
+  return keys.map((key) => `${encodeString(key)}:${encode(object[key]!, depthLeft)}`).join(',')
+}
+
+function plainKeyText(key: string): string | undefined {
+  if (!PLAIN.test(key)) return undefined
+  const text = `"${key}":`
+  if (key.length <= REMEMBERED_KEY_LENGTH) {
+    if (keyTexts.size >= REMEMBERED_KEYS) keyTexts.clear()
+    keyTexts.set(key, text)
+  }
+  return text
+}
+
+/** By UTF-16 unit, in place. Insertion is quickest on the few, mostly sorted keys of an event. */
+function sortKeys(keys: string[]): string[] {
+  if (keys.length > 24) return keys.sort()
+  for (let index = 1; index < keys.length; index++) {
+    const key = keys[index]!
+    let gap = index
+    for (; gap > 0 && keys[gap - 1]! > key; gap--) keys[gap] = keys[gap - 1]!
+    keys[gap] = key
+  }
+  return keys
+}
+
+/** Orders strings by Unicode code point. UTF-16 order differs where a surrogate meets a unit from U+E000 on. */
+export function compareCodePoints(left: string, right: string): number {
+  const length = Math.min(left.length, right.length)
+  for (let index = 0; index < length; index++) {
+    const difference = codePointRank(left.charCodeAt(index)) - codePointRank(right.charCodeAt(index))
+    if (difference !== 0) return difference
+  }
+  return left.length - right.length
+}
+
+/** Moves surrogates behind all other units. */
+function codePointRank(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x2800 : unit
 }
