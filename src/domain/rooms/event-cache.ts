@@ -1,0 +1,86 @@
+import { LRUCache } from 'lru-cache'
+import type { Reader } from '../../store/db.ts'
+import { type EventRow, getEvents, getEventsById } from '../../store/events.ts'
+import { RoomEvent } from './room-event.ts'
+
+/** Events by number, bounded by bytes. All look-ups of one tick travel in one query. */
+export interface EventCache {
+  /** The events that exist among these numbers, by number. */
+  load(nids: readonly number[]): Promise<Map<number, RoomEvent>>
+  get(nid: number): RoomEvent | undefined
+  getById(eventId: string): Promise<RoomEvent | undefined>
+  put(event: RoomEvent): void
+  /** Keeps an event that was just read; one that is cached already wins, since it may be newer. */
+  adopt(row: EventRow): RoomEvent
+}
+
+/** Bytes an event costs beside its JSON. */
+const OVERHEAD = 400
+
+export function createEventCache({ db, maxBytes }: { db: Reader; maxBytes: number }): EventCache {
+  const events = new LRUCache<number, RoomEvent>({
+    maxSize: maxBytes,
+    sizeCalculation: (event) => event.json.length + OVERHEAD,
+  })
+  const nidById = new LRUCache<string, number>({ max: 50_000 })
+
+  function put(event: RoomEvent): void {
+    events.set(event.nid, event)
+    nidById.set(event.id, event.nid)
+  }
+
+  function adopt(row: EventRow): RoomEvent {
+    const known = events.get(row.event_nid)
+    if (known && (known.redactedBy !== undefined || row.redacted_by === null)) return known
+    const event = new RoomEvent(row)
+    put(event)
+    return event
+  }
+
+  let wanted: Set<number> | undefined
+  let tick: Promise<Map<number, RoomEvent>> | undefined
+
+  /** One query for everything that is asked for until the current tick ends. */
+  function fetch(nids: readonly number[]): Promise<Map<number, RoomEvent>> {
+    if (!tick) {
+      const asked = new Set<number>()
+      wanted = asked
+      tick = new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
+        tick = undefined
+        const rows = await getEvents(db, [...asked])
+        return new Map(rows.map((row) => [row.event_nid, adopt(row)]))
+      })
+    }
+    for (const nid of nids) wanted!.add(nid)
+    return tick
+  }
+
+  return {
+    put,
+    adopt,
+    get: (nid) => events.get(nid),
+    async load(nids) {
+      const found = new Map<number, RoomEvent>()
+      const missing: number[] = []
+      for (const nid of nids) {
+        const event = events.get(nid)
+        if (event) found.set(nid, event)
+        else missing.push(nid)
+      }
+      if (missing.length === 0) return found
+      const fetched = await fetch(missing)
+      for (const nid of missing) {
+        const event = fetched.get(nid)
+        if (event) found.set(nid, event)
+      }
+      return found
+    },
+    async getById(eventId) {
+      const nid = nidById.get(eventId)
+      const known = nid === undefined ? undefined : events.get(nid)
+      if (known) return known
+      const [row] = await getEventsById(db, [eventId])
+      return row && adopt(row)
+    },
+  }
+}

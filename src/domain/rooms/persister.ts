@@ -1,0 +1,228 @@
+import type { Logger } from 'pino'
+import type { UserId } from '../../core/ids.ts'
+import type { Reader } from '../../store/db.ts'
+import type { EventBatch, HighlightWrite, KeyWrite, RedactionWrite, TxnWrite } from '../../store/event-batch.ts'
+import { writeEventBatch } from '../../store/event-batch.ts'
+import { lastPosition } from '../../store/events.ts'
+import type { Membership } from '../../store/rooms.ts'
+import type { Head, Room } from './room.ts'
+import type { RoomEvent } from './room-event.ts'
+
+export interface MembershipChange {
+  readonly userNid: number
+  readonly userId: UserId
+  readonly isLocal: boolean
+  readonly before: Membership | undefined
+  readonly after: Membership
+  readonly eventNid: number
+}
+
+/** Events of one room that are written together or not at all, and what else their commit writes. */
+export interface Unit {
+  readonly room: Room
+  readonly before: Head
+  readonly after: Head
+  readonly events: readonly RoomEvent[]
+  readonly keys: readonly KeyWrite[]
+  readonly members: readonly MembershipChange[]
+  readonly highlights: readonly HighlightWrite[]
+  readonly txn: TxnWrite | undefined
+  readonly redactions: readonly (RedactionWrite & { readonly event: RoomEvent })[]
+}
+
+/**
+ * `moved`: another write came first; load the room again and build anew.
+ * `repeated`: the transaction id was used before, and that event is its answer.
+ */
+export type Outcome = { kind: 'committed' } | { kind: 'moved' } | { kind: 'repeated'; eventId: string }
+
+/** The one writer of events of this process: a queue that is drained once per tick into one commit. */
+export interface Persister {
+  /** Takes the number of the next event. Numbers are taken in the order in which events are enqueued. */
+  takeNid(): number
+  enqueue(unit: Unit): Promise<Outcome>
+  /** The newest committed stream position. */
+  position(): number
+  /** Resolves when all that is queued now has been written or refused. */
+  idle(): Promise<void>
+}
+
+export interface PersisterParts {
+  readonly connection: Reader
+  readonly writer: number
+  readonly log: Logger
+  /** Told of each committed unit, in order, before its caller is. */
+  committed(unit: Unit): void
+  /** Told once per batch, when all its units are in place. */
+  published(): void
+  /** Told of a room whose write was refused. */
+  refused(room: Room): void
+}
+
+interface Waiting {
+  readonly unit: Unit
+  readonly resolve: (outcome: Outcome) => void
+  readonly reject: (error: unknown) => void
+}
+
+const MAX_EVENTS_PER_BATCH = 512
+
+export async function openPersister(parts: PersisterParts): Promise<Persister> {
+  let last = await lastPosition(parts.connection, parts.writer)
+  let published = last
+  let committedUpTo = last
+  let queue: Waiting[] = []
+  /** Answers of the current batch, given once its position is published: a caller that reads at once finds its event. */
+  let answers: (() => void)[] = []
+  let running: Promise<void> | undefined
+
+  /** What fits into one commit: whole units, in order. Units on a dead room are sent back to be built again. */
+  function take(): Waiting[] {
+    const taken: Waiting[] = []
+    let events = 0
+    let index = 0
+    for (; index < queue.length && events < MAX_EVENTS_PER_BATCH; index++) {
+      const waiting = queue[index]!
+      if (waiting.unit.room.alive) {
+        taken.push(waiting)
+        events += waiting.unit.events.length
+      } else answers.push(() => waiting.resolve({ kind: 'moved' }))
+    }
+    queue = queue.slice(index)
+    return taken
+  }
+
+  async function commit(group: readonly Waiting[]): Promise<void> {
+    try {
+      const { advanced, repeated } = await writeEventBatch(parts.connection, toBatch(group))
+      const earlier = new Map(repeated.map(({ tokenNid, hash, eventId }) => [`${tokenNid} ${hash}`, eventId]))
+      for (const waiting of group) settle(waiting, advanced, earlier)
+    } catch (error) {
+      await recover(group, error)
+    }
+  }
+
+  function settle(
+    { unit, resolve }: Waiting,
+    advanced: ReadonlySet<number>,
+    earlier: ReadonlyMap<string, string>,
+  ): void {
+    if (advanced.has(unit.room.nid)) {
+      committedUpTo = Math.max(committedUpTo, unit.after.nid)
+      parts.committed(unit)
+      answers.push(() => resolve({ kind: 'committed' }))
+      return
+    }
+    parts.refused(unit.room)
+    const eventId = unit.txn && earlier.get(`${unit.txn.tokenNid} ${unit.txn.hash}`)
+    answers.push(() => resolve(eventId === undefined ? { kind: 'moved' } : { kind: 'repeated', eventId }))
+  }
+
+  /** A failed batch is tried again room by room, so that one that cannot be written spoils no other. */
+  async function recover(group: readonly Waiting[], error: unknown): Promise<void> {
+    const rooms = new Set(group.map(({ unit }) => unit.room))
+    const isOutage = (error as { status?: number }).status === 503
+    if (rooms.size > 1 && !isOutage) {
+      for (const room of rooms) await commit(group.filter(({ unit }) => unit.room === room))
+      return
+    }
+    if (!isOutage) parts.log.error({ err: error }, 'a batch of events could not be written')
+    for (const { unit, reject } of group) {
+      parts.refused(unit.room)
+      answers.push(() => reject(error))
+    }
+  }
+
+  async function drain(): Promise<void> {
+    while (queue.length > 0) {
+      const group = take()
+      if (group.length > 0) await commit(group)
+      const given = answers
+      answers = []
+      if (committedUpTo > published) {
+        published = committedUpTo
+        parts.published()
+      }
+      for (const answer of given) answer()
+    }
+    running = undefined
+  }
+
+  return {
+    takeNid: () => ++last,
+    position: () => published,
+    idle: async () => running,
+    enqueue: (unit) =>
+      new Promise((resolve, reject) => {
+        queue.push({ unit, resolve, reject })
+        running ??= new Promise<void>((start) => setImmediate(start)).then(drain)
+      }),
+  }
+}
+
+/** One head per room: from where its first unit began to where its last one ends. Later members win. */
+function toBatch(group: readonly Waiting[]): EventBatch {
+  const first = new Map<Room, Head>()
+  const final = new Map<Room, Head>()
+  const members = new Map<string, MembershipChange & { roomNid: number }>()
+  for (const { unit } of group) {
+    if (!first.has(unit.room)) first.set(unit.room, unit.before)
+    final.set(unit.room, unit.after)
+    for (const change of unit.members)
+      members.set(`${unit.room.nid} ${change.userNid}`, { ...change, roomNid: unit.room.nid })
+  }
+  const units = group.map(({ unit }) => unit)
+  const events = units.flatMap((unit) => unit.events)
+  return {
+    heads: [...final].map(([room, head]) => ({
+      roomNid: room.nid,
+      roomId: room.id,
+      roomVersion: room.version.id,
+      expected: first.get(room)!.version,
+      version: head.version,
+      extremities: head.extremities.map(({ nid }) => nid),
+      depth: head.depth,
+      lastPos: head.pos,
+      lastNid: head.nid,
+      notifiable: head.notifiable,
+      stateChain: head.chain,
+      stateSeq: head.seq,
+    })),
+    events: events.map((event) => ({
+      nid: event.nid,
+      roomNid: event.roomNid,
+      pos: event.pos,
+      senderNid: event.senderNid,
+      ts: event.ts,
+      notifiable: event.notifiable,
+      replacesNid: event.replacesNid ?? null,
+      txnToken: event.txnToken ?? null,
+      txnId: event.txnId ?? null,
+      stateChain: event.stateChain,
+      stateSeq: event.stateSeq,
+      keyId: event.keyId ?? null,
+      eventId: event.id,
+      type: event.type,
+      json: event.json,
+    })),
+    keys: units.flatMap((unit) => unit.keys),
+    changes: events
+      .filter((event) => event.keyId !== undefined)
+      .map((event) => ({
+        roomNid: event.roomNid,
+        chain: event.stateChain,
+        seq: event.stateSeq + 1,
+        keyId: event.keyId!,
+        eventNid: event.nid,
+      })),
+    members: [...members.values()].map(({ userNid, roomNid, after, eventNid }) => ({
+      userNid,
+      roomNid,
+      membership: after,
+      eventNid,
+    })),
+    highlights: units.flatMap((unit) => unit.highlights),
+    txns: units.flatMap((unit) => (unit.txn ? [unit.txn] : [])),
+    redactions: units.flatMap((unit) => unit.redactions),
+  }
+}

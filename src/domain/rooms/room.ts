@@ -1,0 +1,170 @@
+import type { EventId, RoomId, UserId } from '../../core/ids.ts'
+import type { RoomVersion } from '../../core/room-version.ts'
+import { getState, type StateMap, setState } from '../../core/state/trie.ts'
+import type { Membership } from '../../store/rooms.ts'
+import type { EventCache } from './event-cache.ts'
+import type { RoomEvent } from './room-event.ts'
+import type { StateKeys } from './state-keys.ts'
+
+/** Where a room stands: what the next event is built on. Immutable; each event makes the next. */
+export interface Head {
+  /** Counts events; a write names the version it was built on and is refused when the room has moved on. */
+  readonly version: number
+  /** Events that none of ours refers to yet. */
+  readonly extremities: readonly { readonly nid: number; readonly id: EventId }[]
+  readonly depth: number
+  /** Timeline position and stream position of the newest event. */
+  readonly pos: number
+  readonly nid: number
+  readonly notifiable: number
+  readonly chain: number
+  readonly seq: number
+  readonly state: StateMap
+}
+
+/** A change of state, kept for a while so that recent states can be had by undoing. */
+interface Undo {
+  readonly seq: number
+  readonly keyId: number
+  readonly before: number
+}
+
+export interface LocalMember {
+  readonly userNid: number
+  readonly userId: UserId
+  /** The stream position of the membership event. */
+  readonly since: number
+}
+
+/** Committed events kept at hand, so that a sync that is nearly up to date needs no query. */
+const TIMELINE_KEPT = 64
+const UNDO_KEPT = 256
+const FACTS_KEPT = 4096
+
+/**
+ * A room in memory. `pending` runs ahead of `committed`: events are built on one another without waiting for the
+ * database, and readers see what is committed. When a write is refused the room is dead, and whoever holds it loads it again.
+ */
+export class Room {
+  readonly nid: number
+  readonly id: RoomId
+  readonly version: RoomVersion
+  readonly keys: StateKeys
+  pending: Head
+  committed: Head
+  alive = true
+  /** Joined users of this server. */
+  readonly localMembers = new Map<number, LocalMember>()
+  readonly counts: Record<Membership, number> = { join: 0, invite: 0, leave: 0, ban: 0, knock: 0 }
+  /** Newest last, without gaps. */
+  timeline: RoomEvent[] = []
+  readonly #undo: Undo[] = []
+  readonly #facts = new Map<number, RoomEvent>()
+  readonly #events: EventCache
+
+  constructor(parts: {
+    nid: number
+    id: RoomId
+    version: RoomVersion
+    keys: StateKeys
+    head: Head
+    events: EventCache
+  }) {
+    this.nid = parts.nid
+    this.id = parts.id
+    this.version = parts.version
+    this.keys = parts.keys
+    this.pending = parts.head
+    this.committed = parts.head
+    this.#events = parts.events
+  }
+
+  /** The first timeline position that `timeline` covers. */
+  get timelineFrom(): number {
+    return this.timeline[0]?.pos ?? this.committed.pos + 1
+  }
+
+  /** Number of the state event under a pair, 0 when there is none. */
+  stateNid(state: StateMap, type: string, stateKey: string): number {
+    const keyId = this.keys.idOf(type, stateKey)
+    return keyId === undefined ? 0 : getState(state, keyId)
+  }
+
+  /** A state event that was loaded before; see {@link load}. */
+  fact(nid: number): RoomEvent | undefined {
+    return this.#facts.get(nid)
+  }
+
+  keep(event: RoomEvent): void {
+    if (this.#facts.size >= FACTS_KEPT) this.#facts.clear()
+    this.#facts.set(event.nid, event)
+  }
+
+  /** Brings state events to hand, so that {@link fact} finds them. */
+  async load(nids: readonly number[]): Promise<void> {
+    const missing = nids.filter((nid) => nid !== 0 && !this.#facts.has(nid))
+    if (missing.length === 0) return
+    for (const event of (await this.#events.load(missing)).values()) this.keep(event)
+  }
+
+  /** A committed state event, loaded when need be. */
+  async stateEvent(type: string, stateKey: string, state = this.committed.state): Promise<RoomEvent | undefined> {
+    const nid = this.stateNid(state, type, stateKey)
+    if (nid === 0) return undefined
+    return this.#facts.get(nid) ?? (await this.#events.load([nid])).get(nid)
+  }
+
+  /** The state after change `seq` of the current chain by undoing later ones; undefined when that is too long ago. */
+  recentState(chain: number, seq: number): StateMap | undefined {
+    if (chain !== this.committed.chain || seq > this.committed.seq) return undefined
+    if (seq === this.committed.seq) return this.committed.state
+    if (this.#undo.length === 0 || this.#undo[0]!.seq > seq + 1) return undefined
+    let state = this.committed.state
+    for (let i = this.#undo.length - 1; i >= 0 && this.#undo[i]!.seq > seq; i--) {
+      const { keyId, before } = this.#undo[i]!
+      state = setState(state, keyId, before)
+    }
+    return state
+  }
+
+  /** Takes over events that were committed, with the head after them. */
+  advance(events: readonly RoomEvent[], head: Head): void {
+    for (const event of events) {
+      this.timeline.push(event)
+      if (event.keyId === undefined) continue
+      this.#undo.push({ seq: event.stateSeq + 1, keyId: event.keyId, before: event.replacesNid ?? 0 })
+    }
+    if (this.timeline.length > 2 * TIMELINE_KEPT) this.timeline = this.timeline.slice(-TIMELINE_KEPT)
+    if (this.#undo.length > 2 * UNDO_KEPT) this.#undo.splice(0, this.#undo.length - UNDO_KEPT)
+    this.committed = head
+  }
+
+  /** Takes events that were read from the database as the older end of `timeline`. They end where it begins. */
+  extendTimeline(older: readonly RoomEvent[]): void {
+    const from = this.timelineFrom
+    const fitting = older.filter((event) => event.pos < from)
+    if (fitting.at(-1)?.pos !== from - 1) return
+    this.timeline = [...fitting, ...this.timeline].slice(-TIMELINE_KEPT)
+  }
+
+  /** Puts the redacted form of an event in place of the original. */
+  replace(event: RoomEvent): void {
+    const index = this.timeline.findIndex((known) => known.nid === event.nid)
+    if (index !== -1) this.timeline = this.timeline.with(index, event)
+    if (this.#facts.has(event.nid)) this.#facts.set(event.nid, event)
+  }
+
+  recordMember(
+    member: { userNid: number; userId: UserId; isLocal: boolean },
+    before: Membership | undefined,
+    after: Membership,
+    nid: number,
+  ): void {
+    if (before !== undefined) this.counts[before]--
+    this.counts[after]++
+    if (!member.isLocal) return
+    if (after !== 'join') this.localMembers.delete(member.userNid)
+    else if (before !== 'join')
+      this.localMembers.set(member.userNid, { userNid: member.userNid, userId: member.userId, since: nid })
+  }
+}
