@@ -1,6 +1,8 @@
 /** Whether a text fits a compiled pattern. Takes time linear in the text, whatever the pattern. */
 export type TextMatcher = (text: string) => boolean
 
+const SPECIAL = /[*?]/
+
 /** What `?` is among the code points of a pattern. */
 const ANY = -1
 
@@ -31,10 +33,21 @@ interface Pattern {
  * (appendices, "Glob-style matching").
  */
 export function compileGlob(glob: string): TextMatcher {
-  const folded = glob.toLowerCase()
-  if (!/[*?]/.test(folded)) return (text) => text.toLowerCase() === folded
-  const pattern = parse(folded, true)
-  return (text) => matchesWhole(pattern, codePoints(text.toLowerCase()))
+  return compileGlobs([glob])
+}
+
+/** Whether any of the globs matches: one pass over the text for all that are plain, one more for each that is not. */
+export function compileGlobs(globs: readonly string[]): TextMatcher {
+  const folded = globs.map((glob) => glob.toLowerCase())
+  const plain = new Set(folded.filter((glob) => !SPECIAL.test(glob)))
+  const patterns = folded.filter((glob) => SPECIAL.test(glob)).map((glob) => parse(glob, true))
+  return (text) => {
+    const foldedText = text.toLowerCase()
+    if (plain.has(foldedText)) return true
+    if (patterns.length === 0) return false
+    const points = codePoints(foldedText)
+    return patterns.some((pattern) => matchesWhole(pattern, points))
+  }
 }
 
 /** As {@link compileGlob}, but matching a part of the text that starts and ends at word boundaries (push rules, `content.body`). */
