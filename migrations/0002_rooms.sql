@@ -151,7 +151,7 @@ CREATE TABLE published_room (
 );
 
 CREATE TABLE ledger (
-  only boolean PRIMARY KEY DEFAULT true CHECK (only),
+  is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
   position bigint NOT NULL
 );
 INSERT INTO ledger (position) VALUES (0);

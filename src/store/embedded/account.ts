@@ -15,7 +15,7 @@ export interface Account {
   run(file: string, args: readonly string[], options: SpawnOptions): ChildProcess
 }
 
-const FALLBACK_OWNER: Owner = { uid: 65_534, gid: 65_534 }
+export const FALLBACK_OWNER: Owner = { uid: 65_534, gid: 65_534 }
 
 /** The first way that can execute the binaries and reach `directory`. */
 export async function chooseAccount(options: {

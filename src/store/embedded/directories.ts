@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { chmod, chown, lstat, mkdir, readdir, realpath } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Owner } from './account.ts'
+import { FALLBACK_OWNER, type Owner } from './account.ts'
 
 /** Where one embedded Postgres keeps its things. */
 export interface Directories {
@@ -43,8 +43,8 @@ function fits(directory: string): boolean {
 /** Gives everything to `owner` and closes it to others. Refuses a run directory that somebody else made first. */
 export async function giveTo(owner: Owner | undefined, directories: Directories, uid: number): Promise<void> {
   const run = await lstat(directories.run)
-  const expected = new Set([uid, owner?.uid ?? uid])
-  if (!run.isDirectory() || !(expected.has(run.uid) || uid === 0)) {
+  const ours = uid === 0 ? [uid, owner?.uid, FALLBACK_OWNER.uid] : [uid]
+  if (!run.isDirectory() || !ours.includes(run.uid)) {
     throw new Error(`${directories.run} belongs to somebody else; remove it and start again`)
   }
   for (const directory of [directories.root, directories.run]) {

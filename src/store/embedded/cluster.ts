@@ -1,0 +1,83 @@
+import { existsSync } from 'node:fs'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { platform } from 'node:os'
+import { join } from 'node:path'
+import { kill, pid as ownPid } from 'node:process'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Account, childEnvironment, finished } from './account.ts'
+import type { Binaries } from './binaries.ts'
+import type { Directories } from './directories.ts'
+
+export const SUPERUSER = 'hearth'
+const STOP_TIMEOUT_MS = 60_000
+
+/** Makes the cluster when there is none. It appears under its name only when complete, so that a kill half-way leaves nothing to repair. */
+export async function ensureCluster(account: Account, binaries: Binaries, directories: Directories): Promise<void> {
+  const { cluster } = directories
+  if (existsSync(cluster)) return checkVersion(cluster, binaries)
+  const draft = `${cluster}.new`
+  await rm(draft, { recursive: true, force: true })
+  const args = ['--pgdata', draft, '--username', SUPERUSER, '--auth=trust', '--encoding=UTF8', '--locale=C']
+  const child = account.run(binaries.initdb, [...args, '--no-instructions'], {
+    cwd: directories.root,
+    env: childEnvironment(binaries),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const { code, stderr } = await finished(child)
+  if (code !== 0) throw new Error(`initdb failed: ${stderr.trim()}`)
+  await rename(draft, cluster)
+}
+
+async function checkVersion(cluster: string, binaries: Binaries): Promise<void> {
+  const found = (await readFile(join(cluster, 'PG_VERSION'), 'utf8')).trim()
+  if (found === binaries.majorVersion) return
+  throw new Error(
+    `${cluster} was made by Postgres ${found}, but this release brings Postgres ${binaries.majorVersion}: export with the earlier release, import with this one`,
+  )
+}
+
+/** Ends what an earlier server left behind: its Postgres when that still runs, and process ids that others have by now. */
+export async function clearRemains(directories: Directories): Promise<void> {
+  const pidFile = join(directories.cluster, 'postmaster.pid')
+  const content = await readFile(pidFile, 'utf8').catch(() => undefined)
+  const pid = Number(content?.split('\n')[0])
+  if (content !== undefined && pid > 0 && isAlive(pid)) {
+    if (await isPostmasterOf(pid, directories.cluster)) await stopForeign(pid)
+    else await disown(pidFile, content)
+  }
+  await rm(join(directories.run, '.s.PGSQL.5432.lock'), { force: true })
+}
+
+async function stopForeign(pid: number): Promise<void> {
+  kill(pid, 'SIGINT')
+  const deadline = Date.now() + STOP_TIMEOUT_MS
+  while (isAlive(pid)) {
+    if (Date.now() > deadline) throw new Error(`the Postgres of an earlier run (process ${pid}) does not stop`)
+    await delay(20)
+  }
+}
+
+/**
+ * Postgres refuses to start while the process id in its file is alive, even when a restarted machine or container gave that number
+ * to another program. It counts its parent's number as stale, and still checks the shared memory named on the file's other lines,
+ * so naming ourselves is safe where removing the file is not.
+ */
+async function disown(pidFile: string, content: string): Promise<void> {
+  await writeFile(pidFile, content.replace(/^\d+/, String(ownPid)))
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/** Where the command line of a process cannot be read, it is taken for the postmaster: refusing to start is the safe side. */
+async function isPostmasterOf(pid: number, cluster: string): Promise<boolean> {
+  if (platform() !== 'linux') return true
+  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+  return command.split('\0').includes(cluster)
+}

@@ -1,0 +1,124 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import type { Logger } from 'pino'
+import { type Account, chooseAccount } from './account.ts'
+import { type Binaries, findBinaries } from './binaries.ts'
+import { clearRemains, ensureCluster, SUPERUSER } from './cluster.ts'
+import { type Directories, giveTo, makeDirectories } from './directories.ts'
+import { takeLock } from './lock.ts'
+import { isAnswering, type Launch, launch, type Postmaster, type Settings } from './postmaster.ts'
+
+export interface EmbeddedPostgres {
+  /** How a `pg` client reaches it. */
+  readonly connection: {
+    readonly host: string
+    readonly port: number
+    readonly user: string
+    readonly database: string
+  }
+  /** The process id of its postmaster; another one after a crash. */
+  pid(): number
+  /** Ends open sessions and stops it with everything on disk. */
+  stop(): Promise<void>
+}
+
+export interface EmbeddedOptions {
+  /** Everything lies below this directory; made when missing. */
+  readonly directory: string
+  /** The user id of this process. */
+  readonly uid: number
+  readonly log: Logger
+  readonly database?: string
+  /** Further Postgres settings, and other values for ours. */
+  readonly settings?: Settings
+}
+
+const MAX_ATTEMPTS = 60
+const FAST_STOP_MS = 30_000
+/** Why a start may fail while the last processes of a killed Postgres are still going. */
+const TRANSIENT = /lock file|shared memory block/
+
+/** Starts the Postgres of `directory` and keeps it running until `stop`: a crash of its own is followed by a new start. */
+export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const { log } = options
+  const directories = await makeDirectories(options.directory)
+  const lock = await takeLock(directories.run)
+  try {
+    const binaries = await findBinaries(directories.lib)
+    const account = await pickAccount(options, binaries, directories)
+    log.debug(`embedded Postgres runs ${account.name}`)
+    await ensureCluster(account, binaries, directories)
+    const supervisor = supervise({ account, binaries, directories, settings: options.settings ?? {}, log })
+    await supervisor.started
+    const connection = { host: directories.run, port: 5432, user: SUPERUSER, database: options.database ?? 'hearth' }
+    await ensureDatabase(connection)
+    const stop = () => supervisor.stop().finally(() => lock.release())
+    return { connection, pid: supervisor.pid, stop }
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
+}
+
+function pickAccount(options: EmbeddedOptions, binaries: Binaries, directories: Directories): Promise<Account> {
+  const { uid } = options
+  return chooseAccount({
+    uid,
+    binaries,
+    directory: directories.root,
+    prepare: (owner) => giveTo(owner, directories, uid),
+  })
+}
+
+/** One postmaster after another, each until it ends by itself or `stop` is called. */
+function supervise(spec: Launch) {
+  let stopping = false
+  let current: Postmaster | undefined
+  const started = bringUp(false)
+  const done = started.then(keepUp, () => undefined)
+
+  /** Launches until one answers. A first start gives up on what will not pass by itself; a restart never gives up. */
+  async function bringUp(isRestart: boolean): Promise<void> {
+    for (let attempt = 0; !stopping; attempt += 1) {
+      await clearRemains(spec.directories)
+      current = launch(spec)
+      if (await isAnswering(current, spec.directories)) return
+      const reason = current.lastWords()
+      if (!isRestart && (attempt === MAX_ATTEMPTS || !TRANSIENT.test(reason))) {
+        throw new Error(`the embedded Postgres does not start: ${reason}`)
+      }
+      await delay(Math.min(100 * 2 ** attempt, isRestart ? 10_000 : 1_000))
+    }
+  }
+
+  async function keepUp(): Promise<void> {
+    while (!stopping) {
+      await current?.exited
+      if (stopping) return
+      spec.log.error('embedded Postgres ended by itself; starting it again')
+      await bringUp(true)
+    }
+  }
+
+  async function stop(): Promise<void> {
+    stopping = true
+    current?.stop('SIGINT')
+    const impatience = setTimeout(() => current?.stop('SIGQUIT'), FAST_STOP_MS)
+    await current?.exited
+    await done
+    clearTimeout(impatience)
+  }
+
+  return { started, stop, pid: () => current?.pid ?? 0 }
+}
+
+async function ensureDatabase(connection: EmbeddedPostgres['connection']): Promise<void> {
+  const client = new pg.Client({ ...connection, database: 'postgres' })
+  await client.connect()
+  try {
+    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [connection.database])
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${pg.escapeIdentifier(connection.database)}`)
+  } finally {
+    await client.end()
+  }
+}

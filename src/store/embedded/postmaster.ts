@@ -1,0 +1,119 @@
+import type { ChildProcess } from 'node:child_process'
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import type { Logger } from 'pino'
+import { type Account, childEnvironment } from './account.ts'
+import type { Binaries } from './binaries.ts'
+import { SUPERUSER } from './cluster.ts'
+import type { Directories } from './directories.ts'
+
+export type Settings = Readonly<Record<string, string>>
+
+/** Durable, quiet, and modest enough for a small machine. Given on the command line, so that no file overrides them. */
+const SETTINGS: Settings = {
+  listen_addresses: '',
+  unix_socket_permissions: '0700',
+  fsync: 'on',
+  synchronous_commit: 'on',
+  full_page_writes: 'on',
+  max_connections: '50',
+  shared_buffers: '128MB',
+  max_wal_size: '4GB',
+  wal_compression: 'off',
+  checkpoint_timeout: '15min',
+  jit: 'off',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  log_line_prefix: '',
+  log_checkpoints: 'off',
+  io_method: 'sync',
+  max_logical_replication_workers: '0',
+}
+
+/**
+ * Becomes Postgres, leaving behind a watcher that stops it when the pipe on standard input ends without a word, which is what
+ * happens when the owner is killed. The watcher is nobody's child, for Postgres would wonder about a child it did not make.
+ */
+const WATCHED = `
+exec 3<&0 0</dev/null
+( ( read -r word <&3 || kill -INT $$ ) >/dev/null 2>&1 & )
+exec "$@" 3<&-`
+
+export interface Postmaster {
+  readonly pid: number
+  readonly exited: Promise<void>
+  readonly hasExited: () => boolean
+  /** The last complaint it logged. */
+  readonly lastWords: () => string
+  stop(signal: 'SIGINT' | 'SIGQUIT'): void
+}
+
+export interface Launch {
+  readonly account: Account
+  readonly binaries: Binaries
+  readonly directories: Directories
+  readonly settings: Settings
+  readonly log: Logger
+}
+
+export function launch({ account, binaries, directories, settings, log }: Launch): Postmaster {
+  const options = Object.entries({ ...SETTINGS, unix_socket_directories: directories.run, ...settings })
+  const args = ['-D', directories.cluster, ...options.flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+  const child = account.run('sh', ['-c', WATCHED, 'hearth', binaries.postgres, ...args], {
+    cwd: directories.root,
+    env: childEnvironment(binaries),
+    detached: true,
+    stdio: ['pipe', 'ignore', 'pipe'],
+  })
+  const lastWords = forwardLines(child, log)
+  let ended = false
+  const exited = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve()).once('error', () => resolve())
+  }).then(() => {
+    ended = true
+    child.stdin?.end('bye\n')
+  })
+  child.stdin?.on('error', () => undefined)
+  return { pid: child.pid ?? 0, exited, hasExited: () => ended, lastWords, stop: (signal) => child.kill(signal) }
+}
+
+const LEVELS = { FATAL: 'warn', PANIC: 'error', ERROR: 'debug', WARNING: 'warn' } as const
+
+/** Postgres's own log lines become ours; what it says in the ordinary course is of interest only when debugging. */
+function forwardLines(child: ChildProcess, log: Logger): () => string {
+  let rest = ''
+  let complaint = 'it said nothing'
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) {
+      const severity = /^(FATAL|PANIC|ERROR|WARNING):(?! {2}the database system is)/.exec(line)?.[1] as
+        | keyof typeof LEVELS
+        | undefined
+      if (severity === 'FATAL' || severity === 'PANIC') complaint = line
+      log[severity === undefined ? 'debug' : LEVELS[severity]](`postgres: ${line}`)
+    }
+  })
+  return () => complaint
+}
+
+/** True once it answers queries; false when it ended first. */
+export async function isAnswering(postmaster: Postmaster, directories: Directories): Promise<boolean> {
+  while (!postmaster.hasExited()) {
+    if (await answers(directories)) return true
+    await delay(15)
+  }
+  return false
+}
+
+async function answers(directories: Directories): Promise<boolean> {
+  const client = new pg.Client({ host: directories.run, port: 5432, user: SUPERUSER, database: 'postgres' })
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    await client.end()
+    return true
+  } catch {
+    return false
+  }
+}

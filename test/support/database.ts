@@ -1,0 +1,77 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { inject } from 'vitest'
+import { type Database, openDatabase } from '../../src/store/db.ts'
+import { migrate, readMigrations } from '../../src/store/migrate.ts'
+
+export const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url))
+
+export interface TestDatabase {
+  /** For `openDatabase` and for a `pg.Client` of the test's own. */
+  readonly connection: {
+    readonly host: string
+    readonly port: number
+    readonly user: string
+    readonly database: string
+  }
+  /** The same as a connection string. */
+  readonly url: string
+  readonly db: Database
+  /** Closes `db` and drops the database, whoever is still connected. */
+  drop(): Promise<void>
+}
+
+const TEMPLATE_LOCK = 0x7e57
+
+/** A freshly migrated database of its own, on the Postgres of this run. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const server = inject('postgres')
+  const name = `test_${randomBytes(8).toString('hex')}`
+  await asAdministrator(async (client) => {
+    const template = await ensureTemplate(client)
+    await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`)
+  })
+  const connection = { ...server, database: name }
+  const db = openDatabase({ connection, poolSize: 4 })
+  return {
+    connection,
+    url: `postgres://${server.user}@${encodeURIComponent(server.host)}:${server.port}/${name}`,
+    db,
+    async drop() {
+      await db.close()
+      await asAdministrator((client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`))
+    },
+  }
+}
+
+async function asAdministrator<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ ...inject('postgres'), database: 'postgres' })
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
+
+/** Migrates once per set of migration files, whichever test file comes first. */
+async function ensureTemplate(client: pg.Client): Promise<string> {
+  const checksums = (await readMigrations(MIGRATIONS)).map(({ checksum }) => checksum)
+  const name = `template_${createHash('sha256').update(checksums.join()).digest('hex').slice(0, 16)}`
+  await client.query('SELECT pg_advisory_lock($1)', [TEMPLATE_LOCK])
+  try {
+    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [name])
+    if (rowCount === 0) await makeTemplate(client, name)
+    return name
+  } finally {
+    await client.query('SELECT pg_advisory_unlock($1)', [TEMPLATE_LOCK])
+  }
+}
+
+async function makeTemplate(client: pg.Client, name: string): Promise<void> {
+  const draft = `draft_${randomBytes(8).toString('hex')}`
+  await client.query(`CREATE DATABASE ${draft}`)
+  await migrate({ ...inject('postgres'), database: draft }, MIGRATIONS)
+  await client.query(`ALTER DATABASE ${draft} RENAME TO ${name}`)
+}
