@@ -36,6 +36,8 @@ export interface RoomVersion {
   readonly referencesCarryHashes: boolean
   /** The room's id is its create event's id with the sigil `!`; the create event has no `room_id`. */
   readonly roomIdIsCreateHash: boolean
+  /** Our events name the server that made them (`origin`), as long as redaction keeps it. */
+  readonly eventsNameOrigin: boolean
   /** A redaction names its target in `content.redacts` instead of a top-level `redacts`. */
   readonly redactsIsInContent: boolean
   /** 2^63-1 in old versions, which as a double is 2^63. */
@@ -128,6 +130,7 @@ const v1: RoomVersion = {
   eventIdFormat: 'opaque',
   referencesCarryHashes: true,
   roomIdIsCreateHash: false,
+  eventsNameOrigin: true,
   redactsIsInContent: false,
   maxDepth: 2 ** 63,
   enforcesCanonicalJson: false,
@@ -206,6 +209,7 @@ const v10: RoomVersion = {
 const v11: RoomVersion = {
   ...v10,
   id: '11',
+  eventsNameOrigin: false,
   redactsIsInContent: true,
   redaction: {
     topLevel: v10.redaction.topLevel.filter((key) => !NO_LONGER_KEPT.has(key)),

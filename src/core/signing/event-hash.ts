@@ -1,0 +1,63 @@
+import { hash } from 'node:crypto'
+import { encodeBase64, encodeBase64Url } from '../base64.ts'
+import type { Pdu } from '../event/format.ts'
+import { redact } from '../event/redact.ts'
+import type { EventId, RoomId } from '../ids.ts'
+import { encodeCanonical, type JsonObject } from '../json.ts'
+import type { RoomVersion } from '../room-version.ts'
+import { addSignature, signatureOf, signedText } from './json-signature.ts'
+import { type SigningKey, verifySignature } from './key.ts'
+
+/** SHA-256 in unpadded base64, of text as UTF-8. */
+export function sha256Base64(data: string | Uint8Array): string {
+  return hash('sha256', data, 'base64').slice(0, 43)
+}
+
+/** What `hashes.sha256` must be: over all but `unsigned`, `signatures` and `hashes` (server-server API, "Calculating the content hash for an event"). */
+export function contentHash(pdu: JsonObject): string {
+  const { unsigned, signatures, hashes, ...hashed } = pdu
+  return sha256Base64(encodeCanonical(hashed))
+}
+
+/** The text that an event's signatures and its reference hash both cover: the redacted event without `signatures` and `unsigned`. */
+export function signedEventText(version: RoomVersion, pdu: Pdu): string {
+  return signedText(redact(version, pdu))
+}
+
+/** SHA-256 of the redacted event (server-server API, "Calculating the reference hash for an event"). */
+export function referenceHash(version: RoomVersion, pdu: Pdu): Buffer {
+  return hash('sha256', signedEventText(version, pdu), 'buffer')
+}
+
+/** The event's id: the one it carries in room versions 1 and 2, computed in all others. */
+export function eventIdOf(version: RoomVersion, pdu: Pdu): EventId {
+  if (version.eventIdFormat === 'opaque') return pdu.event_id!
+  return hashedEventId(version, referenceHash(version, pdu))
+}
+
+/** The id that a reference hash makes, in the version's alphabet. */
+export function hashedEventId(version: RoomVersion, reference: Uint8Array): EventId {
+  return `$${version.eventIdFormat === 'base64' ? encodeBase64(reference) : encodeBase64Url(reference)}` as EventId
+}
+
+/** The room's id where it is its create event's hash (room version 12). */
+export function roomIdOfCreate(createEventId: EventId): RoomId {
+  return `!${createEventId.slice(1)}` as RoomId
+}
+
+/** The create event's id that such a room id names. */
+export function createEventIdOf(roomId: RoomId): EventId {
+  return `$${roomId.slice(1)}` as EventId
+}
+
+/** Adds a server's signature to an event: for a second signature on what another server built. Local events come from `buildEvent`. */
+export function signEvent(version: RoomVersion, pdu: Pdu, server: string, key: SigningKey): Pdu {
+  const signature = key.sign(signedEventText(version, pdu))
+  return { ...pdu, signatures: addSignature(pdu, server, key.keyId, signature) }
+}
+
+/** Whether an event carries a valid signature of `server` under `keyId`. */
+export function verifyEvent(version: RoomVersion, pdu: Pdu, server: string, keyId: string, publicKey: string): boolean {
+  const signature = signatureOf(pdu, server, keyId)
+  return signature !== undefined && verifySignature(publicKey, signedEventText(version, pdu), signature)
+}
