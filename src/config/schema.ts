@@ -6,7 +6,7 @@ import type { ServerName } from '../core/ids.ts'
  * names, `config/example.yaml`, `config/schema.json` and `docs/operations.md` all come from here.
  *
  * Own keywords: `secret` (never printed; may also be given as `<key>_file`), `path` (made absolute against the directory of the
- * file that names it), `example` (shown where there is no default).
+ * file that names it), `example` (shown where there is no default), `compact` (a section shown on one line).
  */
 
 const text = (description: string, options: Record<string, unknown> = {}) => Type.String({ description, ...options })
@@ -18,20 +18,24 @@ const choice = <const Values extends readonly (string | boolean)[]>(
   values: Values,
   fallback: Values[number],
 ) => Type.Unsafe<Values[number]>({ description, enum: values, default: fallback })
-const section = <Keys extends Record<string, TSchema>>(description: string, keys: Keys) =>
-  Type.Object(keys, { description, additionalProperties: false })
+const section = <Keys extends Record<string, TSchema>>(description: string, keys: Keys, options: object = {}) =>
+  Type.Object(keys, { description, additionalProperties: false, ...options })
 const port = (description: string, fallback: number) => integer(description, fallback, 0, 65_535)
 
 const bucket = (description: string, perSecond: number, burst: number) =>
-  section(description, {
-    per_second: Type.Number({
-      description: 'Requests regained per second.',
-      default: perSecond,
-      exclusiveMinimum: 0,
-      maximum: 1_000_000,
-    }),
-    burst: integer('Requests allowed at once after a pause.', burst, 1, 1_000_000),
-  })
+  section(
+    description,
+    {
+      per_second: Type.Number({
+        description: 'Requests regained per second.',
+        default: perSecond,
+        exclusiveMinimum: 0,
+        maximum: 1_000_000,
+      }),
+      burst: integer('Requests allowed at once after a pause.', burst, 1, 1_000_000),
+    },
+    { compact: true },
+  )
 
 export const ConfigSchema = section('Configuration of a Hearth server.', {
   server_name: Type.Unsafe<ServerName>({
@@ -102,16 +106,19 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
     require_token: flag('Ask everyone for the token, also while registration is open.', false),
     allow_guests: flag('Whether guest accounts may be made while registration is open.', true),
   }),
-  rate_limits: section('Token buckets; an empty one answers 429 with `retry_after_ms`.', {
-    enabled: flag('Switch for all limits.', true),
-    message: bucket('Events sent, per user.', 5, 50),
-    login: bucket('Login attempts, per address and per account.', 0.2, 10),
-    registration: bucket('Registrations, per address.', 0.2, 10),
-    join: bucket('Joins, per user.', 0.5, 20),
-    invite: bucket('Invites, per user.', 0.5, 20),
-    create_room: bucket('Rooms made, per user.', 0.2, 10),
-    other: bucket('Every other limited endpoint, per user or address.', 10, 100),
-  }),
+  rate_limits: section(
+    'Token buckets: `per_second` requests are regained each second, up to `burst` at once. An empty one answers 429 with `retry_after_ms`.',
+    {
+      enabled: flag('Switch for all limits.', true),
+      message: bucket('Events sent, per user.', 5, 50),
+      login: bucket('Login attempts, per address and per account.', 0.2, 10),
+      registration: bucket('Registrations, per address.', 0.2, 10),
+      join: bucket('Joins, per user.', 0.5, 20),
+      invite: bucket('Invites, per user.', 0.5, 20),
+      create_room: bucket('Rooms made, per user.', 0.2, 10),
+      other: bucket('Every other limited endpoint, per user or address.', 10, 100),
+    },
+  ),
   passwords: section('How passwords are checked and kept.', {
     min_length: integer('Shortest password accepted for a new account.', 8, 1, 512),
     scrypt: section('Cost of one password hash.', {

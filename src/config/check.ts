@@ -1,0 +1,96 @@
+import { isIP } from 'node:net'
+import { isServerName } from '../core/ids.ts'
+import type { OptionSchema } from './options.ts'
+
+interface Format {
+  readonly means: string
+  readonly accepts: (value: string) => boolean
+}
+
+const FORMATS: Readonly<Record<string, Format>> = {
+  'server-name': { means: 'a host name or address with an optional port, such as example.org', accepts: isServerName },
+  'http-url': {
+    means: 'an address such as https://matrix.example.org, without query or fragment',
+    accepts: isHttpUrl,
+  },
+  'postgres-url': {
+    means: 'a connection string such as postgres://user:password@host/database',
+    accepts: (value) => /^postgres(ql)?:\/\//.test(value) && URL.canParse(value.replace('@/', '@localhost/')),
+  },
+  cidr: { means: 'an IP address or range, such as 10.0.0.0/8', accepts: isRange },
+}
+
+/** What a value of this option looks like, in words. */
+export function expectation(schema: OptionSchema): string {
+  if (schema.enum !== undefined) return `one of ${schema.enum.join(', ')}`
+  if (schema.type === 'array') return `a list, each item ${expectation(schema.items ?? {})}`
+  if (schema.type === 'boolean') return 'true or false'
+  if (schema.type === 'integer') return `a whole number from ${schema.minimum} to ${schema.maximum}`
+  if (schema.type === 'number') return `a number above ${schema.exclusiveMinimum}, at most ${schema.maximum}`
+  if (schema.format !== undefined) return FORMATS[schema.format]!.means
+  return schema.pattern === undefined ? 'text' : `text that matches ${schema.pattern}`
+}
+
+export function isValid(schema: OptionSchema, value: unknown): boolean {
+  if (schema.enum !== undefined) return schema.enum.includes(value as string | boolean)
+  switch (schema.type) {
+    case 'array':
+      return isValidList(schema, value)
+    case 'boolean':
+      return typeof value === 'boolean'
+    case 'integer':
+      return Number.isSafeInteger(value) && isWithin(schema, value as number)
+    case 'number':
+      return typeof value === 'number' && isWithin(schema, value)
+    default:
+      return typeof value === 'string' && isValidText(schema, value)
+  }
+}
+
+/** Reads the text of an environment variable or flag as this option's type; what does not fit stays text and fails the check. */
+export function fromText(schema: OptionSchema, text: string): unknown {
+  if (schema.type === 'array') {
+    const items = text.trim() === '' ? [] : text.split(',')
+    return items.map((item) => item.trim())
+  }
+  if (schema.type === 'boolean' || schema.enum?.includes(true)) {
+    if (text === 'true' || text === 'false') return text === 'true'
+  }
+  if ((schema.type === 'integer' || schema.type === 'number') && /^-?\d+(\.\d+)?$/.test(text)) return Number(text)
+  return text
+}
+
+function isValidList(schema: OptionSchema, value: unknown): boolean {
+  return (
+    Array.isArray(value) &&
+    value.length <= (schema.maxItems ?? Number.POSITIVE_INFINITY) &&
+    value.every((item) => isValid(schema.items ?? {}, item))
+  )
+}
+
+function isWithin(schema: OptionSchema, value: number): boolean {
+  return (
+    value >= (schema.minimum ?? Number.NEGATIVE_INFINITY) &&
+    value > (schema.exclusiveMinimum ?? Number.NEGATIVE_INFINITY) &&
+    value <= (schema.maximum ?? Number.POSITIVE_INFINITY)
+  )
+}
+
+function isValidText(schema: OptionSchema, value: string): boolean {
+  if (value.length < (schema.minLength ?? 0)) return false
+  if (schema.pattern !== undefined && !new RegExp(schema.pattern).test(value)) return false
+  return schema.format === undefined || FORMATS[schema.format]!.accepts(value)
+}
+
+function isHttpUrl(value: string): boolean {
+  if (!URL.canParse(value)) return false
+  const url = new URL(value)
+  return /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === ''
+}
+
+function isRange(value: string): boolean {
+  const [address = '', bits] = value.split('/', 2)
+  const family = isIP(address)
+  if (family === 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+}

@@ -1,0 +1,100 @@
+import { stringify } from 'yaml'
+import { expectation } from './check.ts'
+import type { LoadedConfig } from './load.ts'
+import { OPTION_BY_KEY, OPTIONS, type OptionSchema, ROOT, type Section } from './options.ts'
+import { ConfigSchema } from './schema.ts'
+
+const WIDTH = 110
+
+/** The file an operator starts from: every option, its text and its default, all of it commented out. */
+export function exampleYaml(): string {
+  const lead = [
+    'Configuration of Hearth. Every line is optional: what is not set has the default shown here.',
+    'Each key can also be given as an environment variable: listen.port is HEARTH__LISTEN__PORT.',
+    'A secret can be read from a file: database.url_file, or HEARTH__DATABASE__URL_FILE.',
+    '`hearth config check` says what is wrong with this file, `hearth config print` what the server makes of it.',
+  ]
+  return `${lead.map((line) => `# ${line}`).join('\n')}\n${sectionYaml(ROOT, '')}`
+}
+
+function sectionYaml(section: Section, indent: string): string {
+  let out = ''
+  for (const [name, child] of section.children) {
+    if (child.kind === 'option' && child.holds !== undefined) continue
+    const comment = wrap(child.schema.description ?? '', WIDTH - indent.length)
+    if (child.kind === 'option' && child.schema.default === undefined) comment.push('Not set by default; an example:')
+    out += `\n${comment.map((line) => `${indent}# ${line}\n`).join('')}${indent}#`
+    if (child.kind === 'option') out += assignmentYaml(name, child.schema.default ?? child.schema.example)
+    else if (child.schema.compact) out += assignmentYaml(name, defaultsOf(child))
+    else out += `${name}:${sectionYaml(child, `${indent}  `)}`
+  }
+  return out
+}
+
+function defaultsOf(section: Section): object {
+  return Object.fromEntries([...section.children].map(([name, child]) => [name, child.schema.default]))
+}
+
+function assignmentYaml(name: string, value: unknown): string {
+  const yaml = stringify({ [name]: value }, { collectionStyle: 'flow', flowCollectionPadding: false, lineWidth: 0 })
+  return `${yaml.trim().slice(1, -1)}\n`
+}
+
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + word.length >= width) {
+      lines.push(line)
+      line = word
+    } else line = line === '' ? word : `${line} ${word}`
+  }
+  return [...lines, line]
+}
+
+/** For editors: completion and checks while the file is written. */
+export function jsonSchema(): string {
+  const schema = withSecretFiles(JSON.parse(JSON.stringify(ConfigSchema)) as OptionSchema)
+  const document = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'Hearth configuration', ...schema }
+  return `${JSON.stringify(document, null, 2)}\n`
+}
+
+/** Everything in the file is optional; own keywords are of no use to an editor. */
+function withSecretFiles(schema: OptionSchema): object {
+  const { required, secret, path, compact, example, properties, ...plain } = schema
+  if (properties === undefined) return example === undefined ? plain : { ...plain, examples: [example] }
+  const entries = Object.entries(properties).flatMap(([name, child]): [string, object][] => {
+    const own: [string, object] = [name, withSecretFiles(child)]
+    const description = `File whose content is \`${name}\`.`
+    return child.secret ? [own, [`${name}_file`, { type: 'string', description }]] : [own]
+  })
+  return { ...plain, properties: Object.fromEntries(entries) }
+}
+
+/** A Markdown table of all options. */
+export function optionTable(): string {
+  const rows = OPTIONS.filter(({ holds }) => holds === undefined).map(({ key, schema }) => {
+    const secret = schema.secret ? ` Secret; also as \`${key}_file\`.` : ''
+    const cells = [`\`${key}\``, defaultText(schema), expectation(schema), `${schema.description}${secret}`]
+    return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  })
+  return ['| key | default | value | meaning |', '|---|---|---|---|', ...rows].join('\n')
+}
+
+function defaultText(schema: OptionSchema): string {
+  return schema.default === undefined ? 'none' : `\`${JSON.stringify(schema.default).replaceAll('"', '')}\``
+}
+
+/** The configuration in force, secrets hidden, each line with where its value came from. */
+export function printConfig({ config, origins }: LoadedConfig): string {
+  const lines = [...origins].map(([key, origin]) => {
+    const value = OPTION_BY_KEY.get(key)!.schema.secret ? '[hidden]' : JSON.stringify(valueAt(config, key))
+    return { text: `${key}: ${value}`, origin }
+  })
+  const width = Math.min(60, Math.max(...lines.map(({ text }) => text.length)))
+  return lines.map(({ text, origin }) => `${text.padEnd(width)}  # ${origin}`).join('\n')
+}
+
+function valueAt(config: unknown, key: string): unknown {
+  return key.split('.').reduce((value, name) => (value as Record<string, unknown>)[name], config)
+}
