@@ -6,6 +6,7 @@ import type { Reader } from '../../store/db.ts'
 import { countMembers, getMembersOfServer, getRoomById, getRooms, type RoomRow } from '../../store/rooms.ts'
 import { getStateKeys, loadState } from '../../store/state.ts'
 import type { EventCache } from './event-cache.ts'
+import { referenceTo } from './references.ts'
 import { Room } from './room.ts'
 import { StateKeys } from './state-keys.ts'
 
@@ -49,7 +50,11 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
     ])
     const head = {
       version: row.head_version,
-      extremities: [...extremities.values()].map(({ nid, id }) => ({ nid, id })),
+      extremities: [...extremities.values()].map((event) => ({
+        nid: event.nid,
+        id: event.id,
+        reference: referenceTo(version, event),
+      })),
       depth: row.depth,
       pos: row.last_pos,
       nid: row.last_nid,

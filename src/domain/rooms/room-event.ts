@@ -1,6 +1,7 @@
 import type { Pdu } from '../../core/event/format.ts'
 import type { EventId, UserId } from '../../core/ids.ts'
 import type { EventRow } from '../../store/events.ts'
+import type { Rendered } from './client-event.ts'
 
 /** An event of a room as this server holds it: its place, and its immutable bytes, parsed when somebody asks. */
 export class RoomEvent {
@@ -29,6 +30,8 @@ export class RoomEvent {
   readonly txnId: string | undefined
   /** Canonical JSON as federated. */
   readonly json: Buffer
+  /** The client format, once somebody asked for it. */
+  rendered: Rendered | undefined
   #pdu: Pdu | undefined
 
   constructor(row: EventRow, pdu?: Pdu) {

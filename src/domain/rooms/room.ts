@@ -1,3 +1,4 @@
+import type { HashedReference } from '../../core/event/format.ts'
 import type { EventId, RoomId, UserId } from '../../core/ids.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
 import { getState, type StateMap, setState } from '../../core/state/trie.ts'
@@ -6,12 +7,19 @@ import type { EventCache } from './event-cache.ts'
 import type { RoomEvent } from './room-event.ts'
 import type { StateKeys } from './state-keys.ts'
 
+export interface Extremity {
+  readonly nid: number
+  readonly id: EventId
+  /** How the next event names it: the id, with its reference hash in old room versions. */
+  readonly reference: EventId | HashedReference
+}
+
 /** Where a room stands: what the next event is built on. Immutable; each event makes the next. */
 export interface Head {
   /** Counts events; a write names the version it was built on and is refused when the room has moved on. */
   readonly version: number
   /** Events that none of ours refers to yet. */
-  readonly extremities: readonly { readonly nid: number; readonly id: EventId }[]
+  readonly extremities: readonly Extremity[]
   readonly depth: number
   /** Timeline position and stream position of the newest event. */
   readonly pos: number

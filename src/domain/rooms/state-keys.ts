@@ -46,6 +46,15 @@ export class StateKeys {
     return { keyId, isNew: true }
   }
 
+  get size(): number {
+    return this.#names.length
+  }
+
+  /** Takes back the newest numbers, down to `size`: of events that were not made after all. */
+  truncate(size: number): void {
+    for (const { type, stateKey } of this.#names.splice(size)) this.#ids.get(type)?.delete(stateKey)
+  }
+
   /** All pairs of a type: `[state_key, number]`. */
   ofType(type: string): Iterable<[string, number]> {
     return this.#ids.get(type) ?? []

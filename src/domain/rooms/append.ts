@@ -1,0 +1,340 @@
+import { authorise } from '../../core/auth/rules.ts'
+import { authEventKeys } from '../../core/auth/select.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import { buildEvent } from '../../core/event/build.ts'
+import { membershipOf } from '../../core/event/content.ts'
+import type { EventReferences, Verdict } from '../../core/event/format.ts'
+import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { isNotifiable } from '../../core/push-rules.ts'
+import type { SigningKey } from '../../core/signing/key.ts'
+import { getState, setState } from '../../core/state/trie.ts'
+import type { HighlightWrite, KeyWrite, TxnWrite } from '../../store/event-batch.ts'
+import type { Clock, Random } from '../clock.ts'
+import type { Users } from '../users.ts'
+import type { EventCache } from './event-cache.ts'
+import { highlightsOf } from './highlights.ts'
+import type { MembershipChange, Persister, Unit } from './persister.ts'
+import { prepareRedaction, type Redaction } from './redaction.ts'
+import { referenceTo } from './references.ts'
+import type { RoomRegistry } from './registry.ts'
+import type { Head, Room } from './room.ts'
+import { RoomEvent } from './room-event.ts'
+
+/** What a local user wants to happen in a room. */
+export interface Draft {
+  readonly type: string
+  /** Present on state events. */
+  readonly stateKey?: string
+  readonly content: JsonObject
+  readonly sender: UserId
+  readonly senderNid: number
+  /** The event that a redaction is for. */
+  readonly redacts?: EventId
+  /** Milliseconds; now when left out. */
+  readonly ts?: number
+}
+
+/** The transaction id under which a client sent something. */
+export interface Transaction {
+  readonly tokenNid: number
+  readonly txnId: string
+  /** Hash of the whole path. */
+  readonly hash: string
+}
+
+/** Says what to append, given the room as it stands. Called again when the room moves before the events are written. */
+export type Plan = (room: Room) => readonly Draft[] | Promise<readonly Draft[]>
+
+export interface Appended {
+  readonly room: Room
+  /** In the order of the drafts; when a transaction was repeated, the one event it made. */
+  readonly eventIds: readonly EventId[]
+}
+
+export interface AppendParts {
+  readonly serverName: ServerName
+  readonly signingKey: SigningKey
+  readonly clock: Clock
+  readonly random: Random
+  readonly users: Users
+  readonly events: EventCache
+  readonly registry: RoomRegistry
+  readonly persister: Persister
+}
+
+export interface Appender {
+  /**
+   * Builds, authorises, signs and stores events of local users, all or none. Resolves once they are durable.
+   *
+   * @throws ProtocolError `M_NOT_FOUND` when there is no such room, `M_FORBIDDEN` when the rules refuse one of them
+   */
+  append(roomId: RoomId, plan: Plan, transaction?: Transaction): Promise<Appended>
+  /** The same for a room in hand: a new one, whose first event makes it. */
+  appendTo(room: Room, drafts: readonly Draft[], transaction?: Transaction): Promise<Appended | 'moved'>
+}
+
+/** How often a write is built anew because others got ahead of it. */
+const MAX_ATTEMPTS = 8
+const MAX_PREV_EVENTS = 20
+
+/** State that a check needed and that has to be read first. */
+class NeedsState extends Error {
+  readonly nids: readonly number[]
+  constructor(nids: readonly number[]) {
+    super('state is not loaded')
+    this.nids = nids
+  }
+}
+
+export function createAppender(parts: AppendParts): Appender {
+  async function append(roomId: RoomId, plan: Plan, transaction?: Transaction): Promise<Appended> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const room = await parts.registry.get(roomId)
+      if (!room) throw new ProtocolError('M_NOT_FOUND', 'This server knows no room of that id.')
+      const drafts = await plan(room)
+      const appended = await appendTo(room, drafts, transaction)
+      if (appended !== 'moved') return appended
+    }
+    throw new ProtocolError('M_UNKNOWN', 'The room is too busy just now. Send the request again.', { status: 503 })
+  }
+
+  async function appendTo(
+    room: Room,
+    drafts: readonly Draft[],
+    transaction?: Transaction,
+  ): Promise<Appended | 'moved'> {
+    if (drafts.length === 0) return { room, eventIds: [] }
+    const [targets, redactions] = await Promise.all([internTargets(drafts), loadRedactions(room, drafts)])
+    for (;;) {
+      if (!room.alive) return 'moved'
+      const unit = tryBuild(room, drafts, targets, redactions, transaction)
+      if (unit instanceof NeedsState) await room.load(unit.nids)
+      else return enqueue(unit)
+    }
+  }
+
+  /** Nothing waits between building on a head and queueing what moves it. */
+  async function enqueue(unit: Unit): Promise<Appended | 'moved'> {
+    const { room } = unit
+    room.pending = unit.after
+    const outcome = await parts.persister.enqueue(unit)
+    if (outcome.kind === 'moved') return 'moved'
+    if (outcome.kind === 'repeated') return { room, eventIds: [outcome.eventId as EventId] }
+    return { room, eventIds: unit.events.map(({ id }) => id) }
+  }
+
+  /** Everybody whose membership changes needs a number. */
+  function internTargets(drafts: readonly Draft[]): Promise<Map<UserId, number>> {
+    const userIds = drafts.flatMap(({ type, stateKey }) =>
+      type === 'm.room.member' && isUserId(stateKey) ? [stateKey] : [],
+    )
+    return userIds.length === 0 ? Promise.resolve(new Map()) : parts.users.intern(userIds)
+  }
+
+  async function loadRedactions(room: Room, drafts: readonly Draft[]): Promise<Map<Draft, Redaction>> {
+    const found = new Map<Draft, Redaction>()
+    for (const draft of drafts) {
+      if (draft.type !== 'm.room.redaction' || draft.redacts === undefined) continue
+      found.set(draft, await prepareRedaction(room, parts.events, draft.redacts))
+    }
+    return found
+  }
+
+  function tryBuild(...input: BuildInput): Unit | NeedsState {
+    try {
+      return buildUnit(parts, ...input)
+    } catch (error) {
+      if (error instanceof NeedsState) return error
+      throw error
+    }
+  }
+
+  return { append, appendTo }
+}
+
+type BuildInput = [
+  room: Room,
+  drafts: readonly Draft[],
+  targets: ReadonlyMap<UserId, number>,
+  redactions: ReadonlyMap<Draft, Redaction>,
+  transaction: Transaction | undefined,
+]
+
+interface Collected {
+  readonly events: RoomEvent[]
+  readonly keys: KeyWrite[]
+  readonly members: MembershipChange[]
+  readonly highlights: HighlightWrite[]
+  readonly redactions: Unit['redactions'][number][]
+}
+
+function buildUnit(parts: AppendParts, ...[room, drafts, targets, redactions, transaction]: BuildInput): Unit {
+  const collected: Collected = { events: [], keys: [], members: [], highlights: [], redactions: [] }
+  const before = room.pending
+  const firstNew = room.keys.size
+  try {
+    let head = before
+    for (const draft of drafts) {
+      head = buildOne(parts, room, head, draft, collected, { targets, redaction: redactions.get(draft), transaction })
+    }
+    return { room, before, after: head, ...collected, txn: txnWrite(room, collected.events[0], transaction) }
+  } catch (error) {
+    room.keys.truncate(firstNew)
+    throw error
+  }
+}
+
+function txnWrite(
+  room: Room,
+  event: RoomEvent | undefined,
+  transaction: Transaction | undefined,
+): TxnWrite | undefined {
+  if (!transaction || !event) return undefined
+  return {
+    tokenNid: transaction.tokenNid,
+    hash: transaction.hash,
+    roomNid: room.nid,
+    eventNid: event.nid,
+    ts: event.ts,
+  }
+}
+
+interface Circumstances {
+  readonly targets: ReadonlyMap<UserId, number>
+  readonly redaction: Redaction | undefined
+  readonly transaction: Transaction | undefined
+}
+
+/** Builds one event on a head and gives the head after it. */
+function buildOne(
+  parts: AppendParts,
+  room: Room,
+  head: Head,
+  draft: Draft,
+  collected: Collected,
+  { targets, redaction, transaction }: Circumstances,
+): Head {
+  const { version } = room
+  const state = stateReader(room, head, collected.events)
+  const ts = draft.ts ?? parts.clock.now()
+  const depth = Math.min(head.depth + 1, version.maxDepth)
+  const prev = head.extremities.slice(-MAX_PREV_EVENTS)
+  const authEvents = authEventsOf(room, draft, state)
+  const built = buildEvent(
+    version,
+    {
+      type: draft.type,
+      sender: draft.sender,
+      content: draft.content,
+      origin_server_ts: ts,
+      depth,
+      prev_events: prev.map(({ reference }) => reference) as EventReferences,
+      auth_events: authEvents.map((event) => referenceTo(version, event)) as EventReferences,
+      ...(draft.stateKey === undefined ? {} : { state_key: draft.stateKey }),
+      ...(draft.redacts === undefined ? {} : { redacts: draft.redacts }),
+      ...(version.roomIdIsCreateHash && head.version === 0 ? {} : { room_id: room.id }),
+      ...(version.eventIdFormat === 'opaque' ? { event_id: opaqueEventId(parts) } : {}),
+    },
+    parts.serverName,
+    parts.signingKey,
+  )
+  mustBeAllowed(authorise(version, built.pdu, (type, stateKey) => state(type, stateKey)?.pdu))
+
+  const key = draft.stateKey === undefined ? undefined : room.keys.intern(draft.type, draft.stateKey)
+  if (key?.isNew) {
+    collected.keys.push({ roomNid: room.nid, keyId: key.keyId, type: draft.type, stateKey: draft.stateKey! })
+  }
+  const replaces = key === undefined ? 0 : getState(head.state, key.keyId)
+  const notifiable = head.notifiable + (isNotifiable(built.pdu) ? 1 : 0)
+  const event = new RoomEvent(
+    {
+      event_nid: parts.persister.takeNid(),
+      room_nid: room.nid,
+      room_pos: head.pos + 1,
+      sender_nid: draft.senderNid,
+      origin_server_ts: ts,
+      notifiable,
+      replaces_nid: replaces === 0 ? null : replaces,
+      redacted_by: null,
+      txn_token: transaction?.tokenNid ?? null,
+      txn_id: transaction?.txnId ?? null,
+      state_chain: head.chain,
+      state_seq: head.seq,
+      key_id: key?.keyId ?? null,
+      event_id: built.eventId,
+      type: draft.type,
+      json: Buffer.from(built.json),
+    },
+    built.pdu,
+  )
+  collected.events.push(event)
+  if (draft.type === 'm.room.member' && draft.stateKey !== undefined) {
+    collected.members.push(membershipChange(parts, room, event, replaces, targets, collected.events))
+  }
+  if (redaction) collected.redactions.push(redaction.apply(event, state))
+  if (notifiable > head.notifiable) collected.highlights.push(...highlightsOf(room, event, state))
+  return {
+    version: head.version + 1,
+    extremities: [{ nid: event.nid, id: event.id, reference: referenceTo(version, event) }],
+    depth,
+    pos: event.pos,
+    nid: event.nid,
+    notifiable,
+    chain: head.chain,
+    seq: head.seq + (key === undefined ? 0 : 1),
+    state: key === undefined ? head.state : setState(head.state, key.keyId, event.nid),
+  }
+}
+
+/** Reads the state of a head; the room's own facts first, then events of the same unit, which no cache has yet. */
+export type StateReader = (type: string, stateKey: string) => RoomEvent | undefined
+
+function stateReader(room: Room, head: Head, fresh: readonly RoomEvent[]): StateReader {
+  return (type, stateKey) => {
+    const nid = room.stateNid(head.state, type, stateKey)
+    if (nid === 0) return undefined
+    const event = room.fact(nid) ?? fresh.find((candidate) => candidate.nid === nid)
+    if (!event) throw new NeedsState([nid])
+    return event
+  }
+}
+
+function authEventsOf(room: Room, draft: Draft, state: StateReader): RoomEvent[] {
+  const { version } = room
+  const selection = authEventKeys(version, {
+    type: draft.type,
+    sender: draft.sender,
+    content: draft.content,
+    ...(draft.stateKey === undefined ? {} : { state_key: draft.stateKey }),
+  })
+  return selection.flatMap(([type, stateKey]) => state(type, stateKey) ?? [])
+}
+
+function opaqueEventId({ random, serverName }: AppendParts): EventId {
+  return `$${random.bytes(18).toString('base64url')}:${serverName}` as EventId
+}
+
+function mustBeAllowed(verdict: Verdict): void {
+  if (!verdict.allowed) throw new ProtocolError(verdict.errcode ?? 'M_FORBIDDEN', verdict.reason)
+}
+
+function membershipChange(
+  parts: AppendParts,
+  room: Room,
+  event: RoomEvent,
+  replaces: number,
+  targets: ReadonlyMap<UserId, number>,
+  fresh: readonly RoomEvent[],
+): MembershipChange {
+  const userId = event.pdu.state_key as UserId
+  const before = replaces === 0 ? undefined : (room.fact(replaces) ?? fresh.find(({ nid }) => nid === replaces))
+  return {
+    userNid: targets.get(userId)!,
+    userId,
+    isLocal: serverOf(userId) === parts.serverName,
+    before: before && membershipOf(before.pdu),
+    after: membershipOf(event.pdu) ?? 'leave',
+    eventNid: event.nid,
+  }
+}

@@ -1,0 +1,98 @@
+import type { RoomId } from '../../core/ids.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import type { JsonBytes } from '../../core/json-bytes.ts'
+import type { EventCache } from './event-cache.ts'
+import type { RoomEvent } from './room-event.ts'
+
+/** The pieces of an event as clients get it, cut where what differs between readers goes. */
+export interface Rendered {
+  /** From `{` to `"unsigned":{"age":` */
+  readonly head: Buffer
+  /** The rest of `unsigned`, without its closing brace. */
+  readonly unsigned: string
+  /** What follows `unsigned`, without the closing brace of the event. */
+  readonly tail: string
+}
+
+export interface Reading {
+  /** Milliseconds; what `age` is counted from. */
+  readonly now: number
+  /** The reader's token: only the client that sent an event learns its transaction id. */
+  readonly tokenNid: number | undefined
+  /** Written into the event, except by sync, which files events under their room. */
+  readonly roomId?: RoomId
+}
+
+/** Brings to hand what rendering these events refers to: the state they took the place of, the redactions applied to them. */
+export async function loadReferences(cache: EventCache, events: Iterable<RoomEvent>): Promise<void> {
+  const nids: number[] = []
+  for (const event of events) {
+    if (event.rendered) continue
+    if (event.replacesNid !== undefined) nids.push(event.replacesNid)
+    if (event.redactedBy !== undefined) nids.push(event.redactedBy)
+  }
+  if (nids.length === 0) return
+  const loaded = await cache.load(nids)
+  for (const event of events) event.rendered ??= render(event, loaded)
+}
+
+/** Writes an event in the client format (client-server API, "Room event format"). */
+export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Reading): void {
+  event.rendered ??= render(event, NOTHING)
+  const { head, unsigned, tail } = event.rendered
+  out.bytes(head)
+  let rest = `${Math.max(0, reading.now - event.ts)}${unsigned}`
+  if (event.txnId !== undefined && event.txnToken === reading.tokenNid) {
+    rest += `,"transaction_id":${JSON.stringify(event.txnId)}`
+  }
+  rest += `}${tail}`
+  if (reading.roomId !== undefined) rest += `,"room_id":${JSON.stringify(reading.roomId)}`
+  out.text(`${rest}}`)
+}
+
+const NOTHING: ReadonlyMap<number, RoomEvent> = new Map()
+
+function render(event: RoomEvent, loaded: ReadonlyMap<number, RoomEvent>): Rendered {
+  const { pdu } = event
+  const redacts = pdu.redacts ?? (event.type === 'm.room.redaction' ? pdu.content.redacts : undefined)
+  const content = redacts === undefined ? pdu.content : { ...pdu.content, redacts }
+  const replaced = event.replacesNid === undefined ? undefined : loaded.get(event.replacesNid)
+  const redaction = event.redactedBy === undefined ? undefined : loaded.get(event.redactedBy)
+  const previous = replaced && JSON.stringify(replaced.pdu.content)
+  const head = [
+    `{"content":${JSON.stringify(content)},"event_id":${JSON.stringify(event.id)},"origin_server_ts":${event.ts}`,
+    `,"sender":${JSON.stringify(pdu.sender)}`,
+    event.isState ? `,"state_key":${JSON.stringify(pdu.state_key)}` : '',
+    redacts === undefined ? '' : `,"redacts":${JSON.stringify(redacts)}`,
+    `,"type":${JSON.stringify(event.type)},"unsigned":{"age":`,
+  ].join('')
+  const unsigned = [
+    replaced ? `,"prev_content":${previous},"replaces_state":${JSON.stringify(replaced.id)}` : '',
+    replaced ? `,"prev_sender":${JSON.stringify(replaced.sender)}` : '',
+    redaction ? `,"redacted_because":${JSON.stringify(redactionNotice(redaction))}` : '',
+    isObject(pdu.unsigned) && pdu.unsigned.invite_room_state
+      ? `,"invite_room_state":${JSON.stringify(pdu.unsigned.invite_room_state)}`
+      : '',
+  ].join('')
+  return { head: Buffer.from(head), unsigned, tail: previous === undefined ? '' : `,"prev_content":${previous}` }
+}
+
+function redactionNotice(redaction: RoomEvent): JsonObject {
+  const { pdu } = redaction
+  const redacts = pdu.redacts ?? pdu.content.redacts
+  return {
+    content: pdu.content,
+    event_id: redaction.id,
+    origin_server_ts: redaction.ts,
+    sender: pdu.sender,
+    type: redaction.type,
+    unsigned: {},
+    ...(redacts === undefined ? {} : { redacts }),
+  }
+}
+
+/** The four keys by which a room introduces itself to somebody who is not in it. */
+export function strippedState(event: RoomEvent): JsonObject {
+  const { content, sender, state_key, type } = event.pdu
+  return { content, sender, state_key: state_key ?? '', type }
+}

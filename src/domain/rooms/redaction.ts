@@ -1,0 +1,40 @@
+import { mayRedact } from '../../core/auth/power-levels.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import { redact } from '../../core/event/redact.ts'
+import type { EventId } from '../../core/ids.ts'
+import { encodeCanonical } from '../../core/json.ts'
+import type { RedactionWrite } from '../../store/event-batch.ts'
+import type { StateReader } from './append.ts'
+import type { EventCache } from './event-cache.ts'
+import type { Room } from './room.ts'
+import type { RoomEvent } from './room-event.ts'
+
+/** The effect of a redaction on its target, ready to be written with it. */
+export interface Redaction {
+  /** @throws ProtocolError `M_FORBIDDEN` when the redaction's sender may not redact the target */
+  apply(redaction: RoomEvent, state: StateReader): RedactionWrite & { readonly event: RoomEvent }
+}
+
+/** Finds the target of a redaction in this room. @throws ProtocolError `M_NOT_FOUND` */
+export async function prepareRedaction(room: Room, events: EventCache, targetId: EventId): Promise<Redaction> {
+  const target = await events.getById(targetId)
+  if (target?.roomNid !== room.nid)
+    throw new ProtocolError('M_NOT_FOUND', 'There is no such event in this room to redact.')
+  return {
+    apply(redaction, state) {
+      const verdict = mayRedact(room.version, redaction.pdu, target.pdu, {
+        powerLevels: state('m.room.power_levels', '')?.pdu,
+        create: state('m.room.create', '')?.pdu,
+      })
+      if (!verdict.allowed) throw new ProtocolError('M_FORBIDDEN', verdict.reason)
+      const json = Buffer.from(encodeCanonical(redact(room.version, target.pdu)))
+      return {
+        roomNid: room.nid,
+        targetNid: target.nid,
+        redactionNid: redaction.nid,
+        json,
+        event: target.redacted(redaction.nid, json),
+      }
+    },
+  }
+}

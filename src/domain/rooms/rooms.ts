@@ -1,0 +1,47 @@
+import type { EventId, RoomAlias, RoomId, UserId } from '../../core/ids.ts'
+import type { JsonObject, JsonOffence } from '../../core/json.ts'
+import type { Requester } from '../accounts/requester.ts'
+
+/** The transaction id of a PUT, and the path it was used on: together with the token, the scope of "the same request". */
+export interface ClientTransaction {
+  readonly txnId: string
+  /** The operation's path without dialect and release. */
+  readonly path: string
+}
+
+/** Content as it came in a body, with what canonical JSON would forbid in it. */
+export interface SentContent {
+  readonly content: JsonObject
+  readonly offence: JsonOffence | undefined
+}
+
+/** Body of `POST createRoom`, validated for shape. */
+export interface RoomRequest {
+  readonly visibility?: 'public' | 'private'
+  readonly preset?: 'private_chat' | 'public_chat' | 'trusted_private_chat'
+  readonly room_alias_name?: string
+  readonly name?: string
+  readonly topic?: string
+  readonly invite?: readonly string[]
+  readonly room_version?: string
+  readonly creation_content?: JsonObject
+  readonly initial_state?: readonly { readonly type: string; readonly state_key?: string; readonly content: JsonObject }[]
+  readonly power_level_content_override?: JsonObject
+  readonly is_direct?: boolean
+}
+
+/** What local users do in rooms. Each resolves once it is durable and throws a ProtocolError when it may not be done. */
+export interface Rooms {
+  create(by: Requester, request: RoomRequest, offence: JsonOffence | undefined): Promise<{ roomId: RoomId; alias: RoomAlias | undefined }>
+  join(by: Requester, roomId: RoomId, details: { reason?: string }): Promise<void>
+  leave(by: Requester, roomId: RoomId, details: { reason?: string }): Promise<void>
+  invite(by: Requester, roomId: RoomId, target: UserId, details: { reason?: string }): Promise<void>
+  kick(by: Requester, roomId: RoomId, target: UserId, details: { reason?: string }): Promise<void>
+  ban(by: Requester, roomId: RoomId, target: UserId, details: { reason?: string }): Promise<void>
+  unban(by: Requester, roomId: RoomId, target: UserId, details: { reason?: string }): Promise<void>
+  /** Leaves the room out of the user's lists. `M_UNKNOWN` while they are still in it. */
+  forget(by: Requester, roomId: RoomId): Promise<void>
+  send(by: Requester, roomId: RoomId, type: string, sent: SentContent, transaction: ClientTransaction): Promise<EventId>
+  setState(by: Requester, roomId: RoomId, type: string, stateKey: string, sent: SentContent): Promise<EventId>
+  redact(by: Requester, roomId: RoomId, target: EventId, sent: SentContent, transaction: ClientTransaction): Promise<EventId>
+}

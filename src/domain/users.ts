@@ -1,0 +1,62 @@
+import { LRUCache } from 'lru-cache'
+import type { UserId } from '../core/ids.ts'
+import type { Database } from '../store/db.ts'
+import { findUserNids, internUsers, userIdsOf } from '../store/users.ts'
+
+/** User ids and their numbers. */
+export interface Users {
+  /** The numbers of users, made for those never seen before. */
+  intern(userIds: readonly UserId[]): Promise<Map<UserId, number>>
+  /** The number of a user if it was ever seen. */
+  find(userId: UserId): Promise<number | undefined>
+  idsOf(userNids: readonly number[]): Promise<Map<number, UserId>>
+}
+
+export function createUsers({ db, max = 50_000 }: { db: Database; max?: number }): Users {
+  const nids = new LRUCache<UserId, number>({ max })
+  const ids = new LRUCache<number, UserId>({ max })
+
+  function remember(userId: UserId, nid: number): void {
+    nids.set(userId, nid)
+    ids.set(nid, userId)
+  }
+
+  return {
+    async intern(userIds) {
+      const found = new Map<UserId, number>()
+      for (const userId of userIds) {
+        const nid = nids.get(userId)
+        if (nid !== undefined) found.set(userId, nid)
+      }
+      const missing = userIds.filter((userId) => !found.has(userId))
+      if (missing.length === 0) return found
+      for (const [userId, nid] of await db.tx((tx) => internUsers(tx, missing))) {
+        remember(userId, nid)
+        found.set(userId, nid)
+      }
+      return found
+    },
+    async find(userId) {
+      const known = nids.get(userId)
+      if (known !== undefined) return known
+      const nid = (await findUserNids(db, [userId])).get(userId)
+      if (nid !== undefined) remember(userId, nid)
+      return nid
+    },
+    async idsOf(userNids) {
+      const found = new Map<number, UserId>()
+      const missing: number[] = []
+      for (const nid of userNids) {
+        const userId = ids.get(nid)
+        if (userId === undefined) missing.push(nid)
+        else found.set(nid, userId)
+      }
+      if (missing.length === 0) return found
+      for (const [nid, userId] of await userIdsOf(db, missing)) {
+        remember(userId, nid)
+        found.set(nid, userId)
+      }
+      return found
+    },
+  }
+}
