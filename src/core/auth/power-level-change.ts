@@ -1,0 +1,120 @@
+import { creatorsOf } from '../event/content.ts'
+import { ALLOWED, refuse, type Verdict } from '../event/format.ts'
+import { isUserId } from '../ids.ts'
+import { isObject, type JsonObject, type JsonValue } from '../json.ts'
+import type { RoomVersion } from '../room-version.ts'
+import type { AuthContext } from './context.ts'
+import { levelAt, readLevel } from './power-levels.ts'
+
+// Clauses of rule 10 (rule 9 in room versions 6 to 11), numbered as in room version 12.
+
+const NAMED_LEVELS = ['users_default', 'events_default', 'state_default', 'ban', 'redact', 'kick', 'invite'] as const
+
+/** 10. `m.room.power_levels` */
+export function authorisePowerLevels(context: AuthContext): Verdict {
+  const { version, event, state, levels } = context
+  const { content, sender } = event
+  const shape = checkShape(version, content, creatorsOf(version, context.create))
+  if (!shape.allowed) return shape
+  // 10.5. The first one is free.
+  const current = state('m.room.power_levels', '')?.content
+  if (current === undefined) return ALLOWED
+  return firstRefusal(changesOf(version, current, content), (change) => judge(change, sender, levels.levelOf(sender)))
+}
+
+/** 10.1 to 10.4: what may be written at all. */
+function checkShape(version: RoomVersion, content: JsonObject, creators: readonly string[]): Verdict {
+  if (version.powerLevelNumbers === 'integers') {
+    // 10.1. Levels are integers,
+    const odd = NAMED_LEVELS.find((key) => content[key] !== undefined && readLevel(version, content[key]) === undefined)
+    if (odd !== undefined) return notALevel(odd)
+    // 10.2. also those of events and notifications.
+    const oddMap = ['events', 'notifications'].find((key) => !isLevelMap(version, content[key]))
+    if (oddMap !== undefined) return refuse(`"${oddMap}" must give an integer for each of its keys.`)
+  }
+  // 10.3. Levels are given to users, by their ids.
+  const { users } = content
+  if (!isLevelMap(version, users)) return refuse('"users" must give an integer for each user.')
+  const names = Object.keys(users ?? {})
+  if (!names.every(isUserId)) return refuse('The keys of "users" must be user ids.')
+  // 10.4. Creators have no level to be given.
+  const listsCreator = version.creatorsAreInfinite && creators.some((creator) => Object.hasOwn(users ?? {}, creator))
+  return listsCreator
+    ? refuse('The creators of a room stand above all power levels and cannot be in "users".')
+    : ALLOWED
+}
+
+/** Absent, or an object of nothing but levels. */
+function isLevelMap(version: RoomVersion, map: JsonValue | undefined): map is JsonObject | undefined {
+  if (map === undefined) return true
+  return isObject(map) && Object.values(map).every((value) => readLevel(version, value) !== undefined)
+}
+
+/** One level that differs between the room's current power levels and the new ones. */
+interface Change {
+  readonly map: 'users' | 'events' | 'notifications' | undefined
+  readonly key: string
+  /** Undefined when added. */
+  readonly from: number | undefined
+  /** Undefined when removed. */
+  readonly to: number | undefined
+  /** The new value is no level: possible only where 10.1 and 10.2 do not hold yet. */
+  readonly isOdd: boolean
+}
+
+function* changesOf(version: RoomVersion, current: JsonObject, next: JsonObject): Generator<Change> {
+  yield* changesIn(version, undefined, current, next, NAMED_LEVELS)
+  // 10.7 and 10.8 cover `notifications` only from room version 6 on.
+  for (const map of version.guardsNotificationLevels ? (['events', 'notifications'] as const) : (['events'] as const)) {
+    yield* changesIn(version, map, current[map], next[map])
+  }
+  yield* changesIn(version, 'users', current.users, next.users)
+}
+
+function* changesIn(
+  version: RoomVersion,
+  map: Change['map'],
+  current: JsonValue | undefined,
+  next: JsonValue | undefined,
+  keys: Iterable<string> = new Set([...keysOf(current), ...keysOf(next)]),
+): Generator<Change> {
+  for (const key of keys) {
+    const from = levelAt(version, current, key)
+    const to = levelAt(version, next, key)
+    const isOdd = to === undefined && isObject(next) && Object.hasOwn(next, key)
+    if (from !== to || isOdd) yield { map, key, from, to, isOdd }
+  }
+}
+
+function keysOf(map: JsonValue | undefined): string[] {
+  return isObject(map) ? Object.keys(map) : []
+}
+
+function judge({ map, key, from, to, isOdd }: Change, sender: string, level: number): Verdict {
+  const name = map === undefined ? `"${key}"` : `"${key}" in "${map}"`
+  if (isOdd) return notALevel(key)
+  // 10.9. Nobody lowers or removes another user of their own level or above.
+  if (map === 'users' && key !== sender && from !== undefined && from >= level) {
+    return refuse(`${key} has power level ${from}, which ${sender}, with ${level}, cannot change.`)
+  }
+  // 10.6.1, 10.7. Nobody changes a level that is above their own,
+  if (map !== 'users' && from !== undefined && from > level) {
+    return refuse(`${name} is at power level ${from}, which ${sender}, with ${level}, cannot change.`)
+  }
+  // 10.6.2, 10.8, 10.10. or sets one to more than they have.
+  if (to !== undefined && to > level)
+    return refuse(`${sender}, with power level ${level}, cannot set ${name} to ${to}.`)
+  return ALLOWED
+}
+
+function notALevel(key: string): Verdict {
+  return refuse(`"${key}" must be an integer.`)
+}
+
+function firstRefusal(changes: Iterable<Change>, judgement: (change: Change) => Verdict): Verdict {
+  for (const change of changes) {
+    const verdict = judgement(change)
+    if (!verdict.allowed) return verdict
+  }
+  return ALLOWED
+}

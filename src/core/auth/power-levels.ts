@@ -1,0 +1,99 @@
+import { creatorsOf } from '../event/content.ts'
+import { ALLOWED, type Pdu, refuse, type Verdict } from '../event/format.ts'
+import { serverOf, type UserId } from '../ids.ts'
+import { isObject, type JsonObject, type JsonValue } from '../json.ts'
+import type { RoomVersion } from '../room-version.ts'
+
+/** The levels of a room: integers, and infinity for creators where they stand above all. */
+export interface PowerLevels {
+  readonly levelOf: (userId: string) => number
+  /** What sending an event of this type takes; state and messages differ where the type has no level of its own. */
+  readonly toSend: (type: string, isState: boolean) => number
+  readonly ban: number
+  readonly kick: number
+  readonly redact: number
+  readonly invite: number
+  /** What notifying by a keyword takes: `room` for `@room`. */
+  readonly toNotify: (keyword: string) => number
+}
+
+/** What the creator of a room has until it has a power-levels event. */
+const CREATOR_LEVEL = 100
+
+/**
+ * Reads the levels of a room from the content of its `m.room.power_levels`, undefined while it has none, and its create event.
+ * Values that are no levels in this room version are read as absent. Reading is lazy: a content with thousands of users costs nothing.
+ *
+ * Source: client-server API, `m.room.power_levels`; the defaults that differ between room versions are in the version table.
+ */
+export function readPowerLevels(
+  version: RoomVersion,
+  content: JsonObject | undefined,
+  create: Pdu | undefined,
+): PowerLevels {
+  const creators = create === undefined ? [] : creatorsOf(version, create)
+  const level = (key: string, otherwise: number) => levelAt(version, content, key) ?? otherwise
+  const entry = (map: string, key: string) => levelAt(version, content?.[map], key)
+  const stateDefault = content === undefined ? version.powerLevelDefaults.stateWithoutEvent : 50
+  return {
+    levelOf: (userId) => {
+      const isCreator = creators.includes(userId)
+      if (isCreator && version.creatorsAreInfinite) return Number.POSITIVE_INFINITY
+      if (content === undefined) return isCreator ? CREATOR_LEVEL : 0
+      return entry('users', userId) ?? level('users_default', 0)
+    },
+    toSend: (type, isState) =>
+      entry('events', type) ?? (isState ? level('state_default', stateDefault) : level('events_default', 0)),
+    toNotify: (keyword) => entry('notifications', keyword) ?? 50,
+    ban: level('ban', 50),
+    kick: level('kick', 50),
+    redact: level('redact', 50),
+    invite: level('invite', version.powerLevelDefaults.invite),
+  }
+}
+
+/** The level under a key of a map, or undefined where there is none that this version understands. */
+export function levelAt(version: RoomVersion, map: JsonValue | undefined, key: string): number | undefined {
+  return isObject(map) && Object.hasOwn(map, key) ? readLevel(version, map[key]) : undefined
+}
+
+const INTEGER_TEXT = /^\s*[+-]?[0-9]+\s*$/
+
+/**
+ * A level as this version writes it. Old versions also take decimal text (" +0100 ") and the oldest floats, which are cut
+ * at the point (room version 1, "m.room.power_levels events accept values as strings" and "as floats").
+ */
+export function readLevel(version: RoomVersion, value: JsonValue | undefined): number | undefined {
+  const numbers = version.powerLevelNumbers
+  if (typeof value === 'number') {
+    if (Number.isInteger(value)) return value
+    return numbers === 'floats-and-strings' && Number.isFinite(value) ? Math.trunc(value) : undefined
+  }
+  if (typeof value !== 'string' || numbers === 'integers' || !INTEGER_TEXT.test(value)) return undefined
+  const level = Number(value.trim())
+  return Number.isFinite(level) ? level : undefined
+}
+
+/** The refusal of what takes more power than the sender has. */
+export function lacksPower(userId: string, level: number, what: string, required: number): Verdict {
+  return refuse(`To ${what} takes power level ${required}; ${userId} has ${level}.`)
+}
+
+type Sent = Pick<Pdu, 'sender'>
+
+/**
+ * Whether a redaction that is allowed in the room takes effect on its target, wherever it comes from (room version 3,
+ * "Handling redactions"): with the redact level, or on events of the sender's server. In room versions 1 and 2 the
+ * authorisation rules have asked already.
+ */
+export function mayRedact(version: RoomVersion, redaction: Sent, target: Sent, levels: PowerLevels): Verdict {
+  const isSettled = version.authRulesCoverRedaction || serverOf(redaction.sender) === serverOf(target.sender)
+  return isSettled ? ALLOWED : mayAskToRedact(redaction.sender, target, levels)
+}
+
+/** Whether a user of ours may have an event redacted (client-server API, "Redactions"): their own, or any with the redact level. */
+export function mayAskToRedact(userId: UserId, target: Sent, levels: PowerLevels): Verdict {
+  const level = levels.levelOf(userId)
+  if (userId === target.sender || level >= levels.redact) return ALLOWED
+  return lacksPower(userId, level, 'redact what others sent', levels.redact)
+}

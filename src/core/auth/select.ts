@@ -1,0 +1,69 @@
+import { joinAuthoriserOf, signedInviteOf } from '../event/content.ts'
+import { ALLOWED, type Pdu, refuse, type Verdict } from '../event/format.ts'
+import type { RoomVersion } from '../room-version.ts'
+
+/** What identifies a piece of a room's state. */
+export type StateKeyPair = readonly [type: string, stateKey: string]
+
+/** The parts of an event that decide which state it is authorised by: a draft has them already. */
+export type Authorisable = Pick<Pdu, 'type' | 'sender' | 'state_key' | 'content'>
+
+const JUDGED_BY_JOIN_RULES: ReadonlySet<unknown> = new Set(['join', 'invite', 'knock'])
+
+/** The state that an event's `auth_events` cite, as far as the room has it (server-server API, "Auth events selection"). */
+export function authEventKeys(version: RoomVersion, event: Authorisable): readonly StateKeyPair[] {
+  if (event.type === 'm.room.create') return []
+  const keys: StateKeyPair[] = version.createIsAuthEvent ? [['m.room.create', '']] : []
+  keys.push(['m.room.power_levels', ''], ['m.room.member', event.sender])
+  if (event.type === 'm.room.member' && event.state_key !== undefined) addMemberKeys(version, event, keys)
+  return keys
+}
+
+function addMemberKeys(version: RoomVersion, event: Authorisable, keys: StateKeyPair[]): void {
+  const { content, sender, state_key: target } = event
+  const { membership } = content
+  if (target !== undefined && target !== sender) keys.push(['m.room.member', target])
+  if (JUDGED_BY_JOIN_RULES.has(membership)) keys.push(['m.room.join_rules', ''])
+  const token = membership === 'invite' ? signedInviteOf(content)?.token : undefined
+  if (typeof token === 'string') keys.push(['m.room.third_party_invite', token])
+  const authoriser = membership === 'join' && version.restrictedJoins ? joinAuthoriserOf(content) : undefined
+  if (authoriser !== undefined && authoriser !== sender && authoriser !== target)
+    keys.push(['m.room.member', authoriser])
+}
+
+/** An event named in another's `auth_events`. */
+export interface CitedEvent {
+  readonly pdu: Pdu
+  readonly isRejected: boolean
+}
+
+/**
+ * The rule about an event's own `auth_events` (rule 2; rule 3 in room version 12), for events that other servers made.
+ *
+ * @param cited all events that `auth_events` names
+ */
+export function checkAuthEvents(version: RoomVersion, event: Pdu, cited: readonly CitedEvent[]): Verdict {
+  if (event.type === 'm.room.create') return ALLOWED
+  const wanted = new Set(authEventKeys(version, event).map(keyText))
+  const seen = new Set<string>()
+  for (const { pdu, isRejected } of cited) {
+    const key = pdu.state_key === undefined ? undefined : keyText([pdu.type, pdu.state_key])
+    // 1. No two entries for the same type and state key.
+    if (key !== undefined && seen.has(key)) return refuse(`The event cites two auth events of type ${pdu.type}.`)
+    // 2. Only what the selection asks for.
+    if (key === undefined || !wanted.has(key))
+      return refuse(`The event cites an auth event of type ${pdu.type} that does not belong there.`)
+    // 3. None that was rejected.
+    if (isRejected) return refuse(`The event cites an auth event of type ${pdu.type} that was rejected.`)
+    // 5. All of the same room.
+    if (pdu.room_id !== event.room_id) return refuse('The event cites an auth event of another room.')
+    seen.add(key)
+  }
+  // 4. The create event is among them, where the room id does not imply it.
+  const hasCreate = !version.createIsAuthEvent || seen.has(keyText(['m.room.create', '']))
+  return hasCreate ? ALLOWED : refuse("The event does not cite the room's create event.")
+}
+
+function keyText(pair: StateKeyPair): string {
+  return JSON.stringify(pair)
+}

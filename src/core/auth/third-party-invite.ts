@@ -1,0 +1,51 @@
+import { signedInviteOf } from '../event/content.ts'
+import { ALLOWED, type Pdu, refuse, type Verdict } from '../event/format.ts'
+import { isObject, type JsonObject } from '../json.ts'
+import { signedText } from '../signing/json-signature.ts'
+import { verifySignature } from '../signing/key.ts'
+import { type AuthContext, membershipIn } from './context.ts'
+
+/** An event could hold hundreds of keys and signatures, each pair costing a verification; real invites have one or two of each. */
+const MAX_VERIFICATIONS = 100
+
+/** 5.4.1. An invite that stands on an identity server's word for who a third-party identifier belongs to. */
+export function authoriseThirdPartyInvite(context: AuthContext, target: string): Verdict {
+  const { event, state } = context
+  // 1. The target is not banned.
+  if (membershipIn(context, target) === 'ban') return refuse(`${target} is banned from this room.`)
+  // 2, 3. The word is given: `signed`, with a user and a token.
+  const signed = signedInviteOf(event.content)
+  if (typeof signed?.mxid !== 'string' || typeof signed.token !== 'string') {
+    return refuse('The third-party invite is not signed for a user and a token.')
+  }
+  // 4. It is about this user.
+  if (signed.mxid !== target) return refuse(`The third-party invite is signed for another user than ${target}.`)
+  // 5, 6. The sender had invited the bearer of that token.
+  const invite = state('m.room.third_party_invite', signed.token)
+  if (invite === undefined) return refuse('The room has no third-party invite with that token.')
+  if (invite.sender !== event.sender) return refuse('The third-party invite was made by another user.')
+  // 7. One of the keys named in that invite has signed.
+  return isSignedByAny(signed, keysOf(invite)) ? ALLOWED : refuse('The third-party invite has no valid signature.')
+}
+
+/** 7.1 and 7.2: `public_key`, and the list in `public_keys`. */
+function keysOf(invite: Pdu): string[] {
+  const { public_key: single, public_keys: list } = invite.content
+  const listed = Array.isArray(list) ? list.filter(isObject).map((entry) => entry.public_key) : []
+  return [single, ...listed].filter((key) => typeof key === 'string')
+}
+
+function isSignedByAny(signed: JsonObject, keys: readonly string[]): boolean {
+  const text = signedText(signed)
+  const pairs = ed25519Signatures(signed).flatMap((signature) => keys.map((key) => ({ key, signature })))
+  return pairs.slice(0, MAX_VERIFICATIONS).some(({ key, signature }) => verifySignature(key, text, signature))
+}
+
+function ed25519Signatures(signed: JsonObject): string[] {
+  const servers = isObject(signed.signatures) ? Object.values(signed.signatures).filter(isObject) : []
+  return servers
+    .flatMap((byKeyId) => Object.entries(byKeyId))
+    .filter(([keyId]) => keyId.startsWith('ed25519:'))
+    .map(([, signature]) => signature)
+    .filter((signature) => typeof signature === 'string')
+}
