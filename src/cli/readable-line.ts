@@ -1,0 +1,21 @@
+const COLOURS: Readonly<Record<string, number>> = { trace: 90, debug: 90, info: 32, warn: 33, error: 31, fatal: 31 }
+
+/** A JSON log line as a person reads it: time, level, message, then what else it says. */
+export function readableLine(json: string): string {
+  const { time, level, msg, err, ...rest } = JSON.parse(json) as Record<string, unknown>
+  const clock = new Date(Number(time)).toTimeString().slice(0, 8)
+  const name = String(level)
+  const coloured = `\u001b[${COLOURS[name] ?? 0}m${name.padEnd(5)}\u001b[0m`
+  const details = Object.entries(rest).map(([key, value]) => ` ${key}=${plain(value)}`)
+  return `${clock} ${coloured} ${msg ?? ''}${details.join('')}\n${errorText(err)}`
+}
+
+function plain(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+function errorText(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return ''
+  const { stack, message } = error as { stack?: string; message?: string }
+  return `${stack ?? message ?? ''}\n`
+}
