@@ -112,8 +112,13 @@ function endOfString(text: string, open: number): number {
 
 function endOfNumber(text: string, start: number): number {
   let end = start + 1
-  while (end < text.length && '+-.0123456789Ee'.includes(text.charAt(end))) end++
+  while (isNumberPart(text.charCodeAt(end))) end++
   return end
+}
+
+/** Digits, `+`, `-`, `.`, `e` and `E`. */
+function isNumberPart(code: number): boolean {
+  return (code >= ZERO && code <= NINE) || code === MINUS || code === 0x2b || code === 0x2e || (code | 0x20) === 0x65
 }
 
 function isPlainInteger(text: string, start: number, end: number): boolean {
@@ -134,16 +139,19 @@ function numberOffence(literal: string): JsonOffence | undefined {
 
 /** A cheap look for what could leave half a surrogate pair in a string; escapes of whole pairs are suspected too. */
 function maySplitSurrogates(text: string): boolean {
-  return LONE_SURROGATE.test(text) || (text.includes('\\u') && /\\u[dD][89a-fA-F]/.test(text))
+  return !isWellFormed(text) || (text.includes('\\') && /\\u[dD][89a-fA-F]/.test(text))
 }
 
-const LONE_SURROGATE = /\p{Surrogate}/u
+/** In every supported Node, though not yet in the language level the types are for. */
+function isWellFormed(text: string): boolean {
+  return (text as string & { isWellFormed(): boolean }).isWellFormed()
+}
 
 function hasLoneSurrogate(value: JsonValue): boolean {
-  if (typeof value === 'string') return LONE_SURROGATE.test(value)
+  if (typeof value === 'string') return !isWellFormed(value)
   if (typeof value !== 'object' || value === null) return false
   if (Array.isArray(value)) return value.some(hasLoneSurrogate)
-  return Object.keys(value).some((key) => LONE_SURROGATE.test(key) || hasLoneSurrogate(value[key]!))
+  return Object.keys(value).some((key) => !isWellFormed(key) || hasLoneSurrogate(value[key]!))
 }
 
 /** Strings that need no escape and, as keys, sort by code point as they do by UTF-16 unit. */
