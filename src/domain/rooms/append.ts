@@ -1,9 +1,9 @@
 import { authorise } from '../../core/auth/rules.ts'
 import { authEventKeys } from '../../core/auth/select.ts'
 import { ProtocolError } from '../../core/errors.ts'
-import { buildEvent } from '../../core/event/build.ts'
+import { buildEvent, checkBuilt } from '../../core/event/build.ts'
 import { membershipOf } from '../../core/event/content.ts'
-import type { EventReferences, Verdict } from '../../core/event/format.ts'
+import type { Verdict } from '../../core/event/format.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { isNotifiable } from '../../core/push-rules.ts'
@@ -118,6 +118,7 @@ export function createAppender(parts: AppendParts): Appender {
   async function enqueue(unit: Unit): Promise<Appended | 'moved'> {
     const { room } = unit
     room.pending = unit.after
+    for (const event of unit.events) if (event.isState) room.keep(event)
     const outcome = await parts.persister.enqueue(unit)
     if (outcome.kind === 'moved') return 'moved'
     if (outcome.kind === 'repeated') return { room, eventIds: [outcome.eventId as EventId] }
@@ -229,8 +230,8 @@ function buildOne(
       content: draft.content,
       origin_server_ts: ts,
       depth,
-      prev_events: prev.map(({ reference }) => reference) as EventReferences,
-      auth_events: authEvents.map((event) => referenceTo(version, event)) as EventReferences,
+      prev_events: prev.map(({ reference }) => reference),
+      auth_events: authEvents.map((event) => referenceTo(version, event)),
       ...(draft.stateKey === undefined ? {} : { state_key: draft.stateKey }),
       ...(draft.redacts === undefined ? {} : { redacts: draft.redacts }),
       ...(version.roomIdIsCreateHash && head.version === 0 ? {} : { room_id: room.id }),
@@ -239,6 +240,7 @@ function buildOne(
     parts.serverName,
     parts.signingKey,
   )
+  mustBeAllowed(checkBuilt(version, built))
   mustBeAllowed(authorise(version, built.pdu, (type, stateKey) => state(type, stateKey)?.pdu))
 
   const key = draft.stateKey === undefined ? undefined : room.keys.intern(draft.type, draft.stateKey)
@@ -276,7 +278,7 @@ function buildOne(
   if (notifiable > head.notifiable) collected.highlights.push(...highlightsOf(room, event, state))
   return {
     version: head.version + 1,
-    extremities: [{ nid: event.nid, id: event.id, reference: referenceTo(version, event) }],
+    extremities: [{ nid: event.nid, id: event.id, reference: built.reference }],
     depth,
     pos: event.pos,
     nid: event.nid,

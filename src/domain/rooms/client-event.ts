@@ -1,5 +1,5 @@
 import type { RoomId } from '../../core/ids.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import type { JsonObject } from '../../core/json.ts'
 import type { JsonBytes } from '../../core/json-bytes.ts'
 import type { EventCache } from './event-cache.ts'
 import type { RoomEvent } from './room-event.ts'
@@ -70,9 +70,6 @@ function render(event: RoomEvent, loaded: ReadonlyMap<number, RoomEvent>): Rende
     replaced ? `,"prev_content":${previous},"replaces_state":${JSON.stringify(replaced.id)}` : '',
     replaced ? `,"prev_sender":${JSON.stringify(replaced.sender)}` : '',
     redaction ? `,"redacted_because":${JSON.stringify(redactionNotice(redaction))}` : '',
-    isObject(pdu.unsigned) && pdu.unsigned.invite_room_state
-      ? `,"invite_room_state":${JSON.stringify(pdu.unsigned.invite_room_state)}`
-      : '',
   ].join('')
   return { head: Buffer.from(head), unsigned, tail: previous === undefined ? '' : `,"prev_content":${previous}` }
 }

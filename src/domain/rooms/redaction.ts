@@ -1,4 +1,4 @@
-import { mayRedact } from '../../core/auth/power-levels.ts'
+import { mayAskToRedact, readPowerLevels } from '../../core/auth/power-levels.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { redact } from '../../core/event/redact.ts'
 import type { EventId } from '../../core/ids.ts'
@@ -22,10 +22,12 @@ export async function prepareRedaction(room: Room, events: EventCache, targetId:
     throw new ProtocolError('M_NOT_FOUND', 'There is no such event in this room to redact.')
   return {
     apply(redaction, state) {
-      const verdict = mayRedact(room.version, redaction.pdu, target.pdu, {
-        powerLevels: state('m.room.power_levels', '')?.pdu,
-        create: state('m.room.create', '')?.pdu,
-      })
+      const levels = readPowerLevels(
+        room.version,
+        state('m.room.power_levels', '')?.content,
+        state('m.room.create', '')?.pdu,
+      )
+      const verdict = mayAskToRedact(redaction.sender, target.pdu, levels)
       if (!verdict.allowed) throw new ProtocolError('M_FORBIDDEN', verdict.reason)
       const json = Buffer.from(encodeCanonical(redact(room.version, target.pdu)))
       return {

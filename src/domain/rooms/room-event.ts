@@ -1,5 +1,6 @@
 import type { Pdu } from '../../core/event/format.ts'
 import type { EventId, UserId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
 import type { EventRow } from '../../store/events.ts'
 import type { Rendered } from './client-event.ts'
 
@@ -59,6 +60,10 @@ export class RoomEvent {
     // Our own bytes: they were checked before they were stored.
     this.#pdu ??= JSON.parse(this.json.toString('utf8')) as Pdu
     return this.#pdu
+  }
+
+  get content(): JsonObject {
+    return this.pdu.content
   }
 
   get sender(): UserId {

@@ -25,14 +25,22 @@ export interface RoomRequest {
   readonly invite?: readonly string[]
   readonly room_version?: string
   readonly creation_content?: JsonObject
-  readonly initial_state?: readonly { readonly type: string; readonly state_key?: string; readonly content: JsonObject }[]
+  readonly initial_state?: readonly {
+    readonly type: string
+    readonly state_key?: string
+    readonly content: JsonObject
+  }[]
   readonly power_level_content_override?: JsonObject
   readonly is_direct?: boolean
 }
 
 /** What local users do in rooms. Each resolves once it is durable and throws a ProtocolError when it may not be done. */
 export interface Rooms {
-  create(by: Requester, request: RoomRequest, offence: JsonOffence | undefined): Promise<{ roomId: RoomId; alias: RoomAlias | undefined }>
+  create(
+    by: Requester,
+    request: RoomRequest,
+    offence: JsonOffence | undefined,
+  ): Promise<{ roomId: RoomId; alias: RoomAlias | undefined }>
   join(by: Requester, roomId: RoomId, details: { reason?: string }): Promise<void>
   leave(by: Requester, roomId: RoomId, details: { reason?: string }): Promise<void>
   invite(by: Requester, roomId: RoomId, target: UserId, details: { reason?: string }): Promise<void>
@@ -43,5 +51,11 @@ export interface Rooms {
   forget(by: Requester, roomId: RoomId): Promise<void>
   send(by: Requester, roomId: RoomId, type: string, sent: SentContent, transaction: ClientTransaction): Promise<EventId>
   setState(by: Requester, roomId: RoomId, type: string, stateKey: string, sent: SentContent): Promise<EventId>
-  redact(by: Requester, roomId: RoomId, target: EventId, sent: SentContent, transaction: ClientTransaction): Promise<EventId>
+  redact(
+    by: Requester,
+    roomId: RoomId,
+    target: EventId,
+    sent: SentContent,
+    transaction: ClientTransaction,
+  ): Promise<EventId>
 }

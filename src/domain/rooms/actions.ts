@@ -1,0 +1,102 @@
+import { ProtocolError } from '../../core/errors.ts'
+import type { EventId, RoomId } from '../../core/ids.ts'
+import { encodeCanonical, type JsonOffence } from '../../core/json.ts'
+import type { RoomVersion } from '../../core/room-version.ts'
+import type { Requester } from '../accounts/requester.ts'
+import type { Appender, Draft, Transaction } from './append.ts'
+import type { Room } from './room.ts'
+import type { Rooms, SentContent } from './rooms.ts'
+import type { Transactions } from './transactions.ts'
+
+export interface ActionParts {
+  readonly appender: Appender
+  readonly transactions: Transactions
+  /** Refuses a canonical alias that does not lead to the room. */
+  checkCanonicalAlias(room: Room, content: SentContent['content']): Promise<void>
+}
+
+const OFFENCES: Readonly<Record<JsonOffence, string>> = {
+  float: 'a number with a fraction or an exponent',
+  'negative-zero': 'the number -0',
+  'integer-range': 'an integer beyond 2^53-1',
+  'lone-surrogate': 'half of a surrogate pair',
+}
+
+/** Refuses what cannot be written as canonical JSON, where the room demands that. Half a character can be written in none. */
+export function checkOffence(version: RoomVersion, offence: JsonOffence | undefined): void {
+  if (offence === undefined || (!version.enforcesCanonicalJson && offence !== 'lone-surrogate')) return
+  throw new ProtocolError(
+    'M_BAD_JSON',
+    `The content holds ${OFFENCES[offence]}, which events in this room may not have.`,
+  )
+}
+
+/** Sending, setting state and redacting. */
+export function createRoomActions(parts: ActionParts): Pick<Rooms, 'send' | 'setState' | 'redact'> {
+  const { appender, transactions } = parts
+
+  async function appendOne(
+    roomId: RoomId,
+    offence: JsonOffence | undefined,
+    draft: Draft,
+    transaction: Transaction,
+  ): Promise<EventId> {
+    const plan = (room: Room): readonly Draft[] => {
+      checkOffence(room.version, offence)
+      return [draft]
+    }
+    return (await appender.append(roomId, plan, transaction)).eventIds[0]!
+  }
+
+  return {
+    send(by, roomId, type, { content, offence }, transaction) {
+      const draft = { type, content, sender: by.userId, senderNid: by.userNid, ...redactionTarget({ type, content }) }
+      return transactions.once(by.tokenNid, transaction, (txn) => appendOne(roomId, offence, draft, txn))
+    },
+
+    async setState(by, roomId, type, stateKey, { content, offence }) {
+      let unchanged: EventId | undefined
+      const appended = await appender.append(roomId, async (room) => {
+        checkOffence(room.version, offence)
+        unchanged = await sameState(room, by, type, stateKey, content)
+        if (unchanged !== undefined) return []
+        if (type === 'm.room.canonical_alias') await parts.checkCanonicalAlias(room, content)
+        return [{ type, stateKey, content, sender: by.userId, senderNid: by.userNid }]
+      })
+      return unchanged ?? appended.eventIds[0]!
+    },
+
+    redact(by, roomId, target, { content, offence }, transaction) {
+      const draft = {
+        type: 'm.room.redaction',
+        content,
+        redacts: target,
+        sender: by.userId,
+        senderNid: by.userNid,
+      }
+      return transactions.once(by.tokenNid, transaction, (txn) => appendOne(roomId, offence, draft, txn))
+    },
+  }
+}
+
+/** The target of a redaction that was sent as any other event, with `redacts` in its content. */
+function redactionTarget({ type, content }: Pick<Draft, 'type' | 'content'>): { redacts?: EventId } {
+  if (type !== 'm.room.redaction') return {}
+  if (typeof content.redacts !== 'string') {
+    throw new ProtocolError('M_MISSING_PARAM', 'A redaction needs `redacts`: the id of the event to redact.')
+  }
+  return { redacts: content.redacts as EventId }
+}
+
+/** The event that already says the same, by the same sender: setting it again would tell nobody anything. */
+async function sameState(
+  room: Room,
+  by: Requester,
+  type: string,
+  stateKey: string,
+  content: SentContent['content'],
+): Promise<EventId | undefined> {
+  const current = await room.stateEvent(type, stateKey, room.pending.state)
+  if (current?.sender !== by.userId) return undefined
+  return encodeCanonical(current.pdu.content) === encodeCanonical(content) ? current.id : undefined
+}

@@ -1,0 +1,209 @@
+import { ProtocolError } from '../../core/errors.ts'
+import { buildEvent } from '../../core/event/build.ts'
+import { isUserId, type RoomAlias, type RoomId, type UserId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { type RoomVersion, roomVersion } from '../../core/room-version.ts'
+import { roomIdOfCreate } from '../../core/signing/event-hash.ts'
+import { EMPTY_STATE } from '../../core/state/trie.ts'
+import type { Database } from '../../store/db.ts'
+import { nextRoomNid } from '../../store/rooms.ts'
+import type { Requester } from '../accounts/requester.ts'
+import { checkOffence } from './actions.ts'
+import type { Appender, AppendParts, Draft } from './append.ts'
+import { powerLevels, presetOf } from './create-presets.ts'
+import type { MembershipParts } from './membership.ts'
+import { Room } from './room.ts'
+import type { RoomRequest, Rooms } from './rooms.ts'
+import { StateKeys } from './state-keys.ts'
+
+/** Names of rooms on this server, as far as making a room needs them. */
+export interface RoomNames {
+  /** The full alias of a localpart. @throws ProtocolError when it is malformed or taken */
+  reserve(by: Requester, localpart: string, roomNid: number): Promise<RoomAlias>
+  release(alias: RoomAlias): Promise<void>
+  publish(roomNid: number): Promise<void>
+}
+
+export interface CreateParts
+  extends Pick<AppendParts, 'serverName' | 'signingKey' | 'clock' | 'random' | 'events' | 'registry'>,
+    Pick<MembershipParts, 'profileOf' | 'isKnownUser'> {
+  readonly db: Database
+  readonly appender: Appender
+  readonly names: RoomNames
+  readonly defaultVersion: string
+}
+
+/** Invitations in one `createRoom`. */
+const MAX_INVITES = 500
+const MAX_INITIAL_STATE = 200
+
+export function createRoomMaker(parts: CreateParts): Rooms['create'] {
+  return async (by, request, offence) => {
+    const version = chosenVersion(request.room_version ?? parts.defaultVersion)
+    checkOffence(version, offence)
+    const invited = await checkInvited(parts, request.invite ?? [])
+    const nid = await nextRoomNid(parts.db)
+    const alias =
+      request.room_alias_name === undefined ? undefined : await parts.names.reserve(by, request.room_alias_name, nid)
+    try {
+      const create = createDraft(parts, by, version, request, invited)
+      const room = newRoom(parts, nid, version, create)
+      const drafts = [create, ...(await firstEvents(parts, by, version, request, invited, alias))]
+      await parts.appender.appendTo(room, drafts)
+      parts.registry.add(room)
+      if (request.visibility === 'public') await parts.names.publish(nid)
+      return { roomId: room.id, alias }
+    } catch (error) {
+      if (alias !== undefined) await parts.names.release(alias)
+      throw error
+    }
+  }
+}
+
+function chosenVersion(id: string): RoomVersion {
+  const version = roomVersion(id)
+  if (!version) throw new ProtocolError('M_UNSUPPORTED_ROOM_VERSION', `This server makes no rooms of version ${id}.`)
+  return version
+}
+
+async function checkInvited(parts: CreateParts, invite: readonly string[]): Promise<UserId[]> {
+  if (invite.length > MAX_INVITES) {
+    throw new ProtocolError('M_INVALID_PARAM', `At most ${MAX_INVITES} users can be invited while a room is made.`)
+  }
+  const invited = [...new Set(invite)]
+  for (const userId of invited) {
+    if (!isUserId(userId)) throw new ProtocolError('M_INVALID_PARAM', 'An entry of `invite` is not a user id.')
+    if (!(await parts.isKnownUser(userId)))
+      throw new ProtocolError('M_NOT_FOUND', `There is no user ${userId} on this server.`)
+  }
+  return invited as UserId[]
+}
+
+function newRoom(parts: CreateParts, nid: number, version: RoomVersion, create: Draft): Room {
+  const head = {
+    version: 0,
+    extremities: [],
+    depth: 0,
+    pos: 0,
+    nid: 0,
+    notifiable: 0,
+    chain: 0,
+    seq: 0,
+    state: EMPTY_STATE,
+  }
+  return new Room({
+    nid,
+    id: roomIdFor(parts, version, create),
+    version,
+    keys: new StateKeys(),
+    head,
+    events: parts.events,
+  })
+}
+
+/** A random id, or the hash of the create event, which is built here once to learn it and again, the same, when it is stored. */
+function roomIdFor(parts: CreateParts, version: RoomVersion, create: Draft): RoomId {
+  if (!version.roomIdIsCreateHash)
+    return `!${parts.random.bytes(18).toString('base64url')}:${parts.serverName}` as RoomId
+  const { eventId } = buildEvent(
+    version,
+    {
+      type: create.type,
+      state_key: '',
+      content: create.content,
+      sender: create.sender,
+      origin_server_ts: create.ts!,
+      depth: 1,
+      prev_events: [],
+      auth_events: [],
+    },
+    parts.serverName,
+    parts.signingKey,
+  )
+  return roomIdOfCreate(eventId)
+}
+
+function createDraft(
+  parts: CreateParts,
+  by: Requester,
+  version: RoomVersion,
+  request: RoomRequest,
+  invited: readonly UserId[],
+): Draft {
+  const { creator: _, room_version: __, ...wanted } = request.creation_content ?? {}
+  const content: JsonObject = { ...wanted, room_version: version.id }
+  if (version.createNamesCreator) content.creator = by.userId
+  if (version.creatorsAreInfinite && presetOf(request).trustsInvited && invited.length > 0) {
+    const named = Array.isArray(wanted.additional_creators) ? wanted.additional_creators : []
+    content.additional_creators = [...new Set([...named, ...invited])]
+  }
+  return state(by, 'm.room.create', content, parts.clock.now())
+}
+
+function state(by: Requester, type: string, content: JsonObject, ts?: number, stateKey = ''): Draft {
+  return {
+    type,
+    stateKey,
+    content,
+    sender: by.userId,
+    senderNid: by.userNid,
+    ...(ts === undefined ? {} : { ts }),
+  }
+}
+
+/** All after the create event, in the order the specification gives (client-server API, `POST createRoom`). */
+async function firstEvents(
+  parts: CreateParts,
+  by: Requester,
+  version: RoomVersion,
+  request: RoomRequest,
+  invited: readonly UserId[],
+  alias: RoomAlias | undefined,
+): Promise<Draft[]> {
+  const preset = presetOf(request)
+  const initial = initialState(by, request)
+  const given = new Set(initial.map(({ type, stateKey }) => `${type}\0${stateKey}`))
+  const profile = await parts.profileOf(by.userId)
+  const levels = powerLevels(
+    version,
+    by.userId,
+    preset.trustsInvited ? invited : [],
+    request.power_level_content_override,
+  )
+  const fromPreset = [
+    state(by, 'm.room.join_rules', { join_rule: preset.joinRule }),
+    state(by, 'm.room.history_visibility', { history_visibility: preset.historyVisibility }),
+    ...(preset.guestAccess ? [state(by, 'm.room.guest_access', { guest_access: 'can_join' })] : []),
+  ].filter(({ type, stateKey }) => !given.has(`${type}\0${stateKey}`))
+  const drafts = [
+    state(by, 'm.room.member', { membership: 'join', ...profile }, undefined, by.userId),
+    ...(given.has('m.room.power_levels\0') ? [] : [state(by, 'm.room.power_levels', levels)]),
+    ...(alias === undefined ? [] : [state(by, 'm.room.canonical_alias', { alias })]),
+    ...fromPreset,
+    ...initial,
+  ]
+  if (request.name !== undefined) drafts.push(state(by, 'm.room.name', { name: request.name }))
+  if (request.topic !== undefined) drafts.push(state(by, 'm.room.topic', { topic: request.topic }))
+  const directly = request.is_direct === true ? { is_direct: true } : {}
+  for (const userId of invited) {
+    const content = { membership: 'invite', ...(await parts.profileOf(userId)), ...directly }
+    drafts.push(state(by, 'm.room.member', content, undefined, userId))
+  }
+  return drafts
+}
+
+function initialState(by: Requester, request: RoomRequest): Draft[] {
+  const initial = request.initial_state ?? []
+  if (initial.length > MAX_INITIAL_STATE) {
+    throw new ProtocolError(
+      'M_INVALID_PARAM',
+      `At most ${MAX_INITIAL_STATE} state events can be given while a room is made.`,
+    )
+  }
+  return initial.map(({ type, state_key = '', content }) => {
+    if (type === 'm.room.create' || type === 'm.room.member') {
+      throw new ProtocolError('M_INVALID_ROOM_STATE', `\`initial_state\` cannot set ${type}: the server makes it.`)
+    }
+    return state(by, type, content, undefined, state_key)
+  })
+}

@@ -1,0 +1,140 @@
+import { ProtocolError } from '../../core/errors.ts'
+import { guestAccessOf, type Membership, membershipOf } from '../../core/event/content.ts'
+import { type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Database } from '../../store/db.ts'
+import { forgetRoom } from '../../store/rooms.ts'
+import type { Requester } from '../accounts/requester.ts'
+import type { Appender, Draft } from './append.ts'
+import { strippedState } from './client-event.ts'
+import type { RoomRegistry } from './registry.ts'
+import type { Room } from './room.ts'
+import type { RoomEvent } from './room-event.ts'
+import type { Rooms } from './rooms.ts'
+
+export interface PublicProfile {
+  readonly displayname?: string
+  readonly avatar_url?: string
+}
+
+export interface MembershipParts {
+  readonly db: Database
+  readonly appender: Appender
+  readonly registry: RoomRegistry
+  readonly serverName: ServerName
+  /** What a user shows of themselves in the rooms they are in; nothing for users of other servers. */
+  profileOf(userId: UserId): Promise<PublicProfile>
+  /** Whether a local user of that id exists and may be invited. */
+  isKnownUser(userId: UserId): Promise<boolean>
+}
+
+type MembershipActions = Pick<Rooms, 'join' | 'leave' | 'invite' | 'kick' | 'ban' | 'unban' | 'forget'>
+
+/** What an invitation shows of the room to somebody who is not in it. */
+const INVITE_STATE = [
+  'm.room.create',
+  'm.room.join_rules',
+  'm.room.canonical_alias',
+  'm.room.name',
+  'm.room.avatar',
+  'm.room.topic',
+  'm.room.encryption',
+]
+
+export async function inviteState(room: Room, state = room.committed.state): Promise<JsonObject[]> {
+  const events = await Promise.all(INVITE_STATE.map((type) => room.stateEvent(type, '', state)))
+  return events.filter((event): event is RoomEvent => event !== undefined).map(strippedState)
+}
+
+export function createMembership(parts: MembershipParts): MembershipActions {
+  const { appender } = parts
+
+  function change(by: Requester, target: UserId, content: JsonObject, reason: string | undefined): Draft {
+    return {
+      type: 'm.room.member',
+      stateKey: target,
+      content: reason === undefined ? content : { ...content, reason },
+      sender: by.userId,
+      senderNid: by.userNid,
+    }
+  }
+
+  async function membershipIn(room: Room, userId: UserId): Promise<Membership> {
+    return membershipOf(await room.stateEvent('m.room.member', userId, room.pending.state))
+  }
+
+  /** Takes back a membership: kicking, rejecting, unbanning. `from` names what must be there to be taken back. */
+  async function setLeave(
+    by: Requester,
+    roomId: RoomId,
+    target: UserId,
+    from: readonly Membership[],
+    refusal: string,
+    reason: string | undefined,
+  ): Promise<void> {
+    await appender.append(roomId, async (room) => {
+      const membership = await membershipIn(room, target)
+      if (by.userId === target && membership === 'leave' && (await wasMember(room, target))) return []
+      if (!from.includes(membership)) throw new ProtocolError('M_FORBIDDEN', refusal)
+      return [change(by, target, { membership: 'leave' }, reason)]
+    })
+  }
+
+  async function wasMember(room: Room, userId: UserId): Promise<boolean> {
+    return (await room.stateEvent('m.room.member', userId, room.pending.state)) !== undefined
+  }
+
+  return {
+    async join(by, roomId, { reason }) {
+      const profile = await parts.profileOf(by.userId)
+      await appender.append(roomId, async (room) => {
+        if ((await membershipIn(room, by.userId)) === 'join') return []
+        if (by.isGuest) await admitGuest(room)
+        return [change(by, by.userId, { membership: 'join', ...profile }, reason)]
+      })
+    },
+
+    leave: (by, roomId, { reason }) =>
+      setLeave(by, roomId, by.userId, ['join', 'invite', 'knock'], 'You are not in this room.', reason),
+
+    async invite(by, roomId, target, { reason }) {
+      if (serverOf(target) === parts.serverName && !(await parts.isKnownUser(target))) {
+        throw new ProtocolError('M_NOT_FOUND', `There is no user ${target} on this server.`)
+      }
+      const profile = await parts.profileOf(target)
+      await appender.append(roomId, async (room) => {
+        if ((await membershipIn(room, target)) === 'invite') return []
+        return [change(by, target, { membership: 'invite', ...profile }, reason)]
+      })
+    },
+
+    kick: (by, roomId, target, { reason }) =>
+      setLeave(by, roomId, target, ['join', 'invite', 'knock'], `${target} is not in this room.`, reason),
+
+    async ban(by, roomId, target, { reason }) {
+      await appender.append(roomId, async (room) => {
+        if ((await membershipIn(room, target)) === 'ban') return []
+        return [change(by, target, { membership: 'ban' }, reason)]
+      })
+    },
+
+    unban: (by, roomId, target, { reason }) =>
+      setLeave(by, roomId, target, ['ban'], `${target} is not banned from this room.`, reason),
+
+    async forget(by, roomId) {
+      const room = await parts.registry.get(roomId)
+      const membership = room && (await membershipIn(room, by.userId))
+      if (!room || !(await wasMember(room, by.userId)))
+        throw new ProtocolError('M_NOT_FOUND', 'You have never been in this room.')
+      if (membership !== 'leave' && membership !== 'ban') {
+        throw new ProtocolError('M_UNKNOWN', 'Leave the room before you forget it.', { status: 400 })
+      }
+      await parts.db.tx((tx) => forgetRoom(tx, by.userNid, room.nid))
+    },
+  }
+}
+
+async function admitGuest(room: Room): Promise<void> {
+  if (guestAccessOf(await room.stateEvent('m.room.guest_access', '')) === 'can_join') return
+  throw new ProtocolError('M_GUEST_ACCESS_FORBIDDEN', 'Guests may not join this room.')
+}

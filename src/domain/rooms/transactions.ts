@@ -1,0 +1,37 @@
+import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { EventId } from '../../core/ids.ts'
+import type { Transaction } from './append.ts'
+import type { ClientTransaction } from './rooms.ts'
+
+/**
+ * Makes a PUT with a transaction id happen once. Repeats in flight wait for the first; recent ones are remembered here;
+ * older ones, and those before a crash, are refused by the row that was written with the event.
+ */
+export interface Transactions {
+  once(
+    tokenNid: number,
+    transaction: ClientTransaction,
+    send: (transaction: Transaction) => Promise<EventId>,
+  ): Promise<EventId>
+}
+
+const REMEMBERED = 20_000
+
+export function createTransactions(): Transactions {
+  const answers = new LRUCache<string, Promise<EventId>>({ max: REMEMBERED })
+
+  return {
+    once(tokenNid, { txnId, path }, send) {
+      const txnHash = hash('sha256', path, 'base64').slice(0, 22)
+      const key = `${tokenNid} ${txnHash}`
+      const known = answers.get(key)
+      if (known) return known
+      const answer = send({ tokenNid, txnId, hash: txnHash })
+      answers.set(key, answer)
+      // What failed may be tried again under the same id.
+      answer.catch(() => answers.delete(key))
+      return answer
+    },
+  }
+}
