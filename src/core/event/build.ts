@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto'
-import { encodeBase64 } from '../base64.ts'
 import type { EventId, RoomId, ServerName, UserId } from '../ids.ts'
 import { encodeCanonical, type JsonObject } from '../json.ts'
 import type { RoomVersion } from '../room-version.ts'
-import { hashedEventId, sha256Base64 } from '../signing/event-hash.ts'
+import { referenceOf, sha256Base64 } from '../signing/event-hash.ts'
 import type { SigningKey } from '../signing/key.ts'
 import {
   checkFormat,
@@ -71,7 +70,8 @@ export function buildEvent(version: RoomVersion, draft: EventDraft, origin: Serv
 
   const signatures = `"signatures":{${encodeCanonical(origin)}:{${encodeCanonical(key.keyId)}:"${signature}"}},`
   const json = `${text.first}${content}${text.depth}${hashes}${text.middle}${text.redacts}${text.room}${signatures}${text.last}${text.unsigned}}`
-  return { pdu, json, ...identify(version, pdu, signed) }
+  const reference = referenceOf(version, pdu.event_id, hash('sha256', signed, 'buffer'))
+  return { eventId: referencedId(reference), pdu, json, reference }
 }
 
 /** Whether a local event may go out: as any other, and within our own limit of size. */
@@ -126,14 +126,5 @@ function memberTexts(pdu: Pdu) {
     room: `${member('room_id')}${member('sender')}`,
     last: `${member('state_key')}"type":${encodeCanonical(pdu.type)}`,
     unsigned: pdu.unsigned === undefined ? '' : `,"unsigned":${encodeCanonical(pdu.unsigned)}`,
-  }
-}
-
-function identify(version: RoomVersion, pdu: Pdu, signed: Buffer): Pick<BuiltEvent, 'eventId' | 'reference'> {
-  const reference = hash('sha256', signed, 'buffer')
-  const eventId = pdu.event_id ?? hashedEventId(version, reference)
-  return {
-    eventId,
-    reference: version.referencesCarryHashes ? [eventId, { sha256: encodeBase64(reference) }] : eventId,
   }
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { encodeBase64, encodeBase64Url } from '../base64.ts'
-import type { Pdu } from '../event/format.ts'
+import type { EventReference, Pdu } from '../event/format.ts'
 import { redact } from '../event/redact.ts'
 import type { EventId, RoomId } from '../ids.ts'
 import { encodeCanonical, type JsonObject } from '../json.ts'
@@ -33,6 +33,17 @@ export function referenceHash(version: RoomVersion, pdu: Pdu): Buffer {
 export function eventIdOf(version: RoomVersion, pdu: Pdu): EventId {
   if (version.eventIdFormat === 'opaque') return pdu.event_id!
   return hashedEventId(version, referenceHash(version, pdu))
+}
+
+/** How later events of the room refer to this one. */
+export function referenceTo(version: RoomVersion, pdu: Pdu): EventReference {
+  return referenceOf(version, pdu.event_id, referenceHash(version, pdu))
+}
+
+/** A reference from its parts: the event's own id where the version has one, and its reference hash. */
+export function referenceOf(version: RoomVersion, ownId: EventId | undefined, reference: Uint8Array): EventReference {
+  const eventId = version.eventIdFormat === 'opaque' ? ownId! : hashedEventId(version, reference)
+  return version.referencesCarryHashes ? [eventId, { sha256: encodeBase64(reference) }] : eventId
 }
 
 /** The id that a reference hash makes, in the version's alphabet. */
