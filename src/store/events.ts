@@ -87,11 +87,12 @@ export function getRecentTimelines(reader: Reader, roomNids: readonly number[], 
   )
 }
 
-/** The position in the room's timeline of the newest event at or before a stream position; 0 when there is none. */
-export async function roomPositionAt(reader: Reader, roomNid: number, eventNid: number): Promise<number> {
+/** The position in the room's timeline of the newest event that a reader at `position` (per writer) had seen; 0 when none. */
+export async function roomPositionAt(reader: Reader, roomNid: number, position: readonly number[]): Promise<number> {
   const [row] = await reader.query<{ room_pos: number }>(
-    `SELECT room_pos FROM event WHERE room_nid = $1 AND room_pos > 0 AND event_nid <= $2 ORDER BY room_pos DESC LIMIT 1`,
-    [roomNid, eventNid],
+    `SELECT room_pos FROM event WHERE room_nid = $1 AND room_pos > 0
+     AND event_nid <= ($2::bigint[])[(event_nid >> 48) + 1] ORDER BY room_pos DESC LIMIT 1`,
+    [roomNid, position],
   )
   return row?.room_pos ?? 0
 }

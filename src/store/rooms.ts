@@ -45,16 +45,18 @@ export function getRooms(reader: Reader, roomNids: readonly number[]): Promise<R
   return reader.query<RoomRow>(`SELECT ${COLUMNS} FROM room WHERE room_nid = ANY($1::bigint[])`, [roomNids])
 }
 
-/** Those of the rooms that have an event after a position, with their newest. */
-export function getRoomsChangedSince(
+/** Those of the rooms that have an event which a reader at `position` (per writer) had not seen. */
+export async function getRoomsChangedSince(
   reader: Reader,
   roomNids: readonly number[],
-  eventNid: number,
-): Promise<{ room_nid: number; last_nid: number }[]> {
-  return reader.query('SELECT room_nid, last_nid FROM room WHERE room_nid = ANY($1::bigint[]) AND last_nid > $2', [
-    roomNids,
-    eventNid,
-  ])
+  position: readonly number[],
+): Promise<number[]> {
+  const rows = await reader.query<{ room_nid: number }>(
+    `SELECT room_nid FROM room WHERE room_nid = ANY($1::bigint[])
+     AND last_nid > coalesce(($2::bigint[])[(last_nid >> 48) + 1], 0)`,
+    [roomNids, position],
+  )
+  return rows.map((row) => row.room_nid)
 }
 
 /** Every room a user has or had anything to do with. */

@@ -1,0 +1,30 @@
+/**
+ * Remembers, per room or user, the newest position at which something changed, so that an idle sync asks the database nothing.
+ * It knows all changes after `floor`; for what a reader has not seen from before, the answer is "perhaps".
+ */
+export class RecentChanges {
+  readonly #newest = new Map<number, number>()
+  #floor: number
+  readonly #max: number
+
+  /** @param floor the position when this process began to watch */
+  constructor(floor: number, max = 100_000) {
+    this.#floor = floor
+    this.#max = max
+  }
+
+  record(key: number, position: number): void {
+    if (this.#newest.size >= this.#max && !this.#newest.has(key)) {
+      this.#newest.clear()
+      this.#floor = position
+    }
+    this.#newest.set(key, position)
+  }
+
+  /** Whether anything changed after `position`: yes, no, or not known here. */
+  since(key: number, position: number): boolean | undefined {
+    const newest = this.#newest.get(key)
+    if (newest !== undefined && newest > position) return true
+    return position >= this.#floor ? false : undefined
+  }
+}

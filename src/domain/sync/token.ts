@@ -1,0 +1,52 @@
+import { WRITER_SPAN } from '../../store/events.ts'
+
+/**
+ * How far into the streams a client has read. Opaque to clients.
+ *
+ * `events` has one position per writer, so that several processes can write at once; an event is new to a reader when
+ * its number is above the reader's position for its writer.
+ */
+export interface StreamPosition {
+  readonly events: EventPosition
+  /** Account data, receipts, devices. */
+  readonly ledger: number
+  /** Typing and presence, which live in memory: counted from the start of one run of the server. */
+  readonly ephemeral: number
+  readonly run: string
+}
+
+/** The newest event number seen of each writer, by the writer's index. */
+export type EventPosition = readonly number[]
+
+export function writerOf(eventNid: number): number {
+  return Math.floor(eventNid / WRITER_SPAN)
+}
+
+export function isNewer(eventNid: number, position: EventPosition): boolean {
+  return eventNid > (position[writerOf(eventNid)] ?? 0)
+}
+
+/** `s`, then the parts: event positions by dots, the ledger, run and ephemeral position. */
+export function encodeStreamToken({ events, ledger, ephemeral, run }: StreamPosition): string {
+  return `s${events.join('.')}_${ledger}_${run}.${ephemeral}`
+}
+
+const TOKEN = /^s(\d{1,16}(?:\.\d{1,16})*)_(\d{1,16})_([a-z0-9]{1,16})\.(\d{1,16})$/
+
+/** The position, or undefined for what is no token of ours. */
+export function decodeStreamToken(token: string): StreamPosition | undefined {
+  const match = TOKEN.exec(token)
+  if (!match) return undefined
+  const [, events, ledger, run, ephemeral] = match
+  return {
+    events: events!.split('.').map(Number),
+    ledger: Number(ledger),
+    run: run!,
+    ephemeral: Number(ephemeral),
+  }
+}
+
+/** How far a sync token had read the events, or undefined for what is no sync token. */
+export function eventPositionOf(token: string): EventPosition | undefined {
+  return decodeStreamToken(token)?.events
+}

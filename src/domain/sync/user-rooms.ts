@@ -1,0 +1,68 @@
+import { LRUCache } from 'lru-cache'
+import type { Reader } from '../../store/db.ts'
+import { getMemberships, type Membership } from '../../store/rooms.ts'
+
+export interface UserRoom {
+  readonly membership: Membership
+  /** The membership event. */
+  readonly eventNid: number
+  readonly forgotten: boolean
+}
+
+/** The rooms of users who are about: read once, then kept up to date by what is committed. */
+export interface UserRooms {
+  of(userNid: number): Promise<ReadonlyMap<number, UserRoom>>
+  changed(userNid: number, roomNid: number, room: UserRoom): void
+  forgotten(userNid: number, roomNid: number): void
+}
+
+export function createUserRooms({ db, maxUsers }: { db: Reader; maxUsers: number }): UserRooms {
+  const users = new LRUCache<number, Map<number, UserRoom>>({ max: maxUsers })
+  const loading = new Map<number, Promise<Map<number, UserRoom>>>()
+  /** Changes that were committed while a user's rooms were being read. */
+  const meanwhile = new Map<number, [roomNid: number, room: UserRoom][]>()
+
+  function put(rooms: Map<number, UserRoom>, roomNid: number, room: UserRoom): void {
+    const known = rooms.get(roomNid)
+    if (!known || known.eventNid <= room.eventNid) rooms.set(roomNid, room)
+  }
+
+  async function load(userNid: number): Promise<Map<number, UserRoom>> {
+    meanwhile.set(userNid, [])
+    try {
+      const rooms = new Map<number, UserRoom>()
+      for (const row of await getMemberships(db, userNid)) {
+        rooms.set(row.room_nid, { membership: row.membership, eventNid: row.event_nid, forgotten: row.forgotten })
+      }
+      for (const [roomNid, room] of meanwhile.get(userNid)!) put(rooms, roomNid, room)
+      users.set(userNid, rooms)
+      return rooms
+    } finally {
+      meanwhile.delete(userNid)
+      loading.delete(userNid)
+    }
+  }
+
+  return {
+    of(userNid) {
+      const known = users.get(userNid)
+      if (known) return Promise.resolve(known)
+      let promise = loading.get(userNid)
+      if (!promise) {
+        promise = load(userNid)
+        loading.set(userNid, promise)
+      }
+      return promise
+    },
+    changed(userNid, roomNid, room) {
+      const rooms = users.get(userNid)
+      if (rooms) put(rooms, roomNid, room)
+      else meanwhile.get(userNid)?.push([roomNid, room])
+    },
+    forgotten(userNid, roomNid) {
+      const rooms = users.get(userNid)
+      const room = rooms?.get(roomNid)
+      if (room) rooms?.set(roomNid, { ...room, forgotten: true })
+    },
+  }
+}
