@@ -20,7 +20,7 @@ const REDACTED_PATHS = SECRET_KEYS.flatMap((key) => [key, `*.${key}`])
 /** The server's log, on standard output: JSON, or lines for people. Paths are logged without their query strings, where tokens may be. */
 export function createLog(options: Config['log'], isTerminal: boolean, output?: DestinationStream): Logger {
   const isReadable = options.format === 'pretty' || (options.format === 'auto' && isTerminal)
-  const stream = output ?? destination({ dest: 1, sync: isReadable, minLength: isReadable ? 0 : 4096 })
+  const stream = output ?? destination({ dest: 1, sync: isReadable })
   const settings = {
     level: options.level,
     base: null,
@@ -29,7 +29,7 @@ export function createLog(options: Config['log'], isTerminal: boolean, output?: 
     redact: { paths: REDACTED_PATHS, censor: '[redacted]' },
     serializers: { url: withoutQuery, path: withoutQuery },
   }
-  return pino(settings, isReadable ? { write: (line) => stream.write(readableLine(line)) } : stream)
+  return pino(settings, isReadable ? { write: (line) => stream.write(readableLine(line, isTerminal)) } : stream)
 }
 
 function withoutQuery(value: unknown): unknown {

@@ -1,13 +1,13 @@
 const COLOURS: Readonly<Record<string, number>> = { trace: 90, debug: 90, info: 32, warn: 33, error: 31, fatal: 31 }
 
 /** A JSON log line as a person reads it: time, level, message, then what else it says. */
-export function readableLine(json: string): string {
+export function readableLine(json: string, isColoured: boolean): string {
   const { time, level, msg, err, ...rest } = JSON.parse(json) as Record<string, unknown>
   const clock = new Date(Number(time)).toTimeString().slice(0, 8)
-  const name = String(level)
-  const coloured = `\u001b[${COLOURS[name] ?? 0}m${name.padEnd(5)}\u001b[0m`
+  const name = String(level).padEnd(5)
+  const shown = isColoured ? `\u001b[${COLOURS[String(level)] ?? 0}m${name}\u001b[0m` : name
   const details = Object.entries(rest).map(([key, value]) => ` ${key}=${plain(value)}`)
-  return `${clock} ${coloured} ${msg ?? ''}${details.join('')}\n${errorText(err)}`
+  return `${clock} ${shown} ${msg ?? ''}${details.join('')}\n${errorText(err)}`
 }
 
 function plain(value: unknown): string {

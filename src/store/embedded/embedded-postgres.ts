@@ -5,7 +5,7 @@ import { type Account, chooseAccount } from './account.ts'
 import { type Binaries, findBinaries } from './binaries.ts'
 import { clearRemains, ensureCluster, SUPERUSER } from './cluster.ts'
 import { type Directories, giveTo, makeDirectories } from './directories.ts'
-import { takeLock } from './lock.ts'
+import { isLocked, takeLock } from './lock.ts'
 import { isAnswering, type Launch, launch, type Postmaster, type Settings } from './postmaster.ts'
 
 export interface EmbeddedPostgres {
@@ -50,7 +50,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     await ensureCluster(account, binaries, directories)
     const supervisor = supervise({ account, binaries, directories, settings: options.settings ?? {}, log })
     await supervisor.started
-    const connection = { host: directories.run, port: 5432, user: SUPERUSER, database: options.database ?? 'hearth' }
+    const connection = connectionTo(directories.run, options.database)
     await ensureDatabase(connection)
     const stop = () => supervisor.stop().finally(() => lock.release())
     return { connection, pid: supervisor.pid, stop }
@@ -121,4 +121,14 @@ async function ensureDatabase(connection: EmbeddedPostgres['connection']): Promi
   } finally {
     await client.end()
   }
+}
+
+/** How to reach the Postgres that a running server owns in `directory`; undefined when none runs there. */
+export async function findRunningPostgres(options: Pick<EmbeddedOptions, 'directory' | 'database'>) {
+  const { run } = await makeDirectories(options.directory)
+  return (await isLocked(run)) ? connectionTo(run, options.database) : undefined
+}
+
+function connectionTo(run: string, database = 'hearth'): EmbeddedPostgres['connection'] {
+  return { host: run, port: 5432, user: SUPERUSER, database }
 }

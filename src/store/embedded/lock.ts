@@ -7,23 +7,29 @@ import { join } from 'node:path'
  * A race of two starts over a stale socket is decided by Postgres's own lock on its data directory.
  */
 export async function takeLock(runDirectory: string): Promise<{ release(): Promise<void> }> {
-  const path = join(runDirectory, 'owner')
-  if (await answers(path)) throw new Error(`another Hearth is running on this data directory (it holds ${path})`)
+  const path = lockPath(runDirectory)
+  if (await isLocked(runDirectory))
+    throw new Error(`another Hearth is running on this data directory (it holds ${path})`)
   await unlink(path).catch(() => undefined)
   const server = await listen(path)
   server.unref()
   return { release: () => new Promise((resolve) => server.close(() => resolve())) }
 }
 
-function answers(path: string): Promise<boolean> {
+/** Whether a server that lives owns the cluster. */
+export function isLocked(runDirectory: string): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(path)
+    const socket = connect(lockPath(runDirectory))
     const answer = (value: boolean) => {
       socket.destroy()
       resolve(value)
     }
     socket.once('connect', () => answer(true)).once('error', () => answer(false))
   })
+}
+
+function lockPath(runDirectory: string): string {
+  return join(runDirectory, 'owner')
 }
 
 function listen(path: string): Promise<Server> {
