@@ -56,6 +56,12 @@ export function compileWordGlob(glob: string): TextMatcher {
   return (text) => matchesWords(pattern, codePoints(text.toLowerCase()))
 }
 
+/** As {@link compileWordGlob}, for a word in which nothing is special. */
+export function compileWord(word: string): TextMatcher {
+  const pattern: Pattern = { head: pieceOf(word.toLowerCase(), false), middle: [], tail: undefined }
+  return (text) => matchesWords(pattern, codePoints(text.toLowerCase()))
+}
+
 /** A pattern where `*` alone is special and case counts (event types in filters). */
 export function compileWildcard(wildcard: string): TextMatcher {
   if (!wildcard.includes('*')) return (text) => text === wildcard

@@ -1,0 +1,192 @@
+import { describe, expect, it } from 'vitest'
+import { highlightsFor, indexMentionables } from '../../src/core/highlights.ts'
+import type { UserId } from '../../src/core/ids.ts'
+import type { JsonObject } from '../../src/core/json.ts'
+import type { PushContext, PushEvent } from '../../src/core/push-conditions.ts'
+import { compileCondition } from '../../src/core/push-conditions.ts'
+import { defaultRuleset, evaluateDefaults, isNotifiable } from '../../src/core/push-rules.ts'
+
+const ALICE = '@alice:here.example' as UserId
+const BOB = '@bob:here.example' as UserId
+
+const alice: PushContext = {
+  userId: ALICE,
+  displayName: 'Alice L.',
+  memberCount: 10,
+  senderPower: 0,
+  roomNotificationLevel: 50,
+}
+
+function event(type: string, content: JsonObject, more: { state_key?: string } = {}): PushEvent {
+  return { type, sender: BOB, content, ...more }
+}
+
+function text(body: string, more: JsonObject = {}): PushEvent {
+  return event('m.room.message', { msgtype: 'm.text', body, ...more })
+}
+
+const SILENT = { notify: false, highlight: false }
+const NOTIFY = { notify: true, highlight: false }
+const HIGHLIGHT = { notify: true, highlight: true }
+const EDIT = { 'm.relates_to': { rel_type: 'm.replace', event_id: '$x' } }
+
+describe('the rule set that clients read (client-server API, predefined rules)', () => {
+  const rules = defaultRuleset(ALICE)
+
+  it('has every rule in its order', () => {
+    expect(Object.entries(rules).map(([kind, list]) => [kind, ...list.map((rule) => rule.rule_id.slice(8))])).toEqual([
+      [
+        'override',
+        'master',
+        'suppress_notices',
+        'invite_for_me',
+        'member_event',
+        'is_user_mention',
+        'contains_display_name',
+        'is_room_mention',
+        'roomnotif',
+        'tombstone',
+        'reaction',
+        'room.server_acl',
+        'suppress_edits',
+      ],
+      ['content', 'contains_user_name'],
+      ['room'],
+      ['sender'],
+      ['underride', 'call', 'encrypted_room_one_to_one', 'room_one_to_one', 'message', 'encrypted'],
+    ])
+  })
+
+  it('names the user where a rule is about them', () => {
+    const rule = (id: string) =>
+      [...rules.override, ...rules.content].find(({ rule_id }) => rule_id === `.m.rule.${id}`)
+    expect(rule('invite_for_me')?.conditions).toContainEqual({ kind: 'event_match', key: 'state_key', pattern: ALICE })
+    expect(rule('is_user_mention')?.conditions).toEqual([
+      { kind: 'event_property_contains', key: 'content.m\\.mentions.user_ids', value: ALICE },
+    ])
+    expect(rule('contains_user_name')).toEqual({
+      rule_id: '.m.rule.contains_user_name',
+      default: true,
+      enabled: true,
+      pattern: 'alice',
+      actions: ['notify', { set_tweak: 'sound', value: 'default' }, { set_tweak: 'highlight' }],
+    })
+  })
+
+  it('is JSON, with master alone disabled', () => {
+    expect(JSON.parse(JSON.stringify(rules))).toEqual(rules)
+    const disabled = Object.values(rules)
+      .flat()
+      .filter(({ enabled }) => !enabled)
+    expect(disabled.map(({ rule_id }) => rule_id)).toEqual(['.m.rule.master'])
+  })
+})
+
+describe('what the default rules make of events', () => {
+  it.each([
+    ['a message', text('hi'), NOTIFY],
+    ['an encrypted event', event('m.room.encrypted', {}), NOTIFY],
+    ['a call', event('m.call.invite', {}), NOTIFY],
+    ['a notice', event('m.room.message', { msgtype: 'm.notice', body: 'alice' }), SILENT],
+    ['an edit', text('hi', EDIT), SILENT],
+    ['a reaction', event('m.reaction', {}), SILENT],
+    ['a topic', event('m.room.topic', { topic: 'x' }, { state_key: '' }), SILENT],
+    ['an ACL', event('m.room.server_acl', {}, { state_key: '' }), SILENT],
+    ['a tombstone', event('m.room.tombstone', {}, { state_key: '' }), HIGHLIGHT],
+    ['a tombstone that is no state', event('m.room.tombstone', {}), SILENT],
+    ['her invite', event('m.room.member', { membership: 'invite' }, { state_key: ALICE }), NOTIFY],
+    ["another's invite", event('m.room.member', { membership: 'invite' }, { state_key: BOB }), SILENT],
+    ['a join', event('m.room.member', { membership: 'join' }, { state_key: ALICE }), SILENT],
+    ['her id among the mentions', text('hi', { 'm.mentions': { user_ids: [BOB, ALICE] } }), HIGHLIGHT],
+    ['her id among the mentions of an edit', text('hi', { ...EDIT, 'm.mentions': { user_ids: [ALICE] } }), HIGHLIGHT],
+    ['her name beside mentions of others', text('Alice L. alice', { 'm.mentions': { user_ids: [BOB] } }), NOTIFY],
+    ['her name beside empty mentions', text('Alice L. alice', { 'm.mentions': {} }), NOTIFY],
+    ['her display name', text('hello ALICE L.!'), HIGHLIGHT],
+    ['her localpart', text('alice: look'), HIGHLIGHT],
+    ['her localpart in another word', text('malice'), NOTIFY],
+    ['her display name in an edit', text('* Alice L.', EDIT), HIGHLIGHT],
+    ['her localpart in an edit', text('* alice', EDIT), SILENT],
+    ['@room of one without power', text('@room'), NOTIFY],
+    ['a room mention of one without power', text('x', { 'm.mentions': { room: true } }), NOTIFY],
+    ['a body that is no text', event('m.room.message', { body: 7 }), NOTIFY],
+    ['mentions that are no object', text('alice', { 'm.mentions': 'alice' }), NOTIFY],
+  ])('%s', (_name, sent, outcome) => {
+    expect(evaluateDefaults(sent, alice)).toEqual(outcome)
+  })
+
+  it.each([
+    ['@room', text('hey @room!'), HIGHLIGHT],
+    ['a room mention', text('x', { 'm.mentions': { room: true } }), HIGHLIGHT],
+    ['@room beside mentions', text('@room', { 'm.mentions': {} }), NOTIFY],
+    ['"true" is not true', text('x', { 'm.mentions': { room: 'true' } }), NOTIFY],
+  ])('of one with power: %s', (_name, sent, outcome) => {
+    expect(evaluateDefaults(sent, { ...alice, senderPower: 50 })).toEqual(outcome)
+  })
+
+  it('one is never notified of what one sent', () => {
+    expect(evaluateDefaults({ ...text('alice'), sender: ALICE }, alice)).toEqual(SILENT)
+  })
+
+  it('events count for everyone by what they are', () => {
+    expect(isNotifiable(text('hi'))).toBe(true)
+    expect(isNotifiable(event('m.room.encrypted', {}))).toBe(true)
+    expect(isNotifiable(text('hi', EDIT))).toBe(false)
+    expect(isNotifiable(event('m.room.message', { msgtype: 'm.notice' }))).toBe(false)
+    expect(isNotifiable(event('m.reaction', {}))).toBe(false)
+    expect(isNotifiable(event('m.room.name', {}, { state_key: '' }))).toBe(false)
+  })
+})
+
+describe('conditions', () => {
+  it.each([
+    ['2', 2, true],
+    ['2', 3, false],
+    ['==2', 2, true],
+    ['<2', 1, true],
+    ['<2', 2, false],
+    ['<=2', 2, true],
+    ['>2', 3, true],
+    ['>=2', 1, false],
+    ['=>2', 2, false],
+    ['two', 2, false],
+    ['', 0, false],
+  ])('room_member_count %j with %d members: %s', (is, memberCount, holds) => {
+    expect(compileCondition({ kind: 'room_member_count', is })(text(''), { ...alice, memberCount })).toBe(holds)
+  })
+
+  it('an unknown one never holds', () => {
+    expect(compileCondition({ kind: 'moon_phase' } as never)(text(''), alice)).toBe(false)
+  })
+})
+
+describe('highlights of a whole room', () => {
+  const members = Array.from({ length: 1000 }, (_, index) => ({
+    userId: `@user${index}:here.example` as UserId,
+    displayName: `User the ${index}th`,
+  }))
+  const index = indexMentionables(members)
+
+  it('finds those named, by any of their names, once', () => {
+    expect(highlightsFor(text('user7, USER THE 8TH, user7 and user12345'), index, false)).toEqual([
+      '@user8:here.example',
+      '@user7:here.example',
+    ])
+  })
+
+  it('highlights everyone but the sender for @room', () => {
+    const sent = { ...text('@room'), sender: '@user3:here.example' }
+    expect(highlightsFor(sent, index, true)).toHaveLength(999)
+    expect(highlightsFor(sent, index, false)).toEqual([])
+  })
+
+  it('takes time in step with the body, however the names begin', () => {
+    const alike = indexMentionables(
+      members.map(({ userId }, at) => ({ userId, displayName: `${'a '.repeat(100)}${at}` })),
+    )
+    const body = 'a '.repeat(30_000)
+    highlightsFor(text('warm'), alike, false)
+    const start = performance.now()
+    expect(highlightsFor(text(body), alike, false)).toEqual([])
+    expect(performance.now() - start).toBeLessThan(500)
+  })
+})

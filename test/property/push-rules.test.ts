@@ -1,0 +1,91 @@
+import fc from 'fast-check'
+import { describe, it } from 'vitest'
+import { compileWord } from '../../src/core/glob.ts'
+import { highlightsFor, indexMentionables } from '../../src/core/highlights.ts'
+import type { UserId } from '../../src/core/ids.ts'
+import type { JsonObject, JsonValue } from '../../src/core/json.ts'
+import type { PushEvent } from '../../src/core/push-conditions.ts'
+import { evaluateDefaults, isNotifiable } from '../../src/core/push-rules.ts'
+import { indexWords } from '../../src/core/word-index.ts'
+
+const members = [
+  { userId: '@ann:x.example', displayName: 'Ann-Marie' },
+  { userId: '@bo.b:x.example', displayName: 'ann' },
+  { userId: '@c:x.example', displayName: undefined },
+  { userId: '@room:x.example', displayName: '李 明' },
+].map(({ userId, displayName }) => ({ userId: userId as UserId, displayName }))
+
+const userId = fc.constantFrom(...members.map((member) => member.userId))
+const word = fc.constantFrom('ann', 'Ann-Marie', 'bo.b', 'c', '@room', '李 明', 'x', ' ', '-', '.', ', ')
+const body = fc.array(word, { maxLength: 6 }).map((words) => words.join(''))
+
+function maybe<T extends JsonValue>(values: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> {
+  return fc.option(values, { nil: undefined })
+}
+
+const content = fc
+  .record({
+    body: maybe(body),
+    msgtype: maybe(fc.constantFrom('m.text', 'm.notice')),
+    membership: maybe(fc.constantFrom('invite', 'join')),
+    'm.mentions': maybe(
+      fc.oneof(
+        fc.record({ user_ids: fc.array(userId, { maxLength: 3 }), room: fc.boolean() }),
+        fc.constantFrom({}, 'odd', { user_ids: 'odd', room: 'true' }),
+      ),
+    ),
+    'm.relates_to': maybe(fc.constantFrom({ rel_type: 'm.replace' }, { rel_type: 'm.thread' }, 'odd')),
+  })
+  .map((fields) => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as JsonObject)
+
+const TYPES = [
+  'm.room.message',
+  'm.room.encrypted',
+  'm.reaction',
+  'm.room.member',
+  'm.room.tombstone',
+  'm.room.server_acl',
+  'm.call.invite',
+  'other',
+]
+
+const event: fc.Arbitrary<PushEvent> = fc
+  .record({
+    type: fc.constantFrom(...TYPES),
+    sender: userId,
+    content,
+    stateKey: fc.option(fc.constantFrom('', '@ann:x.example'), { nil: undefined }),
+  })
+  .map(({ stateKey, ...rest }) => (stateKey === undefined ? rest : { ...rest, state_key: stateKey }))
+
+describe('the quick answers are those of the rules', () => {
+  const index = indexMentionables(members)
+  const context = (senderPower: number) => ({ memberCount: 4, senderPower, roomNotificationLevel: 50 })
+
+  it('highlightsFor is evaluateDefaults for each member', () => {
+    fc.assert(
+      fc.property(event, fc.constantFrom(0, 50), (sent, power) => {
+        const each = members.filter((member) => evaluateDefaults(sent, { ...member, ...context(power) }).highlight)
+        const found = new Set(highlightsFor(sent, index, power >= 50))
+        return found.size === each.length && each.every((member) => found.has(member.userId))
+      }),
+      { numRuns: 5000 },
+    )
+  })
+
+  it('isNotifiable is evaluateDefaults for a member whom the event does not concern', () => {
+    const stranger = { userId: '@stranger:x.example', displayName: undefined, ...context(0) }
+    fc.assert(fc.property(event, (sent) => isNotifiable(sent) === evaluateDefaults(sent, stranger).notify))
+  })
+
+  it('an index finds the words that one search each would find', () => {
+    const words = fc.uniqueArray(body, { maxLength: 5 }).map((list) => list.filter((text) => text !== ''))
+    fc.assert(
+      fc.property(words, body, (list, text) => {
+        const found = indexWords(list.map((entry) => [entry, entry]))(text)
+        return list.every((entry) => found.has(entry) === compileWord(entry)(text))
+      }),
+      { numRuns: 3000 },
+    )
+  })
+})
