@@ -66,17 +66,17 @@ export function getMemberships(reader: Reader, userNid: number): Promise<Omit<Me
   ])
 }
 
-/** The members of rooms whose user ids end in `:server` and who have one of these memberships. */
-export function getMembersOfServer(
+/** The joined members of a room whose user ids end in `:server`, with their member events. */
+export function getJoinedOfServer(
   reader: Reader,
-  roomNids: readonly number[],
+  roomNid: number,
   server: string,
-  memberships: readonly Membership[],
-): Promise<MemberRow[]> {
-  return reader.query<MemberRow>(
-    `SELECT room_nid, user_nid, user_id, membership, event_nid, forgotten FROM room_member JOIN matrix_user USING (user_nid)
-     WHERE room_nid = ANY($1::bigint[]) AND membership = ANY($2::text[]) AND user_id LIKE '%:' || $3`,
-    [roomNids, memberships, server.replace(/[\\%_]/g, '\\$&')],
+): Promise<{ user_nid: number; user_id: UserId; event_nid: number; json: Buffer }[]> {
+  return reader.query(
+    `SELECT user_nid, user_id, event_nid, json FROM room_member
+     JOIN matrix_user USING (user_nid) JOIN event USING (event_nid)
+     WHERE room_member.room_nid = $1 AND membership = 'join' AND user_id LIKE '%:' || $2`,
+    [roomNid, server.replace(/[\\%_]/g, '\\$&')],
   )
 }
 

@@ -2,7 +2,7 @@ import { authorise } from '../../core/auth/rules.ts'
 import { authEventKeys } from '../../core/auth/select.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { buildEvent, checkBuilt } from '../../core/event/build.ts'
-import { membershipOf } from '../../core/event/content.ts'
+import { displayNameOf, membershipOf } from '../../core/event/content.ts'
 import type { Verdict } from '../../core/event/format.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
@@ -14,11 +14,11 @@ import type { Clock, Random } from '../clock.ts'
 import type { Users } from '../users.ts'
 import type { EventCache } from './event-cache.ts'
 import { highlightsOf } from './highlights.ts'
-import type { MembershipChange, Persister, Unit } from './persister.ts'
+import type { Persister, Unit } from './persister.ts'
 import { prepareRedaction, type Redaction } from './redaction.ts'
 import { referenceTo } from './references.ts'
 import type { RoomRegistry } from './registry.ts'
-import type { Head, Room } from './room.ts'
+import type { Head, MembershipChange, Room } from './room.ts'
 import { RoomEvent } from './room-event.ts'
 
 /** What a local user wants to happen in a room. */
@@ -335,8 +335,9 @@ function membershipChange(
     userNid: targets.get(userId)!,
     userId,
     isLocal: serverOf(userId) === parts.serverName,
-    before: before && membershipOf(before.pdu),
-    after: membershipOf(event.pdu) ?? 'leave',
+    displayName: displayNameOf(event),
+    before: before && membershipOf(before),
+    after: membershipOf(event),
     eventNid: event.nid,
   }
 }

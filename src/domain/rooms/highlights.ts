@@ -1,8 +1,19 @@
+import { readPowerLevels } from '../../core/auth/power-levels.ts'
+import { highlightsFor } from '../../core/highlights.ts'
 import type { HighlightWrite } from '../../store/event-batch.ts'
 import type { StateReader } from './append.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 
-export function highlightsOf(_room: Room, _event: RoomEvent, _state: StateReader): HighlightWrite[] {
-  return []
+/** The local members to whom an event stands out. */
+export function highlightsOf(room: Room, event: RoomEvent, state: StateReader): HighlightWrite[] {
+  const create = state('m.room.create', '')?.pdu
+  const levels = readPowerLevels(room.version, state('m.room.power_levels', '')?.content, create)
+  const canNotifyRoom = levels.levelOf(event.sender) >= levels.toNotify('room')
+  const { index, nids } = room.mentionables()
+  return highlightsFor(event.pdu, index, canNotifyRoom).map((userId) => ({
+    userNid: nids.get(userId)!,
+    roomNid: room.nid,
+    eventNid: event.nid,
+  }))
 }

@@ -1,21 +1,10 @@
 import type { Logger } from 'pino'
-import type { UserId } from '../../core/ids.ts'
 import type { Reader } from '../../store/db.ts'
 import type { EventBatch, HighlightWrite, KeyWrite, RedactionWrite, TxnWrite } from '../../store/event-batch.ts'
 import { writeEventBatch } from '../../store/event-batch.ts'
 import { lastPosition } from '../../store/events.ts'
-import type { Membership } from '../../store/rooms.ts'
-import type { Head, Room } from './room.ts'
+import type { Head, MembershipChange, Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
-
-export interface MembershipChange {
-  readonly userNid: number
-  readonly userId: UserId
-  readonly isLocal: boolean
-  readonly before: Membership | undefined
-  readonly after: Membership
-  readonly eventNid: number
-}
 
 /** Events of one room that are written together or not at all, and what else their commit writes. */
 export interface Unit {

@@ -1,9 +1,11 @@
 import { LRUCache } from 'lru-cache'
+import { displayNameOf } from '../../core/event/content.ts'
+import type { Pdu } from '../../core/event/format.ts'
 import type { RoomId, ServerName } from '../../core/ids.ts'
 import { serverOf } from '../../core/ids.ts'
 import { roomVersion } from '../../core/room-version.ts'
 import type { Reader } from '../../store/db.ts'
-import { countMembers, getMembersOfServer, getRoomById, getRooms, type RoomRow } from '../../store/rooms.ts'
+import { countMembers, getJoinedOfServer, getRoomById, getRooms, type RoomRow } from '../../store/rooms.ts'
 import { getStateKeys, loadState } from '../../store/state.ts'
 import type { EventCache } from './event-cache.ts'
 import { referenceTo } from './references.ts'
@@ -45,7 +47,7 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
       getStateKeys(db, row.room_nid),
       loadState(db, row.room_nid, point),
       events.load(row.extremities),
-      getMembersOfServer(db, [row.room_nid], serverName, ['join']),
+      getJoinedOfServer(db, row.room_nid, serverName),
       countMembers(db, [row.room_nid]),
     ])
     const head = {
@@ -63,9 +65,10 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
       state,
     }
     const room = new Room({ nid: row.room_nid, id: row.room_id, version, keys: new StateKeys(keys), head, events })
-    for (const { user_nid, user_id, event_nid } of members) {
+    for (const { user_nid, user_id, event_nid, json } of members) {
       if (serverOf(user_id) !== serverName) continue
-      room.localMembers.set(user_nid, { userNid: user_nid, userId: user_id, since: event_nid })
+      const displayName = displayNameOf(JSON.parse(json.toString('utf8')) as Pdu)
+      room.localMembers.set(user_nid, { userNid: user_nid, userId: user_id, displayName, since: event_nid })
     }
     for (const { membership, count } of counts) room.counts[membership] = count
     return room

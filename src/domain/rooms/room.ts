@@ -1,4 +1,5 @@
 import type { HashedReference } from '../../core/event/format.ts'
+import { indexMentionables, type MentionIndex } from '../../core/highlights.ts'
 import type { EventId, RoomId, UserId } from '../../core/ids.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
 import { getState, type StateMap, setState } from '../../core/state/trie.ts'
@@ -40,8 +41,14 @@ interface Undo {
 export interface LocalMember {
   readonly userNid: number
   readonly userId: UserId
-  /** The stream position of the membership event. */
+  readonly displayName: string | undefined
+  /** A membership event since which they have been joined. */
   readonly since: number
+}
+
+interface Mentionables {
+  readonly index: MentionIndex
+  readonly nids: ReadonlyMap<UserId, number>
 }
 
 /** Committed events kept at hand, so that a sync that is nearly up to date needs no query. */
@@ -66,6 +73,7 @@ export class Room {
   readonly counts: Record<Membership, number> = { join: 0, invite: 0, leave: 0, ban: 0, knock: 0 }
   /** Newest last, without gaps. */
   timeline: RoomEvent[] = []
+  #mentionables: Mentionables | undefined
   readonly #undo: Undo[] = []
   readonly #facts = new Map<number, RoomEvent>()
   readonly #events: EventCache
@@ -162,17 +170,37 @@ export class Room {
     if (this.#facts.has(event.nid)) this.#facts.set(event.nid, event)
   }
 
-  recordMember(
-    member: { userNid: number; userId: UserId; isLocal: boolean },
-    before: Membership | undefined,
-    after: Membership,
-    nid: number,
-  ): void {
-    if (before !== undefined) this.counts[before]--
-    this.counts[after]++
-    if (!member.isLocal) return
-    if (after !== 'join') this.localMembers.delete(member.userNid)
-    else if (before !== 'join')
-      this.localMembers.set(member.userNid, { userNid: member.userNid, userId: member.userId, since: nid })
+  /** Local members by the names that mention them; made anew when they change. */
+  mentionables(): Mentionables {
+    this.#mentionables ??= {
+      index: indexMentionables([...this.localMembers.values()]),
+      nids: new Map([...this.localMembers.values()].map(({ userId, userNid }) => [userId, userNid])),
+    }
+    return this.#mentionables
   }
+
+  /** Takes in a membership that was committed. */
+  recordMember(change: MembershipChange): void {
+    if (change.before !== undefined) this.counts[change.before]--
+    this.counts[change.after]++
+    if (!change.isLocal) return
+    this.#mentionables = undefined
+    const { userNid, userId, displayName, eventNid } = change
+    if (change.after !== 'join') this.localMembers.delete(userNid)
+    else {
+      const since = this.localMembers.get(userNid)?.since ?? eventNid
+      this.localMembers.set(userNid, { userNid, userId, displayName, since })
+    }
+  }
+}
+
+/** What a membership event of somebody changed. */
+export interface MembershipChange {
+  readonly userNid: number
+  readonly userId: UserId
+  readonly isLocal: boolean
+  readonly displayName: string | undefined
+  readonly before: Membership | undefined
+  readonly after: Membership
+  readonly eventNid: number
 }

@@ -1,0 +1,92 @@
+import { LRUCache } from 'lru-cache'
+import type { Reader } from '../../store/db.ts'
+import type { HighlightWrite } from '../../store/event-batch.ts'
+import { getHighlights, getReadMarks } from '../../store/unread.ts'
+import type { RoomEvent } from '../rooms/room-event.ts'
+
+export interface UnreadCounts {
+  readonly notification_count: number
+  readonly highlight_count: number
+}
+
+/** How far a user has read a room, and what stands out after that. */
+interface Mark {
+  nid: number
+  notifiable: number
+  highlights: number[]
+}
+
+/**
+ * Unread counts by arithmetic: a room counts its notifiable events, so what a user has not read is the count now less the
+ * count at what they read last. Sending counts as reading. Only mentions are kept one by one.
+ */
+export interface Unread {
+  /** @param rooms the rooms and their counts of notifiable events now */
+  counts(
+    userNid: number,
+    rooms: readonly { readonly nid: number; readonly notifiable: number }[],
+  ): Promise<Map<number, UnreadCounts>>
+  /** A user has read a room up to an event. */
+  read(userNid: number, event: RoomEvent): void
+  /** An event was committed, and stands out to some. */
+  appended(event: RoomEvent, highlights: readonly HighlightWrite[]): void
+}
+
+export function createUnread({ db, maxUsers }: { db: Reader; maxUsers: number }): Unread {
+  const users = new LRUCache<number, Map<number, Mark>>({ max: maxUsers })
+
+  async function load(userNid: number, marks: Map<number, Mark>, roomNids: readonly number[]): Promise<void> {
+    const [rows, highlights] = await Promise.all([
+      getReadMarks(db, userNid, roomNids),
+      getHighlights(db, userNid, roomNids),
+    ])
+    for (const row of rows) {
+      const mark = marks.get(row.room_nid)
+      if (mark && mark.nid >= row.event_nid) continue
+      marks.set(row.room_nid, {
+        nid: row.event_nid,
+        notifiable: row.notifiable,
+        highlights: highlights
+          .filter(({ room_nid, event_nid }) => room_nid === row.room_nid && event_nid > row.event_nid)
+          .map(({ event_nid }) => event_nid),
+      })
+    }
+  }
+
+  function move(userNid: number, event: RoomEvent): void {
+    const mark = users.get(userNid)?.get(event.roomNid)
+    if (!mark || event.nid <= mark.nid) return
+    mark.nid = event.nid
+    mark.notifiable = event.notifiable
+    mark.highlights = mark.highlights.filter((nid) => nid > event.nid)
+  }
+
+  return {
+    async counts(userNid, rooms) {
+      let marks = users.get(userNid)
+      if (!marks) {
+        marks = new Map()
+        users.set(userNid, marks)
+      }
+      const unknown = rooms.filter(({ nid }) => !marks.has(nid)).map(({ nid }) => nid)
+      if (unknown.length > 0) await load(userNid, marks, unknown)
+      const counts = new Map<number, UnreadCounts>()
+      for (const { nid, notifiable } of rooms) {
+        const mark = marks.get(nid)
+        counts.set(nid, {
+          notification_count: mark ? Math.max(0, notifiable - mark.notifiable) : 0,
+          highlight_count: mark?.highlights.length ?? 0,
+        })
+      }
+      return counts
+    },
+    read: move,
+    appended(event, highlights) {
+      move(event.senderNid, event)
+      for (const { userNid, eventNid } of highlights) {
+        const mark = users.get(userNid)?.get(event.roomNid)
+        if (mark && !mark.highlights.includes(eventNid)) mark.highlights.push(eventNid)
+      }
+    },
+  }
+}
