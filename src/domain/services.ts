@@ -1,8 +1,14 @@
 import type { Config } from '../config/schema.ts'
+import type { AccountServices } from './accounts/account-services.ts'
 import type { Clock } from './clock.ts'
+import type { RateLimits } from './rate-limits.ts'
 
-/** Everything that endpoints call, one property per service; made in context.ts. */
-export interface Services {
+/**
+ * Everything that endpoints call, one property per service; made in context.ts:
+ * `rateLimits` by `createRateLimits({ config, clock })`, what `AccountServices` lists by `createAccountServices(...)`.
+ */
+export interface Services extends AccountServices {
   readonly config: Config
   readonly clock: Clock
+  readonly rateLimits: RateLimits
 }

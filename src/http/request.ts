@@ -1,13 +1,17 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { JsonOffence } from '../core/json.ts'
 import type { Dialect } from '../core/paths.ts'
 import type { UiaProof } from '../domain/accounts/interactive-auth.ts'
 import type { Requester } from '../domain/accounts/requester.ts'
+import type { AddressReader } from './client-address.ts'
 
 /** What a request needs from the wire; read only when it is asked for. */
 export interface Wire {
   /** The client's address, seen through trusted proxies only. */
   readonly ip: string
+  /** Whether the request says that a proxy handed it on. */
+  readonly isForwarded: boolean
   readonly userAgent: string | undefined
   readonly id: string
   readonly log: Logger
@@ -27,6 +31,92 @@ export interface EndpointRequest<Params = unknown, Query = unknown, Body = unkno
   /** The first thing in the body that canonical JSON forbids. */
   readonly bodyOffence: JsonOffence | undefined
   readonly requester: By
-  /** What user-interactive authentication established; undefined where the endpoint has none. */
+  /** What user-interactive authentication established; undefined where this call needed none. */
   readonly uia: UiaProof | undefined
+}
+
+/** What the requests of one mounted path share. */
+export interface RouteFacts {
+  readonly dialect: Dialect
+  readonly specification: string
+  readonly log: Logger
+  readonly addressOf: AddressReader
+}
+
+export type PathParams = Readonly<Record<string, string>>
+
+/** One object per request; everything that few handlers ask for is a getter. */
+export class MountedRequest implements EndpointRequest {
+  readonly #raw: FastifyRequest
+  readonly #reply: FastifyReply
+  readonly #route: RouteFacts
+  readonly params: PathParams
+  readonly requester: Requester | undefined
+  query: unknown
+  body: unknown
+  bodyOffence: JsonOffence | undefined
+  uia: UiaProof | undefined
+
+  constructor(
+    raw: FastifyRequest,
+    reply: FastifyReply,
+    route: RouteFacts,
+    params: PathParams,
+    requester: Requester | undefined,
+  ) {
+    this.#raw = raw
+    this.#reply = reply
+    this.#route = route
+    this.params = params
+    this.requester = requester
+    this.query = undefined
+    this.body = undefined
+    this.bodyOffence = undefined
+    this.uia = undefined
+  }
+
+  get dialect(): Dialect {
+    return this.#route.dialect
+  }
+
+  get id(): string {
+    return this.#raw.id
+  }
+
+  get ip(): string {
+    return addressOf(this.#raw, this.#route.addressOf)
+  }
+
+  get isForwarded(): boolean {
+    const headers = this.#raw.headers
+    return headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined || headers.via !== undefined
+  }
+
+  get userAgent(): string | undefined {
+    return this.#raw.headers['user-agent']
+  }
+
+  get log(): Logger {
+    return this.#route.log.child({ request_id: this.#raw.id })
+  }
+
+  get signal(): AbortSignal {
+    const controller = new AbortController()
+    const response = this.#reply.raw
+    response.once('close', () => {
+      if (!response.writableFinished) controller.abort()
+    })
+    return controller.signal
+  }
+
+  get path(): string {
+    return this.#route.specification.replace(/\{([^}]+)\}/g, (_, name: string) =>
+      encodeURIComponent(this.params[name] ?? ''),
+    )
+  }
+}
+
+export function addressOf(raw: FastifyRequest, read: AddressReader): string {
+  const forwarded = raw.headers['x-forwarded-for']
+  return read(raw.raw.socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join(',') : forwarded)
 }

@@ -1,0 +1,50 @@
+import { ProtocolError } from '../../core/errors.ts'
+import type { RoomId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { countAccountData, findAccountData, setAccountData } from '../../store/account-data.ts'
+import type { Database } from '../../store/db.ts'
+import type { Ledger } from '../../store/ledger.ts'
+import { MAX_ACCOUNT_DATA_PER_USER } from '../limits.ts'
+
+/** Wakes the syncs of users after something of theirs was written. */
+export interface Waker {
+  wakeUsers(userNids: readonly number[]): void
+}
+
+export interface AccountData {
+  /** What a user keeps under a type, for a room or (undefined) for the account. @throws ProtocolError `M_NOT_FOUND` */
+  get(userNid: number, roomId: RoomId | undefined, type: string): Promise<JsonObject>
+  set(userNid: number, roomId: RoomId | undefined, type: string, content: JsonObject): Promise<void>
+}
+
+export function createAccountData(deps: {
+  readonly db: Database
+  readonly ledger: Ledger
+  readonly notifier: Waker
+}): AccountData {
+  const { db, ledger, notifier } = deps
+
+  /** Counted without a lock: a burst may go a little beyond. */
+  async function checkRoomLeft(userNid: number, roomId: string, type: string): Promise<void> {
+    if ((await countAccountData(db, userNid)) < MAX_ACCOUNT_DATA_PER_USER) return
+    if ((await findAccountData(db, userNid, roomId, type)) !== undefined) return
+    throw new ProtocolError('M_FORBIDDEN', `An account may keep ${MAX_ACCOUNT_DATA_PER_USER} pieces of data.`)
+  }
+
+  return {
+    async get(userNid, roomId, type) {
+      const content = await findAccountData(db, userNid, roomId ?? '', type)
+      if (content === undefined) throw new ProtocolError('M_NOT_FOUND', 'Nothing is kept under this type.')
+      return content
+    },
+    async set(userNid, roomId, type, content) {
+      const room = roomId ?? ''
+      await checkRoomLeft(userNid, room, type)
+      const text = JSON.stringify(content)
+      await ledger.append((tx, position) =>
+        setAccountData(tx, { userNid, roomId: room, type, content: text, position }),
+      )
+      notifier.wakeUsers([userNid])
+    },
+  }
+}

@@ -1,0 +1,62 @@
+import type { Config } from '../../config/schema.ts'
+import type { Database } from '../../store/db.ts'
+import type { Ledger } from '../../store/ledger.ts'
+import type { Clock, Random } from '../clock.ts'
+import type { RateLimits } from '../rate-limits.ts'
+import { type AccountData, createAccountData, type Waker } from './account-data.ts'
+import { createDevices, type Devices } from './devices.ts'
+import { createFilters, type Filters } from './filters.ts'
+import { createInteractiveAuth, type InteractiveAuth } from './interactive-auth.ts'
+import { createLogins, type Logins } from './logins.ts'
+import { createPasswords, type Passwords } from './passwords.ts'
+import { createProfiles, type ProfileListener, type Profiles } from './profiles.ts'
+import { createRegistration, type Registration, TOKEN_STAGE } from './registration.ts'
+import { createSessions, type Sessions } from './sessions.ts'
+
+/** The services about accounts, as endpoints know them. */
+export interface AccountServices {
+  readonly passwords: Passwords
+  readonly sessions: Sessions
+  readonly registration: Registration
+  readonly logins: Logins
+  readonly interactiveAuth: InteractiveAuth
+  readonly devices: Devices
+  readonly profiles: Profiles
+  readonly accountData: AccountData
+  readonly filters: Filters
+}
+
+/** Wires the services about accounts. Whoever makes them closes `sessions` and then `passwords`, before the database. */
+export function createAccountServices(deps: {
+  readonly config: Config
+  readonly db: Database
+  readonly ledger: Ledger
+  readonly clock: Clock
+  readonly random: Random
+  readonly rateLimits: RateLimits
+  /** Woken after account data was written: the sync notifier. */
+  readonly notifier: Waker
+  /** Told of changed names and avatars: the rooms service. */
+  readonly listener: ProfileListener
+}): AccountServices {
+  const passwords = createPasswords(deps)
+  const sessions = createSessions(deps)
+  const registration = createRegistration({ ...deps, passwords })
+  const logins = createLogins({ ...deps, passwords, sessions })
+  const stages = {
+    'm.login.dummy': async () => ({}),
+    'm.login.password': logins.provePassword,
+    [TOKEN_STAGE]: registration.proveToken,
+  }
+  return {
+    passwords,
+    sessions,
+    registration,
+    logins,
+    interactiveAuth: createInteractiveAuth({ ...deps, stages }),
+    devices: createDevices({ ...deps, sessions }),
+    profiles: createProfiles(deps),
+    accountData: createAccountData(deps),
+    filters: createFilters(deps),
+  }
+}

@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { ProtocolError } from '../../core/errors.ts'
+import { type CompiledFilter, compileFilter } from '../../core/filter.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Database } from '../../store/db.ts'
+import { findFilter, findFilterByDigest, insertFilter, trimFilters } from '../../store/filters.ts'
+import { MAX_FILTERS_PER_USER } from '../limits.ts'
+
+export interface Filters {
+  /** Keeps a filter and gives its id: the same for the same definition. @throws ProtocolError for one that is not valid */
+  define(userNid: number, definition: JsonObject): Promise<string>
+  /** The definition as it was given. @throws ProtocolError `M_NOT_FOUND` */
+  get(userNid: number, filterId: string): Promise<JsonObject>
+  /** Ready to be applied. @throws as `get` */
+  compiled(userNid: number, filterId: string): Promise<CompiledFilter>
+}
+
+const MAX_COMPILED = 1000
+
+export function createFilters({ db }: { readonly db: Database }): Filters {
+  const compiled = new LRUCache<string, CompiledFilter>({ max: MAX_COMPILED })
+
+  async function get(userNid: number, filterId: string): Promise<JsonObject> {
+    const text = /^\d{1,15}$/.test(filterId) ? await findFilter(db, userNid, Number(filterId)) : undefined
+    if (text === undefined) throw new ProtocolError('M_NOT_FOUND', 'You have no such filter.')
+    return JSON.parse(text) as JsonObject
+  }
+
+  return {
+    get,
+    async define(userNid, definition) {
+      compileFilter(definition)
+      const text = JSON.stringify(definition)
+      const digest = createHash('sha256').update(text).digest()
+      const known = await findFilterByDigest(db, userNid, digest)
+      if (known !== undefined) return String(known)
+      return db.tx(async (tx) => {
+        const filterNid = await insertFilter(tx, userNid, digest, text)
+        await trimFilters(tx, userNid, MAX_FILTERS_PER_USER)
+        return String(filterNid)
+      })
+    },
+    async compiled(userNid, filterId) {
+      const key = `${userNid} ${filterId}`
+      const known = compiled.get(key)
+      if (known !== undefined) return known
+      const fresh = compileFilter(await get(userNid, filterId))
+      compiled.set(key, fresh)
+      return fresh
+    },
+  }
+}

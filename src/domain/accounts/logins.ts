@@ -1,0 +1,102 @@
+import type { Config } from '../../config/schema.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import type { UserId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { type AccountRow, findAccount, setPasswordHash } from '../../store/accounts.ts'
+import type { Database } from '../../store/db.ts'
+import { deleteAllDevices, deleteDevices } from '../../store/devices.ts'
+import type { Clock, Random } from '../clock.ts'
+import type { RateLimits } from '../rate-limits.ts'
+import { checkDeviceWish, type DeviceWish, type Issued, issueToken } from './issue-token.ts'
+import type { Passwords } from './passwords.ts'
+import type { Requester } from './requester.ts'
+import type { Sessions } from './sessions.ts'
+import { identifiedUsers } from './user-lookup.ts'
+
+export interface LoggedIn extends Issued {
+  readonly userId: UserId
+}
+
+export interface Logins {
+  /**
+   * Logs a device in by password. Takes from the limit of the account, and the same time whether the user exists or not.
+   * @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_LIMIT_EXCEEDED`
+   */
+  byPassword(credentials: JsonObject, device: DeviceWish): Promise<LoggedIn>
+  /** The stage `m.login.password`: the requester's own password again. */
+  provePassword(auth: JsonObject, requester: Requester | undefined): Promise<JsonObject>
+  /** Ends the requester's session and removes its device. */
+  logout(requester: Requester): Promise<void>
+  /** Ends all sessions of the requester and removes the devices. */
+  logoutAll(requester: Requester): Promise<void>
+}
+
+const REFUSED = 'The user name or the password is wrong.'
+
+export function createLogins(deps: {
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly passwords: Passwords
+  readonly sessions: Sessions
+  readonly rateLimits: RateLimits
+  readonly config: Pick<Config, 'server_name'>
+}): Logins {
+  const { db, passwords, sessions, rateLimits, config } = deps
+
+  async function firstAccount(ids: readonly UserId[]): Promise<AccountRow | undefined> {
+    for (const id of ids) {
+      const account = await findAccount(db, id)
+      if (account !== undefined) return account
+    }
+    return undefined
+  }
+
+  async function authenticate(credentials: JsonObject): Promise<AccountRow> {
+    const { password } = credentials
+    if (typeof password !== 'string') throw new ProtocolError('M_MISSING_PARAM', "Key 'password' is missing.")
+    const ids = identifiedUsers(credentials, config.server_name)
+    rateLimits.take('login', ids.at(-1) ?? 'nobody')
+    const account = await firstAccount(ids)
+    const fits = await passwords.verify(password, account?.password_hash)
+    if (account === undefined || !fits) throw new ProtocolError('M_FORBIDDEN', REFUSED)
+    if (account.deactivated_at !== null) {
+      throw new ProtocolError('M_USER_DEACTIVATED', 'This account has been deactivated.')
+    }
+    return account
+  }
+
+  /** Hashes again at today's cost, now that the password is at hand. */
+  async function refreshHash(account: AccountRow, password: string): Promise<void> {
+    if (account.password_hash === null || !passwords.isOutdated(account.password_hash)) return
+    const hash = await passwords.hash(password)
+    await db.tx((tx) => setPasswordHash(tx, account.user_nid, hash))
+  }
+
+  return {
+    async byPassword(credentials, device) {
+      checkDeviceWish(device)
+      const account = await authenticate(credentials)
+      await refreshHash(account, credentials.password as string)
+      const issued = await db.tx((tx) => issueToken(tx, deps, account.user_nid, device))
+      sessions.forget(account.user_nid, issued.deviceId)
+      return { ...issued, userId: account.user_id }
+    },
+
+    async provePassword(auth, requester) {
+      const account = await authenticate(auth)
+      if (account.user_nid !== requester?.userNid) throw new ProtocolError('M_FORBIDDEN', REFUSED)
+      return {}
+    },
+
+    async logout({ userNid, deviceId }) {
+      await db.tx((tx) => deleteDevices(tx, userNid, [deviceId]))
+      sessions.forget(userNid, deviceId)
+    },
+
+    async logoutAll({ userNid }) {
+      await db.tx((tx) => deleteAllDevices(tx, userNid))
+      sessions.forget(userNid)
+    },
+  }
+}

@@ -1,0 +1,72 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { Config } from '../../config/schema.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import type { Random } from '../clock.ts'
+import { MAX_PASSWORD_CHARS } from '../limits.ts'
+import { formatPhc, parsePhc, type ScryptCost, type ScryptHash } from './phc.ts'
+import { createScryptPool } from './scrypt-pool.ts'
+
+export interface Passwords {
+  /** @throws ProtocolError `M_WEAK_PASSWORD` for one that may not be chosen here */
+  checkNew(password: string): void
+  /** The PHC string to store. */
+  hash(password: string): Promise<string>
+  /** Whether the password fits the stored hash. Without one it takes as long and says no, so that nobody learns which users exist. */
+  verify(password: string, stored: string | null | undefined): Promise<boolean>
+  /** Whether a stored hash costs something else than new ones do. */
+  isOutdated(stored: string): boolean
+  close(): Promise<void>
+}
+
+const SALT_BYTES = 16
+
+export function createPasswords(deps: {
+  readonly config: Pick<Config, 'passwords'>
+  readonly random: Random
+}): Passwords {
+  const { min_length, scrypt } = deps.config.passwords
+  const cost: ScryptCost = {
+    log2Cost: scrypt.log2_cost,
+    blockSize: scrypt.block_size,
+    parallelism: scrypt.parallelism,
+  }
+  const pool = createScryptPool()
+  const nobody: ScryptHash = { ...cost, salt: Buffer.alloc(SALT_BYTES), digest: Buffer.alloc(32) }
+
+  // The same password in another Unicode form is the same password.
+  const derive = (password: string, salt: Buffer, at: ScryptCost): Promise<Buffer> =>
+    pool.derive(password.normalize('NFKC'), salt, {
+      log2Cost: at.log2Cost,
+      blockSize: at.blockSize,
+      parallelism: at.parallelism,
+    })
+
+  return {
+    checkNew(password) {
+      if (password.length > MAX_PASSWORD_CHARS) {
+        throw new ProtocolError('M_WEAK_PASSWORD', `A password may have at most ${MAX_PASSWORD_CHARS} characters.`)
+      }
+      if ([...password].length < min_length) {
+        throw new ProtocolError('M_WEAK_PASSWORD', `A password must have at least ${min_length} characters.`)
+      }
+    },
+    async hash(password) {
+      const salt = deps.random.bytes(SALT_BYTES)
+      return formatPhc({ ...cost, salt, digest: await derive(password, salt, cost) })
+    },
+    async verify(password, stored) {
+      if (password.length > MAX_PASSWORD_CHARS) return false
+      const known = stored ? parsePhc(stored) : undefined
+      const against = known ?? nobody
+      const digest = await derive(password, against.salt, against)
+      return known !== undefined && timingSafeEqual(digest, known.digest)
+    },
+    isOutdated(stored) {
+      const hash = parsePhc(stored)
+      return (
+        hash?.log2Cost !== cost.log2Cost || hash.blockSize !== cost.blockSize || hash.parallelism !== cost.parallelism
+      )
+    },
+    close: () => pool.close(),
+  }
+}

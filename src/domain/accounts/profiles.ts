@@ -1,0 +1,72 @@
+import { ProtocolError } from '../../core/errors.ts'
+import type { UserId } from '../../core/ids.ts'
+import type { JsonValue } from '../../core/json.ts'
+import type { Database } from '../../store/db.ts'
+import { deleteProfileField, findProfile, type ProfileFields, setProfileField } from '../../store/profiles.ts'
+import { MAX_AVATAR_URL_CHARS, MAX_DISPLAYNAME_CHARS, MAX_PROFILE_BYTES, MAX_PROFILE_KEY_BYTES } from '../limits.ts'
+import { checkText } from '../text.ts'
+import type { Requester } from './requester.ts'
+
+/** What carries a changed name or avatar into the member events of the user's rooms. */
+export interface ProfileListener {
+  profileChanged(userId: UserId, profile: ProfileFields): Promise<void>
+}
+
+export interface Profiles {
+  /** @throws ProtocolError `M_NOT_FOUND` for a user that this server does not have */
+  get(userId: UserId): Promise<ProfileFields>
+  /** One field: undefined when it is not set. @throws as `get` */
+  getField(userId: UserId, name: string): Promise<JsonValue | undefined>
+  /** Sets a field; null or undefined removes it. @throws ProtocolError `M_INVALID_PARAM`, `M_KEY_TOO_LARGE`, `M_PROFILE_TOO_LARGE` */
+  setField(requester: Requester, name: string, value: JsonValue | undefined): Promise<void>
+}
+
+/** The fields that member events repeat. */
+const IN_MEMBER_EVENTS = new Set(['displayname', 'avatar_url'])
+
+/** Field names follow the common namespaced identifier grammar (appendices). */
+const FIELD_NAME = /^[a-z][a-z0-9_.-]*$/
+
+function checkField(name: string, value: JsonValue): void {
+  if (name.length > MAX_PROFILE_KEY_BYTES) {
+    throw new ProtocolError('M_KEY_TOO_LARGE', `The name of a profile field may have ${MAX_PROFILE_KEY_BYTES} bytes.`)
+  }
+  if (!FIELD_NAME.test(name)) {
+    throw new ProtocolError('M_INVALID_PARAM', 'A profile field is named in lower-case letters, digits, _ . and -.')
+  }
+  if (!IN_MEMBER_EVENTS.has(name)) return
+  if (typeof value !== 'string') throw new ProtocolError('M_BAD_JSON', `Key '${name}' must be a string.`)
+  checkText(name, value, name === 'displayname' ? MAX_DISPLAYNAME_CHARS : MAX_AVATAR_URL_CHARS)
+}
+
+export function createProfiles(deps: { readonly db: Database; readonly listener: ProfileListener }): Profiles {
+  const { db, listener } = deps
+
+  async function get(userId: UserId): Promise<ProfileFields> {
+    const profile = await findProfile(db, userId)
+    if (profile === undefined) throw new ProtocolError('M_NOT_FOUND', 'This server has no such user.')
+    return profile
+  }
+
+  return {
+    get,
+    async getField(userId, name) {
+      const profile = await get(userId)
+      return Object.hasOwn(profile, name) ? profile[name] : undefined
+    },
+    async setField({ userId, userNid }, name, value) {
+      const before = await get(userId)
+      const { [name]: old, ...others } = before
+      const isRemoval = value === undefined || value === null
+      const after = isRemoval ? others : { ...others, [name]: value }
+      if (!isRemoval) checkField(name, value)
+      if (Buffer.byteLength(JSON.stringify(after)) > MAX_PROFILE_BYTES) {
+        throw new ProtocolError('M_PROFILE_TOO_LARGE', `A profile may have at most ${MAX_PROFILE_BYTES} bytes.`)
+      }
+      await db.tx((tx) =>
+        isRemoval ? deleteProfileField(tx, userNid, name) : setProfileField(tx, userNid, name, value),
+      )
+      if (IN_MEMBER_EVENTS.has(name) && old !== after[name]) await listener.profileChanged(userId, after)
+    },
+  }
+}

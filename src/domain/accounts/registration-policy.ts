@@ -1,0 +1,33 @@
+import { isIP } from 'node:net'
+import type { Config } from '../../config/schema.ts'
+import { ProtocolError } from '../../core/errors.ts'
+
+type PolicyConfig = Pick<Config, 'registration' | 'listen' | 'trusted_proxies' | 'public_base_url'>
+
+function isLoopback(host: string): boolean {
+  if (host === 'localhost' || host === '::1' || host === '[::1]') return true
+  return isIP(host) === 4 && host.startsWith('127.')
+}
+
+/**
+ * Whether anyone who reaches the server may make an account.
+ *
+ * `auto` means: only where no one but this machine can reach it. A reverse proxy listens elsewhere and calls from loopback, so any
+ * sign of one, in the configuration or in the request, closes it.
+ */
+export function isRegistrationOpen(config: PolicyConfig, isForwarded: boolean): boolean {
+  const { enabled } = config.registration
+  if (enabled !== 'auto') return enabled
+  const { listen, trusted_proxies, public_base_url } = config
+  const isPublic = public_base_url !== undefined && !isLoopback(new URL(public_base_url).hostname)
+  return isLoopback(listen.host) && trusted_proxies.length === 0 && !isPublic && !isForwarded
+}
+
+/** What somebody is told who may not register, and what the operator can do about it. */
+export function registrationClosed(): ProtocolError {
+  return new ProtocolError(
+    'M_FORBIDDEN',
+    'Registration is closed on this server. Its operator can make an account with `hearth user create`, ' +
+      'give out a registration token (`registration.token`), or open it to everyone (`registration.enabled: true`).',
+  )
+}

@@ -1,0 +1,124 @@
+import { Worker } from 'node:worker_threads'
+import { ProtocolError } from '../../core/errors.ts'
+import { MAX_WAITING_HASHES } from '../limits.ts'
+import type { ScryptCost } from './phc.ts'
+
+interface Job extends ScryptCost {
+  readonly password: string
+  readonly salt: Buffer
+  readonly resolve: (digest: Buffer) => void
+  readonly reject: (error: Error) => void
+}
+
+/** Derives scrypt keys in threads of their own, so that neither the event loop nor the file-system threads wait for them. */
+export interface ScryptPool {
+  /** @throws ProtocolError 429 `M_LIMIT_EXCEEDED` when too many wait already */
+  derive(password: string, salt: Buffer, cost: ScryptCost): Promise<Buffer>
+  close(): Promise<void>
+}
+
+const THREADS = 2
+const DIGEST_BYTES = 32
+/** A thread with nothing to do for this long is ended: an idle server keeps no memory for passwords. */
+const IDLE_MS = 30_000
+
+/** Text, not a file, so that it is the same program from source, from the build and in one bundled file. */
+const PROGRAM = `
+const { parentPort } = require('node:worker_threads')
+const { scryptSync } = require('node:crypto')
+parentPort.on('message', ({ password, salt, N, r, p, length }) => {
+  try {
+    parentPort.postMessage({ digest: scryptSync(password, salt, length, { N, r, p, maxmem: 128 * N * r + 128 * r * p + 1048576 }) })
+  } catch (error) {
+    parentPort.postMessage({ error: String(error) })
+  }
+})
+`
+
+class Thread {
+  readonly #onFree: (thread: Thread) => void
+  readonly #onEnd: (thread: Thread) => void
+  readonly #worker: Worker
+  #job: Job | undefined
+  #idle: NodeJS.Timeout | undefined
+
+  constructor(onFree: (thread: Thread) => void, onEnd: (thread: Thread) => void) {
+    this.#onFree = onFree
+    this.#onEnd = onEnd
+    this.#worker = new Worker(PROGRAM, { eval: true, execArgv: [] })
+    this.#worker.on('message', ({ digest, error }: { digest?: Uint8Array; error?: string }) => {
+      const job = this.#job
+      this.#job = undefined
+      if (digest === undefined) job?.reject(new Error(`scrypt failed: ${error}`))
+      else job?.resolve(Buffer.from(digest))
+      this.#rest()
+      this.#onFree(this)
+    })
+    this.#worker.on('error', (error) => this.#end(error instanceof Error ? error : new Error(String(error))))
+    this.#worker.on('exit', () => this.#end(new Error('the password thread ended')))
+  }
+
+  get isFree(): boolean {
+    return this.#job === undefined
+  }
+
+  run(job: Job): void {
+    clearTimeout(this.#idle)
+    this.#job = job
+    this.#worker.ref()
+    const { password, salt, log2Cost, blockSize, parallelism } = job
+    this.#worker.postMessage({ password, salt, N: 2 ** log2Cost, r: blockSize, p: parallelism, length: DIGEST_BYTES })
+  }
+
+  async stop(): Promise<void> {
+    clearTimeout(this.#idle)
+    await this.#worker.terminate()
+  }
+
+  #rest(): void {
+    this.#worker.unref()
+    this.#idle = setTimeout(() => void this.stop(), IDLE_MS).unref()
+  }
+
+  #end(error: Error): void {
+    this.#job?.reject(error)
+    this.#job = undefined
+    this.#onEnd(this)
+  }
+}
+
+export function createScryptPool(): ScryptPool {
+  const waiting: Job[] = []
+  const threads = new Set<Thread>()
+
+  function assign(): void {
+    while (waiting.length > 0) {
+      let thread = [...threads].find(({ isFree }) => isFree)
+      if (thread === undefined && threads.size < THREADS) {
+        thread = new Thread(assign, (ended) => {
+          threads.delete(ended)
+          assign()
+        })
+        threads.add(thread)
+      }
+      if (thread === undefined) return
+      thread.run(waiting.shift() as Job)
+    }
+  }
+
+  return {
+    derive: (password, salt, cost) =>
+      new Promise((resolve, reject) => {
+        if (waiting.length >= MAX_WAITING_HASHES) {
+          const error = 'Too many logins at once. Try again in a few seconds.'
+          reject(new ProtocolError('M_LIMIT_EXCEEDED', error, { extra: { retry_after_ms: 5000 } }))
+          return
+        }
+        waiting.push({ password, salt, ...cost, resolve, reject })
+        assign()
+      }),
+    async close() {
+      await Promise.all([...threads].map((thread) => thread.stop()))
+    },
+  }
+}

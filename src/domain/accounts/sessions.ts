@@ -1,0 +1,114 @@
+import { LRUCache } from 'lru-cache'
+import type { Database } from '../../store/db.ts'
+import { recordSightings, type Sighting } from '../../store/devices.ts'
+import { findToken } from '../../store/tokens.ts'
+import type { Clock } from '../clock.ts'
+import { hashAccessToken } from './access-tokens.ts'
+import type { Requester } from './requester.ts'
+
+/** Who is behind a token, remembered; and when each device was last here. */
+export interface Sessions {
+  /** Whose token this is. Answers at once when it was seen lately. */
+  find(token: string): Requester | undefined | Promise<Requester | undefined>
+  /** Notes that a device was here; written later, with others, and at most once a minute per device. */
+  seen(requester: Requester, ip: () => string, userAgent: string | undefined): void
+  /** Forgets the tokens of a user's device, or of all the user's devices, after their rows are gone. */
+  forget(userNid: number, deviceId?: string): void
+  /** Writes what `seen` has collected. */
+  flush(): Promise<void>
+  close(): Promise<void>
+}
+
+interface Entry {
+  readonly requester: Requester
+  seenAt: number
+}
+
+const MAX_REMEMBERED = 50_000
+const SEEN_EVERY_MS = 60_000
+const FLUSH_EVERY_MS = 10_000
+const MAX_USER_AGENT_CHARS = 256
+
+export function createSessions(deps: { readonly db: Database; readonly clock: Clock }): Sessions {
+  const { db, clock } = deps
+  const entryOf = new WeakMap<Requester, Entry>()
+  const keysOf = new Map<number, Set<string>>()
+  const remembered = new LRUCache<string, Entry>({
+    max: MAX_REMEMBERED,
+    dispose({ requester: { userNid } }, key) {
+      const keys = keysOf.get(userNid)
+      keys?.delete(key)
+      if (keys?.size === 0) keysOf.delete(userNid)
+    },
+  })
+  let sightings = new Map<string, Sighting>()
+  let timer: NodeJS.Timeout | undefined
+  // A look-up that began before something was forgotten may have read what is now gone: it is not remembered.
+  let forgotten = 0
+
+  function remember(key: string, entry: Entry): void {
+    const { userNid } = entry.requester
+    const keys = keysOf.get(userNid) ?? new Set()
+    keysOf.set(userNid, keys.add(key))
+    remembered.set(key, entry)
+  }
+
+  async function read(hash: Buffer, key: string): Promise<Requester | undefined> {
+    const before = forgotten
+    const row = await findToken(db, hash)
+    if (row === undefined) return undefined
+    const requester: Requester = {
+      userId: row.user_id,
+      userNid: row.user_nid,
+      deviceId: row.device_id,
+      tokenNid: row.token_nid,
+      isGuest: row.is_guest,
+    }
+    const entry = { requester, seenAt: 0 }
+    entryOf.set(requester, entry)
+    if (forgotten === before) remember(key, entry)
+    return requester
+  }
+
+  async function flush(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    if (sightings.size === 0) return
+    const batch = [...sightings.values()]
+    sightings = new Map()
+    await db.tx((tx) => recordSightings(tx, batch))
+  }
+
+  return {
+    find(token) {
+      const hash = hashAccessToken(token)
+      if (hash === undefined) return undefined
+      const key = hash.toString('base64')
+      return remembered.get(key)?.requester ?? read(hash, key)
+    },
+    seen(requester, ip, userAgent) {
+      const now = clock.now()
+      const entry = entryOf.get(requester)
+      if (entry === undefined || now - entry.seenAt < SEEN_EVERY_MS) return
+      entry.seenAt = now
+      const { userNid, deviceId } = requester
+      sightings.set(`${userNid} ${deviceId}`, {
+        userNid,
+        deviceId,
+        at: now,
+        ip: ip(),
+        userAgent: userAgent?.slice(0, MAX_USER_AGENT_CHARS),
+      })
+      // What cannot be written is lost: the next sighting follows within a minute.
+      timer ??= setTimeout(() => void flush().catch(() => {}), FLUSH_EVERY_MS).unref()
+    },
+    forget(userNid, deviceId) {
+      forgotten += 1
+      for (const key of [...(keysOf.get(userNid) ?? [])]) {
+        if (deviceId === undefined || remembered.peek(key)?.requester.deviceId === deviceId) remembered.delete(key)
+      }
+    },
+    flush,
+    close: () => flush(),
+  }
+}

@@ -1,0 +1,18 @@
+/** Caps on what users can make grow, in one place. */
+
+/** A login beyond these removes the device that was not used for longest. */
+export const MAX_DEVICES_PER_USER = 500
+/** A filter beyond these removes the oldest. */
+export const MAX_FILTERS_PER_USER = 500
+export const MAX_ACCOUNT_DATA_PER_USER = 10_000
+export const MAX_PROFILE_BYTES = 65_536
+export const MAX_PROFILE_KEY_BYTES = 255
+export const MAX_DISPLAYNAME_CHARS = 256
+export const MAX_AVATAR_URL_CHARS = 1000
+export const MAX_DEVICE_ID_CHARS = 255
+export const MAX_DEVICE_NAME_CHARS = 256
+export const MAX_PASSWORD_CHARS = 512
+/** Password hashes that may wait for a worker. */
+export const MAX_WAITING_HASHES = 64
+/** Time to finish a user-interactive authentication. */
+export const UIA_SESSION_MS = 24 * 60 * 60 * 1000

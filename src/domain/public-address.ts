@@ -1,0 +1,9 @@
+import type { Config } from '../config/schema.ts'
+
+/** Where clients reach this server: as configured, else the address it listens on. No slash at its end. */
+export function publicBaseUrl(config: Pick<Config, 'public_base_url' | 'listen'>): string {
+  if (config.public_base_url !== undefined) return config.public_base_url.replace(/\/+$/, '')
+  const { host, port } = config.listen
+  const reachable = host === '0.0.0.0' || host === '::' ? 'localhost' : host
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
+}

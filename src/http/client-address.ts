@@ -1,0 +1,51 @@
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+
+type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number]
+
+function toRange(text: string): Range {
+  if (text.includes('/')) return ipaddr.parseCIDR(text)
+  const address = ipaddr.process(text)
+  return [address, address.kind() === 'ipv4' ? 32 : 128]
+}
+
+/** `::ffff:192.0.2.1` is 192.0.2.1; a zone or a port is no part of an address. */
+function normalise(text: string): string | undefined {
+  const trimmed = text.trim()
+  const bare =
+    /^\[(.*)\](?::\d+)?$/.exec(trimmed)?.[1] ?? (/^[\d.]+:\d+$/.test(trimmed) ? trimmed.split(':')[0] : trimmed)
+  if (bare === undefined || isIP(bare) === 0) return undefined
+  return ipaddr.process(bare).toString()
+}
+
+/** Tells the client's address from the peer's and the `X-Forwarded-For` header. */
+export type AddressReader = (peer: string | undefined, forwardedFor: string | undefined) => string
+
+/**
+ * Reads `X-Forwarded-For` from its right end, as long as the address that vouches for it is a trusted proxy's: what a
+ * client wrote there itself is never believed.
+ */
+export function addressReader(trustedProxies: readonly string[]): AddressReader {
+  const trusted = trustedProxies.map(toRange)
+  const isTrusted = (text: string): boolean => {
+    const address = ipaddr.process(text)
+    return trusted.some(([range, bits]) => range.kind() === address.kind() && address.match(range, bits))
+  }
+  return (peer, forwardedFor) => {
+    let address = (peer && normalise(peer)) || 'unknown'
+    if (trusted.length === 0 || forwardedFor === undefined || address === 'unknown') return address
+    const hops = forwardedFor.split(',')
+    for (let i = hops.length - 1; i >= 0 && isTrusted(address); i--) {
+      const hop = normalise(hops[i] as string)
+      if (hop === undefined) break
+      address = hop
+    }
+    return address
+  }
+}
+
+/** What a limit counts by: an IPv4 address, or the 64-bit network that one IPv6 customer has. */
+export function limitKeyOf(address: string): string {
+  if (!address.includes(':')) return address
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${address}/64`).toString()}/64`
+}

@@ -1,0 +1,112 @@
+import type { TSchema } from 'typebox'
+import { ProtocolError } from '../core/errors.ts'
+import type { RoleCodes } from './role.ts'
+import { validator } from './validate.ts'
+
+export type RawQuery = Readonly<Record<string, string | string[]>>
+
+/** What a query string with a broken percent escape parses to. */
+export const BAD_QUERY: RawQuery = Object.freeze({})
+const NO_QUERY: RawQuery = Object.freeze({})
+
+function decode(text: string): string {
+  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text
+  return spaced.includes('%') ? decodeURIComponent(spaced) : spaced
+}
+
+/** `a=1&b=2&b=3` to `{a: '1', b: ['2', '3']}`; `BAD_QUERY` when an escape is broken or is not UTF-8. */
+export function parseQuery(text: string): RawQuery {
+  if (text === '') return NO_QUERY
+  const query: Record<string, string | string[]> = Object.create(null)
+  try {
+    for (const pair of text.split('&')) {
+      if (pair === '') continue
+      const equals = pair.indexOf('=')
+      const name = decode(equals === -1 ? pair : pair.slice(0, equals))
+      const value = equals === -1 ? '' : decode(pair.slice(equals + 1))
+      const before = query[name]
+      if (before === undefined) query[name] = value
+      else if (Array.isArray(before)) before.push(value)
+      else query[name] = [before, value]
+    }
+  } catch {
+    return BAD_QUERY
+  }
+  return query
+}
+
+type Kind = 'string' | 'integer' | 'number' | 'boolean'
+
+interface Parameter {
+  readonly name: string
+  readonly kind: Kind
+  readonly repeats: boolean
+}
+
+interface PropertySchema {
+  readonly type?: string
+  readonly items?: PropertySchema
+  readonly properties?: Readonly<Record<string, PropertySchema>>
+}
+
+function parameters(schema: PropertySchema): Parameter[] {
+  return Object.entries(schema.properties ?? {}).map(([name, property]) => {
+    const repeats = property.type === 'array'
+    return { name, repeats, kind: ((repeats ? property.items?.type : property.type) ?? 'string') as Kind }
+  })
+}
+
+function invalid(name: string, expected: string): ProtocolError {
+  return new ProtocolError('M_INVALID_PARAM', `Query parameter '${name}' ${expected}.`)
+}
+
+function coerce(name: string, kind: Kind, text: string): string | number | boolean {
+  switch (kind) {
+    case 'integer': {
+      const value = /^-?\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+      if (!Number.isSafeInteger(value)) throw invalid(name, 'must be an integer')
+      return value
+    }
+    case 'number': {
+      const value = /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN
+      if (!Number.isFinite(value)) throw invalid(name, 'must be a number')
+      return value
+    }
+    case 'boolean':
+      if (text !== 'true' && text !== 'false') throw invalid(name, 'must be true or false')
+      return text === 'true'
+    default:
+      return text
+  }
+}
+
+/** The one value of a parameter that may not repeat. */
+export function single(query: RawQuery, name: string): string | undefined {
+  const value = query[name]
+  if (Array.isArray(value)) throw invalid(name, 'is given more than once')
+  return value
+}
+
+/** Reads the declared parameters as the types they are declared with. Others are ignored. */
+export function queryReader(schema: TSchema, codes: RoleCodes): (query: RawQuery) => unknown {
+  const declared = parameters(schema as PropertySchema)
+  const check = validator(schema, {
+    missing: codes.missingParam,
+    wrongType: 'M_INVALID_PARAM',
+    what: 'Query parameter',
+  })
+  return (query) => {
+    const typed: Record<string, unknown> = {}
+    for (const { name, kind, repeats } of declared) {
+      if (repeats) {
+        const values = query[name]
+        if (values !== undefined) typed[name] = [values].flat().map((text) => coerce(name, kind, text))
+      } else {
+        const text = single(query, name)
+        if (text !== undefined) typed[name] = coerce(name, kind, text)
+      }
+    }
+    check(typed)
+    return typed
+  }
+}

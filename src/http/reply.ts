@@ -1,0 +1,50 @@
+import type { FastifyReply } from 'fastify'
+import type { Logger } from 'pino'
+import { type Errcode, ProtocolError } from '../core/errors.ts'
+import type { JsonObject } from '../core/json.ts'
+import { RawReply, type Reply } from './endpoint.ts'
+
+const JSON_TYPE = 'application/json'
+
+/** Sends what a handler returned. */
+export function sendReply(reply: FastifyReply, answer: Reply): FastifyReply {
+  if (!(answer instanceof RawReply)) return reply.header('content-type', JSON_TYPE).send(JSON.stringify(answer))
+  return reply.code(answer.status).header('content-type', JSON_TYPE).headers(answer.headers).send(answer.body)
+}
+
+/** What the framework itself found wrong with a request, in this server's words. */
+const FRAMEWORK_ERRORS: Readonly<Record<string, readonly [Errcode, number, string]>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ['M_TOO_LARGE', 413, 'The request body is too large.'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['M_NOT_JSON', 400, 'The request body is not as long as its Content-Length.'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['M_NOT_JSON', 400, 'The Content-Type header is malformed.'],
+  FST_ERR_BAD_URL: ['M_INVALID_PARAM', 400, 'The path holds a broken percent escape.'],
+  FST_ERR_MAX_PARAM_LENGTH: ['M_INVALID_PARAM', 400, 'A part of the path is too long.'],
+}
+
+function toProtocolError(error: unknown): ProtocolError | undefined {
+  if (error instanceof ProtocolError) return error
+  if (!(error instanceof Error)) return undefined
+  const { code, statusCode } = error as { code?: unknown; statusCode?: unknown }
+  const known = typeof code === 'string' ? FRAMEWORK_ERRORS[code] : undefined
+  if (known) return new ProtocolError(known[0], known[2], { status: known[1] })
+  // The body broke off: there is nobody left to read the answer.
+  if (statusCode === 400) return new ProtocolError('M_UNKNOWN', 'The request broke off.', { status: 400 })
+  return undefined
+}
+
+function retryAfter(extra: JsonObject): string | undefined {
+  const ms = extra.retry_after_ms
+  return typeof ms === 'number' ? String(Math.max(1, Math.ceil(ms / 1000))) : undefined
+}
+
+/** The one place that turns an error into HTTP. What is not a `ProtocolError` is logged and shown to nobody. */
+export function sendError(reply: FastifyReply, thrown: unknown, log: Logger): FastifyReply {
+  let error = toProtocolError(thrown)
+  if (error === undefined) {
+    log.error({ request_id: reply.request.id, route: reply.request.routeOptions.config, err: thrown }, 'request failed')
+    error = new ProtocolError('M_UNKNOWN', `Something went wrong here (request ${reply.request.id}).`)
+  }
+  const seconds = retryAfter(error.extra)
+  if (seconds !== undefined) reply.header('retry-after', seconds)
+  return reply.code(error.status).header('content-type', JSON_TYPE).send(JSON.stringify(error))
+}

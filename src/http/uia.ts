@@ -1,0 +1,42 @@
+import { ProtocolError } from '../core/errors.ts'
+import { isObject, type JsonObject, type JsonValue } from '../core/json.ts'
+import type { UiaFlow } from '../domain/accounts/interactive-auth.ts'
+import type { Services } from '../domain/services.ts'
+import { type Endpoint, type RawReply, rawReply } from './endpoint.ts'
+import type { EndpointRequest, MountedRequest } from './request.ts'
+
+/** The flows of endpoints that want the caller's password again. */
+export async function ownPassword(_request: EndpointRequest): Promise<readonly UiaFlow[]> {
+  return [['m.login.password']]
+}
+
+function authOf(body: JsonObject): JsonObject | undefined {
+  const auth: JsonValue | undefined = body.auth
+  if (auth === undefined || auth === null) return undefined
+  if (!isObject(auth)) throw new ProtocolError('M_BAD_JSON', "Key 'auth' must be an object.")
+  return auth
+}
+
+/**
+ * Runs user-interactive authentication for a request whose endpoint wants it: a 401 with what is still to do, or nothing once
+ * all is done and `request.uia` holds the proof.
+ */
+export async function challengeOf(
+  endpoint: Endpoint,
+  request: MountedRequest,
+  services: Services,
+): Promise<RawReply | undefined> {
+  const flows = await endpoint.options.uia?.(request, services)
+  if (flows === undefined) return undefined
+  const { auth: _, ...body } = request.body as JsonObject
+  const outcome = await services.interactiveAuth.advance({
+    operation: `${endpoint.method} ${request.path}`,
+    requester: request.requester,
+    auth: authOf(request.body as JsonObject),
+    body,
+    flows,
+  })
+  if ('challenge' in outcome) return rawReply({ status: 401, body: JSON.stringify(outcome.challenge) })
+  request.uia = outcome.proof
+  return undefined
+}

@@ -1,0 +1,80 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import type { TSchema } from 'typebox'
+import { type Errcode, ProtocolError } from '../core/errors.ts'
+import { isEventId, isRoomAlias, isRoomId, isUserId } from '../core/ids.ts'
+
+/** Which code an offence has, and what to call the thing that is wrong. */
+export interface Offences {
+  readonly missing: Errcode
+  readonly wrongType: Errcode
+  readonly what: 'Key' | 'Query parameter'
+}
+
+// Nothing is coerced, added or removed: what a handler sees is what was sent.
+const ajv = new Ajv({
+  strict: false,
+  coerceTypes: false,
+  useDefaults: false,
+  removeAdditional: false,
+  ownProperties: true,
+  validateSchema: false,
+  formats: { 'user-id': isUserId, 'room-id': isRoomId, 'event-id': isEventId, 'room-alias': isRoomAlias },
+})
+
+/** `/users/0/name` as `users.0.name` */
+function nameOf(pointer: string): string {
+  return pointer.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~')
+}
+
+function joined(parent: string, key: string): string {
+  return parent === '' ? key : `${parent}.${key}`
+}
+
+const FORMAT_NAMES: Readonly<Record<string, string>> = {
+  'user-id': 'a user id (@localpart:server)',
+  'room-id': 'a room id (!opaque:server)',
+  'event-id': 'an event id ($...)',
+  'room-alias': 'a room alias (#name:server)',
+}
+
+function expectation(error: ErrorObject): string {
+  const { keyword, params } = error
+  switch (keyword) {
+    case 'type':
+      return `must be ${/^[aeio]/.test(String(params.type)) ? 'an' : 'a'} ${params.type}`
+    case 'enum':
+      return `must be one of ${(params.allowedValues as unknown[]).map((value) => JSON.stringify(value)).join(', ')}`
+    case 'const':
+      return `must be ${JSON.stringify(params.allowedValue)}`
+    case 'format':
+      return `must be ${FORMAT_NAMES[params.format as string] ?? `a ${params.format}`}`
+    case 'anyOf':
+      return 'has a value that is not one of the allowed kinds'
+    default:
+      return error.message ?? 'is not valid'
+  }
+}
+
+function problem(errors: readonly ErrorObject[], offences: Offences): ProtocolError {
+  const error = errors.at(-1)
+  if (error === undefined) return new ProtocolError(offences.wrongType, 'The request is not valid.')
+  const name = nameOf(error.instancePath)
+  if (error.keyword === 'required') {
+    return new ProtocolError(
+      offences.missing,
+      `${offences.what} '${joined(name, error.params.missingProperty)}' is missing.`,
+    )
+  }
+  const subject = name === '' ? 'The body' : `${offences.what} '${name}'`
+  const errcode = error.keyword === 'type' || error.keyword === 'anyOf' ? offences.wrongType : 'M_INVALID_PARAM'
+  return new ProtocolError(errcode, `${subject} ${expectation(error)}.`)
+}
+
+/** A check against a schema, compiled at its first use; it throws an error that names what is wrong. */
+export function validator(schema: TSchema, offences: Offences): (value: unknown) => void {
+  let compiled: ValidateFunction | undefined
+  return (value) => {
+    compiled ??= ajv.compile(schema)
+    if (!compiled(value)) throw problem(compiled.errors ?? [], offences)
+  }
+}

@@ -1,0 +1,11 @@
+import { AnyObject, endpoint } from '../../http/endpoint.ts'
+import { ownPassword } from '../../http/uia.ts'
+
+export const deleteDevice = endpoint(
+  'DELETE C/devices/{deviceId}',
+  { auth: 'user', body: AnyObject, bodyOptional: true, uia: ownPassword },
+  async ({ requester, params }, { devices }) => {
+    await devices.remove(requester.userNid, [params.deviceId])
+    return {}
+  },
+)

@@ -1,0 +1,14 @@
+import { Type } from 'typebox'
+import { AnyObject, endpoint } from '../../http/endpoint.ts'
+import { ownPassword } from '../../http/uia.ts'
+
+const Body = Type.Object({ devices: Type.Array(Type.String()), auth: Type.Optional(AnyObject) })
+
+export const deleteDevices = endpoint(
+  'POST C/delete_devices',
+  { auth: 'user', body: Body, uia: ownPassword },
+  async ({ requester, body }, { devices }) => {
+    await devices.remove(requester.userNid, body.devices)
+    return {}
+  },
+)

@@ -1,0 +1,20 @@
+import { ROOM_VERSIONS } from '../../core/room-version.ts'
+import { endpoint } from '../../http/endpoint.ts'
+
+const AVAILABLE = Object.fromEntries(ROOM_VERSIONS.map(({ id }) => [id, 'stable']))
+
+export const getCapabilities = endpoint(
+  'GET C/capabilities',
+  { auth: 'user', guests: true, limited: 'other' },
+  (_request, { config }) => ({
+    capabilities: {
+      'm.change_password': { enabled: false },
+      'm.3pid_changes': { enabled: false },
+      'm.get_login_token': { enabled: false },
+      'm.set_displayname': { enabled: true },
+      'm.set_avatar_url': { enabled: true },
+      'm.profile_fields': { enabled: true },
+      'm.room_versions': { default: config.rooms.default_version, available: AVAILABLE },
+    },
+  }),
+)

@@ -1,0 +1,5 @@
+import { endpoint } from '../../http/endpoint.ts'
+
+export const getDevice = endpoint('GET C/devices/{deviceId}', { auth: 'user' }, ({ requester, params }, { devices }) =>
+  devices.get(requester.userNid, params.deviceId),
+)

@@ -1,0 +1,5 @@
+import { endpoint } from '../../http/endpoint.ts'
+
+export const getDevices = endpoint('GET C/devices', { auth: 'user' }, async ({ requester }, { devices }) => ({
+  devices: await devices.list(requester.userNid),
+}))

@@ -1,0 +1,3 @@
+import { endpoint } from '../../http/endpoint.ts'
+
+export const getProtocols = endpoint('GET C/thirdparty/protocols', { auth: 'user' }, () => ({}))

@@ -1,0 +1,27 @@
+import { Type } from 'typebox'
+import { ProtocolError } from '../../core/errors.ts'
+import { AnyObject, endpoint } from '../../http/endpoint.ts'
+import { loginAnswer } from './login-answer.ts'
+
+const Body = Type.Object({
+  type: Type.String(),
+  identifier: Type.Optional(AnyObject),
+  user: Type.Optional(Type.String()),
+  password: Type.Optional(Type.String()),
+  device_id: Type.Optional(Type.String()),
+  initial_device_display_name: Type.Optional(Type.String()),
+})
+
+export const login = endpoint(
+  'POST C/login',
+  { auth: 'none', limited: 'login', body: Body },
+  async ({ body }, { logins, config }) => {
+    const { type, device_id, initial_device_display_name, ...credentials } = body
+    if (type !== 'm.login.password') {
+      throw new ProtocolError('M_UNKNOWN', 'This server does not know this type of login.', { status: 400 })
+    }
+    const device = { deviceId: device_id, displayName: initial_device_display_name }
+    const { userId, ...issued } = await logins.byPassword(credentials, device)
+    return loginAnswer(config, userId, issued)
+  },
+)

@@ -1,0 +1,6 @@
+import { endpoint } from '../../http/endpoint.ts'
+
+export const logout = endpoint('POST C/logout', { auth: 'user', guests: true }, async ({ requester }, { logins }) => {
+  await logins.logout(requester)
+  return {}
+})

@@ -1,0 +1,13 @@
+import { Type } from 'typebox'
+import { endpoint } from '../../http/endpoint.ts'
+
+const Body = Type.Object({ display_name: Type.Optional(Type.Union([Type.String(), Type.Null()])) })
+
+export const updateDevice = endpoint(
+  'PUT C/devices/{deviceId}',
+  { auth: 'user', body: Body },
+  async ({ requester, params, body }, { devices }) => {
+    await devices.rename(requester.userNid, params.deviceId, body.display_name)
+    return {}
+  },
+)

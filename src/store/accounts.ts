@@ -1,0 +1,54 @@
+import type { UserId } from '../core/ids.ts'
+import type { Reader, Tx } from './db.ts'
+
+// Tables: account, matrix_user
+
+export interface AccountRow {
+  readonly user_nid: number
+  readonly user_id: UserId
+  readonly password_hash: string | null
+  readonly is_guest: boolean
+  readonly is_admin: boolean
+  readonly created_at: number
+  readonly deactivated_at: number | null
+}
+
+export async function findAccount(reader: Reader, userId: UserId): Promise<AccountRow | undefined> {
+  const [row] = await reader.query<AccountRow>(
+    `SELECT a.user_nid, u.user_id, a.password_hash, a.is_guest, a.is_admin, a.created_at, a.deactivated_at
+     FROM matrix_user u JOIN account a USING (user_nid) WHERE u.user_id = $1`,
+    [userId],
+  )
+  return row
+}
+
+/** Makes an account; false when the user has one already. */
+export async function insertAccount(
+  tx: Tx,
+  account: {
+    readonly userNid: number
+    readonly passwordHash: string | undefined
+    readonly isGuest: boolean
+    readonly isAdmin: boolean
+    readonly createdAt: number
+  },
+): Promise<boolean> {
+  const rows = await tx.query(
+    `INSERT INTO account (user_nid, password_hash, is_guest, is_admin, created_at) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (user_nid) DO NOTHING RETURNING user_nid`,
+    [account.userNid, account.passwordHash ?? null, account.isGuest, account.isAdmin, account.createdAt],
+  )
+  return rows.length === 1
+}
+
+export async function setPasswordHash(tx: Tx, userNid: number, hash: string): Promise<void> {
+  await tx.query('UPDATE account SET password_hash = $2 WHERE user_nid = $1', [userNid, hash])
+}
+
+/** How many accounts of people there are. */
+export async function countAccounts(reader: Reader): Promise<number> {
+  const [row] = await reader.query<{ count: number }>(
+    'SELECT count(*) AS count FROM account WHERE NOT is_guest AND deactivated_at IS NULL',
+  )
+  return row?.count ?? 0
+}

@@ -1,0 +1,96 @@
+import type { Reader, Tx } from './db.ts'
+
+// Table: device
+
+export interface DeviceRow {
+  readonly device_id: string
+  readonly display_name: string | null
+  readonly last_seen_at: number | null
+  readonly last_seen_ip: string | null
+}
+
+const COLUMNS = 'device_id, display_name, last_seen_at, last_seen_ip'
+
+export function listDevices(reader: Reader, userNid: number): Promise<DeviceRow[]> {
+  return reader.query<DeviceRow>(`SELECT ${COLUMNS} FROM device WHERE user_nid = $1 ORDER BY created_at, device_id`, [
+    userNid,
+  ])
+}
+
+export async function findDevice(reader: Reader, userNid: number, deviceId: string): Promise<DeviceRow | undefined> {
+  const [row] = await reader.query<DeviceRow>(`SELECT ${COLUMNS} FROM device WHERE user_nid = $1 AND device_id = $2`, [
+    userNid,
+    deviceId,
+  ])
+  return row
+}
+
+/** Makes the device unless it exists, and locks its row: two logins of one device follow each other. */
+export async function ensureDevice(
+  tx: Tx,
+  device: {
+    readonly userNid: number
+    readonly deviceId: string
+    readonly displayName: string | undefined
+    readonly createdAt: number
+  },
+): Promise<void> {
+  await tx.query(
+    `INSERT INTO device (user_nid, device_id, display_name, created_at) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (user_nid, device_id) DO UPDATE SET device_id = EXCLUDED.device_id`,
+    [device.userNid, device.deviceId, device.displayName ?? null, device.createdAt],
+  )
+}
+
+/** Gives the device another name; false when there is no such device. */
+export async function renameDevice(tx: Tx, userNid: number, deviceId: string, name: string | null): Promise<boolean> {
+  const rows = await tx.query(
+    'UPDATE device SET display_name = $3 WHERE user_nid = $1 AND device_id = $2 RETURNING device_id',
+    [userNid, deviceId, name],
+  )
+  return rows.length === 1
+}
+
+/** Removes devices and, with them, their tokens. */
+export async function deleteDevices(tx: Tx, userNid: number, deviceIds: readonly string[]): Promise<void> {
+  await tx.query('DELETE FROM device WHERE user_nid = $1 AND device_id = ANY($2::text[])', [userNid, deviceIds])
+}
+
+export async function deleteAllDevices(tx: Tx, userNid: number): Promise<void> {
+  await tx.query('DELETE FROM device WHERE user_nid = $1', [userNid])
+}
+
+/** Removes the devices that were not used for longest, so that at most `keep` stay. Gives how many went. */
+export async function trimDevices(tx: Tx, userNid: number, keep: number): Promise<number> {
+  const rows = await tx.query(
+    `DELETE FROM device d USING (
+       SELECT device_id FROM device WHERE user_nid = $1
+       ORDER BY coalesce(last_seen_at, created_at) DESC, device_id OFFSET $2
+     ) old WHERE d.user_nid = $1 AND d.device_id = old.device_id RETURNING d.device_id`,
+    [userNid, keep],
+  )
+  return rows.length
+}
+
+export interface Sighting {
+  readonly userNid: number
+  readonly deviceId: string
+  readonly at: number
+  readonly ip: string
+  readonly userAgent: string | undefined
+}
+
+export async function recordSightings(tx: Tx, sightings: readonly Sighting[]): Promise<void> {
+  await tx.query(
+    `UPDATE device d SET last_seen_at = s.at, last_seen_ip = s.ip, last_seen_user_agent = s.user_agent
+     FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::text[]) AS s (user_nid, device_id, at, ip, user_agent)
+     WHERE d.user_nid = s.user_nid AND d.device_id = s.device_id`,
+    [
+      sightings.map(({ userNid }) => userNid),
+      sightings.map(({ deviceId }) => deviceId),
+      sightings.map(({ at }) => at),
+      sightings.map(({ ip }) => ip),
+      sightings.map(({ userAgent }) => userAgent ?? null),
+    ],
+  )
+}
