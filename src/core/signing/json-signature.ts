@@ -21,8 +21,7 @@ export function signJson<T extends JsonObject>(
 /** The object's `signatures` with one more. */
 export function addSignature(object: JsonObject, server: string, keyId: string, signature: string): Signatures {
   const all = isObject(object.signatures) ? (object.signatures as Signatures) : {}
-  const own = Object.hasOwn(all, server) ? all[server] : {}
-  return { ...all, [server]: { ...own, [keyId]: signature } }
+  return { ...all, [server]: { ...all[server], [keyId]: signature } }
 }
 
 /** Whether the object carries a valid signature of `server` under `keyId` (appendices, "Checking for a Signature", steps 4 to 7). */

@@ -31,7 +31,7 @@ export function verifySignature(publicKey: string, message: Uint8Array | string,
 }
 
 const REMEMBERED_KEYS = 5000
-/** Prepared keys, the oldest forgotten first: preparing one costs OpenSSL a quarter of a verification. */
+/** Prepared keys, the oldest forgotten first: preparing one costs OpenSSL a tenth of a verification. */
 const verifiers = new Map<string, Verifier>()
 
 function verifierOf(publicKey: string): Verifier | undefined {
