@@ -10,12 +10,16 @@ export interface Host {
   readonly isTerminal: boolean
   readonly version: string
   readonly nodeVersion: string
+  /** How this program is called: `hearth`, or `node dist/main.js`. */
+  readonly program: string
   print(text: string): void
   complain(text: string): void
   /** Asks on the terminal without showing what is typed. */
   askSecret(question: string): Promise<string>
-  /** Aborted by the first SIGTERM or SIGINT. */
-  readonly stop: AbortSignal
+  /** Aborted by the first SIGTERM or SIGINT; until it is asked for, these end the process at once. */
+  stopSignal(): AbortSignal
+  /** What is to be done about an error that nobody caught, before the process ends. */
+  onCrash(report: (error: unknown) => void): void
 }
 
 export interface Options {

@@ -1,0 +1,71 @@
+import { parseArgs } from 'node:util'
+import type { Logger } from 'pino'
+import type { Config } from '../config/schema.ts'
+import { createMetrics } from '../domain/metrics.ts'
+import { startServer } from '../server.ts'
+import { banner } from './banner.ts'
+import { CONFIG_OPTIONS, type Command, configFile, EXIT, type Host, readConfig, UsageError } from './command.ts'
+import { ensureDataDirectory } from './data-directory.ts'
+import { MIGRATIONS, startDatabase } from './database.ts'
+import { createHealth } from './health.ts'
+import { createLog } from './log.ts'
+import { startMetricsListener } from './metrics-listener.ts'
+import { loadSigningKey } from './signing-key-file.ts'
+
+export const serveCommand: Command = {
+  name: 'serve',
+  summary: 'run the server',
+  usage: `[--config FILE] [--set KEY=VALUE]...
+
+  --config   the configuration file; else $HEARTH_CONFIG, else hearth.yaml here if there is one
+  --set      a value that beats file and environment, such as --set listen.port=8009`,
+
+  async run(host, words) {
+    const begun = performance.now()
+    const { values, positionals } = parseArgs({ args: [...words], options: CONFIG_OPTIONS, allowPositionals: true })
+    if (positionals.length > 0) throw new UsageError(`"${positionals[0]}" is not understood`)
+    const { config } = readConfig(host, values)
+    const log = createLog(config.log, host.isTerminal)
+    host.onCrash((error) => log.fatal({ err: error }, 'an error that nobody expected; the server ends'))
+    const stop = stopRequested(host.stopSignal())
+    const running = await start(host, config, log)
+    const seconds = (performance.now() - begun) / 1000
+    host.complain(banner({ ...running, seconds, config, configFile: configFile(host, values), ...host }))
+    log.info({ port: running.port, seconds }, 'ready')
+    await stop
+    log.info('stopping')
+    await running.stop()
+    log.info('stopped')
+    return EXIT.ok
+  },
+}
+
+function stopRequested(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}
+
+/** Brings everything up in order, and down again in the opposite order, also when one of the steps fails. */
+async function start(host: Host, config: Config, log: Logger) {
+  const undo: (() => unknown)[] = []
+  const stop = async () => {
+    for (const step of undo.reverse()) await step()
+  }
+  try {
+    await ensureDataDirectory(config.data_dir, host.uid)
+    const signingKey = await loadSigningKey(config.data_dir)
+    const metrics = createMetrics({ version: host.version, node: host.nodeVersion })
+    const health = createHealth()
+    const listener = config.metrics.enabled ? await startMetricsListener(config.metrics, metrics, health) : undefined
+    undo.push(() => listener?.close())
+    const { connection, embedded, stop: stopDatabase } = await startDatabase(config, host.uid, log)
+    undo.push(stopDatabase)
+    const { version } = host
+    const options = { config, connection, migrations: MIGRATIONS, signingKey, version, metrics, health, log }
+    const server = await startServer(options)
+    undo.push(server.close)
+    return { port: server.port, metricsPort: listener?.port, isEmbedded: embedded !== undefined, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}

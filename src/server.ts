@@ -1,0 +1,83 @@
+import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import type { ClientConfig } from 'pg'
+import type { Logger } from 'pino'
+import { buildApp } from './app.ts'
+import { answerHealth, type Health } from './cli/health.ts'
+import type { Config } from './config/schema.ts'
+import { createContext } from './context.ts'
+import type { SigningKey } from './core/signing/key.ts'
+import type { Metrics } from './domain/metrics.ts'
+import type { Services } from './domain/services.ts'
+import { migrate } from './store/migrate.ts'
+
+export interface ServerOptions {
+  readonly config: Config
+  readonly connection: ClientConfig
+  readonly migrations: string
+  readonly signingKey: SigningKey
+  readonly version: string
+  readonly metrics: Metrics
+  readonly health: Health
+  readonly log: Logger
+}
+
+export interface RunningServer {
+  readonly port: number
+  readonly services: Services
+  /** Stops accepting, lets requests end, then closes the database connections. */
+  close(): Promise<void>
+}
+
+/** Requests under way get this long to end; with the rest of a stop that stays below 10 s. */
+const DRAIN_MS = 7_000
+
+/** Migrates, wires everything, and listens. The database is up already. */
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const { config, connection, health, log } = options
+  health.enter('migrating')
+  const applied = await migrate(connection, options.migrations)
+  if (applied.length > 0) log.info({ migrations: applied.length }, 'database is up to date')
+  const context = await createContext(options)
+  health.watch(() => context.ready())
+  const app = buildApp(context)
+  mountHealth(app, health)
+  try {
+    await listen(app, config.listen)
+  } catch (error) {
+    await context.close()
+    throw error
+  }
+  health.enter('running')
+
+  async function close(): Promise<void> {
+    health.enter('draining')
+    const closed = app.close()
+    context.drain()
+    const impatience = setTimeout(() => app.server.closeAllConnections(), DRAIN_MS)
+    await closed
+    clearTimeout(impatience)
+    await context.close()
+  }
+  return { port: (app.server.address() as AddressInfo).port, services: context.services, close }
+}
+
+function mountHealth(app: FastifyInstance, health: Health): void {
+  for (const path of ['/health/live', '/health/ready']) {
+    app.get(path, { config: { operation: path } }, async (_request, reply) => {
+      const answer = await answerHealth(health, path)
+      reply.header('content-type', 'application/json').header('cache-control', 'no-store')
+      return reply.status(answer?.status ?? 404).send(JSON.stringify(answer?.body))
+    })
+  }
+}
+
+async function listen(app: FastifyInstance, { host, port }: Config['listen']): Promise<void> {
+  try {
+    await app.listen({ host, port })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const why = code === 'EADDRINUSE' ? 'something listens there already' : (code ?? String(error))
+    throw new Error(`cannot listen on ${host}:${port}: ${why}; see listen.host and listen.port`)
+  }
+}
