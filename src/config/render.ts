@@ -59,9 +59,9 @@ export function jsonSchema(): string {
   return `${JSON.stringify(document, null, 2)}\n`
 }
 
-/** Everything in the file is optional; own keywords are of no use to an editor. */
+/** Everything in the file is optional; own keywords and formats are of no use to an editor. */
 function withSecretFiles(schema: OptionSchema): object {
-  const { required, secret, path, compact, example, properties, ...plain } = schema
+  const { required, secret, path, compact, format, example, properties, ...plain } = schema
   if (properties === undefined) return example === undefined ? plain : { ...plain, examples: [example] }
   const entries = Object.entries(properties).flatMap(([name, child]): [string, object][] => {
     const own: [string, object] = [name, withSecretFiles(child)]

@@ -1,0 +1,97 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { EXIT_MEANINGS } from '../src/cli/command.ts'
+import { exampleYaml, jsonSchema, optionTable } from '../src/config/render.ts'
+import { ERROR_STATUS } from '../src/core/errors.ts'
+import { createMetrics } from '../src/domain/metrics.ts'
+
+/** Writes every file that is made from the code; with `--check`, only says which of them are stale. */
+const isCheck = process.argv.includes('--check')
+
+const FILES: Readonly<Record<string, string>> = {
+  'config/example.yaml': exampleYaml(),
+  'config/schema.json': jsonSchema(),
+  'docs/operations.md': await operations(),
+  'docs/errors.md': errors(),
+}
+
+const stale: string[] = []
+for (const [name, content] of Object.entries(FILES)) {
+  const path = new URL(`../${name}`, import.meta.url)
+  if ((await readFile(path, 'utf8').catch(() => '')) === content) continue
+  stale.push(name)
+  if (!isCheck) await writeFile(path, content)
+}
+if (stale.length > 0) console.log(`${isCheck ? 'stale (run npm run docs)' : 'wrote'}: ${stale.join(', ')}`)
+process.exitCode = isCheck && stale.length > 0 ? 1 : 0
+
+function errors(): string {
+  const rows = Object.entries(ERROR_STATUS).map(([code, status]) => `| \`${code}\` | ${status} |`)
+  return `${generated('Error codes')}
+An error is an answer of the status below with the body \`{"errcode": "M_...", "error": "what happened, in words"}\`; some carry
+further keys, such as \`retry_after_ms\`. Where the specification asks for it, an endpoint answers a code with another status.
+
+| code | status |
+|---|---|
+${rows.join('\n')}
+`
+}
+
+async function operations(): Promise<string> {
+  const codes = Object.entries(EXIT_MEANINGS).map(([code, meaning]) => `| ${code} | ${meaning} |`)
+  return `${generated('Operating Hearth')}
+## Configuration
+
+One YAML file, named by \`--config\` or \`HEARTH_CONFIG\`, else \`hearth.yaml\` in the working directory, else none. Each value comes
+from the last of these that gives one: built-in default, file, environment, \`--set KEY=VALUE\`. The variable of \`listen.port\` is
+\`HEARTH__LISTEN__PORT\`. A secret may be read from a file: \`database.url_file\` or \`HEARTH__DATABASE__URL_FILE\`. An unknown key or a
+bad value stops the start with file, line, what was expected and the nearest known key. \`hearth config check\` and
+\`hearth config print\` say what the server would make of it all. \`config/schema.json\` lets an editor complete and check the file.
+
+${optionTable()}
+
+## Database
+
+Without \`database.url\` the server starts and owns a Postgres in \`<data_dir>/postgres\`: reachable through a unix socket only, with
+\`fsync\` and \`synchronous_commit\` on. It ends with the server, also when the server is killed; it is started again when it ends by
+itself. As root it runs as the user \`nobody\`. With \`database.url\` the server uses that Postgres (14 or later) and brings its tables
+to this release at the start.
+
+## Health
+
+| path | answer |
+|---|---|
+| \`/health/live\` | 200 while the process runs |
+| \`/health/ready\` | 200 when requests can be served; 503 with the reason while starting, migrating, draining, or while the database is away |
+
+Both are on the listener for clients and on the one for metrics, which is up before the database is.
+
+## Metrics
+
+\`/metrics\` on \`metrics.host\`:\`metrics.port\`, in the text format of Prometheus. Names that begin with \`synapse_\` mean what existing
+dashboards take them to mean; besides these there are the usual ones of Node.js (\`nodejs_\`, \`process_\`).
+
+${await metricTable()}
+
+## Stopping
+
+On SIGTERM or SIGINT the server becomes unready, accepts no new connections, ends long polls with 200, lets requests finish for up
+to 7 s, and stops its Postgres. \`kill -9\` loses nothing that was acknowledged; the next start needs no help.
+
+## Exit codes
+
+| code | meaning |
+|---|---|
+${codes.join('\n')}
+`
+}
+
+function generated(title: string): string {
+  return `# ${title}\n\n<!-- Made by \`npm run docs\` from the code. -->\n`
+}
+
+async function metricTable(): Promise<string> {
+  const text = await createMetrics({ version: '', node: '' }).text()
+  const rows = [...text.matchAll(/^# HELP (\w+) (.*)$/gm)].map(([, name, help]) => `| \`${name}\` | ${help} |`)
+  const own = rows.filter((row) => !/`(nodejs|process)_/.test(row))
+  return ['| name | meaning |', '|---|---|', ...own].join('\n')
+}
