@@ -7,6 +7,7 @@ import { CLIENT_CODES, type Role } from './http/role.ts'
 import { createServer, type RequestMetrics } from './http/server.ts'
 import { clientEndpoints } from './routes/client/index.ts'
 import { webEndpoints } from './routes/web/index.ts'
+import { wellKnownEndpoints } from './routes/well-known/index.ts'
 
 /** What the context gives to HTTP. */
 export interface AppContext {
@@ -27,7 +28,6 @@ export function buildApp(context: AppContext): FastifyInstance {
     authenticate: (token) => sessions.find(token),
     seen: (requester, ip, userAgent) => sessions.seen(requester, ip, userAgent),
   }
-  mount(app, clientEndpoints, client, deps)
-  mount(app, webEndpoints, client, deps)
+  mount(app, [...wellKnownEndpoints, ...clientEndpoints, ...webEndpoints], client, deps)
   return app
 }

@@ -10,5 +10,7 @@ import type { RateLimits } from './rate-limits.ts'
 export interface Services extends AccountServices {
   readonly config: Config
   readonly clock: Clock
+  /** This server's own release: `0.1.0`. */
+  readonly version: string
   readonly rateLimits: RateLimits
 }

@@ -1,17 +1,21 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { ProtocolError } from '../../core/errors.ts'
-import { type CompiledFilter, compileFilter } from '../../core/filter.ts'
+import { type CompiledFilter, compileFilter, type Filter } from '../../core/filter.ts'
+import { readFilter } from '../../core/filter-reader.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db.ts'
 import { findFilter, findFilterByDigest, insertFilter, trimFilters } from '../../store/filters.ts'
 import { MAX_FILTERS_PER_USER } from '../limits.ts'
 
 export interface Filters {
-  /** Keeps a filter and gives its id: the same for the same definition. @throws ProtocolError for one that is not valid */
+  /**
+   * Keeps a filter and gives its id: the same for the same definition.
+   * @throws ProtocolError `M_BAD_JSON`, `M_INVALID_PARAM`
+   */
   define(userNid: number, definition: JsonObject): Promise<string>
   /** The definition as it was given. @throws ProtocolError `M_NOT_FOUND` */
-  get(userNid: number, filterId: string): Promise<JsonObject>
+  get(userNid: number, filterId: string): Promise<Filter>
   /** Ready to be applied. @throws as `get` */
   compiled(userNid: number, filterId: string): Promise<CompiledFilter>
 }
@@ -21,16 +25,17 @@ const MAX_COMPILED = 1000
 export function createFilters({ db }: { readonly db: Database }): Filters {
   const compiled = new LRUCache<string, CompiledFilter>({ max: MAX_COMPILED })
 
-  async function get(userNid: number, filterId: string): Promise<JsonObject> {
+  async function get(userNid: number, filterId: string): Promise<Filter> {
     const text = /^\d{1,15}$/.test(filterId) ? await findFilter(db, userNid, Number(filterId)) : undefined
     if (text === undefined) throw new ProtocolError('M_NOT_FOUND', 'You have no such filter.')
-    return JSON.parse(text) as JsonObject
+    return JSON.parse(text) as Filter
   }
 
   return {
     get,
     async define(userNid, definition) {
-      compileFilter(definition)
+      const reading = readFilter(definition)
+      if (!reading.allowed) throw new ProtocolError(reading.errcode ?? 'M_BAD_JSON', reading.reason)
       const text = JSON.stringify(definition)
       const digest = createHash('sha256').update(text).digest()
       const known = await findFilterByDigest(db, userNid, digest)

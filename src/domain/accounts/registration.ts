@@ -33,6 +33,8 @@ export interface Registered {
 }
 
 export interface Registration {
+  /** Whether anyone may make an account, without a token. */
+  isOpen(isForwarded: boolean): boolean
   /**
    * The flows that lead to an account now.
    * @throws ProtocolError `M_FORBIDDEN` with advice when none does
@@ -111,6 +113,10 @@ export function createRegistration(deps: {
     return isConfiguredToken(token) || isUsableRegistrationToken(db, token, clock.now())
   }
 
+  function isOpen(isForwarded: boolean): boolean {
+    return isRegistrationOpen(config, isForwarded) && !registration.require_token
+  }
+
   function chosenName(prefix: string): string {
     return prefix + random.bytes(CHOSEN_NAME_BYTES).toString('hex')
   }
@@ -119,8 +125,10 @@ export function createRegistration(deps: {
     checkAvailable,
     isTokenValid,
 
+    isOpen,
+
     async flows(isForwarded) {
-      if (isRegistrationOpen(config, isForwarded) && !registration.require_token) return [['m.login.dummy']]
+      if (isOpen(isForwarded)) return [['m.login.dummy']]
       if (registration.token !== undefined || (await hasUsableRegistrationToken(db, clock.now()))) {
         return [[TOKEN_STAGE]]
       }
@@ -157,7 +165,7 @@ export function createRegistration(deps: {
     },
 
     async registerGuest(displayName, isForwarded) {
-      if (!registration.allow_guests || !isRegistrationOpen(config, isForwarded)) {
+      if (!registration.allow_guests || !isOpen(isForwarded)) {
         throw new ProtocolError('M_FORBIDDEN', 'Guests are not welcome on this server.')
       }
       const device = { deviceId: undefined, displayName }

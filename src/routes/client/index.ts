@@ -13,12 +13,17 @@ import { getFilter } from './get-filter.ts'
 import { getLoginFlows } from './get-login-flows.ts'
 import { getProfileField } from './get-profile-field.ts'
 import { getProtocols } from './get-protocols.ts'
+import { getPushRule } from './get-push-rule.ts'
+import { getPushRuleActions } from './get-push-rule-actions.ts'
+import { getPushRules } from './get-push-rules.ts'
+import { getPushRulesGlobal } from './get-push-rules-global.ts'
 import { getPushers } from './get-pushers.ts'
 import { getRoomKeysVersionCurrent } from './get-room-keys-version-current.ts'
 import { getTokenOwner } from './get-token-owner.ts'
 import { getTurnServer } from './get-turn-server.ts'
 import { getUserProfile } from './get-user-profile.ts'
 import { getVersions } from './get-versions.ts'
+import { isPushRuleEnabled } from './is-push-rule-enabled.ts'
 import { login } from './login.ts'
 import { logout } from './logout.ts'
 import { logoutAll } from './logout-all.ts'
@@ -64,6 +69,11 @@ export const clientEndpoints: readonly Endpoint[] = [
   getRoomKeysVersionCurrent,
 
   getPushers,
+  getPushRules,
+  getPushRulesGlobal,
+  getPushRule,
+  isPushRuleEnabled,
+  getPushRuleActions,
 
   getAccountData,
   setAccountData,
