@@ -70,6 +70,35 @@ export function getKeyHistory(reader: Reader, roomNid: number, keyIds: readonly 
   )
 }
 
+/** Where the chains of a room branch off from others: the point that each continues. Chain 0 continues none. */
+export async function getChainParents(reader: Reader, roomNid: number): Promise<Map<number, StatePoint>> {
+  const rows = await reader.query<{ chain: number; parent_chain: number; parent_seq: number }>(
+    'SELECT chain, parent_chain, parent_seq FROM state_chain WHERE room_nid = $1',
+    [roomNid],
+  )
+  return new Map(rows.map((row) => [row.chain, { chain: row.parent_chain, seq: row.parent_seq }]))
+}
+
+/** The values of some keys at a point, as far as they have any: for when a few are wanted of a large state. */
+export async function getKeysAt(
+  reader: Reader,
+  roomNid: number,
+  point: StatePoint,
+  keyIds: readonly number[],
+): Promise<Map<number, number>> {
+  const values = new Map<number, number>()
+  for (const { chain, seq } of await ancestry(reader, roomNid, point)) {
+    const rows = await reader.query<ChangeRow>(
+      `SELECT DISTINCT ON (key_id) key_id, event_nid FROM state_change
+       WHERE room_nid = $1 AND key_id = ANY($2::int[]) AND chain = $3 AND seq <= $4 ORDER BY key_id, seq DESC`,
+      [roomNid, keyIds, chain, seq],
+    )
+    for (const { key_id, event_nid } of rows) values.set(key_id, event_nid)
+  }
+  for (const [keyId, nid] of values) if (nid === 0) values.delete(keyId)
+  return values
+}
+
 /** The number of the newest checkpoint of a chain, 0 when it has none. */
 export async function lastCheckpoint(reader: Reader, roomNid: number, chain: number): Promise<number> {
   const [row] = await reader.query<{ seq: number | null }>(

@@ -1,0 +1,157 @@
+import { ProtocolError } from '../../core/errors.ts'
+import { historyVisibilityOf, membershipOf } from '../../core/event/content.ts'
+import type { EventId, RoomId } from '../../core/ids.ts'
+import type { Reader } from '../../store/db.ts'
+import { isForgotten } from '../../store/room-members.ts'
+import type { EventCache } from './event-cache.ts'
+import type { RoomRegistry } from './registry.ts'
+import type { Room } from './room.ts'
+import type { RoomEvent } from './room-event.ts'
+import { createViewerHistories, type Viewer } from './viewer-history.ts'
+
+/** A room as one reader may read it. */
+export interface Readable {
+  readonly room: Room
+  /** The event with which the reader left: they read state as it was then. Undefined for who reads the present. */
+  readonly departure: RoomEvent | undefined
+  /** The reader sees no event after this timeline position. */
+  readonly upTo: number
+  /** In the room, was in it, or the room is open to the world. The merely invited see history alone, where it is open to them. */
+  readonly seesState: boolean
+}
+
+export interface Seen {
+  readonly room: Room
+  readonly event: RoomEvent
+}
+
+/**
+ * The one place that decides whether a user may see an event, or a room. Every reader asks here
+ * (client-server API, "Room History Visibility").
+ */
+export interface RoomAccess {
+  /** Those of a room's events that the viewer may see, in the same order. */
+  visibleTo(viewer: Viewer, room: Room, events: readonly RoomEvent[]): Promise<readonly RoomEvent[]>
+  /**
+   * An event of a room. The one check that an event is in the room that it was asked for in.
+   *
+   * @throws ProtocolError `M_FORBIDDEN` when the viewer may not read the room, `M_NOT_FOUND` when it has no such event for them
+   */
+  mustSee(viewer: Viewer, roomId: RoomId, eventId: EventId): Promise<Seen>
+  /** The same for whoever tells strangers nothing, not even that the room exists. */
+  find(viewer: Viewer, roomId: RoomId, eventId: EventId): Promise<Seen | undefined>
+  /** A room whose history the viewer may read, as far as it goes. @throws ProtocolError `M_FORBIDDEN` */
+  mustReadTimeline(viewer: Viewer, roomId: RoomId): Promise<Readable>
+  /** A room whose state the viewer may read. @throws ProtocolError `M_FORBIDDEN` */
+  mustReadState(viewer: Viewer, roomId: RoomId): Promise<Readable>
+  /** A room whose present the viewer may read: joined, or open to the world. @throws ProtocolError `M_FORBIDDEN` */
+  mustPeek(viewer: Viewer, roomId: RoomId): Promise<Room>
+  /** A room that the viewer is joined to. @throws ProtocolError `M_FORBIDDEN` */
+  mustBeInRoom(viewer: Viewer, roomId: RoomId): Promise<Room>
+}
+
+export interface AccessParts {
+  readonly db: Reader
+  readonly registry: RoomRegistry
+  readonly events: EventCache
+}
+
+/** Strangers hear the same about rooms that exist and rooms that do not. */
+const stranger = (): ProtocolError => new ProtocolError('M_FORBIDDEN', 'You are not in this room.')
+
+export function createRoomAccess({ db, registry, events }: AccessParts): RoomAccess {
+  const histories = createViewerHistories({ db, events })
+
+  async function visibleTo(
+    viewer: Viewer,
+    room: Room,
+    candidates: readonly RoomEvent[],
+  ): Promise<readonly RoomEvent[]> {
+    if (candidates.length === 0 || (await seesAll(viewer, room, candidates))) return candidates
+    const history = await histories.of(room, viewer)
+    return candidates.filter((event) => history.sees(event))
+  }
+
+  /** How the viewer may read a room; undefined when not at all. */
+  async function admit(viewer: Viewer, room: Room): Promise<Readable | undefined> {
+    const present = { room, departure: undefined, upTo: room.committed.pos, seesState: true }
+    if (room.localMembers.has(viewer.userNid)) return present
+    const isOpen = await isWorldReadable(room)
+    const member = await room.stateEvent('m.room.member', viewer.userId)
+    if (!member) return isOpen ? present : undefined
+    const history = await histories.of(room, viewer)
+    const { departure } = history
+    if (departure && !(await isForgotten(db, viewer.userNid, room.nid))) {
+      const readsOn = isOpen || membershipOf(member) === 'invite' || history.wasWorldReadableAfter(departure)
+      return { room, departure, upTo: readsOn ? room.committed.pos : departure.pos, seesState: true }
+    }
+    if (isOpen) return present
+    return membershipOf(member) === 'invite' ? { ...present, seesState: false } : undefined
+  }
+
+  async function mustReadTimeline(viewer: Viewer, roomId: RoomId): Promise<Readable> {
+    const room = await registry.get(roomId)
+    const readable = room && (await admit(viewer, room))
+    if (!readable) throw stranger()
+    return readable
+  }
+
+  async function findIn(viewer: Viewer, room: Room, eventId: EventId): Promise<RoomEvent | undefined> {
+    const event = await events.getById(eventId)
+    if (event?.roomNid !== room.nid) return undefined
+    return (await visibleTo(viewer, room, [event]))[0]
+  }
+
+  return {
+    visibleTo,
+    mustReadTimeline,
+    async mustReadState(viewer, roomId) {
+      const readable = await mustReadTimeline(viewer, roomId)
+      if (!readable.seesState) throw stranger()
+      return readable
+    },
+    async mustSee(viewer, roomId, eventId) {
+      const { room } = await mustReadTimeline(viewer, roomId)
+      const event = await findIn(viewer, room, eventId)
+      if (!event) throw new ProtocolError('M_NOT_FOUND', 'There is no such event in this room for you to see.')
+      return { room, event }
+    },
+    async find(viewer, roomId, eventId) {
+      const room = await registry.get(roomId)
+      if (!room || !(await admit(viewer, room))) return undefined
+      const event = await findIn(viewer, room, eventId)
+      return event && { room, event }
+    },
+    async mustPeek(viewer, roomId) {
+      const room = await registry.get(roomId)
+      if (!room || !(room.localMembers.has(viewer.userNid) || (await isWorldReadable(room)))) throw stranger()
+      return room
+    },
+    async mustBeInRoom(viewer, roomId) {
+      const room = await registry.get(roomId)
+      if (!room?.localMembers.has(viewer.userNid)) throw stranger()
+      return room
+    },
+  }
+}
+
+async function isWorldReadable(room: Room): Promise<boolean> {
+  return historyVisibilityOf(await room.stateEvent('m.room.history_visibility', '')) === 'world_readable'
+}
+
+/**
+ * The common case, decided without reading history: the viewer is in the room and either was there before all of the events,
+ * or the room shares its history and did so when they were sent.
+ */
+async function seesAll(viewer: Viewer, room: Room, events: readonly RoomEvent[]): Promise<boolean> {
+  const member = room.localMembers.get(viewer.userNid)
+  if (!member) return false
+  const isAllSince = (nid: number): boolean =>
+    events.every((event) => event.nid >= nid && event.pos > 0 && event.stateChain === room.committed.chain)
+  if (isAllSince(member.since)) return true
+  const setting = await room.stateEvent('m.room.history_visibility', '')
+  const visibility = historyVisibilityOf(setting)
+  if (visibility !== 'shared' && visibility !== 'world_readable') return false
+  // What was never set before was shared.
+  return isAllSince(setting?.replacesNid === undefined ? 0 : setting.nid)
+}

@@ -1,0 +1,147 @@
+import { LRUCache } from 'lru-cache'
+import { type HistoryVisibility, historyVisibilityOf, type Membership, membershipOf } from '../../core/event/content.ts'
+import type { UserId } from '../../core/ids.ts'
+import { canSeeEvent } from '../../core/visibility.ts'
+import type { Reader } from '../../store/db.ts'
+import { getChainParents, getKeyHistory, type KeyChange, type StatePoint } from '../../store/state.ts'
+import type { EventCache } from './event-cache.ts'
+import type { Room } from './room.ts'
+import type { RoomEvent } from './room-event.ts'
+
+export interface Viewer {
+  readonly userId: UserId
+  readonly userNid: number
+}
+
+/** All that ever decided about what one user sees of a room. */
+export interface ViewerHistory {
+  /** Whether the user may see an event of the room. */
+  sees(event: RoomEvent): boolean
+  /** The newest event by which the user stopped being joined; undefined while they are joined or if they never were. */
+  readonly departure: RoomEvent | undefined
+  /** Whether the room was readable by the world at any time after an event. */
+  wasWorldReadableAfter(event: RoomEvent): boolean
+}
+
+export interface ViewerHistories {
+  of(room: Room, viewer: Viewer): Promise<ViewerHistory>
+}
+
+const REMEMBERED = 5_000
+
+/** Reads the room's history visibility and the user's membership through all of the state log; kept until either changes. */
+export function createViewerHistories({ db, events }: { db: Reader; events: EventCache }): ViewerHistories {
+  const known = new LRUCache<string, { stamp: string; history: ViewerHistory }>({ max: REMEMBERED })
+
+  async function load(room: Room, keys: DecidingKeys): Promise<ViewerHistory> {
+    const keyIds = [keys.visibility, keys.member].filter((keyId) => keyId !== undefined)
+    const changes = keyIds.length === 0 ? [] : await getKeyHistory(db, room.nid, keyIds)
+    const isBranched = room.committed.chain !== 0 || changes.some(({ chain }) => chain !== 0)
+    const [parents, values] = await Promise.all([
+      isBranched ? getChainParents(db, room.nid) : new Map<number, StatePoint>(),
+      events.load(changes.map(({ event_nid }) => event_nid)),
+    ])
+    const valuesOf = (keyId: number | undefined): KeyValues =>
+      new KeyValues(
+        changes.filter((change) => change.key_id === keyId),
+        values,
+        parents,
+      )
+    return historyFrom(keys, valuesOf(keys.visibility), valuesOf(keys.member))
+  }
+
+  return {
+    async of(room, { userId, userNid }) {
+      const { chain, state } = room.committed
+      const visibility = room.stateNid(state, 'm.room.history_visibility', '')
+      const stamp = `${chain} ${visibility} ${room.stateNid(state, 'm.room.member', userId)}`
+      const key = `${room.nid} ${userNid}`
+      const remembered = known.get(key)
+      if (remembered?.stamp === stamp) return remembered.history
+      const history = await load(room, {
+        visibility: room.keys.idOf('m.room.history_visibility', ''),
+        member: room.keys.idOf('m.room.member', userId),
+      })
+      known.set(key, { stamp, history })
+      return history
+    },
+  }
+}
+
+interface DecidingKeys {
+  readonly visibility: number | undefined
+  readonly member: number | undefined
+}
+
+/** The values that one state key had, by point in the log. */
+class KeyValues {
+  readonly #byChain = new Map<number, KeyChange[]>()
+  readonly #events: ReadonlyMap<number, RoomEvent>
+  readonly #parents: ReadonlyMap<number, StatePoint>
+  /** In the order of the room's timeline. */
+  readonly events: readonly RoomEvent[]
+
+  constructor(
+    changes: readonly KeyChange[],
+    events: ReadonlyMap<number, RoomEvent>,
+    parents: ReadonlyMap<number, StatePoint>,
+  ) {
+    for (const change of changes) {
+      const chain = this.#byChain.get(change.chain)
+      if (chain) chain.push(change)
+      else this.#byChain.set(change.chain, [change])
+    }
+    this.#events = events
+    this.#parents = parents
+    this.events = [...new Set(changes.map(({ event_nid }) => event_nid))]
+      .flatMap((nid) => events.get(nid) ?? [])
+      .sort((a, b) => a.pos - b.pos)
+  }
+
+  at(point: StatePoint): RoomEvent | undefined {
+    for (let at: StatePoint | undefined = point; at; at = this.#parents.get(at.chain)) {
+      const { seq } = at
+      const change = this.#byChain.get(at.chain)?.findLast((candidate) => candidate.seq <= seq)
+      if (change) return this.#events.get(change.event_nid)
+    }
+    return undefined
+  }
+}
+
+function historyFrom(keys: DecidingKeys, visibility: KeyValues, member: KeyValues): ViewerHistory {
+  const lastJoined = member.events.findLast((event) => membershipOf(event) === 'join')?.pos ?? Number.NEGATIVE_INFINITY
+
+  return {
+    departure: departureIn(member.events),
+    sees(event) {
+      const point = { chain: event.stateChain, seq: event.stateSeq }
+      const before: { visibility: HistoryVisibility; membership: Membership } = {
+        visibility: historyVisibilityOf(visibility.at(point)),
+        membership: membershipOf(member.at(point)),
+      }
+      return canSeeEvent(before, lastJoined > event.pos, after(keys, event, before))
+    },
+    wasWorldReadableAfter(event) {
+      const inForce = visibility.events.findLast(({ pos }) => pos <= event.pos)
+      const later = visibility.events.filter(({ pos }) => pos > event.pos)
+      return [inForce, ...later].some((value) => historyVisibilityOf(value) === 'world_readable')
+    },
+  }
+}
+
+/** Only an event that sets one of the two keys is seen differently after it than before. */
+function after(
+  keys: DecidingKeys,
+  event: RoomEvent,
+  before: { visibility: HistoryVisibility; membership: Membership },
+): { visibility: HistoryVisibility; membership: Membership } {
+  if (event.keyId === undefined) return before
+  if (event.keyId === keys.visibility) return { ...before, visibility: historyVisibilityOf(event) }
+  if (event.keyId === keys.member) return { ...before, membership: membershipOf(event) }
+  return before
+}
+
+function departureIn(memberships: readonly RoomEvent[]): RoomEvent | undefined {
+  const lastJoin = memberships.findLastIndex((event) => membershipOf(event) === 'join')
+  return lastJoin === -1 ? undefined : memberships[lastJoin + 1]
+}
