@@ -18,8 +18,7 @@ interface Link {
 }
 
 /** Finds the build for this platform among the optional packages; `linkDirectory` is used only when the package came without its links. */
-export async function findBinaries(linkDirectory: string): Promise<Binaries> {
-  const root = packageRoot()
+export async function findBinaries(linkDirectory: string, root = packageRoot()): Promise<Binaries> {
   const version = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')).version as string
   return {
     initdb: join(root, 'native/bin/initdb'),

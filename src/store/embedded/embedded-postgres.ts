@@ -83,7 +83,7 @@ function supervise(spec: Launch) {
       await clearRemains(spec.directories)
       current = launch(spec)
       if (await isAnswering(current, spec.directories)) return
-      const reason = current.lastWords()
+      const reason = await current.lastWords()
       if (!isRestart && (attempt === MAX_ATTEMPTS || !TRANSIENT.test(reason))) {
         throw new Error(`the embedded Postgres does not start: ${reason}`)
       }

@@ -43,8 +43,8 @@ export interface Postmaster {
   readonly pid: number
   readonly exited: Promise<void>
   readonly hasExited: () => boolean
-  /** The last complaint it logged. */
-  readonly lastWords: () => string
+  /** Why it ended, as it said. */
+  readonly lastWords: () => Promise<string>
   stop(signal: 'SIGINT' | 'SIGQUIT'): void
 }
 
@@ -77,24 +77,28 @@ export function launch({ account, binaries, directories, settings, log }: Launch
   return { pid: child.pid ?? 0, exited, hasExited: () => ended, lastWords, stop: (signal) => child.kill(signal) }
 }
 
+const LAST_WORDS_MS = 500
 const LEVELS = { FATAL: 'warn', PANIC: 'error', ERROR: 'debug', WARNING: 'warn' } as const
 
+/** Before its settings are read, Postgres puts the time in front; that it is starting or stopping is no complaint. */
+const COMPLAINT = /(?<=^|\] )(FATAL|PANIC|ERROR|WARNING):(?! {2}the database system is).*/
+
 /** Postgres's own log lines become ours; what it says in the ordinary course is of interest only when debugging. */
-function forwardLines(child: ChildProcess, log: Logger): () => string {
+function forwardLines(child: ChildProcess, log: Logger): () => Promise<string> {
   let rest = ''
   let complaint = 'it said nothing'
+  const silence = new Promise((resolve) => child.stderr?.once('close', resolve))
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
     const lines = (rest + chunk).split('\n')
     rest = lines.pop() ?? ''
     for (const line of lines) {
-      const severity = /^(FATAL|PANIC|ERROR|WARNING):(?! {2}the database system is)/.exec(line)?.[1] as
-        | keyof typeof LEVELS
-        | undefined
-      if (severity === 'FATAL' || severity === 'PANIC') complaint = line
-      log[severity === undefined ? 'debug' : LEVELS[severity]](`postgres: ${line}`)
+      const [words = line, severity] = COMPLAINT.exec(line) ?? []
+      if (severity === 'FATAL' || severity === 'PANIC') complaint = words
+      log[severity === undefined ? 'debug' : LEVELS[severity as keyof typeof LEVELS]](`postgres: ${words}`)
     }
   })
-  return () => complaint
+  // What a child of the dead postmaster may still hold open is not waited for.
+  return () => Promise.race([silence, delay(LAST_WORDS_MS)]).then(() => complaint)
 }
 
 /** True once it answers queries; false when it ended first. */
