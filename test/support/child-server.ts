@@ -3,8 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
+import { PROJECT_ROOT } from './project.ts'
 import { waitUntil } from './wait.ts'
 
 /** The built server as an operator runs it: a process of its own, with a data directory of its own. */
@@ -133,16 +133,10 @@ function environment(dataDir: string, port: number, serverName: string): Record<
   }
 }
 
-/** This file runs as it is in tests, and one directory deeper when compiled for the benchmarks. */
 function mainFile(): string {
-  for (let directory = dirname(fileURLToPath(import.meta.url)); ; directory = dirname(directory)) {
-    if (existsSync(join(directory, 'package.json'))) {
-      const file = join(directory, 'dist/main.js')
-      if (!existsSync(file)) throw new Error(`${file} is missing: run "npm run build" first`)
-      return file
-    }
-    if (directory === dirname(directory)) throw new Error('package.json not found')
-  }
+  const file = join(PROJECT_ROOT, 'dist/main.js')
+  if (!existsSync(file)) throw new Error(`${file} is missing: run "npm run build" first`)
+  return file
 }
 
 async function isReady(baseUrl: string): Promise<boolean> {

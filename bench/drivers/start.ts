@@ -1,0 +1,34 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { HoldTask } from './hold.ts'
+
+/** Runs a driver as a process of its own: one message with the task in, one with the result out. */
+export async function runDriver<Task extends object, Result>(file: string, task: Task): Promise<Result> {
+  const child = forkHere(file)
+  const result = await firstAnswer<Result>(child, task)
+  child.disconnect()
+  return result
+}
+
+export async function startHolding(task: HoldTask): Promise<{ end(): Promise<void> }> {
+  const child = forkHere('./hold.js')
+  await firstAnswer(child, task)
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  return {
+    end: () => {
+      child.disconnect()
+      return ended
+    },
+  }
+}
+
+const forkHere = (file: string) => fork(fileURLToPath(new URL(file, import.meta.url)))
+
+function firstAnswer<Result>(child: ChildProcess, task: object): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    child.once('message', (result) => resolve(result as Result))
+    child.once('error', reject)
+    child.once('exit', (code) => reject(new Error(`the driver ended with code ${code}`)))
+    child.send(task)
+  })
+}

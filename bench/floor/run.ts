@@ -1,0 +1,99 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import * as fanOut from '../cases/fan-out.ts'
+import * as initialSync from '../cases/initial-sync.ts'
+import * as noopSync from '../cases/noop-sync.ts'
+import * as send from '../cases/send.ts'
+import { latenciesOf, type Measurement, measurement } from '../measurement.ts'
+import type { BenchOptions } from '../options.ts'
+
+/** The floor programs, under the same load as the server: what this machine could do if a server did nothing else. */
+export const FLOORS: Readonly<Record<string, (options: BenchOptions) => Promise<Measurement[]>>> = {
+  [send.BENCHMARK]: (options) => served('proto', (url) => sendFloor(url, options)),
+  [fanOut.BENCHMARK]: (options) => served('fan', (url) => fanOutFloor(url, options)),
+  [initialSync.BENCHMARK]: (options) => served('fan', (url) => initialSyncFloor(url, options)),
+  [noopSync.BENCHMARK]: (options) => served('fan', (url) => noopSyncFloor(url, options)),
+  pipe: () => answered('pipe', readFloor),
+  trie: () => answered('trie', stateFloor),
+}
+
+async function sendFloor(url: string, { seconds }: BenchOptions): Promise<Measurement[]> {
+  const lines = (variant: send.Variant) =>
+    Array.from({ length: variant.senders }, (_, index) => `token${index} !room${variant.isOneRoom ? 0 : index % 10}`)
+  await send.drive(url, lines(send.VARIANTS[2]!), 3)
+  const measured: Measurement[] = []
+  for (const variant of send.VARIANTS) {
+    measured.push(measurement(send.figuresOf(variant, await send.drive(url, lines(variant), seconds))))
+  }
+  return measured
+}
+
+async function fanOutFloor(url: string, options: BenchOptions): Promise<Measurement[]> {
+  const measured: Measurement[] = []
+  for (const members of options.members) {
+    const listeners = Array.from({ length: members }, (_, index) => ({ token: `token${index}`, since: 's0' }))
+    const task = { room: '!room', sender: 'token', listeners, sustainedSeconds: options.seconds }
+    measured.push(...fanOut.figuresOf(members, await fanOut.driveFanOut(url, task)))
+  }
+  return measured
+}
+
+async function initialSyncFloor(url: string, { rooms }: BenchOptions): Promise<Measurement[]> {
+  const times: number[] = []
+  for (let round = 0; round < 20; round += 1) {
+    const { milliseconds } = await initialSync.timedSync(url, { token: 'token' }, {}, { rooms: String(rooms) })
+    times.push(milliseconds)
+  }
+  const variants = [`${rooms} rooms, lazy members, hot`, `${rooms} rooms, all members, hot`]
+  return variants.map((variant) =>
+    measurement({ benchmark: initialSync.BENCHMARK, variant, ...latenciesOf(times.slice(5)) }),
+  )
+}
+
+async function noopSyncFloor(url: string, { seconds }: BenchOptions): Promise<Measurement[]> {
+  const clients = [noopSync.noopLine('token', 's0')]
+  await noopSync.driveNoopSync(url, clients, 2)
+  return [measurement(noopSync.figuresOf(await noopSync.driveNoopSync(url, clients, seconds)))]
+}
+
+function readFloor({ pipelinedPerSecond, serialPerSecond }: Record<string, number>): Measurement[] {
+  return [
+    measurement({ benchmark: 'pipe', variant: '1 kB by key, 32 in flight', perSecond: pipelinedPerSecond }),
+    measurement({ benchmark: 'pipe', variant: '1 kB by key, one by one', perSecond: serialPerSecond }),
+  ]
+}
+
+function stateFloor({ deriveMicroseconds, differenceMicroseconds }: Record<string, number>): Measurement[] {
+  const perSecond = (microseconds: number | undefined) => 1e6 / (microseconds ?? Number.NaN)
+  return [
+    measurement({ benchmark: 'trie', variant: 'one change, 50,000 entries', perSecond: perSecond(deriveMicroseconds) }),
+    measurement({ benchmark: 'trie', variant: '20 differences found', perSecond: perSecond(differenceMicroseconds) }),
+  ]
+}
+
+const start = (program: string): ChildProcess => fork(fileURLToPath(new URL(`./${program}.js`, import.meta.url)))
+
+async function firstMessage(child: ChildProcess): Promise<unknown> {
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`a floor program ended with code ${code}`)
+  })
+  const [message] = await Promise.race([once(child, 'message'), ended])
+  return message
+}
+
+async function served(program: string, drive: (url: string) => Promise<Measurement[]>): Promise<Measurement[]> {
+  const child = start(program)
+  const url = String(await firstMessage(child))
+  try {
+    return await drive(url)
+  } finally {
+    const ended = once(child, 'exit')
+    child.disconnect()
+    await ended
+  }
+}
+
+async function answered(program: string, read: (result: Record<string, number>) => Measurement[]) {
+  return read((await firstMessage(start(program))) as Record<string, number>)
+}

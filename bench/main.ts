@@ -1,0 +1,55 @@
+import * as fanOut from './cases/fan-out.ts'
+import * as idle from './cases/idle.ts'
+import * as initialSync from './cases/initial-sync.ts'
+import * as noopSync from './cases/noop-sync.ts'
+import * as registerLogin from './cases/register-login.ts'
+import * as send from './cases/send.ts'
+import { FLOORS } from './floor/run.ts'
+import type { Measurement } from './measurement.ts'
+import { type BenchOptions, readOptions, USAGE } from './options.ts'
+import { machine, table, writeResults } from './report.ts'
+
+const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Measurement[]>>> = {
+  [send.BENCHMARK]: send.measureSend,
+  [fanOut.BENCHMARK]: fanOut.measureFanOut,
+  [initialSync.BENCHMARK]: initialSync.measureInitialSync,
+  [registerLogin.BENCHMARK]: registerLogin.measureRegisterLogin,
+  [idle.BENCHMARK]: idle.measureIdle,
+  [noopSync.BENCHMARK]: noopSync.measureNoopSync,
+}
+
+async function main(args: string[]): Promise<void> {
+  const options = readOptions(args)
+  if (options === undefined) return console.log(USAGE)
+  const unknown = options.names.find((name) => !(name in BENCHMARKS) && name !== 'floor')
+  if (unknown !== undefined) throw new Error(`there is no benchmark ${unknown}\n\n${USAGE}`)
+  const isFloorAlone = options.names.length === 1 && options.names[0] === 'floor'
+  const isEverything = options.names.length === 0 || isFloorAlone
+  const names = isEverything ? Object.keys(BENCHMARKS) : options.names.filter((name) => name !== 'floor')
+  const floorNames = isEverything ? Object.keys(FLOORS) : names.filter((name) => name in FLOORS)
+  console.log(`${machine()}\n`)
+
+  const floors: Measurement[] = []
+  if (options.withFloor)
+    for (const name of floorNames) floors.push(...(await run(`floor of ${name}`, FLOORS[name]!, options)))
+  if (isFloorAlone) return
+  const rows: Measurement[] = []
+  for (const name of names) rows.push(...(await run(`${name} on ${options.serverName}`, BENCHMARKS[name]!, options)))
+
+  console.log(`${options.serverName}\n\n${table(rows, floors)}`)
+  if (options.write) writeResults(options.serverName, `npm run bench -- ${args.join(' ')}`.trim(), rows, floors)
+}
+
+type Runner = (options: BenchOptions) => Promise<Measurement[]>
+
+async function run(title: string, runner: Runner, options: BenchOptions): Promise<Measurement[]> {
+  console.log(`${title} ...`)
+  const rows = await runner(options)
+  console.log(`${table(rows, [])}\n`)
+  return rows
+}
+
+main(process.argv.slice(2)).catch((error: Error) => {
+  console.error(error.message)
+  process.exitCode = 1
+})

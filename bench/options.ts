@@ -1,0 +1,72 @@
+import { parseArgs } from 'node:util'
+
+export interface BenchOptions {
+  readonly names: readonly string[]
+  /** A homeserver to drive instead of one of ours. */
+  readonly url?: string
+  readonly serverName: string
+  readonly registrationToken?: string
+  readonly serverPid?: number
+  readonly postgresPid?: number
+  readonly databaseUrl?: string
+  readonly seconds: number
+  readonly members: readonly number[]
+  readonly rooms: number
+  readonly withFloor: boolean
+  readonly profile: boolean
+  readonly write: boolean
+}
+
+export const USAGE = `npm run bench -- [benchmark ...] [options]
+
+Benchmarks: send, fan-out, initial-sync, register-login, idle, noop-sync (all of them when none is named),
+and the floor programs alone: floor.
+
+  --url http://...          drive this homeserver instead of starting one of ours
+  --name NAME               what to call it in the table
+  --registration-token T    where making accounts needs one
+  --server-pid N            its process, for CPU and memory (same machine)
+  --postgres-pid N          its postmaster, likewise
+  --database-url URL        its database, for bytes on disk and the check that commits are durable
+  --seconds N               length of one measurement (10)
+  --members N,N             listeners of fan-out (100,1000)
+  --rooms N                 rooms of initial-sync (200)
+  --no-floor                leave out the floor programs
+  --profile                 run our server under --cpu-prof; profiles land in bench/profiles
+  --write                   write the table into bench/RESULTS.md`
+
+const OPTIONS = {
+  url: { type: 'string' },
+  name: { type: 'string' },
+  'registration-token': { type: 'string' },
+  'server-pid': { type: 'string' },
+  'postgres-pid': { type: 'string' },
+  'database-url': { type: 'string' },
+  seconds: { type: 'string', default: '10' },
+  members: { type: 'string', default: '100,1000' },
+  rooms: { type: 'string', default: '200' },
+  'no-floor': { type: 'boolean', default: false },
+  profile: { type: 'boolean', default: false },
+  write: { type: 'boolean', default: false },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const
+
+export function readOptions(args: string[]): BenchOptions | undefined {
+  const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true })
+  if (values.help) return undefined
+  return {
+    names: positionals,
+    ...(values.url === undefined ? {} : { url: values.url.replace(/\/$/, '') }),
+    serverName: values.name ?? (values.url === undefined ? 'Hearth' : values.url),
+    ...(values['registration-token'] === undefined ? {} : { registrationToken: values['registration-token'] }),
+    ...(values['server-pid'] === undefined ? {} : { serverPid: Number(values['server-pid']) }),
+    ...(values['postgres-pid'] === undefined ? {} : { postgresPid: Number(values['postgres-pid']) }),
+    ...(values['database-url'] === undefined ? {} : { databaseUrl: values['database-url'] }),
+    seconds: Number(values.seconds),
+    members: values.members.split(',').map(Number),
+    rooms: Number(values.rooms),
+    withFloor: !values['no-floor'],
+    profile: values.profile,
+    write: values.write,
+  }
+}

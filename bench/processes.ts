@@ -1,0 +1,88 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** Figures of other processes, as Linux shows them in /proc; on other systems there are none. */
+export interface Usage {
+  readonly cpuSeconds: number
+  readonly residentMb: number
+  readonly peakMb: number
+  readonly proportionalMb: number
+}
+
+const CLOCK_TICKS_PER_SECOND = 100
+
+/** A process with all its descendants. */
+export function usageOfTree(pid: number | undefined): Usage | undefined {
+  if (pid === undefined || pid <= 0) return undefined
+  const all = treeOf(pid).map(usageOf)
+  if (all.length === 0) return undefined
+  const sum = (figure: keyof Usage) => all.reduce((total, usage) => total + usage[figure], 0)
+  return {
+    cpuSeconds: sum('cpuSeconds') + endedChildrenSeconds(pid),
+    residentMb: sum('residentMb'),
+    peakMb: sum('peakMb'),
+    proportionalMb: sum('proportionalMb'),
+  }
+}
+
+export function usageOfProcess(pid: number | undefined): Usage | undefined {
+  if (pid === undefined || pid <= 0 || statOf(pid) === undefined) return undefined
+  return usageOf(pid)
+}
+
+function usageOf(pid: number): Usage {
+  const status = read(`/proc/${pid}/status`)
+  return {
+    cpuSeconds: ticks(pid, USER_TIME, SYSTEM_TIME),
+    residentMb: kilobytes(status, 'VmRSS') / 1024,
+    peakMb: kilobytes(status, 'VmHWM') / 1024,
+    proportionalMb: kilobytes(read(`/proc/${pid}/smaps_rollup`), 'Pss') / 1024,
+  }
+}
+
+/** Positions in /proc/PID/stat after the command name, counted from the state. */
+const PARENT = 1
+const USER_TIME = 11
+const SYSTEM_TIME = 12
+const CHILDREN_USER_TIME = 13
+const CHILDREN_SYSTEM_TIME = 14
+
+function ticks(pid: number, ...fields: readonly number[]): number {
+  const stat = statOf(pid)
+  return fields.reduce((total, field) => total + Number(stat?.[field] ?? 0), 0) / CLOCK_TICKS_PER_SECOND
+}
+
+const endedChildrenSeconds = (pid: number) => ticks(pid, CHILDREN_USER_TIME, CHILDREN_SYSTEM_TIME)
+
+function statOf(pid: number): string[] | undefined {
+  const stat = read(`/proc/${pid}/stat`)
+  return stat === '' ? undefined : stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+}
+
+function treeOf(root: number): number[] {
+  const parents = new Map<number, number>()
+  for (const entry of list('/proc')) {
+    const pid = Number(entry)
+    if (Number.isInteger(pid)) parents.set(pid, Number(statOf(pid)?.[PARENT]))
+  }
+  const tree = parents.has(root) ? [root] : []
+  for (const parent of tree) for (const [pid, of] of parents) if (of === parent) tree.push(pid)
+  return tree
+}
+
+const kilobytes = (text: string, name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0)
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+function list(path: string): string[] {
+  try {
+    return readdirSync(path)
+  } catch {
+    return []
+  }
+}
