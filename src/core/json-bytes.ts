@@ -28,6 +28,13 @@ export class JsonBytes {
     return this.text(`${first ? '' : ','}${JSON.stringify(name)}:`)
   }
 
+  /** All of another's pieces. */
+  append(other: JsonBytes): this {
+    for (const piece of other.#pieces) this.#pieces.push(piece)
+    this.#length += other.#length
+    return this
+  }
+
   get length(): number {
     return this.#length
   }

@@ -88,6 +88,18 @@ export function getMembers(reader: Reader, roomNid: number, memberships: readonl
   )
 }
 
+/** Up to `limit` others by whose names a nameless room is called: the joined and invited, or else those who were. */
+export async function getHeroes(reader: Reader, roomNid: number, userNid: number, limit: number): Promise<UserId[]> {
+  const rows = await reader.query<{ user_id: UserId }>(
+    `SELECT user_id FROM (
+       SELECT user_nid, event_nid, membership NOT IN ('join', 'invite') AS is_gone FROM room_member
+       WHERE room_nid = $1 AND user_nid <> $2 ORDER BY is_gone, event_nid LIMIT $3
+     ) hero JOIN matrix_user USING (user_nid) ORDER BY is_gone, event_nid`,
+    [roomNid, userNid, limit],
+  )
+  return rows.map((row) => row.user_id)
+}
+
 /** How many members of each membership the rooms have. */
 export function countMembers(
   reader: Reader,

@@ -7,6 +7,7 @@ import type { Verdict } from '../../core/event/format.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { isNotifiable } from '../../core/push-rules.ts'
+import { referenceTo } from '../../core/signing/event-hash.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
 import { getState, setState } from '../../core/state/trie.ts'
 import type { HighlightWrite, KeyWrite, TxnWrite } from '../../store/event-batch.ts'
@@ -16,7 +17,6 @@ import type { EventCache } from './event-cache.ts'
 import { highlightsOf } from './highlights.ts'
 import type { Persister, Unit } from './persister.ts'
 import { prepareRedaction, type Redaction } from './redaction.ts'
-import { referenceTo } from './references.ts'
 import type { RoomRegistry } from './registry.ts'
 import type { Head, MembershipChange, Room } from './room.ts'
 import { RoomEvent } from './room-event.ts'
@@ -231,7 +231,7 @@ function buildOne(
       origin_server_ts: ts,
       depth,
       prev_events: prev.map(({ reference }) => reference),
-      auth_events: authEvents.map((event) => referenceTo(version, event)),
+      auth_events: authEvents.map((event) => referenceTo(version, event.pdu)),
       ...(draft.stateKey === undefined ? {} : { state_key: draft.stateKey }),
       ...(draft.redacts === undefined ? {} : { redacts: draft.redacts }),
       ...(version.roomIdIsCreateHash && head.version === 0 ? {} : { room_id: room.id }),

@@ -31,15 +31,13 @@ export async function loadReferences(cache: EventCache, events: Iterable<RoomEve
     if (event.replacesNid !== undefined) nids.push(event.replacesNid)
     if (event.redactedBy !== undefined) nids.push(event.redactedBy)
   }
-  if (nids.length === 0) return
-  const loaded = await cache.load(nids)
+  const loaded = nids.length === 0 ? NOTHING : await cache.load(nids)
   for (const event of events) event.rendered ??= render(event, loaded)
 }
 
 /** Writes an event in the client format (client-server API, "Room event format"). */
 export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Reading): void {
-  event.rendered ??= render(event, NOTHING)
-  const { head, unsigned, tail } = event.rendered
+  const { head, unsigned, tail } = event.rendered ?? render(event, NOTHING)
   out.bytes(head)
   let rest = `${Math.max(0, reading.now - event.ts)}${unsigned}`
   if (event.txnId !== undefined && event.txnToken === reading.tokenNid) {

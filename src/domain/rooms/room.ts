@@ -73,6 +73,8 @@ export class Room {
   readonly counts: Record<Membership, number> = { join: 0, invite: 0, leave: 0, ban: 0, knock: 0 }
   /** Newest last, without gaps. */
   timeline: RoomEvent[] = []
+  /** The newest stretch of timeline as sync last wrote it, for the many who are woken by the same events. */
+  shared: { readonly key: string; readonly madeAt: number; readonly json: Buffer } | undefined
   #mentionables: Mentionables | undefined
   readonly #undo: Undo[] = []
   readonly #facts = new Map<number, RoomEvent>()

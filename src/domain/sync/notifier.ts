@@ -11,6 +11,7 @@ export interface Notifier {
   wait(interest: Interest, timeoutMs: number, signal: AbortSignal): Wait
   /** Ends all waits, and every later one at once: the server is stopping. */
   drain(): void
+  readonly isDraining: boolean
 }
 
 export interface Interest {
@@ -93,6 +94,9 @@ export function createNotifier(): Notifier {
     drain() {
       draining = true
       schedule(waiting)
+    },
+    get isDraining() {
+      return draining
     },
   }
 }

@@ -1,0 +1,260 @@
+import type { JsonObject } from '../../core/json.ts'
+import { JsonBytes } from '../../core/json-bytes.ts'
+import { type AccountDataRow, accountDataBetween } from '../../store/account-data.ts'
+import { getRecentTimelines } from '../../store/events.ts'
+import { getRoomsChangedSince } from '../../store/rooms.ts'
+import type { Requester } from '../accounts/requester.ts'
+import { invitedSection } from './invited-room.ts'
+import { joinedSection } from './joined-room.ts'
+import { leftSection } from './left-room.ts'
+import type { PresenceOf } from './presence.ts'
+import type { SyncSources } from './sources.ts'
+import type { SyncRequest } from './sync.ts'
+import { encodeStreamToken, isNewer, type StreamPosition } from './token.ts'
+import type { UserRoom } from './user-rooms.ts'
+
+export interface Answer {
+  /** Nothing is new to the client. */
+  readonly isEmpty: boolean
+  readonly json: Buffer
+}
+
+/** One look at everything, between two positions. */
+export interface Look {
+  readonly sources: SyncSources
+  readonly by: Requester
+  readonly request: SyncRequest
+  readonly since: StreamPosition | undefined
+  readonly now: StreamPosition
+  readonly timeMs: number
+}
+
+/** A room with what is known to be new in it besides events. */
+export interface RoomNews {
+  readonly roomNid: number
+  readonly membership: UserRoom
+  readonly receipts: JsonObject | undefined
+  readonly accountData: readonly AccountDataRow[]
+}
+
+/** Rooms that are looked at side by side: enough to fill the database's pipeline, few enough to bound memory. */
+const ROOMS_AT_ONCE = 200
+
+type Section = { readonly roomId: string; readonly json: JsonBytes }
+
+/** What is new for a user between two positions (client-server API, `GET sync`). */
+export async function answerOf(
+  sources: SyncSources,
+  by: Requester,
+  request: SyncRequest,
+  since: StreamPosition | undefined,
+  now: StreamPosition,
+): Promise<Answer> {
+  const look: Look = { sources, by, request, since, now, timeMs: sources.clock.now() }
+  const rooms = await sources.userRooms.of(by.userNid)
+  const joined = new Map<number, UserRoom>()
+  const entered: RoomNews[] = []
+  for (const [roomNid, membership] of rooms) {
+    if (membership.membership === 'join') joined.set(roomNid, membership)
+    else if (isOfInterest(look, membership)) {
+      entered.push({ roomNid, membership, receipts: undefined, accountData: [] })
+    }
+  }
+  const accountData = await changedAccountData(look)
+  const news = await newsOfJoined(look, joined, accountData)
+  const [join, others] = await Promise.all([sections(news, look, joinedSection), otherSections(look, entered)])
+  const presence = presenceEvents(look, joined)
+  const global = accountData.filter(
+    ({ room_id, type, content }) => room_id === '' && request.filter.accountData.eventMatches({ type, content }),
+  )
+  const isEmpty =
+    join.length + others.invite.length + others.leave.length + others.knock.length + presence.length + global.length ===
+    0
+  const out = new JsonBytes().text(`{"next_batch":${JSON.stringify(encodeStreamToken(now))}`)
+  if (!isEmpty) {
+    writeRooms(out, { join, ...others })
+    writeEvents(out, 'presence', presence)
+    writeEvents(
+      out,
+      'account_data',
+      global.map(({ type, content }) => ({ type, content })),
+    )
+  }
+  out.text(TAIL)
+  return { isEmpty, json: out.toBuffer() }
+}
+
+/** Sections that clients look for in every answer. */
+const TAIL =
+  ',"to_device":{"events":[]},"device_lists":{"changed":[],"left":[]},"device_one_time_keys_count":{},"device_unused_fallback_key_types":[]}'
+
+/** Of the rooms a user is not in: news of invitations and leaving, and at first the standing invitations. */
+function isOfInterest({ since, now, request }: Look, { membership, eventNid, forgotten }: UserRoom): boolean {
+  if (forgotten || isNewer(eventNid, now.events)) return false
+  if (since) return isNewer(eventNid, since.events)
+  return membership === 'invite' || membership === 'knock' || request.filter.room.includeLeave
+}
+
+async function changedAccountData({ sources, by, since, now }: Look): Promise<AccountDataRow[]> {
+  const after = since?.ledger ?? 0
+  if (since && sources.userLedger.since(by.userNid, after) === false) return []
+  return accountDataBetween(sources.db, by.userNid, after, now.ledger)
+}
+
+/** The joined rooms in which something is new, with what is. */
+async function newsOfJoined(
+  look: Look,
+  joined: ReadonlyMap<number, UserRoom>,
+  accountData: readonly AccountDataRow[],
+): Promise<RoomNews[]> {
+  const { sources, since, now, request } = look
+  const roomNids = [...joined.keys()]
+  const withEvents = since && !request.fullState ? await roomsWithEvents(look, roomNids) : new Set(roomNids)
+  const receiptRooms = since
+    ? roomNids.filter((nid) => sources.roomLedger.since(nid, since.ledger) !== false)
+    : roomNids
+  const receipts =
+    receiptRooms.length === 0
+      ? new Map<number, JsonObject>()
+      : await sources.receipts(look.by, receiptRooms, since?.ledger ?? 0, now.ledger)
+  const byRoomId = new Map<string, AccountDataRow[]>()
+  for (const row of accountData) {
+    if (row.room_id !== '') byRoomId.set(row.room_id, [...(byRoomId.get(row.room_id) ?? []), row])
+  }
+  const touched = new Set<number>()
+  if (byRoomId.size > 0) {
+    for (const roomId of byRoomId.keys()) {
+      const room = await sources.registry.get(roomId as never)
+      if (room) touched.add(room.nid)
+    }
+  }
+  const wanted = roomNids.filter(
+    (nid) => withEvents.has(nid) || receipts.has(nid) || touched.has(nid) || typesAnew(look, nid),
+  )
+  if (!since) await warmTimelines(look, wanted)
+  const news: RoomNews[] = []
+  for (const nid of wanted) {
+    const roomId = byRoomId.size > 0 ? (await sources.registry.getByNid(nid)).id : ''
+    news.push({
+      roomNid: nid,
+      membership: joined.get(nid)!,
+      receipts: receipts.get(nid),
+      accountData: byRoomId.get(roomId) ?? [],
+    })
+  }
+  return news
+}
+
+function typesAnew({ sources, since }: Look, roomNid: number): boolean {
+  const typing = sources.typing(roomNid)
+  return typing !== undefined && since !== undefined && typing.position > since.ephemeral
+}
+
+async function roomsWithEvents({ sources, since }: Look, roomNids: readonly number[]): Promise<Set<number>> {
+  const found = new Set<number>()
+  const unknown: number[] = []
+  for (const nid of roomNids) {
+    const changed = sources.roomEvents.since(nid, since!.events[0] ?? 0)
+    if (changed === true) found.add(nid)
+    else if (changed === undefined) unknown.push(nid)
+  }
+  if (unknown.length > 0) {
+    for (const nid of await getRoomsChangedSince(sources.db, unknown, since!.events)) found.add(nid)
+  }
+  return found
+}
+
+/** Reads the newest events of many rooms in one query, instead of one query a room. */
+async function warmTimelines({ sources, request }: Look, roomNids: readonly number[]): Promise<void> {
+  const cold: number[] = []
+  for (const nid of roomNids) if ((sources.registry.peek(nid)?.timeline.length ?? 0) === 0) cold.push(nid)
+  if (cold.length === 0) return
+  const limit = (request.filter.room.timeline.limit ?? 10) + 1
+  const [rows, rooms] = await Promise.all([
+    getRecentTimelines(sources.db, cold, Math.min(limit, 64)),
+    Promise.all(cold.map((nid) => sources.registry.getByNid(nid))),
+  ])
+  const byRoom = groupRows(rows)
+  for (const room of rooms) {
+    const older = (byRoom.get(room.nid) ?? []).map((row) => sources.events.adopt(row)).reverse()
+    if (older.length > 0) room.extendTimeline(older)
+  }
+}
+
+function groupRows<Row extends { room_nid: number }>(rows: readonly Row[]): Map<number, Row[]> {
+  const groups = new Map<number, Row[]>()
+  for (const row of rows) groups.set(row.room_nid, [...(groups.get(row.room_nid) ?? []), row])
+  return groups
+}
+
+async function sections(
+  news: readonly RoomNews[],
+  look: Look,
+  section: (look: Look, news: RoomNews) => Promise<Section | undefined>,
+): Promise<Section[]> {
+  const found: Section[] = []
+  for (let start = 0; start < news.length; start += ROOMS_AT_ONCE) {
+    const some = await Promise.all(news.slice(start, start + ROOMS_AT_ONCE).map((entry) => section(look, entry)))
+    for (const entry of some) if (entry) found.push(entry)
+  }
+  return found
+}
+
+async function otherSections(look: Look, entered: readonly RoomNews[]) {
+  const of = (...memberships: string[]) =>
+    entered.filter(({ membership }) => memberships.includes(membership.membership))
+  const [invite, knock, leave] = await Promise.all([
+    sections(of('invite'), look, invitedSection),
+    sections(of('knock'), look, invitedSection),
+    sections(of('leave', 'ban'), look, leftSection),
+  ])
+  return { invite, knock, leave }
+}
+
+function writeRooms(out: JsonBytes, rooms: Readonly<Record<string, readonly Section[]>>): void {
+  out.text(',"rooms":{')
+  Object.entries(rooms).forEach(([name, some], index) => {
+    out.text(`${index === 0 ? '' : ','}"${name}":{`)
+    some.forEach(({ roomId, json }, place) => {
+      out.key(roomId, place === 0).append(json)
+    })
+    out.text('}')
+  })
+  out.text('}')
+}
+
+function writeEvents(out: JsonBytes, name: string, events: readonly object[]): void {
+  if (events.length > 0) out.text(`,"${name}":{"events":${JSON.stringify(events)}}`)
+}
+
+/** Presence of those who share a room with the user. */
+function presenceEvents(look: Look, joined: ReadonlyMap<number, UserRoom>): JsonObject[] {
+  const { sources, since, request, by, timeMs } = look
+  const changed = sources.presence.changedSince(since?.ephemeral ?? 0)
+  if (changed.length === 0) return []
+  const visible = changed.filter(
+    ([userNid, { state }]) =>
+      (since !== undefined || state !== 'offline') && (userNid === by.userNid || sharesRoom(look, joined, userNid)),
+  )
+  return visible
+    .map(([, presence]) => presenceEvent(presence, timeMs))
+    .filter((event) => request.filter.presence.eventMatches(event as never))
+}
+
+function sharesRoom({ sources }: Look, joined: ReadonlyMap<number, UserRoom>, userNid: number): boolean {
+  for (const nid of joined.keys()) if (sources.registry.peek(nid)?.localMembers.has(userNid)) return true
+  return false
+}
+
+export function presenceContent({ state, statusMessage, activeAt }: PresenceOf, timeMs: number): JsonObject {
+  return {
+    presence: state,
+    last_active_ago: Math.max(0, timeMs - activeAt),
+    currently_active: state === 'online' && timeMs - activeAt < 60_000,
+    ...(statusMessage === undefined ? {} : { status_msg: statusMessage }),
+  }
+}
+
+function presenceEvent(presence: PresenceOf, timeMs: number): JsonObject {
+  return { type: 'm.presence', sender: presence.userId, content: presenceContent(presence, timeMs) }
+}

@@ -1,0 +1,155 @@
+import { membershipOf } from '../../core/event/content.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { JsonBytes } from '../../core/json-bytes.ts'
+import { getState, type StateMap } from '../../core/state/trie.ts'
+import { getHeroes } from '../../store/rooms.ts'
+import { loadReferences } from '../rooms/client-event.ts'
+import { encodePosition } from '../rooms/position-token.ts'
+import type { Room } from '../rooms/room.ts'
+import type { RoomEvent } from '../rooms/room-event.ts'
+import type { Look, RoomNews } from './answer.ts'
+import { eventList, loadState, stateToTell, writeEventList } from './room-section.ts'
+import { readTimeline, type TimelineSlice } from './room-timeline.ts'
+import { isNewer } from './token.ts'
+
+const DEFAULT_TIMELINE = 10
+const MAX_TIMELINE = 1000
+const HEROES = 5
+
+/** What is new in a room that the user is in (client-server API, "Joined Room"). */
+export async function joinedSection(
+  look: Look,
+  news: RoomNews,
+): Promise<{ roomId: string; json: JsonBytes } | undefined> {
+  const room = await look.sources.registry.getByNid(news.roomNid)
+  if (!look.request.filter.room.roomMatches(room.id)) return undefined
+  const known = await knownState(look, room)
+  const slice = await timelineOf(look, room, known === undefined)
+  await loadReferences(look.sources.events, slice.events)
+  const { start, end } = await statesOf(look, room, slice)
+  const isFull = known === undefined || look.request.fullState
+  const target = look.request.stateAfter === undefined ? start : end
+  const isGapless = !isFull && !slice.limited && look.request.stateAfter === undefined
+  const wish = { target, known: isFull ? undefined : isGapless ? target : known, timeline: slice.events }
+  const state = await loadState(look, stateToTell(look, room, wish))
+  const out = new JsonBytes().text('{"timeline":')
+  writeTimeline(out, look, room, slice)
+  out.text(`,"${look.request.stateAfter ?? 'state'}":{"events":`)
+  writeEventList(out, look, state).text('}')
+  writeExtras(out, look, room, news)
+  const membersChanged = [...state, ...slice.events].some(({ type }) => type === 'm.room.member')
+  if (isFull || membersChanged) out.text(`,"summary":${JSON.stringify(await summaryOf(look, room))}`)
+  const unread = await look.sources.unread.counts(look.by.userNid, [
+    { nid: room.nid, notifiable: notifiableAt(look, room) },
+  ])
+  out.text(`,"unread_notifications":${JSON.stringify(unread.get(room.nid))}}`)
+  return { roomId: room.id, json: out }
+}
+
+/** What the client knows of the room's state; undefined when it was not in the room at its position, so that all is new to it. */
+async function knownState(look: Look, room: Room): Promise<StateMap | undefined> {
+  const { since, by, sources } = look
+  if (!since) return undefined
+  const member = room.localMembers.get(by.userNid)
+  if (member && !isNewer(member.since, since.events)) {
+    return isNewer(room.committed.nid, since.events)
+      ? await sources.states.at(room, since.events)
+      : room.committed.state
+  }
+  const state = await sources.states.at(room, since.events)
+  const keyId = room.keys.idOf('m.room.member', by.userId)
+  const nid = keyId === undefined ? 0 : getState(state, keyId)
+  const event = nid === 0 ? undefined : (await sources.events.load([nid])).get(nid)
+  return event && membershipOf(event) === 'join' ? state : undefined
+}
+
+async function timelineOf(look: Look, room: Room, isNew: boolean): Promise<TimelineSlice> {
+  const { sources, since, now, request, by } = look
+  const { timeline: filter } = request.filter.room
+  if (!filter.roomMatches(room.id)) return { events: [], limited: false }
+  const slice = await readTimeline(sources.db, sources.events, room, {
+    since: isNew ? undefined : since?.events,
+    upTo: now.events,
+    limit: Math.min(Math.max(0, filter.limit ?? DEFAULT_TIMELINE), MAX_TIMELINE),
+    wants: filter.matchesAll
+      ? undefined
+      : (event) => filter.eventMatches({ type: event.type, sender: event.sender, content: event.content }),
+  })
+  const oldest = slice.events[0]
+  const joinedAt = room.localMembers.get(by.userNid)?.since ?? Number.POSITIVE_INFINITY
+  if (!oldest || oldest.nid >= joinedAt) return slice
+  return { ...slice, events: await sources.visibleTo(by, room, slice.events) }
+}
+
+/** The room's state before the timeline and after it. */
+async function statesOf(look: Look, room: Room, slice: TimelineSlice): Promise<{ start: StateMap; end: StateMap }> {
+  const { states } = look.sources
+  const end = isNewer(room.committed.nid, look.now.events)
+    ? await states.at(room, look.now.events)
+    : room.committed.state
+  const [first] = slice.events
+  return { start: first ? await states.before(room, first) : end, end }
+}
+
+function writeTimeline(out: JsonBytes, look: Look, room: Room, slice: TimelineSlice): void {
+  const first = slice.events[0]
+  const before = first ? first.pos - 1 : room.committed.pos
+  out.text('{"events":')
+  const shared = sharedEvents(look, room, slice.events)
+  if (shared) out.bytes(shared)
+  else writeEventList(out, look, slice.events)
+  out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}}`)
+}
+
+/** `age` within shared events is this much off at most. */
+const SHARED_FOR_MS = 250
+
+function sharedEvents(look: Look, room: Room, events: readonly RoomEvent[]): Buffer | undefined {
+  const { filter } = look.request
+  const [first] = events
+  if (!first || look.since === undefined || filter.eventFields || filter.eventFormat !== 'client') return undefined
+  if (events.length !== events.at(-1)!.pos - first.pos + 1) return undefined
+  if (events.some((event) => event.txnToken === look.by.tokenNid)) return undefined
+  const key = `${first.pos}-${events.at(-1)!.pos}`
+  const known = room.shared
+  if (known?.key === key && look.timeMs - known.madeAt < SHARED_FOR_MS) return known.json
+  const json = writeEventList(new JsonBytes(), look, events).toBuffer()
+  room.shared = { key, madeAt: look.timeMs, json }
+  return json
+}
+
+function writeExtras(out: JsonBytes, look: Look, room: Room, news: RoomNews): void {
+  const { ephemeral, accountData } = look.request.filter.room
+  const data = accountData.roomMatches(room.id)
+    ? news.accountData
+        .map(({ type, content }) => ({ type, content }))
+        .filter((event) => accountData.eventMatches(event))
+    : []
+  if (data.length > 0) out.text(`,"account_data":${eventList(data)}`)
+  const passing: JsonObject[] = []
+  if (news.receipts) passing.push({ type: 'm.receipt', content: news.receipts })
+  const typing = look.sources.typing(room.nid)
+  if (typing && typing.position > (look.since?.ephemeral ?? 0) && (look.since || typing.userIds.length > 0)) {
+    passing.push({ type: 'm.typing', content: { user_ids: [...typing.userIds] } })
+  }
+  const wanted = ephemeral.roomMatches(room.id)
+    ? passing.filter((event) =>
+        ephemeral.eventMatches({ type: event.type as string, content: event.content as JsonObject }),
+      )
+    : []
+  if (wanted.length > 0) out.text(`,"ephemeral":${eventList(wanted)}`)
+}
+
+async function summaryOf(look: Look, room: Room): Promise<JsonObject> {
+  const counts = { 'm.joined_member_count': room.counts.join, 'm.invited_member_count': room.counts.invite }
+  const { state } = room.committed
+  const isNamed =
+    room.stateNid(state, 'm.room.name', '') !== 0 || room.stateNid(state, 'm.room.canonical_alias', '') !== 0
+  if (isNamed) return counts
+  return { 'm.heroes': await getHeroes(look.sources.db, room.nid, look.by.userNid, HEROES), ...counts }
+}
+
+function notifiableAt(look: Look, room: Room): number {
+  const newest = room.timeline.findLast((event) => !isNewer(event.nid, look.now.events))
+  return newest?.notifiable ?? room.committed.notifiable
+}

@@ -1,0 +1,31 @@
+import { LRUCache } from 'lru-cache'
+
+/**
+ * Which members each client was already told about in a room, so that lazy loading does not repeat them.
+ * Forgetting one only means telling it again.
+ */
+export interface LazyMembers {
+  /** The members a client has been told about; the caller adds to them. */
+  of(tokenNid: number, roomNid: number): Set<string>
+  /** The client starts over. */
+  reset(tokenNid: number, roomNid: number): void
+}
+
+const MAX_ROOMS = 20_000
+const MAX_MEMBERS_PER_ROOM = 2_000
+
+export function createLazyMembers(): LazyMembers {
+  const told = new LRUCache<string, Set<string>>({ max: MAX_ROOMS })
+
+  return {
+    of(tokenNid, roomNid) {
+      const key = `${tokenNid} ${roomNid}`
+      const known = told.get(key)
+      if (known && known.size < MAX_MEMBERS_PER_ROOM) return known
+      const fresh = new Set<string>()
+      told.set(key, fresh)
+      return fresh
+    },
+    reset: (tokenNid, roomNid) => void told.delete(`${tokenNid} ${roomNid}`),
+  }
+}

@@ -1,0 +1,94 @@
+import type { UserId } from '../../core/ids.ts'
+import type { Clock } from '../clock.ts'
+
+export type PresenceState = 'online' | 'unavailable' | 'offline'
+
+export interface PresenceOf {
+  readonly userId: UserId
+  readonly state: PresenceState
+  readonly statusMessage: string | undefined
+  /** Milliseconds; when they last did something. */
+  readonly activeAt: number
+}
+
+/** Who is about. Kept in memory: after a restart everybody is offline until they are heard of. */
+export interface Presence {
+  of(userNid: number): PresenceOf | undefined
+  /** A user says how they are. */
+  set(user: { userNid: number; userId: UserId }, state: PresenceState, statusMessage: string | undefined): void
+  /** A user's client syncs, which keeps them as they are; `set_presence` says otherwise. */
+  seen(user: { userNid: number; userId: UserId }, state: PresenceState): void
+  /** The users whose presence changed after a position, newest last. */
+  changedSince(position: number): readonly [userNid: number, presence: PresenceOf][]
+  position(): number
+  close(): void
+}
+
+interface Entry extends PresenceOf {
+  readonly position: number
+  readonly seenAt: number
+}
+
+/** Without a sync for this long a user is offline. */
+const GONE_AFTER_MS = 90_000
+const SWEEP_EVERY_MS = 15_000
+const MAX_USERS = 100_000
+
+export interface PresenceParts {
+  readonly clock: Clock
+  readonly enabled: boolean
+  /** The next position in the stream of what lives in memory. */
+  nextPosition(): number
+  changed(userNid: number): void
+}
+
+export function createPresence({ clock, enabled, nextPosition, changed }: PresenceParts): Presence {
+  /** In the order of their last change. */
+  const users = new Map<number, Entry>()
+  let last = 0
+
+  function put(userNid: number, entry: Omit<Entry, 'position'>): void {
+    last = nextPosition()
+    users.delete(userNid)
+    users.set(userNid, { ...entry, position: last })
+    if (users.size > MAX_USERS) users.delete(users.keys().next().value!)
+    changed(userNid)
+  }
+
+  function sweep(): void {
+    const gone = clock.now() - GONE_AFTER_MS
+    for (const [userNid, entry] of [...users]) {
+      if (entry.state !== 'offline' && entry.seenAt < gone) put(userNid, { ...entry, state: 'offline' })
+    }
+  }
+
+  const timer = setInterval(sweep, SWEEP_EVERY_MS).unref()
+
+  return {
+    of: (userNid) => users.get(userNid),
+    position: () => last,
+    close: () => clearInterval(timer),
+    set({ userNid, userId }, state, statusMessage) {
+      if (!enabled) return
+      const now = clock.now()
+      put(userNid, { userId, state, statusMessage, activeAt: now, seenAt: now })
+    },
+    seen({ userNid, userId }, state) {
+      if (!enabled) return
+      const known = users.get(userNid)
+      const now = clock.now()
+      const wanted = state === 'offline' ? (known?.state ?? 'offline') : state
+      if (known && known.state === wanted) {
+        users.set(userNid, { ...known, seenAt: now, activeAt: state === 'online' ? now : known.activeAt })
+      } else if (wanted !== 'offline') {
+        put(userNid, { userId, state: wanted, statusMessage: known?.statusMessage, activeAt: now, seenAt: now })
+      }
+    },
+    changedSince(position) {
+      const found: [number, Entry][] = []
+      if (position >= last) return found
+      for (const entry of users) if (entry[1].position > position) found.push(entry)
+      return found
+    },
+  }
+}

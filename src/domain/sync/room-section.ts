@@ -1,0 +1,91 @@
+import type { EventMatcher } from '../../core/filter.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { JsonBytes } from '../../core/json-bytes.ts'
+import { diffState, forEachState, getState, type StateMap } from '../../core/state/trie.ts'
+import { loadReferences, writeClientEvent } from '../rooms/client-event.ts'
+import type { Room } from '../rooms/room.ts'
+import type { RoomEvent } from '../rooms/room-event.ts'
+import type { Look } from './answer.ts'
+import { projectEvent } from './project-event.ts'
+
+/** Writes events in the format that the filter asks for. References of `events` must be loaded. */
+export function writeEventList(out: JsonBytes, look: Look, events: readonly RoomEvent[]): JsonBytes {
+  const { filter } = look.request
+  const plain = filter.eventFields === undefined && filter.eventFormat === 'client'
+  out.text('[')
+  events.forEach((event, index) => {
+    if (index > 0) out.text(',')
+    if (plain) writeClientEvent(out, event, { now: look.timeMs, tokenNid: look.by.tokenNid })
+    else out.value(projectEvent(event, look))
+  })
+  return out.text(']')
+}
+
+/** The state that goes with a slice of timeline, by the filter; numbers of events. */
+export interface StateWish {
+  /** The state to tell. */
+  readonly target: StateMap
+  /** What the client knows already; undefined tells all. */
+  readonly known: StateMap | undefined
+  readonly timeline: readonly RoomEvent[]
+}
+
+/** Which state events to tell: what changed, less the members that lazy loading leaves out, with those it needs. */
+export function stateToTell(look: Look, room: Room, { target, known, timeline }: StateWish): number[] {
+  const { state: filter } = look.request.filter.room
+  const nids = new Set<number>()
+  const lazy = filter.lazyLoadMembers ? lazyMembers(look, room, filter, timeline, known === undefined) : undefined
+  const consider = (keyId: number, nid: number): void => {
+    if (nid === 0) return
+    if (lazy) {
+      const { type, stateKey } = room.keys.nameOf(keyId)
+      if (type === 'm.room.member' && !lazy.has(stateKey)) return
+    }
+    nids.add(nid)
+  }
+  if (known) diffState(known, target, (keyId, _before, after) => consider(keyId, after))
+  else forEachState(target, consider)
+  if (lazy) {
+    for (const userId of lazy) {
+      const keyId = room.keys.idOf('m.room.member', userId)
+      const nid = keyId === undefined ? 0 : getState(target, keyId)
+      if (nid !== 0) nids.add(nid)
+    }
+  }
+  return [...nids]
+}
+
+/** The members that the client needs to show this timeline, less those it was told about before. */
+function lazyMembers(
+  look: Look,
+  room: Room,
+  filter: EventMatcher,
+  timeline: readonly RoomEvent[],
+  isFull: boolean,
+): Set<string> {
+  const { by, sources } = look
+  if (isFull) sources.lazyMembers.reset(by.tokenNid, room.nid)
+  const told = sources.lazyMembers.of(by.tokenNid, room.nid)
+  const needed = new Set<string>(timeline.map((event) => event.sender))
+  if (isFull) needed.add(by.userId)
+  if (!filter.includeRedundantMembers) for (const userId of needed) if (told.has(userId)) needed.delete(userId)
+  for (const userId of needed) told.add(userId)
+  return needed
+}
+
+/** Loads state events, leaves out those that the filter does not want, and brings to hand what writing them needs. */
+export async function loadState(look: Look, nids: readonly number[]): Promise<RoomEvent[]> {
+  if (nids.length === 0) return []
+  const { events } = look.sources
+  const { state: filter } = look.request.filter.room
+  const loaded = [...(await events.load(nids)).values()]
+  const wanted = filter.matchesAll
+    ? loaded
+    : loaded.filter((event) => filter.eventMatches({ type: event.type, sender: event.sender, content: event.content }))
+  await loadReferences(events, wanted)
+  return wanted.sort((left, right) => left.nid - right.nid)
+}
+
+export function eventList(events: readonly JsonObject[]): string {
+  return `{"events":${JSON.stringify(events)}}`
+}

@@ -1,0 +1,70 @@
+import type { Reader } from '../../store/db.ts'
+import { getTimelineBackwards } from '../../store/events.ts'
+import type { EventCache } from '../rooms/event-cache.ts'
+import type { Room } from '../rooms/room.ts'
+import type { RoomEvent } from '../rooms/room-event.ts'
+import { type EventPosition, isNewer } from './token.ts'
+
+export interface TimelineWish {
+  /** Give only what a reader at this position has not seen. */
+  readonly since: EventPosition | undefined
+  /** Nothing that was committed after this. */
+  readonly upTo: EventPosition
+  readonly limit: number
+  readonly wants: ((event: RoomEvent) => boolean) | undefined
+}
+
+export interface TimelineSlice {
+  /** Oldest first. */
+  readonly events: readonly RoomEvent[]
+  /** There are more events after `since` than were given. */
+  readonly limited: boolean
+}
+
+const PAGE = 64
+/** How far back one sync looks for events that pass a filter. */
+const MAX_EVENTS_SCANNED = 640
+
+/** The newest events of a room, from memory as far as it reaches and from the database beyond. */
+export async function readTimeline(
+  db: Reader,
+  cache: EventCache,
+  room: Room,
+  wish: TimelineWish,
+): Promise<TimelineSlice> {
+  const found: RoomEvent[] = []
+  let scanned = 0
+  for await (const page of backwards(db, cache, room, wish)) {
+    for (const event of page) {
+      if (isNewer(event.nid, wish.upTo)) continue
+      if (wish.since && !isNewer(event.nid, wish.since)) return { events: found.reverse(), limited: false }
+      if (wish.wants && !wish.wants(event)) continue
+      if (found.length === wish.limit) return { events: found.reverse(), limited: true }
+      found.push(event)
+    }
+    scanned += page.length
+    if (scanned >= MAX_EVENTS_SCANNED) return { events: found.reverse(), limited: true }
+  }
+  return { events: found.reverse(), limited: false }
+}
+
+/** Pages of a room's events, newest first: what is in memory, then the rest. */
+async function* backwards(
+  db: Reader,
+  cache: EventCache,
+  room: Room,
+  wish: TimelineWish,
+): AsyncGenerator<readonly RoomEvent[]> {
+  const { timeline } = room
+  let pos = room.timelineFrom - 1
+  if (timeline.length > 0) yield timeline.toReversed()
+  const size = Math.min(PAGE, wish.limit + 1)
+  while (pos > 0) {
+    const rows = await getTimelineBackwards(db, room.nid, 0, pos, size)
+    if (rows.length === 0) return
+    const page = rows.map((row) => cache.adopt(row))
+    if (pos === room.timelineFrom - 1) room.extendTimeline(page.toReversed())
+    yield page
+    pos = page.at(-1)!.pos - 1
+  }
+}

@@ -1,0 +1,45 @@
+import type { UserId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Reader } from '../../store/db.ts'
+import type { Requester } from '../accounts/requester.ts'
+import type { Clock } from '../clock.ts'
+import type { EventCache } from '../rooms/event-cache.ts'
+import type { RoomRegistry } from '../rooms/registry.ts'
+import type { Room } from '../rooms/room.ts'
+import type { RoomEvent } from '../rooms/room-event.ts'
+import type { LazyMembers } from './lazy-members.ts'
+import type { Presence } from './presence.ts'
+import type { RecentChanges } from './recent-changes.ts'
+import type { RoomStates } from './room-state.ts'
+import type { Unread } from './unread.ts'
+import type { UserRooms } from './user-rooms.ts'
+
+/** Everything that a sync reads. */
+export interface SyncSources {
+  readonly db: Reader
+  readonly clock: Clock
+  readonly registry: RoomRegistry
+  readonly events: EventCache
+  readonly userRooms: UserRooms
+  readonly states: RoomStates
+  readonly unread: Unread
+  readonly lazyMembers: LazyMembers
+  readonly presence: Presence
+  /** The newest event of each room, as far as this process has seen. */
+  readonly roomEvents: RecentChanges
+  /** The newest ledger entry about each room: receipts. */
+  readonly roomLedger: RecentChanges
+  /** The newest ledger entry of each user: account data. */
+  readonly userLedger: RecentChanges
+  /** Who types in a room, and at which position that changed; undefined when nobody did since the start. */
+  typing(roomNid: number): { readonly userIds: readonly UserId[]; readonly position: number } | undefined
+  /** The content of `m.receipt` for each room that has receipts between two ledger positions which the user may see. */
+  receipts(
+    by: Requester,
+    roomNids: readonly number[],
+    after: number,
+    upTo: number,
+  ): Promise<ReadonlyMap<number, JsonObject>>
+  /** Those of a room's events that the user may see. */
+  visibleTo(by: Requester, room: Room, events: readonly RoomEvent[]): Promise<RoomEvent[]>
+}

@@ -1,0 +1,77 @@
+import { ProtocolError } from '../../core/errors.ts'
+import type { CompiledFilter } from '../../core/filter.ts'
+import type { Requester } from '../accounts/requester.ts'
+import type { Clock } from '../clock.ts'
+import { answerOf } from './answer.ts'
+import type { Notifier } from './notifier.ts'
+import type { Presence, PresenceState } from './presence.ts'
+import type { SyncSources } from './sources.ts'
+import { decodeStreamToken, type StreamPosition } from './token.ts'
+import type { UserRooms } from './user-rooms.ts'
+
+export interface SyncRequest {
+  /** The token of the answer before; none asks for everything. */
+  readonly since: string | undefined
+  readonly filter: CompiledFilter
+  readonly fullState: boolean
+  readonly timeoutMs: number
+  /** State after the timeline instead of before it, under the stable or the unstable key. */
+  readonly stateAfter: 'state_after' | 'org.matrix.msc4222.state_after' | undefined
+  readonly presence: PresenceState
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal
+}
+
+export interface Sync {
+  /**
+   * What is new to a client since its token, waiting for news when there are none. Gives the JSON of the answer.
+   *
+   * @throws ProtocolError `M_INVALID_PARAM` for a token that is not ours
+   */
+  sync(by: Requester, request: SyncRequest): Promise<Buffer>
+}
+
+export interface SyncParts {
+  readonly clock: Clock
+  readonly notifier: Notifier
+  readonly presence: Presence
+  readonly userRooms: UserRooms
+  readonly sources: SyncSources
+  /** How far everything is now. */
+  now(): StreamPosition
+}
+
+export function createSync(parts: SyncParts): Sync {
+  const { clock, notifier, sources } = parts
+
+  /** A position of an earlier run knows nothing of what lives in memory now. */
+  function readSince(token: string | undefined): StreamPosition | undefined {
+    if (token === undefined || token === '') return undefined
+    const since = decodeStreamToken(token)
+    if (!since) throw new ProtocolError('M_INVALID_PARAM', '`since` is not a token that this server gave out.')
+    return since.run === parts.now().run ? since : { ...since, ephemeral: 0 }
+  }
+
+  async function sync(by: Requester, request: SyncRequest): Promise<Buffer> {
+    const since = readSince(request.since)
+    parts.presence.seen(by, request.presence)
+    const deadline = clock.now() + request.timeoutMs
+    for (;;) {
+      const answer = await answerOf(sources, by, request, since, parts.now())
+      if (!answer.isEmpty || since === undefined || clock.now() >= deadline) return answer.json
+      if (request.signal.aborted || notifier.isDraining) return answer.json
+      const rooms = await parts.userRooms.of(by.userNid)
+      const roomNids = [...rooms].flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
+      const wait = notifier.wait({ userNid: by.userNid, roomNids }, deadline - clock.now(), request.signal)
+      // Looked at once more: something may have come between the answer and the wait.
+      const late = await answerOf(sources, by, request, since, parts.now())
+      if (!late.isEmpty) {
+        wait.cancel()
+        return late.json
+      }
+      await wait.woken
+    }
+  }
+
+  return { sync }
+}
