@@ -194,8 +194,8 @@ test('when owner and Postgres are killed, a process id that another program has 
 test('a Postgres that an earlier server left running is stopped, not shared', async () => {
   const directories = await makeDirectories(directory)
   const binaries = await findBinaries(directories.lib)
-  const prepare = (owner: Parameters<typeof giveTo>[0]) => giveTo(owner, directories, uid)
-  const account = await chooseAccount({ uid, binaries, directory: directories.root, prepare })
+  const account = await chooseAccount(uid, binaries, base)
+  await giveTo(account.owner, directories, uid)
   const left = launch({ account, binaries, directories, settings: {}, log })
   await waitUntil('the one left', () =>
     readFile(join(directories.cluster, 'postmaster.pid')).then(

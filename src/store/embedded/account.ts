@@ -17,18 +17,12 @@ export interface Account {
 
 export const FALLBACK_OWNER: Owner = { uid: 65_534, gid: 65_534 }
 
-/** The first way that can execute the binaries and reach `directory`. */
-export async function chooseAccount(options: {
-  readonly uid: number
-  readonly binaries: Binaries
-  readonly directory: string
-  readonly prepare: (owner: Owner | undefined) => Promise<void>
-}): Promise<Account> {
+/** The first way that can execute the binaries and get as far as `parent`, the directory above the cluster's. */
+export async function chooseAccount(uid: number, binaries: Binaries, parent: string): Promise<Account> {
   const failures: string[] = []
-  for (const account of await candidates(options.uid)) {
+  for (const account of await candidates(uid)) {
     try {
-      await options.prepare(account.owner)
-      await probe(account, options.binaries, options.directory)
+      await probe(account, binaries, parent)
       return account
     } catch (error) {
       failures.push(`  ${account.name}: ${(error as Error).message}`)
@@ -62,13 +56,13 @@ const asUser = (owner: Owner): Account => ({
   run: (file, args, options) => spawn(file, args, { ...options, uid: owner.uid, gid: owner.gid }),
 })
 
-/** Without root's identity but able to pass directories closed to others, such as /root. */
+/** Without root's identity but able to pass directories closed to others, such as /root; `access(2)` sees that right only with the fixup off. */
 const withCapabilities = (owner: Owner): Account => ({
   name: `as user id ${owner.uid} with the right to pass closed directories`,
   owner,
   run: (file, args, options) => {
     const identity = [`--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups']
-    const rights = ['--inh-caps=+dac_override', '--ambient-caps=+dac_override']
+    const rights = ['--inh-caps=+dac_override', '--ambient-caps=+dac_override', '--securebits=+no_setuid_fixup']
     return spawn('setpriv', [...identity, ...rights, '--', file, ...args], options)
   },
 })
@@ -83,17 +77,17 @@ const inUserNamespace = (owner: Owner | undefined): Account => ({
   },
 })
 
-/** initdb needs a user id with a name; all programs need their libraries and a directory to write in. */
-const PROBE = 'id -un >/dev/null && "$1" --version >/dev/null && cd "$2" && test -w .'
+/** initdb needs a user id with a name, and looks at its neighbour by `access(2)`, as `test` does. */
+const PROBE = 'id -un >/dev/null && test -x "$1" && "$1" --version >/dev/null && cd "$2"'
 
-async function probe(account: Account, binaries: Binaries, directory: string): Promise<void> {
-  const child = account.run('sh', ['-c', PROBE, 'sh', binaries.postgres, directory], {
+async function probe(account: Account, binaries: Binaries, parent: string): Promise<void> {
+  const child = account.run('sh', ['-c', PROBE, 'sh', binaries.postgres, parent], {
     cwd: '/',
     env: childEnvironment(binaries),
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   const { code, stderr } = await finished(child)
-  if (code !== 0) throw new Error(stderr.trim().split('\n').at(-1) || `no access to ${directory}`)
+  if (code !== 0) throw new Error(stderr.trim().split('\n').at(-1) || `no access to ${binaries.postgres}`)
 }
 
 /** Everything a Postgres program needs from its environment, and nothing of ours. */

@@ -1,10 +1,11 @@
+import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { type Account, chooseAccount } from './account.ts'
-import { type Binaries, findBinaries } from './binaries.ts'
+import { chooseAccount } from './account.ts'
+import { findBinaries } from './binaries.ts'
 import { clearRemains, ensureCluster, SUPERUSER } from './cluster.ts'
-import { type Directories, giveTo, makeDirectories } from './directories.ts'
+import { giveTo, makeDirectories } from './directories.ts'
 import { isLocked, takeLock } from './lock.ts'
 import { isAnswering, type Launch, launch, type Postmaster, type Settings } from './postmaster.ts'
 
@@ -45,7 +46,8 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   const lock = await takeLock(directories.run)
   try {
     const binaries = await findBinaries(directories.lib)
-    const account = await pickAccount(options, binaries, directories)
+    const account = await chooseAccount(options.uid, binaries, dirname(directories.root))
+    await giveTo(account.owner, directories, options.uid)
     log.debug(`embedded Postgres runs ${account.name}`)
     await ensureCluster(account, binaries, directories)
     const supervisor = supervise({ account, binaries, directories, settings: options.settings ?? {}, log })
@@ -58,16 +60,6 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     await lock.release()
     throw error
   }
-}
-
-function pickAccount(options: EmbeddedOptions, binaries: Binaries, directories: Directories): Promise<Account> {
-  const { uid } = options
-  return chooseAccount({
-    uid,
-    binaries,
-    directory: directories.root,
-    prepare: (owner) => giveTo(owner, directories, uid),
-  })
 }
 
 /** One postmaster after another, each until it ends by itself or `stop` is called. */
