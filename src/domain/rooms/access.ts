@@ -20,8 +20,7 @@ export interface Readable {
   readonly seesState: boolean
 }
 
-export interface Seen {
-  readonly room: Room
+export interface Seen extends Readable {
   readonly event: RoomEvent
 }
 
@@ -111,16 +110,16 @@ export function createRoomAccess({ db, registry, events }: AccessParts): RoomAcc
       return readable
     },
     async mustSee(viewer, roomId, eventId) {
-      const { room } = await mustReadTimeline(viewer, roomId)
-      const event = await findIn(viewer, room, eventId)
+      const readable = await mustReadTimeline(viewer, roomId)
+      const event = await findIn(viewer, readable.room, eventId)
       if (!event) throw new ProtocolError('M_NOT_FOUND', 'There is no such event in this room for you to see.')
-      return { room, event }
+      return { ...readable, event }
     },
     async find(viewer, roomId, eventId) {
       const room = await registry.get(roomId)
-      if (!room || !(await admit(viewer, room))) return undefined
-      const event = await findIn(viewer, room, eventId)
-      return event && { room, event }
+      const readable = room && (await admit(viewer, room))
+      const event = readable && (await findIn(viewer, room, eventId))
+      return event && { ...readable, event }
     },
     async mustPeek(viewer, roomId) {
       const room = await registry.get(roomId)

@@ -7,7 +7,7 @@ export function encodePosition(pos: number): string {
   return `t${pos}`
 }
 
-const POSITION = /^t(-?\d{1,15})$/
+const POSITION = /^t(-?\d{1,16})$/
 
 /** What a pagination token says; undefined for what no server of this kind ever gave out. */
 export function decodePosition(token: string): { readonly pos: number } | { readonly syncToken: string } | undefined {

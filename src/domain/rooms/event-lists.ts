@@ -1,0 +1,20 @@
+import type { RoomId } from '../../core/ids.ts'
+import type { JsonBytes } from '../../core/json-bytes.ts'
+import type { Clock } from '../clock.ts'
+import { type Reading, writeClientEvent } from './client-event.ts'
+import type { RoomEvent } from './room-event.ts'
+
+/** How one client reads one room, now. */
+export function readingOf(by: { tokenNid: number }, roomId: RoomId, clock: Clock): Reading {
+  return { now: clock.now(), tokenNid: by.tokenNid, roomId }
+}
+
+/** Writes events as a JSON array. What they refer to must be at hand already: see `loadReferences`. */
+export function writeEventList(out: JsonBytes, events: readonly RoomEvent[], reading: Reading): void {
+  out.text('[')
+  for (const [index, event] of events.entries()) {
+    if (index > 0) out.text(',')
+    writeClientEvent(out, event, reading)
+  }
+  out.text(']')
+}

@@ -1,0 +1,192 @@
+import { ProtocolError } from '../../core/errors.ts'
+import type { EventMatcher } from '../../core/filter.ts'
+import type { EventId, RoomId } from '../../core/ids.ts'
+import { JsonBytes } from '../../core/json-bytes.ts'
+import type { Database } from '../../store/db.ts'
+import { nearestEvent } from '../../store/events.ts'
+import type { Requester } from '../accounts/requester.ts'
+import type { Clock } from '../clock.ts'
+import { stateNids } from '../sync/room-state.ts'
+import type { RoomAccess } from './access.ts'
+import { loadReferences, type Reading, writeClientEvent } from './client-event.ts'
+import type { EventCache } from './event-cache.ts'
+import { readingOf, writeEventList } from './event-lists.ts'
+import { keysAt, pointAfter, stateAt } from './past-state.ts'
+import { encodePosition } from './position-token.ts'
+import type { Positions } from './positions.ts'
+import type { Room } from './room.ts'
+import type { RoomEvent } from './room-event.ts'
+import { BEGINNING, type Direction, type Page, type Stretch, type Timeline } from './timeline.ts'
+
+export interface MessagesQuery {
+  readonly direction: Direction
+  readonly from: string | undefined
+  readonly to: string | undefined
+  readonly limit: number | undefined
+  readonly filter: EventMatcher
+}
+
+export interface ContextQuery {
+  readonly limit: number | undefined
+  readonly filter: EventMatcher
+}
+
+/** What happened in a room, as far as the reader may see it. Answers are complete JSON bodies. */
+export interface HistoryReader {
+  /** @throws ProtocolError `M_NOT_FOUND` also for strangers to the room */
+  event(by: Requester, roomId: RoomId, eventId: EventId): Promise<JsonBytes>
+  messages(by: Requester, roomId: RoomId, query: MessagesQuery): Promise<JsonBytes>
+  /** What was said around an event, and the state of the room after it. */
+  context(by: Requester, roomId: RoomId, eventId: EventId, query: ContextQuery): Promise<JsonBytes>
+  /** The event nearest to a time: the first at or after it (`f`), the last at or before it (`b`). */
+  eventAtTime(
+    by: Requester,
+    roomId: RoomId,
+    ts: number,
+    direction: Direction,
+  ): Promise<{ event_id: EventId; origin_server_ts: number }>
+}
+
+export interface HistoryReaderParts {
+  readonly db: Database
+  readonly events: EventCache
+  readonly access: RoomAccess
+  readonly timeline: Timeline
+  readonly positions: Positions
+  readonly clock: Clock
+}
+
+const DEFAULT_LIMIT = 10
+const MAX_LIMIT = 1_000
+
+function wanted({ filter, limit }: ContextQuery): number {
+  return Math.min(limit ?? filter.limit ?? DEFAULT_LIMIT, MAX_LIMIT)
+}
+
+export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
+  const { access, events, timeline, positions, clock } = parts
+
+  async function stretchOf(room: Room, readableUpTo: number, { direction, from, to }: MessagesQuery): Promise<Stretch> {
+    const positionOf = (token: string | undefined) =>
+      token === undefined ? undefined : positions.positionOf(token, room)
+    const [begin, end] = await Promise.all([positionOf(from), positionOf(to)])
+    const [after, upTo] = direction === 'b' ? [end, begin] : [begin, end]
+    return { room, direction, after: after ?? BEGINNING, upTo: Math.min(upTo ?? readableUpTo, readableUpTo) }
+  }
+
+  /** The member events of those who sent these events, as they stood after the newest of them. */
+  async function membersOf(room: Room, senders: readonly RoomEvent[], newest: RoomEvent): Promise<RoomEvent[]> {
+    const keyIds = [...new Set(senders.map(({ sender }) => sender))].flatMap(
+      (sender) => room.keys.idOf('m.room.member', sender) ?? [],
+    )
+    return load(await keysAt(parts.db, room, pointAfter(newest), keyIds))
+  }
+
+  async function load(nids: readonly number[]): Promise<RoomEvent[]> {
+    return [...(await events.load(nids)).values()].sort((a, b) => a.pos - b.pos)
+  }
+
+  async function stateAround(
+    room: Room,
+    shown: readonly RoomEvent[],
+    newest: RoomEvent,
+    filter: EventMatcher,
+  ): Promise<RoomEvent[]> {
+    const state = filter.lazyLoadMembers
+      ? await membersOf(room, shown, newest)
+      : await load(stateNids(await stateAt(parts.db, room, pointAfter(newest))))
+    return state.filter(filter.eventMatches)
+  }
+
+  return {
+    async event(by, roomId, eventId) {
+      const seen = await access.find(by, roomId, eventId)
+      if (!seen) throw new ProtocolError('M_NOT_FOUND', 'There is no such event in this room for you to see.')
+      await loadReferences(events, [seen.event])
+      const out = new JsonBytes()
+      writeClientEvent(out, seen.event, readingOf(by, roomId, clock))
+      return out
+    },
+
+    async messages(by, roomId, query) {
+      const { room, upTo } = await access.mustReadTimeline(by, roomId)
+      const stretch = await stretchOf(room, upTo, query)
+      const { filter, from } = query
+      const page = filter.roomMatches(roomId)
+        ? await timeline.page(by, stretch, wanted(query), filter.eventMatches)
+        : { events: [], next: undefined }
+      const newest = query.direction === 'b' ? page.events[0] : page.events.at(-1)
+      const state = filter.lazyLoadMembers && newest ? await membersOf(room, page.events, newest) : undefined
+      await loadReferences(events, [...page.events, ...(state ?? [])])
+      const start = from ?? encodePosition(query.direction === 'b' ? stretch.upTo : stretch.after)
+      return writeMessages(start, page, state, readingOf(by, roomId, clock))
+    },
+
+    async context(by, roomId, eventId, query) {
+      const { room, event, upTo } = await access.mustSee(by, roomId, eventId)
+      const limit = wanted(query)
+      const { filter } = query
+      const read = (direction: Direction, after: number, end: number, count: number): Promise<Page> =>
+        timeline.page(by, { room, direction, after, upTo: end }, count, (candidate) => filter.eventMatches(candidate))
+      const [before, later] = await Promise.all([
+        read('b', BEGINNING, event.pos - 1, Math.floor(limit / 2)),
+        read('f', event.pos, upTo, Math.ceil(limit / 2)),
+      ])
+      const shown = [...before.events, event, ...later.events]
+      const newest = later.events.at(-1) ?? event
+      const state = await stateAround(room, shown, newest, filter)
+      await loadReferences(events, [...shown, ...state])
+      return writeContext(event, before, later, state, readingOf(by, roomId, clock))
+    },
+
+    async eventAtTime(by, roomId, ts, direction) {
+      const { room, upTo } = await access.mustReadTimeline(by, roomId)
+      // It may have to walk through much of the room.
+      const nearest = await nearestEvent({ query: parts.db.scan }, room.nid, ts, direction)
+      const from = nearest?.room_pos ?? Number.POSITIVE_INFINITY
+      const stretch = direction === 'f' ? { after: from - 1, upTo } : { after: BEGINNING, upTo: Math.min(from, upTo) }
+      const page =
+        nearest && stretch.after < stretch.upTo
+          ? await timeline.page(by, { room, direction, ...stretch }, 1, (event) =>
+              direction === 'f' ? event.ts >= ts : event.ts <= ts,
+            )
+          : undefined
+      const event = page?.events[0]
+      if (!event) throw new ProtocolError('M_NOT_FOUND', 'There is no event for you to see in that direction.')
+      return { event_id: event.id, origin_server_ts: event.ts }
+    },
+  }
+}
+
+function writeMessages(
+  start: string,
+  page: Page,
+  state: readonly RoomEvent[] | undefined,
+  reading: Reading,
+): JsonBytes {
+  const out = new JsonBytes().text('{').key('chunk', true)
+  writeEventList(out, page.events, reading)
+  out.key('start').value(start)
+  if (page.next !== undefined) out.key('end').value(encodePosition(page.next))
+  if (state) writeEventList(out.key('state'), state, reading)
+  return out.text('}')
+}
+
+function writeContext(
+  event: RoomEvent,
+  before: Page,
+  later: Page,
+  state: readonly RoomEvent[],
+  reading: Reading,
+): JsonBytes {
+  const out = new JsonBytes().text('{').key('event', true)
+  writeClientEvent(out, event, reading)
+  writeEventList(out.key('events_before'), before.events, reading)
+  writeEventList(out.key('events_after'), later.events, reading)
+  writeEventList(out.key('state'), state, reading)
+  const oldest = before.events.at(-1) ?? event
+  const newest = later.events.at(-1) ?? event
+  out.key('start').value(encodePosition(before.next ?? oldest.pos - 1))
+  out.key('end').value(encodePosition(later.next ?? newest.pos))
+  return out.text('}')
+}

@@ -1,0 +1,22 @@
+import type { Database } from '../../store/db.ts'
+import type { Clock } from '../clock.ts'
+import type { RoomAccess } from './access.ts'
+import type { EventCache } from './event-cache.ts'
+import { createHistoryReader, type HistoryReader } from './history-reader.ts'
+import { createPositions } from './positions.ts'
+import { createStateReader, type StateReader } from './state-reader.ts'
+import { createTimeline } from './timeline.ts'
+
+/** Everything that is read of rooms by asking; what comes by itself is the business of sync. */
+export type RoomReader = HistoryReader & StateReader
+
+export function createRoomReader(parts: {
+  readonly db: Database
+  readonly events: EventCache
+  readonly access: RoomAccess
+  readonly clock: Clock
+}): RoomReader {
+  const positions = createPositions(parts)
+  const timeline = createTimeline(parts)
+  return { ...createHistoryReader({ ...parts, positions, timeline }), ...createStateReader({ ...parts, positions }) }
+}

@@ -1,0 +1,94 @@
+import type { Database } from '../../store/db.ts'
+import { getTimelineBackwards, getTimelineForwards } from '../../store/events.ts'
+import type { RoomAccess } from './access.ts'
+import type { EventCache } from './event-cache.ts'
+import type { Room } from './room.ts'
+import type { RoomEvent } from './room-event.ts'
+import type { Viewer } from './viewer-history.ts'
+
+export type Direction = 'b' | 'f'
+
+/** Events of a room with `after < pos <= upTo`: newest first going backwards, oldest first going forwards. */
+export interface Stretch {
+  readonly room: Room
+  readonly direction: Direction
+  readonly after: number
+  readonly upTo: number
+}
+
+export interface Page {
+  readonly events: readonly RoomEvent[]
+  /** The position from which to go on; undefined when nothing is left in this direction. */
+  readonly next: number | undefined
+}
+
+export interface Timeline {
+  /** Up to `limit` events that the viewer may see and that `wants` takes. A page may be empty and yet not be the last. */
+  page(viewer: Viewer, stretch: Stretch, limit: number, wants: (event: RoomEvent) => boolean): Promise<Page>
+}
+
+/** Before any event, wherever history may begin. */
+export const BEGINNING = -(2 ** 50)
+
+/** How many events one request looks through for those that are wanted. */
+const MAX_SCANNED = 2_000
+/** Smallest batch once the first did not hold enough. */
+const MIN_BATCH = 100
+
+export function createTimeline(parts: {
+  readonly db: Database
+  readonly events: EventCache
+  readonly access: RoomAccess
+}): Timeline {
+  const { db, events, access } = parts
+
+  async function read({ room, direction, after, upTo }: Stretch, count: number): Promise<readonly RoomEvent[]> {
+    const kept = room.timeline.filter((event) => event.pos > after && event.pos <= upTo)
+    if (direction === 'f') {
+      if (kept.length > 0 && kept[0]!.pos === after + 1) return kept.slice(0, count)
+      const rows = await getTimelineForwards(db, room.nid, after, upTo, count)
+      return rows.map((row) => events.adopt(row))
+    }
+    const newest = kept.at(-1)?.pos === upTo ? kept.reverse().slice(0, count) : []
+    const missing = count - newest.length
+    const below = newest.at(-1)?.pos ?? upTo + 1
+    if (missing === 0 || below - 1 <= after) return newest
+    const rows = await getTimelineBackwards(db, room.nid, after, below - 1, missing)
+    return [...newest, ...rows.map((row) => events.adopt(row))]
+  }
+
+  async function page(
+    viewer: Viewer,
+    stretch: Stretch,
+    limit: number,
+    wants: (event: RoomEvent) => boolean,
+  ): Promise<Page> {
+    const found: RoomEvent[] = []
+    let rest = stretch
+    let scanned = 0
+    while (scanned < MAX_SCANNED) {
+      // One more than wanted, to know whether there are more.
+      const size = Math.max(limit - found.length + 1, scanned === 0 ? 0 : MIN_BATCH)
+      const batch = await read(rest, size)
+      for (const event of await access.visibleTo(viewer, stretch.room, batch)) {
+        if (!wants(event)) continue
+        if (found.length === limit) return { events: found, next: positionAfter(found.at(-1), stretch) }
+        found.push(event)
+      }
+      const last = batch.at(-1)
+      if (!last || batch.length < size) return { events: found, next: undefined }
+      scanned += batch.length
+      const next = positionAfter(last, stretch)
+      rest = stretch.direction === 'b' ? { ...rest, upTo: next } : { ...rest, after: next }
+    }
+    return { events: found, next: stretch.direction === 'b' ? rest.upTo : rest.after }
+  }
+
+  return { page }
+}
+
+/** Where reading goes on after an event, or where it started when there was none. */
+function positionAfter(event: RoomEvent | undefined, { direction, after, upTo }: Stretch): number {
+  if (!event) return direction === 'b' ? upTo : after
+  return direction === 'b' ? event.pos - 1 : event.pos
+}
