@@ -36,7 +36,7 @@ async function main(args: string[]): Promise<void> {
   const rows: Measurement[] = []
   for (const name of names) rows.push(...(await run(`${name} on ${options.serverName}`, BENCHMARKS[name]!, options)))
 
-  console.log(`${options.serverName}\n\n${table(rows, floors)}`)
+  if (names.length + floors.length > 1) console.log(`${options.serverName}\n\n${table(rows, floors)}`)
   if (options.write) writeResults(options.serverName, `npm run bench -- ${args.join(' ')}`.trim(), rows, floors)
 }
 

@@ -161,6 +161,7 @@ async function main(): Promise<void> {
   try {
     await tellStory(server)
     console.log(`\n${green('Everything that was said was seen by the other side.')}`)
+    console.log(dim('Not part of it yet: an email address checked by a real mail exchange.'))
   } finally {
     await server.dispose()
     console.log(dim('The server is stopped and its directory removed.'))
