@@ -161,7 +161,7 @@ async function tryPut(api: Api, send: Send): Promise<string | undefined> {
 function isPassing(error: unknown): boolean {
   if (error instanceof ApiError) return error.status >= 500
   const { name, code } = error as { name?: string; code?: unknown }
-  return name === 'TimeoutError' || typeof code === 'string'
+  return name === 'TimeoutError' || (typeof code === 'string' && !code.startsWith('ERR_'))
 }
 
 interface Seen {
