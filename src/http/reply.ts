@@ -1,4 +1,4 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { type Errcode, ProtocolError } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -37,12 +37,19 @@ function retryAfter(extra: JsonObject): string | undefined {
   return typeof ms === 'number' ? String(Math.max(1, Math.ceil(ms / 1000))) : undefined
 }
 
+/** The operation as it was declared; what was asked for may hold ids and tokens. */
+export function routeOf(request: FastifyRequest): string {
+  const config = request.routeOptions.config as { operation?: string } | undefined
+  return config?.operation ?? 'unmatched'
+}
+
 /** The one place that turns an error into HTTP. What is not a `ProtocolError` is logged and shown to nobody. */
 export function sendError(reply: FastifyReply, thrown: unknown, log: Logger): FastifyReply {
   let error = toProtocolError(thrown)
   if (error === undefined) {
-    log.error({ request_id: reply.request.id, route: reply.request.routeOptions.config, err: thrown }, 'request failed')
-    error = new ProtocolError('M_UNKNOWN', `Something went wrong here (request ${reply.request.id}).`)
+    const { request } = reply
+    log.error({ request_id: request.id, route: routeOf(request), err: thrown }, 'request failed')
+    error = new ProtocolError('M_UNKNOWN', `Something went wrong here (request ${request.id}).`)
   }
   const seconds = retryAfter(error.extra)
   if (seconds !== undefined) reply.header('retry-after', seconds)

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import { answerPreflights, CORS_HEADERS } from './cors.ts'
 import { parseQuery } from './query.ts'
-import { sendError } from './reply.ts'
+import { routeOf, sendError } from './reply.ts'
 import { answerUnrecognised } from './unrecognised.ts'
 
 /** What is told of each answered request. `route` is the path as declared, never the one that was asked for. */
@@ -26,8 +26,6 @@ const KEEP_ALIVE_MS = 75_000
 /** A request must have arrived whole within this time. It does not bound how long an answer may take. */
 const REQUEST_TIMEOUT_MS = 300_000
 
-const UNMATCHED = 'unmatched'
-
 function requestIds(): () => string {
   const prefix = randomBytes(4).toString('hex')
   let count = 0
@@ -47,11 +45,6 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void
   }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.end(`HTTP/1.1 ${status}\r\n${lines.join('')}\r\n${body}`)
-}
-
-function routeOf(request: FastifyRequest): string {
-  const { operation } = request.routeOptions.config as { operation?: string }
-  return operation ?? UNMATCHED
 }
 
 function observe(app: FastifyInstance, { log, metrics }: ServerOptions): void {

@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { pino } from 'pino'
+import { buildApp } from '../../src/app.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import type { Config } from '../../src/config/schema.ts'
+import { createAccountServices } from '../../src/domain/accounts/account-services.ts'
+import { createMetrics, type Metrics } from '../../src/domain/metrics.ts'
+import { createRateLimits } from '../../src/domain/rate-limits.ts'
+import type { Services } from '../../src/domain/services.ts'
+import type { Database } from '../../src/store/db.ts'
+import { openLedger } from '../../src/store/ledger.ts'
+import type { ProfileFields } from '../../src/store/profiles.ts'
+import { createTestDatabase } from './database.ts'
+
+/** The HTTP layer and the account services on a real database and a real port, without rooms. */
+export interface AccountServer {
+  readonly baseUrl: string
+  readonly db: Database
+  readonly services: Services
+  readonly metrics: Metrics
+  /** Profile changes that rooms would have been told of. */
+  readonly profileChanges: { readonly userId: string; readonly profile: ProfileFields }[]
+  /** Moves the server's clock. */
+  advance(ms: number): void
+  /** Everything logged so far, at every level. */
+  logged(): string
+  close(): Promise<void>
+}
+
+/** Cheap hashes and no limits, unless a test asks for them. */
+const VALUES = {
+  passwords: { scrypt: { log2_cost: 4 } },
+  rate_limits: { enabled: false },
+  listen: { port: 0 },
+}
+
+export async function startAccountServer(values: object = {}): Promise<AccountServer> {
+  const config: Config = loadConfig({ values: { ...VALUES, ...values }, directory: tmpdir() }).config
+  const database = await createTestDatabase()
+  const lines: string[] = []
+  const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) })
+  let ahead = 0
+  const clock = { now: () => Date.now() + ahead }
+  const metrics = createMetrics({ version: 'test', node: process.version })
+  const profileChanges: AccountServer['profileChanges'] = []
+  const rateLimits = createRateLimits({ config, clock })
+  const accounts = createAccountServices({
+    config,
+    db: database.db,
+    ledger: await openLedger(database.db),
+    clock,
+    random: { bytes: randomBytes },
+    rateLimits,
+    notifier: { wakeUsers: () => {} },
+    listener: { profileChanged: async (userId, profile) => void profileChanges.push({ userId, profile }) },
+  })
+  const services = { ...accounts, config, clock, version: '0.0.0-test', rateLimits } as Services
+  const app = buildApp({ services, metrics, log })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  return {
+    baseUrl: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,
+    db: database.db,
+    services,
+    metrics,
+    profileChanges,
+    advance(ms) {
+      ahead += ms
+    },
+    logged: () => lines.join(''),
+    async close() {
+      await app.close()
+      await accounts.sessions.close()
+      await accounts.passwords.close()
+      await database.drop()
+    },
+  }
+}
