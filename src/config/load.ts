@@ -117,15 +117,17 @@ function build(given: ReadonlyMap<string, Given>, directory: string): Config {
   for (const { key, schema, holds } of OPTIONS) {
     const fallback = schema.path ? resolve(directory, String(schema.default)) : schema.default
     const value = given.get(key)?.value ?? fallback
-    if (holds === undefined && value !== undefined) place(root, key.split('.'), value)
+    if (holds === undefined) place(root, key.split('.'), value)
   }
   return freeze(root) as unknown as Config
 }
 
+/** Makes the section also where the option has no value. */
 function place(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
   const [name = '', ...rest] = path
-  if (rest.length === 0) target[name] = value
-  else {
+  if (rest.length === 0) {
+    if (value !== undefined) target[name] = value
+  } else {
     target[name] ??= {}
     place(target[name] as Record<string, unknown>, rest, value)
   }
