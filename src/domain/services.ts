@@ -2,6 +2,9 @@ import type { Config } from '../config/schema.ts'
 import type { AccountServices } from './accounts/account-services.ts'
 import type { Clock } from './clock.ts'
 import type { RateLimits } from './rate-limits.ts'
+import type { Rooms } from './rooms/rooms.ts'
+import type { Presence } from './sync/presence.ts'
+import type { Sync } from './sync/sync.ts'
 
 /**
  * Everything that endpoints call, one property per service; made in context.ts:
@@ -13,4 +16,7 @@ export interface Services extends AccountServices {
   /** This server's own release: `0.1.0`. */
   readonly version: string
   readonly rateLimits: RateLimits
+  readonly rooms: Rooms
+  readonly sync: Sync
+  readonly presence: Presence
 }

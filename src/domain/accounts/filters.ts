@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { ProtocolError } from '../../core/errors.ts'
 import { type CompiledFilter, compileFilter, type Filter } from '../../core/filter.ts'
 import { readFilter } from '../../core/filter-reader.ts'
-import type { JsonObject } from '../../core/json.ts'
+import { type JsonObject, type JsonValue, readJson } from '../../core/json.ts'
 import type { Database } from '../../store/db.ts'
 import { findFilter, findFilterByDigest, insertFilter, trimFilters } from '../../store/filters.ts'
 import { MAX_FILTERS_PER_USER } from '../limits.ts'
@@ -18,6 +18,11 @@ export interface Filters {
   get(userNid: number, filterId: string): Promise<Filter>
   /** Ready to be applied. @throws as `get` */
   compiled(userNid: number, filterId: string): Promise<CompiledFilter>
+  /**
+   * The filter of a request: its definition as JSON, or the id of one that was kept; none wants everything.
+   * @throws as `get` and `define`
+   */
+  ofRequest(userNid: number, text: string | undefined): Promise<CompiledFilter>
 }
 
 const MAX_COMPILED = 1000
@@ -29,6 +34,25 @@ export function createFilters({ db }: { readonly db: Database }): Filters {
     const text = /^\d{1,15}$/.test(filterId) ? await findFilter(db, userNid, Number(filterId)) : undefined
     if (text === undefined) throw new ProtocolError('M_NOT_FOUND', 'You have no such filter.')
     return JSON.parse(text) as Filter
+  }
+
+  async function byId(userNid: number, filterId: string): Promise<CompiledFilter> {
+    const key = `${userNid} ${filterId}`
+    const known = compiled.get(key)
+    if (known !== undefined) return known
+    const fresh = compileFilter(await get(userNid, filterId))
+    compiled.set(key, fresh)
+    return fresh
+  }
+
+  function byDefinition(text: string): CompiledFilter {
+    const known = compiled.get(text)
+    if (known !== undefined) return known
+    const reading = readFilter(parseDefinition(text))
+    if (!reading.allowed) throw new ProtocolError(reading.errcode ?? 'M_BAD_JSON', reading.reason)
+    const fresh = compileFilter(reading.filter)
+    compiled.set(text, fresh)
+    return fresh
   }
 
   return {
@@ -46,13 +70,20 @@ export function createFilters({ db }: { readonly db: Database }): Filters {
         return String(filterNid)
       })
     },
-    async compiled(userNid, filterId) {
-      const key = `${userNid} ${filterId}`
-      const known = compiled.get(key)
-      if (known !== undefined) return known
-      const fresh = compileFilter(await get(userNid, filterId))
-      compiled.set(key, fresh)
-      return fresh
+    compiled: byId,
+    async ofRequest(userNid, text) {
+      if (text === undefined || text === '') return UNFILTERED
+      return text.startsWith('{') ? byDefinition(text) : byId(userNid, text)
     },
+  }
+}
+
+const UNFILTERED = compileFilter()
+
+function parseDefinition(text: string): JsonValue {
+  try {
+    return readJson(text).value
+  } catch {
+    throw new ProtocolError('M_INVALID_PARAM', '`filter` is neither the id of a filter nor the JSON of one.')
   }
 }

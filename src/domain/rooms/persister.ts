@@ -3,6 +3,7 @@ import type { Reader } from '../../store/db.ts'
 import type { EventBatch, HighlightWrite, KeyWrite, RedactionWrite, TxnWrite } from '../../store/event-batch.ts'
 import { writeEventBatch } from '../../store/event-batch.ts'
 import { lastPosition } from '../../store/events.ts'
+import type { Metrics } from '../metrics.ts'
 import type { Head, MembershipChange, Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 
@@ -40,6 +41,7 @@ export interface PersisterParts {
   readonly connection: Reader
   readonly writer: number
   readonly log: Logger
+  readonly metrics: Pick<Metrics, 'observeCommit'>
   /** Told of each committed unit, in order, before its caller is. */
   committed(unit: Unit): void
   /** Told once per batch, when all its units are in place. */
@@ -83,7 +85,10 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
 
   async function commit(group: readonly Waiting[]): Promise<void> {
     try {
-      const { advanced, repeated } = await writeEventBatch(parts.connection, toBatch(group))
+      const begun = performance.now()
+      const batch = toBatch(group)
+      const { advanced, repeated } = await writeEventBatch(parts.connection, batch)
+      parts.metrics.observeCommit(batch.events.length, (performance.now() - begun) / 1000)
       const earlier = new Map(repeated.map(({ tokenNid, hash, eventId }) => [`${tokenNid} ${hash}`, eventId]))
       for (const waiting of group) settle(waiting, advanced, earlier)
     } catch (error) {

@@ -7,7 +7,7 @@ import { roomVersion } from '../../core/room-version.ts'
 import { referenceTo } from '../../core/signing/event-hash.ts'
 import type { Reader } from '../../store/db.ts'
 import { countMembers, getJoinedOfServer, getRoomById, getRooms, type RoomRow } from '../../store/rooms.ts'
-import { getStateKeys, loadState } from '../../store/state.ts'
+import { getStateKeys, lastCheckpoint, loadState } from '../../store/state.ts'
 import type { EventCache } from './event-cache.ts'
 import { Room } from './room.ts'
 import { StateKeys } from './state-keys.ts'
@@ -43,9 +43,10 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
     if (!version)
       throw new Error(`room ${row.room_id} has version ${row.room_version}, which this Hearth does not know`)
     const point = { chain: row.state_chain, seq: row.state_seq }
-    const [keys, state, extremities, members, counts] = await Promise.all([
+    const [keys, state, checkpoint, extremities, members, counts] = await Promise.all([
       getStateKeys(db, row.room_nid),
       loadState(db, row.room_nid, point),
+      lastCheckpoint(db, row.room_nid, row.state_chain),
       events.load(row.extremities),
       getJoinedOfServer(db, row.room_nid, serverName),
       countMembers(db, [row.room_nid]),
@@ -65,6 +66,7 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
       state,
     }
     const room = new Room({ nid: row.room_nid, id: row.room_id, version, keys: new StateKeys(keys), head, events })
+    room.checkpointSeq = checkpoint
     for (const { user_nid, user_id, event_nid, json } of members) {
       if (serverOf(user_id) !== serverName) continue
       const displayName = displayNameOf(JSON.parse(json.toString('utf8')) as Pdu)

@@ -68,6 +68,8 @@ export class Room {
   pending: Head
   committed: Head
   alive = true
+  /** The change of `committed.chain` after which the whole state was last written. */
+  checkpointSeq = 0
   /** Joined users of this server. */
   readonly localMembers = new Map<number, LocalMember>()
   readonly counts: Record<Membership, number> = { join: 0, invite: 0, leave: 0, ban: 0, knock: 0 }

@@ -49,6 +49,8 @@ export interface Rooms {
   unban(by: Requester, roomId: RoomId, target: UserId, details: { reason?: string }): Promise<void>
   /** Leaves the room out of the user's lists. `M_UNKNOWN` while they are still in it. */
   forget(by: Requester, roomId: RoomId): Promise<void>
+  /** @throws ProtocolError `M_FORBIDDEN` when the two are in no room together */
+  mustShareRoom(by: Requester, other: UserId): Promise<void>
   send(by: Requester, roomId: RoomId, type: string, sent: SentContent, transaction: ClientTransaction): Promise<EventId>
   setState(by: Requester, roomId: RoomId, type: string, stateKey: string, sent: SentContent): Promise<EventId>
   redact(

@@ -7,7 +7,7 @@ import type { Requester } from '../accounts/requester.ts'
 import { invitedSection } from './invited-room.ts'
 import { joinedSection } from './joined-room.ts'
 import { leftSection } from './left-room.ts'
-import type { PresenceOf } from './presence.ts'
+import { type PresenceOf, presenceContent } from './presence.ts'
 import type { SyncSources } from './sources.ts'
 import type { SyncRequest } from './sync.ts'
 import { encodeStreamToken, isNewer, type StreamPosition } from './token.ts'
@@ -244,15 +244,6 @@ function presenceEvents(look: Look, joined: ReadonlyMap<number, UserRoom>): Json
 function sharesRoom({ sources }: Look, joined: ReadonlyMap<number, UserRoom>, userNid: number): boolean {
   for (const nid of joined.keys()) if (sources.registry.peek(nid)?.localMembers.has(userNid)) return true
   return false
-}
-
-export function presenceContent({ state, statusMessage, activeAt }: PresenceOf, timeMs: number): JsonObject {
-  return {
-    presence: state,
-    last_active_ago: Math.max(0, timeMs - activeAt),
-    currently_active: state === 'online' && timeMs - activeAt < 60_000,
-    ...(statusMessage === undefined ? {} : { status_msg: statusMessage }),
-  }
 }
 
 function presenceEvent(presence: PresenceOf, timeMs: number): JsonObject {

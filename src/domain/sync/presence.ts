@@ -1,4 +1,5 @@
 import type { UserId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
 import type { Clock } from '../clock.ts'
 
 export type PresenceState = 'online' | 'unavailable' | 'offline'
@@ -13,7 +14,7 @@ export interface PresenceOf {
 
 /** Who is about. Kept in memory: after a restart everybody is offline until they are heard of. */
 export interface Presence {
-  of(userNid: number): PresenceOf | undefined
+  of(userId: UserId): PresenceOf | undefined
   /** A user says how they are. */
   set(user: { userNid: number; userId: UserId }, state: PresenceState, statusMessage: string | undefined): void
   /** A user's client syncs, which keeps them as they are; `set_presence` says otherwise. */
@@ -32,6 +33,8 @@ interface Entry extends PresenceOf {
 /** Without a sync for this long a user is offline. */
 const GONE_AFTER_MS = 90_000
 const SWEEP_EVERY_MS = 15_000
+/** Active within this long is active now. */
+const CURRENTLY_MS = 60_000
 const MAX_USERS = 100_000
 
 export interface PresenceParts {
@@ -45,14 +48,22 @@ export interface PresenceParts {
 export function createPresence({ clock, enabled, nextPosition, changed }: PresenceParts): Presence {
   /** In the order of their last change. */
   const users = new Map<number, Entry>()
+  const nids = new Map<UserId, number>()
   let last = 0
 
   function put(userNid: number, entry: Omit<Entry, 'position'>): void {
     last = nextPosition()
     users.delete(userNid)
     users.set(userNid, { ...entry, position: last })
-    if (users.size > MAX_USERS) users.delete(users.keys().next().value!)
+    nids.set(entry.userId, userNid)
+    if (users.size > MAX_USERS) forgetOldest()
     changed(userNid)
+  }
+
+  function forgetOldest(): void {
+    const [userNid, { userId }] = users.entries().next().value!
+    users.delete(userNid)
+    nids.delete(userId)
   }
 
   function sweep(): void {
@@ -65,7 +76,7 @@ export function createPresence({ clock, enabled, nextPosition, changed }: Presen
   const timer = setInterval(sweep, SWEEP_EVERY_MS).unref()
 
   return {
-    of: (userNid) => users.get(userNid),
+    of: (userId) => users.get(nids.get(userId) ?? 0),
     position: () => last,
     close: () => clearInterval(timer),
     set({ userNid, userId }, state, statusMessage) {
@@ -90,5 +101,17 @@ export function createPresence({ clock, enabled, nextPosition, changed }: Presen
       for (const entry of users) if (entry[1].position > position) found.push(entry)
       return found
     },
+  }
+}
+
+/** The content of `m.presence`; somebody never heard of is offline. */
+export function presenceContent(presence: PresenceOf | undefined, timeMs: number): JsonObject {
+  if (!presence) return { presence: 'offline' }
+  const { state, statusMessage, activeAt } = presence
+  return {
+    presence: state,
+    last_active_ago: Math.max(0, timeMs - activeAt),
+    currently_active: state === 'online' && timeMs - activeAt < CURRENTLY_MS,
+    ...(statusMessage === undefined ? {} : { status_msg: statusMessage }),
   }
 }

@@ -41,5 +41,5 @@ export interface SyncSources {
     upTo: number,
   ): Promise<ReadonlyMap<number, JsonObject>>
   /** Those of a room's events that the user may see. */
-  visibleTo(by: Requester, room: Room, events: readonly RoomEvent[]): Promise<RoomEvent[]>
+  visibleTo(by: Requester, room: Room, events: readonly RoomEvent[]): Promise<readonly RoomEvent[]>
 }

@@ -11,6 +11,7 @@ import { getDevice } from './get-device.ts'
 import { getDevices } from './get-devices.ts'
 import { getFilter } from './get-filter.ts'
 import { getLoginFlows } from './get-login-flows.ts'
+import { getPresence } from './get-presence.ts'
 import { getProfileField } from './get-profile-field.ts'
 import { getProtocols } from './get-protocols.ts'
 import { getPushRule } from './get-push-rule.ts'
@@ -31,7 +32,9 @@ import { register } from './register.ts'
 import { registrationTokenValidity } from './registration-token-validity.ts'
 import { setAccountData } from './set-account-data.ts'
 import { setAccountDataPerRoom } from './set-account-data-per-room.ts'
+import { setPresence } from './set-presence.ts'
 import { setProfileField } from './set-profile-field.ts'
+import { sync } from './sync.ts'
 import { updateDevice } from './update-device.ts'
 
 /** The client-server interface, in the order of the specification. */
@@ -52,6 +55,11 @@ export const clientEndpoints: readonly Endpoint[] = [
 
   defineFilter,
   getFilter,
+
+  sync,
+
+  getPresence,
+  setPresence,
 
   getUserProfile,
   getProfileField,

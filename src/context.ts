@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto'
+import type { ClientConfig } from 'pg'
+import type { Logger } from 'pino'
+import type { Config } from './config/schema.ts'
+import { serverOf, type UserId } from './core/ids.ts'
+import type { SigningKey } from './core/signing/key.ts'
+import { createAccountServices } from './domain/accounts/account-services.ts'
+import type { Clock, Random } from './domain/clock.ts'
+import type { Metrics } from './domain/metrics.ts'
+import { createRateLimits } from './domain/rate-limits.ts'
+import { createRoomServices } from './domain/rooms/room-services.ts'
+import type { Services } from './domain/services.ts'
+import { createUsers } from './domain/users.ts'
+import { findAccount } from './store/accounts.ts'
+import { openDatabase } from './store/db.ts'
+import { openLedger } from './store/ledger.ts'
+import { findProfile } from './store/profiles.ts'
+
+export interface ContextOptions {
+  readonly config: Config
+  readonly connection: ClientConfig
+  readonly signingKey: SigningKey
+  readonly version: string
+  readonly metrics: Metrics
+  readonly log: Logger
+}
+
+export interface Context {
+  readonly services: Services
+  readonly metrics: Metrics
+  readonly log: Logger
+  /** Whether the database answers. */
+  ready(): Promise<boolean>
+  /** Ends long polls, with 200: the server is stopping. */
+  drain(): void
+  close(): Promise<void>
+}
+
+/** Makes every store, service and client, and gives each what it needs. */
+export async function createContext(options: ContextOptions): Promise<Context> {
+  const { config, log, metrics, signingKey } = options
+  const clock: Clock = Date
+  const random: Random = { bytes: randomBytes }
+  const db = openDatabase({ connection: options.connection, poolSize: config.database.pool_size })
+  const ledger = await openLedger(db)
+  const users = createUsers({ db })
+  const rooms = await createRoomServices({
+    config,
+    db,
+    ledger,
+    users,
+    signingKey,
+    clock,
+    random,
+    metrics,
+    log,
+    profileOf: async (userId: UserId) => (await findProfile(db, userId)) ?? {},
+    isKnownUser: async (userId: UserId) =>
+      serverOf(userId) !== config.server_name || (await findAccount(db, userId)) !== undefined,
+  })
+  const rateLimits = createRateLimits({ config, clock })
+  const accounts = createAccountServices({
+    config,
+    db,
+    ledger,
+    clock,
+    random,
+    rateLimits,
+    notifier: rooms.ledgerWaker,
+    listener: rooms.profileEvents,
+  })
+  return {
+    services: { config, clock, version: options.version, rateLimits, ...accounts, ...rooms.services },
+    metrics,
+    log,
+    ready: () =>
+      db.query('SELECT 1').then(
+        () => true,
+        () => false,
+      ),
+    drain: () => rooms.notifier.drain(),
+    async close() {
+      await rooms.close()
+      await accounts.sessions.close()
+      await accounts.passwords.close()
+      await db.close()
+    },
+  }
+}

@@ -1,0 +1,65 @@
+import { membershipOf } from '../../core/event/content.ts'
+import type { UserId } from '../../core/ids.ts'
+import type { JsonObject, JsonValue } from '../../core/json.ts'
+import type { UserRooms } from '../sync/user-rooms.ts'
+import type { Users } from '../users.ts'
+import type { Appender, Draft } from './append.ts'
+import type { RoomRegistry } from './registry.ts'
+import type { Room } from './room.ts'
+
+/** Carries changed names and avatars into the rooms that users are in. */
+export interface ProfileEvents {
+  profileChanged(userId: UserId, profile: Readonly<Record<string, JsonValue>>): Promise<void>
+}
+
+const ROOMS_AT_ONCE = 16
+
+export function createProfileEvents(parts: {
+  readonly appender: Appender
+  readonly registry: RoomRegistry
+  readonly users: Users
+  readonly userRooms: UserRooms
+}): ProfileEvents {
+  const { appender, registry, users, userRooms } = parts
+
+  return {
+    async profileChanged(userId, profile) {
+      const userNid = await users.find(userId)
+      if (userNid === undefined) return
+      const rooms = await userRooms.of(userNid)
+      const joined = [...rooms].flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
+      const plan = (room: Room) => memberDraft(room, { userId, userNid }, profile)
+      for (let start = 0; start < joined.length; start += ROOMS_AT_ONCE) {
+        const some = joined.slice(start, start + ROOMS_AT_ONCE)
+        await Promise.all(some.map(async (nid) => appender.append((await registry.getByNid(nid)).id, plan)))
+      }
+    },
+  }
+}
+
+/** The member event with the new profile; nothing when the user has left meanwhile or it says the same already. */
+async function memberDraft(
+  room: Room,
+  { userId, userNid }: { userId: UserId; userNid: number },
+  profile: Readonly<Record<string, JsonValue>>,
+): Promise<Draft[]> {
+  const member = await room.stateEvent('m.room.member', userId, room.pending.state)
+  if (!member || membershipOf(member) !== 'join') return []
+  const { displayname: _, avatar_url: __, join_authorised_via_users_server: ___, ...others } = member.content
+  const content: JsonObject = { ...others, ...publicProfile(profile) }
+  const isSame = content.displayname === member.content.displayname && content.avatar_url === member.content.avatar_url
+  if (isSame) return []
+  return [{ type: 'm.room.member', stateKey: userId, content, sender: userId, senderNid: userNid }]
+}
+
+/** The fields of a profile that member events repeat. */
+export function publicProfile(profile: Readonly<Record<string, JsonValue>>): {
+  displayname?: string
+  avatar_url?: string
+} {
+  const { displayname, avatar_url } = profile
+  return {
+    ...(typeof displayname === 'string' ? { displayname } : {}),
+    ...(typeof avatar_url === 'string' ? { avatar_url } : {}),
+  }
+}

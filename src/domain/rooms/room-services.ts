@@ -1,0 +1,214 @@
+import type pg from 'pg'
+import type { Logger } from 'pino'
+import type { Config } from '../../config/schema.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import { membershipOf } from '../../core/event/content.ts'
+import type { UserId } from '../../core/ids.ts'
+import type { JsonValue } from '../../core/json.ts'
+import type { SigningKey } from '../../core/signing/key.ts'
+import type { Database } from '../../store/db.ts'
+import type { Ledger } from '../../store/ledger.ts'
+import type { Clock, Random } from '../clock.ts'
+import type { Metrics } from '../metrics.ts'
+import { createLazyMembers } from '../sync/lazy-members.ts'
+import { createLedgerWaker, type LedgerWaker } from '../sync/ledger-waker.ts'
+import { createNotifier, type Notifier } from '../sync/notifier.ts'
+import { createPresence, type Presence } from '../sync/presence.ts'
+import { RecentChanges } from '../sync/recent-changes.ts'
+import { createRoomStates } from '../sync/room-state.ts'
+import { createSync, type Sync } from '../sync/sync.ts'
+import { createUnread } from '../sync/unread.ts'
+import { createUserRooms } from '../sync/user-rooms.ts'
+import type { Users } from '../users.ts'
+import { createRoomAccess } from './access.ts'
+import { createRoomActions } from './actions.ts'
+import { createAppender } from './append.ts'
+import { createCheckpoints } from './checkpoints.ts'
+import { createRoomMaker } from './create.ts'
+import { createEventCache } from './event-cache.ts'
+import { createMembership } from './membership.ts'
+import { openPersister, type Unit } from './persister.ts'
+import { createProfileEvents, type ProfileEvents, publicProfile } from './profile-events.ts'
+import { createRoomRegistry } from './registry.ts'
+import type { Rooms } from './rooms.ts'
+import { createTransactions } from './transactions.ts'
+
+export interface RoomServiceParts {
+  readonly config: Config
+  readonly db: Database
+  readonly ledger: Ledger
+  readonly users: Users
+  readonly signingKey: SigningKey
+  readonly clock: Clock
+  readonly random: Random
+  readonly metrics: Metrics
+  readonly log: Logger
+  profileOf(userId: UserId): Promise<Readonly<Record<string, JsonValue>>>
+  isKnownUser(userId: UserId): Promise<boolean>
+}
+
+export interface RoomServices {
+  readonly services: { readonly rooms: Rooms; readonly sync: Sync; readonly presence: Presence }
+  readonly notifier: Notifier
+  readonly ledgerWaker: LedgerWaker
+  readonly profileEvents: ProfileEvents
+  close(): Promise<void>
+}
+
+const EVENT_CACHE_BYTES = 48 * 1024 * 1024
+const MAX_ROOMS_IN_MEMORY = 5_000
+const MAX_USERS_IN_MEMORY = 20_000
+/** The index of this process among those that write events. */
+const WRITER = 0
+
+/** Wires everything about rooms and sync. */
+export async function createRoomServices(parts: RoomServiceParts): Promise<RoomServices> {
+  const { config, db, ledger, users, clock, log } = parts
+  const serverName = config.server_name
+  const notifier = createNotifier()
+  const ledgerWaker = createLedgerWaker({ ledger, notifier })
+  const events = createEventCache({ db, maxBytes: EVENT_CACHE_BYTES })
+  const registry = createRoomRegistry({ db, events, serverName, maxRooms: MAX_ROOMS_IN_MEMORY })
+  const userRooms = createUserRooms({ db, maxUsers: MAX_USERS_IN_MEMORY })
+  const unread = createUnread({ db, maxUsers: MAX_USERS_IN_MEMORY })
+  const checkpoints = createCheckpoints({ db, log })
+  const writing = db.dedicated(claimWriter)
+  let woken = new Set<number>()
+  const persister = await openPersister({
+    connection: writing,
+    writer: WRITER,
+    log,
+    metrics: parts.metrics,
+    committed(unit) {
+      takeIn(unit)
+      woken.add(unit.room.nid)
+    },
+    published() {
+      for (const roomNid of woken) notifier.wakeRoom(roomNid)
+      woken = new Set()
+    },
+    refused: (room) => registry.drop(room),
+  })
+  const roomEvents = new RecentChanges(persister.position())
+
+  /** Brings what was committed to everything in memory that speaks of it. */
+  function takeIn(unit: Unit): void {
+    const { room } = unit
+    room.advance(unit.events, unit.after)
+    roomEvents.record(room.nid, unit.after.nid)
+    for (const event of unit.events) events.put(event)
+    for (const { event } of unit.redactions) {
+      events.put(event)
+      room.replace(event)
+    }
+    for (const member of unit.members) {
+      room.recordMember(member)
+      if (!member.isLocal) continue
+      userRooms.changed(member.userNid, room.nid, {
+        membership: member.after,
+        eventNid: member.eventNid,
+        forgotten: false,
+      })
+      notifier.wakeUsers([member.userNid])
+    }
+    for (const event of unit.events) unread.appended(event, unit.highlights)
+    checkpoints.consider(room)
+  }
+
+  const appendParts = { ...parts, serverName, events, registry, persister }
+  const appender = createAppender(appendParts)
+  const access = createRoomAccess({ db, registry, events })
+  const profileOf = async (userId: UserId) => publicProfile(await parts.profileOf(userId))
+  const membership = createMembership({ ...parts, appender, registry, serverName, profileOf })
+  const rooms: Rooms = {
+    create: createRoomMaker({
+      ...appendParts,
+      db,
+      appender,
+      names: undefined as never,
+      profileOf,
+      isKnownUser: parts.isKnownUser,
+      defaultVersion: config.rooms.default_version,
+    }),
+    ...membership,
+    async forget(by, roomId) {
+      await membership.forget(by, roomId)
+      const room = await registry.get(roomId)
+      if (room) userRooms.forgotten(by.userNid, room.nid)
+    },
+    async mustShareRoom(by, other) {
+      if (by.userId === other) return
+      for (const [roomNid, { membership: own }] of await userRooms.of(by.userNid)) {
+        if (own !== 'join') continue
+        const room = await registry.getByNid(roomNid)
+        if (membershipOf(await room.stateEvent('m.room.member', other)) === 'join') return
+      }
+      throw new ProtocolError('M_FORBIDDEN', `You share no room with ${other}.`)
+    },
+    ...createRoomActions({ appender, transactions: createTransactions(), checkCanonicalAlias: async () => {} }),
+  }
+
+  const run = parts.random.bytes(6).toString('hex')
+  let ephemeral = 0
+  const presence = createPresence({
+    clock,
+    enabled: config.presence.enabled,
+    nextPosition: () => ++ephemeral,
+    changed: (userNid) => void wakeNeighbours(userNid),
+  })
+
+  /** Wakes those who see a user's presence, where they are few: in large rooms it comes along with other news. */
+  async function wakeNeighbours(userNid: number): Promise<void> {
+    for (const [roomNid, { membership }] of await userRooms.of(userNid)) {
+      const room = membership === 'join' ? registry.peek(roomNid) : undefined
+      if (room && room.localMembers.size <= MAX_MEMBERS_WOKEN_BY_PRESENCE) notifier.wakeRoom(roomNid)
+    }
+  }
+
+  const sources = {
+    db,
+    clock,
+    registry,
+    events,
+    userRooms,
+    unread,
+    presence,
+    states: createRoomStates({ db, events }),
+    lazyMembers: createLazyMembers(),
+    roomEvents,
+    roomLedger: ledgerWaker.rooms,
+    userLedger: ledgerWaker.users,
+    typing: () => undefined,
+    receipts: async () => new Map(),
+    visibleTo: access.visibleTo,
+  }
+  const now = () => ({ events: [persister.position()], ledger: ledger.position(), ephemeral, run })
+  const sync = createSync({ clock, notifier, presence, userRooms, sources, now })
+  return {
+    services: { rooms, sync, presence },
+    notifier,
+    ledgerWaker,
+    profileEvents: createProfileEvents({ appender, registry, users, userRooms }),
+    async close() {
+      presence.close()
+      await persister.idle()
+    },
+  }
+}
+
+const MAX_MEMBERS_WOKEN_BY_PRESENCE = 50
+/** One writer per index and database; any number that no other lock here uses. */
+const WRITER_LOCK = 0x4865_7700
+
+/** Makes sure that no other process writes events under the same index: their numbers would collide. */
+async function claimWriter(client: pg.Client): Promise<void> {
+  await client.query(`SET lock_timeout = '5s'`)
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [WRITER_LOCK + WRITER])
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== '55P03') throw error
+    throw new Error('another Hearth is using this database: stop it, or give this one a database of its own', {
+      cause: error,
+    })
+  }
+}
