@@ -4,8 +4,8 @@ export type Phase = 'starting' | 'migrating' | 'running' | 'draining'
 
 export interface Health {
   enter(phase: Phase): void
-  /** From now on readiness also asks the database; `probe` rejects or hangs while that is away. */
-  watch(probe: () => Promise<unknown>): void
+  /** From now on readiness also asks `probe` whether the database answers; while that is away it says no or hangs. */
+  watch(probe: () => Promise<boolean>): void
   /** Undefined when requests can be served, else why not. */
   whyNotReady(): Promise<string | undefined>
 }
@@ -14,7 +14,7 @@ const PROBE_TIMEOUT_MS = 2_000
 
 export function createHealth(): Health {
   let phase: Phase = 'starting'
-  let probe: () => Promise<unknown> = async () => {}
+  let probe: () => Promise<boolean> = async () => true
   return {
     enter(next) {
       phase = next
@@ -24,20 +24,11 @@ export function createHealth(): Health {
     },
     async whyNotReady() {
       if (phase !== 'running') return phase
-      const timeout = new AbortController()
-      const late = delay(PROBE_TIMEOUT_MS, 'the database does not answer', { signal: timeout.signal, ref: false })
-      try {
-        return await Promise.race([
-          probe().then(
-            () => undefined,
-            () => 'the database is away',
-          ),
-          late,
-        ])
-      } finally {
-        late.catch(() => undefined)
-        timeout.abort()
-      }
+      const answered = new AbortController()
+      const late = delay(PROBE_TIMEOUT_MS, false, { signal: answered.signal, ref: false }).catch(() => false)
+      const isAnswering = await Promise.race([probe(), late])
+      answered.abort()
+      return isAnswering ? undefined : 'the database does not answer'
     },
   }
 }

@@ -1,0 +1,75 @@
+import { randomBytes } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { type Logger, pino } from 'pino'
+import { createHealth } from '../../src/cli/health.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import type { Config } from '../../src/config/schema.ts'
+import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
+import { createMetrics } from '../../src/domain/metrics.ts'
+import type { Services } from '../../src/domain/services.ts'
+import { startServer as startHearth } from '../../src/server.ts'
+import { createTestDatabase, MIGRATIONS, type TestDatabase } from './database.ts'
+
+export interface TestServer {
+  readonly baseUrl: string
+  readonly config: Config
+  readonly services: Services
+  readonly database: TestDatabase
+  close(): Promise<void>
+}
+
+type Overrides<T> = { readonly [Key in keyof T]?: T[Key] extends object ? Overrides<T[Key]> : T[Key] }
+
+export interface ServerTestOptions {
+  /** Where its log goes; nowhere by default, except for what should not have happened. */
+  readonly log?: Logger
+}
+
+/** Password hashes cost next to nothing, and nobody is asked to slow down unless the test asks for it. */
+const DEFAULTS = {
+  listen: { port: 0 },
+  rate_limits: { enabled: false },
+  passwords: { scrypt: { log2_cost: 4, block_size: 1 } },
+}
+
+/** Hearth in this process, on a free port, with a database of its own. */
+export async function startServer(
+  overrides: Overrides<Config> = {},
+  options: ServerTestOptions = {},
+): Promise<TestServer> {
+  const database = await createTestDatabase()
+  const { config } = loadConfig({ values: merge(DEFAULTS, overrides), directory: tmpdir() })
+  const running = await startHearth({
+    config,
+    connection: database.connection,
+    migrations: MIGRATIONS,
+    signingKey: signingKeyFromSeed('ed25519:test', randomBytes(32)),
+    version: '0.0.0-test',
+    metrics: createMetrics({ version: '0.0.0-test', node: '' }),
+    health: createHealth(),
+    log: options.log ?? pino({ level: 'error' }),
+  })
+  return {
+    baseUrl: `http://127.0.0.1:${running.port}`,
+    config,
+    services: running.services,
+    database,
+    async close() {
+      await running.close()
+      await database.drop()
+    },
+  }
+}
+
+function merge(base: object, overrides: object): object {
+  const merged: Record<string, unknown> = { ...base }
+  for (const [key, value] of Object.entries(overrides)) {
+    const under = merged[key]
+    merged[key] = isPlain(under) && isPlain(value) ? merge(under, value) : value
+  }
+  return merged
+}
+
+function isPlain(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
