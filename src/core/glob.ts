@@ -33,7 +33,9 @@ interface Pattern {
  * (appendices, "Glob-style matching").
  */
 export function compileGlob(glob: string): TextMatcher {
-  return compileGlobs([glob])
+  if (SPECIAL.test(glob)) return compileGlobs([glob])
+  const folded = glob.toLowerCase()
+  return (text) => text === folded || text.toLowerCase() === folded
 }
 
 /** Whether any of the globs matches: one pass over the text for all that are plain, one more for each that is not. */
@@ -64,7 +66,12 @@ export function compileWord(word: string): TextMatcher {
 
 /** A pattern where `*` alone is special and case counts (event types in filters). */
 export function compileWildcard(wildcard: string): TextMatcher {
-  if (!wildcard.includes('*')) return (text) => text === wildcard
+  const [start = '', end, ...more] = wildcard.split('*')
+  if (end === undefined) return (text) => text === wildcard
+  if (more.length === 0) {
+    const shortest = start.length + end.length
+    return (text) => text.length >= shortest && text.startsWith(start) && text.endsWith(end)
+  }
   const pattern = parse(wildcard, false)
   return (text) => matchesWhole(pattern, codePoints(text))
 }

@@ -11,28 +11,35 @@ export interface Mentionable {
   readonly displayName: string | undefined
 }
 
+/** A member found in a text, and by which of the names. */
+interface Named {
+  readonly userId: UserId
+  readonly by: 'display name' | 'localpart'
+}
+
 /** The local members of a room, ready to be looked for in events. Valid as long as they and their display names are. */
 export interface MentionIndex {
   readonly userIds: ReadonlySet<UserId>
-  readonly byDisplayName: WordIndex<UserId>
-  readonly byLocalpart: WordIndex<UserId>
+  readonly inText: WordIndex<Named>
 }
 
 /** Prepares members for {@link highlightsFor}. Their names are indexed only when an event has to be searched for them. */
 export function indexMentionables(members: readonly Mentionable[]): MentionIndex {
+  let names: WordIndex<Named> | undefined
   return {
     userIds: new Set(members.map(({ userId }) => userId)),
-    byDisplayName: onDemand(() => indexWords(members.map(({ displayName, userId }) => [displayName ?? '', userId]))),
-    byLocalpart: onDemand(() => indexWords(members.map(({ userId }) => [localpartOf(userId), userId]))),
+    inText: (text) => {
+      names ??= indexWords(members.flatMap(namesOf))
+      return names(text)
+    },
   }
 }
 
-function onDemand<T>(build: () => WordIndex<T>): WordIndex<T> {
-  let index: WordIndex<T> | undefined
-  return (text) => {
-    index ??= build()
-    return index(text)
-  }
+function namesOf({ userId, displayName = '' }: Mentionable): [string, Named][] {
+  return [
+    [displayName, { userId, by: 'display name' }],
+    [localpartOf(userId), { userId, by: 'localpart' }],
+  ]
 }
 
 /**
@@ -55,9 +62,10 @@ function highlighted(event: PushEvent, index: MentionIndex, canNotifyRoom: boole
   if (content['m.mentions'] !== undefined) return listed(event, index, canNotifyRoom)
   if (typeof content.body !== 'string') return []
   if (canNotifyRoom && hasRoomWord(content.body)) return index.userIds
-  const named = index.byDisplayName(content.body)
+  const named = [...index.inText(content.body)]
   // The rule for localparts comes after those that silence reactions, ACLs and edits.
-  return isSilencedLate(event, type) ? named : new Set([...named, ...index.byLocalpart(content.body)])
+  const found = isSilencedLate(event, type) ? named.filter(({ by }) => by === 'display name') : named
+  return new Set(found.map(({ userId }) => userId))
 }
 
 /** `m.mentions`: all of the room, or those listed. */

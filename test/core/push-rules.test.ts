@@ -168,8 +168,8 @@ describe('highlights of a whole room', () => {
 
   it('finds those named, by any of their names, once', () => {
     expect(highlightsFor(text('user7, USER THE 8TH, user7 and user12345'), index, false)).toEqual([
-      '@user8:here.example',
       '@user7:here.example',
+      '@user8:here.example',
     ])
   })
 
