@@ -16,3 +16,10 @@ export const MAX_PASSWORD_CHARS = 512
 export const MAX_WAITING_HASHES = 64
 /** Time to finish a user-interactive authentication. */
 export const UIA_SESSION_MS = 24 * 60 * 60 * 1000
+export const MAX_ALIASES_PER_ROOM = 500
+/** Users shown as typing in one room; others are not. */
+export const MAX_TYPING_PER_ROOM = 100
+/** Rooms whose typing is remembered; the one that was quiet longest is dropped first. */
+export const MAX_ROOMS_WITH_TYPING = 10_000
+/** Longest time for which a client may say that its user types. */
+export const MAX_TYPING_MS = 120_000

@@ -1,0 +1,133 @@
+import { ProtocolError } from '../../core/errors.ts'
+import { isRoomAlias, localpartOf, type RoomAlias, type RoomId, type ServerName, serverOf } from '../../core/ids.ts'
+import { type AliasRow, deleteAlias, getAliases, getAliasesOfRoom, insertAlias } from '../../store/aliases.ts'
+import type { Database } from '../../store/db.ts'
+import type { Requester } from '../accounts/requester.ts'
+import type { Clock } from '../clock.ts'
+import { MAX_ALIASES_PER_ROOM } from '../limits.ts'
+import type { RoomAccess } from './access.ts'
+import type { Appender } from './append.ts'
+import { withoutAlias } from './canonical-alias.ts'
+import type { RoomRegistry } from './registry.ts'
+import { mayName } from './room-power.ts'
+
+/** Where an alias leads. */
+export interface AliasTarget {
+  readonly room_id: RoomId
+  /** Servers through which the room can be joined. */
+  readonly servers: readonly ServerName[]
+}
+
+/** Names of rooms on this server (client-server API, "Room aliases"). */
+export interface Aliases {
+  /**
+   * Names a room that the user is in.
+   * @throws ProtocolError 409 `M_UNKNOWN` when the alias is taken, `M_INVALID_PARAM` when it cannot be one of this server
+   */
+  create(by: Requester, alias: RoomAlias, roomId: RoomId): Promise<void>
+  /** @throws ProtocolError `M_NOT_FOUND` */
+  resolve(alias: RoomAlias): Promise<AliasTarget>
+  /** For who made the alias, or who may name the room. It goes from the canonical alias too, where the user may change that. */
+  remove(by: Requester, alias: RoomAlias): Promise<void>
+  /** All aliases of a room here, for those in it. */
+  ofRoom(by: Requester, roomId: RoomId): Promise<RoomAlias[]>
+  /** Takes an alias for a room that is about to be made. @throws ProtocolError `M_ROOM_IN_USE`, `M_INVALID_PARAM` */
+  reserve(by: Requester, localpart: string, roomNid: number): Promise<RoomAlias>
+  /** Gives back what was reserved for a room that was not made. */
+  release(alias: RoomAlias): Promise<void>
+}
+
+export interface AliasParts {
+  readonly db: Database
+  readonly serverName: ServerName
+  readonly clock: Clock
+  readonly access: RoomAccess
+  readonly registry: RoomRegistry
+  readonly appender: Appender
+}
+
+/** A reservation of which no room came within this time is void: whoever made it is gone. */
+const RESERVED_FOR_MS = 10 * 60 * 1000
+
+export function createAliases(parts: AliasParts): Aliases {
+  const { db, serverName, clock, access, registry } = parts
+
+  function checkNew(alias: string): asserts alias is RoomAlias {
+    if (!isRoomAlias(alias) || !/^[^\s:]+$/.test(localpartOf(alias))) {
+      throw new ProtocolError(
+        'M_INVALID_PARAM',
+        'This is no room alias: `#name:server` without spaces, 255 bytes at most.',
+      )
+    }
+    if (serverOf(alias) !== serverName) {
+      throw new ProtocolError('M_INVALID_PARAM', `Aliases made here end in :${serverName}.`)
+    }
+  }
+
+  function take(by: Requester, alias: RoomAlias, roomNid: number): Promise<boolean> {
+    const ts = clock.now()
+    return db.tx((tx) =>
+      insertAlias(tx, { alias, roomNid, creatorNid: by.userNid, ts, staleBefore: ts - RESERVED_FOR_MS }),
+    )
+  }
+
+  async function find(alias: RoomAlias): Promise<AliasRow> {
+    const [row] = await getAliases(db, [alias])
+    if (!row) throw new ProtocolError('M_NOT_FOUND', 'No room has this alias.')
+    return row
+  }
+
+  async function dropFromCanonical(by: Requester, { alias, room_id }: AliasRow): Promise<void> {
+    try {
+      await parts.appender.append(room_id, async (room) => {
+        const current = await room.stateEvent('m.room.canonical_alias', '', room.pending.state)
+        const content = current && withoutAlias(current.content, alias)
+        if (!content) return []
+        return [{ type: 'm.room.canonical_alias', stateKey: '', content, sender: by.userId, senderNid: by.userNid }]
+      })
+    } catch (error) {
+      // The alias is gone all the same.
+      if (!(error instanceof ProtocolError && error.errcode === 'M_FORBIDDEN')) throw error
+    }
+  }
+
+  return {
+    async create(by, alias, roomId) {
+      checkNew(alias)
+      const room = await access.mustBeInRoom(by, roomId)
+      if ((await getAliasesOfRoom(db, room.nid)).length >= MAX_ALIASES_PER_ROOM) {
+        throw new ProtocolError('M_FORBIDDEN', `A room may have ${MAX_ALIASES_PER_ROOM} aliases.`)
+      }
+      if (await take(by, alias, room.nid)) return
+      throw new ProtocolError('M_UNKNOWN', `The alias ${alias} is taken.`, { status: 409 })
+    },
+
+    async resolve(alias) {
+      const { room_id } = await find(alias)
+      return { room_id, servers: [serverName] }
+    },
+
+    async remove(by, alias) {
+      const row = await find(alias)
+      if (row.creator_nid !== by.userNid && !(await mayName(await registry.getByNid(row.room_nid), by))) {
+        throw new ProtocolError('M_FORBIDDEN', 'An alias is removed by who made it or who may name its room.')
+      }
+      await db.tx((tx) => deleteAlias(tx, alias))
+      await dropFromCanonical(by, row)
+    },
+
+    async ofRoom(by, roomId) {
+      const room = await access.mustPeek(by, roomId)
+      return (await getAliasesOfRoom(db, room.nid)).map(({ alias }) => alias)
+    },
+
+    async reserve(by, localpart, roomNid) {
+      const alias = `#${localpart}:${serverName}`
+      checkNew(alias)
+      if (await take(by, alias, roomNid)) return alias
+      throw new ProtocolError('M_ROOM_IN_USE', `The alias ${alias} is taken.`)
+    },
+
+    release: (alias) => db.tx((tx) => deleteAlias(tx, alias)),
+  }
+}
