@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ALICE, CREATOR, joinRule, member, powerLevels, roomOf, versions } from './room.ts'
+import { ALICE, BOB, CREATOR, joinRule, member, powerLevels, roomOf, versions } from './room.ts'
 
 /** Alice's membership, what it becomes, and who may make it so: Alice herself, or a moderator of the room. */
 type Row = [from: string, to: string, bySelf: Answer, byModerator: Answer, meaning: string]
@@ -58,11 +58,15 @@ describe('refusals say why', () => {
   const room = roomOf('11')
     .set(joinRule('invite'))
     .set(powerLevels({ users: { [CREATOR]: 100 }, invite: 50 }))
+    .set(member(BOB, 'ban', CREATOR))
   it.each([
     [member(ALICE, 'join'), 'You are not invited to this room.'],
     [member(ALICE, 'join', CREATOR), 'Nobody can join a room for someone else.'],
     [member(CREATOR, 'invite', ALICE), `${ALICE} is not in this room.`],
     [member(CREATOR, 'invite'), `${CREATOR} is already in this room.`],
+    [member(ALICE, 'leave'), `${ALICE} is not in this room.`],
+    [member(BOB, 'leave'), `${BOB} is banned from this room.`],
+    [member(BOB, 'join'), `${BOB} is banned from this room.`],
     [member(ALICE, 'dance'), 'This room version knows no such membership.'],
   ])('%#', (event, reason) => {
     expect(room.judge(event)).toEqual({ allowed: false, reason })
