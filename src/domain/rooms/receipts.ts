@@ -1,0 +1,127 @@
+import { ProtocolError } from '../../core/errors.ts'
+import type { EventId, RoomId } from '../../core/ids.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { findAccountData } from '../../store/account-data.ts'
+import type { Database } from '../../store/db.ts'
+import type { Ledger } from '../../store/ledger.ts'
+import { putReceipt, type ReceiptKind, receiptPosition, receiptsBetween } from '../../store/receipts.ts'
+import { clearHighlights } from '../../store/unread.ts'
+import type { AccountData } from '../accounts/account-data.ts'
+import type { Requester } from '../accounts/requester.ts'
+import type { Clock } from '../clock.ts'
+import type { RoomAccess } from './access.ts'
+import type { EventCache } from './event-cache.ts'
+import { receiptContents } from './receipt-content.ts'
+import type { RoomEvent } from './room-event.ts'
+import type { Viewer } from './viewer-history.ts'
+
+export type MarkerKind = ReceiptKind | 'm.fully_read'
+
+export interface Receipts {
+  /**
+   * Notes how far a user has read: for all (`m.read`), for themselves (`m.read.private`), or as the marker of what they have
+   * read in full. None ever moves backwards.
+   *
+   * @param threadId the root of a thread, or `main`; undefined for the whole room
+   * @throws ProtocolError `M_FORBIDDEN` for who is not in the room, `M_NOT_FOUND` for an event that is not there for the user,
+   *   `M_INVALID_PARAM` for a thread that the event is not in
+   */
+  mark(by: Requester, roomId: RoomId, kind: MarkerKind, eventId: EventId, threadId?: string): Promise<void>
+  /** The content of `m.receipt` for each room with receipts between two ledger positions that the user may see. */
+  between(
+    viewer: Viewer,
+    roomNids: readonly number[],
+    after: number,
+    upTo: number,
+  ): Promise<ReadonlyMap<number, JsonObject>>
+}
+
+export interface ReceiptParts {
+  readonly db: Database
+  readonly ledger: Ledger
+  readonly clock: Clock
+  readonly access: RoomAccess
+  readonly events: EventCache
+  readonly accountData: AccountData
+  /** Told of every receipt that was written. */
+  written(receipt: WrittenReceipt): void
+}
+
+export interface WrittenReceipt {
+  readonly by: Requester
+  readonly event: RoomEvent
+  /** All members may see it, not only its user. */
+  readonly isPublic: boolean
+  /** It says what was read of the room's main timeline, not of a thread. */
+  readonly isForRoom: boolean
+  /** Its place in the ledger. */
+  readonly position: number
+}
+
+/** How many relations lead from an event to its thread at most: an edit of a reply in it, say. */
+const MAX_HOPS = 3
+
+export function createReceipts(parts: ReceiptParts): Receipts {
+  const { db, ledger, clock, access, events, accountData } = parts
+
+  /** The root of the thread that an event is in, or `main`. */
+  async function threadOf(event: RoomEvent): Promise<string> {
+    let at: RoomEvent | undefined = event
+    for (let hop = 0; at && hop < MAX_HOPS; hop++) {
+      const relation = at.content['m.relates_to']
+      if (!isObject(relation) || typeof relation.event_id !== 'string') return 'main'
+      if (relation.rel_type === 'm.thread') return relation.event_id
+      const target: RoomEvent | undefined = await events.getById(relation.event_id)
+      at = target?.roomNid === event.roomNid ? target : undefined
+    }
+    return 'main'
+  }
+
+  async function checkThread(event: RoomEvent, threadId: string): Promise<void> {
+    if (threadId === event.id || threadId === (await threadOf(event))) return
+    throw new ProtocolError('M_INVALID_PARAM', 'The event is not in the thread that `thread_id` names.')
+  }
+
+  async function receipt(by: Requester, event: RoomEvent, kind: ReceiptKind, threadId: string): Promise<void> {
+    const of = { roomNid: event.roomNid, userNid: by.userNid, kind, threadId }
+    const before = await receiptPosition(db, of)
+    if (before !== undefined && before >= event.pos) return
+    const ts = clock.now()
+    // What is unread in a thread is not told apart from what is unread in the room.
+    const isForRoom = threadId === '' || threadId === 'main'
+    const position = await ledger.append(async (tx, position) => {
+      await Promise.all([
+        putReceipt(tx, { ...of, eventNid: event.nid, eventPos: event.pos, ts, position }),
+        isForRoom ? clearHighlights(tx, by.userNid, of.roomNid, event.nid) : undefined,
+      ])
+      return position
+    })
+    parts.written({ by, event, isPublic: kind === 'm.read', isForRoom, position })
+  }
+
+  async function fullyRead(by: Requester, roomId: RoomId, event: RoomEvent): Promise<void> {
+    const current = await findAccountData(db, by.userNid, roomId, 'm.fully_read')
+    const known = typeof current?.event_id === 'string' ? await events.getById(current.event_id) : undefined
+    if (known?.roomNid === event.roomNid && known.pos >= event.pos) return
+    await accountData.set(by.userNid, roomId, 'm.fully_read', { event_id: event.id })
+  }
+
+  return {
+    async mark(by, roomId, kind, eventId, threadId) {
+      await access.mustBeInRoom(by, roomId)
+      const { event } = await access.mustSee(by, roomId, eventId)
+      if (kind === 'm.fully_read') {
+        if (threadId !== undefined) {
+          throw new ProtocolError('M_INVALID_PARAM', '`m.fully_read` is for whole rooms: it takes no `thread_id`.')
+        }
+        return fullyRead(by, roomId, event)
+      }
+      if (threadId !== undefined) await checkThread(event, threadId)
+      return receipt(by, event, kind, threadId ?? '')
+    },
+
+    async between(viewer, roomNids, after, upTo) {
+      return receiptContents(await receiptsBetween(db, roomNids, viewer.userNid, after, upTo))
+    },
+  }
+}
