@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { ProtocolError } from '../core/errors.ts'
-import { BINARY_TYPES } from './wire-types.ts'
+import { WIRE_TYPES } from './wire-types.ts'
 
 export type Values = readonly unknown[]
 
@@ -21,8 +21,8 @@ function statementName(text: string): string {
   return name
 }
 
-export function prepared(text: string, values: Values): pg.QueryConfig & { binary: true } {
-  return { name: statementName(text), text, values: values as unknown[], binary: true }
+export function prepared(text: string, values: Values): pg.QueryConfig {
+  return { name: statementName(text), text, values: values as unknown[] }
 }
 
 /** Whether an error means that the server is away, rather than that the query was wrong. */
@@ -64,7 +64,7 @@ export class PipelinedConnection implements Reader {
 
   /** `prepare` runs on each new connection before any query, for session settings and locks. */
   constructor(config: pg.ClientConfig, prepare: (client: pg.Client) => Promise<void> = async () => {}) {
-    this.#config = { ...config, pipeline: true, types: BINARY_TYPES, keepAlive: true }
+    this.#config = { ...config, pipeline: true, types: WIRE_TYPES, keepAlive: true }
     this.#prepare = prepare
   }
 

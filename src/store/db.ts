@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { PipelinedConnection, prepared, type Reader, translate, type Values } from './connection.ts'
-import { BINARY_TYPES } from './wire-types.ts'
+import { WIRE_TYPES } from './wire-types.ts'
 
 export type { Reader } from './connection.ts'
 
@@ -39,7 +39,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
   const reads = new PipelinedConnection(config)
   const owned: PipelinedConnection[] = [reads]
-  const pool = new pg.Pool({ ...config, pipeline: true, types: BINARY_TYPES, max: options.poolSize } as pg.PoolConfig)
+  const pool = new pg.Pool({ ...config, pipeline: true, types: WIRE_TYPES, max: options.poolSize } as pg.PoolConfig)
   // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
   pool.on('error', () => {})
 
