@@ -14,8 +14,12 @@ export interface Waker {
 export interface AccountData {
   /** What a user keeps under a type, for a room or (undefined) for the account. @throws ProtocolError `M_NOT_FOUND` */
   get(userNid: number, roomId: RoomId | undefined, type: string): Promise<JsonObject>
+  /** @throws ProtocolError `M_BAD_JSON` (405) for a type that the server itself writes */
   set(userNid: number, roomId: RoomId | undefined, type: string, content: JsonObject): Promise<void>
 }
+
+/** Written by `read_markers` and by the endpoints of push rules. */
+const OF_THE_SERVER = new Set(['m.fully_read', 'm.push_rules'])
 
 export function createAccountData(deps: {
   readonly db: Database
@@ -38,6 +42,9 @@ export function createAccountData(deps: {
       return content
     },
     async set(userNid, roomId, type, content) {
+      if (OF_THE_SERVER.has(type)) {
+        throw new ProtocolError('M_BAD_JSON', `${type} is written by the server alone.`, { status: 405 })
+      }
       const room = roomId ?? ''
       await checkRoomLeft(userNid, room, type)
       const text = JSON.stringify(content)

@@ -98,7 +98,9 @@ export function createInteractiveAuth(deps: {
 
   /** The session that the client names, if it is one of this operation. */
   function check(row: UiaSessionRow | undefined, attempt: UiaAttempt): Session {
-    if (row === undefined) throw new ProtocolError('M_UNKNOWN', 'This session is not known or has ended. Start again.')
+    if (row === undefined) {
+      throw new ProtocolError('M_UNKNOWN', 'This session is not known or has ended. Start again.', { status: 401 })
+    }
     const fits = row.body_hash === null || row.body_hash.equals(bodyHash(attempt))
     if (row.operation !== operationOf(attempt) || !fits) {
       throw new ProtocolError('M_FORBIDDEN', 'The request is not the one that this session was begun for.')
