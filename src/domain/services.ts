@@ -2,7 +2,12 @@ import type { Config } from '../config/schema.ts'
 import type { AccountServices } from './accounts/account-services.ts'
 import type { Clock } from './clock.ts'
 import type { RateLimits } from './rate-limits.ts'
+import type { Aliases } from './rooms/aliases.ts'
+import type { RoomDirectory } from './rooms/directory.ts'
+import type { RoomReader } from './rooms/reader.ts'
+import type { Receipts } from './rooms/receipts.ts'
 import type { Rooms } from './rooms/rooms.ts'
+import type { Typing } from './rooms/typing.ts'
 import type { Presence } from './sync/presence.ts'
 import type { Sync } from './sync/sync.ts'
 
@@ -17,6 +22,11 @@ export interface Services extends AccountServices {
   readonly version: string
   readonly rateLimits: RateLimits
   readonly rooms: Rooms
+  readonly roomReader: RoomReader
+  readonly aliases: Aliases
+  readonly directory: RoomDirectory
+  readonly receipts: Receipts
+  readonly typing: Typing
   readonly sync: Sync
   readonly presence: Presence
 }

@@ -1,5 +1,13 @@
 import { ProtocolError } from '../../core/errors.ts'
-import { isRoomAlias, localpartOf, type RoomAlias, type RoomId, type ServerName, serverOf } from '../../core/ids.ts'
+import {
+  isRoomAlias,
+  isRoomId,
+  localpartOf,
+  type RoomAlias,
+  type RoomId,
+  type ServerName,
+  serverOf,
+} from '../../core/ids.ts'
 import { type AliasRow, deleteAlias, getAliases, getAliasesOfRoom, insertAlias } from '../../store/aliases.ts'
 import type { Database } from '../../store/db.ts'
 import type { Requester } from '../accounts/requester.ts'
@@ -27,6 +35,8 @@ export interface Aliases {
   create(by: Requester, alias: RoomAlias, roomId: RoomId): Promise<void>
   /** @throws ProtocolError `M_NOT_FOUND` */
   resolve(alias: RoomAlias): Promise<AliasTarget>
+  /** The room that an id or an alias stands for. @throws ProtocolError `M_INVALID_PARAM`, `M_NOT_FOUND` */
+  roomOf(idOrAlias: string): Promise<RoomId>
   /** For who made the alias, or who may name the room. It goes from the canonical alias too, where the user may change that. */
   remove(by: Requester, alias: RoomAlias): Promise<void>
   /** All aliases of a room here, for those in it. */
@@ -105,6 +115,12 @@ export function createAliases(parts: AliasParts): Aliases {
     async resolve(alias) {
       const { room_id } = await find(alias)
       return { room_id, servers: [serverName] }
+    },
+
+    async roomOf(idOrAlias) {
+      if (isRoomId(idOrAlias)) return idOrAlias
+      if (isRoomAlias(idOrAlias)) return (await find(idOrAlias)).room_id
+      throw new ProtocolError('M_INVALID_PARAM', 'This is neither a room id nor a room alias.')
     },
 
     async remove(by, alias) {

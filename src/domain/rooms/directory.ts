@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { ProtocolError } from '../../core/errors.ts'
-import type { RoomId } from '../../core/ids.ts'
+import type { RoomId, ServerName } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db.ts'
 import {
@@ -20,6 +20,10 @@ import type { Viewer } from './viewer-history.ts'
 export type DirectoryVisibility = 'public' | 'private'
 
 export interface DirectoryQuery {
+  /** The server whose directory is wanted; this one unless said. */
+  readonly server?: string | undefined
+  /** A network behind an application service. */
+  readonly network?: string | undefined
   readonly limit?: number | undefined
   /** `next_batch` or `prev_batch` of an earlier answer. */
   readonly since?: string | undefined
@@ -41,6 +45,7 @@ export interface RoomDirectory {
 }
 
 export interface DirectoryParts {
+  readonly serverName: ServerName
   readonly db: Database
   readonly registry: RoomRegistry
   readonly clock: Clock
@@ -52,7 +57,7 @@ const ENTRIES_KEPT = 20_000
 /** Rooms loaded at once to be described. */
 const WIDTH = 16
 
-export function createRoomDirectory({ db, registry, clock }: DirectoryParts): RoomDirectory {
+export function createRoomDirectory({ serverName, db, registry, clock }: DirectoryParts): RoomDirectory {
   const entries = new LRUCache<number, DirectoryEntry>({ max: ENTRIES_KEPT })
 
   /** Whatever an entry shows is state, so it holds until the room's state moves on. */
@@ -81,6 +86,10 @@ export function createRoomDirectory({ db, registry, clock }: DirectoryParts): Ro
 
   return {
     async list(query) {
+      if (query.server !== undefined && query.server !== '' && query.server !== serverName) {
+        throw new ProtocolError('M_CONNECTION_FAILED', 'The directory of that server cannot be reached from here.')
+      }
+      if (query.network !== undefined) return pageOf([], 0, query)
       const published = await all()
       return pageOf(published.filter(matcher(query)), published.length, query)
     },

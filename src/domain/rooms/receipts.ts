@@ -1,12 +1,12 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { EventId, RoomId } from '../../core/ids.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import { findAccountData } from '../../store/account-data.ts'
+import { findAccountData, setAccountData } from '../../store/account-data.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import { putReceipt, type ReceiptKind, receiptPosition, receiptsBetween } from '../../store/receipts.ts'
 import { clearHighlights } from '../../store/unread.ts'
-import type { AccountData } from '../accounts/account-data.ts'
+import type { Waker } from '../accounts/account-data.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
 import type { RoomAccess } from './access.ts'
@@ -16,6 +16,12 @@ import type { RoomEvent } from './room-event.ts'
 import type { Viewer } from './viewer-history.ts'
 
 export type MarkerKind = ReceiptKind | 'm.fully_read'
+
+const MARKER_KINDS: readonly string[] = ['m.fully_read', 'm.read', 'm.read.private'] satisfies MarkerKind[]
+
+export function isMarkerKind(kind: string): kind is MarkerKind {
+  return MARKER_KINDS.includes(kind)
+}
 
 export interface Receipts {
   /**
@@ -27,6 +33,8 @@ export interface Receipts {
    *   `M_INVALID_PARAM` for a thread that the event is not in
    */
   mark(by: Requester, roomId: RoomId, kind: MarkerKind, eventId: EventId, threadId?: string): Promise<void>
+  /** Several markers of a room in one go. */
+  markAll(by: Requester, roomId: RoomId, marks: { readonly [Kind in MarkerKind]?: EventId }): Promise<void>
   /** The content of `m.receipt` for each room with receipts between two ledger positions that the user may see. */
   between(
     viewer: Viewer,
@@ -42,7 +50,8 @@ export interface ReceiptParts {
   readonly clock: Clock
   readonly access: RoomAccess
   readonly events: EventCache
-  readonly accountData: AccountData
+  /** Wakes users after something only they see was written. */
+  readonly waker: Waker
   /** Told of every receipt that was written. */
   written(receipt: WrittenReceipt): void
 }
@@ -62,7 +71,7 @@ export interface WrittenReceipt {
 const MAX_HOPS = 3
 
 export function createReceipts(parts: ReceiptParts): Receipts {
-  const { db, ledger, clock, access, events, accountData } = parts
+  const { db, ledger, clock, access, events } = parts
 
   /** The root of the thread that an event is in, or `main`. */
   async function threadOf(event: RoomEvent): Promise<string> {
@@ -87,7 +96,6 @@ export function createReceipts(parts: ReceiptParts): Receipts {
     const before = await receiptPosition(db, of)
     if (before !== undefined && before >= event.pos) return
     const ts = clock.now()
-    // What is unread in a thread is not told apart from what is unread in the room.
     const isForRoom = threadId === '' || threadId === 'main'
     const position = await ledger.append(async (tx, position) => {
       await Promise.all([
@@ -103,21 +111,34 @@ export function createReceipts(parts: ReceiptParts): Receipts {
     const current = await findAccountData(db, by.userNid, roomId, 'm.fully_read')
     const known = typeof current?.event_id === 'string' ? await events.getById(current.event_id) : undefined
     if (known?.roomNid === event.roomNid && known.pos >= event.pos) return
-    await accountData.set(by.userNid, roomId, 'm.fully_read', { event_id: event.id })
+    const content = JSON.stringify({ event_id: event.id })
+    const marker = { userNid: by.userNid, roomId, type: 'm.fully_read', content }
+    await ledger.append((tx, position) => setAccountData(tx, { ...marker, position }))
+    parts.waker.wakeUsers([by.userNid])
+  }
+
+  const mark: Receipts['mark'] = async (by, roomId, kind, eventId, threadId) => {
+    await access.mustBeInRoom(by, roomId)
+    const { event } = await access.mustSee(by, roomId, eventId)
+    if (kind === 'm.fully_read') {
+      if (threadId !== undefined) {
+        throw new ProtocolError('M_INVALID_PARAM', '`m.fully_read` is for whole rooms: it takes no `thread_id`.')
+      }
+      return fullyRead(by, roomId, event)
+    }
+    if (threadId !== undefined) await checkThread(event, threadId)
+    return receipt(by, event, kind, threadId ?? '')
   }
 
   return {
-    async mark(by, roomId, kind, eventId, threadId) {
+    mark,
+
+    async markAll(by, roomId, marks) {
       await access.mustBeInRoom(by, roomId)
-      const { event } = await access.mustSee(by, roomId, eventId)
-      if (kind === 'm.fully_read') {
-        if (threadId !== undefined) {
-          throw new ProtocolError('M_INVALID_PARAM', '`m.fully_read` is for whole rooms: it takes no `thread_id`.')
-        }
-        return fullyRead(by, roomId, event)
+      for (const kind of MARKER_KINDS as MarkerKind[]) {
+        const eventId = marks[kind]
+        if (eventId !== undefined) await mark(by, roomId, kind, eventId)
       }
-      if (threadId !== undefined) await checkThread(event, threadId)
-      return receipt(by, event, kind, threadId ?? '')
     },
 
     async between(viewer, roomNids, after, upTo) {

@@ -1,40 +1,72 @@
 import type { Endpoint } from '../../http/endpoint.ts'
+import { ban } from './ban.ts'
 import { checkUsernameAvailability } from './check-username-availability.ts'
+import { createRoom } from './create-room.ts'
 import { defineFilter } from './define-filter.ts'
 import { deleteDevice } from './delete-device.ts'
 import { deleteDevices } from './delete-devices.ts'
 import { deleteProfileField } from './delete-profile-field.ts'
+import { deleteRoomAlias } from './delete-room-alias.ts'
+import { forgetRoom } from './forget-room.ts'
 import { getAccountData } from './get-account-data.ts'
 import { getAccountDataPerRoom } from './get-account-data-per-room.ts'
 import { getCapabilities } from './get-capabilities.ts'
 import { getDevice } from './get-device.ts'
 import { getDevices } from './get-devices.ts'
+import { getEventByTimestamp } from './get-event-by-timestamp.ts'
+import { getEventContext } from './get-event-context.ts'
 import { getFilter } from './get-filter.ts'
+import { getJoinedMembersByRoom } from './get-joined-members-by-room.ts'
+import { getJoinedRooms } from './get-joined-rooms.ts'
+import { getLocalAliases } from './get-local-aliases.ts'
 import { getLoginFlows } from './get-login-flows.ts'
+import { getMembersByRoom } from './get-members-by-room.ts'
+import { getOneRoomEvent } from './get-one-room-event.ts'
 import { getPresence } from './get-presence.ts'
 import { getProfileField } from './get-profile-field.ts'
 import { getProtocols } from './get-protocols.ts'
+import { getPublicRooms } from './get-public-rooms.ts'
 import { getPushRule } from './get-push-rule.ts'
 import { getPushRuleActions } from './get-push-rule-actions.ts'
 import { getPushRules } from './get-push-rules.ts'
 import { getPushRulesGlobal } from './get-push-rules-global.ts'
 import { getPushers } from './get-pushers.ts'
+import { getRoomEvents } from './get-room-events.ts'
+import { getRoomIdByAlias } from './get-room-id-by-alias.ts'
 import { getRoomKeysVersionCurrent } from './get-room-keys-version-current.ts'
+import { getRoomState } from './get-room-state.ts'
+import { getRoomStateWithKey } from './get-room-state-with-key.ts'
+import { getRoomVisibilityOnDirectory } from './get-room-visibility-on-directory.ts'
 import { getTokenOwner } from './get-token-owner.ts'
 import { getTurnServer } from './get-turn-server.ts'
 import { getUserProfile } from './get-user-profile.ts'
 import { getVersions } from './get-versions.ts'
+import { inviteUser } from './invite-user.ts'
 import { isPushRuleEnabled } from './is-push-rule-enabled.ts'
+import { joinRoom } from './join-room.ts'
+import { joinRoomById } from './join-room-by-id.ts'
+import { kick } from './kick.ts'
+import { leaveRoom } from './leave-room.ts'
 import { login } from './login.ts'
 import { logout } from './logout.ts'
 import { logoutAll } from './logout-all.ts'
+import { postReceipt } from './post-receipt.ts'
+import { queryPublicRooms } from './query-public-rooms.ts'
+import { redactEvent } from './redact-event.ts'
 import { register } from './register.ts'
 import { registrationTokenValidity } from './registration-token-validity.ts'
+import { sendMessage } from './send-message.ts'
 import { setAccountData } from './set-account-data.ts'
 import { setAccountDataPerRoom } from './set-account-data-per-room.ts'
 import { setPresence } from './set-presence.ts'
 import { setProfileField } from './set-profile-field.ts'
+import { setReadMarker } from './set-read-marker.ts'
+import { setRoomAlias } from './set-room-alias.ts'
+import { setRoomStateWithKey } from './set-room-state-with-key.ts'
+import { setRoomVisibilityOnDirectory } from './set-room-visibility-on-directory.ts'
+import { setTyping } from './set-typing.ts'
 import { sync } from './sync.ts'
+import { unban } from './unban.ts'
 import { updateDevice } from './update-device.ts'
 
 /** The client-server interface, in the order of the specification. */
@@ -57,6 +89,43 @@ export const clientEndpoints: readonly Endpoint[] = [
   getFilter,
 
   sync,
+
+  getOneRoomEvent,
+  getJoinedMembersByRoom,
+  getMembersByRoom,
+  getRoomState,
+  getRoomStateWithKey,
+  setRoomStateWithKey,
+  getRoomEvents,
+  getEventByTimestamp,
+  sendMessage,
+  redactEvent,
+
+  createRoom,
+
+  setRoomAlias,
+  getRoomIdByAlias,
+  deleteRoomAlias,
+  getLocalAliases,
+
+  getJoinedRooms,
+  inviteUser,
+  joinRoomById,
+  joinRoom,
+  forgetRoom,
+  leaveRoom,
+  kick,
+  ban,
+  unban,
+
+  getRoomVisibilityOnDirectory,
+  setRoomVisibilityOnDirectory,
+  getPublicRooms,
+  queryPublicRooms,
+
+  setTyping,
+  postReceipt,
+  setReadMarker,
 
   getPresence,
   setPresence,
@@ -87,6 +156,8 @@ export const clientEndpoints: readonly Endpoint[] = [
   setAccountData,
   getAccountDataPerRoom,
   setAccountDataPerRoom,
+
+  getEventContext,
 
   getProtocols,
 ]

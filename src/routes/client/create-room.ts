@@ -1,0 +1,29 @@
+import { Type } from 'typebox'
+import { AnyObject, endpoint } from '../../http/endpoint.ts'
+
+const Body = Type.Object({
+  visibility: Type.Optional(Type.Union([Type.Literal('public'), Type.Literal('private')])),
+  preset: Type.Optional(
+    Type.Union([Type.Literal('private_chat'), Type.Literal('public_chat'), Type.Literal('trusted_private_chat')]),
+  ),
+  room_alias_name: Type.Optional(Type.String()),
+  name: Type.Optional(Type.String()),
+  topic: Type.Optional(Type.String()),
+  invite: Type.Optional(Type.Array(Type.String())),
+  room_version: Type.Optional(Type.String()),
+  creation_content: Type.Optional(AnyObject),
+  initial_state: Type.Optional(
+    Type.Array(Type.Object({ type: Type.String(), state_key: Type.Optional(Type.String()), content: AnyObject })),
+  ),
+  power_level_content_override: Type.Optional(AnyObject),
+  is_direct: Type.Optional(Type.Boolean()),
+})
+
+export const createRoom = endpoint(
+  'POST C/createRoom',
+  { auth: 'user', limited: 'create_room', body: Body, bodyOptional: true },
+  async ({ requester, body, bodyOffence }, { rooms }) => {
+    const { roomId, alias } = await rooms.create(requester, body, bodyOffence)
+    return { room_id: roomId, ...(alias === undefined ? {} : { room_alias: alias }) }
+  },
+)

@@ -1,0 +1,10 @@
+import { endpoint, rawReply } from '../../http/endpoint.ts'
+
+export const getRoomState = endpoint(
+  'GET C/rooms/{roomId}/state',
+  { auth: 'user', guests: true },
+  async ({ requester, params }, { roomReader }) => {
+    const body = await roomReader.state(requester, params.roomId)
+    return rawReply({ body: body.toBuffer() })
+  },
+)

@@ -1,0 +1,32 @@
+import { Type } from 'typebox'
+import { endpoint } from '../../http/endpoint.ts'
+
+const Query = Type.Object({ server: Type.Optional(Type.String()) })
+
+const Body = Type.Object({
+  limit: Type.Optional(Type.Integer({ minimum: 0 })),
+  since: Type.Optional(Type.String()),
+  filter: Type.Optional(
+    Type.Object({
+      generic_search_term: Type.Optional(Type.Union([Type.String({ maxLength: 1000 }), Type.Null()])),
+      room_types: Type.Optional(
+        Type.Union([Type.Array(Type.Union([Type.String(), Type.Null()]), { maxItems: 100 }), Type.Null()]),
+      ),
+    }),
+  ),
+  third_party_instance_id: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+})
+
+export const queryPublicRooms = endpoint(
+  'POST C/publicRooms',
+  { auth: 'user', guests: true, limited: 'other', query: Query, body: Body, bodyOptional: true },
+  ({ query, body }, { directory }) =>
+    directory.list({
+      server: query.server,
+      limit: body.limit,
+      since: body.since,
+      term: body.filter?.generic_search_term ?? undefined,
+      types: body.filter?.room_types ?? undefined,
+      network: body.third_party_instance_id ?? undefined,
+    }),
+)
