@@ -23,12 +23,14 @@ import type { Users } from '../users.ts'
 import { createRoomAccess } from './access.ts'
 import { createRoomActions } from './actions.ts'
 import { createAppender } from './append.ts'
+import { createCanonicalAliasCheck } from './canonical-alias.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import { createRoomMaker } from './create.ts'
 import { createEventCache } from './event-cache.ts'
 import { createMembership } from './membership.ts'
 import { openPersister, type Unit } from './persister.ts'
 import { createProfileEvents, type ProfileEvents, publicProfile } from './profile-events.ts'
+import { createReadingServices, type ReadingServices } from './reading-services.ts'
 import { createRoomRegistry } from './registry.ts'
 import type { Rooms } from './rooms.ts'
 import { createTransactions } from './transactions.ts'
@@ -48,7 +50,7 @@ export interface RoomServiceParts {
 }
 
 export interface RoomServices {
-  readonly services: { readonly rooms: Rooms; readonly sync: Sync; readonly presence: Presence }
+  readonly services: ReadingServices & { readonly rooms: Rooms; readonly sync: Sync; readonly presence: Presence }
   readonly notifier: Notifier
   readonly ledgerWaker: LedgerWaker
   readonly profileEvents: ProfileEvents
@@ -110,6 +112,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
         forgotten: false,
       })
       notifier.wakeUsers([member.userNid])
+      if (member.after !== 'join') typing.stop(room.nid, member.userNid)
     }
     for (const event of unit.events) unread.appended(event, unit.highlights)
     checkpoints.consider(room)
@@ -118,6 +121,21 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const appendParts = { ...parts, serverName, events, registry, persister }
   const appender = createAppender(appendParts)
   const access = createRoomAccess({ db, registry, events })
+  const run = parts.random.bytes(6).toString('hex')
+  let ephemeral = 0
+  const nextPosition = () => ++ephemeral
+  const reading = createReadingServices({
+    ...appendParts,
+    db,
+    ledger,
+    access,
+    appender,
+    unread,
+    notifier,
+    ledgerWaker,
+    nextPosition,
+  })
+  const { aliases, directory, receipts, typing } = reading
   const profileOf = async (userId: UserId) => publicProfile(await parts.profileOf(userId))
   const membership = createMembership({ ...parts, appender, registry, serverName, profileOf })
   const rooms: Rooms = {
@@ -125,7 +143,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       ...appendParts,
       db,
       appender,
-      names: undefined as never,
+      names: { reserve: aliases.reserve, release: aliases.release, publish: directory.publish },
       profileOf,
       isKnownUser: parts.isKnownUser,
       defaultVersion: config.rooms.default_version,
@@ -145,15 +163,17 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       }
       throw new ProtocolError('M_FORBIDDEN', `You share no room with ${other}.`)
     },
-    ...createRoomActions({ appender, transactions: createTransactions(), checkCanonicalAlias: async () => {} }),
+    ...createRoomActions({
+      appender,
+      transactions: createTransactions(),
+      checkCanonicalAlias: createCanonicalAliasCheck({ db }),
+    }),
   }
 
-  const run = parts.random.bytes(6).toString('hex')
-  let ephemeral = 0
   const presence = createPresence({
     clock,
     enabled: config.presence.enabled,
-    nextPosition: () => ++ephemeral,
+    nextPosition,
     changed: (userNid) => void wakeNeighbours(userNid),
   })
 
@@ -178,19 +198,20 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     roomEvents,
     roomLedger: ledgerWaker.rooms,
     userLedger: ledgerWaker.users,
-    typing: () => undefined,
-    receipts: async () => new Map(),
+    typing: typing.inRoom,
+    receipts: receipts.between,
     visibleTo: access.visibleTo,
   }
   const now = () => ({ events: [persister.position()], ledger: ledger.position(), ephemeral, run })
   const sync = createSync({ clock, notifier, presence, userRooms, sources, now })
   return {
-    services: { rooms, sync, presence },
+    services: { rooms, sync, presence, ...reading },
     notifier,
     ledgerWaker,
     profileEvents: createProfileEvents({ appender, registry, users, userRooms }),
     async close() {
       presence.close()
+      typing.close()
       await persister.idle()
     },
   }
