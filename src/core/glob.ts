@@ -78,19 +78,14 @@ export function compileWildcard(wildcard: string): TextMatcher {
 
 /**
  * Whether a word may start or end between two characters: unless both are in `[A-Za-z0-9_]`.
- * Takes code points, or NaN beyond the text's ends.
+ * Takes code points of lower-case text, or NaN beyond its ends.
  */
 export function isWordBoundary(before: number, after: number): boolean {
   return !isWordCharacter(before) || !isWordCharacter(after)
 }
 
-export function isWordCharacter(point: number): boolean {
-  return (
-    (point >= 0x61 && point <= 0x7a) ||
-    (point >= 0x30 && point <= 0x39) ||
-    (point >= 0x41 && point <= 0x5a) ||
-    point === 0x5f
-  )
+function isWordCharacter(point: number): boolean {
+  return (point >= 0x61 && point <= 0x7a) || (point >= 0x30 && point <= 0x39) || point === 0x5f
 }
 
 function parse(glob: string, marksAreSpecial: boolean): Pattern {

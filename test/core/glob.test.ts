@@ -47,6 +47,17 @@ describe('word globs (push rules, content.body)', () => {
   })
 })
 
+describe('word boundaries', () => {
+  it.each([...'azAZ09_'])('%j is part of a word', (character) => {
+    expect(compileWordGlob('cake')(`cake${character}`)).toBe(false)
+    expect(compileWordGlob('cake')(`${character}cake`)).toBe(false)
+  })
+  it.each([...'`{@[/:-é😀'])('%j is not', (character) => {
+    expect(compileWordGlob('cake')(`cake${character}`)).toBe(true)
+    expect(compileWordGlob('cake')(`${character}cake`)).toBe(true)
+  })
+})
+
 describe('wildcards (filters)', () => {
   it.each([
     ['m.room.*', 'm.room.message', true],

@@ -48,6 +48,15 @@ describe('globs mean what their definition says', () => {
     )
   })
 
+  it('when what is looked for repeats itself', () => {
+    const letters = fc.array(fc.constantFrom('a', 'b'), { minLength: 1, maxLength: 60 }).map((list) => list.join(''))
+    const period = fc.array(fc.constantFrom('a', 'b'), { minLength: 1, maxLength: 9 }).map((list) => list.join(''))
+    fc.assert(
+      fc.property(period, letters, (piece, text) => compileGlob(`*${piece}*`)(text) === text.includes(piece)),
+      { numRuns: 3000 },
+    )
+  })
+
   it('in long pieces with marks', () => {
     const long = fc.array(fc.constantFrom('a', 'b', '?'), { minLength: 30, maxLength: 70 })
     const around = fc.array(fc.constantFrom('a', 'b'), { maxLength: 20 })
