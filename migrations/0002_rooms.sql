@@ -48,7 +48,7 @@ CREATE TABLE event (
   type text COLLATE "C" NOT NULL,
   txn_id text,
   -- Canonical JSON of the event as federated, without `unsigned`.
-  json bytea NOT NULL
+  json text NOT NULL
 );
 CREATE INDEX event_timeline ON event (room_nid, room_pos);
 

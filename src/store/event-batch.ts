@@ -35,7 +35,7 @@ export interface EventWrite {
   readonly keyId: number | null
   readonly eventId: string
   readonly type: string
-  readonly json: Buffer
+  readonly json: string
 }
 
 export interface KeyWrite {
@@ -79,7 +79,7 @@ export interface RedactionWrite {
   readonly targetNid: number
   readonly redactionNid: number
   /** The target's bytes with all gone that redaction removes. */
-  readonly json: Buffer
+  readonly json: string
 }
 
 /** All that one commit writes. Within a batch a head, a member and a transaction id occur once. */
@@ -112,12 +112,21 @@ class Parameters {
     return `$${this.values.length}::${type}[]`
   }
 
-  /** Where `bytes` will lie in the binary parameter, 1-based as SQL counts. */
-  slice(bytes: Buffer): number {
-    this.#bytes.push(bytes)
-    const offset = this.#length + 1
-    this.#length += bytes.length
-    return offset
+  /** Lays texts into the binary parameter, where nothing is escaped. Gives the columns of their starts, 1-based as SQL counts, and lengths in bytes. */
+  slices<Row>(rows: readonly Row[], read: (row: Row) => string): { starts: string; lengths: string } {
+    const starts: number[] = []
+    const lengths: number[] = []
+    for (const row of rows) {
+      const bytes = Buffer.from(read(row))
+      starts.push(this.#length + 1)
+      lengths.push(bytes.length)
+      this.#bytes.push(bytes)
+      this.#length += bytes.length
+    }
+    return {
+      starts: this.column(starts, 'int', (start) => start),
+      lengths: this.column(lengths, 'int', (length) => length),
+    }
   }
 
   get bytes(): Buffer {
@@ -158,11 +167,11 @@ function headInsert(withTxns: boolean): string {
 }
 
 function eventInsert(p: Parameters, blob: string, events: readonly EventWrite[]): string {
-  const offsets = p.column(events, 'int', (e) => p.slice(e.json))
+  const { starts, lengths } = p.slices(events, (e) => e.json)
   return `written AS (INSERT INTO event (event_nid, room_nid, room_pos, sender_nid, origin_server_ts, notifiable, replaces_nid,
     txn_token, state_chain, state_seq, key_id, event_id, type, txn_id, json)
     SELECT nid, room_nid, pos, sender_nid, ts, notifiable, replaces_nid, txn_token, state_chain, state_seq, key_id,
-    event_id, type, txn_id, substring(${blob}::bytea from start for length)
+    event_id, type, txn_id, convert_from(substring(${blob}::bytea from start for length), 'UTF8')
     FROM unnest(
     ${p.column(events, 'bigint', (e) => e.nid)}, ${p.column(events, 'bigint', (e) => e.roomNid)},
     ${p.column(events, 'bigint', (e) => e.pos)}, ${p.column(events, 'bigint', (e) => e.senderNid)},
@@ -171,7 +180,7 @@ function eventInsert(p: Parameters, blob: string, events: readonly EventWrite[])
     ${p.column(events, 'int', (e) => e.stateChain)}, ${p.column(events, 'int', (e) => e.stateSeq)},
     ${p.column(events, 'int', (e) => e.keyId)}, ${p.column(events, 'text', (e) => e.eventId)},
     ${p.column(events, 'text', (e) => e.type)}, ${p.column(events, 'text', (e) => e.txnId)},
-    ${offsets}, ${p.column(events, 'int', (e) => e.json.length)}
+    ${starts}, ${lengths}
     ) AS e (nid, room_nid, pos, sender_nid, ts, notifiable, replaces_nid, txn_token, state_chain, state_seq, key_id,
     event_id, type, txn_id, start, length)
     WHERE e.room_nid IN (SELECT room_nid FROM advanced))`
@@ -223,13 +232,12 @@ const TXN_INSERT = `remembered AS (INSERT INTO client_txn (token_nid, txn_hash, 
   SELECT token_nid, txn_hash, event_nid, ts FROM txn WHERE txn.room_nid IN (SELECT room_nid FROM advanced))`
 
 function redactionUpdate(p: Parameters, blob: string, redactions: readonly RedactionWrite[]): string {
-  const offsets = p.column(redactions, 'int', (r) => p.slice(r.json))
+  const { starts, lengths } = p.slices(redactions, (r) => r.json)
   return `redacted AS (UPDATE event SET redacted_by = r.redaction_nid,
-    json = substring(${blob}::bytea from r.start for r.length)
+    json = convert_from(substring(${blob}::bytea from r.start for r.length), 'UTF8')
     FROM unnest(
     ${p.column(redactions, 'bigint', (r) => r.roomNid)}, ${p.column(redactions, 'bigint', (r) => r.targetNid)},
-    ${p.column(redactions, 'bigint', (r) => r.redactionNid)}, ${offsets},
-    ${p.column(redactions, 'int', (r) => r.json.length)}
+    ${p.column(redactions, 'bigint', (r) => r.redactionNid)}, ${starts}, ${lengths}
     ) AS r (room_nid, target_nid, redaction_nid, start, length)
     WHERE event.event_nid = r.target_nid AND event.redacted_by IS NULL
     AND r.room_nid IN (SELECT room_nid FROM advanced))`

@@ -20,7 +20,7 @@ export interface EventRow {
   readonly event_id: EventId
   readonly type: string
   readonly txn_id: string | null
-  readonly json: Buffer
+  readonly json: string
 }
 
 const COLUMNS = `event_nid, room_nid, room_pos, sender_nid, origin_server_ts, notifiable, replaces_nid, redacted_by,

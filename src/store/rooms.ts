@@ -71,7 +71,7 @@ export function getJoinedOfServer(
   reader: Reader,
   roomNid: number,
   server: string,
-): Promise<{ user_nid: number; user_id: UserId; event_nid: number; json: Buffer }[]> {
+): Promise<{ user_nid: number; user_id: UserId; event_nid: number; json: string }[]> {
   return reader.query(
     `SELECT user_nid, user_id, event_nid, json FROM room_member
      JOIN matrix_user USING (user_nid) JOIN event USING (event_nid)

@@ -266,7 +266,7 @@ function buildOne(
       key_id: key?.keyId ?? null,
       event_id: built.eventId,
       type: draft.type,
-      json: Buffer.from(built.json),
+      json: built.json,
     },
     built.pdu,
   )

@@ -29,7 +29,7 @@ export async function prepareRedaction(room: Room, events: EventCache, targetId:
       )
       const verdict = mayAskToRedact(redaction.sender, target.pdu, levels)
       if (!verdict.allowed) throw new ProtocolError('M_FORBIDDEN', verdict.reason)
-      const json = Buffer.from(encodeCanonical(redact(room.version, target.pdu)))
+      const json = encodeCanonical(redact(room.version, target.pdu))
       return {
         roomNid: room.nid,
         targetNid: target.nid,

@@ -69,7 +69,7 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
     room.checkpointSeq = checkpoint
     for (const { user_nid, user_id, event_nid, json } of members) {
       if (serverOf(user_id) !== serverName) continue
-      const displayName = displayNameOf(JSON.parse(json.toString('utf8')) as Pdu)
+      const displayName = displayNameOf(JSON.parse(json) as Pdu)
       room.localMembers.set(user_nid, { userNid: user_nid, userId: user_id, displayName, since: event_nid })
     }
     for (const { membership, count } of counts) room.counts[membership] = count

@@ -30,7 +30,7 @@ export class RoomEvent {
   readonly txnToken: number | undefined
   readonly txnId: string | undefined
   /** Canonical JSON as federated. */
-  readonly json: Buffer
+  readonly json: string
   /** The client format, once somebody asked for it. */
   rendered: Rendered | undefined
   #pdu: Pdu | undefined
@@ -58,7 +58,7 @@ export class RoomEvent {
   /** The parsed event. It is shared: never change it. */
   get pdu(): Pdu {
     // Our own bytes: they were checked before they were stored.
-    this.#pdu ??= JSON.parse(this.json.toString('utf8')) as Pdu
+    this.#pdu ??= JSON.parse(this.json) as Pdu
     return this.#pdu
   }
 
@@ -75,7 +75,7 @@ export class RoomEvent {
   }
 
   /** What a redaction leaves of it. */
-  redacted(redactionNid: number, json: Buffer): RoomEvent {
+  redacted(redactionNid: number, json: string): RoomEvent {
     return new RoomEvent({ ...this.toRow(), redacted_by: redactionNid, json })
   }
 
