@@ -4,46 +4,66 @@ import { basename, relative } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { type Command, EXIT, EXIT_MEANINGS, type Host, UsageError } from './cli/command.ts'
-import { configCommand } from './cli/config.ts'
-import { initCommand } from './cli/init.ts'
-import { keysCommand } from './cli/keys.ts'
-import { migrateCommand } from './cli/migrate.ts'
-import { serveCommand } from './cli/serve.ts'
-import { userCommand } from './cli/user.ts'
 import { ConfigError } from './config/load.ts'
 
-const COMMANDS: readonly Command[] = [
-  serveCommand,
-  initCommand,
-  configCommand,
-  userCommand,
-  keysCommand,
-  migrateCommand,
-]
+interface Verb {
+  readonly summary: string
+  /** Loaded when it is asked for: a short command need not wait for the whole server. */
+  load(): Promise<Command>
+}
+
+const VERBS: Readonly<Record<string, Verb>> = {
+  serve: { summary: 'run the server', load: async () => (await import('./cli/serve.ts')).serveCommand },
+  init: {
+    summary: 'write a configuration file and make the signing key',
+    load: async () => (await import('./cli/init.ts')).initCommand,
+  },
+  config: {
+    summary: 'check the configuration, or print what is in force',
+    load: async () => (await import('./cli/config.ts')).configCommand,
+  },
+  user: {
+    summary: 'make an account, whether the server runs or not',
+    load: async () => (await import('./cli/user.ts')).userCommand,
+  },
+  keys: {
+    summary: "show the server's signing key, or make one",
+    load: async () => (await import('./cli/keys.ts')).keysCommand,
+  },
+  migrate: {
+    summary: 'bring the database to this release (serve does it too)',
+    load: async () => (await import('./cli/migrate.ts')).migrateCommand,
+  },
+}
+
+/** What a failed command left open does not keep the process longer than this. */
+const LEFTOVERS_MS = 1_000
 
 const host = makeHost()
 process.exitCode = await run(process.argv.slice(2))
+setTimeout(() => process.exit(), LEFTOVERS_MS).unref()
 
 async function run(words: readonly string[]): Promise<number> {
   const [name = '--help', ...rest] = words
   if (name === '--version') return say(host.version)
   if (name === '--help' || name === '-h' || name === 'help') return say(overview())
-  const command = COMMANDS.find((candidate) => candidate.name === name)
-  if (command === undefined) return fail(`there is no "${name}"; see ${host.program} --help`, EXIT.usage)
-  if (rest.includes('--help') || rest.includes('-h')) return say(`${host.program} ${name} ${command.usage}`)
+  const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined
+  if (verb === undefined) return fail(`there is no "${name}"; see ${host.program} --help`, EXIT.usage)
   try {
+    const command = await verb.load()
+    if (rest.includes('--help') || rest.includes('-h')) return say(`${host.program} ${name} ${command.usage}`)
     return await command.run(host, rest)
   } catch (error) {
-    return explain(error, command)
+    return explain(error, name)
   }
 }
 
-function explain(error: unknown, command: Command): number {
+function explain(error: unknown, verb: string): number {
   if (error instanceof ConfigError) return fail(`The configuration is wrong:\n${error.message}`, EXIT.config)
   const isUsage = error instanceof UsageError || String((error as { code?: unknown }).code).startsWith('ERR_PARSE_ARGS')
   const message = error instanceof Error ? error.message : String(error)
-  if (isUsage) return fail(`${message}; see ${host.program} ${command.name} --help`, EXIT.usage)
-  return fail(`hearth ${command.name}: ${message}`, EXIT.failure)
+  if (isUsage) return fail(`${message}; see ${host.program} ${verb} --help`, EXIT.usage)
+  return fail(`hearth ${verb}: ${message}`, EXIT.failure)
 }
 
 function say(text: string): number {
@@ -57,7 +77,7 @@ function fail(text: string, code: number): number {
 }
 
 function overview(): string {
-  const commands = COMMANDS.map(({ name, summary }) => `  ${name.padEnd(9)} ${summary}`)
+  const commands = Object.entries(VERBS).map(([name, { summary }]) => `  ${name.padEnd(9)} ${summary}`)
   const codes = Object.entries(EXIT_MEANINGS).map(([code, meaning]) => `  ${code.padEnd(9)} ${meaning}`)
   return [
     `Hearth ${host.version}, a homeserver.\n`,

@@ -9,7 +9,7 @@ import { createContext } from './context.ts'
 import type { SigningKey } from './core/signing/key.ts'
 import type { Metrics } from './domain/metrics.ts'
 import type { Services } from './domain/services.ts'
-import { migrate } from './store/migrate.ts'
+import { prepareDatabase } from './store/prepare.ts'
 
 export interface ServerOptions {
   readonly config: Config
@@ -36,7 +36,7 @@ const DRAIN_MS = 7_000
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { config, connection, health, log } = options
   health.enter('migrating')
-  const applied = await migrate(connection, options.migrations)
+  const applied = await prepareDatabase(connection, options.migrations, config.server_name)
   if (applied.length > 0) log.info({ migrations: applied.length }, 'database is up to date')
   const context = await createContext(options)
   health.watch(() => context.ready())

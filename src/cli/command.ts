@@ -28,8 +28,6 @@ export interface Options {
 }
 
 export interface Command {
-  readonly name: string
-  readonly summary: string
   /** What follows the name, and a line on each option of its own. */
   readonly usage: string
   /** Gives an exit code. Throws UsageError when the words make no sense. */

@@ -3,8 +3,6 @@ import { printConfig } from '../config/render.ts'
 import { CONFIG_OPTIONS, type Command, configFile, EXIT, readConfig, UsageError } from './command.ts'
 
 export const configCommand: Command = {
-  name: 'config',
-  summary: 'check the configuration, or print what is in force',
   usage: `check | print [--config FILE] [--set KEY=VALUE]...
 
   check   names every problem with its file and line, or says that there is none

@@ -7,8 +7,6 @@ import { ensureDataDirectory } from './data-directory.ts'
 import { loadSigningKey } from './signing-key-file.ts'
 
 export const initCommand: Command = {
-  name: 'init',
-  summary: 'write a configuration file and make the signing key',
   usage: `[SERVER_NAME] [--config FILE]
 
   SERVER_NAME   the name after the colon in user ids, such as example.org

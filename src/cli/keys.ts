@@ -4,8 +4,6 @@ import { ensureDataDirectory } from './data-directory.ts'
 import { loadSigningKey, newSigningKeyLine, signingKeyPath } from './signing-key-file.ts'
 
 export const keysCommand: Command = {
-  name: 'keys',
-  summary: "show the server's signing key, or make one",
   usage: `show | generate [--config FILE] [--set KEY=VALUE]...
 
   show       prints the key's id and its public half; makes the key if the server has none yet

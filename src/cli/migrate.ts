@@ -6,8 +6,6 @@ import { borrowDatabase, MIGRATIONS } from './database.ts'
 import { createLog } from './log.ts'
 
 export const migrateCommand: Command = {
-  name: 'migrate',
-  summary: 'bring the database to this release (serve does it too)',
   usage: `[--plan] [--config FILE] [--set KEY=VALUE]...
 
   --plan   says what would be done, and does nothing`,

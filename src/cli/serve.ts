@@ -13,8 +13,6 @@ import { startMetricsListener } from './metrics-listener.ts'
 import { loadSigningKey } from './signing-key-file.ts'
 
 export const serveCommand: Command = {
-  name: 'serve',
-  summary: 'run the server',
   usage: `[--config FILE] [--set KEY=VALUE]...
 
   --config   the configuration file; else $HEARTH_CONFIG, else hearth.yaml here if there is one
@@ -31,7 +29,7 @@ export const serveCommand: Command = {
     const running = await start(host, config, log)
     const seconds = (performance.now() - begun) / 1000
     host.complain(banner({ ...running, seconds, config, configFile: configFile(host, values), ...host }))
-    log.info({ port: running.port, seconds }, 'ready')
+    log.info({ port: running.port, ms: Math.round(seconds * 1000) }, 'ready')
     await stop
     log.info('stopping')
     await running.stop()
@@ -46,9 +44,11 @@ function stopRequested(signal: AbortSignal): Promise<void> {
 
 /** Brings everything up in order, and down again in the opposite order, also when one of the steps fails. */
 async function start(host: Host, config: Config, log: Logger) {
-  const undo: (() => unknown)[] = []
+  const undo: (() => Promise<void> | undefined)[] = []
   const stop = async () => {
-    for (const step of undo.reverse()) await step()
+    for (const step of undo.reverse()) {
+      await Promise.resolve(step()).catch((err: unknown) => log.warn({ err }, 'a step of stopping failed; going on'))
+    }
   }
   try {
     await ensureDataDirectory(config.data_dir, host.uid)
@@ -56,7 +56,7 @@ async function start(host: Host, config: Config, log: Logger) {
     const metrics = createMetrics({ version: host.version, node: host.nodeVersion })
     const health = createHealth()
     const listener = config.metrics.enabled ? await startMetricsListener(config.metrics, metrics, health) : undefined
-    undo.push(() => listener?.close())
+    undo.push(async () => listener?.close())
     const { connection, embedded, stop: stopDatabase } = await startDatabase(config, host.uid, log)
     undo.push(stopDatabase)
     const { version } = host

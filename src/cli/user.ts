@@ -4,15 +4,13 @@ import type { Config } from '../config/schema.ts'
 import { createPasswords } from '../domain/accounts/passwords.ts'
 import { createRegistration } from '../domain/accounts/registration.ts'
 import { openDatabase } from '../store/db.ts'
-import { migrate } from '../store/migrate.ts'
+import { prepareDatabase } from '../store/prepare.ts'
 import { CONFIG_OPTIONS, type Command, EXIT, type Host, readConfig, UsageError } from './command.ts'
 import { ensureDataDirectory } from './data-directory.ts'
 import { borrowDatabase, MIGRATIONS } from './database.ts'
 import { createLog } from './log.ts'
 
 export const userCommand: Command = {
-  name: 'user',
-  summary: 'make an account, whether the server runs or not',
   usage: `create NAME [--admin] [--config FILE] [--set KEY=VALUE]...
 
   NAME      the part of the user id before the colon: alice, not @alice:example.org
@@ -44,7 +42,7 @@ async function createUser(host: Host, config: Config, user: NewUser): Promise<st
   const log = createLog({ level: 'error', format: 'auto' }, host.isTerminal)
   const database = await borrowDatabase(config, host.uid, log)
   try {
-    await migrate(database.connection, MIGRATIONS)
+    await prepareDatabase(database.connection, MIGRATIONS, config.server_name)
     const db = openDatabase({ connection: database.connection, poolSize: 1 })
     const random = { bytes: randomBytes }
     const passwords = createPasswords({ config, random })

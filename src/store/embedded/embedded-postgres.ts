@@ -72,15 +72,22 @@ function supervise(spec: Launch) {
   /** Launches until one answers. A first start gives up on what will not pass by itself; a restart never gives up. */
   async function bringUp(isRestart: boolean): Promise<void> {
     for (let attempt = 0; !stopping; attempt += 1) {
-      await clearRemains(spec.directories)
-      current = launch(spec)
-      if (await isAnswering(current, spec.directories)) return
-      const reason = await current.lastWords()
-      if (!isRestart && (attempt === MAX_ATTEMPTS || !TRANSIENT.test(reason))) {
-        throw new Error(`the embedded Postgres does not start: ${reason}`)
+      const failure = await tryOnce().catch((error: Error) => error.message)
+      if (failure === undefined || stopping) return
+      if (!isRestart && (attempt === MAX_ATTEMPTS || !TRANSIENT.test(failure))) {
+        throw new Error(`the embedded Postgres does not start: ${failure}`)
       }
       await delay(Math.min(100 * 2 ** attempt, isRestart ? 10_000 : 1_000))
     }
+  }
+
+  /** Gives why it ended; undefined when it answers. */
+  async function tryOnce(): Promise<string | undefined> {
+    await clearRemains(spec.directories)
+    current = launch(spec)
+    // Asked to stop while clearing up: there was nothing yet that the signal could reach.
+    if (stopping) current.stop('SIGINT')
+    return (await isAnswering(current, spec.directories)) ? undefined : current.lastWords()
   }
 
   async function keepUp(): Promise<void> {

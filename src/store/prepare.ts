@@ -1,0 +1,28 @@
+import pg from 'pg'
+import { migrate } from './migrate.ts'
+
+// Table: server_name
+
+/** Brings the database to this release and makes sure that it is the one of this server. Gives the migrations applied. */
+export async function prepareDatabase(
+  connection: pg.ClientConfig,
+  migrations: string,
+  serverName: string,
+): Promise<string[]> {
+  const applied = await migrate(connection, migrations)
+  const client = new pg.Client(connection)
+  await client.connect()
+  try {
+    await client.query('INSERT INTO server_name (name) VALUES ($1) ON CONFLICT DO NOTHING', [serverName])
+    const { rows } = await client.query<{ name: string }>('SELECT name FROM server_name')
+    const owner = rows[0]?.name
+    if (owner !== serverName) {
+      throw new Error(
+        `this database belongs to "${owner}", but server_name is "${serverName}". The name is part of every user id: set it back, or start with an empty database (another data_dir or database.url).`,
+      )
+    }
+  } finally {
+    await client.end()
+  }
+  return applied
+}
