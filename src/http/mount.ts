@@ -10,7 +10,7 @@ import { type AddressReader, limitKeyOf } from './client-address.ts'
 import type { Endpoint } from './endpoint.ts'
 import { BAD_QUERY, queryReader, type RawQuery, single } from './query.ts'
 import { sendReply } from './reply.ts'
-import { addressOf, MountedRequest, type PathParams, type RouteFacts } from './request.ts'
+import { addressOf, MountedRequest, type PathParams, type RouteFacts, templateOf } from './request.ts'
 import type { Role } from './role.ts'
 import { challengeOf } from './uia.ts'
 import { type Offences, validator } from './validate.ts'
@@ -129,9 +129,10 @@ export function mount(app: FastifyInstance, endpoints: readonly Endpoint[], role
   const { services, log, addressOf } = deps
   for (const endpoint of endpoints) {
     const parts = partsOf(endpoint, role, deps)
+    const template = templateOf(endpoint.path)
     for (const specification of [endpoint.path, ...(endpoint.options.also ?? [])]) {
       for (const { dialect, path: url } of expandPath(specification)) {
-        const route = { dialect, specification: endpoint.path, log, addressOf }
+        const route = { dialect, template, log, addressOf }
         app.route({
           method: endpoint.method,
           url,

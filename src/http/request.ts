@@ -38,9 +38,14 @@ export interface EndpointRequest<Params = unknown, Query = unknown, Body = unkno
 /** What the requests of one mounted path share. */
 export interface RouteFacts {
   readonly dialect: Dialect
-  readonly specification: string
+  /** The operation's path, cut at its parameters: literal, name, literal, name, ... */
+  readonly template: readonly string[]
   readonly log: Logger
   readonly addressOf: AddressReader
+}
+
+export function templateOf(path: string): string[] {
+  return path.split(/[{}]/)
 }
 
 export type PathParams = Readonly<Record<string, string>>
@@ -110,9 +115,13 @@ export class MountedRequest implements EndpointRequest {
   }
 
   get path(): string {
-    return this.#route.specification.replace(/\{([^}]+)\}/g, (_, name: string) =>
-      encodeURIComponent(this.params[name] ?? ''),
-    )
+    const { template } = this.#route
+    let path = ''
+    for (let i = 0; i < template.length; i++) {
+      const piece = template[i] as string
+      path += i % 2 === 0 ? piece : encodeURIComponent(this.params[piece] ?? '')
+    }
+    return path
   }
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { Random } from '../clock.ts'
 
@@ -16,11 +16,15 @@ export function newAccessToken(random: Random): string {
   return `${PREFIX}${secret}_${checksum(secret)}`
 }
 
-/** What is stored instead of a token; undefined for a text that was never a token of this server. */
-export function hashAccessToken(token: string): Buffer | undefined {
+/** Whether a text was ever a token of this server. */
+export function isAccessToken(token: string): boolean {
   const end = token.length - 9
-  if (!token.startsWith(PREFIX) || token[end] !== '_') return undefined
-  const secret = token.slice(PREFIX.length, end)
-  if (checksum(secret) !== token.slice(end + 1)) return undefined
-  return createHash('sha256').update(token).digest()
+  return (
+    token.startsWith(PREFIX) && token[end] === '_' && checksum(token.slice(PREFIX.length, end)) === token.slice(end + 1)
+  )
+}
+
+/** What is stored instead of a token: its SHA-256 in base64. */
+export function hashAccessToken(token: string): string {
+  return hash('sha256', token, 'base64')
 }

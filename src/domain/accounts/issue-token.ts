@@ -43,7 +43,7 @@ export async function issueToken(
   const deviceId = wish.deviceId || newDeviceId(deps.random)
   const accessToken = newAccessToken(deps.random)
   await ensureDevice(tx, { userNid, deviceId, displayName: wish.displayName, createdAt })
-  await replaceToken(tx, { hash: hashAccessToken(accessToken) as Buffer, userNid, deviceId, createdAt })
+  await replaceToken(tx, { hash: Buffer.from(hashAccessToken(accessToken), 'base64'), userNid, deviceId, createdAt })
   await trimDevices(tx, userNid, MAX_DEVICES_PER_USER)
   return { accessToken, deviceId }
 }

@@ -3,7 +3,7 @@ import type { Database } from '../../store/db.ts'
 import { recordSightings, type Sighting } from '../../store/devices.ts'
 import { findToken } from '../../store/tokens.ts'
 import type { Clock } from '../clock.ts'
-import { hashAccessToken } from './access-tokens.ts'
+import { hashAccessToken, isAccessToken } from './access-tokens.ts'
 import type { Requester } from './requester.ts'
 
 /** Who is behind a token, remembered; and when each device was last here. */
@@ -32,13 +32,13 @@ const MAX_USER_AGENT_CHARS = 256
 export function createSessions(deps: { readonly db: Database; readonly clock: Clock }): Sessions {
   const { db, clock } = deps
   const entryOf = new WeakMap<Requester, Entry>()
-  const keysOf = new Map<number, Set<string>>()
+  const hashesOf = new Map<number, Set<string>>()
   const remembered = new LRUCache<string, Entry>({
     max: MAX_REMEMBERED,
-    dispose({ requester: { userNid } }, key) {
-      const keys = keysOf.get(userNid)
-      keys?.delete(key)
-      if (keys?.size === 0) keysOf.delete(userNid)
+    dispose({ requester: { userNid } }, hash) {
+      const hashes = hashesOf.get(userNid)
+      hashes?.delete(hash)
+      if (hashes?.size === 0) hashesOf.delete(userNid)
     },
   })
   let sightings = new Map<string, Sighting>()
@@ -46,16 +46,16 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
   // A look-up that began before something was forgotten may have read what is now gone: it is not remembered.
   let forgotten = 0
 
-  function remember(key: string, entry: Entry): void {
+  function remember(hash: string, entry: Entry): void {
     const { userNid } = entry.requester
-    const keys = keysOf.get(userNid) ?? new Set()
-    keysOf.set(userNid, keys.add(key))
-    remembered.set(key, entry)
+    const hashes = hashesOf.get(userNid) ?? new Set()
+    hashesOf.set(userNid, hashes.add(hash))
+    remembered.set(hash, entry)
   }
 
-  async function read(hash: Buffer, key: string): Promise<Requester | undefined> {
+  async function read(hash: string): Promise<Requester | undefined> {
     const before = forgotten
-    const row = await findToken(db, hash)
+    const row = await findToken(db, Buffer.from(hash, 'base64'))
     if (row === undefined) return undefined
     const requester: Requester = {
       userId: row.user_id,
@@ -66,7 +66,7 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
     }
     const entry = { requester, seenAt: 0 }
     entryOf.set(requester, entry)
-    if (forgotten === before) remember(key, entry)
+    if (forgotten === before) remember(hash, entry)
     return requester
   }
 
@@ -82,9 +82,7 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
   return {
     find(token) {
       const hash = hashAccessToken(token)
-      if (hash === undefined) return undefined
-      const key = hash.toString('base64')
-      return remembered.get(key)?.requester ?? read(hash, key)
+      return remembered.get(hash)?.requester ?? (isAccessToken(token) ? read(hash) : undefined)
     },
     seen(requester, ip, userAgent) {
       const now = clock.now()
@@ -104,8 +102,8 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
     },
     forget(userNid, deviceId) {
       forgotten += 1
-      for (const key of [...(keysOf.get(userNid) ?? [])]) {
-        if (deviceId === undefined || remembered.peek(key)?.requester.deviceId === deviceId) remembered.delete(key)
+      for (const hash of [...(hashesOf.get(userNid) ?? [])]) {
+        if (deviceId === undefined || remembered.peek(hash)?.requester.deviceId === deviceId) remembered.delete(hash)
       }
     },
     flush,
