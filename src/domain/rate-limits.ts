@@ -10,11 +10,6 @@ export interface RateLimits {
   take(name: LimitName, key: string | number): void
 }
 
-interface Bucket {
-  tokens: number
-  at: number
-}
-
 /** No kind remembers more keys than this; the one that was idle longest is dropped first. */
 const MAX_KEYS = 20_000
 
@@ -24,39 +19,40 @@ export function createRateLimits(deps: {
 }): RateLimits {
   const limits = deps.config.rate_limits
   if (!limits.enabled) return { take: () => {} }
-  const kinds = new Map<LimitName, Map<string | number, Bucket>>()
+  // Of each bucket only the moment is kept at which it will be full again.
+  const kinds = new Map<LimitName, Map<string | number, number>>()
 
-  function bucketOf(name: LimitName, key: string | number, now: number): Bucket {
-    let buckets = kinds.get(name)
-    if (buckets === undefined) {
-      buckets = new Map()
-      kinds.set(name, buckets)
-    }
-    const bucket = buckets.get(key) ?? { tokens: limits[name].burst, at: now }
-    // Moved to the end, so that the map's order is the order of last use.
+  function bucketsOf(name: LimitName): Map<string | number, number> {
+    const known = kinds.get(name)
+    if (known !== undefined) return known
+    const made = new Map<string | number, number>()
+    kinds.set(name, made)
+    return made
+  }
+
+  /** Written at the map's end, so that its order is the order of last use. */
+  function remember(buckets: Map<string | number, number>, key: string | number, fullAt: number): void {
     buckets.delete(key)
-    buckets.set(key, bucket)
-    if (buckets.size > MAX_KEYS) {
-      const [oldest] = buckets.keys()
-      if (oldest !== undefined) buckets.delete(oldest)
-    }
-    return bucket
+    buckets.set(key, fullAt)
+    if (buckets.size <= MAX_KEYS) return
+    const [oldest] = buckets.keys()
+    if (oldest !== undefined) buckets.delete(oldest)
   }
 
   return {
     take(name, key) {
       const { per_second, burst } = limits[name]
+      const tokenMs = 1000 / per_second
       const now = deps.clock.now()
-      const bucket = bucketOf(name, key, now)
-      bucket.tokens = Math.min(burst, bucket.tokens + (Math.max(0, now - bucket.at) / 1000) * per_second)
-      bucket.at = now
-      if (bucket.tokens < 1) {
-        const retryAfterMs = Math.ceil(((1 - bucket.tokens) / per_second) * 1000)
-        throw new ProtocolError('M_LIMIT_EXCEEDED', 'Too many requests. Wait a little before the next.', {
-          extra: { retry_after_ms: retryAfterMs },
-        })
-      }
-      bucket.tokens -= 1
+      const buckets = bucketsOf(name)
+      // A clock that was set back must not leave a bucket emptier than empty.
+      const fullAt = Math.min(Math.max(buckets.get(key) ?? now, now), now + burst * tokenMs)
+      const waitMs = fullAt + tokenMs - (now + burst * tokenMs)
+      remember(buckets, key, waitMs > 0 ? fullAt : fullAt + tokenMs)
+      if (waitMs <= 0) return
+      throw new ProtocolError('M_LIMIT_EXCEEDED', 'Too many requests. Wait a little before the next.', {
+        extra: { retry_after_ms: Math.ceil(waitMs) },
+      })
     },
   }
 }

@@ -260,6 +260,16 @@ describe('deleting a device', () => {
     expect((await whoami(two.access_token)).status).toBe(200)
   })
 
+  it('is done once by one session, however many try at once', async () => {
+    const { device_id } = await newDevice()
+    const path = `/devices/${device_id}`
+    const session = await challenge(path)
+    const answers = await mapConcurrently(Array.from({ length: 6 }), 6, () =>
+      api.request('DELETE', path, { token: alice.token, body: password(session) }),
+    )
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401, 401, 401, 401])
+  })
+
   it('ends with the session after a day', async () => {
     const { device_id } = await newDevice()
     const session = await challenge(`/devices/${device_id}`)
