@@ -162,6 +162,13 @@ async function main(): Promise<void> {
     await tellStory(server)
     console.log(`\n${green('Everything that was said was seen by the other side.')}`)
     console.log(dim('Not part of it yet: an email address checked by a real mail exchange.'))
+  } catch (error) {
+    const complaints = server
+      .output()
+      .split('\n')
+      .filter((line) => /"level":"(warn|error|fatal)"/.test(line))
+    for (const line of complaints.slice(-10)) console.error(dim(line))
+    throw error
   } finally {
     await server.dispose()
     console.log(dim('The server is stopped and its directory removed.'))
