@@ -1,11 +1,12 @@
 import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { ClientConfig } from 'pg'
 import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
 import { answerHealth, type Health } from './cli/health.ts'
 import type { Config } from './config/schema.ts'
-import { createContext } from './context.ts'
+import { type Context, createContext } from './context.ts'
 import type { SigningKey } from './core/signing/key.ts'
 import type { Metrics } from './domain/metrics.ts'
 import type { Services } from './domain/services.ts'
@@ -29,6 +30,8 @@ export interface RunningServer {
   close(): Promise<void>
 }
 
+/** For this long clients on open connections are told to close them, so that none is cut off with a request on its way. */
+const FAREWELL_MS = 300
 /** Requests under way get this long to end; with the rest of a stop that stays below 10 s. */
 const DRAIN_MS = 7_000
 
@@ -52,14 +55,26 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 
   async function close(): Promise<void> {
     health.enter('draining')
-    const closed = app.close()
-    context.drain()
-    const impatience = setTimeout(() => app.server.closeAllConnections(), DRAIN_MS)
-    await closed
-    clearTimeout(impatience)
+    await drain(app, context)
     await context.close()
   }
   return { port: (app.server.address() as AddressInfo).port, services: context.services, close }
+}
+
+async function drain(app: FastifyInstance, context: Context): Promise<void> {
+  const { server } = app
+  server.on('request', (_request, response) => {
+    if (!response.headersSent) response.setHeader('connection', 'close')
+  })
+  await delay(FAREWELL_MS)
+  // A connection whose last request was a long poll becomes idle only now and then; Node closes those of the moment only.
+  const sweep = setInterval(() => server.closeIdleConnections(), 50)
+  const impatience = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
+  const closed = app.close()
+  context.drain()
+  await closed
+  clearInterval(sweep)
+  clearTimeout(impatience)
 }
 
 function mountHealth(app: FastifyInstance, health: Health): void {
