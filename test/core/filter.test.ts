@@ -64,6 +64,11 @@ describe('event filters', () => {
     expect(compileEventFilter({ types: [] }).matchesAll).toBe(false)
   })
 
+  it('an empty list of fields is none at all', () => {
+    expect(compileFilter({ event_fields: [] }).eventFields).toBeUndefined()
+    expect(compileFilter({ event_fields: ['type'] }).eventFields).toEqual(new Map([['type', 'whole']]))
+  })
+
   it('carries every option', () => {
     const filter = compileFilter({
       event_format: 'federation',

@@ -146,6 +146,8 @@ describe('conditions', () => {
     ['<2', 2, false],
     ['<=2', 2, true],
     ['>2', 3, true],
+    ['>2', 2, false],
+    ['>=2', 2, true],
     ['>=2', 1, false],
     ['=>2', 2, false],
     ['two', 2, false],
