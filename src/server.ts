@@ -21,6 +21,8 @@ export interface ServerOptions {
   readonly metrics: Metrics
   readonly health: Health
   readonly log: Logger
+  /** For this long, at a stop, clients on open connections are told to close them, so that none is cut off with a request on its way. */
+  readonly farewellMs?: number
 }
 
 export interface RunningServer {
@@ -30,7 +32,6 @@ export interface RunningServer {
   close(): Promise<void>
 }
 
-/** For this long clients on open connections are told to close them, so that none is cut off with a request on its way. */
 const FAREWELL_MS = 300
 /** Requests under way get this long to end; with the rest of a stop that stays below 10 s. */
 const DRAIN_MS = 7_000
@@ -55,18 +56,18 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 
   async function close(): Promise<void> {
     health.enter('draining')
-    await drain(app, context)
+    await drain(app, context, options.farewellMs ?? FAREWELL_MS)
     await context.close()
   }
   return { port: (app.server.address() as AddressInfo).port, services: context.services, close }
 }
 
-async function drain(app: FastifyInstance, context: Context): Promise<void> {
+async function drain(app: FastifyInstance, context: Context, farewellMs: number): Promise<void> {
   const { server } = app
   server.on('request', (_request, response) => {
     if (!response.headersSent) response.setHeader('connection', 'close')
   })
-  await delay(FAREWELL_MS)
+  await delay(farewellMs)
   // A connection whose last request was a long poll becomes idle only now and then; Node closes those of the moment only.
   const sweep = setInterval(() => server.closeIdleConnections(), 50)
   const impatience = setTimeout(() => server.closeAllConnections(), DRAIN_MS)

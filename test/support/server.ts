@@ -15,6 +15,8 @@ export interface TestServer {
   readonly config: Config
   readonly services: Services
   readonly database: TestDatabase
+  /** Stops it and starts another on the same database and port. */
+  restart(): Promise<void>
   close(): Promise<void>
 }
 
@@ -39,21 +41,30 @@ export async function startServer(
 ): Promise<TestServer> {
   const database = await createTestDatabase()
   const { config } = loadConfig({ values: merge(DEFAULTS, overrides), directory: tmpdir() })
-  const running = await startHearth({
-    config,
-    connection: database.connection,
-    migrations: MIGRATIONS,
-    signingKey: signingKeyFromSeed('ed25519:test', randomBytes(32)),
-    version: '0.0.0-test',
-    metrics: createMetrics({ version: '0.0.0-test', node: '' }),
-    health: createHealth(),
-    log: options.log ?? pino({ level: 'error' }),
-  })
+  const signingKey = signingKeyFromSeed('ed25519:test', randomBytes(32))
+  const start = (port: number) =>
+    startHearth({
+      config: { ...config, listen: { ...config.listen, port } },
+      connection: database.connection,
+      migrations: MIGRATIONS,
+      signingKey,
+      version: '0.0.0-test',
+      metrics: createMetrics({ version: '0.0.0-test', node: '' }),
+      health: createHealth(),
+      log: options.log ?? pino({ level: 'error' }),
+      farewellMs: 0,
+    })
+  let running = await start(config.listen.port)
   return {
     baseUrl: `http://127.0.0.1:${running.port}`,
     config,
     services: running.services,
     database,
+    async restart() {
+      const { port } = running
+      await running.close()
+      running = await start(port)
+    },
     async close() {
       await running.close()
       await database.drop()

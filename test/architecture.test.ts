@@ -1,0 +1,177 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join, relative } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { PROJECT_ROOT } from './support/project.ts'
+
+const SRC = join(PROJECT_ROOT, 'src')
+
+/** Which folders of src/ each one may import from, besides itself. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  config: ['core'],
+  store: ['core'],
+  outbound: ['core'],
+  domain: ['core', 'store', 'outbound'],
+  http: ['core', 'domain'],
+  routes: ['core', 'http', 'domain'],
+  workers: ['core', 'store', 'outbound', 'domain'],
+}
+
+/** Files at the top, which put the layers together, and the commands. */
+const TOP = new Set(['main.ts', 'app.ts', 'context.ts', 'server.ts'])
+
+interface Import {
+  readonly target: string
+  readonly isType: boolean
+}
+
+interface Source {
+  /** `domain/rooms/send.ts` */
+  readonly name: string
+  readonly layer: string
+  /** Without comments. */
+  readonly code: string
+  readonly imports: readonly Import[]
+  readonly lines: number
+}
+
+const SOURCES: readonly Source[] = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map(readSource)
+
+function readSource(name: string): Source {
+  const text = readFileSync(join(SRC, name), 'utf8')
+  const code = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '')
+  const imports = [
+    ...code.matchAll(/(?:import|export)\s+(type\s)?[^'";]*?from\s+'(\.[^']+)'|import\('(\.[^']+)'\)/g),
+  ].map(([, type, from, dynamic]) => ({
+    target: relative(SRC, join(SRC, dirname(name), from ?? dynamic ?? '')),
+    isType: type !== undefined,
+  }))
+  const layer = name.includes('/') ? name.slice(0, name.indexOf('/')) : ''
+  return { name, layer, code, imports, lines: text.split('\n').length }
+}
+
+function offenders(pattern: RegExp, sources = SOURCES): string[] {
+  return sources.flatMap(({ name, code }) => [...code.matchAll(pattern)].map(([found]) => `${name}: ${found.trim()}`))
+}
+
+function layerOf(target: string): string {
+  return target.includes('/') ? target.slice(0, target.indexOf('/')) : ''
+}
+
+test('every folder of src/ is a known layer', () => {
+  const found = new Set(SOURCES.map(({ layer, name }) => layer || name))
+  const known = new Set([...Object.keys(MAY_IMPORT), ...TOP, 'cli'])
+  expect([...found].filter((name) => !known.has(name))).toEqual([])
+  expect(SOURCES.length).toBeGreaterThan(50)
+})
+
+describe('imports follow one direction', () => {
+  test.each(Object.entries(MAY_IMPORT))('%s imports from [%s] at most', (layer, allowed) => {
+    const wrong = SOURCES.filter((source) => source.layer === layer).flatMap(({ name, imports }) =>
+      imports
+        .filter(({ target, isType }) => {
+          const to = layerOf(target)
+          return to !== layer && !allowed.includes(to) && !(isType && to === 'config')
+        })
+        .map(({ target }) => `${name} -> ${target}`),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  test('every import names a file that is there', () => {
+    const names = new Set(SOURCES.map(({ name }) => name))
+    const missing = SOURCES.flatMap(({ name, imports }) =>
+      imports.filter(({ target }) => !names.has(target)).map(({ target }) => `${name} -> ${target}`),
+    )
+    expect(missing).toEqual([])
+  })
+
+  test('there is no cycle', () => {
+    const edges = new Map(
+      SOURCES.map(({ name, imports }) => [name, imports.filter(({ isType }) => !isType).map(({ target }) => target)]),
+    )
+    expect([...edges.keys()].map((name) => cycleFrom(name, edges)).filter((cycle) => cycle !== undefined)).toEqual([])
+  })
+})
+
+/** The path by which a file imports itself, if it does. */
+function cycleFrom(start: string, edges: ReadonlyMap<string, readonly string[]>): string | undefined {
+  const seen = new Set<string>()
+  const pending: string[][] = [[start]]
+  for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
+    for (const next of edges.get(path.at(-1) ?? '') ?? []) {
+      if (next === start) return [...path, start].join(' -> ')
+      if (seen.has(next)) continue
+      seen.add(next)
+      pending.push([...path, next])
+    }
+  }
+  return undefined
+}
+
+test('only main.ts knows the process it runs in', () => {
+  const others = SOURCES.filter(({ name }) => name !== 'main.ts')
+  expect(offenders(/\b(?:process|console)\.\w+/g, others)).toEqual([])
+  // Signals to a Postgres that an earlier process left behind.
+  const own = others.filter(({ name }) => name !== 'store/embedded/cluster.ts')
+  expect(offenders(/'node:process'/g, own)).toEqual([])
+})
+
+test('core has no clock, no randomness and no I/O', () => {
+  const core = SOURCES.filter(({ layer }) => layer === 'core')
+  expect(
+    offenders(/\b(?:Date\.now|new Date\(\)|Math\.random|randomBytes|performance\.|setTimeout|setInterval)\b/g, core),
+  ).toEqual([])
+  expect(offenders(/from '(?:node:(?:fs|net|http|child_process|timers)[^']*|fastify|pg|pino|undici)'/g, core)).toEqual(
+    [],
+  )
+})
+
+test('domain keeps no state in its modules', () => {
+  const domain = SOURCES.filter(({ layer }) => layer === 'domain')
+  expect(offenders(/^(?:export )?(?:let|var) .*$/gm, domain)).toEqual([])
+  expect(
+    offenders(
+      /^(?:export )?const \w+(?:: (?!Readonly|readonly)[^=\n]+)? = (?:new (?:Map|Set|WeakMap|Array|LRUCache)\b.*\(\)|\[\]|\{\})$/gm,
+      domain,
+    ),
+  ).toEqual([])
+})
+
+test('room versions are compared in their table alone', () => {
+  const others = SOURCES.filter(({ name }) => name !== 'core/room-version.ts')
+  expect(offenders(/version(?:\.id|Id)?\s*(?:[=!]==?|[<>]=?)\s*['"]\d.*/gi, others)).toEqual([])
+  expect(offenders(/case '\d{1,2}':/g, others)).toEqual([])
+})
+
+test('an endpoint is one file, named as its export, and in the list of its role', () => {
+  const routes = SOURCES.filter(({ layer, name }) => layer === 'routes' && basename(name) !== 'index.ts')
+  for (const { name, code } of routes) {
+    const declared = [...code.matchAll(/^export const (\w+) = endpoint\(/gm)].map(([, found]) => found)
+    if (declared.length === 0) continue
+    const expected = basename(name, '.ts').replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
+    expect(declared, name).toEqual([expected])
+    const index = SOURCES.find((source) => source.name === `${dirname(name)}/index.ts`)
+    expect(
+      index?.imports.map(({ target }) => target),
+      name,
+    ).toContain(name)
+  }
+  expect(
+    offenders(
+      /endpoint\(/g,
+      SOURCES.filter(({ name }) => /^routes\/.*index\.ts$/.test(name)),
+    ),
+  ).toEqual([])
+})
+
+test('files are named in kebab-case and stay below 400 lines', () => {
+  expect(
+    SOURCES.filter(({ name }) => !/^(?:[a-z0-9]+(?:-[a-z0-9]+)*\/)*[a-z0-9]+(?:-[a-z0-9]+)*\.ts$/.test(name)).map(
+      ({ name }) => name,
+    ),
+  ).toEqual([])
+  expect(SOURCES.filter(({ lines }) => lines > 400).map(({ name, lines }) => `${name}: ${lines}`)).toEqual([])
+})
