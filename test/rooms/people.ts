@@ -24,6 +24,8 @@ export interface House {
   readonly server: TestServer
   readonly api: Api
   person(name: string): Promise<Person>
+  /** Starts the server again on the same database: what was only in memory is gone. */
+  restart(): Promise<void>
   close(): Promise<void>
 }
 
@@ -37,6 +39,7 @@ export async function openHouse(): Promise<House> {
     server,
     api,
     person: async (name) => personOf(api, await register(api, name)),
+    restart: () => server.restart(),
     async close() {
       await api.close()
       await server.close()
