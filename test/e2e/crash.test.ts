@@ -35,6 +35,8 @@ interface Send {
 
 interface Stage {
   readonly api: Api
+  /** Aborted when the test is over, also by its timeout. */
+  readonly signal: AbortSignal
   readonly server: ChildServer
   readonly senders: readonly Account[]
   readonly roomIds: readonly string[]
@@ -42,11 +44,11 @@ interface Stage {
 
 test(
   `${SENDS} acknowledged sends survive kill -9 of the server and of Postgres (CRASH_SEED=${SEED})`,
-  async () => {
+  async ({ signal }) => {
     console.log(`crash test: CRASH_SEED=${SEED} CRASH_SENDS=${SENDS} repeats this choice of moments`)
     server = await startChildServer({ env: { HEARTH__RATE_LIMITS__ENABLED: 'false' } })
     api = openApi(server.baseUrl)
-    const stage = await prepare(server, api)
+    const stage = await prepare(server, api, signal)
     const reader = await register(api, 'reader')
     for (const roomId of stage.roomIds) await join(api, reader.token, roomId)
     const witness = watch(stage, reader)
@@ -66,7 +68,7 @@ test(
   TIMEOUT_MS,
 )
 
-async function prepare(server: ChildServer, api: Api): Promise<Stage> {
+async function prepare(server: ChildServer, api: Api, signal: AbortSignal): Promise<Stage> {
   const senders: Account[] = []
   for (let index = 0; index < SENDERS; index += 1) senders.push(await register(api, `sender${index}`))
   const roomIds: string[] = []
@@ -75,7 +77,7 @@ async function prepare(server: ChildServer, api: Api): Promise<Stage> {
     for (const sender of senders.slice(1)) await join(api, sender.token, roomId)
     roomIds.push(roomId)
   }
-  return { server, api, senders, roomIds }
+  return { server, api, signal, senders, roomIds }
 }
 
 type Acknowledged = Map<number, { send: Send; eventId: string }>
@@ -89,7 +91,7 @@ async function sendAmidKills(stage: Stage): Promise<Acknowledged> {
   const sender = async (account: Account) => {
     for (let number = next++; number < SENDS; number = next++) {
       const send = { sender: account, roomId: stage.roomIds[number % ROOMS]!, number }
-      const eventId = await waitUntil(`acknowledgement of send ${number}`, () => tryPut(stage.api, send), {
+      const eventId = await waitUntil(`acknowledgement of send ${number}`, () => tryPut(stage, send), {
         timeoutMs: 60_000,
       })
       acknowledged.set(number, { send, eventId })
@@ -148,7 +150,8 @@ const put = async (api: Api, send: Send): Promise<string> => {
   return (await api.call('PUT', pathOf(send), { token: send.sender.token, body, timeoutMs: 10_000 })).event_id
 }
 
-async function tryPut(api: Api, send: Send): Promise<string | undefined> {
+async function tryPut({ api, signal }: Stage, send: Send): Promise<string | undefined> {
+  signal.throwIfAborted()
   try {
     return await put(api, send)
   } catch (error) {
@@ -208,7 +211,7 @@ function watch(stage: Stage, reader: Account) {
   }
 
   async function run(): Promise<void> {
-    while (!isFinishing) {
+    while (!isFinishing && !stage.signal.aborted) {
       await turn().catch((error: unknown) => {
         if (!isPassing(error)) throw error
       })
