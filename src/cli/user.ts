@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import type { Config } from '../config/schema.ts'
+import { createUser } from '../domain/accounts/create-user.ts'
 import { createPasswords } from '../domain/accounts/passwords.ts'
-import { createRegistration } from '../domain/accounts/registration.ts'
 import { openDatabase } from '../store/db.ts'
 import { prepareDatabase } from '../store/prepare.ts'
 import { CONFIG_OPTIONS, type Command, EXIT, type Host, readConfig, UsageError } from './command.ts'
@@ -25,7 +25,7 @@ The password is asked for, or read from standard input when that is not a termin
     if (action !== 'create' || username === undefined || rest.length > 0) throw new UsageError('say "create NAME"')
     const { config } = readConfig(host, values)
     const password = await host.askSecret(`Password for ${username}: `)
-    const userId = await createUser(host, config, { username, password, isAdmin: values.admin ?? false })
+    const userId = await makeUser(host, config, { username, password, isAdmin: values.admin ?? false })
     host.print(`${userId} can log in now.`)
     return EXIT.ok
   },
@@ -37,17 +37,16 @@ interface NewUser {
   readonly isAdmin: boolean
 }
 
-async function createUser(host: Host, config: Config, user: NewUser): Promise<string> {
+async function makeUser(host: Host, config: Config, user: NewUser): Promise<string> {
   await ensureDataDirectory(config.data_dir, host.uid)
   const log = createLog({ level: 'error', format: 'auto' }, host.isTerminal)
   const database = await borrowDatabase(config, host.uid, log)
   try {
     await prepareDatabase(database.connection, MIGRATIONS, config.server_name)
     const db = openDatabase({ connection: database.connection, poolSize: 1 })
-    const random = { bytes: randomBytes }
-    const passwords = createPasswords({ config, random })
+    const passwords = createPasswords({ config, random: { bytes: randomBytes } })
     try {
-      return await createRegistration({ db, clock: Date, random, passwords, config }).createUser(user)
+      return await createUser({ db, clock: Date, passwords, config }, user)
     } finally {
       await passwords.close()
       await db.close()

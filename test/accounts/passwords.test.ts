@@ -37,17 +37,18 @@ describe('password hashes', () => {
   })
 
   it('refuse what is no hash, in the time of one that is', async () => {
-    const costly = passwordsAt(15)
+    const costly = passwordsAt(13)
     const stored = await costly.hash('correct horse')
     const time = async (against: string | undefined | null) => {
       const begun = performance.now()
       expect(await costly.verify('wrong', against)).toBe(false)
       return performance.now() - begun
     }
-    await time(stored)
-    const known = await time(stored)
+    // Noise only ever adds: the quickest of some is what the work takes.
+    let known = Number.POSITIVE_INFINITY
+    for (let round = 0; round < 4; round++) known = Math.min(known, await time(stored))
     for (const against of [undefined, null, '', 'plain', '$scrypt$ln=1']) {
-      expect(await time(against)).toBeGreaterThan(known / 4)
+      expect(await time(against)).toBeGreaterThan(known / 2)
     }
     await costly.close()
   })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createUser } from '../../src/domain/accounts/create-user.ts'
 import { isRegistrationOpen } from '../../src/domain/accounts/registration-policy.ts'
 import { insertRegistrationToken } from '../../src/store/registration-tokens.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
@@ -183,13 +184,11 @@ describe('closed registration', () => {
   })
 
   it('lets the operator make accounts', async () => {
-    const { registration } = closed.services
-    expect(await registration.createUser({ username: 'Boss', password: PASSWORD, isAdmin: true })).toBe(
-      '@boss:localhost',
-    )
-    const [row] = await closed.db.query('SELECT is_admin FROM account')
-    expect(row).toEqual({ is_admin: true })
-    const again = registration.createUser({ username: 'boss', password: PASSWORD, isAdmin: false })
+    const deps = { ...closed.services, db: closed.db }
+    const boss = await createUser(deps, { username: 'Boss', password: PASSWORD, isAdmin: true })
+    expect(boss).toBe('@boss:localhost')
+    expect(await closed.db.query('SELECT is_admin FROM account')).toEqual([{ is_admin: true }])
+    const again = createUser(deps, { username: 'boss', password: PASSWORD, isAdmin: false })
     await expect(again).rejects.toMatchObject({ errcode: 'M_USER_IN_USE' })
   })
 
@@ -228,7 +227,7 @@ describe('closed registration', () => {
     await closed.db.tx((tx) =>
       insertRegistrationToken(tx, { token: 'old', usesAllowed: undefined, createdAt: 0, expiresAt: Date.now() - 1 }),
     )
-    expect(await closed.services.registration.isTokenValid('old')).toBe(false)
+    expect(await closed.services.registrationTokens.isValid('old')).toBe(false)
   })
 
   it('opens by the token in the configuration', async () => {

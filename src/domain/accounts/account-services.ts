@@ -10,7 +10,8 @@ import { createInteractiveAuth, type InteractiveAuth } from './interactive-auth.
 import { createLogins, type Logins } from './logins.ts'
 import { createPasswords, type Passwords } from './passwords.ts'
 import { createProfiles, type ProfileListener, type Profiles } from './profiles.ts'
-import { createRegistration, type Registration, TOKEN_STAGE } from './registration.ts'
+import { createRegistration, type Registration } from './registration.ts'
+import { createRegistrationTokens, type RegistrationTokens, TOKEN_STAGE } from './registration-tokens.ts'
 import { createSessions, type Sessions } from './sessions.ts'
 
 /** The services about accounts, as endpoints know them. */
@@ -18,6 +19,7 @@ export interface AccountServices {
   readonly passwords: Passwords
   readonly sessions: Sessions
   readonly registration: Registration
+  readonly registrationTokens: RegistrationTokens
   readonly logins: Logins
   readonly interactiveAuth: InteractiveAuth
   readonly devices: Devices
@@ -41,17 +43,18 @@ export function createAccountServices(deps: {
 }): AccountServices {
   const passwords = createPasswords(deps)
   const sessions = createSessions(deps)
-  const registration = createRegistration({ ...deps, passwords })
+  const registrationTokens = createRegistrationTokens(deps)
   const logins = createLogins({ ...deps, passwords, sessions })
   const stages = {
     'm.login.dummy': async () => ({}),
     'm.login.password': logins.provePassword,
-    [TOKEN_STAGE]: registration.proveToken,
+    [TOKEN_STAGE]: registrationTokens.prove,
   }
   return {
     passwords,
     sessions,
-    registration,
+    registration: createRegistration({ ...deps, passwords, registrationTokens }),
+    registrationTokens,
     logins,
     interactiveAuth: createInteractiveAuth({ ...deps, stages }),
     devices: createDevices({ ...deps, sessions }),

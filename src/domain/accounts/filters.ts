@@ -26,6 +26,8 @@ export interface Filters {
 }
 
 const MAX_COMPILED = 1000
+/** A longer definition is compiled each time: kept, a thousand of them would be too much. */
+const MAX_REMEMBERED_CHARS = 4096
 
 export function createFilters({ db }: { readonly db: Database }): Filters {
   const compiled = new LRUCache<string, CompiledFilter>({ max: MAX_COMPILED })
@@ -51,7 +53,7 @@ export function createFilters({ db }: { readonly db: Database }): Filters {
     const reading = readFilter(parseDefinition(text))
     if (!reading.allowed) throw new ProtocolError(reading.errcode ?? 'M_BAD_JSON', reading.reason)
     const fresh = compileFilter(reading.filter)
-    compiled.set(text, fresh)
+    if (text.length <= MAX_REMEMBERED_CHARS) compiled.set(text, fresh)
     return fresh
   }
 

@@ -1,0 +1,30 @@
+import { ProtocolError } from '../../core/errors.ts'
+import type { UserId } from '../../core/ids.ts'
+import { findAccount, insertAccount } from '../../store/accounts.ts'
+import type { Reader, Tx } from '../../store/db.ts'
+import { internUsers } from '../../store/users.ts'
+import type { Clock } from '../clock.ts'
+
+/** What kind of account to make. */
+export interface NewUser {
+  /** A PHC string; undefined for an account that nobody logs in to by password. */
+  readonly passwordHash: string | undefined
+  readonly isGuest: boolean
+  readonly isAdmin: boolean
+}
+
+function inUse(): ProtocolError {
+  return new ProtocolError('M_USER_IN_USE', 'This user name is taken.')
+}
+
+/** @throws ProtocolError `M_USER_IN_USE` */
+export async function requireFree(reader: Reader, id: UserId): Promise<void> {
+  if ((await findAccount(reader, id)) !== undefined) throw inUse()
+}
+
+/** Makes the account of a user of this server and gives its number. @throws ProtocolError `M_USER_IN_USE` */
+export async function insertUser(tx: Tx, clock: Clock, id: UserId, user: NewUser): Promise<number> {
+  const userNid = (await internUsers(tx, [id])).get(id) as number
+  if (!(await insertAccount(tx, { ...user, userNid, createdAt: clock.now() }))) throw inUse()
+  return userNid
+}

@@ -1,0 +1,57 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Config } from '../../config/schema.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Database, Tx } from '../../store/db.ts'
+import {
+  hasUsableRegistrationToken,
+  isUsableRegistrationToken,
+  useRegistrationToken,
+} from '../../store/registration-tokens.ts'
+import type { Clock } from '../clock.ts'
+import type { UiaProof } from './interactive-auth.ts'
+
+export const TOKEN_STAGE = 'm.login.registration_token'
+
+/** Tokens that let their holders make an account: the configured one, and those in the database with a number of uses. */
+export interface RegistrationTokens {
+  /** Whether anybody could register by a token now. */
+  isAnyUsable(): Promise<boolean>
+  isValid(token: string): Promise<boolean>
+  /** The stage `m.login.registration_token`. @throws ProtocolError `M_MISSING_PARAM`, `M_UNAUTHORIZED` */
+  prove(auth: JsonObject): Promise<JsonObject>
+  /** Counts the use of the proven token, if any, so that it cannot be used too often. @throws ProtocolError `M_FORBIDDEN` */
+  redeem(tx: Tx, proof: UiaProof): Promise<void>
+}
+
+function sameSecret(left: string, right: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(left), digest(right))
+}
+
+export function createRegistrationTokens(deps: {
+  readonly db: Database
+  readonly clock: Clock
+  readonly config: Pick<Config, 'registration'>
+}): RegistrationTokens {
+  const { db, clock } = deps
+  const configured = deps.config.registration.token
+  const isConfigured = (token: string): boolean => configured !== undefined && sameSecret(token, configured)
+  const isValid = async (token: string): Promise<boolean> =>
+    isConfigured(token) || isUsableRegistrationToken(db, token, clock.now())
+
+  return {
+    isValid,
+    isAnyUsable: async () => configured !== undefined || hasUsableRegistrationToken(db, clock.now()),
+    async prove({ token }) {
+      if (typeof token !== 'string') throw new ProtocolError('M_MISSING_PARAM', "Key 'auth.token' is missing.")
+      if (!(await isValid(token))) throw new ProtocolError('M_UNAUTHORIZED', 'This registration token is not valid.')
+      return isConfigured(token) ? {} : { token }
+    },
+    async redeem(tx, proof) {
+      const token = proof[TOKEN_STAGE]?.token
+      if (typeof token !== 'string' || (await useRegistrationToken(tx, token, clock.now()))) return
+      throw new ProtocolError('M_FORBIDDEN', 'This registration token was used up meanwhile.')
+    },
+  }
+}
