@@ -111,3 +111,16 @@ describe('the event graph', () => {
     })
   })
 })
+
+describe('making rooms', () => {
+  it('makes as many rooms as were asked for in the same millisecond, in every version', async () => {
+    const versions = ['1', '6', '11', '12']
+    const rooms = await Promise.all(
+      versions.flatMap((room_version) => Array.from({ length: 8 }, () => alice.createRoom({ room_version }))),
+    )
+    expect(new Set(rooms).size).toBe(32)
+    const { joined_rooms } = await alice.call('GET', '/joined_rooms')
+    expect(joined_rooms).toEqual(expect.arrayContaining(rooms))
+    await Promise.all(rooms.map((room) => alice.say(room, 'here')))
+  })
+})

@@ -275,7 +275,7 @@ function buildOne(
     collected.members.push(membershipChange(parts, room, event, replaces, targets, collected.events))
   }
   if (redaction) collected.redactions.push(redaction.apply(event, state))
-  if (notifiable > head.notifiable) collected.highlights.push(...highlightsOf(room, event, state))
+  if (draft.type !== 'm.room.member') collected.highlights.push(...highlightsOf(room, event, state))
   return {
     version: head.version + 1,
     extremities: [{ nid: event.nid, id: event.id, reference: built.reference }],

@@ -25,7 +25,7 @@ export interface RoomNames {
 }
 
 export interface CreateParts
-  extends Pick<AppendParts, 'serverName' | 'signingKey' | 'clock' | 'random' | 'events' | 'registry'>,
+  extends Pick<AppendParts, 'serverName' | 'signingKey' | 'clock' | 'random' | 'events'>,
     Pick<MembershipParts, 'profileOf' | 'isKnownUser'> {
   readonly db: Database
   readonly appender: Appender
@@ -37,7 +37,37 @@ export interface CreateParts
 const MAX_INVITES = 500
 const MAX_INITIAL_STATE = 200
 
+/** How often a new room whose id another got at the same time is made again. */
+const MAX_ATTEMPTS = 8
+
 export function createRoomMaker(parts: CreateParts): Rooms['create'] {
+  let newestCreation = 0
+
+  /**
+   * The time of a create event, another for each. Where a room's id is the hash of this event, two rooms that one user makes
+   * in the same millisecond would otherwise be the same room.
+   */
+  function creationTime(): number {
+    newestCreation = Math.max(parts.clock.now(), newestCreation + 1)
+    return newestCreation
+  }
+
+  async function makeRoom(
+    nid: number,
+    version: RoomVersion,
+    create: () => Draft,
+    later: readonly Draft[],
+  ): Promise<Room> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const first = create()
+      const room = newRoom(parts, nid, version, first)
+      if ((await parts.appender.appendTo(room, [first, ...later])) !== 'moved') return room
+    }
+    throw new ProtocolError('M_UNKNOWN', 'The room could not be made just now. Send the request again.', {
+      status: 503,
+    })
+  }
+
   return async (by, request, offence) => {
     const version = chosenVersion(request.room_version ?? parts.defaultVersion)
     checkOffence(version, offence)
@@ -46,11 +76,8 @@ export function createRoomMaker(parts: CreateParts): Rooms['create'] {
     const alias =
       request.room_alias_name === undefined ? undefined : await parts.names.reserve(by, request.room_alias_name, nid)
     try {
-      const create = createDraft(parts, by, version, request, invited)
-      const room = newRoom(parts, nid, version, create)
-      const drafts = [create, ...(await firstEvents(parts, by, version, request, invited, alias))]
-      await parts.appender.appendTo(room, drafts)
-      parts.registry.add(room)
+      const later = await firstEvents(parts, by, version, request, invited, alias)
+      const room = await makeRoom(nid, version, () => createDraft(by, version, request, invited, creationTime()), later)
       if (request.visibility === 'public') await parts.names.publish(nid)
       return { roomId: room.id, alias }
     } catch (error) {
@@ -124,11 +151,11 @@ function roomIdFor(parts: CreateParts, version: RoomVersion, create: Draft): Roo
 }
 
 function createDraft(
-  parts: CreateParts,
   by: Requester,
   version: RoomVersion,
   request: RoomRequest,
   invited: readonly UserId[],
+  ts: number,
 ): Draft {
   const { creator: _, room_version: __, ...wanted } = request.creation_content ?? {}
   const content: JsonObject = { ...wanted, room_version: version.id }
@@ -137,7 +164,7 @@ function createDraft(
     const named = Array.isArray(wanted.additional_creators) ? wanted.additional_creators : []
     content.additional_creators = [...new Set([...named, ...invited])]
   }
-  return state(by, 'm.room.create', content, parts.clock.now())
+  return state(by, 'm.room.create', content, ts)
 }
 
 function state(by: Requester, type: string, content: JsonObject, ts?: number, stateKey = ''): Draft {

@@ -19,8 +19,8 @@ export interface RoomRegistry {
   getByNid(roomNid: number): Promise<Room>
   /** The room if it is in memory. */
   peek(roomNid: number): Room | undefined
-  /** Takes in a room that was just made. */
-  add(room: Room): void
+  /** A write of this room was committed: it is the true one, whatever was loaded meanwhile. */
+  confirm(room: Room): void
   /** Forgets a room whose write was refused; the next `get` loads what is true. */
   drop(room: Room): void
 }
@@ -80,17 +80,22 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
     let promise = loading.get(row.room_nid)
     if (!promise) {
       promise = fill(row)
-        .then((room) => {
-          add(room)
-          return room
-        })
+        .then(adopt)
         .finally(() => loading.delete(row.room_nid))
       loading.set(row.room_nid, promise)
     }
     return promise
   }
 
-  function add(room: Room): void {
+  /** Takes in a room that was loaded, unless another that is as new or newer has been confirmed since. */
+  function adopt(loaded: Room): Room {
+    const known = rooms.get(loaded.nid)
+    if (known?.alive && known.committed.version >= loaded.committed.version) return known
+    confirm(loaded)
+    return loaded
+  }
+
+  function confirm(room: Room): void {
     rooms.set(room.nid, room)
     nids.set(room.id, room.nid)
   }
@@ -104,7 +109,7 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
   }
 
   return {
-    add,
+    confirm,
     getByNid,
     peek: (roomNid) => rooms.get(roomNid),
     drop(room) {

@@ -97,6 +97,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   function takeIn(unit: Unit): void {
     const { room } = unit
     room.advance(unit.events, unit.after)
+    registry.confirm(room)
     roomEvents.record(room.nid, unit.after.nid)
     for (const event of unit.events) events.put(event)
     for (const { event } of unit.redactions) {
