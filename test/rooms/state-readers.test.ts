@@ -104,7 +104,10 @@ describe('members', () => {
     expect(await members(`?at=${(await alice.sync()).next_batch}&not_membership=join`)).toEqual({
       [carol.userId]: 'ban',
     })
-    const { end } = await alice.call('GET', inRoom(room, '/messages?dir=b&limit=1'))
+    const { next_batch: after } = await alice.sync()
+    await alice.say(room, 'so be it')
+    expect(await members(`?at=${after}`)).toMatchObject({ [carol.userId]: 'ban' })
+    const { end } = await alice.call('GET', inRoom(room, '/messages?dir=b&limit=2'))
     expect(await members(`?at=${end}`)).toMatchObject({ [carol.userId]: 'invite' })
     expect((await alice.ask('GET', inRoom(room, '/members?at=yesterday'))).status).toBe(400)
   })
@@ -119,6 +122,15 @@ describe('members', () => {
     await bob.join(closed)
     expect((await bob.ask('GET', inRoom(closed, `/members?at=${next_batch}`))).status).toBe(403)
     expect((await bob.ask('GET', inRoom(closed, '/members'))).status).toBe(200)
+  })
+
+  it('are for who left those of when they did, their own leaving included', async () => {
+    const dave = await house.person('dave')
+    await dave.join(room)
+    await dave.leave(room)
+    await alice.call('POST', inRoom(room, '/unban'), { user_id: carol.userId })
+    expect(await members('', dave)).toMatchObject({ [dave.userId]: 'leave', [carol.userId]: 'ban' })
+    expect(await members('')).toMatchObject({ [dave.userId]: 'leave', [carol.userId]: 'leave' })
   })
 
   it('that are joined are listed by name, whether they have one or not', async () => {

@@ -185,6 +185,23 @@ describe('history whose visibility changes', () => {
     await people.stranger.leave(room)
   })
 
+  it('stays closed where it was, when it opens later', async () => {
+    const room = await host.createRoom({ preset: 'public_chat' })
+    const set = (history_visibility: string) => host.setState(room, 'm.room.history_visibility', { history_visibility })
+    await set('invited')
+    await host.say(room, 'closed')
+    await set('shared')
+    await host.say(room, 'shared')
+    await people.stranger.join(room)
+    const { chunk } = await people.stranger.call('GET', inRoom(room, '/messages?dir=f&limit=100'))
+    expect(textsOf(chunk)).toEqual(['shared'])
+    expect(textsOf((await host.call('GET', inRoom(room, '/messages?dir=f&limit=100'))).chunk)).toEqual([
+      'closed',
+      'shared',
+    ])
+    await people.stranger.leave(room)
+  })
+
   it('of two stays shows both and not what was between', async () => {
     const room = await host.createRoom({
       preset: 'public_chat',
