@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { ClientConfig } from 'pg'
+import pg from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import {
@@ -11,8 +11,10 @@ import {
 
 export const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url))
 
+const OLDEST_POSTGRES = 140_000
+
 export interface RunningDatabase {
-  readonly connection: ClientConfig
+  readonly connection: pg.ClientConfig
   /** Undefined when the database is somebody else's. */
   readonly embedded: EmbeddedPostgres | undefined
   stop(): Promise<void>
@@ -22,6 +24,7 @@ export interface RunningDatabase {
 export async function startDatabase(config: Config, uid: number, log: Logger): Promise<RunningDatabase> {
   const { url } = config.database
   if (url !== undefined) {
+    await greet(url, log)
     return { connection: { connectionString: url }, embedded: undefined, stop: async () => {} }
   }
   const embedded = await startEmbeddedPostgres({ directory: postgresDirectory(config), uid, log })
@@ -33,6 +36,25 @@ export async function borrowDatabase(config: Config, uid: number, log: Logger): 
   const running =
     config.database.url === undefined && (await findRunningPostgres({ directory: postgresDirectory(config) }))
   return running ? { connection: running, embedded: undefined, stop: async () => {} } : startDatabase(config, uid, log)
+}
+
+/** Says in the operator's terms what is wrong with the Postgres of `database.url`. */
+async function greet(url: string, log: Logger): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 })
+  try {
+    await client.connect()
+    const { rows } = await client.query<{ version: number; fsync: string }>(
+      "SELECT current_setting('server_version_num')::int AS version, current_setting('fsync') AS fsync",
+    )
+    const [{ version, fsync } = { version: 0, fsync: '' }] = rows
+    if (version < OLDEST_POSTGRES)
+      throw new Error(`Postgres 14 or later is needed, this is ${Math.floor(version / 10_000)}`)
+    if (fsync !== 'on') log.warn('this Postgres runs with fsync off: a power failure may lose or damage data')
+  } catch (error) {
+    throw new Error(`the database of database.url cannot be used: ${(error as Error).message}`)
+  } finally {
+    await client.end().catch(() => undefined)
+  }
 }
 
 function postgresDirectory(config: Config): string {

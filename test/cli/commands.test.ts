@@ -96,3 +96,10 @@ test('keys: made once, for its owner only; one that others can read is refused',
     stderr: expect.stringContaining('does not hold a signing key'),
   })
 })
+
+test('a database that cannot be reached stops the start in words, without the password', async () => {
+  const env = { HEARTH__DATABASE__URL: 'postgres://hearth:canary@127.0.0.1:1/hearth', HEARTH__METRICS__PORT: '0' }
+  const { code, stdout, stderr } = await hearth('serve', env)
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/database\.url cannot be used: .*ECONNREFUSED/)])
+  expect(stdout + stderr).not.toContain('canary')
+})
