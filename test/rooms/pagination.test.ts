@@ -35,7 +35,9 @@ interface Query {
 }
 
 function query({ filter, ...rest }: Query): string {
-  const params = new URLSearchParams(Object.entries(rest).map(([name, value]) => [name, String(value)]))
+  const params = new URLSearchParams(
+    Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, String(value)])),
+  )
   if (filter) params.set('filter', JSON.stringify(filter))
   return inRoom(room, `/messages?${params}`)
 }
