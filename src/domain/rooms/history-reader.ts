@@ -31,10 +31,14 @@ export interface ContextQuery {
   readonly filter: EventMatcher
 }
 
-/** What happened in a room, as far as the reader may see it. Answers are complete JSON bodies. */
+/**
+ * What happened in a room, as far as the reader may see it. Answers are complete JSON bodies, put together from events that
+ * are kept as bytes. Source: client-server API, "Getting events for a room", "Lazy-loading room members".
+ */
 export interface HistoryReader {
   /** @throws ProtocolError `M_NOT_FOUND` also for strangers to the room */
   event(by: Requester, roomId: RoomId, eventId: EventId): Promise<JsonBytes>
+  /** A page of history. Without `end` nothing is left in its direction; an empty page with one is not the last. */
   messages(by: Requester, roomId: RoomId, query: MessagesQuery): Promise<JsonBytes>
   /** What was said around an event, and the state of the room after it. */
   context(by: Requester, roomId: RoomId, eventId: EventId, query: ContextQuery): Promise<JsonBytes>

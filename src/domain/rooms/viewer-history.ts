@@ -54,6 +54,7 @@ export function createViewerHistories({ db, events }: { db: Reader; events: Even
     async of(room, { userId, userNid }) {
       const { chain, state } = room.committed
       const visibility = room.stateNid(state, 'm.room.history_visibility', '')
+      // Taken before reading: what is committed meanwhile makes the next call read again.
       const stamp = `${chain} ${visibility} ${room.stateNid(state, 'm.room.member', userId)}`
       const key = `${room.nid} ${userNid}`
       const remembered = known.get(key)
@@ -78,7 +79,7 @@ class KeyValues {
   readonly #byChain = new Map<number, KeyChange[]>()
   readonly #events: ReadonlyMap<number, RoomEvent>
   readonly #parents: ReadonlyMap<number, StatePoint>
-  /** In the order of the room's timeline. */
+  /** Each value once, in the order of the room's timeline: history that was fetched later comes first. */
   readonly events: readonly RoomEvent[]
 
   constructor(
@@ -141,6 +142,7 @@ function after(
   return before
 }
 
+/** The membership event that followed the last join: profile changes are joins too, so it is not one of them. */
 function departureIn(memberships: readonly RoomEvent[]): RoomEvent | undefined {
   const lastJoin = memberships.findLastIndex((event) => membershipOf(event) === 'join')
   return lastJoin === -1 ? undefined : memberships[lastJoin + 1]
