@@ -1,5 +1,5 @@
-import { type Static, type TSchema, Type } from 'typebox'
 import type { ServerName } from '../core/ids.ts'
+import { type Shape, type Static, Type } from '../core/shapes.ts'
 
 /**
  * Every option of the server, once: its type, bounds, default and the text an operator reads about it. Validation, environment
@@ -18,7 +18,7 @@ const choice = <const Values extends readonly (string | boolean)[]>(
   values: Values,
   fallback: Values[number],
 ) => Type.Unsafe<Values[number]>({ description, enum: values, default: fallback })
-const section = <Keys extends Record<string, TSchema>>(description: string, keys: Keys, options: object = {}) =>
+const section = <Keys extends Record<string, Shape>>(description: string, keys: Keys, options: object = {}) =>
   Type.Object(keys, { description, additionalProperties: false, ...options })
 const port = (description: string, fallback: number) => integer(description, fallback, 0, 65_535)
 
