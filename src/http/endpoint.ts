@@ -1,7 +1,7 @@
-import { type Static, type TSchema, Type } from 'typebox'
 import type { Config } from '../config/schema.ts'
 import type { EventId, RoomAlias, RoomId, UserId } from '../core/ids.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
+import { type Shape, type Static, Type } from '../core/shapes.ts'
 import type { UiaFlow, UiaProof } from '../domain/accounts/interactive-auth.ts'
 import type { Requester } from '../domain/accounts/requester.ts'
 import type { Services } from '../domain/services.ts'
@@ -35,7 +35,7 @@ export type ParamsOf<Line extends string> = {
 }
 
 /** What a schema describes; nothing at all where there is none. */
-export type Described<Schema extends TSchema | undefined> = Schema extends TSchema ? Static<Schema> : undefined
+export type Described<Schema extends Shape | undefined> = Schema extends Shape ? Static<Schema> : undefined
 
 type RequesterOf<Auth extends EndpointAuth> = Auth extends 'user'
   ? Requester
@@ -47,15 +47,15 @@ type RequesterOf<Auth extends EndpointAuth> = Auth extends 'user'
 export type RequestOf<
   Line extends string,
   Auth extends EndpointAuth,
-  Query extends TSchema | undefined,
-  Body extends TSchema | undefined,
+  Query extends Shape | undefined,
+  Body extends Shape | undefined,
 > = EndpointRequest<ParamsOf<Line>, Described<Query>, Described<Body>, RequesterOf<Auth>>
 
 export interface EndpointOptions<
   Line extends EndpointLine,
   Auth extends EndpointAuth,
-  Query extends TSchema | undefined,
-  Body extends TSchema | undefined,
+  Query extends Shape | undefined,
+  Body extends Shape | undefined,
 > {
   readonly auth: Auth
   /** Guests may call it too. Without this they get 403 `M_GUEST_ACCESS_FORBIDDEN`. */
@@ -111,8 +111,8 @@ export interface Endpoint {
     readonly auth: EndpointAuth
     readonly guests?: true
     readonly limited?: LimitName
-    readonly query?: TSchema | undefined
-    readonly body?: TSchema | undefined
+    readonly query?: Shape | undefined
+    readonly body?: Shape | undefined
     readonly bodyOptional?: true
     readonly also?: readonly string[]
     uia?(request: EndpointRequest, services: Services): Promise<readonly UiaFlow[] | undefined>
@@ -130,8 +130,8 @@ export const AnyJson = Type.Unsafe<JsonValue>({})
 export function endpoint<
   const Line extends EndpointLine,
   const Auth extends EndpointAuth,
-  const Query extends TSchema | undefined = undefined,
-  const Body extends TSchema | undefined = undefined,
+  const Query extends Shape | undefined = undefined,
+  const Body extends Shape | undefined = undefined,
 >(
   line: Line,
   options: EndpointOptions<Line, Auth, Query, Body>,

@@ -1,5 +1,5 @@
-import type { TSchema } from 'typebox'
 import { ProtocolError } from '../core/errors.ts'
+import type { Shape } from '../core/shapes.ts'
 import type { RoleCodes } from './role.ts'
 import { validator } from './validate.ts'
 
@@ -88,7 +88,7 @@ export function single(query: RawQuery, name: string): string | undefined {
 }
 
 /** Reads the declared parameters as the types they are declared with. Others are ignored. */
-export function queryReader(schema: TSchema, codes: RoleCodes): (query: RawQuery) => unknown {
+export function queryReader(schema: Shape, codes: RoleCodes): (query: RawQuery) => unknown {
   const declared = parameters(schema as PropertySchema)
   const check = validator(schema, {
     missing: codes.missingParam,

@@ -1,7 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import type { TSchema } from 'typebox'
 import { type Errcode, ProtocolError } from '../core/errors.ts'
 import { isEventId, isRoomAlias, isRoomId, isUserId } from '../core/ids.ts'
+import type { Shape } from '../core/shapes.ts'
 
 /** Which code an offence has, and what to call the thing that is wrong. */
 export interface Offences {
@@ -71,7 +71,7 @@ function problem(errors: readonly ErrorObject[], offences: Offences): ProtocolEr
 }
 
 /** A check against a schema, compiled at its first use; it throws an error that names what is wrong. */
-export function validator(schema: TSchema, offences: Offences): (value: unknown) => void {
+export function validator(schema: Shape, offences: Offences): (value: unknown) => void {
   let compiled: ValidateFunction | undefined
   return (value) => {
     compiled ??= ajv.compile(schema)

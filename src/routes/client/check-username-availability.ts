@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '../../core/shapes.ts'
 import { endpoint } from '../../http/endpoint.ts'
 
 export const checkUsernameAvailability = endpoint(

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '../../core/shapes.ts'
 import { endpoint, rawReply } from '../../http/endpoint.ts'
 import { roomEventFilterOf } from './room-event-filter-of.ts'
 

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '../../core/shapes.ts'
 import { endpoint, rawReply } from '../../http/endpoint.ts'
 
 const Query = Type.Object({ format: Type.Optional(Type.Union([Type.Literal('content'), Type.Literal('event')])) })

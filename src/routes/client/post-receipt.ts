@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
 import { ProtocolError } from '../../core/errors.ts'
+import { Type } from '../../core/shapes.ts'
 import { isMarkerKind } from '../../domain/rooms/receipts.ts'
 import { endpoint } from '../../http/endpoint.ts'
 

@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
 import type { UserId } from '../../core/ids.ts'
+import { Type } from '../../core/shapes.ts'
 
 /** The body of operations on one's own membership. */
 export const ReasonBody = Type.Object({ reason: Type.Optional(Type.String()) })

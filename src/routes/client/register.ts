@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
 import { ProtocolError } from '../../core/errors.ts'
+import { Type } from '../../core/shapes.ts'
 import { AnyObject, endpoint } from '../../http/endpoint.ts'
 import { loginAnswer } from './login-answer.ts'
 

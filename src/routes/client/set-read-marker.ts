@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
 import type { EventId } from '../../core/ids.ts'
+import { Type } from '../../core/shapes.ts'
 import { endpoint } from '../../http/endpoint.ts'
 
 const EventName = Type.Optional(Type.Unsafe<EventId>({ type: 'string', format: 'event-id' }))

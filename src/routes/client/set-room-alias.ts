@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
 import type { RoomId } from '../../core/ids.ts'
+import { Type } from '../../core/shapes.ts'
 import { endpoint } from '../../http/endpoint.ts'
 
 const Body = Type.Object({ room_id: Type.Unsafe<RoomId>({ type: 'string', format: 'room-id' }) })

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '../../core/shapes.ts'
 import { endpoint } from '../../http/endpoint.ts'
 
 const Body = Type.Object({ visibility: Type.Optional(Type.Union([Type.Literal('public'), Type.Literal('private')])) })

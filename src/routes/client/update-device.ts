@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '../../core/shapes.ts'
 import { endpoint } from '../../http/endpoint.ts'
 
 const Body = Type.Object({ display_name: Type.Optional(Type.Union([Type.String(), Type.Null()])) })
