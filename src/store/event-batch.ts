@@ -1,4 +1,5 @@
 import type { Reader } from './connection.ts'
+import type { EventRow } from './events.ts'
 import type { Membership } from './rooms.ts'
 
 // Tables: room, event, state_key, state_change, room_member, client_txn, highlight
@@ -20,23 +21,8 @@ export interface HeadWrite {
   readonly stateSeq: number
 }
 
-export interface EventWrite {
-  readonly nid: number
-  readonly roomNid: number
-  readonly pos: number
-  readonly senderNid: number
-  readonly ts: number
-  readonly notifiable: number
-  readonly replacesNid: number | null
-  readonly txnToken: number | null
-  readonly txnId: string | null
-  readonly stateChain: number
-  readonly stateSeq: number
-  readonly keyId: number | null
-  readonly eventId: string
-  readonly type: string
-  readonly json: string
-}
+/** A new event: its row, which no redaction has touched yet. */
+export type EventWrite = Omit<EventRow, 'redacted_by'>
 
 export interface KeyWrite {
   readonly roomNid: number
@@ -173,13 +159,13 @@ function eventInsert(p: Parameters, blob: string, events: readonly EventWrite[])
     SELECT nid, room_nid, pos, sender_nid, ts, notifiable, replaces_nid, txn_token, state_chain, state_seq, key_id,
     event_id, type, txn_id, convert_from(substring(${blob}::bytea from start for length), 'UTF8')
     FROM unnest(
-    ${p.column(events, 'bigint', (e) => e.nid)}, ${p.column(events, 'bigint', (e) => e.roomNid)},
-    ${p.column(events, 'bigint', (e) => e.pos)}, ${p.column(events, 'bigint', (e) => e.senderNid)},
-    ${p.column(events, 'bigint', (e) => e.ts)}, ${p.column(events, 'bigint', (e) => e.notifiable)},
-    ${p.column(events, 'bigint', (e) => e.replacesNid)}, ${p.column(events, 'bigint', (e) => e.txnToken)},
-    ${p.column(events, 'int', (e) => e.stateChain)}, ${p.column(events, 'int', (e) => e.stateSeq)},
-    ${p.column(events, 'int', (e) => e.keyId)}, ${p.column(events, 'text', (e) => e.eventId)},
-    ${p.column(events, 'text', (e) => e.type)}, ${p.column(events, 'text', (e) => e.txnId)},
+    ${p.column(events, 'bigint', (e) => e.event_nid)}, ${p.column(events, 'bigint', (e) => e.room_nid)},
+    ${p.column(events, 'bigint', (e) => e.room_pos)}, ${p.column(events, 'bigint', (e) => e.sender_nid)},
+    ${p.column(events, 'bigint', (e) => e.origin_server_ts)}, ${p.column(events, 'bigint', (e) => e.notifiable)},
+    ${p.column(events, 'bigint', (e) => e.replaces_nid)}, ${p.column(events, 'bigint', (e) => e.txn_token)},
+    ${p.column(events, 'int', (e) => e.state_chain)}, ${p.column(events, 'int', (e) => e.state_seq)},
+    ${p.column(events, 'int', (e) => e.key_id)}, ${p.column(events, 'text', (e) => e.event_id)},
+    ${p.column(events, 'text', (e) => e.type)}, ${p.column(events, 'text', (e) => e.txn_id)},
     ${starts}, ${lengths}
     ) AS e (nid, room_nid, pos, sender_nid, ts, notifiable, replaces_nid, txn_token, state_chain, state_seq, key_id,
     event_id, type, txn_id, start, length)

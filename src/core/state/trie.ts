@@ -109,7 +109,8 @@ function diffNode(
     const right = after?.[index]
     if (left === right) continue
     if (level > 0) diffNode(left as Node | undefined, right as Node | undefined, level - 1, key, visit)
-    else if ((left ?? 0) !== (right ?? 0)) visit(key, (left as number | undefined) ?? 0, (right as number | undefined) ?? 0)
+    else if ((left ?? 0) !== (right ?? 0))
+      visit(key, (left as number | undefined) ?? 0, (right as number | undefined) ?? 0)
   }
 }
 

@@ -5,7 +5,6 @@ import { buildEvent, checkBuilt } from '../../core/event/build.ts'
 import { displayNameOf, membershipOf } from '../../core/event/content.ts'
 import type { Verdict } from '../../core/event/format.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
-import type { JsonObject } from '../../core/json.ts'
 import { isNotifiable } from '../../core/push-rules.ts'
 import { referenceTo } from '../../core/signing/event-hash.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
@@ -13,6 +12,7 @@ import { getState, setState } from '../../core/state/trie.ts'
 import type { HighlightWrite, KeyWrite, TxnWrite } from '../../store/event-batch.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Users } from '../users.ts'
+import type { Draft, StateReader, Transaction } from './draft.ts'
 import type { EventCache } from './event-cache.ts'
 import { highlightsOf } from './highlights.ts'
 import type { Persister, Unit } from './persister.ts'
@@ -20,28 +20,6 @@ import { prepareRedaction, type Redaction } from './redaction.ts'
 import type { RoomRegistry } from './registry.ts'
 import type { Head, MembershipChange, Room } from './room.ts'
 import { RoomEvent } from './room-event.ts'
-
-/** What a local user wants to happen in a room. */
-export interface Draft {
-  readonly type: string
-  /** Present on state events. */
-  readonly stateKey?: string
-  readonly content: JsonObject
-  readonly sender: UserId
-  readonly senderNid: number
-  /** The event that a redaction is for. */
-  readonly redacts?: EventId
-  /** Milliseconds; now when left out. */
-  readonly ts?: number
-}
-
-/** The transaction id under which a client sent something. */
-export interface Transaction {
-  readonly tokenNid: number
-  readonly txnId: string
-  /** Hash of the whole path. */
-  readonly hash: string
-}
 
 /** Says what to append, given the room as it stands. Called again when the room moves before the events are written. */
 export type Plan = (room: Room) => readonly Draft[] | Promise<readonly Draft[]>
@@ -288,9 +266,6 @@ function buildOne(
     state: key === undefined ? head.state : setState(head.state, key.keyId, event.nid),
   }
 }
-
-/** Reads the state of a head; the room's own facts first, then events of the same unit, which no cache has yet. */
-export type StateReader = (type: string, stateKey: string) => RoomEvent | undefined
 
 function stateReader(room: Room, head: Head, fresh: readonly RoomEvent[]): StateReader {
   return (type, stateKey) => {

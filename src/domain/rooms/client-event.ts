@@ -2,17 +2,7 @@ import type { RoomId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { JsonBytes } from '../../core/json-bytes.ts'
 import type { EventCache } from './event-cache.ts'
-import type { RoomEvent } from './room-event.ts'
-
-/** The pieces of an event as clients get it, cut where what differs between readers goes. */
-export interface Rendered {
-  /** From `{` to `"unsigned":{"age":` */
-  readonly head: Buffer
-  /** The rest of `unsigned`, without its closing brace. */
-  readonly unsigned: string
-  /** What follows `unsigned`, without the closing brace of the event. */
-  readonly tail: string
-}
+import type { Rendered, RoomEvent } from './room-event.ts'
 
 export interface Reading {
   /** Milliseconds; what `age` is counted from. */

@@ -1,7 +1,7 @@
 import { readPowerLevels } from '../../core/auth/power-levels.ts'
 import { highlightsFor } from '../../core/highlights.ts'
 import type { HighlightWrite } from '../../store/event-batch.ts'
-import type { StateReader } from './append.ts'
+import type { StateReader } from './draft.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 

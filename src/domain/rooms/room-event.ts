@@ -2,7 +2,16 @@ import type { Pdu } from '../../core/event/format.ts'
 import type { EventId, UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { EventRow } from '../../store/events.ts'
-import type { Rendered } from './client-event.ts'
+
+/** The pieces of an event as clients get it, cut where what differs between readers goes. */
+export interface Rendered {
+  /** From `{` to `"unsigned":{"age":` */
+  readonly head: Buffer
+  /** The rest of `unsigned`, without its closing brace. */
+  readonly unsigned: string
+  /** What follows `unsigned`, without the closing brace of the event. */
+  readonly tail: string
+}
 
 /** An event of a room as this server holds it: its place, and its immutable bytes, parsed when somebody asks. */
 export class RoomEvent {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { EventId } from '../../core/ids.ts'
-import type { Transaction } from './append.ts'
+import type { Transaction } from './draft.ts'
 import type { ClientTransaction } from './rooms.ts'
 
 /**

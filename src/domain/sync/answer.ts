@@ -7,9 +7,9 @@ import type { Requester } from '../accounts/requester.ts'
 import { invitedSection } from './invited-room.ts'
 import { joinedSection } from './joined-room.ts'
 import { leftSection } from './left-room.ts'
+import type { Look, RoomNews, Section, SyncRequest } from './look.ts'
 import { type PresenceOf, presenceContent } from './presence.ts'
 import type { SyncSources } from './sources.ts'
-import type { SyncRequest } from './sync.ts'
 import { encodeStreamToken, isNewer, type StreamPosition } from './token.ts'
 import type { UserRoom } from './user-rooms.ts'
 
@@ -19,28 +19,8 @@ export interface Answer {
   readonly json: Buffer
 }
 
-/** One look at everything, between two positions. */
-export interface Look {
-  readonly sources: SyncSources
-  readonly by: Requester
-  readonly request: SyncRequest
-  readonly since: StreamPosition | undefined
-  readonly now: StreamPosition
-  readonly timeMs: number
-}
-
-/** A room with what is known to be new in it besides events. */
-export interface RoomNews {
-  readonly roomNid: number
-  readonly membership: UserRoom
-  readonly receipts: JsonObject | undefined
-  readonly accountData: readonly AccountDataRow[]
-}
-
 /** Rooms that are looked at side by side: enough to fill the database's pipeline, few enough to bound memory. */
 const ROOMS_AT_ONCE = 200
-
-type Section = { readonly roomId: string; readonly json: JsonBytes }
 
 /** What is new for a user between two positions (client-server API, `GET sync`). */
 export async function answerOf(

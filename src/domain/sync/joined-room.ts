@@ -7,7 +7,7 @@ import { loadReferences } from '../rooms/client-event.ts'
 import { encodePosition } from '../rooms/position-token.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
-import type { Look, RoomNews } from './answer.ts'
+import type { Look, RoomNews, Section } from './look.ts'
 import { eventList, loadState, stateToTell, writeEventList } from './room-section.ts'
 import { readTimeline, type TimelineSlice } from './room-timeline.ts'
 import { isNewer } from './token.ts'
@@ -17,10 +17,7 @@ const MAX_TIMELINE = 1000
 const HEROES = 5
 
 /** What is new in a room that the user is in (client-server API, "Joined Room"). */
-export async function joinedSection(
-  look: Look,
-  news: RoomNews,
-): Promise<{ roomId: string; json: JsonBytes } | undefined> {
+export async function joinedSection(look: Look, news: RoomNews): Promise<Section | undefined> {
   const room = await look.sources.registry.getByNid(news.roomNid)
   if (!look.request.filter.room.roomMatches(room.id)) return undefined
   const known = await knownState(look, room)

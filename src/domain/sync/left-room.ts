@@ -4,7 +4,7 @@ import { loadReferences } from '../rooms/client-event.ts'
 import { encodePosition } from '../rooms/position-token.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
-import type { Look, RoomNews } from './answer.ts'
+import type { Look, RoomNews, Section } from './look.ts'
 import { loadState, stateToTell, writeEventList } from './room-section.ts'
 import { readTimeline, type TimelineSlice } from './room-timeline.ts'
 import { type EventPosition, writerOf } from './token.ts'
@@ -12,10 +12,7 @@ import { type EventPosition, writerOf } from './token.ts'
 const DEFAULT_TIMELINE = 10
 
 /** A room that the user left, was kicked or banned from: what happened up to then, and nothing after. */
-export async function leftSection(
-  look: Look,
-  news: RoomNews,
-): Promise<{ roomId: string; json: JsonBytes } | undefined> {
+export async function leftSection(look: Look, news: RoomNews): Promise<Section | undefined> {
   const { sources, since, request } = look
   const room = await sources.registry.getByNid(news.roomNid)
   if (!request.filter.room.roomMatches(room.id)) return undefined

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { writeClientEvent } from '../rooms/client-event.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
-import type { Look } from './answer.ts'
+import type { Look } from './look.ts'
 
 /** An event in the federation format, or cut down to the fields that a filter names. */
 export function projectEvent(event: RoomEvent, look: Look): JsonObject {

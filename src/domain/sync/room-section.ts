@@ -5,7 +5,7 @@ import { diffState, forEachState, getState, type StateMap } from '../../core/sta
 import { loadReferences, writeClientEvent } from '../rooms/client-event.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
-import type { Look } from './answer.ts'
+import type { Look } from './look.ts'
 import { projectEvent } from './project-event.ts'
 
 /** Writes events in the format that the filter asks for. References of `events` must be loaded. */

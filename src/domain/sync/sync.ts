@@ -1,26 +1,13 @@
 import { ProtocolError } from '../../core/errors.ts'
-import type { CompiledFilter } from '../../core/filter.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
 import { answerOf } from './answer.ts'
+import type { SyncRequest } from './look.ts'
 import type { Notifier } from './notifier.ts'
-import type { Presence, PresenceState } from './presence.ts'
+import type { Presence } from './presence.ts'
 import type { SyncSources } from './sources.ts'
 import { decodeStreamToken, type StreamPosition } from './token.ts'
 import type { UserRooms } from './user-rooms.ts'
-
-export interface SyncRequest {
-  /** The token of the answer before; none asks for everything. */
-  readonly since: string | undefined
-  readonly filter: CompiledFilter
-  readonly fullState: boolean
-  readonly timeoutMs: number
-  /** State after the timeline instead of before it, under the stable or the unstable key. */
-  readonly stateAfter: 'state_after' | 'org.matrix.msc4222.state_after' | undefined
-  readonly presence: PresenceState
-  /** Aborted when the client has gone. */
-  readonly signal: AbortSignal
-}
 
 export interface Sync {
   /**

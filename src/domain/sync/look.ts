@@ -1,0 +1,46 @@
+import type { CompiledFilter } from '../../core/filter.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { JsonBytes } from '../../core/json-bytes.ts'
+import type { AccountDataRow } from '../../store/account-data.ts'
+import type { Requester } from '../accounts/requester.ts'
+import type { PresenceState } from './presence.ts'
+import type { SyncSources } from './sources.ts'
+import type { StreamPosition } from './token.ts'
+import type { UserRoom } from './user-rooms.ts'
+
+export interface SyncRequest {
+  /** The token of the answer before; none asks for everything. */
+  readonly since: string | undefined
+  readonly filter: CompiledFilter
+  readonly fullState: boolean
+  readonly timeoutMs: number
+  /** State after the timeline instead of before it, under the stable or the unstable key. */
+  readonly stateAfter: 'state_after' | 'org.matrix.msc4222.state_after' | undefined
+  readonly presence: PresenceState
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal
+}
+
+/** One look at everything, between two positions. */
+export interface Look {
+  readonly sources: SyncSources
+  readonly by: Requester
+  readonly request: SyncRequest
+  readonly since: StreamPosition | undefined
+  readonly now: StreamPosition
+  readonly timeMs: number
+}
+
+/** A room with what is known to be new in it besides events. */
+export interface RoomNews {
+  readonly roomNid: number
+  readonly membership: UserRoom
+  readonly receipts: JsonObject | undefined
+  readonly accountData: readonly AccountDataRow[]
+}
+
+/** A room's part of an answer. */
+export interface Section {
+  readonly roomId: string
+  readonly json: JsonBytes
+}
