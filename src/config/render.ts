@@ -61,7 +61,8 @@ export function jsonSchema(): string {
 
 /** Everything in the file is optional; own keywords and formats are of no use to an editor. */
 function withSecretFiles(schema: OptionSchema): object {
-  const { required, secret, path, compact, format, example, properties, ...plain } = schema
+  const { required, secret, path, compact, format, example, properties, items, ...plain } = schema
+  if (items !== undefined) return { ...plain, items: withSecretFiles(items) }
   if (properties === undefined) return example === undefined ? plain : { ...plain, examples: [example] }
   const entries = Object.entries(properties).flatMap(([name, child]): [string, object][] => {
     const own: [string, object] = [name, withSecretFiles(child)]
