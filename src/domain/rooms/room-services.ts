@@ -224,7 +224,8 @@ const WRITER_LOCK = 0x4865_7700
 
 /** Makes sure that no other process writes events under the same index: their numbers would collide. */
 async function claimWriter(client: pg.Client): Promise<void> {
-  await client.query(`SET lock_timeout = '5s'; SET plan_cache_mode = force_generic_plan`)
+  // The batch statement reaches every table by its key. Planned once, also while the tables are still small.
+  await client.query(`SET lock_timeout = '5s'; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off`)
   try {
     await client.query('SELECT pg_advisory_lock($1)', [WRITER_LOCK + WRITER])
   } catch (error) {
