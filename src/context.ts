@@ -69,6 +69,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     notifier: rooms.ledgerWaker,
     listener: rooms.profileEvents,
   })
+  metrics.watch({ waitingSyncs: rooms.notifier.waiting, waitingTransactions: db.waiting })
   return {
     services: { config, clock, version: options.version, rateLimits, ...accounts, ...rooms.services },
     metrics,

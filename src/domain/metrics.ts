@@ -5,14 +5,20 @@ import { createRequestTally } from './request-tally.ts'
 export interface Metrics {
   /** One request answered. `route` is the operation as declared, never a path with ids in it. */
   observeRequest(method: string, route: string, status: number, seconds: number): void
-  /** One database transaction of some length; `purpose` is one of a few fixed words. */
-  observeTransaction(purpose: string, seconds: number): void
   /** One commit of events. */
   observeCommit(events: number, seconds: number): void
-  /** A value that is read only when somebody asks for the metrics. */
-  gauge(name: string, help: string, read: () => number): void
+  /** From now on these are read whenever somebody asks for the metrics. */
+  watch(levels: Levels): void
   /** Everything in the text format of Prometheus. */
   text(): Promise<string>
+}
+
+/** What goes up and down. */
+export interface Levels {
+  /** Syncs that wait for news. */
+  waitingSyncs(): number
+  /** Transactions that wait for a connection. */
+  waitingTransactions(): number
 }
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -32,28 +38,32 @@ export function createMetrics(release: { readonly version: string; readonly node
   return {
     observeRequest: requests.add,
     ...storageMetrics(registers),
-    gauge(name, help, read) {
-      new Gauge({
-        name,
-        help,
-        registers,
-        collect() {
-          this.set(read())
-        },
-      })
-    },
+    watch: levelMetrics(registers),
     text: async () => `${await registry.metrics()}\n${requests.text()}`,
   }
 }
 
-function storageMetrics(registers: Registry[]): Pick<Metrics, 'observeTransaction' | 'observeCommit'> {
-  const transactions = new Histogram({
-    name: 'synapse_storage_transaction_time',
-    help: 'Time of database transactions in seconds, by purpose.',
-    labelNames: ['desc'],
-    buckets: SECONDS,
-    registers,
-  })
+function levelMetrics(registers: Registry[]): Metrics['watch'] {
+  let levels: Levels = { waitingSyncs: () => 0, waitingTransactions: () => 0 }
+  const level = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read())
+      },
+    })
+  level('hearth_waiting_syncs', 'Syncs that wait for news.', () => levels.waitingSyncs())
+  level('hearth_waiting_transactions', 'Transactions that wait for a database connection.', () =>
+    levels.waitingTransactions(),
+  )
+  return (next) => {
+    levels = next
+  }
+}
+
+function storageMetrics(registers: Registry[]): Pick<Metrics, 'observeCommit'> {
   const persisted = new Counter({
     name: 'synapse_storage_events_persisted_events',
     help: 'Events committed.',
@@ -72,7 +82,6 @@ function storageMetrics(registers: Registry[]): Pick<Metrics, 'observeTransactio
     registers,
   })
   return {
-    observeTransaction: (desc, seconds) => transactions.observe({ desc }, seconds),
     observeCommit(events, seconds) {
       persisted.inc(events)
       batch.observe(events)

@@ -18,6 +18,8 @@ export interface Database extends Reader {
   scan<Row extends object = Record<string, unknown>>(text: string, values?: Values): Promise<Row[]>
   /** A pipelined connection of its own, for a writer that must not queue behind reads. */
   dedicated(prepare?: (client: pg.Client) => Promise<void>): PipelinedConnection
+  /** How many transactions and scans wait for a pool connection. */
+  waiting(): number
   close(): Promise<void>
 }
 
@@ -58,6 +60,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       owned.push(connection)
       return connection
     },
+    waiting: () => pool.waitingCount,
     async close() {
       await Promise.all(owned.map((connection) => connection.close()))
       await pool.end()

@@ -144,8 +144,10 @@ test('on SIGTERM long polls end with 200 and everything is gone within 10 s; use
   const sync = `${server.baseUrl}/_matrix/client/v3/sync`
   const first = await json(await fetch(sync, { headers }))
   const poll = fetch(`${sync}?since=${first.next_batch}&timeout=60000`, { headers })
-  // Answers to two later requests mean that the poll has arrived and waits.
-  for (let count = 0; count < 2; count += 1) await fetch(`${server.baseUrl}/health/live`)
+  await waitUntil('the poll to wait', async () => {
+    const text = await (await fetch(`${metricsUrl}/metrics`)).text()
+    return /^hearth_waiting_syncs 1$/m.test(text)
+  })
   const postmaster = server.postmasterPid()!
   const begun = performance.now()
   const stopped = server.kill('SIGTERM')

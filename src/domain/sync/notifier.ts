@@ -12,6 +12,8 @@ export interface Notifier {
   /** Ends all waits, and every later one at once: the server is stopping. */
   drain(): void
   readonly isDraining: boolean
+  /** How many wait now. */
+  waiting(): number
 }
 
 export interface Interest {
@@ -98,6 +100,7 @@ export function createNotifier(): Notifier {
     get isDraining() {
       return draining
     },
+    waiting: () => waiting.size,
   }
 }
 
