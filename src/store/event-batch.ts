@@ -87,147 +87,188 @@ export interface BatchOutcome {
   readonly repeated: readonly { readonly tokenNid: number; readonly hash: string; readonly eventId: string }[]
 }
 
-/** Binds columns of rows as array parameters, and their texts and bytes as slices of one binary parameter. */
+/** A column of rows that are given to a statement: its name there, its type, and where a row has it. */
+type Column<Row> = readonly [name: string, type: 'bigint' | 'int' | 'text', read: (row: Row) => unknown]
+
+/** Binds rows as parameters, and their JSON as slices of one binary parameter, where nothing is escaped. */
 class Parameters {
-  readonly values: unknown[] = []
+  readonly values: unknown[] = [undefined]
   readonly #bytes: Buffer[] = []
   #length = 0
 
-  column<Row>(rows: readonly Row[], type: string, read: (row: Row) => unknown): string {
-    this.values.push(rows.map(read))
-    return `$${this.values.length}::${type}[]`
+  /** Rows as a table of a FROM clause: one row by value, which is planned to nothing, several as arrays. */
+  table<Row>(rows: readonly Row[], alias: string, columns: readonly Column<Row>[]): string {
+    const names = columns.map(([name]) => name).join(', ')
+    const [only] = rows
+    if (only !== undefined && rows.length === 1) {
+      const values = columns.map(([, type, read]) => `${this.#bind(read(only))}::${type}`)
+      return `(VALUES (${values.join(', ')})) AS ${alias} (${names})`
+    }
+    const arrays = columns.map(([, type, read]) => `${this.#bind(rows.map(read))}::${type}[]`)
+    return `unnest(${arrays.join(', ')}) AS ${alias} (${names})`
   }
 
-  /** Lays texts into the binary parameter, where nothing is escaped. Gives the columns of their starts, 1-based as SQL counts, and lengths in bytes. */
-  slices<Row>(rows: readonly Row[], read: (row: Row) => string): { starts: string; lengths: string } {
-    const starts: number[] = []
-    const lengths: number[] = []
+  #bind(value: unknown): string {
+    this.values.push(value)
+    return `$${this.values.length}`
+  }
+
+  /** Columns for where each row's JSON lies in the binary parameter, `$1`: its first byte, counted from 1, and how many. */
+  jsonOf<Row extends { readonly json: string }>(
+    rows: readonly Row[],
+  ): readonly [start: Column<Row>, size: Column<Row>] {
+    const places = new Map<Row, { start: number; size: number }>()
     for (const row of rows) {
-      const bytes = Buffer.from(read(row))
-      starts.push(this.#length + 1)
-      lengths.push(bytes.length)
+      const bytes = Buffer.from(row.json)
+      places.set(row, { start: this.#length + 1, size: bytes.length })
       this.#bytes.push(bytes)
       this.#length += bytes.length
     }
-    return {
-      starts: this.column(starts, 'int', (start) => start),
-      lengths: this.column(lengths, 'int', (length) => length),
-    }
+    return [
+      ['start', 'int', (row) => places.get(row)!.start],
+      ['size', 'int', (row) => places.get(row)!.size],
+    ]
   }
 
-  get bytes(): Buffer {
-    return this.#bytes.length === 1 ? this.#bytes[0]! : Buffer.concat(this.#bytes, this.#length)
+  /** All values, once every table is bound. */
+  complete(): unknown[] {
+    this.values[0] = this.#bytes.length === 1 ? this.#bytes[0] : Buffer.concat(this.#bytes, this.#length)
+    return this.values
   }
 }
 
-const HEAD_COLUMNS =
-  'room_nid, room_id, room_version, expected, head_version, extremities, depth, last_pos, last_nid, notifiable, state_chain, state_seq'
+const sliceOf = (alias: string): string =>
+  `convert_from(substring($1::bytea from ${alias}.start for ${alias}.size), 'UTF8')`
 
-function headInput(p: Parameters, heads: readonly HeadWrite[]): string {
-  return `input AS (SELECT * FROM unnest(
-    ${p.column(heads, 'bigint', (h) => h.roomNid)}, ${p.column(heads, 'text', (h) => h.roomId)},
-    ${p.column(heads, 'text', (h) => h.roomVersion)}, ${p.column(heads, 'bigint', (h) => h.expected)},
-    ${p.column(heads, 'bigint', (h) => h.version)}, ${p.column(heads, 'text', (h) => `{${h.extremities.join(',')}}`)},
-    ${p.column(heads, 'bigint', (h) => h.depth)}, ${p.column(heads, 'bigint', (h) => h.lastPos)},
-    ${p.column(heads, 'bigint', (h) => h.lastNid)}, ${p.column(heads, 'bigint', (h) => h.notifiable)},
-    ${p.column(heads, 'int', (h) => h.stateChain)}, ${p.column(heads, 'int', (h) => h.stateSeq)}
-  ) AS i (${HEAD_COLUMNS}))`
-}
+const IN_ADVANCED = 'room_nid IN (SELECT room_nid FROM advanced)'
 
-const FREE_OF_REPEATS = 'NOT EXISTS (SELECT FROM repeated WHERE repeated.room_nid = i.room_nid)'
+const HEAD: readonly Column<HeadWrite>[] = [
+  ['room_nid', 'bigint', (head) => head.roomNid],
+  ['room_id', 'text', (head) => head.roomId],
+  ['room_version', 'text', (head) => head.roomVersion],
+  ['expected', 'bigint', (head) => head.expected],
+  ['head_version', 'bigint', (head) => head.version],
+  ['extremities', 'text', (head) => `{${head.extremities.join(',')}}`],
+  ['depth', 'bigint', (head) => head.depth],
+  ['last_pos', 'bigint', (head) => head.lastPos],
+  ['last_nid', 'bigint', (head) => head.lastNid],
+  ['notifiable', 'bigint', (head) => head.notifiable],
+  ['state_chain', 'int', (head) => head.stateChain],
+  ['state_seq', 'int', (head) => head.stateSeq],
+]
+
+const NOT_REPEATED = 'AND NOT EXISTS (SELECT FROM repeated WHERE repeated.room_nid = i.room_nid)'
 
 function headUpdate(withTxns: boolean): string {
   return `moved AS (UPDATE room SET head_version = i.head_version, extremities = i.extremities::bigint[], depth = i.depth,
     last_pos = i.last_pos, last_nid = i.last_nid, notifiable = i.notifiable,
     state_chain = i.state_chain, state_seq = i.state_seq
     FROM input i WHERE room.room_nid = i.room_nid AND room.head_version = i.expected AND i.expected > 0
-    ${withTxns ? `AND ${FREE_OF_REPEATS}` : ''} RETURNING room.room_nid)`
+    ${withTxns ? NOT_REPEATED : ''} RETURNING room.room_nid)`
 }
 
 function headInsert(withTxns: boolean): string {
   return `made AS (INSERT INTO room (room_nid, room_id, room_version, head_version, extremities, depth, last_pos, last_nid,
     notifiable, state_chain, state_seq)
     SELECT room_nid, room_id, room_version, head_version, extremities::bigint[], depth, last_pos, last_nid,
-    notifiable, state_chain, state_seq FROM input i WHERE i.expected = 0 ${withTxns ? `AND ${FREE_OF_REPEATS}` : ''}
+    notifiable, state_chain, state_seq FROM input i WHERE i.expected = 0 ${withTxns ? NOT_REPEATED : ''}
     ON CONFLICT DO NOTHING RETURNING room_nid)`
 }
 
-function eventInsert(p: Parameters, blob: string, events: readonly EventWrite[]): string {
-  const { starts, lengths } = p.slices(events, (e) => e.json)
-  return `written AS (INSERT INTO event (event_nid, room_nid, room_pos, sender_nid, origin_server_ts, notifiable, replaces_nid,
-    txn_token, state_chain, state_seq, key_id, event_id, type, txn_id, json)
-    SELECT nid, room_nid, pos, sender_nid, ts, notifiable, replaces_nid, txn_token, state_chain, state_seq, key_id,
-    event_id, type, txn_id, convert_from(substring(${blob}::bytea from start for length), 'UTF8')
-    FROM unnest(
-    ${p.column(events, 'bigint', (e) => e.event_nid)}, ${p.column(events, 'bigint', (e) => e.room_nid)},
-    ${p.column(events, 'bigint', (e) => e.room_pos)}, ${p.column(events, 'bigint', (e) => e.sender_nid)},
-    ${p.column(events, 'bigint', (e) => e.origin_server_ts)}, ${p.column(events, 'bigint', (e) => e.notifiable)},
-    ${p.column(events, 'bigint', (e) => e.replaces_nid)}, ${p.column(events, 'bigint', (e) => e.txn_token)},
-    ${p.column(events, 'int', (e) => e.state_chain)}, ${p.column(events, 'int', (e) => e.state_seq)},
-    ${p.column(events, 'int', (e) => e.key_id)}, ${p.column(events, 'text', (e) => e.event_id)},
-    ${p.column(events, 'text', (e) => e.type)}, ${p.column(events, 'text', (e) => e.txn_id)},
-    ${starts}, ${lengths}
-    ) AS e (nid, room_nid, pos, sender_nid, ts, notifiable, replaces_nid, txn_token, state_chain, state_seq, key_id,
-    event_id, type, txn_id, start, length)
-    WHERE e.room_nid IN (SELECT room_nid FROM advanced))`
+const EVENT: readonly Column<EventWrite>[] = [
+  ['event_nid', 'bigint', (event) => event.event_nid],
+  ['room_nid', 'bigint', (event) => event.room_nid],
+  ['room_pos', 'bigint', (event) => event.room_pos],
+  ['sender_nid', 'bigint', (event) => event.sender_nid],
+  ['origin_server_ts', 'bigint', (event) => event.origin_server_ts],
+  ['notifiable', 'bigint', (event) => event.notifiable],
+  ['replaces_nid', 'bigint', (event) => event.replaces_nid],
+  ['txn_token', 'bigint', (event) => event.txn_token],
+  ['state_chain', 'int', (event) => event.state_chain],
+  ['state_seq', 'int', (event) => event.state_seq],
+  ['key_id', 'int', (event) => event.key_id],
+  ['event_id', 'text', (event) => event.event_id],
+  ['type', 'text', (event) => event.type],
+  ['txn_id', 'text', (event) => event.txn_id],
+]
+const EVENT_NAMES = EVENT.map(([name]) => name).join(', ')
+
+function eventInsert(p: Parameters, events: readonly EventWrite[]): string {
+  return `written AS (INSERT INTO event (${EVENT_NAMES}, json) SELECT ${EVENT_NAMES}, ${sliceOf('e')}
+    FROM ${p.table(events, 'e', [...EVENT, ...p.jsonOf(events)])} WHERE e.${IN_ADVANCED})`
 }
 
-function keyInsert(p: Parameters, keys: readonly KeyWrite[]): string {
-  return `keyed AS (INSERT INTO state_key (room_nid, key_id, type, state_key) SELECT * FROM unnest(
-    ${p.column(keys, 'bigint', (k) => k.roomNid)}, ${p.column(keys, 'int', (k) => k.keyId)},
-    ${p.column(keys, 'text', (k) => k.type)}, ${p.column(keys, 'text', (k) => k.stateKey)}
-    ) AS k (room_nid, key_id, type, state_key) WHERE k.room_nid IN (SELECT room_nid FROM advanced))`
+function redactionUpdate(p: Parameters, redactions: readonly RedactionWrite[]): string {
+  const columns: Column<RedactionWrite>[] = [
+    ['room_nid', 'bigint', (redaction) => redaction.roomNid],
+    ['target_nid', 'bigint', (redaction) => redaction.targetNid],
+    ['redaction_nid', 'bigint', (redaction) => redaction.redactionNid],
+    ...p.jsonOf(redactions),
+  ]
+  return `redacted AS (UPDATE event SET redacted_by = r.redaction_nid, json = ${sliceOf('r')}
+    FROM ${p.table(redactions, 'r', columns)}
+    WHERE event.event_nid = r.target_nid AND event.redacted_by IS NULL AND r.${IN_ADVANCED})`
 }
 
-function changeInsert(p: Parameters, changes: readonly ChangeWrite[]): string {
-  return `changed AS (INSERT INTO state_change (room_nid, chain, seq, key_id, event_nid) SELECT * FROM unnest(
-    ${p.column(changes, 'bigint', (c) => c.roomNid)}, ${p.column(changes, 'int', (c) => c.chain)},
-    ${p.column(changes, 'int', (c) => c.seq)}, ${p.column(changes, 'int', (c) => c.keyId)},
-    ${p.column(changes, 'bigint', (c) => c.eventNid)}
-    ) AS c (room_nid, chain, seq, key_id, event_nid) WHERE c.room_nid IN (SELECT room_nid FROM advanced))`
+/** An INSERT of rows as they are, under the name of a CTE. */
+function plainInsert<Row>(
+  p: Parameters,
+  [cte, table]: readonly [cte: string, table: string],
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  onConflict = '',
+): string {
+  const names = columns.map(([name]) => name).join(', ')
+  return `${cte} AS (INSERT INTO ${table} (${names}) SELECT ${names} FROM ${p.table(rows, 'n', columns)}
+    WHERE n.${IN_ADVANCED} ${onConflict})`
 }
 
-function memberUpsert(p: Parameters, members: readonly MemberWrite[]): string {
-  return `joined AS (INSERT INTO room_member (user_nid, room_nid, membership, event_nid) SELECT * FROM unnest(
-    ${p.column(members, 'bigint', (m) => m.userNid)}, ${p.column(members, 'bigint', (m) => m.roomNid)},
-    ${p.column(members, 'text', (m) => m.membership)}, ${p.column(members, 'bigint', (m) => m.eventNid)}
-    ) AS m (user_nid, room_nid, membership, event_nid) WHERE m.room_nid IN (SELECT room_nid FROM advanced)
-    ON CONFLICT (user_nid, room_nid)
-    DO UPDATE SET membership = EXCLUDED.membership, event_nid = EXCLUDED.event_nid, forgotten = false)`
-}
+const KEY: readonly Column<KeyWrite>[] = [
+  ['room_nid', 'bigint', (key) => key.roomNid],
+  ['key_id', 'int', (key) => key.keyId],
+  ['type', 'text', (key) => key.type],
+  ['state_key', 'text', (key) => key.stateKey],
+]
 
-function highlightInsert(p: Parameters, highlights: readonly HighlightWrite[]): string {
-  return `noted AS (INSERT INTO highlight (user_nid, room_nid, event_nid) SELECT * FROM unnest(
-    ${p.column(highlights, 'bigint', (h) => h.userNid)}, ${p.column(highlights, 'bigint', (h) => h.roomNid)},
-    ${p.column(highlights, 'bigint', (h) => h.eventNid)}
-    ) AS h (user_nid, room_nid, event_nid) WHERE h.room_nid IN (SELECT room_nid FROM advanced))`
-}
+const CHANGE: readonly Column<ChangeWrite>[] = [
+  ['room_nid', 'bigint', (change) => change.roomNid],
+  ['chain', 'int', (change) => change.chain],
+  ['seq', 'int', (change) => change.seq],
+  ['key_id', 'int', (change) => change.keyId],
+  ['event_nid', 'bigint', (change) => change.eventNid],
+]
 
-const TXN_COLUMNS = 't (token_nid, txn_hash, room_nid, event_nid, ts)'
+const MEMBER: readonly Column<MemberWrite>[] = [
+  ['user_nid', 'bigint', (member) => member.userNid],
+  ['room_nid', 'bigint', (member) => member.roomNid],
+  ['membership', 'text', (member) => member.membership],
+  ['event_nid', 'bigint', (member) => member.eventNid],
+]
+const MEMBER_CHANGES = `ON CONFLICT (user_nid, room_nid)
+  DO UPDATE SET membership = EXCLUDED.membership, event_nid = EXCLUDED.event_nid, forgotten = false`
+
+const HIGHLIGHT: readonly Column<HighlightWrite>[] = [
+  ['user_nid', 'bigint', (highlight) => highlight.userNid],
+  ['room_nid', 'bigint', (highlight) => highlight.roomNid],
+  ['event_nid', 'bigint', (highlight) => highlight.eventNid],
+]
+
+const TXN: readonly Column<TxnWrite>[] = [
+  ['token_nid', 'bigint', (txn) => txn.tokenNid],
+  ['txn_hash', 'text', (txn) => txn.hash],
+  ['room_nid', 'bigint', (txn) => txn.roomNid],
+  ['event_nid', 'bigint', (txn) => txn.eventNid],
+  ['ts', 'bigint', (txn) => txn.ts],
+]
 
 function txnInput(p: Parameters, txns: readonly TxnWrite[]): string {
-  return `txn AS MATERIALIZED (SELECT * FROM unnest(
-    ${p.column(txns, 'bigint', (t) => t.tokenNid)}, ${p.column(txns, 'text', (t) => t.hash)},
-    ${p.column(txns, 'bigint', (t) => t.roomNid)}, ${p.column(txns, 'bigint', (t) => t.eventNid)},
-    ${p.column(txns, 'bigint', (t) => t.ts)}) AS ${TXN_COLUMNS}),
+  return `txn AS (SELECT * FROM ${p.table(txns, 't', TXN)}),
   repeated AS MATERIALIZED (SELECT txn.room_nid, used.token_nid, used.txn_hash, used.event_nid
     FROM txn JOIN client_txn used USING (token_nid, txn_hash))`
 }
 
 const TXN_INSERT = `remembered AS (INSERT INTO client_txn (token_nid, txn_hash, event_nid, created_ts)
-  SELECT token_nid, txn_hash, event_nid, ts FROM txn WHERE txn.room_nid IN (SELECT room_nid FROM advanced))`
-
-function redactionUpdate(p: Parameters, blob: string, redactions: readonly RedactionWrite[]): string {
-  const { starts, lengths } = p.slices(redactions, (r) => r.json)
-  return `redacted AS (UPDATE event SET redacted_by = r.redaction_nid,
-    json = convert_from(substring(${blob}::bytea from r.start for r.length), 'UTF8')
-    FROM unnest(
-    ${p.column(redactions, 'bigint', (r) => r.roomNid)}, ${p.column(redactions, 'bigint', (r) => r.targetNid)},
-    ${p.column(redactions, 'bigint', (r) => r.redactionNid)}, ${starts}, ${lengths}
-    ) AS r (room_nid, target_nid, redaction_nid, start, length)
-    WHERE event.event_nid = r.target_nid AND event.redacted_by IS NULL
-    AND r.room_nid IN (SELECT room_nid FROM advanced))`
-}
+  SELECT token_nid, txn_hash, event_nid, ts FROM txn WHERE txn.${IN_ADVANCED})`
 
 /**
  * Writes a batch in one statement, so in one transaction and one fsync.
@@ -237,24 +278,24 @@ function redactionUpdate(p: Parameters, blob: string, redactions: readonly Redac
  */
 export async function writeEventBatch(connection: Reader, batch: EventBatch): Promise<BatchOutcome> {
   const p = new Parameters()
-  p.values.push(undefined)
   const withTxns = batch.txns.length > 0
   const makes = batch.heads.some((head) => head.expected === 0)
   const parts = [
-    headInput(p, batch.heads),
+    `input AS (SELECT * FROM ${p.table(batch.heads, 'i', HEAD)})`,
     ...(withTxns ? [txnInput(p, batch.txns)] : []),
     headUpdate(withTxns),
     ...(makes ? [headInsert(withTxns)] : []),
     `advanced AS (SELECT room_nid FROM moved${makes ? ' UNION ALL SELECT room_nid FROM made' : ''})`,
-    eventInsert(p, '$1', batch.events),
-    ...(batch.keys.length > 0 ? [keyInsert(p, batch.keys)] : []),
-    ...(batch.changes.length > 0 ? [changeInsert(p, batch.changes)] : []),
-    ...(batch.members.length > 0 ? [memberUpsert(p, batch.members)] : []),
-    ...(batch.highlights.length > 0 ? [highlightInsert(p, batch.highlights)] : []),
+    eventInsert(p, batch.events),
+    ...(batch.keys.length > 0 ? [plainInsert(p, ['keyed', 'state_key'], batch.keys, KEY)] : []),
+    ...(batch.changes.length > 0 ? [plainInsert(p, ['changed', 'state_change'], batch.changes, CHANGE)] : []),
+    ...(batch.members.length > 0
+      ? [plainInsert(p, ['joined', 'room_member'], batch.members, MEMBER, MEMBER_CHANGES)]
+      : []),
+    ...(batch.highlights.length > 0 ? [plainInsert(p, ['noted', 'highlight'], batch.highlights, HIGHLIGHT)] : []),
     ...(withTxns ? [TXN_INSERT] : []),
-    ...(batch.redactions.length > 0 ? [redactionUpdate(p, '$1', batch.redactions)] : []),
+    ...(batch.redactions.length > 0 ? [redactionUpdate(p, batch.redactions)] : []),
   ]
-  p.values[0] = p.bytes
   const text = `WITH ${parts.join(', ')}
     SELECT room_nid, NULL::bigint AS token_nid, NULL::text AS txn_hash, NULL::text AS event_id FROM advanced
     ${withTxns ? 'UNION ALL SELECT r.room_nid, r.token_nid, r.txn_hash, e.event_id FROM repeated r JOIN event e USING (event_nid)' : ''}`
@@ -263,7 +304,7 @@ export async function writeEventBatch(connection: Reader, batch: EventBatch): Pr
     token_nid: number | null
     txn_hash: string | null
     event_id: string | null
-  }>(text, p.values)
+  }>(text, p.complete())
   return {
     advanced: new Set(rows.filter((row) => row.token_nid === null).map((row) => row.room_nid)),
     repeated: rows
