@@ -38,6 +38,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
 
 /** What a failed command left open does not keep the process longer than this. */
 const LEFTOVERS_MS = 1_000
+const IMPATIENT_MS = 500
 
 const host = makeHost()
 process.exitCode = await run(process.argv.slice(2))
@@ -107,13 +108,15 @@ function makeHost(): Host {
   }
 }
 
-/** The first SIGTERM or SIGINT asks to stop; the second SIGINT does not wait. */
+/** The first SIGTERM or SIGINT asks to stop. A later SIGINT does not wait; npm passes on a Ctrl-C that the terminal also gives us, so not at once. */
 function stopSignal(): AbortSignal {
   const controller = new AbortController()
+  let since = 0
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     process.on(name, () => {
-      if (controller.signal.aborted && name === 'SIGINT') process.exit(EXIT.failure)
+      if (!controller.signal.aborted) since = Date.now()
       controller.abort()
+      if (name === 'SIGINT' && Date.now() - since > IMPATIENT_MS) process.exit(EXIT.failure)
     })
   }
   return controller.signal
@@ -129,9 +132,10 @@ function onCrash(report: (error: unknown) => void): void {
 
 async function askSecret(question: string): Promise<string> {
   const isTerminal = process.stdin.isTTY === true
-  if (isTerminal) process.stderr.write(question)
   const silence = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input: process.stdin, output: silence, terminal: isTerminal })
+  // Asked only now that the terminal no longer shows what is typed.
+  if (isTerminal) process.stderr.write(question)
   try {
     for await (const line of lines) return line
     return ''
