@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
   type Account,
   type Api,
@@ -22,7 +22,12 @@ const TIMEOUT_MS = 60_000 + SENDS * 200
 
 let server: ChildServer | undefined
 let api: Api | undefined
+let ending = new AbortController()
+beforeEach(() => {
+  ending = new AbortController()
+})
 afterEach(async () => {
+  ending.abort()
   await api?.close()
   await server?.dispose()
 })
@@ -35,8 +40,8 @@ interface Send {
 
 interface Stage {
   readonly api: Api
-  /** Aborted when the test is over, also by its timeout. */
-  readonly signal: AbortSignal
+  /** Aborted when the test is over, however it ended. */
+  readonly ending: AbortSignal
   readonly server: ChildServer
   readonly senders: readonly Account[]
   readonly roomIds: readonly string[]
@@ -44,11 +49,11 @@ interface Stage {
 
 test(
   `${SENDS} acknowledged sends survive kill -9 of the server and of Postgres (CRASH_SEED=${SEED})`,
-  async ({ signal }) => {
+  async () => {
     console.log(`crash test: CRASH_SEED=${SEED} CRASH_SENDS=${SENDS} repeats this choice of moments`)
     server = await startChildServer({ env: { HEARTH__RATE_LIMITS__ENABLED: 'false' } })
     api = openApi(server.baseUrl)
-    const stage = await prepare(server, api, signal)
+    const stage = await prepare(server, api, ending.signal)
     const reader = await register(api, 'reader')
     for (const roomId of stage.roomIds) await join(api, reader.token, roomId)
     const witness = watch(stage, reader)
@@ -68,7 +73,7 @@ test(
   TIMEOUT_MS,
 )
 
-async function prepare(server: ChildServer, api: Api, signal: AbortSignal): Promise<Stage> {
+async function prepare(server: ChildServer, api: Api, ending: AbortSignal): Promise<Stage> {
   const senders: Account[] = []
   for (let index = 0; index < SENDERS; index += 1) senders.push(await register(api, `sender${index}`))
   const roomIds: string[] = []
@@ -77,7 +82,7 @@ async function prepare(server: ChildServer, api: Api, signal: AbortSignal): Prom
     for (const sender of senders.slice(1)) await join(api, sender.token, roomId)
     roomIds.push(roomId)
   }
-  return { server, api, signal, senders, roomIds }
+  return { server, api, ending, senders, roomIds }
 }
 
 type Acknowledged = Map<number, { send: Send; eventId: string }>
@@ -150,8 +155,8 @@ const put = async (api: Api, send: Send): Promise<string> => {
   return (await api.call('PUT', pathOf(send), { token: send.sender.token, body, timeoutMs: 10_000 })).event_id
 }
 
-async function tryPut({ api, signal }: Stage, send: Send): Promise<string | undefined> {
-  signal.throwIfAborted()
+async function tryPut({ api, ending }: Stage, send: Send): Promise<string | undefined> {
+  ending.throwIfAborted()
   try {
     return await put(api, send)
   } catch (error) {
@@ -210,12 +215,19 @@ function watch(stage: Stage, reader: Account) {
     }
   }
 
-  async function run(): Promise<void> {
-    while (!isFinishing && !stage.signal.aborted) {
-      await turn().catch((error: unknown) => {
-        if (!isPassing(error)) throw error
-      })
+  async function tryTurn(): Promise<boolean> {
+    stage.ending.throwIfAborted()
+    try {
+      await turn()
+      return isFinishing
+    } catch (error) {
+      if (isPassing(error)) return false
+      throw error
     }
+  }
+
+  async function run(): Promise<void> {
+    await waitUntil('the end of the sends', tryTurn, { timeoutMs: TIMEOUT_MS })
     await turn()
   }
 
