@@ -6,7 +6,6 @@ import { displayNameOf, membershipOf } from '../../core/event/content.ts'
 import type { Verdict } from '../../core/event/format.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { isNotifiable } from '../../core/push-rules.ts'
-import { referenceTo } from '../../core/signing/event-hash.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
 import { getState, setState } from '../../core/state/trie.ts'
 import type { HighlightWrite, KeyWrite, TxnWrite } from '../../store/event-batch.ts'
@@ -209,7 +208,7 @@ function buildOne(
       origin_server_ts: ts,
       depth,
       prev_events: prev.map(({ reference }) => reference),
-      auth_events: authEvents.map((event) => referenceTo(version, event.pdu)),
+      auth_events: authEvents.map((event) => event.reference(version)),
       ...(draft.stateKey === undefined ? {} : { state_key: draft.stateKey }),
       ...(draft.redacts === undefined ? {} : { redacts: draft.redacts }),
       ...(version.roomIdIsCreateHash && head.version === 0 ? {} : { room_id: room.id }),

@@ -4,7 +4,6 @@ import type { Pdu } from '../../core/event/format.ts'
 import type { RoomId, ServerName } from '../../core/ids.ts'
 import { serverOf } from '../../core/ids.ts'
 import { roomVersion } from '../../core/room-version.ts'
-import { referenceTo } from '../../core/signing/event-hash.ts'
 import type { Reader } from '../../store/db.ts'
 import { countMembers, getJoinedOfServer, getRoomById, getRooms, type RoomRow } from '../../store/rooms.ts'
 import { getStateKeys, lastCheckpoint, loadState } from '../../store/state.ts'
@@ -56,7 +55,7 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
       extremities: [...extremities.values()].map((event) => ({
         nid: event.nid,
         id: event.id,
-        reference: referenceTo(version, event.pdu),
+        reference: event.reference(version),
       })),
       depth: row.depth,
       pos: row.last_pos,

@@ -1,6 +1,8 @@
-import type { Pdu } from '../../core/event/format.ts'
+import type { EventReference, Pdu } from '../../core/event/format.ts'
 import type { EventId, UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
+import type { RoomVersion } from '../../core/room-version.ts'
+import { referenceTo } from '../../core/signing/event-hash.ts'
 import type { EventRow } from '../../store/events.ts'
 
 /** The pieces of an event as clients get it, cut where what differs between readers goes. */
@@ -81,6 +83,11 @@ export class RoomEvent {
 
   get isState(): boolean {
     return this.keyId !== undefined
+  }
+
+  /** How later events of its room name it. */
+  reference(version: RoomVersion): EventReference {
+    return version.referencesCarryHashes ? referenceTo(version, this.pdu) : this.id
   }
 
   /** What a redaction leaves of it. */
