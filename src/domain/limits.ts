@@ -23,3 +23,6 @@ export const MAX_TYPING_PER_ROOM = 100
 export const MAX_ROOMS_WITH_TYPING = 10_000
 /** Longest time for which a client may say that its user types. */
 export const MAX_TYPING_MS = 120_000
+
+/** Presence is shared in rooms of up to this many local members: in larger ones everybody's coming and going would go to everybody. */
+export const MAX_MEMBERS_SHARING_PRESENCE = 50

@@ -9,6 +9,7 @@ import type { SigningKey } from '../../core/signing/key.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import type { Clock, Random } from '../clock.ts'
+import { MAX_MEMBERS_SHARING_PRESENCE } from '../limits.ts'
 import type { Metrics } from '../metrics.ts'
 import { createLazyMembers } from '../sync/lazy-members.ts'
 import { createLedgerWaker, type LedgerWaker } from '../sync/ledger-waker.ts'
@@ -178,11 +179,11 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     changed: (userNid) => void wakeNeighbours(userNid),
   })
 
-  /** Wakes those who see a user's presence, where they are few: in large rooms it comes along with other news. */
+  /** Wakes those who see a user's presence. */
   async function wakeNeighbours(userNid: number): Promise<void> {
     for (const [roomNid, { membership }] of await userRooms.of(userNid)) {
       const room = membership === 'join' ? registry.peek(roomNid) : undefined
-      if (room && room.localMembers.size <= MAX_MEMBERS_WOKEN_BY_PRESENCE) notifier.wakeRoom(roomNid)
+      if (room && room.localMembers.size <= MAX_MEMBERS_SHARING_PRESENCE) notifier.wakeRoom(roomNid)
     }
   }
 
@@ -218,7 +219,6 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   }
 }
 
-const MAX_MEMBERS_WOKEN_BY_PRESENCE = 50
 /** One writer per index and database; any number that no other lock here uses. */
 const WRITER_LOCK = 0x4865_7700
 

@@ -4,6 +4,8 @@ import { type AccountDataRow, accountDataBetween } from '../../store/account-dat
 import { getRecentTimelines } from '../../store/events.ts'
 import { getRoomsChangedSince } from '../../store/rooms.ts'
 import type { Requester } from '../accounts/requester.ts'
+import { MAX_MEMBERS_SHARING_PRESENCE } from '../limits.ts'
+import type { Room } from '../rooms/room.ts'
 import { invitedSection } from './invited-room.ts'
 import { joinedSection } from './joined-room.ts'
 import { leftSection } from './left-room.ts'
@@ -207,25 +209,25 @@ function writeEvents(out: JsonBytes, name: string, events: readonly object[]): v
   if (events.length > 0) out.text(`,"${name}":{"events":${JSON.stringify(events)}}`)
 }
 
-/** Presence of those who share a room with the user. */
+/** Presence of those who share a small room with the user, and their own. */
 function presenceEvents(look: Look, joined: ReadonlyMap<number, UserRoom>): JsonObject[] {
   const { sources, since, request, by, timeMs } = look
   const changed = sources.presence.changedSince(since?.ephemeral ?? 0)
   if (changed.length === 0) return []
-  const visible = changed.filter(
-    ([userNid, { state }]) =>
-      (since !== undefined || state !== 'offline') && (userNid === by.userNid || sharesRoom(look, joined, userNid)),
-  )
-  return visible
+  const rooms = [...joined.keys()].flatMap((nid) => smallRoom(sources.registry.peek(nid)) ?? [])
+  return changed
+    .filter(([userNid, { state }]) => {
+      if (since === undefined && state === 'offline') return false
+      return userNid === by.userNid || rooms.some(({ localMembers }) => localMembers.has(userNid))
+    })
     .map(([, presence]) => presenceEvent(presence, timeMs))
-    .filter((event) => request.filter.presence.eventMatches(event as never))
+    .filter((event) => request.filter.presence.eventMatches(event))
 }
 
-function sharesRoom({ sources }: Look, joined: ReadonlyMap<number, UserRoom>, userNid: number): boolean {
-  for (const nid of joined.keys()) if (sources.registry.peek(nid)?.localMembers.has(userNid)) return true
-  return false
+function smallRoom(room: Room | undefined): Room | undefined {
+  return room && room.localMembers.size <= MAX_MEMBERS_SHARING_PRESENCE ? room : undefined
 }
 
-function presenceEvent(presence: PresenceOf, timeMs: number): JsonObject {
+function presenceEvent(presence: PresenceOf, timeMs: number) {
   return { type: 'm.presence', sender: presence.userId, content: presenceContent(presence, timeMs) }
 }
