@@ -21,16 +21,30 @@ function statementName(text: string): string {
   return name
 }
 
-export function prepared(text: string, values: Values): pg.QueryConfig {
-  return { name: statementName(text), text, values: values as unknown[] }
+/** A query that gets no answer for this long counts as one to a server that is away. Milliseconds. */
+const ANSWER_TIMEOUT_MS = 8_000
+
+/** What the driver is given. `patient` is for scans, which may take as long as the server lets them. */
+export function prepared(text: string, values: Values, patient = false): TimedQuery {
+  const query = { name: statementName(text), text, values: values as unknown[] }
+  return patient ? query : { ...query, query_timeout: ANSWER_TIMEOUT_MS }
 }
+
+/** BEGIN, COMMIT and the like. */
+export function command(text: string): TimedQuery {
+  return { text, query_timeout: ANSWER_TIMEOUT_MS }
+}
+
+type TimedQuery = pg.QueryConfig & { readonly query_timeout?: number }
 
 /** Whether an error means that the server is away, rather than that the query was wrong. */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = (error as { code?: unknown }).code
   if (typeof code === 'string') return /^(?:08|57P0|ECONN|ENOENT|EPIPE|ETIMEDOUT|EACCES|53300)/.test(code)
-  return /Connection terminated|connection error|not queryable|timeout expired|Client was closed/i.test(error.message)
+  return /Connection terminated|connection error|Query read timeout|not queryable|timeout expired|timeout exceeded|Client was closed/i.test(
+    error.message,
+  )
 }
 
 /** What a caller sees while the database is away: nothing was lost, the same request may be sent again. */

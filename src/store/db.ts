@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { PipelinedConnection, prepared, type Reader, translate, type Values } from './connection.ts'
+import { command, PipelinedConnection, prepared, type Reader, translate, type Values } from './connection.ts'
 import { WIRE_TYPES } from './wire-types.ts'
 
 export type { Reader } from './connection.ts'
@@ -50,7 +50,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     tx: (work) => transaction(pool, work),
     async scan<Row extends object>(text: string, values: Values = []): Promise<Row[]> {
       try {
-        return (await pool.query<Row & pg.QueryResultRow>(prepared(text, values))).rows
+        return (await pool.query<Row & pg.QueryResultRow>(prepared(text, values, true))).rows
       } catch (error) {
         throw translate(error)
       }
@@ -85,16 +85,16 @@ async function transaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Prom
   let lost: Error | undefined
   try {
     // Not awaited: BEGIN travels with the first statement, which fails if it does.
-    const begun = client.query('BEGIN')
+    const begun = client.query(command('BEGIN'))
     begun.catch(() => {})
     const result = await work(tx)
     over = true
     await begun
-    await client.query('COMMIT')
+    await client.query(command('COMMIT'))
     return result
   } catch (error) {
     over = true
-    await client.query('ROLLBACK').catch((failure: Error) => {
+    await client.query(command('ROLLBACK')).catch((failure: Error) => {
       lost = failure
     })
     throw translate(error)
