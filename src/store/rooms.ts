@@ -36,9 +36,9 @@ export async function nextRoomNid(reader: Reader): Promise<number> {
   return row!.nid
 }
 
-export async function getRoomById(reader: Reader, roomId: string): Promise<RoomRow | undefined> {
-  const [row] = await reader.query<RoomRow>(`SELECT ${COLUMNS} FROM room WHERE room_id = $1`, [roomId])
-  return row
+export async function findRoomNid(reader: Reader, roomId: string): Promise<number | undefined> {
+  const [row] = await reader.query<{ room_nid: number }>('SELECT room_nid FROM room WHERE room_id = $1', [roomId])
+  return row?.room_nid
 }
 
 export function getRooms(reader: Reader, roomNids: readonly number[]): Promise<RoomRow[]> {
@@ -66,17 +66,17 @@ export function getMemberships(reader: Reader, userNid: number): Promise<Omit<Me
   ])
 }
 
-/** The joined members of a room whose user ids end in `:server`, with their member events. */
+/** The joined members of rooms whose user ids end in `:server`, with their member events. */
 export function getJoinedOfServer(
   reader: Reader,
-  roomNid: number,
+  roomNids: readonly number[],
   server: string,
-): Promise<{ user_nid: number; user_id: UserId; event_nid: number; json: string }[]> {
+): Promise<{ room_nid: number; user_nid: number; user_id: UserId; event_nid: number; json: string }[]> {
   return reader.query(
-    `SELECT user_nid, user_id, event_nid, json FROM room_member
+    `SELECT room_member.room_nid, user_nid, user_id, event_nid, json FROM room_member
      JOIN matrix_user USING (user_nid) JOIN event USING (event_nid)
-     WHERE room_member.room_nid = $1 AND membership = 'join' AND user_id LIKE '%:' || $2`,
-    [roomNid, server.replace(/[\\%_]/g, '\\$&')],
+     WHERE room_member.room_nid = ANY($1::bigint[]) AND membership = 'join' AND user_id LIKE '%:' || $2`,
+    [roomNids, server.replace(/[\\%_]/g, '\\$&')],
   )
 }
 

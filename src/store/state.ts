@@ -1,3 +1,4 @@
+import { groupBy } from '../core/group-by.ts'
 import { EMPTY_STATE, packState, type StateMap, setState, unpackState } from '../core/state/trie.ts'
 import type { Reader, Tx } from './db.ts'
 
@@ -20,8 +21,14 @@ interface ChangeRow {
   readonly event_nid: number
 }
 
-export function getStateKeys(reader: Reader, roomNid: number): Promise<StateKeyRow[]> {
-  return reader.query<StateKeyRow>('SELECT key_id, type, state_key FROM state_key WHERE room_nid = $1', [roomNid])
+/** The state keys of rooms. */
+export function getStateKeys(
+  reader: Reader,
+  roomNids: readonly number[],
+): Promise<(StateKeyRow & { readonly room_nid: number })[]> {
+  return reader.query('SELECT room_nid, key_id, type, state_key FROM state_key WHERE room_nid = ANY($1::bigint[])', [
+    roomNids,
+  ])
 }
 
 /** The stretches of log that lead to a point, oldest first: each chain from where the next branches off it. */
@@ -99,13 +106,47 @@ export async function getKeysAt(
   return values
 }
 
-/** The number of the newest checkpoint of a chain, 0 when it has none. */
-export async function lastCheckpoint(reader: Reader, roomNid: number, chain: number): Promise<number> {
-  const [row] = await reader.query<{ seq: number | null }>(
-    'SELECT max(seq) AS seq FROM state_checkpoint WHERE room_nid = $1 AND chain = $2',
-    [roomNid, chain],
+export interface RoomState {
+  readonly state: StateMap
+  /** The change after which the whole state was last written; 0 when it never was. */
+  readonly checkpointSeq: number
+}
+
+/** The states of many rooms, each at a point, in two queries for all that are on their first chain. */
+export async function loadStates(
+  reader: Reader,
+  points: ReadonlyMap<number, StatePoint>,
+): Promise<Map<number, RoomState>> {
+  const found = new Map<number, RoomState>()
+  const straight = [...points].filter(([, { chain }]) => chain === 0)
+  const roomNids = straight.map(([roomNid]) => roomNid)
+  const seqs = straight.map(([, { seq }]) => seq)
+  const checkpoints = await reader.query<{ room_nid: number; seq: number; entries: Buffer }>(
+    `SELECT DISTINCT ON (c.room_nid) c.room_nid, c.seq, c.entries
+     FROM unnest($1::bigint[], $2::int[]) AS point (room_nid, seq)
+     JOIN state_checkpoint c ON c.room_nid = point.room_nid AND c.chain = 0 AND c.seq <= point.seq
+     ORDER BY c.room_nid, c.seq DESC`,
+    [roomNids, seqs],
   )
-  return row?.seq ?? 0
+  for (const roomNid of roomNids) found.set(roomNid, { state: EMPTY_STATE, checkpointSeq: 0 })
+  for (const { room_nid, seq, entries } of checkpoints) {
+    found.set(room_nid, { state: unpackState(entries), checkpointSeq: seq })
+  }
+  const changes = await reader.query<ChangeRow & { room_nid: number }>(
+    `SELECT c.room_nid, c.key_id, c.event_nid FROM unnest($1::bigint[], $2::int[], $3::int[]) AS stretch (room_nid, after, seq)
+     JOIN state_change c ON c.room_nid = stretch.room_nid AND c.chain = 0 AND c.seq > stretch.after AND c.seq <= stretch.seq
+     ORDER BY c.room_nid, c.seq`,
+    [roomNids, roomNids.map((roomNid) => found.get(roomNid)!.checkpointSeq), seqs],
+  )
+  for (const [roomNid, some] of groupBy(changes, (change) => change.room_nid)) {
+    const { state: start, checkpointSeq } = found.get(roomNid)!
+    const state = some.reduce((map, { key_id, event_nid }) => setState(map, key_id, event_nid), start)
+    found.set(roomNid, { state, checkpointSeq })
+  }
+  for (const [roomNid, point] of points) {
+    if (point.chain !== 0) found.set(roomNid, { state: await loadState(reader, roomNid, point), checkpointSeq: 0 })
+  }
+  return found
 }
 
 export async function saveCheckpoint(tx: Tx, roomNid: number, point: StatePoint, state: StateMap): Promise<void> {

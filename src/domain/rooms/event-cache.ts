@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Reader } from '../../store/db.ts'
 import { type EventRow, getEvents, getEventsById } from '../../store/events.ts'
+import { perTick } from '../../store/per-tick.ts'
 import { RoomEvent } from './room-event.ts'
 
 /** Events by number, bounded by bytes. All look-ups of one tick travel in one query. */
@@ -37,23 +38,10 @@ export function createEventCache({ db, maxBytes }: { db: Reader; maxBytes: numbe
     return event
   }
 
-  let wanted: Set<number> | undefined
-  let tick: Promise<Map<number, RoomEvent>> | undefined
-
-  /** One query for everything that is asked for until the current tick ends. */
-  function fetch(nids: readonly number[]): Promise<Map<number, RoomEvent>> {
-    if (!tick) {
-      const asked = new Set<number>()
-      wanted = asked
-      tick = new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
-        tick = undefined
-        const rows = await getEvents(db, [...asked])
-        return new Map(rows.map((row) => [row.event_nid, adopt(row)]))
-      })
-    }
-    for (const nid of nids) wanted!.add(nid)
-    return tick
-  }
+  const fetch = perTick(async (nids: readonly number[]) => {
+    const rows = await getEvents(db, nids)
+    return new Map(rows.map((row) => [row.event_nid, adopt(row)]))
+  })
 
   return {
     put,

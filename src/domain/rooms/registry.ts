@@ -1,14 +1,18 @@
 import { LRUCache } from 'lru-cache'
 import { displayNameOf } from '../../core/event/content.ts'
 import type { Pdu } from '../../core/event/format.ts'
+import { groupBy } from '../../core/group-by.ts'
 import type { RoomId, ServerName } from '../../core/ids.ts'
 import { serverOf } from '../../core/ids.ts'
 import { roomVersion } from '../../core/room-version.ts'
+import type { StateMap } from '../../core/state/trie.ts'
 import type { Reader } from '../../store/db.ts'
-import { countMembers, getJoinedOfServer, getRoomById, getRooms, type RoomRow } from '../../store/rooms.ts'
-import { getStateKeys, lastCheckpoint, loadState } from '../../store/state.ts'
+import { perTick } from '../../store/per-tick.ts'
+import { countMembers, findRoomNid, getJoinedOfServer, getRooms, type RoomRow } from '../../store/rooms.ts'
+import { getStateKeys, loadStates, type StateKeyRow } from '../../store/state.ts'
 import type { EventCache } from './event-cache.ts'
 import { Room } from './room.ts'
+import type { RoomEvent } from './room-event.ts'
 import { StateKeys } from './state-keys.ts'
 
 /** The rooms in memory, loaded on demand. */
@@ -37,53 +41,75 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
   const nids = new LRUCache<RoomId, number>({ max: maxRooms * 4 })
   const loading = new Map<number, Promise<Room>>()
 
-  async function fill(row: RoomRow): Promise<Room> {
+  /** Reads many rooms in a handful of queries, however many they are. */
+  async function read(roomNids: readonly number[]): Promise<Map<number, Room>> {
+    const rows = await getRooms(db, roomNids)
+    const points = new Map(rows.map((row) => [row.room_nid, { chain: row.state_chain, seq: row.state_seq }]))
+    const [keys, states, extremities, members, counts] = await Promise.all([
+      getStateKeys(db, roomNids),
+      loadStates(db, points),
+      events.load(rows.flatMap((row) => row.extremities)),
+      getJoinedOfServer(db, roomNids, serverName),
+      countMembers(db, roomNids),
+    ])
+    const keysOf = groupBy(keys, (key) => key.room_nid)
+    const read = new Map(
+      rows.map((row) => {
+        const { state, checkpointSeq } = states.get(row.room_nid)!
+        const room = roomFrom(row, keysOf.get(row.room_nid) ?? [], state, extremities)
+        room.checkpointSeq = checkpointSeq
+        return [row.room_nid, room]
+      }),
+    )
+    for (const { room_nid, user_nid, user_id, event_nid, json } of members) {
+      if (serverOf(user_id) !== serverName) continue
+      const displayName = displayNameOf(JSON.parse(json) as Pdu)
+      const member = { userNid: user_nid, userId: user_id, displayName, since: event_nid }
+      read.get(room_nid)?.localMembers.set(user_nid, member)
+    }
+    for (const { room_nid, membership, count } of counts) {
+      const room = read.get(room_nid)
+      if (room) room.counts[membership] = count
+    }
+    return read
+  }
+
+  const gather = perTick(read)
+
+  function roomFrom(
+    row: RoomRow,
+    keys: readonly StateKeyRow[],
+    state: StateMap,
+    extremities: ReadonlyMap<number, RoomEvent>,
+  ): Room {
     const version = roomVersion(row.room_version)
     if (!version)
       throw new Error(`room ${row.room_id} has version ${row.room_version}, which this Hearth does not know`)
-    const point = { chain: row.state_chain, seq: row.state_seq }
-    const [keys, state, checkpoint, extremities, members, counts] = await Promise.all([
-      getStateKeys(db, row.room_nid),
-      loadState(db, row.room_nid, point),
-      lastCheckpoint(db, row.room_nid, row.state_chain),
-      events.load(row.extremities),
-      getJoinedOfServer(db, row.room_nid, serverName),
-      countMembers(db, [row.room_nid]),
-    ])
     const head = {
       version: row.head_version,
-      extremities: [...extremities.values()].map((event) => ({
-        nid: event.nid,
-        id: event.id,
-        reference: event.reference(version),
-      })),
+      extremities: row.extremities.flatMap((nid) => {
+        const event = extremities.get(nid)
+        return event ? [{ nid, id: event.id, reference: event.reference(version) }] : []
+      }),
       depth: row.depth,
       pos: row.last_pos,
       nid: row.last_nid,
       notifiable: row.notifiable,
-      ...point,
+      chain: row.state_chain,
+      seq: row.state_seq,
       state,
     }
-    const room = new Room({ nid: row.room_nid, id: row.room_id, version, keys: new StateKeys(keys), head, events })
-    room.checkpointSeq = checkpoint
-    for (const { user_nid, user_id, event_nid, json } of members) {
-      if (serverOf(user_id) !== serverName) continue
-      const displayName = displayNameOf(JSON.parse(json) as Pdu)
-      room.localMembers.set(user_nid, { userNid: user_nid, userId: user_id, displayName, since: event_nid })
-    }
-    for (const { membership, count } of counts) room.counts[membership] = count
-    return room
+    return new Room({ nid: row.room_nid, id: row.room_id, version, keys: new StateKeys(keys), head, events })
   }
 
-  function load(row: RoomRow): Promise<Room> {
-    let promise = loading.get(row.room_nid)
-    if (!promise) {
-      promise = fill(row)
-        .then(adopt)
-        .finally(() => loading.delete(row.room_nid))
-      loading.set(row.room_nid, promise)
+  async function load(roomNid: number): Promise<Room> {
+    try {
+      const room = (await gather([roomNid])).get(roomNid)
+      if (!room) throw new Error(`there is no room ${roomNid}`)
+      return adopt(room)
+    } finally {
+      loading.delete(roomNid)
     }
-    return promise
   }
 
   /** Takes in a room that was loaded, unless another that is as new or newer has been confirmed since. */
@@ -99,12 +125,15 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
     nids.set(room.id, room.nid)
   }
 
-  async function getByNid(roomNid: number): Promise<Room> {
+  function getByNid(roomNid: number): Promise<Room> {
     const known = rooms.get(roomNid)
-    if (known?.alive) return known
-    const [row] = await getRooms(db, [roomNid])
-    if (!row) throw new Error(`there is no room ${roomNid}`)
-    return load(row)
+    if (known?.alive) return Promise.resolve(known)
+    let promise = loading.get(roomNid)
+    if (!promise) {
+      promise = load(roomNid)
+      loading.set(roomNid, promise)
+    }
+    return promise
   }
 
   return {
@@ -116,12 +145,10 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
       if (rooms.peek(room.nid) === room) rooms.delete(room.nid)
     },
     async get(roomId) {
-      const nid = nids.get(roomId)
-      if (nid !== undefined) return getByNid(nid)
-      const row = await getRoomById(db, roomId)
-      if (!row) return undefined
-      nids.set(roomId, row.room_nid)
-      return load(row)
+      const nid = nids.get(roomId) ?? (await findRoomNid(db, roomId))
+      if (nid === undefined) return undefined
+      nids.set(roomId, nid)
+      return getByNid(nid)
     },
   }
 }

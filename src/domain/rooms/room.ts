@@ -165,6 +165,17 @@ export class Room {
     const fitting = older.filter((event) => event.pos < from)
     if (fitting.at(-1)?.pos !== from - 1) return
     this.timeline = [...fitting, ...this.timeline].slice(-TIMELINE_KEPT)
+    for (const event of fitting.toReversed()) if (!this.#learn(event)) return
+  }
+
+  /** Learns from an older state event how to undo it. False once the changes between are not all known. */
+  #learn(event: RoomEvent): boolean {
+    if (event.keyId === undefined) return true
+    const seq = event.stateSeq + 1
+    const next = this.#undo[0]?.seq ?? this.committed.seq + 1
+    if (event.stateChain !== this.committed.chain || seq !== next - 1) return false
+    this.#undo.unshift({ seq, keyId: event.keyId, before: event.replacesNid ?? 0 })
+    return true
   }
 
   /** Puts the redacted form of an event in place of the original. */

@@ -1,3 +1,4 @@
+import { groupBy } from '../../core/group-by.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { type AccountDataRow, accountDataBetween } from '../../store/account-data.ts'
@@ -21,6 +22,8 @@ export interface Answer {
   readonly json: Buffer
 }
 
+/** Events read ahead for each room of a first sync. */
+const MAX_WARMED_EVENTS = 64
 /** Rooms that are looked at side by side: enough to fill the database's pipeline, few enough to bound memory. */
 const ROOMS_AT_ONCE = 200
 
@@ -99,10 +102,8 @@ async function newsOfJoined(
     receiptRooms.length === 0
       ? new Map<number, JsonObject>()
       : await sources.receipts(look.by, receiptRooms, since?.ledger ?? 0, now.ledger)
-  const byRoomId = new Map<string, AccountDataRow[]>()
-  for (const row of accountData) {
-    if (row.room_id !== '') byRoomId.set(row.room_id, [...(byRoomId.get(row.room_id) ?? []), row])
-  }
+  const ofRooms = accountData.filter((row) => row.room_id !== '')
+  const byRoomId = groupBy(ofRooms, (row) => row.room_id)
   const touched = new Set<number>()
   if (byRoomId.size > 0) {
     for (const roomId of byRoomId.keys()) {
@@ -113,7 +114,7 @@ async function newsOfJoined(
   const wanted = roomNids.filter(
     (nid) => withEvents.has(nid) || receipts.has(nid) || touched.has(nid) || typesAnew(look, nid),
   )
-  if (!since) await warmTimelines(look, wanted)
+  if (!since) await warm(look, wanted)
   const news: RoomNews[] = []
   for (const nid of wanted) {
     const roomId = byRoomId.size > 0 ? (await sources.registry.getByNid(nid)).id : ''
@@ -146,27 +147,29 @@ async function roomsWithEvents({ sources, since }: Look, roomNids: readonly numb
   return found
 }
 
-/** Reads the newest events of many rooms in one query, instead of one query a room. */
-async function warmTimelines({ sources, request }: Look, roomNids: readonly number[]): Promise<void> {
-  const cold: number[] = []
-  for (const nid of roomNids) if ((sources.registry.peek(nid)?.timeline.length ?? 0) === 0) cold.push(nid)
-  if (cold.length === 0) return
-  const limit = (request.filter.room.timeline.limit ?? 10) + 1
-  const [rows, rooms] = await Promise.all([
-    getRecentTimelines(sources.db, cold, Math.min(limit, 64)),
-    Promise.all(cold.map((nid) => sources.registry.getByNid(nid))),
+/** Reads what a first sync needs of many rooms at once, instead of room by room. */
+async function warm({ sources, by, request }: Look, roomNids: readonly number[]): Promise<void> {
+  const rooms = await Promise.all(roomNids.map((nid) => sources.registry.getByNid(nid)))
+  const cold = rooms.filter(({ timeline }) => timeline.length === 0)
+  const limit = Math.min((request.filter.room.timeline.limit ?? 10) + 1, MAX_WARMED_EVENTS)
+  const [rows] = await Promise.all([
+    cold.length === 0
+      ? []
+      : getRecentTimelines(
+          sources.db,
+          cold.map(({ nid }) => nid),
+          limit,
+        ),
+    sources.unread.counts(
+      by.userNid,
+      rooms.map(({ nid, committed }) => ({ nid, notifiable: committed.notifiable })),
+    ),
   ])
-  const byRoom = groupRows(rows)
-  for (const room of rooms) {
+  const byRoom = groupBy(rows, (row) => row.room_nid)
+  for (const room of cold) {
     const older = (byRoom.get(room.nid) ?? []).map((row) => sources.events.adopt(row)).reverse()
     if (older.length > 0) room.extendTimeline(older)
   }
-}
-
-function groupRows<Row extends { room_nid: number }>(rows: readonly Row[]): Map<number, Row[]> {
-  const groups = new Map<number, Row[]>()
-  for (const row of rows) groups.set(row.room_nid, [...(groups.get(row.room_nid) ?? []), row])
-  return groups
 }
 
 async function sections(
