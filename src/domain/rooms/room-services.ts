@@ -176,7 +176,8 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     clock,
     enabled: config.presence.enabled,
     nextPosition,
-    changed: (userNid) => void wakeNeighbours(userNid),
+    // A hint: when the database is away, syncs see it when they next look.
+    changed: (userNid) => void wakeNeighbours(userNid).catch((err) => log.debug({ err }, 'nobody was woken')),
   })
 
   /** Wakes those who see a user's presence. */
