@@ -211,7 +211,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     services: { rooms, sync, presence, ...reading },
     notifier,
     ledgerWaker,
-    profileEvents: createProfileEvents({ appender, registry, users, userRooms }),
+    profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),
     async close() {
       presence.close()
       typing.close()
