@@ -15,14 +15,24 @@ export interface Reading {
 
 /** Brings to hand what rendering these events refers to: the state they took the place of, the redactions applied to them. */
 export async function loadReferences(cache: EventCache, events: Iterable<RoomEvent>): Promise<void> {
+  const stale = [...events].filter((event) => !isCurrent(cache, event))
   const nids: number[] = []
-  for (const event of events) {
-    if (event.rendered) continue
+  for (const event of stale) {
     if (event.replacesNid !== undefined) nids.push(event.replacesNid)
     if (event.redactedBy !== undefined) nids.push(event.redactedBy)
   }
   const loaded = nids.length === 0 ? NOTHING : await cache.load(nids)
-  for (const event of events) event.rendered ??= render(event, loaded)
+  for (const event of stale) event.rendered = render(event, loaded)
+}
+
+/** Whether an event is rendered, and what it repeats of others was not redacted since. */
+function isCurrent(cache: EventCache, { rendered }: RoomEvent): boolean {
+  return (
+    rendered?.repeated.every(({ nid, redactedBy }) => {
+      const now = cache.get(nid)
+      return now !== undefined && now.redactedBy === redactedBy
+    }) ?? false
+  )
 }
 
 /** Writes an event in the client format (client-server API, "Room event format"). */
@@ -59,7 +69,19 @@ function render(event: RoomEvent, loaded: ReadonlyMap<number, RoomEvent>): Rende
     replaced ? `,"prev_sender":${JSON.stringify(replaced.sender)}` : '',
     redaction ? `,"redacted_because":${JSON.stringify(redactionNotice(redaction))}` : '',
   ].join('')
-  return { head: Buffer.from(head), unsigned, tail: previous === undefined ? '' : `,"prev_content":${previous}` }
+  return {
+    head: Buffer.from(head),
+    unsigned,
+    tail: previous === undefined ? '' : `,"prev_content":${previous}`,
+    repeated: replaced || redaction ? [replaced, redaction].flatMap(repetitionOf) : NONE,
+  }
+}
+
+const NONE: Rendered['repeated'] = []
+
+/** Not the event itself, which would be kept in memory for longer than the cache wants. */
+function repetitionOf(other: RoomEvent | undefined): Rendered['repeated'] {
+  return other ? [{ nid: other.nid, redactedBy: other.redactedBy }] : NONE
 }
 
 function redactionNotice(redaction: RoomEvent): JsonObject {

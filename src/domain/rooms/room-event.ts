@@ -13,6 +13,8 @@ export interface Rendered {
   readonly unsigned: string
   /** What follows `unsigned`, without the closing brace of the event. */
   readonly tail: string
+  /** The events whose content it repeats, with the redactions that were applied to them by then. */
+  readonly repeated: readonly { readonly nid: number; readonly redactedBy: number | undefined }[]
 }
 
 /** An event of a room as this server holds it: its place, and its immutable bytes, parsed when somebody asks. */
