@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { ProtocolError } from '../../core/errors.ts'
-import type { RoomId, ServerName } from '../../core/ids.ts'
+import { isServerName, type RoomId, type ServerName } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db.ts'
 import {
@@ -42,6 +42,8 @@ export interface RoomDirectory {
   /** For who may name the room. @throws ProtocolError `M_NOT_FOUND`, `M_FORBIDDEN` */
   setVisibility(by: Viewer, roomId: RoomId, visibility: DirectoryVisibility): Promise<void>
   publish(roomNid: number): Promise<void>
+  /** A state event of a room was redacted, which changes what the room says of itself and not its state. */
+  redescribe(roomNid: number): void
 }
 
 export interface DirectoryParts {
@@ -60,7 +62,7 @@ const WIDTH = 16
 export function createRoomDirectory({ serverName, db, registry, clock }: DirectoryParts): RoomDirectory {
   const entries = new LRUCache<number, DirectoryEntry>({ max: ENTRIES_KEPT })
 
-  /** Whatever an entry shows is state, so it holds until the room's state moves on. */
+  /** Whatever an entry shows is state, so it holds until the room's state moves on or is redacted. */
   async function entryOf(row: PublishedRow): Promise<DirectoryEntry> {
     const known = entries.get(row.room_nid)
     if (known && known.chain === row.state_chain && known.seq === row.state_seq) return known
@@ -87,6 +89,7 @@ export function createRoomDirectory({ serverName, db, registry, clock }: Directo
   return {
     async list(query) {
       if (query.server !== undefined && query.server !== '' && query.server !== serverName) {
+        if (!isServerName(query.server)) throw new ProtocolError('M_INVALID_PARAM', '`server` is not a server name.')
         throw new ProtocolError('M_CONNECTION_FAILED', 'The directory of that server cannot be reached from here.')
       }
       if (query.network !== undefined) return pageOf([], 0, query)
@@ -104,6 +107,7 @@ export function createRoomDirectory({ serverName, db, registry, clock }: Directo
       )
     },
     publish: (roomNid) => db.tx((tx) => publishRoom(tx, roomNid, clock.now())),
+    redescribe: (roomNid) => void entries.delete(roomNid),
   }
 }
 

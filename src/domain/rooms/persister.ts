@@ -154,16 +154,18 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
   }
 }
 
-/** One head per room: from where its first unit began to where its last one ends. Later members win. */
+/** One head per room: from where its first unit began to where its last one ends. Later members win, and the first redaction. */
 function toBatch(group: readonly Waiting[]): EventBatch {
   const first = new Map<Room, Head>()
   const final = new Map<Room, Head>()
   const members = new Map<string, MembershipChange & { roomNid: number }>()
+  const redactions = new Map<number, RedactionWrite>()
   for (const { unit } of group) {
     if (!first.has(unit.room)) first.set(unit.room, unit.before)
     final.set(unit.room, unit.after)
     for (const change of unit.members)
       members.set(`${unit.room.nid} ${change.userNid}`, { ...change, roomNid: unit.room.nid })
+    for (const write of unit.redactions) if (!redactions.has(write.targetNid)) redactions.set(write.targetNid, write)
   }
   const units = group.map(({ unit }) => unit)
   const events = units.flatMap((unit) => unit.events)
@@ -201,6 +203,6 @@ function toBatch(group: readonly Waiting[]): EventBatch {
     })),
     highlights: units.flatMap((unit) => unit.highlights),
     txns: units.flatMap((unit) => (unit.txn ? [unit.txn] : [])),
-    redactions: units.flatMap((unit) => unit.redactions),
+    redactions: [...redactions.values()],
   }
 }

@@ -35,7 +35,8 @@ export async function prepareRedaction(room: Room, events: EventCache, targetId:
         targetNid: target.nid,
         redactionNid: redaction.nid,
         json,
-        event: target.redacted(redaction.nid, json),
+        // The first redaction stands, here as in the database.
+        event: target.redactedBy === undefined ? target.redacted(redaction.nid, json) : target,
       }
     },
   }

@@ -102,8 +102,11 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     roomEvents.record(room.nid, unit.after.nid)
     for (const event of unit.events) events.put(event)
     for (const { event } of unit.redactions) {
+      // Another was committed meanwhile, and the first redaction stands.
+      if (events.get(event.nid)?.redactedBy !== undefined) continue
       events.put(event)
       room.replace(event)
+      if (event.isState) directory.redescribe(room.nid)
     }
     for (const member of unit.members) {
       room.recordMember(member)
