@@ -7,6 +7,8 @@ import { findUserNids, internUsers, userIdsOf } from '../store/users.ts'
 export interface Users {
   /** The numbers of users, made for those never seen before. */
   intern(userIds: readonly UserId[]): Promise<Map<UserId, number>>
+  /** The numbers at hand without asking the database. */
+  known(userIds: readonly UserId[]): Map<UserId, number>
   /** The number of a user if it was ever seen. */
   find(userId: UserId): Promise<number | undefined>
   idsOf(userNids: readonly number[]): Promise<Map<number, UserId>>
@@ -21,13 +23,19 @@ export function createUsers({ db, max = 50_000 }: { db: Database; max?: number }
     ids.set(nid, userId)
   }
 
+  function known(userIds: readonly UserId[]): Map<UserId, number> {
+    const found = new Map<UserId, number>()
+    for (const userId of userIds) {
+      const nid = nids.get(userId)
+      if (nid !== undefined) found.set(userId, nid)
+    }
+    return found
+  }
+
   return {
+    known,
     async intern(userIds) {
-      const found = new Map<UserId, number>()
-      for (const userId of userIds) {
-        const nid = nids.get(userId)
-        if (nid !== undefined) found.set(userId, nid)
-      }
+      const found = known(userIds)
       const missing = userIds.filter((userId) => !found.has(userId))
       if (missing.length === 0) return found
       for (const [userId, nid] of await db.tx((tx) => internUsers(tx, missing))) {
@@ -37,8 +45,8 @@ export function createUsers({ db, max = 50_000 }: { db: Database; max?: number }
       return found
     },
     async find(userId) {
-      const known = nids.get(userId)
-      if (known !== undefined) return known
+      const remembered = nids.get(userId)
+      if (remembered !== undefined) return remembered
       const nid = (await findUserNids(db, [userId])).get(userId)
       if (nid !== undefined) remember(userId, nid)
       return nid

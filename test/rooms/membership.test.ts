@@ -149,6 +149,27 @@ describe('membership', () => {
     expect(content).toEqual({ membership: 'leave', reason: 'because' })
   })
 
+  it('leaves no trace of those whom it was refused', async () => {
+    const room = await host.createRoom({ preset: 'public_chat' })
+    const stranger = { user_id: '@unheard-of:elsewhere.test' }
+    for (const operation of ['/invite', '/kick', '/ban', '/unban']) {
+      expect((await guest.ask('POST', inRoom(room, operation), stranger)).status).toBe(403)
+    }
+    const seen = () => house.server.database.db.query('SELECT FROM matrix_user WHERE user_id = $1', [stranger.user_id])
+    expect(await seen()).toHaveLength(0)
+    await host.call('POST', inRoom(room, '/invite'), stranger)
+    expect(await seen()).toHaveLength(1)
+  })
+
+  it.each(['x', '', '@', '@:localhost:99999', 'x:localhost'])('is that of a user, not of "%s"', async (nobody) => {
+    const room = await host.createRoom({ preset: 'public_chat' })
+    for (const membership of ['invite', 'ban', 'leave', 'join']) {
+      const path = inRoom(room, `/state/m.room.member/${encodeURIComponent(nobody)}`)
+      const { status } = await host.ask('PUT', path, { membership })
+      expect([membership, status >= 400 && status < 500]).toEqual([membership, true])
+    }
+  })
+
   it('is forgotten once it is over, and not before', async () => {
     const room = await roomWith('join')
     const forget = () => guest.ask('POST', inRoom(room, '/forget'), {})

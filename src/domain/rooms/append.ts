@@ -64,6 +64,13 @@ class NeedsState extends Error {
   }
 }
 
+/** A member whose event is allowed and who has no number yet. */
+class NeedsTargets extends Error {
+  constructor() {
+    super('a member has no number yet')
+  }
+}
+
 export function createAppender(parts: AppendParts): Appender {
   async function append(roomId: RoomId, plan: Plan, transaction?: Transaction): Promise<Appended> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
@@ -82,11 +89,14 @@ export function createAppender(parts: AppendParts): Appender {
     transaction?: Transaction,
   ): Promise<Appended | 'moved'> {
     if (drafts.length === 0) return { room, eventIds: [] }
-    const [targets, redactions] = await Promise.all([internTargets(drafts), loadRedactions(room, drafts)])
+    const redactions = await loadRedactions(room, drafts)
+    const members = membersIn(drafts)
+    let targets = parts.users.known(members)
     for (;;) {
       if (!room.alive) return 'moved'
       const unit = tryBuild(room, drafts, targets, redactions, transaction)
       if (unit instanceof NeedsState) await room.load(unit.nids)
+      else if (unit instanceof NeedsTargets) targets = await parts.users.intern(members)
       else return enqueue(unit)
     }
   }
@@ -102,14 +112,6 @@ export function createAppender(parts: AppendParts): Appender {
     return { room, eventIds: unit.events.map(({ id }) => id) }
   }
 
-  /** Everybody whose membership changes needs a number. */
-  function internTargets(drafts: readonly Draft[]): Promise<Map<UserId, number>> {
-    const userIds = drafts.flatMap(({ type, stateKey }) =>
-      type === 'm.room.member' && isUserId(stateKey) ? [stateKey] : [],
-    )
-    return userIds.length === 0 ? Promise.resolve(new Map()) : parts.users.intern(userIds)
-  }
-
   async function loadRedactions(room: Room, drafts: readonly Draft[]): Promise<Map<Draft, Redaction>> {
     const found = new Map<Draft, Redaction>()
     for (const draft of drafts) {
@@ -119,16 +121,26 @@ export function createAppender(parts: AppendParts): Appender {
     return found
   }
 
-  function tryBuild(...input: BuildInput): Unit | NeedsState {
+  function tryBuild(...input: BuildInput): Unit | NeedsState | NeedsTargets {
     try {
       return buildUnit(parts, ...input)
     } catch (error) {
-      if (error instanceof NeedsState) return error
+      if (error instanceof NeedsState || error instanceof NeedsTargets) return error
       throw error
     }
   }
 
   return { append, appendTo }
+}
+
+/** Everybody whose membership changes needs a number, though not before the change is known to be allowed. */
+function membersIn(drafts: readonly Draft[]): UserId[] {
+  return drafts.flatMap(({ type, stateKey }) => {
+    if (type !== 'm.room.member' || stateKey === undefined) return []
+    if (!isUserId(stateKey))
+      throw new ProtocolError('M_INVALID_PARAM', 'Only users are members, and this is no user id.')
+    return [stateKey]
+  })
 }
 
 type BuildInput = [
@@ -304,9 +316,11 @@ function membershipChange(
   fresh: readonly RoomEvent[],
 ): MembershipChange {
   const userId = event.pdu.state_key as UserId
+  const userNid = targets.get(userId)
+  if (userNid === undefined) throw new NeedsTargets()
   const before = replaces === 0 ? undefined : (room.fact(replaces) ?? fresh.find(({ nid }) => nid === replaces))
   return {
-    userNid: targets.get(userId)!,
+    userNid,
     userId,
     isLocal: serverOf(userId) === parts.serverName,
     displayName: displayNameOf(event),
