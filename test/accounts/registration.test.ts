@@ -202,6 +202,7 @@ describe('closed registration', () => {
     const validity = '/_matrix/client/v1/register/m.login.registration_token/validity?token='
     expect(await at.call('GET', `${validity}party`)).toEqual({ valid: true })
     expect(await at.call('GET', `${validity}nonsense`)).toEqual({ valid: false })
+    expect(await at.call('GET', `${validity}%00`)).toEqual({ valid: false })
 
     const wrong = await register(
       { username: 'w', password: PASSWORD, auth: { type: 'm.login.registration_token', token: 'no' } },

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
-import { type Account, openApi, register } from '../support/api.ts'
+import { type Account, openApi, PASSWORD, register } from '../support/api.ts'
 
 let server: AccountServer
 let alice: Account
@@ -37,6 +37,8 @@ const C = '/_matrix/client/v3'
 const dataPath = (type: string) => `${C}/user/${encodeURIComponent(alice.userId)}/account_data/${type}`
 const put = (type: string, body: string | Buffer, headers?: Record<string, string>) =>
   ask(dataPath(type), { method: 'PUT', token: alice.token, body, ...(headers && { headers }) })
+
+const deleteDevices = (body: string) => ask(`${C}/delete_devices`, { method: 'POST', token: alice.token, body })
 
 describe('the error table', () => {
   const tooDeep = '['.repeat(200_000)
@@ -77,6 +79,12 @@ describe('the error table', () => {
       'M_INVALID_PARAM',
     ],
     ['a NUL in the path', () => put('a%00b', '{}'), 400, 'M_INVALID_PARAM'],
+    [
+      'a NUL in the name of a session',
+      () => deleteDevices('{"devices":[],"auth":{"type":"m.login.password","session":"\\u0000"}}'),
+      401,
+      'M_UNKNOWN',
+    ],
     ['a body over the limit', () => put('a', `{"a":"${'x'.repeat(1_100_000)}"}`), 413, 'M_TOO_LARGE'],
     ['a malformed content type', () => put('a', '{}', { 'content-type': ';;;' }), 400, 'M_NOT_JSON'],
     [
@@ -166,6 +174,14 @@ describe('what is let through', () => {
     expect((await ask(dataPath(encodeURIComponent(type)), { token: alice.token })).json).toEqual({ ok: true })
     const rows = await server.db.query<{ type: string }>('SELECT type FROM account_data WHERE type = $1', [type])
     expect(rows).toHaveLength(1)
+  })
+
+  it('takes a name that no device can have for one that none has', async () => {
+    const auth = { type: 'm.login.password', identifier: { type: 'm.id.user', user: 'alice' }, password: PASSWORD }
+    expect(await deleteDevices(JSON.stringify({ devices: ['\0', 'NONE'], auth }))).toMatchObject({
+      status: 200,
+      json: {},
+    })
   })
 
   it('ignores query parameters that it does not know', async () => {

@@ -53,8 +53,9 @@ export function createDevices(deps: { readonly db: Database; readonly sessions: 
       if (!(await db.tx((tx) => renameDevice(tx, userNid, deviceId, name)))) throw unknownDevice()
     },
     async remove(userNid, deviceIds) {
-      await db.tx((tx) => deleteDevices(tx, userNid, deviceIds))
-      for (const deviceId of deviceIds) sessions.forget(userNid, deviceId)
+      const possible = deviceIds.filter((deviceId) => !deviceId.includes('\0'))
+      await db.tx((tx) => deleteDevices(tx, userNid, possible))
+      for (const deviceId of possible) sessions.forget(userNid, deviceId)
     },
   }
 }

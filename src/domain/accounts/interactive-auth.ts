@@ -48,6 +48,8 @@ interface Session {
 }
 
 const SESSION_BYTES = 18
+/** As `begin` makes them. */
+const SESSION_ID = /^[\w-]{24}$/
 
 function isComplete(flows: readonly UiaFlow[], completed: Readonly<Record<string, JsonObject>>): boolean {
   return flows.some((flow) => flow.every((stage) => Object.hasOwn(completed, stage)))
@@ -108,6 +110,10 @@ export function createInteractiveAuth(deps: {
     return { id: row.session_id, completed: JSON.parse(row.completed) as Record<string, JsonObject> }
   }
 
+  async function find(id: string): Promise<UiaSessionRow | undefined> {
+    return SESSION_ID.test(id) ? findUiaSession(db, id, clock.now() - UIA_SESSION_MS) : undefined
+  }
+
   /** What the client proves with this call, judged before the session is locked: hashing a password takes time. */
   async function prove(auth: JsonObject, attempt: UiaAttempt): Promise<Record<string, JsonObject>> {
     const { type } = auth
@@ -140,7 +146,7 @@ export function createInteractiveAuth(deps: {
       let session: Session = { id: undefined, completed: {} }
       try {
         if (named !== undefined) {
-          session = check(await findUiaSession(db, named, clock.now() - UIA_SESSION_MS), attempt)
+          session = check(await find(named), attempt)
         }
         const proven = await prove(auth, attempt)
         if (isComplete(flows, proven) && named === undefined) return { proof: proven }

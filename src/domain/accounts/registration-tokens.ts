@@ -24,6 +24,9 @@ export interface RegistrationTokens {
   redeem(tx: Tx, proof: UiaProof): Promise<void>
 }
 
+/** What a token may be (client-server API, "Token-authenticated registration"). Nothing else is looked up. */
+const TOKEN = /^[A-Za-z0-9._~-]{1,64}$/
+
 function sameSecret(left: string, right: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(left), digest(right))
@@ -38,7 +41,7 @@ export function createRegistrationTokens(deps: {
   const configured = deps.config.registration.token
   const isConfigured = (token: string): boolean => configured !== undefined && sameSecret(token, configured)
   const isValid = async (token: string): Promise<boolean> =>
-    isConfigured(token) || isUsableRegistrationToken(db, token, clock.now())
+    TOKEN.test(token) && (isConfigured(token) || (await isUsableRegistrationToken(db, token, clock.now())))
 
   return {
     isValid,
