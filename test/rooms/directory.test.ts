@@ -139,6 +139,10 @@ describe('a long directory', () => {
     expect(await post({ since: 'elsewhere' })).toMatchObject({ status: 400, body: { errcode: 'M_INVALID_PARAM' } })
     expect((await post({ limit: -1 })).status).toBe(400)
     expect((await post({}, '?server=example.org')).status).toBe(502)
+    for (const server of ['a%20b', '%00', '%7b%7d']) {
+      const refused = await post({}, `?server=${server}`)
+      expect(refused).toMatchObject({ status: 400, body: { errcode: 'M_INVALID_PARAM' } })
+    }
     expect((await post({}, '?server=localhost')).status).toBe(200)
     expect((await post({ third_party_instance_id: 'irc' })).body.chunk).toEqual([])
     expect((await house.api.request('POST', '/publicRooms', { body: {} })).body.errcode).toBe('M_MISSING_TOKEN')

@@ -21,4 +21,16 @@ describe('a profile', () => {
       expect(member).toMatchObject({ displayname: `Alice ${round}`, avatar_url: `mxc://test/${round}` })
     }
   })
+
+  it('is changed also where one of the rooms refuses to hear of it', async () => {
+    const room = await alice.createRoom({ preset: 'public_chat' })
+    const broken = await alice.createRoom({ preset: 'public_chat' })
+    await alice.setState(broken, 'm.room.join_rules', { join_rule: 'a rule of the future' })
+    const path = `/profile/${encodeURIComponent(alice.userId)}/displayname`
+    expect(await alice.ask('PUT', path, { displayname: 'Alix' })).toEqual({ status: 200, body: {} })
+    const nameIn = async (id: string) =>
+      (await alice.call('GET', inRoom(id, `/state/m.room.member/${encodeURIComponent(alice.userId)}`))).displayname
+    expect(await nameIn(room)).toBe('Alix')
+    expect(await nameIn(broken)).not.toBe('Alix')
+  })
 })
