@@ -113,6 +113,8 @@ CREATE TABLE client_txn (
   PRIMARY KEY (token_nid, txn_hash)
 );
 
+CREATE INDEX client_txn_age ON client_txn USING brin (created_ts);
+
 -- Events that stand out to one user: mentions.
 CREATE TABLE highlight (
   user_nid bigint NOT NULL,

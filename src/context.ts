@@ -15,6 +15,7 @@ import { findAccount } from './store/accounts.ts'
 import { openDatabase } from './store/db.ts'
 import { openLedger } from './store/ledger.ts'
 import { findProfile } from './store/profiles.ts'
+import { startJanitor } from './workers/janitor.ts'
 
 export interface ContextOptions {
   readonly config: Config
@@ -69,6 +70,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     notifier: rooms.ledgerWaker,
     listener: rooms.profileEvents,
   })
+  const janitor = startJanitor({ db, clock, log })
   metrics.watch({ waitingSyncs: rooms.notifier.waiting, waitingTransactions: db.waiting })
   return {
     services: { config, clock, version: options.version, rateLimits, ...accounts, ...rooms.services },
@@ -81,6 +83,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       ),
     drain: () => rooms.notifier.drain(),
     async close() {
+      await janitor.close()
       await rooms.close()
       await accounts.sessions.close()
       await accounts.passwords.close()

@@ -77,7 +77,7 @@ function render(event: RoomEvent, loaded: ReadonlyMap<number, RoomEvent>): Rende
   }
 }
 
-const NONE: Rendered['repeated'] = []
+const NONE: readonly [] = []
 
 /** Not the event itself, which would be kept in memory for longer than the cache wants. */
 function repetitionOf(other: RoomEvent | undefined): Rendered['repeated'] {
