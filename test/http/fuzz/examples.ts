@@ -1,0 +1,168 @@
+import type { Endpoint } from '../../../src/http/endpoint.ts'
+import { PASSWORD } from '../../support/api.ts'
+import type { SchemaNode } from './body.ts'
+import type { Actor, Scene } from './world.ts'
+
+/** State that anyone's program may keep. */
+export const PLAIN_STATE = 'org.example.state'
+
+/** State whose content the server reads, and some that it does not. */
+const STATE_CONTENT: Readonly<Record<string, object>> = {
+  'm.room.power_levels': {
+    users: { '@owner:localhost': 100 },
+    users_default: 0,
+    events: { 'm.room.name': 50 },
+    events_default: 0,
+    state_default: 50,
+    ban: 50,
+    kick: 50,
+    redact: 50,
+    invite: 0,
+    notifications: { room: 50 },
+  },
+  'm.room.join_rules': { join_rule: 'public', allow: [{ type: 'm.room_membership', room_id: '!x:localhost' }] },
+  'm.room.canonical_alias': { alias: '#nowhere:localhost', alt_aliases: ['#nowhere:localhost'] },
+  'm.room.history_visibility': { history_visibility: 'shared' },
+  'm.room.guest_access': { guest_access: 'can_join' },
+  'm.room.name': { name: 'a room' },
+  'm.room.topic': { topic: 'a topic', 'm.topic': { 'm.text': [{ body: 'a topic' }] } },
+  'm.room.avatar': { url: 'mxc://localhost/x' },
+  'm.room.encryption': { algorithm: 'm.megolm.v1.aes-sha2', rotation_period_ms: 1 },
+  'm.room.create': { room_version: '12', 'm.federate': true },
+  'm.room.server_acl': { allow: ['*'], deny: [], allow_ip_literals: true },
+  'm.room.tombstone': { body: 'gone', replacement_room: '!x:localhost' },
+  'm.room.third_party_invite': { display_name: 'x', public_key: 'x', key_validity_url: 'x', public_keys: [] },
+  'm.room.member': { membership: 'join', displayname: 'x', avatar_url: 'mxc://localhost/x', reason: 'x' },
+  [PLAIN_STATE]: { anything: { at: ['all', 1, null] } },
+}
+
+export const STATE_TYPES = Object.keys(STATE_CONTENT)
+
+const EVENT_FILTER = { limit: 5, types: ['m.*'], not_types: ['x'], senders: ['@a:b'], not_senders: ['@a:b'] }
+const ROOM_FILTER = { ...EVENT_FILTER, rooms: ['!x'], not_rooms: ['!x'], contains_url: true, lazy_load_members: true }
+export const FILTER = {
+  event_fields: ['content.body', 'a\\.b'],
+  event_format: 'client',
+  presence: EVENT_FILTER,
+  account_data: EVENT_FILTER,
+  room: {
+    rooms: ['!x'],
+    not_rooms: ['!x'],
+    include_leave: true,
+    timeline: ROOM_FILTER,
+    state: ROOM_FILTER,
+    ephemeral: ROOM_FILTER,
+    account_data: ROOM_FILTER,
+  },
+}
+export const EVENT_FILTERS = { ...ROOM_FILTER, include_redundant_members: true, unread_thread_notifications: true }
+
+/** The value of a key wherever a schema has it. */
+function keyExamples({ roomId, eventId, accounts, fresh }: Scene): Readonly<Record<string, unknown>> {
+  return {
+    user_id: accounts.stranger.userId,
+    room_id: roomId,
+    'm.fully_read': eventId,
+    'm.read': eventId,
+    'm.read.private': eventId,
+    typing: true,
+    timeout: 1000,
+    visibility: 'private',
+    preset: 'private_chat',
+    room_version: '12',
+    room_alias_name: fresh(),
+    invite: [accounts.member.userId],
+    creation_content: { type: 'm.space', 'm.federate': true, additional_creators: ['@bystander:localhost'] },
+    initial_state: [
+      { type: 'm.room.topic', state_key: '', content: { topic: 'x' } },
+      { type: 'm.room.join_rules', content: STATE_CONTENT['m.room.join_rules'] },
+    ],
+    // The creators of a room may not be named.
+    power_level_content_override: { ...STATE_CONTENT['m.room.power_levels'], users: { '@nobody:localhost': 50 } },
+    presence: 'online',
+    type: 'm.login.password',
+    identifier: { type: 'm.id.user', user: 'stranger' },
+    user: 'stranger',
+    username: fresh(),
+    password: PASSWORD,
+    devices: ['GONE'],
+    thread_id: 'main',
+    limit: 5,
+    filter: { generic_search_term: 'fuzz', room_types: ['m.space', null] },
+  }
+}
+
+/** A value that a schema accepts. */
+function exampleOf(schema: SchemaNode, name: string, known: Readonly<Record<string, unknown>>): unknown {
+  if (Object.hasOwn(known, name)) return known[name]
+  if (schema.anyOf) return exampleOf(schema.anyOf[0]!, name, known)
+  if ('const' in schema) return schema.const
+  if (schema.enum) return schema.enum[0]
+  if (schema.properties) {
+    return Object.fromEntries(
+      Object.entries(schema.properties).map(([key, inner]) => [key, exampleOf(inner, key, known)]),
+    )
+  }
+  if (schema.type === 'array') return []
+  if (schema.type === 'object') return {}
+  if (schema.type === 'boolean') return true
+  return schema.type === 'integer' || schema.type === 'number' ? 1 : 'x'
+}
+
+/** Who is there to be sent away, or to be let in again. */
+const TARGETS: Readonly<Record<string, string>> = { kick: '@member:localhost', unban: '@banned:localhost' }
+
+/** A body that the endpoint would accept, for a state event of this type where it takes state. */
+export function bodyExample({ path, options }: Endpoint, scene: Scene, actor: Actor, stateType: string): object {
+  const { userId } = scene.accounts[actor]
+  if (path.includes('/state/')) return STATE_CONTENT[stateType]!
+  if (path.endsWith('/filter')) return FILTER
+  if (path.startsWith('C/profile/')) return { displayname: 'x', avatar_url: 'mxc://localhost/x', 'm.tz': 'UTC' }
+  if (path.includes('/send/')) return { msgtype: 'm.text', body: 'x', 'm.mentions': { user_ids: [userId], room: true } }
+  if (path.includes('/redact/')) return { reason: 'x', redacts: scene.eventId }
+  const target = TARGETS[path.slice(path.lastIndexOf('/') + 1)]
+  const known = { ...keyExamples(scene), ...(target && { user_id: target }) }
+  const body = exampleOf(options.body as SchemaNode, '', known) as object
+  if (!options.uia) return body
+  const password = { type: 'm.login.password', identifier: { type: 'm.id.user', user: userId }, password: PASSWORD }
+  return { ...body, auth: path === 'C/register' ? { type: 'm.login.dummy' } : password }
+}
+
+/** Path parameters that lead somewhere. */
+export function pathExample(name: string, path: string, scene: Scene, actor: Actor, stateType: string): string {
+  const isOther = path.includes('/presence/') && path.startsWith('GET')
+  const values: Readonly<Record<string, string>> = {
+    roomId: path.endsWith('/forget') ? scene.leftRoomId : scene.roomId,
+    roomIdOrAlias: scene.alias,
+    roomAlias: path.startsWith('PUT') ? `#${scene.fresh()}:localhost` : scene.alias,
+    userId: scene.accounts[isOther ? 'member' : actor].userId,
+    eventId: scene.eventId,
+    eventType: path.includes('/state/') ? stateType : 'm.room.message',
+    stateKey: stateType === 'm.room.member' ? scene.accounts[actor].userId : '',
+    txnId: scene.fresh(),
+    type: 'org.example.data',
+    keyName: 'displayname',
+    deviceId: scene.accounts[actor].deviceId,
+    filterId: scene.filterId,
+    kind: 'override',
+    ruleId: '.m.rule.master',
+    receiptType: 'm.read',
+  }
+  const value = values[name]
+  if (value === undefined) throw new Error(`no example for {${name}} of ${path}`)
+  return value
+}
+
+/** Query parameters that a call is made with when nothing is wrong with it. */
+export function queryExample(name: string, path: string, scene: Scene): string | undefined {
+  const values: Readonly<Record<string, string>> = {
+    dir: 'b',
+    ts: String(Number.MAX_SAFE_INTEGER),
+    username: scene.fresh(),
+    token: 'x',
+    limit: '5',
+    timeout: '0',
+    filter: JSON.stringify(path.endsWith('/sync') ? FILTER : EVENT_FILTERS),
+  }
+  return values[name]
+}

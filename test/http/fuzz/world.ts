@@ -1,0 +1,171 @@
+import pg from 'pg'
+import { pino } from 'pino'
+import {
+  type Account,
+  type Api,
+  createRoom,
+  join,
+  login,
+  openApi,
+  PASSWORD,
+  register,
+  sendText,
+} from '../../support/api.ts'
+import { startServer, type TestServer } from '../../support/server.ts'
+
+export const ACTORS = ['owner', 'member', 'stranger', 'guest', 'nobody', 'unknown'] as const
+/** In which state of authentication a request is made. */
+export type Actor = (typeof ACTORS)[number]
+
+/** What the requests of one endpoint may name. */
+export interface Scene {
+  readonly roomId: string
+  /** One that the owner has left. */
+  readonly leftRoomId: string
+  readonly eventId: string
+  readonly alias: string
+  readonly filterId: string
+  readonly accounts: Readonly<Record<Actor, Account>>
+  /** A name that nothing has yet. */
+  fresh(): string
+}
+
+export interface World {
+  readonly server: TestServer
+  readonly api: Api
+  /** A room with two members and something in it, and people whose tokens are good. */
+  scene(): Promise<Scene>
+  /** Tables whose rows have been changed since it was asked last: sightings of devices left out, and what was taken back. */
+  written(): Promise<string[]>
+  /** The accounts' tokens and their password. */
+  readonly secrets: Set<string>
+  log(): string
+  /** A message by someone who takes part in nothing else. */
+  bystanderSends(): Promise<void>
+  close(): Promise<void>
+}
+
+export const UNKNOWN_TOKEN = 'hearth_CANARYCANARYCANARYCANARYCANARYCANA_00000000'
+
+async function guest(api: Api): Promise<Account> {
+  const body = await api.call('POST', '/register?kind=guest', { body: {} })
+  return { userId: body.user_id, token: body.access_token, deviceId: body.device_id }
+}
+
+/** Signs people in again whose session a case has ended, and keeps their tokens among the secrets. */
+function castOf(api: Api, secrets: Set<string>) {
+  const accounts = new Map<string, Account>()
+  return async (name: string, make: () => Promise<Account>): Promise<Account> => {
+    const known = accounts.get(name)
+    if (known !== undefined) {
+      const { status } = await api.request('GET', '/account/whoami', { token: known.token })
+      if (status === 200) return known
+    }
+    const account = await make()
+    accounts.set(name, account)
+    secrets.add(account.token)
+    return account
+  }
+}
+
+export async function openWorld(): Promise<World> {
+  const lines: string[] = []
+  const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) })
+  const server = await startServer({ limits: { max_sync_timeout_ms: 1000 }, registration: { enabled: true } }, { log })
+  const api = openApi(server.baseUrl)
+  const secrets = new Set<string>([PASSWORD, UNKNOWN_TOKEN])
+  const account = castOf(api, secrets)
+  for (const name of ['owner', 'member', 'stranger', 'bystander']) await register(api, name)
+  const bystander = await account('bystander', () => login(api, 'bystander'))
+  const ownRoom = await createRoom(api, bystander.token)
+  const writes = await watchWrites(server)
+  let count = 0
+  const fresh = () => `fuzz-${++count}`
+
+  async function scene(): Promise<Scene> {
+    const [owner, member, stranger] = await Promise.all(
+      ['owner', 'member', 'stranger'].map((name) => account(name, () => login(api, name))),
+    )
+    const accounts = {
+      owner: owner!,
+      member: member!,
+      stranger: stranger!,
+      guest: await account('guest', () => guest(api)),
+      nobody: { userId: '@nobody:localhost', token: '', deviceId: 'NONE' },
+      unknown: { userId: owner!.userId, token: UNKNOWN_TOKEN, deviceId: 'NONE' },
+    }
+    const name = fresh()
+    const { token } = accounts.owner
+    const roomId = await createRoom(api, token, { preset: 'public_chat', room_alias_name: name, name })
+    await join(api, accounts.member.token, roomId)
+    const eventId = await sendText(api, token, roomId, name, 'hello')
+    const own = `/user/${encodeURIComponent(accounts.owner.userId)}`
+    const room = `/rooms/${encodeURIComponent(roomId)}`
+    const filter = { room: { timeline: { limit: 5 } } }
+    const { filter_id } = await api.call('POST', `${own}/filter`, { token, body: filter })
+    for (const place of [own, own + room]) {
+      await api.call('PUT', `${place}/account_data/org.example.data`, { token, body: { x: 1 } })
+    }
+    await api.call('PUT', `${room}/state/org.example.state`, { token, body: { x: 1 } })
+    await api.call('POST', `${room}/ban`, { token, body: { user_id: '@banned:localhost' } })
+    const leftRoomId = await createRoom(api, token)
+    await api.call('POST', `/rooms/${encodeURIComponent(leftRoomId)}/leave`, { token, body: {} })
+    return { roomId, leftRoomId, eventId, alias: `#${name}:localhost`, filterId: filter_id, accounts, fresh }
+  }
+
+  return {
+    server,
+    api,
+    scene,
+    written: writes.read,
+    secrets,
+    log: () => lines.join(''),
+    async bystanderSends() {
+      await sendText(api, bystander.token, ownRoom, fresh(), 'still here')
+    },
+    async close() {
+      await writes.close()
+      await api.close()
+      await server.close()
+    },
+  }
+}
+
+const IS_SIGHTING = `TG_TABLE_NAME = 'device' AND TG_OP = 'UPDATE'`
+
+/** Has the database note every row that is written, in the transaction that writes it: what is rolled back leaves no note. */
+async function watchWrites({ database }: TestServer) {
+  const client = new pg.Client(database.connection)
+  await client.connect()
+  const { rows } = await client.query<{ name: string }>(
+    `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`,
+  )
+  await client.query(`
+    CREATE SCHEMA watch;
+    CREATE TABLE watch.note (id bigserial PRIMARY KEY, name text, rows int);
+    CREATE FUNCTION watch.write_note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF NOT (${IS_SIGHTING}) THEN
+        INSERT INTO watch.note (name, rows)
+        VALUES (TG_TABLE_NAME, CASE TG_OP WHEN 'INSERT' THEN 1 WHEN 'DELETE' THEN -1 ELSE 0 END);
+      END IF;
+      RETURN NULL;
+    END $$;
+    ${rows
+      .map(
+        ({ name }) =>
+          `CREATE TRIGGER watch AFTER INSERT OR UPDATE OR DELETE ON "${name}" FOR EACH ROW EXECUTE FUNCTION watch.write_note();`,
+      )
+      .join('\n')}`)
+  let last = 0
+  async function read(): Promise<string[]> {
+    const { rows: notes } = await client.query<{ last: string; what: string }>({
+      name: 'notes',
+      text: `SELECT max(id) AS last, name || CASE WHEN sum(rows) = 0 THEN ': updates' ELSE ': rows ' || sum(rows) END AS what
+             FROM watch.note WHERE id > $1 GROUP BY name HAVING sum(rows) <> 0 OR bool_and(rows = 0)`,
+      values: [last],
+    })
+    last = Math.max(last, ...notes.map((note) => Number(note.last)))
+    return notes.map(({ what }) => what)
+  }
+  return { read, close: () => client.end() }
+}
