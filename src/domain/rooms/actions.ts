@@ -14,6 +14,8 @@ export interface ActionParts {
   readonly transactions: Transactions
   /** Refuses a canonical alias that does not lead to the room. */
   checkCanonicalAlias(room: Room, content: SentContent['content']): Promise<void>
+  /** Refuses memberships that could not be had by joining and inviting. */
+  checkMember(by: Requester, room: Room, target: string, content: SentContent['content']): Promise<void>
 }
 
 const OFFENCES: Readonly<Record<JsonOffence, string>> = {
@@ -61,6 +63,7 @@ export function createRoomActions(parts: ActionParts): Pick<Rooms, 'send' | 'set
         checkOffence(room.version, offence)
         unchanged = await sameState(room, by, type, stateKey, content)
         if (unchanged !== undefined) return []
+        if (type === 'm.room.member') await parts.checkMember(by, room, stateKey, content)
         if (type === 'm.room.canonical_alias') await parts.checkCanonicalAlias(room, content)
         return [{ type, stateKey, content, sender: by.userId, senderNid: by.userNid }]
       })

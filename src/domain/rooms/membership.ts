@@ -1,6 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { guestAccessOf, type Membership, membershipOf } from '../../core/event/content.ts'
-import { type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import { isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db.ts'
 import { forgetRoom } from '../../store/rooms.ts'
@@ -132,6 +132,24 @@ export function createMembership(parts: MembershipParts): MembershipActions {
       }
       await parts.db.tx((tx) => forgetRoom(tx, by.userNid, room.nid))
     },
+  }
+}
+
+/**
+ * What joining and inviting take beside the rules of the room, for memberships that are set as any other state.
+ *
+ * @throws ProtocolError `M_GUEST_ACCESS_FORBIDDEN`, `M_NOT_FOUND`
+ */
+export function createMemberCheck({ serverName, isKnownUser }: Pick<MembershipParts, 'serverName' | 'isKnownUser'>) {
+  return async (by: Requester, room: Room, target: string, content: JsonObject): Promise<void> => {
+    const isOwn = target === by.userId
+    if (isOwn && by.isGuest && content.membership === 'join') {
+      const before = membershipOf(await room.stateEvent('m.room.member', target, room.pending.state))
+      if (before !== 'join') await admitGuest(room)
+    }
+    if (content.membership !== 'invite' || !isUserId(target) || serverOf(target) !== serverName) return
+    if (!(await isKnownUser(target)))
+      throw new ProtocolError('M_NOT_FOUND', `There is no user ${target} on this server.`)
   }
 }
 

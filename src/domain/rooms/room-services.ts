@@ -28,7 +28,7 @@ import { createCanonicalAliasCheck } from './canonical-alias.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import { createRoomMaker } from './create.ts'
 import { createEventCache } from './event-cache.ts'
-import { createMembership } from './membership.ts'
+import { createMemberCheck, createMembership } from './membership.ts'
 import { openPersister, type Unit } from './persister.ts'
 import { createProfileEvents, type ProfileEvents, publicProfile } from './profile-events.ts'
 import { createReadingServices, type ReadingServices } from './reading-services.ts'
@@ -172,6 +172,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       appender,
       transactions: createTransactions(),
       checkCanonicalAlias: createCanonicalAliasCheck({ db }),
+      checkMember: createMemberCheck({ ...parts, serverName }),
     }),
   }
 
