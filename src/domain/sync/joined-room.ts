@@ -9,7 +9,7 @@ import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
 import type { Look, RoomNews, Section } from './look.ts'
 import { eventList, loadState, stateToTell, writeEventList } from './room-section.ts'
-import { readTimeline, type TimelineSlice } from './room-timeline.ts'
+import { readTimeline, type TimelineSlice, visiblePart } from './room-timeline.ts'
 import { isNewer } from './token.ts'
 
 const DEFAULT_TIMELINE = 10
@@ -75,7 +75,7 @@ async function timelineOf(look: Look, room: Room, isNew: boolean): Promise<Timel
   const oldest = slice.events[0]
   const joinedAt = room.localMembers.get(by.userNid)?.since ?? Number.POSITIVE_INFINITY
   if (!oldest || oldest.nid >= joinedAt) return slice
-  return { ...slice, events: await sources.visibleTo(by, room, slice.events) }
+  return visiblePart(slice, await sources.visibleTo(by, room, slice.events))
 }
 
 /** The room's state before the timeline and after it. */

@@ -68,3 +68,13 @@ async function* backwards(
     pos = page.at(-1)!.pos - 1
   }
 }
+
+/**
+ * What is left of a slice when the reader may see only some of it. Nothing is shown from before what is hidden: the state that
+ * the hidden events set is told as the state before the rest.
+ */
+export function visiblePart(slice: TimelineSlice, visible: readonly RoomEvent[]): TimelineSlice {
+  const seen = new Set(visible)
+  const lastHidden = slice.events.findLastIndex((event) => !seen.has(event))
+  return lastHidden === -1 ? slice : { events: slice.events.slice(lastHidden + 1), limited: true }
+}
