@@ -218,7 +218,7 @@ describe('filters', () => {
   })
 
   it('load members lazily: those who speak, once', async () => {
-    const room = await sharedRoom()
+    const room = await sharedRoom({ name: 'Named' })
     for (const name of ['d1', 'd2', 'd3']) await (await house.person(name)).join(room)
     await alice.say(room, 'hi')
     const lazy = filterOf({ room: { state: { lazy_load_members: true }, timeline: { limit: 1 } } })
@@ -227,7 +227,6 @@ describe('filters', () => {
       events.filter(({ type }: Json) => type === 'm.room.member').map((event: Json) => event.state_key)
     expect(members(first.rooms.join[room].state).toSorted()).toEqual([alice.userId, bob.userId])
     expect(first.rooms.join[room].summary).toMatchObject({ 'm.joined_member_count': 5, 'm.invited_member_count': 0 })
-    expect(first.rooms.join[room].summary['m.heroes']).toHaveLength(4)
     await alice.say(room, 'again')
     const second = await bob.sync(`&since=${first.next_batch}${lazy}`)
     expect(members(second.rooms.join[room].state)).toEqual([])

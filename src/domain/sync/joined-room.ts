@@ -1,4 +1,5 @@
-import { membershipOf } from '../../core/event/content.ts'
+import { canonicalAliasOf, membershipOf, roomNameOf } from '../../core/event/content.ts'
+import type { UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { getState, type StateMap } from '../../core/state/trie.ts'
@@ -27,15 +28,16 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   const isFull = known === undefined || look.request.fullState
   const target = look.request.stateAfter === undefined ? start : end
   const isGapless = !isFull && !slice.limited && look.request.stateAfter === undefined
-  const wish = { target, known: isFull ? undefined : isGapless ? target : known, timeline: slice.events }
+  const summary = isFull || slice.limited || slice.events.some(isSummed) ? await summaryOf(look, room) : undefined
+  const heroes = summary?.['m.heroes'] ?? []
+  const wish = { target, known: isFull ? undefined : isGapless ? target : known, timeline: slice.events, heroes }
   const state = await loadState(look, stateToTell(look, room, wish))
   const out = new JsonBytes().text('{"timeline":')
   writeTimeline(out, look, room, slice)
   out.text(`,"${look.request.stateAfter ?? 'state'}":{"events":`)
   writeEventList(out, look, state).text('}')
   writeExtras(out, look, room, news)
-  const membersChanged = [...state, ...slice.events].some(({ type }) => type === 'm.room.member')
-  if (isFull || membersChanged) out.text(`,"summary":${JSON.stringify(await summaryOf(look, room))}`)
+  if (summary) out.text(`,"summary":${JSON.stringify(summary)}`)
   const unread = await look.sources.unread.counts(look.by.userNid, [
     { nid: room.nid, notifiable: notifiableAt(look, room) },
   ])
@@ -137,12 +139,23 @@ function writeExtras(out: JsonBytes, look: Look, room: Room, news: RoomNews): vo
   if (wanted.length > 0) out.text(`,"ephemeral":${eventList(wanted)}`)
 }
 
-async function summaryOf(look: Look, room: Room): Promise<JsonObject> {
+/** State that a summary counts, or that decides whether it names heroes. */
+const SUMMED = new Set(['m.room.member', 'm.room.name', 'm.room.canonical_alias'])
+const isSummed = ({ type }: RoomEvent): boolean => SUMMED.has(type)
+
+interface Summary {
+  readonly 'm.heroes'?: readonly UserId[]
+  readonly 'm.joined_member_count': number
+  readonly 'm.invited_member_count': number
+}
+
+async function summaryOf(look: Look, room: Room): Promise<Summary> {
   const counts = { 'm.joined_member_count': room.counts.join, 'm.invited_member_count': room.counts.invite }
-  const { state } = room.committed
-  const isNamed =
-    room.stateNid(state, 'm.room.name', '') !== 0 || room.stateNid(state, 'm.room.canonical_alias', '') !== 0
-  if (isNamed) return counts
+  const [name, alias] = await Promise.all([
+    room.stateEvent('m.room.name', ''),
+    room.stateEvent('m.room.canonical_alias', ''),
+  ])
+  if ((roomNameOf(name) ?? canonicalAliasOf(alias)) !== undefined) return counts
   return { 'm.heroes': await getHeroes(look.sources.db, room.nid, look.by.userNid, HEROES), ...counts }
 }
 

@@ -5,8 +5,8 @@ import { LRUCache } from 'lru-cache'
  * Forgetting one only means telling it again.
  */
 export interface LazyMembers {
-  /** The members a client has been told about; the caller adds to them. */
-  of(tokenNid: number, roomNid: number): Set<string>
+  /** The members a client has been told about, and by which event; the caller adds to them. */
+  of(tokenNid: number, roomNid: number): Map<string, number>
   /** The client starts over. */
   reset(tokenNid: number, roomNid: number): void
 }
@@ -15,14 +15,14 @@ const MAX_ROOMS = 20_000
 const MAX_MEMBERS_PER_ROOM = 2_000
 
 export function createLazyMembers(): LazyMembers {
-  const told = new LRUCache<string, Set<string>>({ max: MAX_ROOMS })
+  const told = new LRUCache<string, Map<string, number>>({ max: MAX_ROOMS })
 
   return {
     of(tokenNid, roomNid) {
       const key = `${tokenNid} ${roomNid}`
       const known = told.get(key)
       if (known && known.size < MAX_MEMBERS_PER_ROOM) return known
-      const fresh = new Set<string>()
+      const fresh = new Map<string, number>()
       told.set(key, fresh)
       return fresh
     },

@@ -27,7 +27,7 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
   const before = await sources.states.before(room, first ?? leaving)
   const known = since && !request.fullState ? await sources.states.at(room, since.events) : undefined
   const tellsState = first !== leaving || slice.limited
-  const nids = tellsState ? stateToTell(look, room, { target: before, known, timeline: slice.events }) : []
+  const nids = tellsState ? stateToTell(look, room, { target: before, known, timeline: slice.events, heroes: [] }) : []
   const out = new JsonBytes().text('{"timeline":{"events":')
   writeEventList(out, look, slice.events)
   out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition((first ?? leaving).pos - 1))}}`)

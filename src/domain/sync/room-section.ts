@@ -1,7 +1,6 @@
-import type { EventMatcher } from '../../core/filter.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { JsonBytes } from '../../core/json-bytes.ts'
-import { diffState, forEachState, getState, type StateMap } from '../../core/state/trie.ts'
+import { diffState, forEachState, type StateMap } from '../../core/state/trie.ts'
 import { loadReferences, writeClientEvent } from '../rooms/client-event.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
@@ -28,13 +27,16 @@ export interface StateWish {
   /** What the client knows already; undefined tells all. */
   readonly known: StateMap | undefined
   readonly timeline: readonly RoomEvent[]
+  /** Those after whom a nameless room is called. */
+  readonly heroes: readonly string[]
 }
 
 /** Which state events to tell: what changed, less the members that lazy loading leaves out, with those it needs. */
-export function stateToTell(look: Look, room: Room, { target, known, timeline }: StateWish): number[] {
+export function stateToTell(look: Look, room: Room, wish: StateWish): number[] {
+  const { target, known } = wish
   const { state: filter } = look.request.filter.room
   const nids = new Set<number>()
-  const lazy = filter.lazyLoadMembers ? lazyMembers(look, room, filter, timeline, known === undefined) : undefined
+  const lazy = filter.lazyLoadMembers ? lazyMembers(look, room, wish) : undefined
   const consider = (keyId: number, nid: number): void => {
     if (nid === 0) return
     if (lazy) {
@@ -45,31 +47,23 @@ export function stateToTell(look: Look, room: Room, { target, known, timeline }:
   }
   if (known) diffState(known, target, (keyId, _before, after) => consider(keyId, after))
   else forEachState(target, consider)
-  if (lazy) {
-    for (const userId of lazy) {
-      const keyId = room.keys.idOf('m.room.member', userId)
-      const nid = keyId === undefined ? 0 : getState(target, keyId)
-      if (nid !== 0) nids.add(nid)
-    }
-  }
+  if (lazy) for (const nid of lazy.values()) nids.add(nid)
   return [...nids]
 }
 
-/** The members that the client needs to show this timeline, less those it was told about before. */
-function lazyMembers(
-  look: Look,
-  room: Room,
-  filter: EventMatcher,
-  timeline: readonly RoomEvent[],
-  isFull: boolean,
-): Set<string> {
-  const { by, sources } = look
+/** The members that the client needs to show this timeline and the room's name, less those it was told about as they are. */
+function lazyMembers(look: Look, room: Room, { target, known, timeline, heroes }: StateWish): Map<string, number> {
+  const { by, sources, request } = look
+  const isFull = known === undefined
   if (isFull) sources.lazyMembers.reset(by.tokenNid, room.nid)
   const told = sources.lazyMembers.of(by.tokenNid, room.nid)
-  const needed = new Set<string>(timeline.map((event) => event.sender))
-  if (isFull) needed.add(by.userId)
-  if (!filter.includeRedundantMembers) for (const userId of needed) if (told.has(userId)) needed.delete(userId)
-  for (const userId of needed) told.add(userId)
+  const needed = new Map<string, number>()
+  for (const userId of [...timeline.map(({ sender }) => sender), ...heroes, ...(isFull ? [by.userId] : [])]) {
+    const nid = room.stateNid(target, 'm.room.member', userId)
+    const isRedundant = told.get(userId) === nid && !request.filter.room.state.includeRedundantMembers
+    if (nid !== 0 && !isRedundant) needed.set(userId, nid)
+  }
+  for (const [userId, nid] of needed) told.set(userId, nid)
   return needed
 }
 
