@@ -46,7 +46,7 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
 }
 
 /** What the client knows of the room's state; undefined when it was not in the room at its position, so that all is new to it. */
-async function knownState(look: Look, room: Room): Promise<StateMap | undefined> {
+export async function knownState(look: Look, room: Room): Promise<StateMap | undefined> {
   const { since, by, sources } = look
   if (!since) return undefined
   const member = room.localMembers.get(by.userNid)

@@ -4,42 +4,49 @@ import { loadReferences } from '../rooms/client-event.ts'
 import { encodePosition } from '../rooms/position-token.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
+import { knownState } from './joined-room.ts'
 import type { Look, RoomNews, Section } from './look.ts'
 import { loadState, stateToTell, writeEventList } from './room-section.ts'
-import { readTimeline, type TimelineSlice } from './room-timeline.ts'
-import { type EventPosition, writerOf } from './token.ts'
+import { readTimeline, type TimelineSlice, visiblePart } from './room-timeline.ts'
+import { type EventPosition, isNewer, writerOf } from './token.ts'
 
 const DEFAULT_TIMELINE = 10
 
 /** A room that the user left, was kicked or banned from: what happened up to then, and nothing after. */
 export async function leftSection(look: Look, news: RoomNews): Promise<Section | undefined> {
-  const { sources, since, request } = look
+  const { sources, request } = look
   const room = await sources.registry.getByNid(news.roomNid)
   if (!request.filter.room.roomMatches(room.id)) return undefined
   const leaving = (await sources.events.load([news.membership.eventNid])).get(news.membership.eventNid)
   if (!leaving) return undefined
-  const upTo = until(look.now.events, leaving.nid)
-  const slice = (await wasJoined(look, leaving))
-    ? await lastTimeline(look, room, upTo)
+  const departure = await departureOf(look, leaving)
+  const slice = departure
+    ? await lastTimeline(look, room, until(look.now.events, departure.nid))
     : { events: [leaving], limited: false }
-  await loadReferences(sources.events, slice.events)
+  const events = departure && departure !== leaving ? [...slice.events, leaving] : slice.events
+  await loadReferences(sources.events, events)
   const [first] = slice.events
-  const before = await sources.states.before(room, first ?? leaving)
-  const known = since && !request.fullState ? await sources.states.at(room, since.events) : undefined
+  const before = await sources.states.before(room, first ?? departure ?? leaving)
+  const known = request.fullState ? undefined : await knownState(look, room)
   const tellsState = first !== leaving || slice.limited
   const nids = tellsState ? stateToTell(look, room, { target: before, known, timeline: slice.events, heroes: [] }) : []
   const out = new JsonBytes().text('{"timeline":{"events":')
-  writeEventList(out, look, slice.events)
-  out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition((first ?? leaving).pos - 1))}}`)
+  writeEventList(out, look, events)
+  out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition((first ?? departure ?? leaving).pos - 1))}}`)
   out.text(',"state":{"events":')
   writeEventList(out, look, await loadState(look, nids)).text('}}')
   return { roomId: room.id, json: out }
 }
 
-async function wasJoined({ sources }: Look, leaving: RoomEvent): Promise<boolean> {
-  if (leaving.replacesNid === undefined) return false
-  const before = (await sources.events.load([leaving.replacesNid])).get(leaving.replacesNid)
-  return membershipOf(before) === 'join'
+/** The event that ended the user's being joined; undefined when the client knows of that. A kick may be followed by a ban. */
+async function departureOf({ sources, since }: Look, leaving: RoomEvent): Promise<RoomEvent | undefined> {
+  for (let at = leaving; at.replacesNid !== undefined; ) {
+    const before = (await sources.events.load([at.replacesNid])).get(at.replacesNid)
+    if (membershipOf(before) === 'join') return at
+    if (!before || (since && !isNewer(before.nid, since.events))) return undefined
+    at = before
+  }
+  return undefined
 }
 
 async function lastTimeline(look: Look, room: Room, upTo: EventPosition): Promise<TimelineSlice> {
@@ -53,7 +60,7 @@ async function lastTimeline(look: Look, room: Room, upTo: EventPosition): Promis
       ? undefined
       : (event) => filter.eventMatches({ type: event.type, sender: event.sender, content: event.content }),
   })
-  return { ...slice, events: await sources.visibleTo(by, room, slice.events) }
+  return visiblePart(slice, await sources.visibleTo(by, room, slice.events))
 }
 
 /** A position that ends with an event. */
