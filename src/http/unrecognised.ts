@@ -39,7 +39,9 @@ export function answerUnrecognised(app: FastifyInstance): void {
   app.setNotFoundHandler((request: FastifyRequest, reply: FastifyReply) => {
     const [path = ''] = request.url.split('?')
     const methods = known.methodsFor(path)
-    if (methods.length === 0) throw new ProtocolError('M_UNRECOGNIZED', 'This server knows no such path.')
+    // A path that only resembles a known one, by a doubled slash, is no known path.
+    if (methods.length === 0 || methods.includes(request.method))
+      throw new ProtocolError('M_UNRECOGNIZED', 'This server knows no such path.')
     reply.header('allow', [...methods, 'OPTIONS'].join(', '))
     throw new ProtocolError('M_UNRECOGNIZED', `This path does not know the method ${request.method}.`, { status: 405 })
   })

@@ -45,6 +45,7 @@ describe('the error table', () => {
   const cases: [name: string, request: () => ReturnType<typeof ask>, status: number, errcode: string][] = [
     ['an unknown path', () => ask(`${C}/nothing/here`), 404, 'M_UNRECOGNIZED'],
     ['a path outside every prefix', () => ask('/elsewhere'), 404, 'M_UNRECOGNIZED'],
+    ['a known path with a doubled slash', () => ask('/_matrix/client//versions'), 404, 'M_UNRECOGNIZED'],
     ['a known path with another method', () => ask(`${C}/login`, { method: 'PUT' }), 405, 'M_UNRECOGNIZED'],
     ['no token', () => ask(`${C}/account/whoami`), 401, 'M_MISSING_TOKEN'],
     ['an empty token', () => ask(`${C}/account/whoami?access_token=`), 401, 'M_MISSING_TOKEN'],

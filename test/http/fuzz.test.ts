@@ -61,10 +61,11 @@ async function ask({ request }: Case): Promise<{ answer: Answer; ms: number }> {
 const isChallenge = (body: Json) => Array.isArray(body?.flows) && typeof body.session === 'string'
 
 /** What every refusal must be. Gives what is wrong with it. */
-function faultsOf({ status, headers, text }: Answer, { errcodes }: Case): string[] {
+function faultsOf({ status, headers, text }: Answer, { errcodes, request: { method } }: Case): string[] {
   const body = jsonOf(text)
   const faults: string[] = []
   if (status >= 500 && body?.errcode !== 'M_CONNECTION_FAILED') faults.push('is our fault')
+  if (status === 405 && String(headers.allow).includes(method)) faults.push('allows what it refuses')
   if (headers['access-control-allow-origin'] !== '*') faults.push('has no CORS headers')
   if (!/^application\/json/.test(String(headers['content-type']))) faults.push('is not said to be JSON')
   if (isChallenge(body)) return faults
