@@ -3,6 +3,7 @@ import type { UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { getState, type StateMap } from '../../core/state/trie.ts'
+import { accountDataBetween } from '../../store/account-data.ts'
 import { getHeroes } from '../../store/rooms.ts'
 import { loadReferences } from '../rooms/client-event.ts'
 import { encodePosition } from '../rooms/position-token.ts'
@@ -36,7 +37,7 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   writeTimeline(out, look, room, slice)
   out.text(`,"${look.request.stateAfter ?? 'state'}":{"events":`)
   writeEventList(out, look, state).text('}')
-  writeExtras(out, look, room, news)
+  writeExtras(out, look, room, known === undefined && look.since ? await allNews(look, room, news) : news)
   if (summary) out.text(`,"summary":${JSON.stringify(summary)}`)
   const unread = await look.sources.unread.counts(look.by.userNid, [
     { nid: room.nid, notifiable: notifiableAt(look, room) },
@@ -60,6 +61,16 @@ export async function knownState(look: Look, room: Room): Promise<StateMap | und
   const nid = keyId === undefined ? 0 : getState(state, keyId)
   const event = nid === 0 ? undefined : (await sources.events.load([nid])).get(nid)
   return event && membershipOf(event) === 'join' ? state : undefined
+}
+
+/** Also what is older than the client's position, for a room that is new to it: it was told none of that. */
+async function allNews({ sources, by, now }: Look, room: Room, news: RoomNews): Promise<RoomNews> {
+  const [receipts, accountData] = await Promise.all([
+    sources.receipts(by, [room.nid], 0, now.ledger),
+    accountDataBetween(sources.db, by.userNid, 0, now.ledger),
+  ])
+  const ofRoom = accountData.filter(({ room_id }) => room_id === room.id)
+  return { ...news, receipts: receipts.get(room.nid), accountData: ofRoom }
 }
 
 async function timelineOf(look: Look, room: Room, isNew: boolean): Promise<TimelineSlice> {

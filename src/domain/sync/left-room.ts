@@ -32,7 +32,9 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
   const nids = tellsState ? stateToTell(look, room, { target: before, known, timeline: slice.events, heroes: [] }) : []
   const out = new JsonBytes().text('{"timeline":{"events":')
   writeEventList(out, look, events)
-  out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition((first ?? departure ?? leaving).pos - 1))}}`)
+  out.text(
+    `,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition((first ?? departure ?? leaving).pos - 1))}}`,
+  )
   out.text(',"state":{"events":')
   writeEventList(out, look, await loadState(look, nids)).text('}}')
   return { roomId: room.id, json: out }

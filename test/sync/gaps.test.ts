@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type House, inRoom, openHouse, type Person, textsOf } from '../rooms/people.ts'
+import type { Json } from '../support/api.ts'
+
+let house: House
+let alice: Person
+let bob: Person
+
+beforeAll(async () => {
+  house = await openHouse()
+  alice = await house.person('alice')
+  bob = await house.person('bob')
+})
+afterAll(() => house.close())
+
+const filterOf = (filter: object): string => `&filter=${encodeURIComponent(JSON.stringify(filter))}`
+const LAZY = filterOf({ room: { state: { lazy_load_members: true }, timeline: { limit: 1 } } })
+
+async function sharedRoom(request: object = {}): Promise<string> {
+  const room = await alice.createRoom({ preset: 'public_chat', ...request })
+  await bob.join(room)
+  return room
+}
+
+const visibleTo = (history_visibility: string) => [
+  { type: 'm.room.history_visibility', content: { history_visibility } },
+]
+
+/** What a client that got these answers, in order, believes a piece of a room's state to be. */
+function believed(answers: readonly Json[], room: string, type: string, stateKey = ''): Json {
+  const events = answers.flatMap(({ rooms }) => {
+    const section = rooms?.join?.[room] ?? rooms?.leave?.[room]
+    return section ? [...section.state.events, ...section.timeline.events] : []
+  })
+  return events.findLast((event) => event.type === type && event.state_key === stateKey)?.content
+}
+
+describe('what was hidden while one was away', () => {
+  it('is a gap: the state that it changed is told, and the timeline begins after it', async () => {
+    const room = await sharedRoom({ name: 'Old', initial_state: visibleTo('joined') })
+    const first = await bob.sync()
+    await alice.say(room, 'before')
+    await bob.leave(room)
+    await alice.setState(room, 'm.room.name', { name: 'New' })
+    await bob.join(room)
+    await alice.say(room, 'after')
+    const second = await bob.sync(`&since=${first.next_batch}`)
+    expect(believed([first, second], room, 'm.room.name')).toEqual({ name: 'New' })
+    expect(second.rooms.join[room].timeline.limited).toBe(true)
+    expect(textsOf(second.rooms.join[room].timeline.events)).toEqual(['after'])
+  })
+
+  it('leaves no hole in the state told to who has just come', async () => {
+    const room = await alice.createRoom({ preset: 'public_chat', name: 'Old' })
+    await alice.say(room, 'shared')
+    await alice.setState(room, 'm.room.history_visibility', { history_visibility: 'joined' })
+    await alice.setState(room, 'm.room.name', { name: 'New' })
+    const { next_batch: since } = await bob.sync()
+    await bob.join(room)
+    const answer = await bob.sync(`&since=${since}${filterOf({ room: { timeline: { limit: 50 } } })}`)
+    expect(believed([answer], room, 'm.room.name')).toEqual({ name: 'New' })
+  })
+})
+
+describe('members loaded lazily', () => {
+  it('are told again when they have changed in a gap', async () => {
+    const room = await sharedRoom()
+    await alice.say(room, 'hi')
+    const first = await bob.sync(LAZY)
+    await alice.setState(room, 'm.room.member', { membership: 'join', displayname: 'Queen' }, alice.userId)
+    await alice.say(room, 'one')
+    await alice.say(room, 'two')
+    const second = await bob.sync(`&since=${first.next_batch}${LAZY}`)
+    expect(believed([first, second], room, 'm.room.member', alice.userId)).toMatchObject({ displayname: 'Queen' })
+    await alice.say(room, 'three')
+    const third = await bob.sync(`&since=${second.next_batch}${LAZY}`)
+    expect(third.rooms.join[room].state.events).toEqual([])
+  })
+
+  it('include those after whom a nameless room is called', async () => {
+    const room = await sharedRoom()
+    const carol = await house.person('carol')
+    await carol.join(room)
+    await alice.say(room, 'hi')
+    const { rooms } = await bob.sync(LAZY)
+    const told = rooms.join[room].state.events.map(({ state_key }: Json) => state_key)
+    expect(rooms.join[room].summary['m.heroes']).toContain(carol.userId)
+    expect(told).toEqual(expect.arrayContaining(rooms.join[room].summary['m.heroes']))
+  })
+
+  it('are counted again after a gap that held members alone', async () => {
+    const room = await sharedRoom({ name: 'Named' })
+    const first = await bob.sync(LAZY)
+    const dora = await house.person('dora')
+    await dora.join(room)
+    await alice.say(room, 'hi')
+    const second = await bob.sync(`&since=${first.next_batch}${LAZY}`)
+    expect(second.rooms.join[room].summary).toMatchObject({ 'm.joined_member_count': 3 })
+  })
+})
+
+describe('a room whose name was taken away', () => {
+  it('is called after its members again', async () => {
+    const room = await sharedRoom({ name: 'Named' })
+    const first = await bob.sync()
+    expect(first.rooms.join[room].summary['m.heroes']).toBeUndefined()
+    await alice.setState(room, 'm.room.name', {})
+    const second = await bob.sync(`&since=${first.next_batch}`)
+    expect(second.rooms.join[room].summary['m.heroes']).toEqual([alice.userId])
+  })
+})
+
+describe('a room that is new to a client', () => {
+  it('comes with what its user keeps for it, and with the receipts in it', async () => {
+    const room = await alice.createRoom({ preset: 'public_chat' })
+    const said = await alice.say(room, 'hi')
+    await alice.call('POST', inRoom(room, `/receipt/m.read/${encodeURIComponent(said)}`), {})
+    await bob.call('PUT', `/user/${encodeURIComponent(bob.userId)}${inRoom(room, '/account_data/m.tag')}`, { tags: {} })
+    const { next_batch: since } = await bob.sync()
+    await bob.join(room)
+    const { rooms } = await bob.sync(`&since=${since}`)
+    expect(rooms.join[room].account_data.events).toEqual([{ type: 'm.tag', content: { tags: {} } }])
+    expect(rooms.join[room].ephemeral.events).toEqual([
+      { type: 'm.receipt', content: { [said]: { 'm.read': { [alice.userId]: { ts: expect.any(Number) } } } } },
+    ])
+  })
+})
+
+describe('leaving in several steps between two syncs', () => {
+  it('shows what was said before a kick that a ban followed, and nothing of what came between', async () => {
+    const room = await sharedRoom({ name: 'Old' })
+    const first = await bob.sync()
+    await alice.say(room, 'before')
+    await alice.call('POST', inRoom(room, '/kick'), { user_id: bob.userId })
+    await alice.say(room, 'between')
+    await alice.setState(room, 'm.room.name', { name: 'Secret' })
+    await alice.call('POST', inRoom(room, '/ban'), { user_id: bob.userId })
+    const { rooms } = await bob.sync(`&since=${first.next_batch}`)
+    const { timeline, state } = rooms.leave[room]
+    expect(textsOf(timeline.events)).toEqual(['before'])
+    expect(timeline.events.at(-1).content.membership).toBe('ban')
+    expect(JSON.stringify([timeline, state])).not.toContain('Secret')
+  })
+
+  it('tells the whole state of a room that was joined and left', async () => {
+    const room = await alice.createRoom({ preset: 'public_chat', name: 'Brief' })
+    const { next_batch: since } = await bob.sync()
+    await bob.join(room)
+    await alice.say(room, 'hello and goodbye')
+    await bob.leave(room)
+    const limit = filterOf({ room: { timeline: { limit: 2 } } })
+    const { rooms } = await bob.sync(`&since=${since}${limit}`)
+    expect(rooms.leave[room].state.events.map(({ type }: Json) => type)).toContain('m.room.name')
+  })
+})
