@@ -44,6 +44,8 @@ export function createSync(parts: SyncParts): Sync {
     parts.presence.seen(by, request.presence)
     const deadline = clock.now() + request.timeoutMs
     for (;;) {
+      // Read before the position is taken: a room that is left while they are read has events up to the position.
+      await parts.userRooms.of(by.userNid)
       const answer = await answerOf(sources, by, request, since, parts.now())
       if (!answer.isEmpty || since === undefined || clock.now() >= deadline) return answer.json
       if (request.signal.aborted || notifier.isDraining) return answer.json
