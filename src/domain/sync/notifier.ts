@@ -79,7 +79,7 @@ export function createNotifier(): Notifier {
       for (const room of rooms) byRoom.remove(room, wake)
       resolve()
     }
-    const timer = setTimeout(wake, draining ? 0 : timeoutMs)
+    const timer = setTimeout(wake, draining || signal.aborted ? 0 : timeoutMs)
     signal.addEventListener('abort', wake)
     waiting.add(wake)
     byUser.add(userNid, wake)
