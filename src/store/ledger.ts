@@ -46,8 +46,8 @@ export async function openLedger(db: Database): Promise<Ledger> {
         entry.resolve(results[index] as never)
       })
     } catch (error) {
-      const [only, ...others] = group
-      if (others.length === 0) only?.reject(error)
+      const isOutage = (error as { status?: number }).status === 503
+      if (isOutage || group.length === 1) for (const entry of group) entry.reject(error)
       else for (const entry of group) await commit([entry])
     }
   }

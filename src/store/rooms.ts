@@ -113,5 +113,8 @@ export function countMembers(
 }
 
 export async function forgetRoom(tx: Tx, userNid: number, roomNid: number): Promise<void> {
-  await tx.query('UPDATE room_member SET forgotten = true WHERE user_nid = $1 AND room_nid = $2', [userNid, roomNid])
+  await tx.query(
+    "UPDATE room_member SET forgotten = true WHERE user_nid = $1 AND room_nid = $2 AND membership IN ('leave', 'ban')",
+    [userNid, roomNid],
+  )
 }

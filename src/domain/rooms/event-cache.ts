@@ -13,6 +13,8 @@ export interface EventCache {
   put(event: RoomEvent): void
   /** Keeps an event that was just read; one that is cached already wins, since it may be newer. */
   adopt(row: EventRow): RoomEvent
+  /** Changes were missed: redactions among them would not show. */
+  forgetAll(): void
 }
 
 /** Bytes an event costs beside its JSON. */
@@ -47,6 +49,7 @@ export function createEventCache({ db, maxBytes }: { db: Reader; maxBytes: numbe
     put,
     adopt,
     get: (nid) => events.get(nid),
+    forgetAll: () => events.clear(),
     async load(nids) {
       const found = new Map<number, RoomEvent>()
       const missing: number[] = []

@@ -48,6 +48,8 @@ export interface PersisterParts {
   published(): void
   /** Told of a room whose write was refused. */
   refused(room: Room): void
+  /** Told that events up to a position turned out to be committed though their commit was never answered. */
+  missed(position: number): void
 }
 
 interface Waiting {
@@ -57,6 +59,7 @@ interface Waiting {
 }
 
 const MAX_EVENTS_PER_BATCH = 512
+const ASK_AGAIN_MS = 1_000
 
 export async function openPersister(parts: PersisterParts): Promise<Persister> {
   let last = await lastPosition(parts.connection, parts.writer)
@@ -66,15 +69,25 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
   /** Answers of the current batch, given once its position is published: a caller that reads at once finds its event. */
   let answers: (() => void)[] = []
   let running: Promise<void> | undefined
+  /** The last commit was not answered: it may have happened. */
+  let isInDoubt = false
 
-  /** What fits into one commit: whole units, in order. Units on a dead room are sent back to be built again. */
+  /**
+   * What fits into one commit: whole units, in order. Units on a dead room are sent back to be built again, and so are those
+   * on a room that was loaded a second time while the first still has units here: a batch moves a head once.
+   */
   function take(): Waiting[] {
     const taken: Waiting[] = []
+    const rooms = new Map<number, Room>()
     let events = 0
     let index = 0
     for (; index < queue.length && events < MAX_EVENTS_PER_BATCH; index++) {
       const waiting = queue[index]!
-      if (waiting.unit.room.alive) {
+      const { room } = waiting.unit
+      const first = rooms.get(room.nid) ?? room
+      if (first !== room) parts.refused(room)
+      rooms.set(room.nid, first)
+      if (room.alive) {
         taken.push(waiting)
         events += waiting.unit.events.length
       } else answers.push(() => waiting.resolve({ kind: 'moved' }))
@@ -83,8 +96,27 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
     return taken
   }
 
+  /** Finds out what became of a commit that was not answered. Asked on the connection that writes, which waits for an earlier one's end. */
+  async function resolveDoubt(): Promise<void> {
+    const position = await lastPosition(parts.connection, parts.writer)
+    isInDoubt = false
+    if (position <= committedUpTo) return
+    committedUpTo = position
+    parts.missed(position)
+  }
+
+  /** Nobody may write again for long: readers are not to wait for that. */
+  function resolveDoubtSoon(): void {
+    setTimeout(() => {
+      if (!isInDoubt) return
+      if (running) resolveDoubtSoon()
+      else running = resolveDoubt().then(publish, resolveDoubtSoon).then(drain)
+    }, ASK_AGAIN_MS).unref()
+  }
+
   async function commit(group: readonly Waiting[]): Promise<void> {
     try {
+      if (isInDoubt) await resolveDoubt()
       const begun = performance.now()
       const batch = toBatch(group)
       const { advanced, repeated } = await writeEventBatch(parts.connection, batch)
@@ -120,11 +152,20 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
       for (const room of rooms) await commit(group.filter(({ unit }) => unit.room === room))
       return
     }
-    if (!isOutage) parts.log.error({ err: error }, 'a batch of events could not be written')
+    if (isOutage) {
+      if (!isInDoubt) resolveDoubtSoon()
+      isInDoubt = true
+    } else parts.log.error({ err: error }, 'a batch of events could not be written')
     for (const { unit, reject } of group) {
       parts.refused(unit.room)
       answers.push(() => reject(error))
     }
+  }
+
+  function publish(): void {
+    if (committedUpTo <= published) return
+    published = committedUpTo
+    parts.published()
   }
 
   async function drain(): Promise<void> {
@@ -133,10 +174,7 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
       if (group.length > 0) await commit(group)
       const given = answers
       answers = []
-      if (committedUpTo > published) {
-        published = committedUpTo
-        parts.published()
-      }
+      publish()
       for (const answer of given) answer()
     }
     running = undefined

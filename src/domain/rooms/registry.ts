@@ -26,6 +26,8 @@ export interface RoomRegistry {
   confirm(room: Room): void
   /** Forgets a room whose write was refused; the next `get` loads what is true. */
   drop(room: Room): void
+  /** Changes were missed: every room is read again. */
+  forgetAll(): void
 }
 
 export interface RegistryParts {
@@ -140,6 +142,7 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
     confirm,
     getByNid,
     peek: (roomNid) => rooms.get(roomNid),
+    forgetAll: () => rooms.clear(),
     drop(room) {
       room.alive = false
       if (rooms.peek(room.nid) === room) rooms.delete(room.nid)

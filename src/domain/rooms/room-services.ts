@@ -91,6 +91,14 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       woken = new Set()
     },
     refused: (room) => registry.drop(room),
+    missed(position) {
+      log.warn({ position }, 'a commit that was not answered had happened; what is in memory is read again')
+      registry.forgetAll()
+      events.forgetAll()
+      roomEvents.forget(position)
+      userRooms.forgetAll()
+      unread.forgetAll()
+    },
   })
   const roomEvents = new RecentChanges(persister.position())
 
@@ -235,8 +243,7 @@ async function claimWriter(client: pg.Client): Promise<void> {
     await client.query('SELECT pg_advisory_lock($1)', [WRITER_LOCK + WRITER])
   } catch (error) {
     if ((error as { code?: unknown }).code !== '55P03') throw error
-    throw new Error('another Hearth is using this database: stop it, or give this one a database of its own', {
-      cause: error,
-    })
+    const message = 'another Hearth is using this database: stop it, or give this one a database of its own'
+    throw new ProtocolError('M_UNKNOWN', message, { status: 503 })
   }
 }

@@ -15,10 +15,15 @@ export class RecentChanges {
 
   record(key: number, position: number): void {
     if (this.#newest.size >= this.#max && !this.#newest.has(key)) {
-      this.#newest.clear()
-      this.#floor = position
+      this.forget(position)
     }
     this.#newest.set(key, position)
+  }
+
+  /** Something that is not known here may have changed, up to a position. */
+  forget(position: number): void {
+    this.#newest.clear()
+    this.#floor = position
   }
 
   /** Whether anything changed after `position`: yes, no, or not known here. */

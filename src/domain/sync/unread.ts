@@ -30,6 +30,8 @@ export interface Unread {
   read(userNid: number, event: RoomEvent): void
   /** An event was committed, and stands out to some. */
   appended(event: RoomEvent, highlights: readonly HighlightWrite[]): void
+  /** Events were missed: what everybody has read is read again. */
+  forgetAll(): void
 }
 
 export function createUnread({ db, maxUsers }: { db: Reader; maxUsers: number }): Unread {
@@ -81,6 +83,7 @@ export function createUnread({ db, maxUsers }: { db: Reader; maxUsers: number })
       return counts
     },
     read: move,
+    forgetAll: () => users.clear(),
     appended(event, highlights) {
       move(event.senderNid, event)
       for (const { userNid, eventNid } of highlights) {

@@ -14,6 +14,8 @@ export interface UserRooms {
   of(userNid: number): Promise<ReadonlyMap<number, UserRoom>>
   changed(userNid: number, roomNid: number, room: UserRoom): void
   forgotten(userNid: number, roomNid: number): void
+  /** Changes were missed: everybody's rooms are read again. */
+  forgetAll(): void
 }
 
 export function createUserRooms({ db, maxUsers }: { db: Reader; maxUsers: number }): UserRooms {
@@ -59,10 +61,11 @@ export function createUserRooms({ db, maxUsers }: { db: Reader; maxUsers: number
       if (rooms) put(rooms, roomNid, room)
       else meanwhile.get(userNid)?.push([roomNid, room])
     },
+    forgetAll: () => users.clear(),
     forgotten(userNid, roomNid) {
       const rooms = users.get(userNid)
       const room = rooms?.get(roomNid)
-      if (room) rooms?.set(roomNid, { ...room, forgotten: true })
+      if (room?.membership === 'leave' || room?.membership === 'ban') rooms?.set(roomNid, { ...room, forgotten: true })
     },
   }
 }
