@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import type { EventId, RoomAlias, RoomId, UserId } from '../core/ids.ts'
-import type { JsonObject, JsonValue } from '../core/json.ts'
+import type { JsonObject } from '../core/json.ts'
 import { type Shape, type Static, Type } from '../core/shapes.ts'
 import type { UiaFlow, UiaProof } from '../domain/accounts/interactive-auth.ts'
 import type { Requester } from '../domain/accounts/requester.ts'
@@ -122,9 +122,6 @@ export interface Endpoint {
 
 /** Any JSON object, kept as it came: `body: AnyObject`. */
 export const AnyObject = Type.Unsafe<JsonObject>({ type: 'object' })
-
-/** Any JSON value under a key. */
-export const AnyJson = Type.Unsafe<JsonValue>({})
 
 /** Declares an endpoint: the specification's line, what a call must satisfy, and what it does. */
 export function endpoint<

@@ -44,11 +44,3 @@ export async function insertAccount(
 export async function setPasswordHash(tx: Tx, userNid: number, hash: string): Promise<void> {
   await tx.query('UPDATE account SET password_hash = $2 WHERE user_nid = $1', [userNid, hash])
 }
-
-/** How many accounts of people there are. */
-export async function countAccounts(reader: Reader): Promise<number> {
-  const [row] = await reader.query<{ count: number }>(
-    'SELECT count(*) AS count FROM account WHERE NOT is_guest AND deactivated_at IS NULL',
-  )
-  return row?.count ?? 0
-}

@@ -1,4 +1,4 @@
-import type { StateMap } from '../../core/state/trie.ts'
+import { forEachState, type StateMap } from '../../core/state/trie.ts'
 import type { Reader } from '../../store/db.ts'
 import { getKeysAt, loadState, type StatePoint } from '../../store/state.ts'
 import type { Room } from './room.ts'
@@ -18,4 +18,11 @@ export async function stateAt(db: Reader, room: Room, point: StatePoint): Promis
 export async function keysAt(db: Reader, room: Room, point: StatePoint, keyIds: readonly number[]): Promise<number[]> {
   if (keyIds.length === 0) return []
   return [...(await getKeysAt(db, room.nid, point, keyIds)).values()]
+}
+
+/** The numbers of all events of a state. */
+export function stateNids(state: StateMap): number[] {
+  const nids: number[] = []
+  forEachState(state, (_key, nid) => nids.push(nid))
+  return nids
 }

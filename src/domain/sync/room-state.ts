@@ -1,8 +1,8 @@
-import { diffState, EMPTY_STATE, forEachState, type StateMap } from '../../core/state/trie.ts'
+import { EMPTY_STATE, type StateMap } from '../../core/state/trie.ts'
 import type { Reader } from '../../store/db.ts'
 import { getTimelineBackwards, roomPositionAt } from '../../store/events.ts'
-import { loadState } from '../../store/state.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
+import { pointAfter, stateAt } from '../rooms/past-state.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
 import { type EventPosition, isNewer } from './token.ts'
@@ -16,10 +16,6 @@ export interface RoomStates {
 }
 
 export function createRoomStates({ db, events }: { db: Reader; events: EventCache }): RoomStates {
-  async function stateAfterChange(room: Room, chain: number, seq: number): Promise<StateMap> {
-    return room.recentState(chain, seq) ?? (await loadState(db, room.nid, { chain, seq }))
-  }
-
   async function lastSeen(room: Room, position: EventPosition): Promise<RoomEvent | undefined> {
     if (!isNewer(room.committed.nid, position)) return room.timeline.at(-1) ?? eventAt(room, room.committed.pos)
     const recent = room.timeline.findLast((event) => !isNewer(event.nid, position))
@@ -34,19 +30,10 @@ export function createRoomStates({ db, events }: { db: Reader; events: EventCach
   }
 
   return {
-    before: (room, event) => stateAfterChange(room, event.stateChain, event.stateSeq),
+    before: (room, event) => stateAt(db, room, { chain: event.stateChain, seq: event.stateSeq }),
     async at(room, position) {
       const event = await lastSeen(room, position)
-      if (!event) return EMPTY_STATE
-      return stateAfterChange(room, event.stateChain, event.stateSeq + (event.isState ? 1 : 0))
+      return event ? stateAt(db, room, pointAfter(event)) : EMPTY_STATE
     },
   }
-}
-
-/** The numbers of all state events, or of those that are not in `known`. */
-export function stateNids(state: StateMap, known?: StateMap): number[] {
-  const nids: number[] = []
-  if (known) diffState(known, state, (_key, _before, after) => after !== 0 && nids.push(after))
-  else forEachState(state, (_key, nid) => nids.push(nid))
-  return nids
 }
