@@ -2,7 +2,7 @@ import type { Reader } from './connection.ts'
 import type { EventRow } from './events.ts'
 import type { Membership } from './rooms.ts'
 
-// Tables: room, event, state_key, state_change, room_member, client_txn, highlight
+// Tables: room, event, event_gap, early_redaction, state_key, state_change, state_chain, room_member, client_txn, highlight
 
 /** A room's head as a batch leaves it. */
 export interface HeadWrite {
@@ -21,8 +21,8 @@ export interface HeadWrite {
   readonly stateSeq: number
 }
 
-/** A new event: its row, which no redaction has touched yet. */
-export type EventWrite = Omit<EventRow, 'redacted_by'>
+/** A new event: its row. */
+export type EventWrite = EventRow
 
 export interface KeyWrite {
   readonly roomNid: number
@@ -37,6 +37,34 @@ export interface ChangeWrite {
   readonly seq: number
   readonly keyId: number
   readonly eventNid: number
+}
+
+/** A new chain, which continues another after a change of it. */
+export interface ChainWrite {
+  readonly roomNid: number
+  readonly chain: number
+  readonly parentChain: number
+  readonly parentSeq: number
+}
+
+/** An event refers to one that we do not have. */
+export interface GapWrite {
+  readonly roomNid: number
+  readonly missingId: string
+  readonly eventNid: number
+}
+
+/** Events refer no longer to what we do not have: it came. */
+export interface GapFilled {
+  readonly roomNid: number
+  readonly missingId: string
+}
+
+/** A redaction came before its target. */
+export interface EarlyRedactionWrite {
+  readonly roomNid: number
+  readonly targetId: string
+  readonly redactionNid: number
 }
 
 export interface MemberWrite {
@@ -72,6 +100,12 @@ export interface RedactionWrite {
 export interface EventBatch {
   readonly heads: readonly HeadWrite[]
   readonly events: readonly EventWrite[]
+  /** Events that were outliers and take their place in the room: their rows as they are to be. */
+  readonly promoted: readonly EventWrite[]
+  readonly chains: readonly ChainWrite[]
+  readonly gaps: readonly GapWrite[]
+  readonly filled: readonly GapFilled[]
+  readonly earlyRedactions: readonly EarlyRedactionWrite[]
   readonly keys: readonly KeyWrite[]
   readonly changes: readonly ChangeWrite[]
   readonly members: readonly MemberWrite[]
@@ -190,12 +224,66 @@ const EVENT: readonly Column<EventWrite>[] = [
   ['event_id', 'text', (event) => event.event_id],
   ['type', 'text', (event) => event.type],
   ['txn_id', 'text', (event) => event.txn_id],
+  ['auth_nids', 'text', ({ auth_nids }) => auth_nids && `{${auth_nids.join(',')}}`],
 ]
-const EVENT_NAMES = EVENT.map(([name]) => name).join(', ')
+/** What only events of other servers have. */
+const REMOTE_EVENT: readonly Column<EventWrite>[] = [
+  ['redacted_by', 'bigint', (event) => event.redacted_by],
+  ['standing', 'text', (event) => event.standing],
+  ['reason', 'text', (event) => event.reason],
+  ['stream_pos', 'bigint', (event) => event.stream_pos],
+  ['current_chain', 'int', (event) => event.current_chain],
+  ['current_seq', 'int', (event) => event.current_seq],
+]
+
+/** A list of numbers travels as text, since a list of lists does not. */
+const readColumn = (name: string): string => (name === 'auth_nids' ? 'auth_nids::bigint[]' : name)
 
 function eventInsert(p: Parameters, events: readonly EventWrite[]): string {
-  return `written AS (INSERT INTO event (${EVENT_NAMES}, json) SELECT ${EVENT_NAMES}, ${sliceOf('e')}
-    FROM ${p.table(events, 'e', [...EVENT, ...p.jsonOf(events)])} WHERE e.${IN_ADVANCED})`
+  const isRemote = events.some((event) => REMOTE_EVENT.some(([, , read]) => read(event) !== null))
+  const columns = isRemote ? [...EVENT, ...REMOTE_EVENT] : EVENT
+  const names = columns.map(([name]) => name)
+  return `written AS (INSERT INTO event (${names.join(', ')}, json)
+    SELECT ${names.map(readColumn).join(', ')}, ${sliceOf('e')}
+    FROM ${p.table(events, 'e', [...columns, ...p.jsonOf(events)])} WHERE e.${IN_ADVANCED})`
+}
+
+const PLACE = new Set(['room_pos', 'notifiable', 'replaces_nid', 'state_chain', 'state_seq', 'key_id', 'auth_nids'])
+
+function promotion(p: Parameters, events: readonly EventWrite[]): string {
+  const columns = [...EVENT.filter(([name]) => PLACE.has(name)), ...REMOTE_EVENT]
+  const identity = EVENT.filter(([name]) => name === 'event_nid' || name === 'room_nid')
+  return `promoted AS (UPDATE event SET ${columns.map(([name]) => `${name} = o.${readColumn(name)}`).join(', ')}
+    FROM ${p.table(events, 'o', [...identity, ...columns])}
+    WHERE event.event_nid = o.event_nid AND o.${IN_ADVANCED})`
+}
+
+const CHAIN: readonly Column<ChainWrite>[] = [
+  ['room_nid', 'bigint', (chain) => chain.roomNid],
+  ['chain', 'int', (chain) => chain.chain],
+  ['parent_chain', 'int', (chain) => chain.parentChain],
+  ['parent_seq', 'int', (chain) => chain.parentSeq],
+]
+
+const GAP: readonly Column<GapWrite>[] = [
+  ['room_nid', 'bigint', (gap) => gap.roomNid],
+  ['missing_id', 'text', (gap) => gap.missingId],
+  ['event_nid', 'bigint', (gap) => gap.eventNid],
+]
+
+const EARLY_REDACTION: readonly Column<EarlyRedactionWrite>[] = [
+  ['room_nid', 'bigint', (early) => early.roomNid],
+  ['target_id', 'text', (early) => early.targetId],
+  ['redaction_nid', 'bigint', (early) => early.redactionNid],
+]
+
+function gapsFilled(p: Parameters, filled: readonly GapFilled[]): string {
+  const columns: Column<GapFilled>[] = [
+    ['room_nid', 'bigint', (gap) => gap.roomNid],
+    ['missing_id', 'text', (gap) => gap.missingId],
+  ]
+  return `filled AS (DELETE FROM event_gap USING ${p.table(filled, 'f', columns)}
+    WHERE event_gap.room_nid = f.room_nid AND event_gap.missing_id = f.missing_id AND f.${IN_ADVANCED})`
 }
 
 function redactionUpdate(p: Parameters, redactions: readonly RedactionWrite[]): string {
@@ -286,7 +374,14 @@ export async function writeEventBatch(connection: Reader, batch: EventBatch): Pr
     headUpdate(withTxns),
     ...(makes ? [headInsert(withTxns)] : []),
     `advanced AS (SELECT room_nid FROM moved${makes ? ' UNION ALL SELECT room_nid FROM made' : ''})`,
-    eventInsert(p, batch.events),
+    ...(batch.events.length > 0 ? [eventInsert(p, batch.events)] : []),
+    ...(batch.promoted.length > 0 ? [promotion(p, batch.promoted)] : []),
+    ...(batch.chains.length > 0 ? [plainInsert(p, ['branched', 'state_chain'], batch.chains, CHAIN)] : []),
+    ...(batch.gaps.length > 0 ? [plainInsert(p, ['missing', 'event_gap'], batch.gaps, GAP)] : []),
+    ...(batch.filled.length > 0 ? [gapsFilled(p, batch.filled)] : []),
+    ...(batch.earlyRedactions.length > 0
+      ? [plainInsert(p, ['early', 'early_redaction'], batch.earlyRedactions, EARLY_REDACTION)]
+      : []),
     ...(batch.keys.length > 0 ? [plainInsert(p, ['keyed', 'state_key'], batch.keys, KEY)] : []),
     ...(batch.changes.length > 0 ? [plainInsert(p, ['changed', 'state_change'], batch.changes, CHANGE)] : []),
     ...(batch.members.length > 0

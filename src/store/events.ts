@@ -1,13 +1,19 @@
 import type { EventId } from '../core/ids.ts'
 import type { Reader } from './db.ts'
 
-// Table: event
+// Tables: event, event_gap, early_redaction
+
+/**
+ * How an event stands that is not simply accepted. `soft-failed`: allowed where it stands, but not by the room's state when it came.
+ * `rejected`: against the rules. `outlier`: known as part of others' auth chains, its place in the room is not.
+ */
+export type Standing = 'soft-failed' | 'rejected' | 'outlier'
 
 /** A row of `event`; the columns are explained in the migration. */
 export interface EventRow {
   readonly event_nid: number
   readonly room_nid: number
-  readonly room_pos: number
+  readonly room_pos: number | null
   readonly sender_nid: number
   readonly origin_server_ts: number
   readonly notifiable: number
@@ -20,11 +26,18 @@ export interface EventRow {
   readonly event_id: EventId
   readonly type: string
   readonly txn_id: string | null
+  readonly standing: Standing | null
+  readonly reason: string | null
+  readonly stream_pos: number | null
+  readonly current_chain: number | null
+  readonly current_seq: number | null
+  readonly auth_nids: readonly number[] | null
   readonly json: string
 }
 
 const COLUMNS = `event_nid, room_nid, room_pos, sender_nid, origin_server_ts, notifiable, replaces_nid, redacted_by,
-  txn_token, state_chain, state_seq, key_id, event_id, type, txn_id, json`
+  txn_token, state_chain, state_seq, key_id, event_id, type, txn_id, standing, reason, stream_pos, current_chain, current_seq,
+  auth_nids, json`
 
 /** Each writer owns the numbers from its index times this on. */
 export const WRITER_SPAN = 2 ** 48
@@ -33,7 +46,8 @@ export const WRITER_SPAN = 2 ** 48
 export async function lastPosition(reader: Reader, writer: number): Promise<number> {
   const first = writer * WRITER_SPAN
   const [row] = await reader.query<{ last: number | null }>(
-    'SELECT max(event_nid) AS last FROM event WHERE event_nid >= $1 AND event_nid < $2',
+    `SELECT greatest((SELECT max(event_nid) FROM event WHERE event_nid >= $1 AND event_nid < $2),
+       (SELECT max(stream_pos) FROM event WHERE stream_pos >= $1 AND stream_pos < $2)) AS last`,
     [first, first + WRITER_SPAN],
   )
   return row?.last ?? first
@@ -91,7 +105,8 @@ export function getRecentTimelines(reader: Reader, roomNids: readonly number[], 
 export async function roomPositionAt(reader: Reader, roomNid: number, position: readonly number[]): Promise<number> {
   const [row] = await reader.query<{ room_pos: number }>(
     `SELECT room_pos FROM event WHERE room_nid = $1 AND room_pos > 0
-     AND event_nid <= ($2::bigint[])[(event_nid >> 48) + 1] ORDER BY room_pos DESC LIMIT 1`,
+     AND coalesce(stream_pos, event_nid) <= ($2::bigint[])[(coalesce(stream_pos, event_nid) >> 48) + 1]
+     ORDER BY room_pos DESC LIMIT 1`,
     [roomNid, position],
   )
   return row?.room_pos ?? 0
@@ -106,8 +121,40 @@ export async function nearestEvent(
 ): Promise<EventRow | undefined> {
   const text =
     direction === 'f'
-      ? `SELECT ${COLUMNS} FROM event WHERE room_nid = $1 AND origin_server_ts >= $2 ORDER BY room_pos ASC LIMIT 1`
-      : `SELECT ${COLUMNS} FROM event WHERE room_nid = $1 AND origin_server_ts <= $2 ORDER BY room_pos DESC LIMIT 1`
+      ? `SELECT ${COLUMNS} FROM event WHERE room_nid = $1 AND room_pos IS NOT NULL AND origin_server_ts >= $2 ORDER BY room_pos ASC LIMIT 1`
+      : `SELECT ${COLUMNS} FROM event WHERE room_nid = $1 AND room_pos IS NOT NULL AND origin_server_ts <= $2 ORDER BY room_pos DESC LIMIT 1`
   const [row] = await reader.query<EventRow>(text, [roomNid, ts])
   return row
+}
+
+/** The auth edges of all events of a room that may be in a state or an auth chain, so that cited ones come first. */
+export function getAuthEdges(
+  reader: Reader,
+  roomNid: number,
+): Promise<{ readonly event_nid: number; readonly auth_nids: readonly number[] }[]> {
+  return reader.query(
+    'SELECT event_nid, auth_nids FROM event WHERE room_nid = $1 AND auth_nids IS NOT NULL ORDER BY event_nid',
+    [roomNid],
+  )
+}
+
+/** Those of the ids that events of the room refer to though they had not come. */
+export async function getMissing(reader: Reader, roomNid: number, eventIds: readonly string[]): Promise<Set<string>> {
+  const rows = await reader.query<{ missing_id: string }>(
+    'SELECT DISTINCT missing_id FROM event_gap WHERE room_nid = $1 AND missing_id = ANY($2::text[])',
+    [roomNid, eventIds],
+  )
+  return new Set(rows.map((row) => row.missing_id))
+}
+
+/** Redactions of the room that came before their targets, the first to come first. */
+export function getEarlyRedactions(
+  reader: Reader,
+  roomNid: number,
+  targetIds: readonly string[],
+): Promise<{ readonly target_id: string; readonly redaction_nid: number }[]> {
+  return reader.query(
+    'SELECT target_id, redaction_nid FROM early_redaction WHERE room_nid = $1 AND target_id = ANY($2::text[]) ORDER BY redaction_nid',
+    [roomNid, targetIds],
+  )
 }

@@ -15,10 +15,16 @@ export interface RoomRow {
   readonly notifiable: number
   readonly state_chain: number
   readonly state_seq: number
+  /** The number of the last change of `state_chain`. */
+  readonly state_tip: number
+  /** The highest number of a chain. */
+  readonly last_chain: number
 }
 
 const COLUMNS = `room_nid, room_id, room_version, head_version, extremities, depth, last_pos, last_nid, notifiable,
-  state_chain, state_seq`
+  state_chain, state_seq,
+  coalesce((SELECT max(seq) FROM state_change c WHERE c.room_nid = room.room_nid AND c.chain = room.state_chain), 0) AS state_tip,
+  coalesce((SELECT max(chain) FROM state_chain c WHERE c.room_nid = room.room_nid), 0) AS last_chain`
 
 export type Membership = 'join' | 'invite' | 'leave' | 'ban' | 'knock'
 

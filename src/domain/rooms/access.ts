@@ -97,7 +97,7 @@ export function createRoomAccess({ db, registry, events }: AccessParts): RoomAcc
 
   async function findIn(viewer: Viewer, room: Room, eventId: EventId): Promise<RoomEvent | undefined> {
     const event = await events.getById(eventId)
-    if (event?.roomNid !== room.nid) return undefined
+    if (event?.roomNid !== room.nid || !event.isInTimeline) return undefined
     return (await visibleTo(viewer, room, [event]))[0]
   }
 
@@ -146,7 +146,9 @@ async function seesAll(viewer: Viewer, room: Room, events: readonly RoomEvent[])
   const member = room.localMembers.get(viewer.userNid)
   if (!member) return false
   const isAllSince = (nid: number): boolean =>
-    events.every((event) => event.nid >= nid && event.pos > 0 && event.stateChain === room.committed.chain)
+    events.every(
+      (event) => event.nid >= nid && event.pos > 0 && event.isOnTip && event.stateChain === room.committed.chain,
+    )
   if (isAllSince(member.since)) return true
   const setting = await room.stateEvent('m.room.history_visibility', '')
   const visibility = historyVisibilityOf(setting)

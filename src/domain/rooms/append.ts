@@ -8,17 +8,17 @@ import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type Us
 import { isNotifiable } from '../../core/push-rules.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
 import { getState, setState } from '../../core/state/trie.ts'
-import type { HighlightWrite, KeyWrite, TxnWrite } from '../../store/event-batch.ts'
+import type { ChainWrite, HighlightWrite, KeyWrite, TxnWrite } from '../../store/event-batch.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Users } from '../users.ts'
 import type { Draft, StateReader, Transaction } from './draft.ts'
 import type { EventCache } from './event-cache.ts'
 import { highlightsOf } from './highlights.ts'
-import type { Persister, Unit } from './persister.ts'
+import { NO_GRAPH, type Persister, type Unit } from './persister.ts'
 import { prepareRedaction, type Redaction } from './redaction.ts'
 import type { RoomRegistry } from './registry.ts'
-import type { Head, MembershipChange, Room } from './room.ts'
-import { RoomEvent } from './room-event.ts'
+import type { Head, MembershipChange, Room, StateChange, StateHead } from './room.ts'
+import { ACCEPTED, RoomEvent } from './room-event.ts'
 
 /** Says what to append, given the room as it stands. Called again when the room moves before the events are written. */
 export type Plan = (room: Room) => readonly Draft[] | Promise<readonly Draft[]>
@@ -106,6 +106,7 @@ export function createAppender(parts: AppendParts): Appender {
     const { room } = unit
     room.pending = unit.after
     for (const event of unit.events) if (event.isState) room.keep(event)
+    room.grew(unit.changes)
     const outcome = await parts.persister.enqueue(unit)
     if (outcome.kind === 'moved') return 'moved'
     if (outcome.kind === 'repeated') return { room, eventIds: [outcome.eventId as EventId] }
@@ -154,13 +155,23 @@ type BuildInput = [
 interface Collected {
   readonly events: RoomEvent[]
   readonly keys: KeyWrite[]
+  readonly changes: StateChange[]
+  readonly chains: ChainWrite[]
   readonly members: MembershipChange[]
   readonly highlights: HighlightWrite[]
   readonly redactions: Unit['redactions'][number][]
 }
 
 function buildUnit(parts: AppendParts, ...[room, drafts, targets, redactions, transaction]: BuildInput): Unit {
-  const collected: Collected = { events: [], keys: [], members: [], highlights: [], redactions: [] }
+  const collected: Collected = {
+    events: [],
+    keys: [],
+    changes: [],
+    chains: [],
+    members: [],
+    highlights: [],
+    redactions: [],
+  }
   const before = room.pending
   const firstNew = room.keys.size
   try {
@@ -168,7 +179,14 @@ function buildUnit(parts: AppendParts, ...[room, drafts, targets, redactions, tr
     for (const draft of drafts) {
       head = buildOne(parts, room, head, draft, collected, { targets, redaction: redactions.get(draft), transaction })
     }
-    return { room, before, after: head, ...collected, txn: txnWrite(room, collected.events[0], transaction) }
+    return {
+      ...NO_GRAPH,
+      room,
+      before,
+      after: head,
+      ...collected,
+      txn: txnWrite(room, collected.events[0], transaction),
+    }
   } catch (error) {
     room.keys.truncate(firstNew)
     throw error
@@ -237,6 +255,7 @@ function buildOne(
     collected.keys.push({ roomNid: room.nid, keyId: key.keyId, type: draft.type, stateKey: draft.stateKey! })
   }
   const replaces = key === undefined ? 0 : getState(head.state, key.keyId)
+  const at = key === undefined ? head : grow(room, head, collected)
   const notifiable = head.notifiable + (isNotifiable(built.pdu) ? 1 : 0)
   const event = new RoomEvent(
     {
@@ -250,11 +269,13 @@ function buildOne(
       redacted_by: null,
       txn_token: transaction?.tokenNid ?? null,
       txn_id: transaction?.txnId ?? null,
-      state_chain: head.chain,
-      state_seq: head.seq,
+      state_chain: at.chain,
+      state_seq: at.seq,
       key_id: key?.keyId ?? null,
       event_id: built.eventId,
       type: draft.type,
+      ...ACCEPTED,
+      auth_nids: key === undefined ? null : authEvents.map(({ nid }) => nid),
       json: built.json,
     },
     built.pdu,
@@ -263,19 +284,47 @@ function buildOne(
   if (draft.type === 'm.room.member' && draft.stateKey !== undefined) {
     collected.members.push(membershipChange(parts, room, event, replaces, targets, collected.events))
   }
+  if (key !== undefined) {
+    collected.changes.push({
+      chain: at.chain,
+      seq: at.seq + 1,
+      keyId: key.keyId,
+      eventNid: event.nid,
+      before: replaces,
+    })
+    room.authGraph?.add(event.nid, event.authNids!)
+  }
   if (redaction) collected.redactions.push(redaction.apply(event, state))
   if (draft.type !== 'm.room.member') collected.highlights.push(...highlightsOf(room, event, state))
   return {
     version: head.version + 1,
-    extremities: [{ nid: event.nid, id: event.id, reference: built.reference }],
+    extremities: [
+      ...head.extremities.slice(0, -MAX_PREV_EVENTS),
+      { nid: event.nid, id: event.id, reference: built.reference, after: event.pointAfter },
+    ],
     depth,
     pos: event.pos,
     nid: event.nid,
     notifiable,
-    chain: head.chain,
-    seq: head.seq + (key === undefined ? 0 : 1),
-    state: key === undefined ? head.state : setState(head.state, key.keyId, event.nid),
+    ...(key === undefined ? stateOf(head) : changed(at, key.keyId, event.nid)),
   }
+}
+
+/** Where a head's state can be changed: where it stands when that is the tip of its chain, else on a new chain. */
+function grow(room: Room, head: Head, collected: Collected): StateHead {
+  if (head.seq === head.tip) return head
+  const chain = head.lastChain + 1
+  collected.chains.push({ roomNid: room.nid, chain, parentChain: head.chain, parentSeq: head.seq })
+  return { chain, seq: 0, state: head.state, tip: 0, lastChain: chain }
+}
+
+function stateOf({ chain, seq, state, tip, lastChain }: Head): StateHead {
+  return { chain, seq, state, tip, lastChain }
+}
+
+/** A head's state at the tip of its chain after one more change. */
+function changed({ chain, seq, state, lastChain }: StateHead, keyId: number, eventNid: number): StateHead {
+  return { chain, seq: seq + 1, state: setState(state, keyId, eventNid), tip: seq + 1, lastChain }
 }
 
 function stateReader(room: Room, head: Head, fresh: readonly RoomEvent[]): StateReader {

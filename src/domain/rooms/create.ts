@@ -4,7 +4,6 @@ import { isUserId, type RoomAlias, type RoomId, type UserId } from '../../core/i
 import type { JsonObject } from '../../core/json.ts'
 import { type RoomVersion, roomVersion } from '../../core/room-version.ts'
 import { roomIdOfCreate } from '../../core/signing/event-hash.ts'
-import { EMPTY_STATE } from '../../core/state/trie.ts'
 import type { Database } from '../../store/db.ts'
 import { nextRoomNid } from '../../store/rooms.ts'
 import type { Requester } from '../accounts/requester.ts'
@@ -13,9 +12,8 @@ import type { Appender, AppendParts } from './append.ts'
 import { powerLevels, presetOf } from './create-presets.ts'
 import type { Draft } from './draft.ts'
 import type { MembershipParts } from './membership.ts'
-import { Room } from './room.ts'
+import { emptyRoom, type Room } from './room.ts'
 import type { RoomRequest, Rooms } from './rooms.ts'
-import { StateKeys } from './state-keys.ts'
 
 /** Names of rooms on this server, as far as making a room needs them. */
 export interface RoomNames {
@@ -108,25 +106,7 @@ async function checkInvited(parts: CreateParts, invite: readonly string[]): Prom
 }
 
 function newRoom(parts: CreateParts, nid: number, version: RoomVersion, create: Draft): Room {
-  const head = {
-    version: 0,
-    extremities: [],
-    depth: 0,
-    pos: 0,
-    nid: 0,
-    notifiable: 0,
-    chain: 0,
-    seq: 0,
-    state: EMPTY_STATE,
-  }
-  return new Room({
-    nid,
-    id: roomIdFor(parts, version, create),
-    version,
-    keys: new StateKeys(),
-    head,
-    events: parts.events,
-  })
+  return emptyRoom({ nid, id: roomIdFor(parts, version, create), version, events: parts.events })
 }
 
 /** A random id, or the hash of the create event, which is built here once to learn it and again, the same, when it is stored. */

@@ -10,6 +10,8 @@ export interface EventCache {
   load(nids: readonly number[]): Promise<Map<number, RoomEvent>>
   get(nid: number): RoomEvent | undefined
   getById(eventId: string): Promise<RoomEvent | undefined>
+  /** The events that exist among these ids, by id. */
+  loadByIds(eventIds: readonly string[]): Promise<Map<string, RoomEvent>>
   put(event: RoomEvent): void
   /** Keeps an event that was just read; one that is cached already wins, since it may be newer. */
   adopt(row: EventRow): RoomEvent
@@ -34,7 +36,7 @@ export function createEventCache({ db, maxBytes }: { db: Reader; maxBytes: numbe
 
   function adopt(row: EventRow): RoomEvent {
     const known = events.get(row.event_nid)
-    if (known && (known.redactedBy !== undefined || row.redacted_by === null)) return known
+    if (known && isAsNew(known, row)) return known
     const event = new RoomEvent(row)
     put(event)
     return event
@@ -44,6 +46,24 @@ export function createEventCache({ db, maxBytes }: { db: Reader; maxBytes: numbe
     const rows = await getEvents(db, nids)
     return new Map(rows.map((row) => [row.event_nid, adopt(row)]))
   })
+
+  function knownById(eventId: string): RoomEvent | undefined {
+    const nid = nidById.get(eventId)
+    return nid === undefined ? undefined : events.get(nid)
+  }
+
+  async function loadByIds(eventIds: readonly string[]): Promise<Map<string, RoomEvent>> {
+    const found = new Map<string, RoomEvent>()
+    const missing: string[] = []
+    for (const eventId of eventIds) {
+      const event = knownById(eventId)
+      if (event) found.set(eventId, event)
+      else missing.push(eventId)
+    }
+    if (missing.length === 0) return found
+    for (const row of await getEventsById(db, missing)) found.set(row.event_id, adopt(row))
+    return found
+  }
 
   return {
     put,
@@ -66,12 +86,15 @@ export function createEventCache({ db, maxBytes }: { db: Reader; maxBytes: numbe
       }
       return found
     },
+    loadByIds,
     async getById(eventId) {
-      const nid = nidById.get(eventId)
-      const known = nid === undefined ? undefined : events.get(nid)
-      if (known) return known
-      const [row] = await getEventsById(db, [eventId])
-      return row && adopt(row)
+      return knownById(eventId) ?? (await loadByIds([eventId])).get(eventId)
     },
   }
+}
+
+/** Redaction and taking its place in the room each happen once to an event. */
+function isAsNew(known: RoomEvent, row: EventRow): boolean {
+  const isRedactedToo = known.redactedBy !== undefined || row.redacted_by === null
+  return isRedactedToo && (known.hasPlace || row.standing === 'outlier')
 }

@@ -10,7 +10,7 @@ import type { RoomAccess } from './access.ts'
 import { loadReferences, type Reading, writeClientEvent } from './client-event.ts'
 import type { EventCache } from './event-cache.ts'
 import { readingOf, writeEventList } from './event-lists.ts'
-import { keysAt, pointAfter, stateAt, stateNids } from './past-state.ts'
+import { keysAt, stateAt, stateNids } from './past-state.ts'
 import { encodePosition } from './position-token.ts'
 import type { Positions } from './positions.ts'
 import type { Room } from './room.ts'
@@ -82,7 +82,7 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
     const keyIds = [...new Set(senders.map(({ sender }) => sender))].flatMap(
       (sender) => room.keys.idOf('m.room.member', sender) ?? [],
     )
-    return load(await keysAt(parts.db, room, pointAfter(newest), keyIds))
+    return load(await keysAt(parts.db, room, newest.pointAfter, keyIds))
   }
 
   async function load(nids: readonly number[]): Promise<RoomEvent[]> {
@@ -97,7 +97,7 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
   ): Promise<RoomEvent[]> {
     const state = filter.lazyLoadMembers
       ? await membersOf(room, shown, newest)
-      : await load(stateNids(await stateAt(parts.db, room, pointAfter(newest))))
+      : await load(stateNids(await stateAt(parts.db, room, newest.pointAfter)))
     return state.filter(filter.eventMatches)
   }
 

@@ -2,12 +2,6 @@ import { forEachState, type StateMap } from '../../core/state/trie.ts'
 import type { Reader } from '../../store/db.ts'
 import { getKeysAt, loadState, type StatePoint } from '../../store/state.ts'
 import type { Room } from './room.ts'
-import type { RoomEvent } from './room-event.ts'
-
-/** The point in the state log right after an event. */
-export function pointAfter(event: RoomEvent): StatePoint {
-  return { chain: event.stateChain, seq: event.stateSeq + (event.isState ? 1 : 0) }
-}
 
 /** The whole state of a room at a point: from memory when that is recent, else from the log. */
 export async function stateAt(db: Reader, room: Room, point: StatePoint): Promise<StateMap> {

@@ -1,10 +1,21 @@
 import type { Logger } from 'pino'
 import type { Reader } from '../../store/db.ts'
-import type { EventBatch, HighlightWrite, KeyWrite, RedactionWrite, TxnWrite } from '../../store/event-batch.ts'
+import type {
+  ChainWrite,
+  EarlyRedactionWrite,
+  EventBatch,
+  EventWrite,
+  GapFilled,
+  GapWrite,
+  HighlightWrite,
+  KeyWrite,
+  RedactionWrite,
+  TxnWrite,
+} from '../../store/event-batch.ts'
 import { writeEventBatch } from '../../store/event-batch.ts'
 import { lastPosition } from '../../store/events.ts'
 import type { Metrics } from '../metrics.ts'
-import type { Head, MembershipChange, Room } from './room.ts'
+import type { Head, MembershipChange, Room, StateChange } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 
 /** Events of one room that are written together or not at all, and what else their commit writes. */
@@ -12,12 +23,29 @@ export interface Unit {
   readonly room: Room
   readonly before: Head
   readonly after: Head
+  /** New to us. */
   readonly events: readonly RoomEvent[]
+  /** Outliers that take their place in the room. */
+  readonly promoted: readonly RoomEvent[]
   readonly keys: readonly KeyWrite[]
+  /** In the order of their numbers within a chain. */
+  readonly changes: readonly StateChange[]
+  readonly chains: readonly ChainWrite[]
+  readonly gaps: readonly GapWrite[]
+  readonly filled: readonly GapFilled[]
+  readonly earlyRedactions: readonly EarlyRedactionWrite[]
   readonly members: readonly MembershipChange[]
   readonly highlights: readonly HighlightWrite[]
   readonly txn: TxnWrite | undefined
   readonly redactions: readonly (RedactionWrite & { readonly event: RoomEvent })[]
+}
+
+/** What a unit writes of the event graph that plain growth at the tip does not need. */
+export const NO_GRAPH = { promoted: [], chains: [], gaps: [], filled: [], earlyRedactions: [] } as const
+
+/** The events of a unit that its commit brings into the stream, the new and the promoted. */
+export function streamed(unit: Pick<Unit, 'events' | 'promoted'>): readonly RoomEvent[] {
+  return unit.promoted.length === 0 ? unit.events : [...unit.events, ...unit.promoted]
 }
 
 /**
@@ -28,8 +56,10 @@ export type Outcome = { kind: 'committed' } | { kind: 'moved' } | { kind: 'repea
 
 /** The one writer of events of this process: a queue that is drained once per tick into one commit. */
 export interface Persister {
-  /** Takes the number of the next event. Numbers are taken in the order in which events are enqueued. */
+  /** Takes the next number. An event's position in the stream is the last number that was taken when it is enqueued. */
   takeNid(): number
+  /** The number taken last. */
+  lastNid(): number
   enqueue(unit: Unit): Promise<Outcome>
   /** The newest committed stream position. */
   position(): number
@@ -134,7 +164,7 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
     earlier: ReadonlyMap<string, string>,
   ): void {
     if (advanced.has(unit.room.nid)) {
-      committedUpTo = Math.max(committedUpTo, unit.after.nid)
+      for (const event of streamed(unit)) committedUpTo = Math.max(committedUpTo, event.streamPos)
       parts.committed(unit)
       answers.push(() => resolve({ kind: 'committed' }))
       return
@@ -182,6 +212,7 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
 
   return {
     takeNid: () => ++last,
+    lastNid: () => last,
     position: () => published,
     idle: async () => running,
     enqueue: (unit) =>
@@ -194,19 +225,16 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
 
 /** One head per room: from where its first unit began to where its last one ends. Later members win, and the first redaction. */
 function toBatch(group: readonly Waiting[]): EventBatch {
+  const units = group.map(({ unit }) => unit)
   const first = new Map<Room, Head>()
   const final = new Map<Room, Head>()
   const members = new Map<string, MembershipChange & { roomNid: number }>()
-  const redactions = new Map<number, RedactionWrite>()
-  for (const { unit } of group) {
+  for (const unit of units) {
     if (!first.has(unit.room)) first.set(unit.room, unit.before)
     final.set(unit.room, unit.after)
     for (const change of unit.members)
       members.set(`${unit.room.nid} ${change.userNid}`, { ...change, roomNid: unit.room.nid })
-    for (const write of unit.redactions) if (!redactions.has(write.targetNid)) redactions.set(write.targetNid, write)
   }
-  const units = group.map(({ unit }) => unit)
-  const events = units.flatMap((unit) => unit.events)
   return {
     heads: [...final].map(([room, head]) => ({
       roomNid: room.nid,
@@ -222,17 +250,12 @@ function toBatch(group: readonly Waiting[]): EventBatch {
       stateChain: head.chain,
       stateSeq: head.seq,
     })),
-    events: events.map((event) => event.toRow()),
+    ...eventWrites(units),
+    ...gapWrites(units),
     keys: units.flatMap((unit) => unit.keys),
-    changes: events
-      .filter((event) => event.keyId !== undefined)
-      .map((event) => ({
-        roomNid: event.roomNid,
-        chain: event.stateChain,
-        seq: event.stateSeq + 1,
-        keyId: event.keyId!,
-        eventNid: event.nid,
-      })),
+    changes: units.flatMap(({ room, changes }) => changes.map((change) => ({ roomNid: room.nid, ...change }))),
+    chains: units.flatMap((unit) => unit.chains),
+    earlyRedactions: units.flatMap((unit) => unit.earlyRedactions),
     members: [...members.values()].map(({ userNid, roomNid, after, eventNid }) => ({
       userNid,
       roomNid,
@@ -241,6 +264,40 @@ function toBatch(group: readonly Waiting[]): EventBatch {
     })),
     highlights: units.flatMap((unit) => unit.highlights),
     txns: units.flatMap((unit) => (unit.txn ? [unit.txn] : [])),
-    redactions: [...redactions.values()],
   }
+}
+
+/** An event that the batch itself inserts cannot be updated by it: what happens to it goes into its row. */
+function eventWrites(units: readonly Unit[]): Pick<EventBatch, 'events' | 'promoted' | 'redactions'> {
+  const inserted = new Map<number, EventWrite>()
+  const promoted = new Map<number, EventWrite>()
+  const redactions = new Map<number, RedactionWrite>()
+  for (const unit of units) {
+    for (const event of unit.events) inserted.set(event.nid, event.toRow())
+    for (const event of unit.promoted) (inserted.has(event.nid) ? inserted : promoted).set(event.nid, event.toRow())
+    for (const write of unit.redactions) if (!redactions.has(write.targetNid)) redactions.set(write.targetNid, write)
+  }
+  for (const [targetNid, { redactionNid, json }] of redactions) {
+    const row = inserted.get(targetNid)
+    if (row === undefined) continue
+    inserted.set(targetNid, { ...row, json, redacted_by: redactionNid })
+    redactions.delete(targetNid)
+  }
+  return { events: [...inserted.values()], promoted: [...promoted.values()], redactions: [...redactions.values()] }
+}
+
+/** A gap that the batch opens and fills is none. */
+function gapWrites(units: readonly Unit[]): Pick<EventBatch, 'gaps' | 'filled'> {
+  const gaps = new Map<string, GapWrite>()
+  const filled: GapFilled[] = []
+  for (const unit of units) {
+    for (const gap of unit.filled) {
+      filled.push(gap)
+      for (const [key, { missingId, roomNid }] of gaps) {
+        if (missingId === gap.missingId && roomNid === gap.roomNid) gaps.delete(key)
+      }
+    }
+    for (const gap of unit.gaps) gaps.set(`${gap.eventNid} ${gap.missingId}`, gap)
+  }
+  return { gaps: [...gaps.values()], filled }
 }

@@ -18,7 +18,7 @@ export interface Redaction {
 /** Finds the target of a redaction in this room. @throws ProtocolError `M_NOT_FOUND` */
 export async function prepareRedaction(room: Room, events: EventCache, targetId: EventId): Promise<Redaction> {
   const target = await events.getById(targetId)
-  if (target?.roomNid !== room.nid)
+  if (target?.roomNid !== room.nid || !target.isInTimeline)
     throw new ProtocolError('M_NOT_FOUND', 'There is no such event in this room to redact.')
   return {
     apply(redaction, state) {

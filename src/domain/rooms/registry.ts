@@ -91,7 +91,7 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
       version: row.head_version,
       extremities: row.extremities.flatMap((nid) => {
         const event = extremities.get(nid)
-        return event ? [{ nid, id: event.id, reference: event.reference(version) }] : []
+        return event ? [{ nid, id: event.id, reference: event.reference(version), after: event.pointAfter }] : []
       }),
       depth: row.depth,
       pos: row.last_pos,
@@ -100,6 +100,8 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
       chain: row.state_chain,
       seq: row.state_seq,
       state,
+      tip: row.state_tip,
+      lastChain: row.last_chain,
     }
     return new Room({ nid: row.room_nid, id: row.room_id, version, keys: new StateKeys(keys), head, events })
   }

@@ -3,7 +3,8 @@ import type { EventId, UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
 import { referenceTo } from '../../core/signing/event-hash.ts'
-import type { EventRow } from '../../store/events.ts'
+import type { EventRow, Standing } from '../../store/events.ts'
+import type { StatePoint } from '../../store/state.ts'
 
 /** The pieces of an event as clients get it, cut where what differs between readers goes. */
 export interface Rendered {
@@ -19,11 +20,17 @@ export interface Rendered {
 
 /** An event of a room as this server holds it: its place, and its immutable bytes, parsed when somebody asks. */
 export class RoomEvent {
-  /** Position in the stream of all events. */
+  /** Its number. */
   readonly nid: number
+  /** Position in the stream of all events. */
+  readonly streamPos: number
   readonly roomNid: number
-  /** Position in the room's timeline. */
+  /** Position in the room's timeline; NaN for events that are not part of it. */
   readonly pos: number
+  /** Undefined for accepted events. */
+  readonly standing: Standing | undefined
+  /** Why it was rejected or soft-failed. */
+  readonly reason: string | undefined
   readonly id: EventId
   readonly type: string
   readonly senderNid: number
@@ -40,18 +47,24 @@ export class RoomEvent {
   readonly stateChain: number
   /** The change after which the room's state was that before this event. */
   readonly stateSeq: number
+  /** The events by which a state event is authorised. */
+  readonly authNids: readonly number[] | undefined
   readonly txnToken: number | undefined
   readonly txnId: string | undefined
   /** Canonical JSON as federated. */
   readonly json: string
   /** The client format, once somebody asked for it. */
   rendered: Rendered | undefined
+  readonly #current: StatePoint | undefined
   #pdu: Pdu | undefined
 
   constructor(row: EventRow, pdu?: Pdu) {
     this.nid = row.event_nid
+    this.streamPos = row.stream_pos ?? row.event_nid
     this.roomNid = row.room_nid
-    this.pos = row.room_pos
+    this.pos = row.room_pos ?? Number.NaN
+    this.standing = row.standing ?? undefined
+    this.reason = row.reason ?? undefined
     this.id = row.event_id
     this.type = row.type
     this.senderNid = row.sender_nid
@@ -62,6 +75,8 @@ export class RoomEvent {
     this.redactedBy = row.redacted_by ?? undefined
     this.stateChain = row.state_chain
     this.stateSeq = row.state_seq
+    this.authNids = row.auth_nids ?? undefined
+    this.#current = row.current_chain === null ? undefined : { chain: row.current_chain, seq: row.current_seq! }
     this.txnToken = row.txn_token ?? undefined
     this.txnId = row.txn_id ?? undefined
     this.json = row.json
@@ -87,6 +102,36 @@ export class RoomEvent {
     return this.keyId !== undefined
   }
 
+  /** Whether clients may ever see it. Soft-failed and rejected events and outliers are no part of the timeline. */
+  get isInTimeline(): boolean {
+    return !Number.isNaN(this.pos)
+  }
+
+  /** Whether the state of the room around it is known, so that others may build on it. */
+  get hasPlace(): boolean {
+    return this.standing !== 'outlier'
+  }
+
+  /** The point of the state log right before it. */
+  get pointBefore(): StatePoint {
+    return { chain: this.stateChain, seq: this.stateSeq }
+  }
+
+  /** The point of the state log right after it. */
+  get pointAfter(): StatePoint {
+    return { chain: this.stateChain, seq: this.stateSeq + (this.isState ? 1 : 0) }
+  }
+
+  /** The room's current state once this event was taken in: where branches meet, more than what the event itself knew. */
+  get currentPoint(): StatePoint {
+    return this.#current ?? this.pointAfter
+  }
+
+  /** Whether the room had no other branch when this event was taken in. */
+  get isOnTip(): boolean {
+    return this.#current === undefined
+  }
+
   /** How later events of its room name it. */
   reference(version: RoomVersion): EventReference {
     return version.referencesCarryHashes ? referenceTo(version, this.pdu) : this.id
@@ -101,7 +146,7 @@ export class RoomEvent {
     return {
       event_nid: this.nid,
       room_nid: this.roomNid,
-      room_pos: this.pos,
+      room_pos: this.isInTimeline ? this.pos : null,
       sender_nid: this.senderNid,
       origin_server_ts: this.ts,
       notifiable: this.notifiable,
@@ -114,7 +159,22 @@ export class RoomEvent {
       event_id: this.id,
       type: this.type,
       txn_id: this.txnId ?? null,
+      standing: this.standing ?? null,
+      reason: this.reason ?? null,
+      stream_pos: this.streamPos === this.nid ? null : this.streamPos,
+      current_chain: this.#current?.chain ?? null,
+      current_seq: this.#current?.seq ?? null,
+      auth_nids: this.authNids ?? null,
       json: this.json,
     }
   }
 }
+
+/** The columns of an event's row that say nothing about a plain event of our own. */
+export const ACCEPTED = {
+  standing: null,
+  reason: null,
+  stream_pos: null,
+  current_chain: null,
+  current_seq: null,
+} as const

@@ -29,7 +29,7 @@ import { createCheckpoints } from './checkpoints.ts'
 import { createRoomMaker } from './create.ts'
 import { createEventCache } from './event-cache.ts'
 import { createMemberCheck, createMembership } from './membership.ts'
-import { openPersister, type Unit } from './persister.ts'
+import { openPersister, streamed, type Unit } from './persister.ts'
 import { createProfileEvents, type ProfileEvents, publicProfile } from './profile-events.ts'
 import { createReadingServices, type ReadingServices } from './reading-services.ts'
 import { createRoomRegistry } from './registry.ts'
@@ -105,10 +105,11 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   /** Brings what was committed to everything in memory that speaks of it. */
   function takeIn(unit: Unit): void {
     const { room } = unit
-    room.advance(unit.events, unit.after)
+    const fresh = streamed(unit)
+    room.advance(fresh, unit.changes, unit.after)
     registry.confirm(room)
     roomEvents.record(room.nid, unit.after.nid)
-    for (const event of unit.events) events.put(event)
+    for (const event of fresh) events.put(event)
     for (const { event } of unit.redactions) {
       // Another was committed meanwhile, and the first redaction stands.
       if (events.get(event.nid)?.redactedBy !== undefined) continue
@@ -127,7 +128,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       notifier.wakeUsers([member.userNid])
       if (member.after !== 'join') typing.stop(room.nid, member.userNid)
     }
-    for (const event of unit.events) unread.appended(event, unit.highlights)
+    for (const event of fresh) if (event.isInTimeline) unread.appended(event, unit.highlights)
     checkpoints.consider(room)
   }
 

@@ -2,21 +2,25 @@ import type { HashedReference } from '../../core/event/format.ts'
 import { indexMentionables, type MentionIndex } from '../../core/highlights.ts'
 import type { EventId, RoomId, UserId } from '../../core/ids.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
-import { getState, type StateMap, setState } from '../../core/state/trie.ts'
+import type { AuthGraph } from '../../core/state/graph.ts'
+import { EMPTY_STATE, getState, type StateMap, setState } from '../../core/state/trie.ts'
 import type { Membership } from '../../store/rooms.ts'
+import type { StatePoint } from '../../store/state.ts'
 import type { EventCache } from './event-cache.ts'
 import type { RoomEvent } from './room-event.ts'
-import type { StateKeys } from './state-keys.ts'
+import { StateKeys } from './state-keys.ts'
 
 export interface Extremity {
   readonly nid: number
   readonly id: EventId
   /** How the next event names it: the id, with its reference hash in old room versions. */
   readonly reference: EventId | HashedReference
+  /** The point of the state log right after it. */
+  readonly after: StatePoint
 }
 
 /** Where a room stands: what the next event is built on. Immutable; each event makes the next. */
-export interface Head {
+export interface Head extends StateHead {
   /** Counts events; a write names the version it was built on and is refused when the room has moved on. */
   readonly version: number
   /** Events that none of ours refers to yet. */
@@ -26,15 +30,34 @@ export interface Head {
   readonly pos: number
   readonly nid: number
   readonly notifiable: number
+}
+
+/** The current state: with several extremities, what their states resolve to. */
+export interface StateHead {
+  /** The point of the state log where it stands. */
   readonly chain: number
   readonly seq: number
   readonly state: StateMap
+  /** The last change of `chain`, which is not always the one it stands at. */
+  readonly tip: number
+  /** The highest number of a chain. */
+  readonly lastChain: number
 }
 
 /** A change of state, kept for a while so that recent states can be had by undoing. */
 interface Undo {
   readonly seq: number
   readonly keyId: number
+  readonly before: number
+}
+
+/** Change number `seq` of a chain: sets a state key to an event's number, 0 for none. */
+export interface StateChange {
+  readonly chain: number
+  readonly seq: number
+  readonly keyId: number
+  readonly eventNid: number
+  /** What the key was set to before. */
   readonly before: number
 }
 
@@ -70,6 +93,10 @@ export class Room {
   alive = true
   /** The change of `committed.chain` after which the whole state was last written. */
   checkpointSeq = 0
+  /** Which events authorise which, of all that may be in a state; undefined until branches have to be compared. */
+  authGraph: AuthGraph | undefined
+  /** The last changes of chains that were written to since the room was loaded. */
+  readonly tips = new Map<number, number>()
   /** Joined users of this server. */
   readonly localMembers = new Map<number, LocalMember>()
   readonly counts: Record<Membership, number> = { join: 0, invite: 0, leave: 0, ban: 0, knock: 0 }
@@ -102,6 +129,11 @@ export class Room {
   /** The first timeline position that `timeline` covers. */
   get timelineFrom(): number {
     return this.timeline[0]?.pos ?? this.committed.pos + 1
+  }
+
+  /** Takes in changes that are about to be written. */
+  grew(changes: readonly StateChange[]): void {
+    for (const { chain, seq } of changes) this.tips.set(chain, seq)
   }
 
   /** Number of the state event under a pair, 0 when there is none. */
@@ -148,15 +180,23 @@ export class Room {
   }
 
   /** Takes over events that were committed, with the head after them. */
-  advance(events: readonly RoomEvent[], head: Head): void {
-    for (const event of events) {
-      this.timeline.push(event)
-      if (event.keyId === undefined) continue
-      this.#undo.push({ seq: event.stateSeq + 1, keyId: event.keyId, before: event.replacesNid ?? 0 })
-    }
+  advance(events: readonly RoomEvent[], changes: readonly StateChange[], head: Head): void {
+    for (const event of events) if (event.isInTimeline) this.timeline.push(event)
     if (this.timeline.length > 2 * TIMELINE_KEPT) this.timeline = this.timeline.slice(-TIMELINE_KEPT)
-    if (this.#undo.length > 2 * UNDO_KEPT) this.#undo.splice(0, this.#undo.length - UNDO_KEPT)
+    this.#recordUndo(changes, head)
     this.committed = head
+  }
+
+  /** Undoing goes back as far as each change led to the next: not past where the current state went over to another branch. */
+  #recordUndo(changes: readonly StateChange[], head: Head): void {
+    let at = head.chain === this.committed.chain ? this.committed.seq : -1
+    for (const { chain, seq, keyId, before } of changes) {
+      if (chain !== head.chain || seq !== at + 1 || seq > head.seq) continue
+      this.#undo.push({ seq, keyId, before })
+      at = seq
+    }
+    if (at !== head.seq) this.#undo.length = 0
+    if (this.#undo.length > 2 * UNDO_KEPT) this.#undo.splice(0, this.#undo.length - UNDO_KEPT)
   }
 
   /** Takes events that were read from the database as the older end of `timeline`. They end where it begins. */
@@ -218,4 +258,22 @@ export interface MembershipChange {
   readonly before: Membership | undefined
   readonly after: Membership
   readonly eventNid: number
+}
+
+/** A room that is yet to be written. */
+export function emptyRoom(parts: { nid: number; id: RoomId; version: RoomVersion; events: EventCache }): Room {
+  const head: Head = {
+    version: 0,
+    extremities: [],
+    depth: 0,
+    pos: 0,
+    nid: 0,
+    notifiable: 0,
+    chain: 0,
+    seq: 0,
+    state: EMPTY_STATE,
+    tip: 0,
+    lastChain: 0,
+  }
+  return new Room({ ...parts, keys: new StateKeys(), head })
 }

@@ -13,7 +13,7 @@ import type { Readable, RoomAccess } from './access.ts'
 import { loadReferences, writeClientEvent } from './client-event.ts'
 import type { EventCache } from './event-cache.ts'
 import { readingOf, writeEventList } from './event-lists.ts'
-import { keysAt, pointAfter, stateAt, stateNids } from './past-state.ts'
+import { keysAt, stateAt, stateNids } from './past-state.ts'
 import type { Positions } from './positions.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
@@ -65,7 +65,7 @@ export function createStateReader(parts: StateReaderParts): StateReader {
   async function oneOf({ room, departure }: Readable, type: string, stateKey: string): Promise<RoomEvent | undefined> {
     if (!departure) return room.stateEvent(type, stateKey)
     const keyId = room.keys.idOf(type, stateKey)
-    const nids = keyId === undefined ? [] : await keysAt(db, room, pointAfter(departure), [keyId])
+    const nids = keyId === undefined ? [] : await keysAt(db, room, departure.pointAfter, [keyId])
     return (await load(nids))[0]
   }
 
@@ -86,7 +86,7 @@ export function createStateReader(parts: StateReaderParts): StateReader {
     memberships: readonly Membership[],
   ): Promise<RoomEvent[]> {
     if (!moment) return load((await getMembers(db, room.nid, memberships)).map(({ event_nid }) => event_nid))
-    const state = await stateAt(db, room, pointAfter(moment))
+    const state = await stateAt(db, room, moment.pointAfter)
     const nids = [...room.keys.ofType('m.room.member')].map(([, keyId]) => getState(state, keyId))
     const all = await load(nids.filter((nid) => nid !== 0))
     return all.filter((event) => memberships.includes(membershipOf(event)))
@@ -95,7 +95,7 @@ export function createStateReader(parts: StateReaderParts): StateReader {
   return {
     async state(by, roomId) {
       const { room, departure } = await access.mustReadState(by, roomId)
-      const state = departure ? await stateAt(db, room, pointAfter(departure)) : room.committed.state
+      const state = departure ? await stateAt(db, room, departure.pointAfter) : room.committed.state
       const all = await load(stateNids(state))
       await loadReferences(events, all)
       const out = new JsonBytes()

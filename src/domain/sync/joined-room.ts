@@ -171,6 +171,6 @@ async function summaryOf(look: Look, room: Room): Promise<Summary> {
 }
 
 function notifiableAt(look: Look, room: Room): number {
-  const newest = room.timeline.findLast((event) => !isNewer(event.nid, look.now.events))
+  const newest = room.timeline.findLast((event) => !isNewer(event.streamPos, look.now.events))
   return newest?.notifiable ?? room.committed.notifiable
 }

@@ -21,7 +21,7 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
   if (!leaving) return undefined
   const departure = await departureOf(look, leaving)
   const slice = departure
-    ? await lastTimeline(look, room, until(look.now.events, departure.nid))
+    ? await lastTimeline(look, room, until(look.now.events, departure.streamPos))
     : { events: [leaving], limited: false }
   const events = departure && departure !== leaving ? [...slice.events, leaving] : slice.events
   await loadReferences(sources.events, events)
@@ -45,7 +45,7 @@ async function departureOf({ sources, since }: Look, leaving: RoomEvent): Promis
   for (let at = leaving; at.replacesNid !== undefined; ) {
     const before = (await sources.events.load([at.replacesNid])).get(at.replacesNid)
     if (membershipOf(before) === 'join') return at
-    if (!before || (since && !isNewer(before.nid, since.events))) return undefined
+    if (!before || (since && !isNewer(before.streamPos, since.events))) return undefined
     at = before
   }
   return undefined

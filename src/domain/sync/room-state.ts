@@ -2,7 +2,7 @@ import { EMPTY_STATE, type StateMap } from '../../core/state/trie.ts'
 import type { Reader } from '../../store/db.ts'
 import { getTimelineBackwards, roomPositionAt } from '../../store/events.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
-import { pointAfter, stateAt } from '../rooms/past-state.ts'
+import { stateAt } from '../rooms/past-state.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
 import { type EventPosition, isNewer } from './token.ts'
@@ -18,7 +18,7 @@ export interface RoomStates {
 export function createRoomStates({ db, events }: { db: Reader; events: EventCache }): RoomStates {
   async function lastSeen(room: Room, position: EventPosition): Promise<RoomEvent | undefined> {
     if (!isNewer(room.committed.nid, position)) return room.timeline.at(-1) ?? eventAt(room, room.committed.pos)
-    const recent = room.timeline.findLast((event) => !isNewer(event.nid, position))
+    const recent = room.timeline.findLast((event) => !isNewer(event.streamPos, position))
     if (recent) return recent
     const pos = await roomPositionAt(db, room.nid, position)
     return pos === 0 ? undefined : eventAt(room, pos)
@@ -33,7 +33,7 @@ export function createRoomStates({ db, events }: { db: Reader; events: EventCach
     before: (room, event) => stateAt(db, room, { chain: event.stateChain, seq: event.stateSeq }),
     async at(room, position) {
       const event = await lastSeen(room, position)
-      return event ? stateAt(db, room, pointAfter(event)) : EMPTY_STATE
+      return event ? stateAt(db, room, event.pointAfter) : EMPTY_STATE
     },
   }
 }

@@ -36,8 +36,8 @@ export async function readTimeline(
   let scanned = 0
   for await (const page of backwards(db, cache, room, wish)) {
     for (const event of page) {
-      if (isNewer(event.nid, wish.upTo)) continue
-      if (wish.since && !isNewer(event.nid, wish.since)) return { events: found.reverse(), limited: false }
+      if (isNewer(event.streamPos, wish.upTo)) continue
+      if (wish.since && !isNewer(event.streamPos, wish.since)) return { events: found.reverse(), limited: false }
       if (wish.wants && !wish.wants(event)) continue
       if (found.length === wish.limit) return { events: found.reverse(), limited: true }
       found.push(event)
