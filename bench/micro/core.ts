@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { buildEvent, checkBuilt, type EventDraft } from '../../src/core/event/build.ts'
 import { checkFormat } from '../../src/core/event/format.ts'
+import { readPdu } from '../../src/core/event/read.ts'
+import { isSignedBy } from '../../src/core/event/signers.ts'
 import type { EventId, RoomId, ServerName, UserId } from '../../src/core/ids.ts'
 import { encodeCanonical, readJson } from '../../src/core/json.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
-import { contentHash, eventIdOf, verifyEvent } from '../../src/core/signing/event-hash.ts'
+import { contentHash, eventIdOf } from '../../src/core/signing/event-hash.ts'
 import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
 
 const origin = 'example.org' as ServerName
@@ -57,4 +59,7 @@ measure('JSON.stringify, small', () => JSON.stringify(small.pdu))
 measure('JSON.stringify, long', () => JSON.stringify(long.pdu))
 measure('contentHash, small', () => contentHash(small.pdu))
 measure('eventIdOf, small', () => eventIdOf(version, small.pdu))
-measure('verifyEvent, small', () => verifyEvent(version, small.pdu, origin, key.keyId, key.publicKey))
+measure('readPdu, small', () => readPdu(version, small.pdu))
+measure('readPdu, long', () => readPdu(version, long.pdu))
+const keys = [{ keyId: key.keyId, publicKey: key.publicKey, validUntilTs: Number.MAX_SAFE_INTEGER }]
+measure('isSignedBy, small', () => isSignedBy(version, small.pdu, origin, keys))

@@ -154,6 +154,41 @@ function hasLoneSurrogate(value: JsonValue): boolean {
   return Object.keys(value).some((key) => !isWellFormed(key) || hasLoneSurrogate(value[key]!))
 }
 
+/**
+ * The first thing that canonical JSON forbids in a value that was parsed already. What the parsed value no longer shows
+ * (`1.0`, `1e2`) only {@link readJson} can find.
+ *
+ * @throws JsonTooDeepError where arrays and objects are nested deeper than `maxDepth`
+ */
+export function offenceIn(value: JsonValue, maxDepth: number = MAX_DEPTH): JsonOffence | undefined {
+  if (typeof value === 'string') return isWellFormed(value) ? undefined : 'lone-surrogate'
+  if (typeof value === 'number') return offenceOfNumber(value)
+  if (typeof value !== 'object' || value === null) return undefined
+  if (maxDepth === 0) throw new JsonTooDeepError()
+  return Array.isArray(value) ? offenceInList(value, maxDepth - 1) : offenceInObject(value, maxDepth - 1)
+}
+
+function offenceOfNumber(value: number): JsonOffence | undefined {
+  if (Number.isSafeInteger(value)) return Object.is(value, -0) ? 'negative-zero' : undefined
+  return Number.isInteger(value) ? 'integer-range' : 'float'
+}
+
+function offenceInList(values: JsonValue[], depthLeft: number): JsonOffence | undefined {
+  for (const value of values) {
+    const offence = offenceIn(value, depthLeft)
+    if (offence !== undefined) return offence
+  }
+  return undefined
+}
+
+function offenceInObject(object: JsonObject, depthLeft: number): JsonOffence | undefined {
+  for (const key of Object.keys(object)) {
+    const offence = isWellFormed(key) ? offenceIn(object[key]!, depthLeft) : 'lone-surrogate'
+    if (offence !== undefined) return offence
+  }
+  return undefined
+}
+
 /** Strings that need no escape and, as keys, sort by code point as they do by UTF-16 unit. */
 const PLAIN = /^[ !#-[\]-\ud7ff]*$/
 
@@ -236,6 +271,12 @@ function sortKeys(keys: string[]): string[] {
     keys[gap] = key
   }
   return keys
+}
+
+/** An object's own keys in canonical order. */
+export function canonicalKeys(object: JsonObject): string[] {
+  const keys = sortKeys(Object.keys(object))
+  return keys.every((key) => PLAIN.test(key)) ? keys : keys.sort(compareCodePoints)
 }
 
 /** Orders strings by Unicode code point. UTF-16 order differs where a surrogate meets a unit from U+E000 on. */

@@ -13,7 +13,7 @@ export type Kept = true | { readonly [key: string]: Kept }
 
 export interface RedactionRules {
   /** The top-level keys that stay. */
-  readonly topLevel: readonly string[]
+  readonly topLevel: ReadonlySet<string>
   /** What stays of `content`, by event type; nothing of any other type. */
   readonly content: { readonly [type: string]: Kept }
 }
@@ -76,7 +76,7 @@ export interface RoomVersion {
 }
 
 const BASE_REDACTION: RedactionRules = {
-  topLevel: [
+  topLevel: new Set([
     'event_id',
     'type',
     'room_id',
@@ -92,7 +92,7 @@ const BASE_REDACTION: RedactionRules = {
     'origin',
     'origin_server_ts',
     'membership',
-  ],
+  ]),
   content: {
     'm.room.member': { membership: true },
     'm.room.create': { creator: true },
@@ -212,7 +212,7 @@ const v11: RoomVersion = {
   eventsNameOrigin: false,
   redactsIsInContent: true,
   redaction: {
-    topLevel: v10.redaction.topLevel.filter((key) => !NO_LONGER_KEPT.has(key)),
+    topLevel: new Set([...v10.redaction.topLevel].filter((key) => !NO_LONGER_KEPT.has(key))),
     content: keeping(v10.redaction, {
       'm.room.member': { third_party_invite: { signed: true } },
       'm.room.create': true,

@@ -1,6 +1,6 @@
 import { creatorsOf, joinAuthoriserOf, joinRuleOf } from '../event/content.ts'
 import { ALLOWED, type Pdu, referencedId, refuse, type Verdict } from '../event/format.ts'
-import { serverOf } from '../ids.ts'
+import { isUserId, serverOf } from '../ids.ts'
 import { type AuthContext, idOfCreate, membershipIn } from './context.ts'
 import { lacksPower } from './power-levels.ts'
 import { authoriseThirdPartyInvite } from './third-party-invite.ts'
@@ -40,8 +40,7 @@ function unknownMembership(): Verdict {
 /** Whether the signature is there. That it is valid is found on receipt, together with the sender's. */
 function isSignedForAuthoriser(event: Pdu): boolean {
   const authoriser = joinAuthoriserOf(event.content)
-  const server = authoriser === undefined ? undefined : serverOf(authoriser)
-  return server !== undefined && Object.hasOwn(event.signatures, server)
+  return isUserId(authoriser) && Object.hasOwn(event.signatures, serverOf(authoriser))
 }
 
 /** 5.3. */

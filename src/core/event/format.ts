@@ -1,5 +1,14 @@
 import type { Errcode } from '../errors.ts'
-import { type EventId, isEventId, isRoomId, isUserId, type RoomId, serverOf, type UserId } from '../ids.ts'
+import {
+  type EventId,
+  isEventId,
+  isRoomId,
+  isServerName,
+  isUserId,
+  type RoomId,
+  serverOf,
+  type UserId,
+} from '../ids.ts'
 import { encodeCanonical, isObject, type JsonObject, type JsonValue } from '../json.ts'
 import type { RoomVersion } from '../room-version.ts'
 
@@ -30,14 +39,23 @@ export interface Pdu extends JsonObject {
   event_id?: EventId
 }
 
-/** The answer of a rule: never thrown. `errcode` is a hint for the caller that turns a refusal into an error. */
-export type Verdict =
-  | { readonly allowed: true }
-  | { readonly allowed: false; readonly reason: string; readonly errcode?: Errcode }
+/** A rule's answer to what it does not allow. */
+export interface Refusal {
+  readonly allowed: false
+  /** For people. */
+  readonly reason: string
+  /** For tools: the clause of the room version's authorisation rules that refuses, such as `5.3.3`. */
+  readonly rule?: string
+  /** A hint for the caller that turns a refusal into an error. */
+  readonly errcode?: Errcode
+}
+
+/** The answer of a rule: never thrown. */
+export type Verdict = { readonly allowed: true } | Refusal
 
 export const ALLOWED: Verdict = { allowed: true }
 
-export function refuse(reason: string, errcode?: Errcode): Verdict {
+export function refuse(reason: string, errcode?: Errcode): Refusal {
   return errcode === undefined ? { allowed: false, reason } : { allowed: false, reason, errcode }
 }
 
@@ -73,8 +91,17 @@ export function checkFormat(
   pdu: JsonObject,
   bytes: number = Buffer.byteLength(encodeCanonical(pdu)),
 ): Verdict {
-  if (bytes > MAX_RECEIVED_EVENT_BYTES)
-    return refuse(`the event is larger than ${MAX_RECEIVED_EVENT_BYTES} bytes`, 'M_TOO_LARGE')
+  return isTooLarge(bytes) ?? checkShape(version, pdu)
+}
+
+/** The refusal of an event whose canonical JSON has this many bytes, if it has too many. */
+export function isTooLarge(bytes: number): Refusal | undefined {
+  if (bytes <= MAX_RECEIVED_EVENT_BYTES) return undefined
+  return refuse(`the event is larger than ${MAX_RECEIVED_EVENT_BYTES} bytes`, 'M_TOO_LARGE')
+}
+
+/** {@link checkFormat} without the size of the whole. */
+export function checkShape(version: RoomVersion, pdu: JsonObject): Verdict {
   for (const field of LIMITED_FIELDS) {
     const value = pdu[field]
     if (typeof value === 'string' && exceedsField(value))
@@ -87,7 +114,8 @@ export function checkFormat(
   return ALLOWED
 }
 
-const LIMITED_FIELDS = ['type', 'state_key', 'sender', 'room_id', 'event_id'] as const
+/** An `event_id` is limited below, in the versions where it means something. */
+const LIMITED_FIELDS = ['type', 'state_key', 'sender', 'room_id'] as const
 
 function exceedsField(value: string): boolean {
   // No UTF-16 unit takes more than three bytes.
@@ -128,7 +156,8 @@ function checkRoomId(version: RoomVersion, { type, room_id }: JsonObject): strin
 
 function checkEventId(version: RoomVersion, { event_id }: JsonObject): string | undefined {
   if (version.eventIdFormat !== 'opaque') return undefined
-  return isEventId(event_id) && serverOf(event_id) !== undefined ? undefined : 'event_id must be an event id'
+  const server = isEventId(event_id) ? serverOf(event_id) : undefined
+  return server !== undefined && isServerName(server) ? undefined : 'event_id must be an event id'
 }
 
 function checkRedacts(version: RoomVersion, { type, redacts }: JsonObject): string | undefined {
@@ -136,8 +165,9 @@ function checkRedacts(version: RoomVersion, { type, redacts }: JsonObject): stri
   return isText(redacts) ? undefined : 'redacts must be a string'
 }
 
-function checkDepth(version: RoomVersion, { depth }: JsonObject): string | undefined {
-  const fits = typeof depth === 'number' && Number.isInteger(depth) && depth >= 0 && depth <= version.maxDepth
+/** Deeper than 2^53-1 old versions could be, but no server that reads JSON into doubles can check what such an event signs. */
+function checkDepth(_: RoomVersion, { depth }: JsonObject): string | undefined {
+  const fits = typeof depth === 'number' && Number.isSafeInteger(depth) && depth >= 0
   return fits ? undefined : 'depth must be an integer in range'
 }
 

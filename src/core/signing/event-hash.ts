@@ -5,8 +5,8 @@ import { redact } from '../event/redact.ts'
 import type { EventId, RoomId } from '../ids.ts'
 import { encodeCanonical, type JsonObject } from '../json.ts'
 import type { RoomVersion } from '../room-version.ts'
-import { addSignature, signatureOf, signedText } from './json-signature.ts'
-import { type SigningKey, verifySignature } from './key.ts'
+import { addSignature, signedText } from './json-signature.ts'
+import type { SigningKey } from './key.ts'
 
 /** SHA-256 in unpadded base64, of text as UTF-8. */
 export function sha256Base64(data: string | Uint8Array): string {
@@ -65,10 +65,4 @@ export function createEventIdOf(roomId: RoomId): EventId {
 export function signEvent(version: RoomVersion, pdu: Pdu, server: string, key: SigningKey): Pdu {
   const signature = key.sign(signedEventText(version, pdu))
   return { ...pdu, signatures: addSignature(pdu, server, key.keyId, signature) }
-}
-
-/** Whether an event carries a valid signature of `server` under `keyId`. */
-export function verifyEvent(version: RoomVersion, pdu: Pdu, server: string, keyId: string, publicKey: string): boolean {
-  const signature = signatureOf(pdu, server, keyId)
-  return signature !== undefined && verifySignature(publicKey, signedEventText(version, pdu), signature)
 }

@@ -8,6 +8,8 @@ import { signingKeyFromSeed } from '../../../src/core/signing/key.ts'
 
 export const ORIGIN = 'example.org' as ServerName
 export const KEY = signingKeyFromSeed('ed25519:test', Buffer.alloc(32, 1))
+/** The key as others know it. */
+export const KEYS = [{ keyId: KEY.keyId, publicKey: KEY.publicKey, validUntilTs: Number.MAX_SAFE_INTEGER }]
 
 const HASH = 'Nhcu5BS-UMnFX7hBVfVSoXiD7OgH6iRT-xyIuqDnpYQ'
 

@@ -54,16 +54,14 @@ describe.each(ROOM_VERSIONS)('room version $id', (version) => {
   })
 })
 
-test('depth has the range of its version', () => {
+test('depth counts as far as doubles do', () => {
   for (const id of ['1', '5', '6', '12']) {
     expect(check(id, { depth: 0 })).toBe(ALLOWED)
     expect(check(id, { depth: Number.MAX_SAFE_INTEGER })).toBe(ALLOWED)
     expect(check(id, { depth: -1 })).toMatchObject({ allowed: false })
+    expect(check(id, { depth: 2 ** 53 })).toMatchObject({ allowed: false })
+    expect(check(id, { depth: 2 ** 63 })).toMatchObject({ allowed: false })
   }
-  expect(check('5', { depth: 2 ** 53 })).toBe(ALLOWED)
-  expect(check('5', { depth: 2 ** 63 })).toBe(ALLOWED)
-  expect(check('5', { depth: 2 ** 64 })).toMatchObject({ allowed: false })
-  expect(check('6', { depth: 2 ** 53 })).toMatchObject({ allowed: false })
 })
 
 test('references have the shape of their version', () => {
@@ -75,9 +73,11 @@ test('references have the shape of their version', () => {
 test('an event id is there in versions 1 and 2, with a server', () => {
   for (const id of ['1', '2']) {
     expect(check(id, { event_id: undefined })).toMatchObject({ allowed: false })
-    expect(check(id, { event_id: '$hash' })).toMatchObject({ allowed: false })
+    for (const odd of ['$hash', '$a:', '$a:b c', `$${'a'.repeat(255)}:b`, 5]) {
+      expect(check(id, { event_id: odd })).toMatchObject({ allowed: false })
+    }
   }
-  expect(check('3', { event_id: undefined })).toBe(ALLOWED)
+  for (const other of [undefined, 5, 'x'.repeat(300)]) expect(check('3', { event_id: other })).toBe(ALLOWED)
 })
 
 test('a room id is a hash in version 12, and absent from the create event alone', () => {

@@ -1,0 +1,113 @@
+import { hash } from 'node:crypto'
+import { decodeBase64 } from '../base64.ts'
+import type { EventId } from '../ids.ts'
+import {
+  canonicalKeys,
+  encodeCanonical,
+  isObject,
+  type JsonObject,
+  type JsonOffence,
+  JsonTooDeepError,
+  type JsonValue,
+  offenceIn,
+} from '../json.ts'
+import type { RoomVersion } from '../room-version.ts'
+import { hashedEventId } from '../signing/event-hash.ts'
+import { checkShape, isTooLarge, type Pdu, type Refusal, refuse } from './format.ts'
+import { redact, redactContent } from './redact.ts'
+
+/** An event as another server sent it, ready for the checks of signatures and authorisation. */
+export interface ReadPdu {
+  /** Without `unsigned`, which nobody vouches for. */
+  readonly pdu: Pdu
+  readonly eventId: EventId
+  /** Canonical JSON of {@link ReadPdu.pdu}. */
+  readonly json: string
+  /** The text that signatures cover, and the reference hash. */
+  readonly signedText: string
+  /** The content hash did not match: this is the redacted copy. */
+  readonly isRedacted: boolean
+}
+
+/**
+ * Reads a PDU that another server sent: its shape, its size, canonical JSON by room version, its content hash. Where the hash is
+ * another than the content's, the redacted copy stands for the event (server-server API, "Checks performed on receipt of a PDU",
+ * 1 and 3; signatures, 2, are checked on what this gives, so that nothing can pass them with content that goes away afterwards).
+ *
+ * Beyond the published format, in every room version: integers past 2^53-1 are refused, whose digits are lost, and so are lone
+ * surrogates, which have no UTF-8 form to be hashed. A v1-era `age_ts` belongs to `unsigned` and goes with it.
+ *
+ * @param raw parsed JSON, not yet known to be an object
+ * @param offence one that was found in the text of this event, and that its parsed value need not show any more
+ */
+export function readPdu(version: RoomVersion, raw: JsonValue, offence?: JsonOffence): ReadPdu | Refusal {
+  if (!isObject(raw)) return refuse('an event must be an object', 'M_BAD_JSON')
+  const { unsigned, age_ts, ...kept } = raw
+  const flaw = flawIn(version, kept, offence)
+  if (flaw !== undefined) return refuse(flaw, 'M_BAD_JSON')
+  const shape = checkShape(version, unsigned === undefined ? kept : { ...kept, unsigned })
+  if (!shape.allowed) return shape
+  const pdu = kept as Pdu
+  const texts = textsOf(version, pdu)
+  return isTooLarge(Buffer.byteLength(texts.json)) ?? readChecked(version, pdu, texts)
+}
+
+function flawIn(version: RoomVersion, pdu: JsonObject, stated: JsonOffence | undefined): string | undefined {
+  try {
+    const offence = offenceIn(pdu) ?? stated
+    if (offence === 'lone-surrogate') return 'the event holds half a surrogate pair'
+    if (offence === 'integer-range') return 'the event holds an integer past 2^53-1'
+    const isForbidden = offence !== undefined && version.enforcesCanonicalJson
+    return isForbidden ? 'the event holds a number that canonical JSON forbids' : undefined
+  } catch (error) {
+    if (error instanceof JsonTooDeepError) return 'the event is nested too deeply'
+    throw error
+  }
+}
+
+function readChecked(version: RoomVersion, pdu: Pdu, { json, hashed, signed }: Texts): ReadPdu {
+  const eventId = version.eventIdFormat === 'opaque' ? pdu.event_id! : hashedEventId(version, sha256(signed))
+  const stated = decodeBase64(pdu.hashes.sha256)
+  if (stated?.equals(sha256(hashed))) return { pdu, eventId, json, signedText: signed, isRedacted: false }
+  const redacted = redact(version, pdu)
+  return { pdu: redacted, eventId, json: encodeCanonical(redacted), signedText: signed, isRedacted: true }
+}
+
+function sha256(text: string): Buffer {
+  return hash('sha256', text, 'buffer')
+}
+
+interface Texts {
+  readonly json: string
+  /** What the content hash is over. */
+  readonly hashed: string
+  /** What signatures and the reference hash are over. */
+  readonly signed: string
+}
+
+/** Members that the content hash leaves out; `unsigned` is gone already. */
+const NOT_HASHED: ReadonlySet<string> = new Set(['hashes', 'signatures'])
+
+/** The three texts share nearly all members: each is encoded once. */
+function textsOf(version: RoomVersion, pdu: Pdu): Texts {
+  const json: string[] = []
+  const hashed: string[] = []
+  const signed: string[] = []
+  for (const key of canonicalKeys(pdu)) {
+    const text = memberText(key, pdu[key]!)
+    json.push(text)
+    if (!NOT_HASHED.has(key)) hashed.push(text)
+    if (key === 'content') signed.push(redactedContentText(version, pdu, text))
+    else if (key !== 'signatures' && version.redaction.topLevel.has(key)) signed.push(text)
+  }
+  return { json: `{${json}}`, hashed: `{${hashed}}`, signed: `{${signed}}` }
+}
+
+function memberText(key: string, value: JsonValue): string {
+  return `${encodeCanonical(key)}:${encodeCanonical(value)}`
+}
+
+function redactedContentText(version: RoomVersion, { type, content }: Pdu, text: string): string {
+  const redacted = redactContent(version, type, content)
+  return redacted === content ? text : memberText('content', redacted)
+}

@@ -1,0 +1,87 @@
+import { isUserId, type ServerName, serverOf } from '../ids.ts'
+import { isObject } from '../json.ts'
+import type { RoomVersion } from '../room-version.ts'
+import { signedEventText } from '../signing/event-hash.ts'
+import { signatureOf } from '../signing/json-signature.ts'
+import { verifySignature } from '../signing/key.ts'
+import { joinAuthoriserOf } from './content.ts'
+import type { Pdu } from './format.ts'
+
+/**
+ * The servers whose valid signatures an event needs, each once (server-server API, "Validating hashes and signatures on received
+ * events"): the sender's, unless it is a third-party invite, which another server may send; in room versions 1 and 2 that of the
+ * event id; and that of whoever lets a user in by a restricted join rule (room version 8, rule 4.2).
+ *
+ * The invited user's server countersigns an invite only while it is handed over; nobody is to ask for that signature later.
+ */
+export function requiredSigners(version: RoomVersion, pdu: Pdu): readonly ServerName[] {
+  const servers = new Set<ServerName>()
+  if (!isThirdPartyInvite(pdu)) servers.add(serverOf(pdu.sender))
+  const idServer = version.eventIdServerMustSign ? serverOf(pdu.event_id as string) : undefined
+  if (idServer !== undefined) servers.add(idServer)
+  const authoriser = authoriserServer(version, pdu)
+  if (authoriser !== undefined) servers.add(authoriser)
+  return [...servers]
+}
+
+/** Rule 4.4.1 (5.4.1 in room version 12) holds such an invite to the signature inside it. */
+function isThirdPartyInvite({ type, content }: Pdu): boolean {
+  return type === 'm.room.member' && content.membership === 'invite' && content.third_party_invite !== undefined
+}
+
+/** The server of `join_authorised_via_users_server`; none where that is no user, which the rule then refuses. */
+function authoriserServer(version: RoomVersion, { type, content }: Pdu): ServerName | undefined {
+  const isAsked = version.restrictedJoins && type === 'm.room.member'
+  const authoriser = isAsked ? joinAuthoriserOf(content) : undefined
+  return isUserId(authoriser) ? serverOf(authoriser) : undefined
+}
+
+export interface VerifyKey {
+  /** `ed25519:version` */
+  readonly keyId: string
+  /** Unpadded base64. */
+  readonly publicKey: string
+  /** Milliseconds. The giver has applied the limit of seven days ahead, and the expiry of an old key. */
+  readonly validUntilTs: number
+}
+
+/** An honest event has one or two signatures of a server. */
+const MAX_KEY_IDS = 10
+const MAX_KEY_ID_BYTES = 255
+
+/** The ids of the ed25519 keys under which `server` says it signed the event: the first ten. */
+export function signatureKeyIds(pdu: Pdu, server: ServerName): readonly string[] {
+  const own = Object.hasOwn(pdu.signatures, server) ? pdu.signatures[server] : undefined
+  return isObject(own) ? Object.keys(own).filter(isEd25519KeyId).slice(0, MAX_KEY_IDS) : []
+}
+
+function isEd25519KeyId(keyId: string): boolean {
+  return keyId.startsWith('ed25519:') && Buffer.byteLength(keyId) <= MAX_KEY_ID_BYTES && !keyId.includes('\0')
+}
+
+/**
+ * Whether `server` has validly signed the event: at least one of its keys that count has, and none of them signed in vain
+ * (server-server API, as above: all signatures of known keys that have not expired). Keys under ids that the event does not
+ * name say nothing. From room version 5 on a key counts for events up to its `validUntilTs`.
+ *
+ * @param keys of that server
+ * @param signedText of the event, where the caller has it
+ */
+export function isSignedBy(
+  version: RoomVersion,
+  pdu: Pdu,
+  server: ServerName,
+  keys: readonly VerifyKey[],
+  signedText: string = signedEventText(version, pdu),
+): boolean {
+  const keyIds = new Set(signatureKeyIds(pdu, server))
+  const counting = keys.filter((key) => keyIds.has(key.keyId) && countsFor(version, pdu, key))
+  const bytes = Buffer.from(signedText)
+  const isValid = ({ keyId, publicKey }: VerifyKey) =>
+    verifySignature(publicKey, bytes, signatureOf(pdu, server, keyId)!)
+  return counting.length > 0 && counting.every(isValid)
+}
+
+function countsFor(version: RoomVersion, pdu: Pdu, { validUntilTs }: VerifyKey): boolean {
+  return !version.enforcesKeyValidity || validUntilTs >= pdu.origin_server_ts
+}
