@@ -114,22 +114,85 @@ function diffNode(
   }
 }
 
-/** `(key, value)` pairs, 12 bytes each: key uint32, value uint48 in the low bytes of 8. The form of a checkpoint. */
+/** One more than the highest key that the map has room for: 0 for an empty one. What its packed form is long by. */
+export function stateSpan(state: StateMap): number {
+  let node: Node | undefined = state.root
+  let span = 0
+  for (let level = state.height; level > 0; level--) {
+    if (node === undefined || node.length === 0) return span
+    span |= (node.length - 1) << (level * BITS)
+    node = (node as Branch)[node.length - 1]
+  }
+  return span + (node?.length ?? 0)
+}
+
+/** The map whose value under each key is that at the key's index, 0 where there is none. Takes time linear in `values`. */
+export function buildState(values: readonly number[]): StateMap {
+  let size = 0
+  let nodes: (Node | undefined)[] = []
+  for (let first = 0; first < values.length; first += WIDTH) {
+    const leaf = values.slice(first, first + WIDTH)
+    const set = countSet(leaf)
+    size += set
+    nodes.push(set === 0 ? undefined : leaf)
+  }
+  let height = 0
+  for (; nodes.length > 1; height++) {
+    const parents: (Node | undefined)[] = []
+    for (let first = 0; first < nodes.length; first += WIDTH) parents.push(nodes.slice(first, first + WIDTH))
+    nodes = parents
+  }
+  return { root: nodes[0] ?? EMPTY_LEAF, height, size }
+}
+
+function countSet(leaf: Leaf): number {
+  let count = 0
+  for (let index = 0; index < leaf.length; index++) if (leaf[index] !== 0) count++
+  return count
+}
+
+/**
+ * The form of a checkpoint: one byte that says how many bytes a value takes, then the values of all keys from 0 on, big-endian,
+ * 0 for a key without one. Keys are dense, so this is smaller than pairs; and one value can be read without the others.
+ */
 export function packState(state: StateMap): Buffer {
-  const packed = Buffer.allocUnsafe(state.size * 12)
-  let offset = 0
+  let largest = 0
+  forEachState(state, (_key, value) => {
+    if (value > largest) largest = value
+  })
+  let width = 1
+  while (largest >= 256 ** width) width++
+  const packed = Buffer.alloc(1 + stateSpan(state) * width)
+  packed[0] = width
   forEachState(state, (key, value) => {
-    packed.writeUInt32BE(key, offset)
-    packed.writeBigUInt64BE(BigInt(value), offset + 4)
-    offset += 12
+    let rest = value
+    for (let at = (key + 1) * width; at > key * width; at--) {
+      packed[at] = rest
+      rest = Math.floor(rest / 256)
+    }
   })
   return packed
 }
 
 export function unpackState(packed: Buffer): StateMap {
-  let state = EMPTY_STATE
-  for (let offset = 0; offset + 12 <= packed.length; offset += 12) {
-    state = setState(state, packed.readUInt32BE(offset), Number(packed.readBigUInt64BE(offset + 4)))
-  }
-  return state
+  return buildState(unpackValues(packed))
+}
+
+/** The values of a packed state by key, to be changed at will and given to {@link buildState}. */
+export function unpackValues(packed: Buffer): number[] {
+  const width = packed[0] ?? 1
+  const values: number[] = []
+  for (let at = 1; at + width <= packed.length; at += width) values.push(bigEndian(packed, at, at + width))
+  return values
+}
+
+/** A value out of a packed state: its bytes alone. */
+export function unpackValue(bytes: Buffer): number {
+  return bigEndian(bytes, 0, bytes.length)
+}
+
+function bigEndian(bytes: Buffer, from: number, to: number): number {
+  let value = 0
+  for (let at = from; at < to; at++) value = value * 256 + bytes[at]!
+  return value
 }

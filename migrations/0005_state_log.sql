@@ -1,0 +1,19 @@
+-- The state log with chains that branch off others: read from one index, and collected chain by chain.
+
+-- A branch is always numbered higher than what it branches off. `parent_chain` -1: nothing refers to the chain any more, and what
+-- is left of it is being removed.
+ALTER TABLE state_chain ADD CONSTRAINT state_chain_order CHECK (parent_chain < chain);
+CREATE INDEX state_chain_parent ON state_chain (room_nid, parent_chain);
+CREATE INDEX event_state_chain ON event (room_nid, state_chain) WHERE state_chain <> 0;
+CREATE INDEX event_current_chain ON event (room_nid, current_chain) WHERE current_chain <> 0;
+
+-- A stretch of log is read without its heap, where rooms lie mixed.
+ALTER TABLE state_change DROP CONSTRAINT state_change_pkey;
+ALTER TABLE state_change ADD PRIMARY KEY (room_nid, chain, seq) INCLUDE (key_id, event_nid);
+
+-- All keys of a room are read at once and looked up in memory.
+DROP INDEX state_key_name;
+
+-- `entries` is from now on: one byte that says how many bytes a value takes, then the event_nids of all keys from 0 on, big-endian,
+-- 0 for a key without one. Those in the earlier form are made again when they are due.
+DELETE FROM state_checkpoint;
