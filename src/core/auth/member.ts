@@ -1,11 +1,12 @@
-import { creatorsOf, joinAuthoriserOf, joinRuleOf } from '../event/content.ts'
-import { ALLOWED, type Pdu, referencedId, refuse, type Verdict } from '../event/format.ts'
+import { creatorsOf, joinAuthoriserOf, joinRuleOf, type Membership } from '../event/content.ts'
+import { ALLOWED, type Pdu, referencedId, type Verdict } from '../event/format.ts'
 import { isUserId, serverOf } from '../ids.ts'
+import { type Clause, rejectBy } from './clauses.ts'
 import { type AuthContext, idOfCreate, membershipIn } from './context.ts'
-import { lacksPower } from './power-levels.ts'
+import { lackOfPower } from './power-levels.ts'
 import { authoriseThirdPartyInvite } from './third-party-invite.ts'
 
-// Clauses of rule 5 (rule 4 in room versions 6 to 11), numbered as in room version 12.
+// Clauses of rule 5 (rule 4 in room versions 6 to 11), numbered as in room version 12; before version 8 there is no 5.2.
 
 const BY_MEMBERSHIP: ReadonlyMap<unknown, (context: AuthContext, target: string) => Verdict> = new Map([
   ['join', authoriseJoin],
@@ -17,24 +18,28 @@ const BY_MEMBERSHIP: ReadonlyMap<unknown, (context: AuthContext, target: string)
 
 /** 5. `m.room.member` */
 export function authoriseMember(context: AuthContext): Verdict {
-  const { content, state_key: target } = context.event
+  const { version, event } = context
+  const { content, state_key: target } = event
   // 5.1. It says whose membership it is, and which.
   if (target === undefined || content.membership === undefined) {
-    return refuse('A membership event needs a user as its state key and a membership.')
+    return rejectBy(version, 'member.incomplete', 'A membership event needs a user as its state key and a membership.')
   }
   // 5.2. A join let in by a member's server carries its signature.
-  if (context.version.restrictedJoins && content.join_authorised_via_users_server !== undefined) {
-    if (!isSignedForAuthoriser(context.event)) {
-      return refuse('The server of join_authorised_via_users_server has not signed the event.')
-    }
+  if (
+    version.restrictedJoins &&
+    content.join_authorised_via_users_server !== undefined &&
+    !isSignedForAuthoriser(event)
+  ) {
+    const reason = 'The server of join_authorised_via_users_server has not signed the event.'
+    return rejectBy(version, 'member.authoriser.unsigned', reason)
   }
   // 5.3 to 5.7, by membership. 5.8. Any other is unknown.
   const rule = BY_MEMBERSHIP.get(content.membership)
-  return rule ? rule(context, target) : unknownMembership()
+  return rule ? rule(context, target) : unknownMembership(context)
 }
 
-function unknownMembership(): Verdict {
-  return refuse('This room version knows no such membership.')
+function unknownMembership({ version }: AuthContext): Verdict {
+  return rejectBy(version, 'member.unknown', 'This room version knows no such membership.')
 }
 
 /** Whether the signature is there. That it is valid is found on receipt, together with the sender's. */
@@ -45,25 +50,30 @@ function isSignedForAuthoriser(event: Pdu): boolean {
 
 /** 5.3. */
 function authoriseJoin(context: AuthContext, target: string): Verdict {
-  const { event } = context
+  const { version, event } = context
   // 5.3.1. The creator joins right after creating.
   if (isFirstJoin(context, target)) return ALLOWED
   // 5.3.2. One joins for oneself,
-  if (event.sender !== target) return refuse('Nobody can join a room for someone else.')
+  if (event.sender !== target) {
+    return rejectBy(version, 'member.join.for-another', 'Nobody can join a room for someone else.')
+  }
   // 5.3.3. unless banned.
   const current = membershipIn(context, target)
-  if (current === 'ban') return refuse(`${target} is banned from this room.`)
+  if (current === 'ban') return rejectBy(version, 'member.join.banned', `${target} is banned from this room.`)
   const rule = joinRuleOf(context.state('m.room.join_rules', ''))
   // 5.3.7. A rule that is unknown to the room's version lets nobody in.
-  if (!context.version.joinRules.has(rule))
-    return refuse("Nobody can join: the room's join rule is not one of its version.")
+  if (!version.joinRules.has(rule)) {
+    const reason = "Nobody can join: the room's join rule is not one of its version."
+    return rejectBy(version, 'member.join.otherwise', reason)
+  }
   // 5.3.6. A public room is open;
   if (rule === 'public') return ALLOWED
   // 5.3.4, 5.3.5.1. every other is to those invited, and to those inside.
   if (current === 'invite' || current === 'join') return ALLOWED
   // 5.3.5.2. A restricted one also to those for whom a member answers.
   if (rule === 'restricted' || rule === 'knock_restricted') return authoriseRestrictedJoin(context)
-  return refuse('You are not invited to this room.')
+  // 5.3.7.
+  return rejectBy(version, 'member.join.otherwise', 'You are not invited to this room.')
 }
 
 /** The only event before is the create event. */
@@ -77,28 +87,38 @@ function isFirstJoin(context: AuthContext, target: string): boolean {
 
 /** 5.3.5.2. Whoever lets a user in is a member who may invite. */
 function authoriseRestrictedJoin(context: AuthContext): Verdict {
+  const { levels } = context
+  const refuse = (reason: string) => rejectBy(context.version, 'member.join.restricted.authoriser', reason)
   const authoriser = joinAuthoriserOf(context.event.content)
   if (authoriser === undefined) return refuse('You are neither invited to this room nor let in by one of its members.')
   if (membershipIn(context, authoriser) !== 'join')
     return refuse(`${authoriser}, who lets you in, is not in this room.`)
-  const level = context.levels.levelOf(authoriser)
-  return level >= context.levels.invite ? ALLOWED : lacksPower(authoriser, level, 'let users in', context.levels.invite)
+  const level = levels.levelOf(authoriser)
+  return level >= levels.invite ? ALLOWED : refuse(lackOfPower(authoriser, level, 'let users in', levels.invite))
 }
 
 /** 5.4. */
 function authoriseInvite(context: AuthContext, target: string): Verdict {
-  const { event, levels } = context
+  const { version, event, levels } = context
   // 5.4.1. An invite of someone who was known by a third-party identifier has rules of its own.
   if (event.content.third_party_invite !== undefined) return authoriseThirdPartyInvite(context, target)
   // 5.4.2. Members invite
-  if (membershipIn(context, event.sender) !== 'join') return refuse(`${event.sender} is not in this room.`)
+  if (membershipIn(context, event.sender) !== 'join') return senderOutside(context, 'member.invite.sender-outside')
   // 5.4.3. those who are neither inside nor banned,
   const current = membershipIn(context, target)
-  if (current === 'join') return refuse(`${target} is already in this room.`)
-  if (current === 'ban') return refuse(`${target} is banned from this room.`)
+  if (current === 'join' || current === 'ban') {
+    const reason = `${target} is ${current === 'join' ? 'already in' : 'banned from'} this room.`
+    return rejectBy(version, 'member.invite.target-inside', reason)
+  }
   // 5.4.4. with power enough.
   const level = levels.levelOf(event.sender)
-  return level >= levels.invite ? ALLOWED : lacksPower(event.sender, level, 'invite', levels.invite)
+  if (level >= levels.invite) return ALLOWED
+  // 5.4.5.
+  return rejectBy(version, 'member.invite.otherwise', lackOfPower(event.sender, level, 'invite', levels.invite))
+}
+
+function senderOutside({ version, event }: AuthContext, clause: Clause): Verdict {
+  return rejectBy(version, clause, `${event.sender} is not in this room.`)
 }
 
 /** 5.5. */
@@ -109,49 +129,61 @@ function authoriseLeave(context: AuthContext, target: string): Verdict {
   // 5.5.1. One leaves what one is in, declines an invitation, takes back a knock.
   if (sender === target) {
     const mayLeave = current === 'join' || current === 'invite' || (version.knocking && current === 'knock')
-    return mayLeave
-      ? ALLOWED
-      : refuse(current === 'ban' ? `${target} is banned from this room.` : `${target} is not in this room.`)
+    if (mayLeave) return ALLOWED
+    const reason = `${target} is ${current === 'ban' ? 'banned from' : 'not in'} this room.`
+    return rejectBy(version, 'member.leave.own', reason)
   }
   // 5.5.2. Members put others out.
-  if (membershipIn(context, sender) !== 'join') return refuse(`${sender} is not in this room.`)
+  if (membershipIn(context, sender) !== 'join') return senderOutside(context, 'member.leave.sender-outside')
   const level = levels.levelOf(sender)
   // 5.5.3. Lifting a ban also takes the level for banning.
-  if (current === 'ban' && level < levels.ban) return lacksPower(sender, level, 'lift a ban', levels.ban)
-  // 5.5.4. They need the level for kicking, and to stand above whom they put out.
-  if (level < levels.kick) return lacksPower(sender, level, 'remove users', levels.kick)
-  return standsAbove(context, target)
+  if (current === 'ban' && level < levels.ban) {
+    return rejectBy(version, 'member.leave.ban-level', lackOfPower(sender, level, 'lift a ban', levels.ban))
+  }
+  // 5.5.4. They need the level for kicking, and to stand above whom they put out. 5.5.5.
+  const clause = 'member.leave.otherwise'
+  if (level < levels.kick) return rejectBy(version, clause, lackOfPower(sender, level, 'remove users', levels.kick))
+  return standsAbove(context, target, clause)
 }
 
 /** 5.6. */
 function authoriseBan(context: AuthContext, target: string): Verdict {
-  const { event, levels } = context
+  const { version, event, levels } = context
   // 5.6.1. Members ban,
-  if (membershipIn(context, event.sender) !== 'join') return refuse(`${event.sender} is not in this room.`)
-  // 5.6.2. with the level for banning, those who stand below.
+  if (membershipIn(context, event.sender) !== 'join') return senderOutside(context, 'member.ban.sender-outside')
+  // 5.6.2. with the level for banning, those who stand below. 5.6.3.
   const level = levels.levelOf(event.sender)
-  if (level < levels.ban) return lacksPower(event.sender, level, 'ban', levels.ban)
-  return standsAbove(context, target)
+  const clause = 'member.ban.otherwise'
+  if (level < levels.ban) return rejectBy(version, clause, lackOfPower(event.sender, level, 'ban', levels.ban))
+  return standsAbove(context, target, clause)
 }
 
-function standsAbove({ event, levels }: AuthContext, target: string): Verdict {
-  const isAbove = levels.levelOf(target) < levels.levelOf(event.sender)
-  return isAbove ? ALLOWED : refuse(`${target} has as much power in this room as ${event.sender}.`)
+function standsAbove({ version, event, levels }: AuthContext, target: string, clause: Clause): Verdict {
+  if (levels.levelOf(target) < levels.levelOf(event.sender)) return ALLOWED
+  return rejectBy(version, clause, `${target} has as much power in this room as ${event.sender}.`)
 }
 
 /** 5.7. From room version 7 on */
 function authoriseKnock(context: AuthContext, target: string): Verdict {
   const { version, event } = context
-  if (!version.knocking) return unknownMembership()
+  if (!version.knocking) return unknownMembership(context)
   // 5.7.1. The room takes knocks.
   const rule = joinRuleOf(context.state('m.room.join_rules', ''))
   const takesKnocks = version.joinRules.has(rule) && (rule === 'knock' || rule === 'knock_restricted')
-  if (!takesKnocks) return refuse('This room does not take knocks.')
+  if (!takesKnocks) return rejectBy(version, 'member.knock.join-rule', 'This room does not take knocks.')
   // 5.7.2. One knocks for oneself,
-  if (event.sender !== target) return refuse('Nobody can knock for someone else.')
-  // 5.7.3. from outside, and not when banned or already invited.
-  const current = membershipIn(context, target)
-  if (current === 'ban') return refuse(`${target} is banned from this room.`)
-  if (current === 'join') return refuse(`${target} is already in this room.`)
-  return current === 'invite' ? refuse(`${target} is already invited to this room.`) : ALLOWED
+  if (event.sender !== target) {
+    return rejectBy(version, 'member.knock.for-another', 'Nobody can knock for someone else.')
+  }
+  // 5.7.3. from outside, and not when banned or already invited. 5.7.4.
+  const standing = STANDINGS.get(membershipIn(context, target))
+  if (standing === undefined) return ALLOWED
+  return rejectBy(version, 'member.knock.otherwise', `${target} is ${standing} this room.`)
 }
+
+/** The memberships from which nobody knocks, in words. */
+const STANDINGS: ReadonlyMap<Membership, string> = new Map([
+  ['ban', 'banned from'],
+  ['join', 'already in'],
+  ['invite', 'already invited to'],
+])

@@ -1,12 +1,14 @@
 import { creatorsOf } from '../event/content.ts'
-import { ALLOWED, refuse, type Verdict } from '../event/format.ts'
+import { ALLOWED, type Verdict } from '../event/format.ts'
 import { isUserId } from '../ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../json.ts'
 import type { RoomVersion } from '../room-version.ts'
+import { type Clause, rejectBy } from './clauses.ts'
 import type { AuthContext } from './context.ts'
 import { levelAt, readLevel } from './power-levels.ts'
 
-// Clauses of rule 10 (rule 9 in room versions 6 to 11), numbered as in room version 12.
+// Clauses of rule 10 (rule 9 in room versions 6 to 11), numbered as in room version 12. The first two came with version 10,
+// 10.4 with 12: without them what follows moves up.
 
 const NAMED_LEVELS = ['users_default', 'events_default', 'state_default', 'ban', 'redact', 'kick', 'invite'] as const
 
@@ -19,7 +21,9 @@ export function authorisePowerLevels(context: AuthContext): Verdict {
   // 10.5. The first one is free.
   const current = state('m.room.power_levels', '')?.content
   if (current === undefined) return ALLOWED
-  return firstRefusal(changesOf(version, current, content), (change) => judge(change, sender, levels.levelOf(sender)))
+  return firstRefusal(changesOf(version, current, content), (change) =>
+    judge(version, change, sender, levels.levelOf(sender)),
+  )
 }
 
 /** 10.1 to 10.4: what may be written at all. */
@@ -27,21 +31,26 @@ function checkShape(version: RoomVersion, content: JsonObject, creators: readonl
   if (version.powerLevelNumbers === 'integers') {
     // 10.1. Levels are integers,
     const odd = NAMED_LEVELS.find((key) => content[key] !== undefined && readLevel(version, content[key]) === undefined)
-    if (odd !== undefined) return notALevel(odd)
+    if (odd !== undefined) return notALevel(version, 'power-levels.named-types', odd)
     // 10.2. also those of events and notifications.
     const oddMap = ['events', 'notifications'].find((key) => !isLevelMap(version, content[key]))
-    if (oddMap !== undefined) return refuse(`"${oddMap}" must give an integer for each of its keys.`)
+    if (oddMap !== undefined) {
+      return rejectBy(version, 'power-levels.map-types', `"${oddMap}" must give an integer for each of its keys.`)
+    }
   }
   // 10.3. Levels are given to users, by their ids.
   const { users } = content
-  if (!isLevelMap(version, users)) return refuse('"users" must give an integer for each user.')
-  const names = Object.keys(users ?? {})
-  if (!names.every(isUserId)) return refuse('The keys of "users" must be user ids.')
+  if (!isLevelMap(version, users)) {
+    return rejectBy(version, 'power-levels.user-types', '"users" must give an integer for each user.')
+  }
+  if (!Object.keys(users ?? {}).every(isUserId)) {
+    return rejectBy(version, 'power-levels.user-types', 'The keys of "users" must be user ids.')
+  }
   // 10.4. Creators have no level to be given.
   const listsCreator = version.creatorsAreInfinite && creators.some((creator) => Object.hasOwn(users ?? {}, creator))
-  return listsCreator
-    ? refuse('The creators of a room stand above all power levels and cannot be in "users".')
-    : ALLOWED
+  if (!listsCreator) return ALLOWED
+  const reason = 'The creators of a room stand above all power levels and cannot be in "users".'
+  return rejectBy(version, 'power-levels.creators', reason)
 }
 
 /** Absent, or an object of nothing but levels. */
@@ -90,25 +99,34 @@ function keysOf(map: JsonValue | undefined): string[] {
   return isObject(map) ? Object.keys(map) : []
 }
 
-function judge({ map, key, from, to, isOdd }: Change, sender: string, level: number): Verdict {
+/** The clauses on a level that is changed or removed, and on one that is added or changed. */
+function clausesOn(map: Change['map']): { readonly current: Clause; readonly new: Clause } {
+  if (map === undefined) return { current: 'power-levels.named.current', new: 'power-levels.named.new' }
+  if (map === 'users') return { current: 'power-levels.users-current.level', new: 'power-levels.users-new.level' }
+  return { current: 'power-levels.maps-current.level', new: 'power-levels.maps-new.level' }
+}
+
+function judge(version: RoomVersion, { map, key, from, to, isOdd }: Change, sender: string, level: number): Verdict {
   const name = map === undefined ? `"${key}"` : `"${key}" in "${map}"`
-  if (isOdd) return notALevel(key)
+  const clauses = clausesOn(map)
+  if (isOdd) return notALevel(version, clauses.new, key)
   // 10.9. Nobody lowers or removes another user of their own level or above.
   if (map === 'users' && key !== sender && from !== undefined && from >= level) {
-    return refuse(`${key} has power level ${from}, which ${sender}, with ${level}, cannot change.`)
+    const reason = `${key} has power level ${from}, which ${sender}, with ${level}, cannot change.`
+    return rejectBy(version, clauses.current, reason)
   }
   // 10.6.1, 10.7. Nobody changes a level that is above their own,
   if (map !== 'users' && from !== undefined && from > level) {
-    return refuse(`${name} is at power level ${from}, which ${sender}, with ${level}, cannot change.`)
+    const reason = `${name} is at power level ${from}, which ${sender}, with ${level}, cannot change.`
+    return rejectBy(version, clauses.current, reason)
   }
   // 10.6.2, 10.8, 10.10. or sets one to more than they have.
-  if (to !== undefined && to > level)
-    return refuse(`${sender}, with power level ${level}, cannot set ${name} to ${to}.`)
-  return ALLOWED
+  if (to === undefined || to <= level) return ALLOWED
+  return rejectBy(version, clauses.new, `${sender}, with power level ${level}, cannot set ${name} to ${to}.`)
 }
 
-function notALevel(key: string): Verdict {
-  return refuse(`"${key}" must be an integer.`)
+function notALevel(version: RoomVersion, clause: Clause, key: string): Verdict {
+  return rejectBy(version, clause, `"${key}" must be an integer.`)
 }
 
 function firstRefusal(changes: Iterable<Change>, judgement: (change: Change) => Verdict): Verdict {

@@ -74,9 +74,9 @@ export function readLevel(version: RoomVersion, value: JsonValue | undefined): n
   return Number.isFinite(level) ? level : undefined
 }
 
-/** The refusal of what takes more power than the sender has. */
-export function lacksPower(userId: string, level: number, what: string, required: number): Verdict {
-  return refuse(`To ${what} takes power level ${required}; ${userId} has ${level}.`)
+/** Why what takes more power than a user has is refused. */
+export function lackOfPower(userId: string, level: number, what: string, required: number): string {
+  return `To ${what} takes power level ${required}; ${userId} has ${level}.`
 }
 
 type Sent = Pick<Pdu, 'sender'>
@@ -95,5 +95,5 @@ export function mayRedact(version: RoomVersion, redaction: Sent, target: Sent, l
 export function mayAskToRedact(userId: UserId, target: Sent, levels: PowerLevels): Verdict {
   const level = levels.levelOf(userId)
   if (userId === target.sender || level >= levels.redact) return ALLOWED
-  return lacksPower(userId, level, 'redact what others sent', levels.redact)
+  return refuse(lackOfPower(userId, level, 'redact what others sent', levels.redact))
 }

@@ -1,19 +1,20 @@
 import { createContentOf, redactsOf } from '../event/content.ts'
-import { ALLOWED, type Pdu, refuse, type Verdict } from '../event/format.ts'
+import { ALLOWED, type Pdu, type Verdict } from '../event/format.ts'
 import { isUserId, serverOf } from '../ids.ts'
 import { type RoomVersion, roomVersion } from '../room-version.ts'
 import { roomIdOfCreate } from '../signing/event-hash.ts'
+import { rejectBy } from './clauses.ts'
 import { type AuthContext, idOfCreate, membershipIn, type StateLookup } from './context.ts'
 import { authoriseMember } from './member.ts'
 import { authorisePowerLevels } from './power-level-change.ts'
-import { lacksPower, readPowerLevels } from './power-levels.ts'
+import { lackOfPower, readPowerLevels } from './power-levels.ts'
 
 // Clauses are numbered as in room version 1, where the list is longest. Without rule 4 (aliases, from version 6 on)
 // what follows moves up by one; room version 12 puts a new rule 2 before the rest.
 
 /**
  * Whether an event may enter a room with this state: the authorisation rules of its version (room versions, "Authorisation rules"),
- * but for the rule about the event's own `auth_events`, which is `checkAuthEvents`.
+ * but for the rule about the event's own `auth_events`, which is `checkAuthEvents`. Signatures are checked before, on receipt.
  *
  * @param event one that `checkFormat` has allowed; its content may be anything
  * @param state the room's state before the event, at least what `authEventKeys` names
@@ -21,7 +22,10 @@ import { lacksPower, readPowerLevels } from './power-levels.ts'
 export function authorise(version: RoomVersion, event: Pdu, state: StateLookup): Verdict {
   if (event.type === 'm.room.create') return authoriseCreate(version, event)
   const create = state('m.room.create', '')
-  if (create === undefined) return refuse('The room has no create event.')
+  if (create === undefined) {
+    const clause = version.createIsAuthEvent ? 'auth-events.no-create' : 'room-id'
+    return rejectBy(version, clause, 'The room has no create event.')
+  }
   const levels = readPowerLevels(version, state('m.room.power_levels', '')?.content, create)
   return authoriseInRoom({ version, event, state, create, levels })
 }
@@ -30,20 +34,26 @@ export function authorise(version: RoomVersion, event: Pdu, state: StateLookup):
 function authoriseCreate(version: RoomVersion, event: Pdu): Verdict {
   const { content } = event
   // 1.1. It comes first.
-  if (event.prev_events.length > 0) return refuse('A create event can only be the first event of a room.')
+  if (event.prev_events.length > 0) {
+    return rejectBy(version, 'create.prev-events', 'A create event can only be the first event of a room.')
+  }
   // 1.2. The room id is of the sender's server; in room version 12 there is none yet.
   const idVerdict = authoriseNewRoomId(version, event)
   if (!idVerdict.allowed) return idVerdict
   // 1.3. A room version that is named is one we know.
   const named = content.room_version
   const isKnown = named === undefined || (typeof named === 'string' && roomVersion(named) !== undefined)
-  if (!isKnown) return refuse('This server does not know the room version that the create event names.')
+  if (!isKnown) {
+    return rejectBy(version, 'create.room-version', 'This server does not know the room version of the create event.')
+  }
   // 1.4. Up to room version 10 it names the creator,
-  if (version.createNamesCreator && content.creator === undefined) return refuse('The create event names no creator.')
+  if (version.createNamesCreator && content.creator === undefined) {
+    return rejectBy(version, 'create.creator', 'The create event names no creator.')
+  }
   // and from 12 on it may name more of them.
   const added = content.additional_creators
   if (version.creatorsAreInfinite && added !== undefined && !(Array.isArray(added) && added.every(isUserId))) {
-    return refuse('The additional_creators of a room must be a list of user ids.')
+    return rejectBy(version, 'create.additional-creators', 'The additional_creators must be a list of user ids.')
   }
   return ALLOWED
 }
@@ -51,29 +61,38 @@ function authoriseCreate(version: RoomVersion, event: Pdu): Verdict {
 function authoriseNewRoomId(version: RoomVersion, event: Pdu): Verdict {
   const roomId: string | undefined = event.room_id
   if (version.roomIdIsCreateHash) {
-    return roomId === undefined ? ALLOWED : refuse('A create event has no room_id in this room version.')
+    if (roomId === undefined) return ALLOWED
+    return rejectBy(version, 'create.room-id', 'A create event has no room_id in this room version.')
   }
   const isOwn = roomId !== undefined && serverOf(roomId) === serverOf(event.sender)
-  return isOwn ? ALLOWED : refuse("A room's id must name the server of the user who creates it.")
+  if (isOwn) return ALLOWED
+  return rejectBy(version, 'create.room-id', "A room's id must name the server of the user who creates it.")
 }
 
 function authoriseInRoom(context: AuthContext): Verdict {
   const { version, event, create } = context
   // 2 of room version 12. The room id is the id of the create event.
   if (version.roomIdIsCreateHash && event.room_id !== roomIdOfCreate(idOfCreate(version, create))) {
-    return refuse('The room_id is not that of the room.')
+    return rejectBy(version, 'room-id', 'The room_id is not that of the room.')
   }
   // 3. A room may be closed to other servers than its creator's.
   if (!createContentOf(create).federates && serverOf(event.sender) !== serverOf(create.sender)) {
-    return refuse('This room is closed to users of other servers.')
+    return rejectBy(version, 'federate', 'This room is closed to users of other servers.')
   }
   // 4. Up to room version 5, `m.room.aliases` belongs to the server in its state key, member or not.
-  if (version.aliasesHaveOwnRule && event.type === 'm.room.aliases') {
-    const isOwn = event.state_key === serverOf(event.sender)
-    return isOwn ? ALLOWED : refuse('A server can list only aliases of its own.')
-  }
+  if (version.aliasesHaveOwnRule && event.type === 'm.room.aliases') return authoriseAliases(version, event)
   // 5. Membership
   return event.type === 'm.room.member' ? authoriseMember(context) : authoriseByMember(context)
+}
+
+function authoriseAliases(version: RoomVersion, event: Pdu): Verdict {
+  // 4.1. It says whose aliases they are,
+  if (event.state_key === undefined) {
+    return rejectBy(version, 'aliases.no-state-key', 'A list of aliases needs a server as its state key.')
+  }
+  // 4.2. and that is the sender's server.
+  if (event.state_key === serverOf(event.sender)) return ALLOWED
+  return rejectBy(version, 'aliases.other-server', 'A server can list only aliases of its own.')
 }
 
 /** 6 to 12: what takes a member of the room with power enough. */
@@ -81,18 +100,21 @@ function authoriseByMember(context: AuthContext): Verdict {
   const { version, event, levels } = context
   const { type, sender, state_key: stateKey } = event
   // 6. The sender is joined.
-  if (membershipIn(context, sender) !== 'join') return refuse(`${sender} is not in this room.`)
+  if (membershipIn(context, sender) !== 'join') {
+    return rejectBy(version, 'sender-outside', `${sender} is not in this room.`)
+  }
   const level = levels.levelOf(sender)
   // 7. A third-party invite takes what inviting takes, and nothing else.
   if (type === 'm.room.third_party_invite') {
-    return level >= levels.invite ? ALLOWED : lacksPower(sender, level, 'invite', levels.invite)
+    if (level >= levels.invite) return ALLOWED
+    return rejectBy(version, 'third-party-invite.level', lackOfPower(sender, level, 'invite', levels.invite))
   }
   // 8. The type's own level
   const required = levels.toSend(type, stateKey !== undefined)
-  if (level < required) return lacksPower(sender, level, `send ${type}`, required)
+  if (level < required) return rejectBy(version, 'level', lackOfPower(sender, level, `send ${type}`, required))
   // 9. State under a user's id is that user's.
   if (stateKey?.startsWith('@') && stateKey !== sender) {
-    return refuse('State under the id of a user can be set only by that user.')
+    return rejectBy(version, 'state-key', 'State under the id of a user can be set only by that user.')
   }
   // 10. Power levels
   if (type === 'm.room.power_levels') return authorisePowerLevels(context)
@@ -109,5 +131,8 @@ function authoriseRedaction({ version, event, levels }: AuthContext, level: numb
   const target: string | undefined = redactsOf(version, event)
   const server = target && serverOf(target)
   const isSameServer = server !== undefined && server === serverOf((event.event_id ?? '') as string)
-  return isSameServer ? ALLOWED : lacksPower(event.sender, level, 'redact what others sent', levels.redact)
+  if (isSameServer) return ALLOWED
+  // 11.3.
+  const reason = lackOfPower(event.sender, level, 'redact what others sent', levels.redact)
+  return rejectBy(version, 'redaction.otherwise', reason)
 }

@@ -1,6 +1,7 @@
 import { joinAuthoriserOf, signedInviteOf } from '../event/content.ts'
-import { ALLOWED, type Pdu, refuse, type Verdict } from '../event/format.ts'
+import { ALLOWED, type Pdu, type Verdict } from '../event/format.ts'
 import type { RoomVersion } from '../room-version.ts'
+import { type Clause, rejectBy } from './clauses.ts'
 
 /** What identifies a piece of a room's state. */
 export type StateKeyPair = readonly [type: string, stateKey: string]
@@ -44,26 +45,44 @@ export interface CitedEvent {
  */
 export function checkAuthEvents(version: RoomVersion, event: Pdu, cited: readonly CitedEvent[]): Verdict {
   if (event.type === 'm.room.create') return ALLOWED
+  const reject = (clause: Clause, { pdu }: CitedEvent, what: string) =>
+    rejectBy(version, clause, `The event cites an auth event of type ${pdu.type} that ${what}.`)
+  // 1. No two entries for the same type and state key.
+  const twice = duplicateIn(cited)
+  if (twice) return reject('auth-events.duplicate', twice, 'it cites already')
+  // 2. Only what the selection asks for.
   const wanted = new Set(authEventKeys(version, event).map(keyText))
-  const seen = new Set<string>()
-  for (const { pdu, isRejected } of cited) {
-    const key = pdu.state_key === undefined ? undefined : keyText([pdu.type, pdu.state_key])
-    // 1. No two entries for the same type and state key.
-    if (key !== undefined && seen.has(key)) return refuse(`The event cites two auth events of type ${pdu.type}.`)
-    // 2. Only what the selection asks for.
-    if (key === undefined || !wanted.has(key))
-      return refuse(`The event cites an auth event of type ${pdu.type} that does not belong there.`)
-    // 3. None that was rejected.
-    if (isRejected) return refuse(`The event cites an auth event of type ${pdu.type} that was rejected.`)
-    // 5. All of the same room.
-    if (pdu.room_id !== event.room_id) return refuse('The event cites an auth event of another room.')
-    seen.add(key)
-  }
+  const unselected = cited.find((each) => !wanted.has(keyOf(each)))
+  if (unselected) return reject('auth-events.unselected', unselected, 'does not belong there')
+  // 3. None that was rejected.
+  const rejected = cited.find(({ isRejected }) => isRejected)
+  if (rejected) return reject('auth-events.rejected', rejected, 'was rejected')
   // 4. The create event is among them, where the room id does not imply it.
-  const hasCreate = !version.createIsAuthEvent || seen.has(keyText(['m.room.create', '']))
-  return hasCreate ? ALLOWED : refuse("The event does not cite the room's create event.")
+  if (version.createIsAuthEvent && !cited.some((each) => keyOf(each) === CREATE)) {
+    return rejectBy(version, 'auth-events.no-create', "The event does not cite the room's create event.")
+  }
+  // 5. All of the same room.
+  const foreign = cited.find(({ pdu }) => pdu.room_id !== event.room_id)
+  return foreign ? reject('auth-events.other-room', foreign, 'is of another room') : ALLOWED
+}
+
+function duplicateIn(cited: readonly CitedEvent[]): CitedEvent | undefined {
+  const seen = new Set<string>()
+  return cited.find((each) => {
+    const key = keyOf(each)
+    const isKnown = each.pdu.state_key !== undefined && seen.has(key)
+    seen.add(key)
+    return isKnown
+  })
+}
+
+/** Of an event that is no state: a key that nothing else has. */
+function keyOf({ pdu }: CitedEvent): string {
+  return pdu.state_key === undefined ? '' : keyText([pdu.type, pdu.state_key])
 }
 
 function keyText(pair: StateKeyPair): string {
   return JSON.stringify(pair)
 }
+
+const CREATE = keyText(['m.room.create', ''])

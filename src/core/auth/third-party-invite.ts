@@ -1,8 +1,9 @@
 import { signedInviteOf } from '../event/content.ts'
-import { ALLOWED, type Pdu, refuse, type Verdict } from '../event/format.ts'
+import { ALLOWED, type Pdu, type Verdict } from '../event/format.ts'
 import { isObject, type JsonObject } from '../json.ts'
 import { signedText } from '../signing/json-signature.ts'
 import { verifySignature } from '../signing/key.ts'
+import { rejectBy } from './clauses.ts'
 import { type AuthContext, membershipIn } from './context.ts'
 
 /** An event could hold hundreds of keys and signatures, each pair costing a verification; real invites have one or two of each. */
@@ -10,22 +11,45 @@ const MAX_VERIFICATIONS = 100
 
 /** 5.4.1. An invite that stands on an identity server's word for who a third-party identifier belongs to. */
 export function authoriseThirdPartyInvite(context: AuthContext, target: string): Verdict {
-  const { event, state } = context
+  const { version, event, state } = context
   // 1. The target is not banned.
-  if (membershipIn(context, target) === 'ban') return refuse(`${target} is banned from this room.`)
-  // 2, 3. The word is given: `signed`, with a user and a token.
+  if (membershipIn(context, target) === 'ban') {
+    return rejectBy(version, 'member.invite.third-party.banned', `${target} is banned from this room.`)
+  }
+  // 2. The word is given,
+  const invitation = event.content.third_party_invite
+  if (!isObject(invitation) || invitation.signed === undefined) {
+    return rejectBy(version, 'member.invite.third-party.unsigned', 'The third-party invite is not signed.')
+  }
+  // 3. for a user and a token.
   const signed = signedInviteOf(event.content)
   if (typeof signed?.mxid !== 'string' || typeof signed.token !== 'string') {
-    return refuse('The third-party invite is not signed for a user and a token.')
+    const reason = 'The third-party invite is not signed for a user and a token.'
+    return rejectBy(version, 'member.invite.third-party.incomplete', reason)
   }
   // 4. It is about this user.
-  if (signed.mxid !== target) return refuse(`The third-party invite is signed for another user than ${target}.`)
-  // 5, 6. The sender had invited the bearer of that token.
-  const invite = state('m.room.third_party_invite', signed.token)
-  if (invite === undefined) return refuse('The room has no third-party invite with that token.')
-  if (invite.sender !== event.sender) return refuse('The third-party invite was made by another user.')
+  if (signed.mxid !== target) {
+    const reason = `The third-party invite is signed for another user than ${target}.`
+    return rejectBy(version, 'member.invite.third-party.other-user', reason)
+  }
+  return authoriseBearer(context, signed, state('m.room.third_party_invite', signed.token))
+}
+
+function authoriseBearer({ version, event }: AuthContext, signed: JsonObject, invite: Pdu | undefined): Verdict {
+  // 5. The bearer of that token was invited,
+  if (invite === undefined) {
+    const reason = 'The room has no third-party invite with that token.'
+    return rejectBy(version, 'member.invite.third-party.unknown-token', reason)
+  }
+  // 6. by the sender.
+  if (invite.sender !== event.sender) {
+    const reason = 'The third-party invite was made by another user.'
+    return rejectBy(version, 'member.invite.third-party.other-sender', reason)
+  }
   // 7. One of the keys named in that invite has signed.
-  return isSignedByAny(signed, keysOf(invite)) ? ALLOWED : refuse('The third-party invite has no valid signature.')
+  if (isSignedByAny(signed, keysOf(invite))) return ALLOWED
+  // 8.
+  return rejectBy(version, 'member.invite.third-party.otherwise', 'The third-party invite has no valid signature.')
 }
 
 /** 7.1 and 7.2: `public_key`, and the list in `public_keys`. */

@@ -69,6 +69,6 @@ describe('refusals say why', () => {
     [member(BOB, 'join'), `${BOB} is banned from this room.`],
     [member(ALICE, 'dance'), 'This room version knows no such membership.'],
   ])('%#', (event, reason) => {
-    expect(room.judge(event)).toEqual({ allowed: false, reason })
+    expect(room.judge(event)).toMatchObject({ allowed: false, reason })
   })
 })

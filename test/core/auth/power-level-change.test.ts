@@ -146,6 +146,6 @@ describe('refusals say why', () => {
       `${ALICE}, with power level 50, cannot set "x" in "events" to 70.`,
     ],
   ])('%j', (content, reason) => {
-    expect(room.judge(powerLevels(content, ALICE))).toEqual({ allowed: false, reason })
+    expect(room.judge(powerLevels(content, ALICE))).toMatchObject({ allowed: false, reason })
   })
 })
