@@ -1,0 +1,62 @@
+import type { RoomVersion, StateResolution } from '../room-version.ts'
+import { Disagreement } from './differences.ts'
+import type { ResolutionSource } from './source.ts'
+import { EMPTY_STATE, getState, type StateMap, setState } from './trie.ts'
+import { resolveByDepth } from './v1.ts'
+import { resolveByPower } from './v2.ts'
+
+export type { ResolutionSource, StateEvent } from './source.ts'
+
+/** Settles a disagreement: the events that win, by key number. What it leaves out, of what the states differ in, is not set. */
+type Algorithm = (
+  version: RoomVersion,
+  disagreement: Disagreement,
+  source: ResolutionSource,
+) => Promise<ReadonlyMap<number, number>>
+
+const ALGORITHMS: Readonly<Record<StateResolution, Algorithm>> = {
+  v1: resolveByDepth,
+  v2: resolveByPower,
+  'v2.1': resolveByPower,
+}
+
+/**
+ * Resolves the states after several events into one, by the algorithm of the room's version ("State resolution" of room versions
+ * 1, 2 and 12). The order of `states` makes no difference.
+ *
+ * The cost is that of the conflict and of the auth chains below it, not of the room: the result shares all but what differs with
+ * the input that is nearest to it, and is that input itself when nothing differs.
+ *
+ * @param source asked for events in few batches, however many there are
+ */
+export async function resolveStates(
+  version: RoomVersion,
+  states: readonly StateMap[],
+  source: ResolutionSource,
+): Promise<StateMap> {
+  const disagreement = new Disagreement([...new Set(states)])
+  if (disagreement.differences.size === 0) return states[0] ?? EMPTY_STATE
+  const winners = await ALGORITHMS[version.stateResolution](version, disagreement, source)
+  return settle(disagreement, winners)
+}
+
+/** The last step of the algorithms: whatever was resolved, what all states agree on stays. */
+function settle(disagreement: Disagreement, winners: ReadonlyMap<number, number>): StateMap {
+  let state = nearest(disagreement, winners)
+  for (const key of disagreement.differences.keys()) state = setState(state, key, winners.get(key) ?? 0)
+  for (const [key, nid] of winners) {
+    // Auth events may set what no state has any more.
+    if (getState(state, key) === 0) state = setState(state, key, nid)
+  }
+  return state
+}
+
+/** The state that has won under most keys. */
+function nearest({ states, differences }: Disagreement, winners: ReadonlyMap<number, number>): StateMap {
+  const wins = states.map(() => 0)
+  for (const [key, values] of differences) {
+    const winner = winners.get(key) ?? 0
+    for (const [index, value] of values.entries()) if (value === winner) wins[index]! += 1
+  }
+  return states[wins.indexOf(Math.max(...wins))] ?? EMPTY_STATE
+}

@@ -1,0 +1,70 @@
+import { authEventKeys } from '../auth/select.ts'
+import type { Pdu } from '../event/format.ts'
+import type { EventId } from '../ids.ts'
+import type { RoomVersion } from '../room-version.ts'
+import type { AuthGraph } from './graph.ts'
+
+/** An accepted state event, and the state it sets. */
+export interface StateEvent {
+  readonly nid: number
+  readonly id: EventId
+  /** The number of its type and state key. */
+  readonly keyId: number | undefined
+  readonly pdu: Pdu
+}
+
+/** What a resolution asks about its room. */
+export interface ResolutionSource {
+  /** Covers each event that the states hold, with its whole auth chain. */
+  readonly graph: AuthGraph
+  /** The room's number for a type and state key; undefined when no event of the room has them. */
+  keyOf(type: string, stateKey: string): number | undefined
+  /** The events with these numbers: one call is one round trip. */
+  load(nids: readonly number[]): Promise<ReadonlyMap<number, StateEvent>>
+}
+
+/** The numbers of the state by which an event is authorised, as far as the room has events for it. */
+export function authKeysOf(version: RoomVersion, source: ResolutionSource, pdu: Pdu): number[] {
+  return authEventKeys(version, pdu)
+    .map(([type, stateKey]) => source.keyOf(type, stateKey))
+    .filter((key) => key !== undefined)
+}
+
+/** The events that one resolution has loaded so far. Loading is by the batch; reading is at once. */
+export class LoadedEvents {
+  readonly #source: ResolutionSource
+  readonly #events = new Map<number, StateEvent>()
+
+  constructor(source: ResolutionSource) {
+    this.#source = source
+  }
+
+  /** Loads those that are missing, if any, in one call. */
+  async load(nids: Iterable<number>): Promise<void> {
+    const missing = [...new Set(nids)].filter((nid) => !this.#events.has(nid))
+    if (missing.length === 0) return
+    const loaded = await this.#source.load(missing)
+    for (const nid of missing) {
+      const event = loaded.get(nid)
+      if (event === undefined) throw new Error(`event ${nid} is in the auth graph, but cannot be loaded`)
+      this.#events.set(nid, event)
+    }
+  }
+
+  has(nid: number): boolean {
+    return this.#events.has(nid)
+  }
+
+  get(nid: number): StateEvent {
+    const event = this.#events.get(nid)
+    if (event === undefined) throw new Error(`event ${nid} is used before it is loaded`)
+    return event
+  }
+
+  /** The auth event of `nid` that sets `key`. All its auth events must be loaded. */
+  citedBy(nid: number, key: number | undefined): StateEvent | undefined {
+    if (key === undefined) return undefined
+    const cited = this.#source.graph.authOf(nid).find((auth) => this.get(auth).keyId === key)
+    return cited === undefined ? undefined : this.get(cited)
+  }
+}

@@ -1,0 +1,172 @@
+import { readPowerLevels } from '../auth/power-levels.ts'
+import { authorise } from '../auth/rules.ts'
+import { statedMembership } from '../event/content.ts'
+import type { Pdu } from '../event/format.ts'
+import type { RoomVersion } from '../room-version.ts'
+import { type Disagreement, eventsAmong } from './differences.ts'
+import { mainlineOrder } from './mainline.ts'
+import { powerOrder } from './power-order.ts'
+import { authKeysOf, LoadedEvents, type ResolutionSource, type StateEvent } from './source.ts'
+
+// "State resolution" of room version 2, and as room version 12 changes it (v2.1). Steps are those of its "Algorithm".
+
+/** State resolution of room versions 2 to 11, and 12. */
+export async function resolveByPower(
+  version: RoomVersion,
+  disagreement: Disagreement,
+  source: ResolutionSource,
+): Promise<ReadonlyMap<number, number>> {
+  const resolution = new Resolution(version, disagreement, source)
+  const full = await resolution.load()
+  // 1. Power events, and what of the full conflicted set they rest on, by reverse topological power ordering.
+  const powerful = resolution.powerEvents(full)
+  // 2. What of them is allowed, one after another, makes the partially resolved state.
+  resolution.apply(resolution.byPower(powerful))
+  // 3. All others by mainline ordering.
+  const others = [...full].filter((nid) => !powerful.has(nid))
+  // 4. What of them is allowed completes it. 5. is the caller's: nothing replaces what is not in conflict.
+  resolution.apply(await resolution.byMainline(others))
+  return resolution.resolved
+}
+
+class Resolution {
+  /** What the iterative auth checks have set so far, by key number. */
+  readonly resolved = new Map<number, number>()
+  readonly #version: RoomVersion
+  readonly #disagreement: Disagreement
+  readonly #source: ResolutionSource
+  readonly #events: LoadedEvents
+  readonly #createKey: number | undefined
+  readonly #powerKey: number | undefined
+
+  constructor(version: RoomVersion, disagreement: Disagreement, source: ResolutionSource) {
+    this.#version = version
+    this.#disagreement = disagreement
+    this.#source = source
+    this.#events = new LoadedEvents(source)
+    this.#createKey = source.keyOf('m.room.create', '')
+    this.#powerKey = source.keyOf('m.room.power_levels', '')
+  }
+
+  get #isRevised(): boolean {
+    return this.#version.stateResolution === 'v2.1'
+  }
+
+  /** Loads, in two calls, the full conflicted set and all that the auth checks of its events can ask for. Gives that set. */
+  async load(): Promise<Set<number>> {
+    const full = this.#fullConflictedSet()
+    await this.#events.load(full)
+    const needed = new Set([this.#startingFrom(this.#powerKey), this.#agreedOn(this.#createKey)])
+    for (const nid of full) {
+      for (const auth of this.#source.graph.authOf(nid)) needed.add(auth)
+      for (const key of this.#authKeysOf(nid)) needed.add(this.#startingFrom(key))
+    }
+    needed.delete(0)
+    await this.#events.load(needed)
+    return full
+  }
+
+  /** "Full conflicted set": the conflicted state set, the auth difference, and in room version 12 the conflicted state subgraph. */
+  #fullConflictedSet(): Set<number> {
+    const { graph } = this.#source
+    const conflicted = [...this.#disagreement.differences.values()].flatMap(eventsAmong)
+    const full = new Set([...conflicted, ...graph.difference(this.#disagreement.states)])
+    if (this.#isRevised) for (const nid of graph.between(conflicted)) full.add(nid)
+    return full
+  }
+
+  /** The initial state of the iterative auth checks: the unconflicted state map, in room version 12 an empty one. */
+  #startingFrom(key: number | undefined): number {
+    return this.#isRevised ? 0 : this.#agreedOn(key)
+  }
+
+  #agreedOn(key: number | undefined): number {
+    return key === undefined ? 0 : this.#disagreement.agreedOn(key)
+  }
+
+  #current(key: number | undefined): number {
+    return (key === undefined ? undefined : this.resolved.get(key)) ?? this.#startingFrom(key)
+  }
+
+  /**
+   * The power events of the set, and what they rest on within it. The network follows auth edges as long as they stay in the set;
+   * the published text also names what is reached only by leaving it.
+   */
+  powerEvents(full: ReadonlySet<number>): Set<number> {
+    const pending = [...full].filter((nid) => isPowerEvent(this.#events.get(nid).pdu))
+    const found = new Set(pending)
+    for (let nid = pending.pop(); nid !== undefined; nid = pending.pop()) {
+      for (const auth of this.#source.graph.authOf(nid)) {
+        if (!full.has(auth) || found.has(auth)) continue
+        found.add(auth)
+        pending.push(auth)
+      }
+    }
+    return found
+  }
+
+  byPower(nids: ReadonlySet<number>): number[] {
+    return powerOrder(nids, this.#source.graph, this.#events, (nid) => this.#powerOfSender(nid))
+  }
+
+  byMainline(nids: readonly number[]): Promise<number[]> {
+    const chains = { graph: this.#source.graph, events: this.#events, powerKey: this.#powerKey }
+    return mainlineOrder(chains, nids, this.#current(this.#powerKey))
+  }
+
+  /** The power of an event's sender by the event's own auth events. */
+  #powerOfSender(nid: number): number {
+    const levels = this.#events.citedBy(nid, this.#powerKey)?.pdu.content
+    return readPowerLevels(this.#version, levels, this.#createFor(nid)).levelOf(this.#events.get(nid).pdu.sender)
+  }
+
+  /** The create event that an event rests on: cited, or implied by the room id. */
+  #createFor(nid: number): Pdu | undefined {
+    if (this.#version.createIsAuthEvent) return this.#events.citedBy(nid, this.#createKey)?.pdu
+    const create = this.#agreedOn(this.#createKey)
+    return create === 0 ? undefined : this.#events.get(create).pdu
+  }
+
+  /** "Iterative auth checks": each event that the rules allow in the state resolved so far is set in it, all others are left out. */
+  apply(order: readonly number[]): void {
+    for (const nid of order) {
+      const event = this.#events.get(nid)
+      if (event.keyId !== undefined && this.#isAllowed(event)) this.resolved.set(event.keyId, nid)
+    }
+  }
+
+  /** Where the state lacks what the rules ask for, the event's own auth events stand in. */
+  #isAllowed({ nid, pdu }: StateEvent): boolean {
+    const state = new Map<number | undefined, Pdu>()
+    const create = this.#createFor(nid)
+    if (create !== undefined) state.set(this.#createKey, create)
+    for (const auth of this.#source.graph.authOf(nid)) {
+      const cited = this.#events.get(auth)
+      state.set(cited.keyId, cited.pdu)
+    }
+    for (const key of this.#authKeysOf(nid)) {
+      const current = this.#current(key)
+      if (current !== 0) state.set(key, this.#events.get(current).pdu)
+    }
+    state.delete(undefined)
+    return authorise(this.#version, pdu, (type, stateKey) => state.get(this.#source.keyOf(type, stateKey))).allowed
+  }
+
+  #authKeysOf(nid: number): number[] {
+    return authKeysOf(this.#version, this.#source, this.#events.get(nid).pdu)
+  }
+}
+
+/**
+ * "Power events": what might take away someone's power to do something in the room. As the network has it, only state that has a
+ * meaning (an empty state key) counts, and the create event does too.
+ */
+function isPowerEvent({ type, state_key: stateKey, sender, content }: Pdu): boolean {
+  if (type === 'm.room.member') {
+    const membership = statedMembership(content)
+    return (membership === 'leave' || membership === 'ban') && sender !== stateKey
+  }
+  return stateKey === '' && POWER_TYPES.has(type)
+}
+
+const POWER_TYPES: ReadonlySet<string> = new Set(['m.room.create', 'm.room.power_levels', 'm.room.join_rules'])

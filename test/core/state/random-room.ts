@@ -1,0 +1,201 @@
+import { serverOf, type UserId } from '../../../src/core/ids.ts'
+import type { JsonObject } from '../../../src/core/json.ts'
+import type { RoomVersion } from '../../../src/core/room-version.ts'
+import type { StateMap } from '../../../src/core/state/trie.ts'
+import type { SeededRandom } from './random.ts'
+import { SimulatedRoom, type Sketch } from './simulated-room.ts'
+
+const USERS = ['creator:one', 'alice:one', 'bob:two', 'carol:two', 'dave:three', 'eve:three'].map(
+  (name) => `@${name}.example` as UserId,
+)
+const CREATOR = USERS[0]!
+const NAMED_LEVELS = ['ban', 'kick', 'invite', 'redact', 'state_default', 'events_default', 'users_default']
+const LEVELS = [0, 0, 10, 50, 50, 75, 100]
+const JOIN_RULES = ['public', 'public', 'invite', 'knock', 'restricted', 'knock_restricted']
+
+export interface RandomRoomOptions {
+  /** How many events are tried after the first ones; about half of them are refused. */
+  readonly attempts: number
+}
+
+/**
+ * A room that a seed repeats: users of three servers who change power levels, join rules, memberships and other state on branches
+ * that part and meet again. Some of them cite outdated auth events.
+ *
+ * Power levels always give every named level, so that the defaults of room versions make no difference.
+ */
+export async function randomRoom(
+  version: RoomVersion,
+  random: SeededRandom,
+  { attempts }: RandomRoomOptions,
+): Promise<SimulatedRoom> {
+  const room = new SimulatedRoom(version)
+  let tip = 0
+  for (const sketch of openingOf(version)) {
+    tip = (await room.append(tip === 0 ? [] : [tip], sketch))!.nid
+  }
+  const tips = new Set([tip])
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const prev = choosePrev(random, room, tips)
+    const before = room.at(prev[0]!).after
+    const sketch = withAuth(random, room, { ...sketchEvent(random, room, before), ts: 1000 + random.below(60) })
+    const event = await room.append(prev, sketch)
+    if (event === undefined) continue
+    for (const nid of prev) tips.delete(nid)
+    tips.add(event.nid)
+  }
+  await room.stateBefore([...tips])
+  return room
+}
+
+function openingOf(version: RoomVersion): Sketch[] {
+  const create = version.createNamesCreator ? { creator: CREATOR } : {}
+  const by = { sender: CREATOR, stateKey: '', ts: 1000 }
+  const users = version.creatorsAreInfinite ? {} : { [CREATOR]: 100 }
+  return [
+    { ...by, type: 'm.room.create', content: { ...create, room_version: version.id } },
+    { ...by, type: 'm.room.member', stateKey: CREATOR, content: { membership: 'join' } },
+    { ...by, type: 'm.room.power_levels', content: powerLevels({ ...users, [USERS[1]!]: 50 }) },
+    { ...by, type: 'm.room.join_rules', content: { join_rule: 'public' } },
+    ...[USERS[1]!, USERS[2]!].map((user) => ({
+      ...by,
+      type: 'm.room.member',
+      sender: user,
+      stateKey: user,
+      content: { membership: 'join' },
+    })),
+  ]
+}
+
+function powerLevels(users: JsonObject): JsonObject {
+  return {
+    users,
+    events: { 'm.room.topic': 10, 'm.room.power_levels': 75 },
+    notifications: {},
+    ...{ ban: 50, kick: 50, invite: 0, redact: 50, state_default: 50, events_default: 0, users_default: 0 },
+  }
+}
+
+/** One or several tips, now and then an older event. */
+function choosePrev(random: SeededRandom, room: SimulatedRoom, tips: ReadonlySet<number>): number[] {
+  if (random.chance(0.2)) {
+    const first = Math.max(6, room.events.size - 8)
+    return [Math.min(room.events.size, first + random.below(9))]
+  }
+  const shuffled = random.shuffled([...tips])
+  return shuffled.slice(0, random.chance(0.35) ? 1 + random.below(4) : 1)
+}
+
+type Maker = (random: SeededRandom, room: SimulatedRoom, state: StateMap) => Omit<Sketch, 'ts'>
+
+const MAKERS: readonly Maker[] = [
+  (random) => member(random, 'join'),
+  (random) => member(random, 'join'),
+  (random) => member(random, 'leave'),
+  (random) => membershipOfOther(random, 'leave'),
+  (random) => membershipOfOther(random, 'ban'),
+  (random) => membershipOfOther(random, 'ban'),
+  (random) => membershipOfOther(random, 'invite'),
+  (random) => member(random, 'knock'),
+  restrictedJoin,
+  joinRules,
+  joinRules,
+  changedPowerLevels,
+  changedPowerLevels,
+  changedPowerLevels,
+  (random) => plain(random, 'm.room.topic'),
+  (random) => plain(random, 'm.room.topic'),
+  (random) => plain(random, 'm.room.name'),
+  (random) => ({ ...plain(random, 'org.example.setting'), stateKey: random.pick(['a', 'b', ...USERS]) }),
+  (random) => ({ ...plain(random, 'm.room.third_party_invite'), stateKey: 'token' }),
+  aliases,
+  oddKey,
+  (random) => ({ type: 'm.room.message', sender: random.pick(USERS), content: { body: `${random.below(100)}` } }),
+]
+
+function sketchEvent(random: SeededRandom, room: SimulatedRoom, state: StateMap): Sketch {
+  return random.pick(MAKERS)(random, room, state)
+}
+
+function member(random: SeededRandom, membership: string): Sketch {
+  const sender = random.pick(USERS)
+  const content = { membership, displayname: `name ${random.below(10)}` }
+  return { type: 'm.room.member', sender, stateKey: sender, content }
+}
+
+/** Mostly by those who are likely to have the power. */
+function membershipOfOther(random: SeededRandom, membership: string): Sketch {
+  const sender = random.chance(0.6) ? random.pick(USERS.slice(0, 3)) : random.pick(USERS)
+  return { ...member(random, membership), sender }
+}
+
+function restrictedJoin(random: SeededRandom): Sketch {
+  const join = member(random, 'join')
+  const neighbours = USERS.filter((user) => serverOf(user) === serverOf(join.sender))
+  return { ...join, content: { ...join.content, join_authorised_via_users_server: random.pick(neighbours) } }
+}
+
+function joinRules(random: SeededRandom): Sketch {
+  const rule = random.pick(JOIN_RULES)
+  return { ...plain(random, 'm.room.join_rules'), content: { join_rule: rule, allow: [] } }
+}
+
+function plain(random: SeededRandom, type: string): Sketch {
+  const sender = random.chance(0.6) ? random.pick(USERS.slice(0, 3)) : random.pick(USERS)
+  return { type, sender, stateKey: '', content: { value: random.below(100) } }
+}
+
+function aliases(random: SeededRandom): Sketch {
+  const sender = random.pick(USERS)
+  return { type: 'm.room.aliases', sender, stateKey: serverOf(sender), content: { aliases: [] } }
+}
+
+/** A type that has a meaning under the empty state key only. */
+function oddKey(random: SeededRandom): Sketch {
+  const type = random.pick(['m.room.join_rules', 'm.room.power_levels'])
+  const content = type === 'm.room.power_levels' ? powerLevels({}) : { join_rule: 'public' }
+  return { ...plain(random, type), stateKey: 'odd', content }
+}
+
+function changedPowerLevels(random: SeededRandom, room: SimulatedRoom, state: StateMap): Sketch {
+  const content = structuredClone(room.pduIn(state, 'm.room.power_levels')?.pdu.content ?? powerLevels({}))
+  if (random.chance(0.7)) {
+    const users = content.users as JsonObject
+    const user = random.pick(room.version.creatorsAreInfinite ? USERS.slice(1) : USERS)
+    if (random.chance(0.15)) delete users[user]
+    else users[user] = random.pick(LEVELS)
+  } else if (random.chance(0.7)) {
+    content[random.pick(NAMED_LEVELS)] = random.pick(LEVELS)
+  } else {
+    const events = content.events as JsonObject
+    events[random.pick(['m.room.topic', 'm.room.name', 'm.room.join_rules', 'm.room.power_levels'])] =
+      random.pick(LEVELS)
+  }
+  return { ...plain(random, 'm.room.power_levels'), content }
+}
+
+/** Sometimes an auth event gives way to an older one of the same key, or is left out. */
+function withAuth(random: SeededRandom, room: SimulatedRoom, sketch: Sketch): Sketch {
+  if (!random.chance(0.2)) return sketch
+  const isFewer = random.chance(0.3)
+  const auth = (selected: readonly number[]) => {
+    const changeable = selected.filter((nid) => !mustStay(room, nid, isFewer))
+    if (changeable.length === 0) return selected
+    const changed = random.pick(changeable)
+    const rest = selected.filter((nid) => nid !== changed)
+    const older = [...room.events.values()].filter(
+      ({ nid, keyId }) => nid < changed && keyId === room.at(changed).keyId,
+    )
+    if (isFewer) return rest
+    if (older.length === 0) return selected
+    return [...rest, random.pick(older).nid]
+  }
+  return { ...sketch, auth }
+}
+
+/** Without power levels, the defaults of some versions are not those of the network. */
+function mustStay(room: SimulatedRoom, nid: number, isFewer: boolean): boolean {
+  const { type } = room.at(nid).pdu
+  if (type === 'm.room.create') return true
+  return isFewer && type === 'm.room.power_levels' && room.version.powerLevelDefaults.invite !== 0
+}
