@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Clock } from '../domain/clock.ts'
 import type { Database } from '../store/db.ts'
 import { forgetTransactionIds } from '../store/transaction-ids.ts'
+import { createStateCollector } from './state-collector.ts'
 
 /** Removes what nobody will ask for again, a little at a time. */
 export interface Janitor {
@@ -18,6 +19,7 @@ const ROWS_AT_ONCE = 2_000
 export function startJanitor({ db, clock, log }: { db: Database; clock: Clock; log: Logger }): Janitor {
   let closed = false
   let running: Promise<unknown> = Promise.resolve()
+  const states = createStateCollector(db)
 
   async function tidy(): Promise<number> {
     const before = clock.now() - TRANSACTION_IDS_KEPT_MS
@@ -25,7 +27,7 @@ export function startJanitor({ db, clock, log }: { db: Database; clock: Clock; l
     for (let removed = ROWS_AT_ONCE; removed === ROWS_AT_ONCE && !closed; total += removed) {
       removed = await db.tx((tx) => forgetTransactionIds(tx, before, ROWS_AT_ONCE))
     }
-    return total
+    return total + (await states.round(() => closed))
   }
 
   const timer = setInterval(() => {

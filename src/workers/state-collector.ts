@@ -1,0 +1,51 @@
+import { groupBy } from '../core/group-by.ts'
+import type { Database } from '../store/db.ts'
+import {
+  type ChainName,
+  findGivenUp,
+  giveUpChains,
+  removeChain,
+  surveyChains,
+  unusedChains,
+} from '../store/state-collection.ts'
+
+/** Removes branches of room state that no event stands on any more. */
+export interface StateCollector {
+  /** Looks at the next chains, and removes what is unused of them, until `isOver`. Gives how many rows it removed. */
+  round(isOver: () => boolean): Promise<number>
+}
+
+const CHAINS_AT_ONCE = 500
+const SLICES_PER_ROUND = 40
+const ROWS_AT_ONCE = 2_000
+const BEYOND_ALL: ChainName = { room_nid: Number.MAX_SAFE_INTEGER, chain: 0 }
+
+export function createStateCollector(db: Database): StateCollector {
+  /** Where the last round ended: the next one goes on there. */
+  let before = BEYOND_ALL
+
+  /** False at the end of all chains. */
+  async function giveUpNext(): Promise<boolean> {
+    const uses = await surveyChains(db, before, CHAINS_AT_ONCE)
+    for (const [roomNid, unused] of groupBy(unusedChains(uses), ({ room_nid }) => room_nid)) {
+      const chains = unused.map(({ chain }) => chain)
+      await db.tx((tx) => giveUpChains(tx, roomNid, chains))
+    }
+    const hasMore = uses.length === CHAINS_AT_ONCE
+    before = hasMore ? uses.at(-1)! : BEYOND_ALL
+    return hasMore
+  }
+
+  return {
+    async round(isOver) {
+      for (let slice = 0; slice < SLICES_PER_ROUND && !isOver(); slice++) if (!(await giveUpNext())) break
+      let total = 0
+      while (!isOver()) {
+        const chain = await findGivenUp(db)
+        if (chain === undefined) break
+        total += await db.tx((tx) => removeChain(tx, chain, ROWS_AT_ONCE))
+      }
+      return total
+    },
+  }
+}
