@@ -1,17 +1,13 @@
 const WORD_BITS = 32
 
-/** How many of the sets have marked a node. */
-const NONE = 0
-const SOME = 1
-const ALL = 2
-
 /** For each node of a graph, which of some sets have reached it: a bit per set, in as many words as it takes. */
 export class SetMarks {
-  /** Nodes that some sets have marked, but not all. */
+  /** How many nodes some sets have marked, but not all. */
   partial = 0
   readonly #words: Int32Array
   /** Words per node. */
   readonly #width: number
+  /** The words of a node that all sets have marked. */
   readonly #full: Int32Array
 
   constructor(nodes: number, sets: number) {
@@ -22,55 +18,55 @@ export class SetMarks {
     if (inLast > 0) this.#full[this.#width - 1] = (1 << inLast) - 1
   }
 
-  /** Marks a node, so far unmarked, for all sets. */
+  /** Marks a node for all sets, none of which has marked it before. */
   markForAll(node: number): void {
-    this.#words.set(this.#full, node * this.#width)
+    const start = node * this.#width
+    for (let word = 0; word < this.#width; word++) this.#words[start + word] = this.#full[word]!
   }
 
-  /** Takes all marks off a node that was marked for all sets. */
+  /** Takes the marks off a node that all sets have marked. */
   clear(node: number): void {
     this.#words.fill(0, node * this.#width, (node + 1) * this.#width)
   }
 
   mark(node: number, set: number): void {
-    const before = this.#marked(node)
-    const word = node * this.#width + Math.floor(set / WORD_BITS)
-    this.#words[word] = this.#words[word]! | (1 << (set % WORD_BITS))
-    this.#count(before, this.#marked(node))
+    const wasPartial = this.isPartial(node)
+    this.#words[node * this.#width + Math.floor(set / WORD_BITS)]! |= 1 << (set % WORD_BITS)
+    this.partial += Number(this.isPartial(node)) - Number(wasPartial)
   }
 
-  /** Gives a node the marks of another. */
+  /** Gives a node the marks of another, which has some. */
   inherit(node: number, from: number): void {
-    const before = this.#marked(node)
-    if (before === ALL) return
     const words = this.#words
     const width = this.#width
-    for (let word = 0; word < width; word++) words[node * width + word]! |= words[from * width + word]!
-    this.#count(before, this.#marked(node))
+    let hadSome = false
+    let hadAll = true
+    let hasAll = true
+    for (let word = 0; word < width; word++) {
+      const before = words[node * width + word]!
+      const after = before | words[from * width + word]!
+      const full = this.#full[word]
+      words[node * width + word] = after
+      if (before !== 0) hadSome = true
+      if (before !== full) hadAll = false
+      if (after !== full) hasAll = false
+    }
+    if (hadAll) return
+    if (hadSome && hasAll) this.partial--
+    else if (!hadSome && !hasAll) this.partial++
   }
 
   isMarked(node: number): boolean {
-    return this.#marked(node) !== NONE
+    const start = node * this.#width
+    for (let word = 0; word < this.#width; word++) if (this.#words[start + word] !== 0) return true
+    return false
   }
 
   isPartial(node: number): boolean {
-    return this.#marked(node) === SOME
-  }
-
-  #count(before: number, after: number): void {
-    if (before !== SOME && after === SOME) this.partial++
-    else if (before === SOME && after === ALL) this.partial--
-  }
-
-  #marked(node: number): number {
-    const width = this.#width
-    let isNone = true
-    let isAll = true
-    for (let word = 0; word < width; word++) {
-      const marks = this.#words[node * width + word]
-      if (marks !== 0) isNone = false
-      if (marks !== this.#full[word]) isAll = false
+    const start = node * this.#width
+    for (let word = 0; word < this.#width; word++) {
+      if (this.#words[start + word] !== this.#full[word]) return this.isMarked(node)
     }
-    return isNone ? NONE : isAll ? ALL : SOME
+    return false
   }
 }

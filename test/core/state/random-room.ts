@@ -9,7 +9,7 @@ const USERS = ['creator:one', 'alice:one', 'bob:two', 'carol:two', 'dave:three',
   (name) => `@${name}.example` as UserId,
 )
 const CREATOR = USERS[0]!
-const NAMED_LEVELS = ['ban', 'kick', 'invite', 'redact', 'state_default', 'events_default', 'users_default']
+const NAMED_LEVELS = ['ban', 'kick', 'redact', 'state_default', 'events_default', 'users_default', 'invite']
 const LEVELS = [0, 0, 10, 50, 50, 75, 100]
 const JOIN_RULES = ['public', 'public', 'invite', 'knock', 'restricted', 'knock_restricted']
 
@@ -22,7 +22,7 @@ export interface RandomRoomOptions {
  * A room that a seed repeats: users of three servers who change power levels, join rules, memberships and other state on branches
  * that part and meet again. Some of them cite outdated auth events.
  *
- * Power levels always give every named level, so that the defaults of room versions make no difference.
+ * Power levels always say how much inviting takes, and mostly everything else: see {@link hasOwnDefaults}.
  */
 export async function randomRoom(
   version: RoomVersion,
@@ -152,9 +152,7 @@ function aliases(random: SeededRandom): Sketch {
 
 /** A type that has a meaning under the empty state key only. */
 function oddKey(random: SeededRandom): Sketch {
-  const type = random.pick(['m.room.join_rules', 'm.room.power_levels'])
-  const content = type === 'm.room.power_levels' ? powerLevels({}) : { join_rule: 'public' }
-  return { ...plain(random, type), stateKey: 'odd', content }
+  return { ...plain(random, 'm.room.join_rules'), stateKey: 'odd', content: { join_rule: 'public' } }
 }
 
 function changedPowerLevels(random: SeededRandom, room: SimulatedRoom, state: StateMap): Sketch {
@@ -164,8 +162,10 @@ function changedPowerLevels(random: SeededRandom, room: SimulatedRoom, state: St
     const user = random.pick(room.version.creatorsAreInfinite ? USERS.slice(1) : USERS)
     if (random.chance(0.15)) delete users[user]
     else users[user] = random.pick(LEVELS)
-  } else if (random.chance(0.7)) {
-    content[random.pick(NAMED_LEVELS)] = random.pick(LEVELS)
+  } else if (random.chance(0.6)) {
+    const name = random.pick(NAMED_LEVELS)
+    if (name !== 'invite' && random.chance(0.2)) delete content[name]
+    else content[name] = random.pick(LEVELS)
   } else {
     const events = content.events as JsonObject
     events[random.pick(['m.room.topic', 'm.room.name', 'm.room.join_rules', 'm.room.power_levels'])] =
@@ -179,7 +179,7 @@ function withAuth(random: SeededRandom, room: SimulatedRoom, sketch: Sketch): Sk
   if (!random.chance(0.2)) return sketch
   const isFewer = random.chance(0.3)
   const auth = (selected: readonly number[]) => {
-    const changeable = selected.filter((nid) => !mustStay(room, nid, isFewer))
+    const changeable = selected.filter((nid) => !mustStay(room.version, room.at(nid).pdu.type, isFewer))
     if (changeable.length === 0) return selected
     const changed = random.pick(changeable)
     const rest = selected.filter((nid) => nid !== changed)
@@ -193,9 +193,21 @@ function withAuth(random: SeededRandom, room: SimulatedRoom, sketch: Sketch): Sk
   return { ...sketch, auth }
 }
 
-/** Without power levels, the defaults of some versions are not those of the network. */
-function mustStay(room: SimulatedRoom, nid: number, isFewer: boolean): boolean {
-  const { type } = room.at(nid).pdu
-  if (type === 'm.room.create') return true
-  return isFewer && type === 'm.room.power_levels' && room.version.powerLevelDefaults.invite !== 0
+function mustStay(version: RoomVersion, type: string, isFewer: boolean): boolean {
+  return type === 'm.room.create' || (isFewer && type === 'm.room.power_levels' && hasOwnDefaults(version))
+}
+
+/** Whether the version has defaults here that are not the published ones, so that nobody else resolves alike without power levels. */
+function hasOwnDefaults({ powerLevelDefaults }: RoomVersion): boolean {
+  return powerLevelDefaults.invite !== 0 || powerLevelDefaults.stateWithoutEvent !== 50
+}
+
+/** Whether other implementations should agree on all of this room's states. */
+export function isComparable(room: SimulatedRoom): boolean {
+  if (!hasOwnDefaults(room.version)) return true
+  const states = [
+    ...room.merges.map(({ resolved }) => resolved),
+    ...[...room.events.values()].map(({ after }) => after),
+  ]
+  return states.every((state) => state.size < 4 || room.pduIn(state, 'm.room.power_levels') !== undefined)
 }
