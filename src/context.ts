@@ -8,6 +8,7 @@ import { createAccountServices } from './domain/accounts/account-services.ts'
 import type { Clock, Random } from './domain/clock.ts'
 import type { Metrics } from './domain/metrics.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
+import { NOBODY } from './domain/rooms/questions.ts'
 import { createRoomServices } from './domain/rooms/room-services.ts'
 import type { Services } from './domain/services.ts'
 import { createUsers } from './domain/users.ts'
@@ -55,6 +56,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     random,
     metrics,
     log,
+    questions: NOBODY,
+    keys: NOBODY,
     profileOf: async (userId: UserId) => (await findProfile(db, userId)) ?? {},
     isKnownUser: async (userId: UserId) =>
       serverOf(userId) !== config.server_name || (await findAccount(db, userId)) !== undefined,

@@ -26,3 +26,20 @@ export const MAX_TYPING_MS = 120_000
 
 /** Presence is shared in rooms of up to this many local members: in larger ones everybody's coming and going would go to everybody. */
 export const MAX_MEMBERS_SHARING_PRESENCE = 50
+
+/** Auth events that are fetched for the sake of one batch of events from another server. */
+export const MAX_FETCHED_AUTH_EVENTS = 1_000
+/** Events of a state and its auth chain that are fetched when history is missing, or when a room is joined. */
+export const MAX_TOLD_EVENTS = 200_000
+/** Missing events that are fetched for the sake of one batch, in so many requests at most. */
+export const MAX_FETCHED_EVENTS = 1_000
+export const MAX_FETCHES = 25
+/** Missing events asked for, and answered, in one request. */
+export const MAX_MISSING_EVENTS = 50
+
+/** Events in one answer to another server. */
+export const MAX_EVENTS_PER_ANSWER = 100
+/** Events that are looked at for one answer to another server, the ones that it is not told of among them. */
+export const MAX_EVENTS_WALKED = 1_000
+/** States that other servers are asked for, for the sake of one batch of events with missing history. */
+export const MAX_TOLD_STATES = 10

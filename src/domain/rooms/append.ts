@@ -8,13 +8,13 @@ import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type Us
 import { isNotifiable } from '../../core/push-rules.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
 import { getState, setState } from '../../core/state/trie.ts'
-import type { ChainWrite, HighlightWrite, KeyWrite, TxnWrite } from '../../store/event-batch.ts'
+import type { ChainWrite, HighlightWrite, TxnWrite } from '../../store/event-batch.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Users } from '../users.ts'
 import type { Draft, StateReader, Transaction } from './draft.ts'
 import type { EventCache } from './event-cache.ts'
 import { highlightsOf } from './highlights.ts'
-import { NO_GRAPH, type Persister, type Unit } from './persister.ts'
+import { keyWrites, NO_GRAPH, type Persister, type Unit } from './persister.ts'
 import { prepareRedaction, type Redaction } from './redaction.ts'
 import type { RoomRegistry } from './registry.ts'
 import type { Head, MembershipChange, Room, StateChange, StateHead } from './room.ts'
@@ -104,9 +104,7 @@ export function createAppender(parts: AppendParts): Appender {
   /** Nothing waits between building on a head and queueing what moves it. */
   async function enqueue(unit: Unit): Promise<Appended | 'moved'> {
     const { room } = unit
-    room.pending = unit.after
-    for (const event of unit.events) if (event.isState) room.keep(event)
-    room.grew(unit.changes)
+    room.enqueued(unit)
     const outcome = await parts.persister.enqueue(unit)
     if (outcome.kind === 'moved') return 'moved'
     if (outcome.kind === 'repeated') return { room, eventIds: [outcome.eventId as EventId] }
@@ -154,7 +152,6 @@ type BuildInput = [
 
 interface Collected {
   readonly events: RoomEvent[]
-  readonly keys: KeyWrite[]
   readonly changes: StateChange[]
   readonly chains: ChainWrite[]
   readonly members: MembershipChange[]
@@ -165,7 +162,6 @@ interface Collected {
 function buildUnit(parts: AppendParts, ...[room, drafts, targets, redactions, transaction]: BuildInput): Unit {
   const collected: Collected = {
     events: [],
-    keys: [],
     changes: [],
     chains: [],
     members: [],
@@ -185,6 +181,7 @@ function buildUnit(parts: AppendParts, ...[room, drafts, targets, redactions, tr
       before,
       after: head,
       ...collected,
+      keys: keyWrites(room),
       txn: txnWrite(room, collected.events[0], transaction),
     }
   } catch (error) {
@@ -250,12 +247,9 @@ function buildOne(
   mustBeAllowed(checkBuilt(version, built))
   mustBeAllowed(authorise(version, built.pdu, (type, stateKey) => state(type, stateKey)?.pdu))
 
-  const key = draft.stateKey === undefined ? undefined : room.keys.intern(draft.type, draft.stateKey)
-  if (key?.isNew) {
-    collected.keys.push({ roomNid: room.nid, keyId: key.keyId, type: draft.type, stateKey: draft.stateKey! })
-  }
-  const replaces = key === undefined ? 0 : getState(head.state, key.keyId)
-  const at = key === undefined ? head : grow(room, head, collected)
+  const keyId = draft.stateKey === undefined ? undefined : room.keys.intern(draft.type, draft.stateKey)
+  const replaces = keyId === undefined ? 0 : getState(head.state, keyId)
+  const at = keyId === undefined ? head : grow(room, head, collected)
   const notifiable = head.notifiable + (isNotifiable(built.pdu) ? 1 : 0)
   const event = new RoomEvent(
     {
@@ -271,11 +265,11 @@ function buildOne(
       txn_id: transaction?.txnId ?? null,
       state_chain: at.chain,
       state_seq: at.seq,
-      key_id: key?.keyId ?? null,
+      key_id: keyId ?? null,
       event_id: built.eventId,
       type: draft.type,
       ...ACCEPTED,
-      auth_nids: key === undefined ? null : authEvents.map(({ nid }) => nid),
+      auth_nids: keyId === undefined ? null : authEvents.map(({ nid }) => nid),
       json: built.json,
     },
     built.pdu,
@@ -284,18 +278,18 @@ function buildOne(
   if (draft.type === 'm.room.member' && draft.stateKey !== undefined) {
     collected.members.push(membershipChange(parts, room, event, replaces, targets, collected.events))
   }
-  if (key !== undefined) {
+  if (keyId !== undefined) {
     collected.changes.push({
       chain: at.chain,
       seq: at.seq + 1,
-      keyId: key.keyId,
+      keyId: keyId,
       eventNid: event.nid,
       before: replaces,
     })
-    room.authGraph?.add(event.nid, event.authNids!)
   }
   if (redaction) collected.redactions.push(redaction.apply(event, state))
-  if (draft.type !== 'm.room.member') collected.highlights.push(...highlightsOf(room, event, state))
+  if (draft.type !== 'm.room.member')
+    collected.highlights.push(...highlightsOf(room, event, (type, stateKey) => state(type, stateKey)?.pdu))
   return {
     version: head.version + 1,
     extremities: [
@@ -306,7 +300,7 @@ function buildOne(
     pos: event.pos,
     nid: event.nid,
     notifiable,
-    ...(key === undefined ? stateOf(head) : changed(at, key.keyId, event.nid)),
+    ...(keyId === undefined ? stateOf(head) : changed(at, keyId, event.nid)),
   }
 }
 

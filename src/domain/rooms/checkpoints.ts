@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { stateSpan } from '../../core/state/trie.ts'
+import { type StateMap, stateSpan } from '../../core/state/trie.ts'
 import type { Database } from '../../store/db.ts'
 import { distanceToCheckpoint, saveCheckpoint } from '../../store/state.ts'
 import type { Room } from './room.ts'
@@ -68,5 +68,10 @@ export function createCheckpoints({ db, log }: { db: Database; log: Logger }): C
 }
 
 function isDue({ committed }: Room, base = Number.NaN): boolean {
-  return committed.seq - base >= Math.max(LEAST_CHANGES, stateSpan(committed.state) * SHARE_CHANGED)
+  return committed.seq - base >= checkpointInterval(committed.state)
+}
+
+/** How many changes lie between two checkpoints of such a state. */
+export function checkpointInterval(state: StateMap): number {
+  return Math.max(LEAST_CHANGES, stateSpan(state) * SHARE_CHANGED)
 }

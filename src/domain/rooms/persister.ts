@@ -43,6 +43,13 @@ export interface Unit {
 /** What a unit writes of the event graph that plain growth at the tip does not need. */
 export const NO_GRAPH = { promoted: [], chains: [], gaps: [], filled: [], earlyRedactions: [] } as const
 
+/** State keys that a unit of this room has to write with it: it is the next to be enqueued. */
+export function keyWrites(room: Room): KeyWrite[] {
+  return room.keys
+    .takeUnwritten()
+    .map(({ key_id, type, state_key }) => ({ roomNid: room.nid, keyId: key_id, type, stateKey: state_key }))
+}
+
 /** The events of a unit that its commit brings into the stream, the new and the promoted. */
 export function streamed(unit: Pick<Unit, 'events' | 'promoted'>): readonly RoomEvent[] {
   return unit.promoted.length === 0 ? unit.events : [...unit.events, ...unit.promoted]

@@ -33,3 +33,11 @@ export interface KeyRing {
   /** The keys that are known under these ids, fetched when need be. */
   keysOf(server: ServerName, keyIds: readonly string[]): Promise<readonly VerifyKey[]>
 }
+
+/** For a server that knows no other: nobody answers. */
+export const NOBODY: Questions & KeyRing = {
+  missingEvents: async () => [],
+  stateIds: async () => undefined,
+  events: async () => [],
+  keysOf: async () => [],
+}

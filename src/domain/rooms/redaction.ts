@@ -1,4 +1,5 @@
-import { mayAskToRedact, readPowerLevels } from '../../core/auth/power-levels.ts'
+import type { StateLookup } from '../../core/auth/context.ts'
+import { mayAskToRedact, mayRedact, type PowerLevels, readPowerLevels } from '../../core/auth/power-levels.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { redact } from '../../core/event/redact.ts'
 import type { EventId } from '../../core/ids.ts'
@@ -12,8 +13,10 @@ import type { RoomEvent } from './room-event.ts'
 /** The effect of a redaction on its target, ready to be written with it. */
 export interface Redaction {
   /** @throws ProtocolError `M_FORBIDDEN` when the redaction's sender may not redact the target */
-  apply(redaction: RoomEvent, state: StateReader): RedactionWrite & { readonly event: RoomEvent }
+  apply(redaction: RoomEvent, state: StateReader): RedactedTarget
 }
+
+export type RedactedTarget = RedactionWrite & { readonly event: RoomEvent }
 
 /** Finds the target of a redaction in this room. @throws ProtocolError `M_NOT_FOUND` */
 export async function prepareRedaction(room: Room, events: EventCache, targetId: EventId): Promise<Redaction> {
@@ -22,22 +25,35 @@ export async function prepareRedaction(room: Room, events: EventCache, targetId:
     throw new ProtocolError('M_NOT_FOUND', 'There is no such event in this room to redact.')
   return {
     apply(redaction, state) {
-      const levels = readPowerLevels(
-        room.version,
-        state('m.room.power_levels', '')?.content,
-        state('m.room.create', '')?.pdu,
-      )
+      const levels = levelsIn(room, (type, stateKey) => state(type, stateKey)?.pdu)
       const verdict = mayAskToRedact(redaction.sender, target.pdu, levels)
       if (!verdict.allowed) throw new ProtocolError('M_FORBIDDEN', verdict.reason)
-      const json = encodeCanonical(redact(room.version, target.pdu))
-      return {
-        roomNid: room.nid,
-        targetNid: target.nid,
-        redactionNid: redaction.nid,
-        json,
-        // The first redaction stands, here as in the database.
-        event: target.redactedBy === undefined ? target.redacted(redaction.nid, json) : target,
-      }
+      return redactedTarget(room, redaction, target)
     },
+  }
+}
+
+/**
+ * Whether a redaction that was accepted takes effect on its target.
+ *
+ * @param state before the redaction
+ */
+export function takesEffect(room: Room, redaction: RoomEvent, target: RoomEvent, state: StateLookup): boolean {
+  return mayRedact(room.version, redaction, target.pdu, levelsIn(room, state)).allowed
+}
+
+function levelsIn({ version }: Room, state: StateLookup): PowerLevels {
+  return readPowerLevels(version, state('m.room.power_levels', '')?.content, state('m.room.create', ''))
+}
+
+/** The first redaction stands, here as in the database. */
+export function redactedTarget(room: Room, redaction: RoomEvent, target: RoomEvent): RedactedTarget {
+  const json = encodeCanonical(redact(room.version, target.pdu))
+  return {
+    roomNid: room.nid,
+    targetNid: target.nid,
+    redactionNid: redaction.nid,
+    json,
+    event: target.redactedBy === undefined ? target.redacted(redaction.nid, json) : target,
   }
 }

@@ -24,17 +24,23 @@ import type { Users } from '../users.ts'
 import { createRoomAccess } from './access.ts'
 import { createRoomActions } from './actions.ts'
 import { createAppender } from './append.ts'
+import { createBranches } from './branches.ts'
 import { createCanonicalAliasCheck } from './canonical-alias.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import { createRoomMaker } from './create.ts'
 import { createEventCache } from './event-cache.ts'
 import { createMemberCheck, createMembership } from './membership.ts'
+import { createOutliers } from './outliers.ts'
 import { openPersister, streamed, type Unit } from './persister.ts'
+import { createPlacing } from './placing.ts'
 import { createProfileEvents, type ProfileEvents, publicProfile } from './profile-events.ts'
+import type { KeyRing, Questions } from './questions.ts'
 import { createReadingServices, type ReadingServices } from './reading-services.ts'
+import { createReceiver, type Receiver } from './receive.ts'
 import { createRoomRegistry } from './registry.ts'
 import type { Rooms } from './rooms.ts'
 import { createTransactions } from './transactions.ts'
+import { createVetter } from './vet.ts'
 
 export interface RoomServiceParts {
   readonly config: Config
@@ -46,6 +52,8 @@ export interface RoomServiceParts {
   readonly random: Random
   readonly metrics: Metrics
   readonly log: Logger
+  readonly questions: Questions
+  readonly keys: KeyRing
   profileOf(userId: UserId): Promise<Readonly<Record<string, JsonValue>>>
   isKnownUser(userId: UserId): Promise<boolean>
 }
@@ -55,6 +63,7 @@ export interface RoomServices {
   readonly notifier: Notifier
   readonly ledgerWaker: LedgerWaker
   readonly profileEvents: ProfileEvents
+  readonly receiver: Receiver
   close(): Promise<void>
 }
 
@@ -106,6 +115,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   function takeIn(unit: Unit): void {
     const { room } = unit
     const fresh = streamed(unit)
+    room.settled(unit)
     room.advance(fresh, unit.changes, unit.after)
     registry.confirm(room)
     roomEvents.record(room.nid, unit.after.nid)
@@ -132,6 +142,11 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     checkpoints.consider(room)
   }
 
+  const vetter = createVetter(parts)
+  const branches = createBranches({ db, persister })
+  const outliers = createOutliers({ events, users, persister, questions: parts.questions, vetter })
+  const placing = createPlacing({ serverName, users, persister, branches })
+  const receiver = createReceiver({ db, events, registry, questions: parts.questions, vetter, outliers, placing })
   const appendParts = { ...parts, serverName, events, registry, persister }
   const appender = createAppender(appendParts)
   const access = createRoomAccess({ db, registry, events })
@@ -224,6 +239,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     services: { rooms, sync, presence, ...reading },
     notifier,
     ledgerWaker,
+    receiver,
     profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),
     async close() {
       presence.close()

@@ -78,6 +78,7 @@ interface Mentionables {
 const TIMELINE_KEPT = 64
 const UNDO_KEPT = 256
 const FACTS_KEPT = 4096
+const BRANCHES_KEPT = 64
 
 /**
  * A room in memory. `pending` runs ahead of `committed`: events are built on one another without waiting for the
@@ -93,10 +94,17 @@ export class Room {
   alive = true
   /** The change of `committed.chain` after which the whole state was last written. */
   checkpointSeq = 0
-  /** Which events authorise which, of all that may be in a state; undefined until branches have to be compared. */
-  authGraph: AuthGraph | undefined
   /** The last changes of chains that were written to since the room was loaded. */
   readonly tips = new Map<number, number>()
+  /** States of branches, by point: those used last come last. */
+  readonly #branches = new Map<string, StateMap>()
+  /** Which events authorise which, of all that may be in a state; read when branches have to be compared. */
+  #authGraph: Promise<AuthGraph> | undefined
+  /** State events that were enqueued since the reading of the auth graph began. */
+  #graphNews: RoomEvent[] = []
+  /** Events on their way to the database. */
+  readonly #unsettled = new Map<EventId, RoomEvent>()
+  readonly #unsettledByNid = new Map<number, RoomEvent>()
   /** Joined users of this server. */
   readonly localMembers = new Map<number, LocalMember>()
   readonly counts: Record<Membership, number> = { join: 0, invite: 0, leave: 0, ban: 0, knock: 0 }
@@ -131,9 +139,50 @@ export class Room {
     return this.timeline[0]?.pos ?? this.committed.pos + 1
   }
 
-  /** Takes in changes that are about to be written. */
-  grew(changes: readonly StateChange[]): void {
+  /** Takes in what is about to be written: the next event can be built on it. */
+  enqueued({ events, promoted, changes, after }: Growth): void {
+    this.pending = after
     for (const { chain, seq } of changes) this.tips.set(chain, seq)
+    for (const event of [...events, ...promoted]) {
+      this.#unsettled.set(event.id, event)
+      this.#unsettledByNid.set(event.nid, event)
+      if (event.isState) this.keep(event)
+      if (this.#authGraph && event.authNids) this.#graphNews.push(event)
+    }
+  }
+
+  /** What was enqueued is in the database. */
+  settled({ events, promoted }: Pick<Growth, 'events' | 'promoted'>): void {
+    for (const event of [...events, ...promoted]) {
+      if (this.#unsettled.get(event.id) !== event) continue
+      this.#unsettled.delete(event.id)
+      this.#unsettledByNid.delete(event.nid)
+    }
+  }
+
+  get isSettled(): boolean {
+    return this.#unsettled.size === 0
+  }
+
+  /** An event on its way to the database. */
+  unsettled(eventId: EventId): RoomEvent | undefined {
+    return this.#unsettled.get(eventId)
+  }
+
+  /** The auth graph with all that is enqueued. @param read the edges of what is in the database, cited events first */
+  async authGraph(read: () => Promise<AuthGraph>): Promise<AuthGraph> {
+    if (!this.#authGraph) {
+      this.#graphNews = [...this.#unsettled.values()].filter(({ authNids }) => authNids)
+      this.#authGraph = read()
+      this.#authGraph.catch(() => {
+        this.#authGraph = undefined
+      })
+    }
+    const graph = await this.#authGraph
+    const news = this.#graphNews.sort((a, b) => a.nid - b.nid)
+    this.#graphNews = []
+    for (const event of news) graph.add(event.nid, event.authNids!)
+    return graph
   }
 
   /** Number of the state event under a pair, 0 when there is none. */
@@ -144,7 +193,7 @@ export class Room {
 
   /** A state event that was loaded before; see {@link load}. */
   fact(nid: number): RoomEvent | undefined {
-    return this.#facts.get(nid)
+    return this.#unsettledByNid.get(nid) ?? this.#facts.get(nid)
   }
 
   keep(event: RoomEvent): void {
@@ -154,7 +203,7 @@ export class Room {
 
   /** Brings state events to hand, so that {@link fact} finds them. */
   async load(nids: readonly number[]): Promise<void> {
-    const missing = nids.filter((nid) => nid !== 0 && !this.#facts.has(nid))
+    const missing = nids.filter((nid) => nid !== 0 && this.fact(nid) === undefined)
     if (missing.length === 0) return
     for (const event of (await this.#events.load(missing)).values()) this.keep(event)
   }
@@ -163,7 +212,17 @@ export class Room {
   async stateEvent(type: string, stateKey: string, state = this.committed.state): Promise<RoomEvent | undefined> {
     const nid = this.stateNid(state, type, stateKey)
     if (nid === 0) return undefined
-    return this.#facts.get(nid) ?? (await this.#events.load([nid])).get(nid)
+    return this.fact(nid) ?? (await this.#events.load([nid])).get(nid)
+  }
+
+  /** Events by number, also those on their way to the database. */
+  async events(nids: readonly number[]): Promise<Map<number, RoomEvent>> {
+    const found = await this.#events.load(nids.filter((nid) => nid !== 0 && this.fact(nid) === undefined))
+    for (const nid of nids) {
+      const event = this.fact(nid)
+      if (event) found.set(nid, event)
+    }
+    return found
   }
 
   /** The state after change `seq` of the current chain by undoing later ones; undefined when that is too long ago. */
@@ -177,6 +236,21 @@ export class Room {
       state = setState(state, keyId, before)
     }
     return state
+  }
+
+  /** The state of a branch, when it was used lately. */
+  branchState({ chain, seq }: StatePoint): StateMap | undefined {
+    if (chain === this.pending.chain && seq === this.pending.seq) return this.pending.state
+    const state = this.#branches.get(`${chain} ${seq}`)
+    if (state) this.keepBranch({ chain, seq }, state)
+    return state
+  }
+
+  keepBranch({ chain, seq }: StatePoint, state: StateMap): void {
+    const key = `${chain} ${seq}`
+    this.#branches.delete(key)
+    this.#branches.set(key, state)
+    if (this.#branches.size > BRANCHES_KEPT) this.#branches.delete(this.#branches.keys().next().value!)
   }
 
   /** Takes over events that were committed, with the head after them. */
@@ -247,6 +321,14 @@ export class Room {
       this.localMembers.set(userNid, { userNid, userId, displayName, since })
     }
   }
+}
+
+/** What the events of one write make of a room. */
+export interface Growth {
+  readonly events: readonly RoomEvent[]
+  readonly promoted: readonly RoomEvent[]
+  readonly changes: readonly StateChange[]
+  readonly after: Head
 }
 
 /** What a membership event of somebody changed. */

@@ -9,12 +9,15 @@ export interface StateKeyName {
 export class StateKeys {
   readonly #ids = new Map<string, Map<string, number>>()
   readonly #names: StateKeyName[] = []
+  /** How many of them are in the database, or on their way to it. */
+  #written: number
 
   constructor(rows: readonly StateKeyRow[] = []) {
     for (const row of rows) {
       this.#names[row.key_id] = { type: row.type, stateKey: row.state_key }
       this.#index(row.type).set(row.state_key, row.key_id)
     }
+    this.#written = this.#names.length
   }
 
   #index(type: string): Map<string, number> {
@@ -37,13 +40,22 @@ export class StateKeys {
   }
 
   /** The number of a pair, a new one when it has none yet. */
-  intern(type: string, stateKey: string): { keyId: number; isNew: boolean } {
+  intern(type: string, stateKey: string): number {
     const known = this.idOf(type, stateKey)
-    if (known !== undefined) return { keyId: known, isNew: false }
+    if (known !== undefined) return known
     const keyId = this.#names.length
     this.#names.push({ type, stateKey })
     this.#index(type).set(stateKey, keyId)
-    return { keyId, isNew: true }
+    return keyId
+  }
+
+  /** The pairs that are yet to be written: whoever takes them writes them next. */
+  takeUnwritten(): StateKeyRow[] {
+    const first = this.#written
+    this.#written = this.#names.length
+    return this.#names
+      .slice(first)
+      .map(({ type, stateKey }, index) => ({ key_id: first + index, type, state_key: stateKey }))
   }
 
   get size(): number {

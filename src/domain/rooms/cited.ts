@@ -1,0 +1,38 @@
+import type { StateLookup } from '../../core/auth/context.ts'
+import { authorise } from '../../core/auth/rules.ts'
+import { checkAuthEvents } from '../../core/auth/select.ts'
+import { type Pdu, referencedId, type Verdict } from '../../core/event/format.ts'
+import type { EventId } from '../../core/ids.ts'
+import { createEventIdOf } from '../../core/signing/event-hash.ts'
+import type { RoomEvent } from './room-event.ts'
+import type { Place } from './vet.ts'
+
+export function authIdsOf(pdu: Pdu): EventId[] {
+  return [...new Set(pdu.auth_events.map(referencedId))]
+}
+
+export function prevIdsOf(pdu: Pdu): EventId[] {
+  return [...new Set(pdu.prev_events.map(referencedId))]
+}
+
+/** The events by which an event has to be judged though it need not cite them: the create event, where the room's id implies it. */
+export function impliedIds({ version, id }: Place): EventId[] {
+  return version.createIsAuthEvent ? [] : [createEventIdOf(id)]
+}
+
+/** The authorisation of an event by the events it cites: the rule about the list itself, and all rules on the state it makes. */
+export function authoriseByCited(place: Place, pdu: Pdu, cited: ReadonlyMap<EventId, RoomEvent>): Verdict {
+  const named = pdu.auth_events.map(referencedId).map((id) => cited.get(id)!)
+  const list = checkAuthEvents(
+    place.version,
+    pdu,
+    named.map((event) => ({ pdu: event.pdu, isRejected: event.standing === 'rejected' })),
+  )
+  if (!list.allowed) return list
+  const implied = impliedIds(place).flatMap((id) => cited.get(id) ?? [])
+  return authorise(place.version, pdu, lookupIn([...named, ...implied]))
+}
+
+function lookupIn(events: readonly RoomEvent[]): StateLookup {
+  return (type, stateKey) => events.find(({ pdu }) => pdu.type === type && pdu.state_key === stateKey)?.pdu
+}

@@ -1,0 +1,173 @@
+import { redactsOf } from '../../core/event/content.ts'
+import type { ReadPdu } from '../../core/event/read.ts'
+import type { EventId, ServerName } from '../../core/ids.ts'
+import { EMPTY_STATE, getState, type StateMap, setState } from '../../core/state/trie.ts'
+import type { Reader } from '../../store/db.ts'
+import { getEarlyRedactions, getMissing } from '../../store/events.ts'
+import { MAX_FETCHED_EVENTS, MAX_FETCHES, MAX_MISSING_EVENTS, MAX_TOLD_EVENTS, MAX_TOLD_STATES } from '../limits.ts'
+import { prevIdsOf } from './cited.ts'
+import type { Outliers } from './outliers.ts'
+import type { Surroundings } from './placing.ts'
+import type { Questions, ToldState } from './questions.ts'
+import type { Room } from './room.ts'
+import type { RoomEvent } from './room-event.ts'
+import { topological } from './topological.ts'
+import type { Vetter } from './vet.ts'
+
+export interface IntakeParts {
+  readonly db: Reader
+  readonly outliers: Outliers
+  readonly questions: Questions
+  readonly vetter: Vetter
+}
+
+/** How far a branch of soft-failed and rejected events is followed back to the extremities behind it. */
+const MAX_PASSED_OVER = 1_000
+
+/** Events of one room that a server sent, on their way in: what is missing around them is fetched, what is known is brought to hand. */
+export class Intake {
+  readonly room: Room
+  readonly origin: ServerName
+  readonly #parts: IntakeParts
+  /** Ids that accepted events refer to though they had not come. */
+  readonly #awaited = new Set<EventId>()
+  readonly #redactions = new Map<EventId, number[]>()
+  #toldStates = 0
+
+  constructor(parts: IntakeParts, room: Room, origin: ServerName) {
+    this.#parts = parts
+    this.room = room
+    this.origin = origin
+  }
+
+  /** The events with those that are missing before them, each after what it builds on, as far as they can be had. */
+  async complete(reads: readonly ReadPdu[]): Promise<readonly ReadPdu[]> {
+    const all = new Map(reads.map((read) => [read.eventId, read]))
+    for (let fetches = 0; fetches < MAX_FETCHES && all.size - reads.length < MAX_FETCHED_EVENTS; fetches++) {
+      const latest = await this.#withMissing(all)
+      if (latest.length === 0) break
+      const before = all.size
+      for (const read of await this.#fetch(latest)) if (!all.has(read.eventId)) all.set(read.eventId, read)
+      if (all.size === before) break
+    }
+    const { order } = topological(all, ({ pdu }) => prevIdsOf(pdu))
+    await this.#survey(order.map(({ eventId }) => eventId))
+    return order
+  }
+
+  /** Those that build on what is neither known nor among them. */
+  async #withMissing(all: ReadonlyMap<EventId, ReadPdu>): Promise<EventId[]> {
+    const prevIds = new Map([...all].map(([id, { pdu }]) => [id, prevIdsOf(pdu)]))
+    const outside = [...prevIds.values()].flat().filter((id) => !all.has(id))
+    const known = await this.#parts.outliers.find(this.room, [...all.keys(), ...outside])
+    const lacks = (id: EventId): boolean => !all.has(id) && known.get(id)?.hasPlace !== true
+    return [...prevIds].flatMap(([id, prevs]) => (known.get(id)?.hasPlace !== true && prevs.some(lacks) ? [id] : []))
+  }
+
+  async #fetch(latest: readonly EventId[]): Promise<ReadPdu[]> {
+    const { questions, vetter } = this.#parts
+    const between = {
+      earliest: this.room.pending.extremities.map(({ id }) => id),
+      latest: latest.slice(-MAX_MISSING_EVENTS),
+      limit: MAX_MISSING_EVENTS,
+    }
+    const answer = await questions.missingEvents(this.origin, this.room.id, between)
+    return vetter.vetAll(this.room, answer.slice(0, MAX_MISSING_EVENTS))
+  }
+
+  async #survey(eventIds: readonly EventId[]): Promise<void> {
+    const { db } = this.#parts
+    const [awaited, redactions] = await Promise.all([
+      getMissing(db, this.room.nid, eventIds),
+      getEarlyRedactions(db, this.room.nid, eventIds),
+    ])
+    for (const id of awaited) this.#awaited.add(id as EventId)
+    for (const { target_id, redaction_nid } of redactions) this.#noteRedaction(target_id as EventId, redaction_nid)
+  }
+
+  #noteRedaction(target: EventId, nid: number): void {
+    const known = this.#redactions.get(target)
+    if (!known) this.#redactions.set(target, [nid])
+    else if (!known.includes(nid)) known.push(nid)
+  }
+
+  /** An event was placed: later ones of this intake may be what it refers to. */
+  placed(event: RoomEvent, around: Surroundings): void {
+    if (!event.isInTimeline) return
+    const prevs = new Set(around.prevs.map(({ id }) => id))
+    for (const id of prevIdsOf(event.pdu)) if (!prevs.has(id)) this.#awaited.add(id)
+    const target = this.#targetOf(event.type, event.pdu)
+    if (target !== undefined && !around.target) this.#noteRedaction(target, event.nid)
+  }
+
+  #targetOf(type: string, pdu: ReadPdu['pdu']): EventId | undefined {
+    return type === 'm.room.redaction' ? redactsOf(this.room.version, pdu) : undefined
+  }
+
+  /** What is known around an event; text says what could not be had. */
+  async around(
+    { eventId, pdu }: ReadPdu,
+    outlier: RoomEvent | undefined,
+  ): Promise<Omit<Surroundings, 'cited' | 'isOwnJoin'> | string> {
+    const prevIds = prevIdsOf(pdu)
+    const targetId = this.#targetOf(pdu.type, pdu)
+    const known = await this.#parts.outliers.find(this.room, targetId ? [...prevIds, targetId] : prevIds)
+    const prevs = prevIds.flatMap((id) => known.get(id) ?? [])
+    if (prevs.some(({ roomNid }) => roomNid !== this.room.nid)) return 'it builds on an event of another room'
+    const placed = prevs.filter(({ hasPlace }) => hasPlace)
+    const told = placed.length < prevIds.length ? await this.#toldState(eventId) : undefined
+    if (told === undefined && placed.length < prevIds.length) return 'what it builds on could not be had'
+    const target = targetId && known.get(targetId)
+    return {
+      outlier,
+      prevs: placed,
+      passedOver: await this.#passedOver(placed),
+      told,
+      isReferenced: this.#awaited.has(eventId),
+      redactions: [...(await this.room.events(this.#redactions.get(eventId) ?? [])).values()].sort(
+        (a, b) => a.nid - b.nid,
+      ),
+      target: target && target.roomNid === this.room.nid && target.hasPlace ? target : undefined,
+    }
+  }
+
+  /** The state before an event by its server's word, every event of it checked. */
+  async #toldState(eventId: EventId): Promise<StateMap | undefined> {
+    if (++this.#toldStates > MAX_TOLD_STATES) return undefined
+    const told = await this.#parts.questions.stateIds(this.origin, this.room.id, eventId)
+    if (!told || told.state.length + told.authChain.length > MAX_TOLD_EVENTS) return undefined
+    const { outliers } = this.#parts
+    await outliers.fetch(this.room, this.origin, [...told.authChain, ...told.state], MAX_TOLD_EVENTS)
+    return stateOf(this.room, told, await outliers.find(this.room, told.state))
+  }
+
+  /** What lies behind events that are no part of the room: an accepted event that builds on them covers it. */
+  async #passedOver(prevs: readonly RoomEvent[]): Promise<ReadonlySet<EventId>> {
+    const found = new Set<EventId>()
+    let excluded = prevs.filter(({ standing }) => standing !== undefined)
+    while (excluded.length > 0 && found.size < MAX_PASSED_OVER) {
+      const behind = excluded.flatMap(({ pdu }) => prevIdsOf(pdu)).filter((id) => !found.has(id))
+      for (const id of behind) found.add(id)
+      const events = await this.#parts.outliers.find(this.room, [...new Set(behind)])
+      excluded = [...events.values()].filter(({ standing }) => standing === 'soft-failed' || standing === 'rejected')
+    }
+    return found
+  }
+}
+
+/** The state that a list of events makes; undefined when one is missing, or two are for the same key. */
+export function stateOf(
+  room: Room,
+  told: Pick<ToldState, 'state'>,
+  events: ReadonlyMap<EventId, RoomEvent>,
+): StateMap | undefined {
+  let state = EMPTY_STATE
+  for (const id of new Set(told.state)) {
+    const event = events.get(id)
+    if (!event || event.roomNid !== room.nid) return undefined
+    if (event.standing === 'rejected' || event.keyId === undefined) continue
+    if (getState(state, event.keyId) !== 0) return undefined
+    state = setState(state, event.keyId, event.nid)
+  }
+  return state
+}

@@ -1,0 +1,24 @@
+/** Work that goes one after another under a key, and side by side under different ones. */
+export interface Lanes<Key> {
+  run<Result>(key: Key, work: () => Promise<Result>): Promise<Result>
+}
+
+export function createLanes<Key>(): Lanes<Key> {
+  const ends = new Map<Key, Promise<unknown>>()
+
+  return {
+    run(key, work) {
+      const before = ends.get(key)
+      const result = before ? before.then(work, work) : work()
+      const end = result.then(
+        () => undefined,
+        () => undefined,
+      )
+      ends.set(key, end)
+      void end.then(() => {
+        if (ends.get(key) === end) ends.delete(key)
+      })
+      return result
+    },
+  }
+}

@@ -1,0 +1,178 @@
+import type { ReadPdu } from '../../core/event/read.ts'
+import type { EventId, ServerName } from '../../core/ids.ts'
+import { MAX_FETCHED_AUTH_EVENTS } from '../limits.ts'
+import type { Users } from '../users.ts'
+import { authIdsOf, authoriseByCited, impliedIds } from './cited.ts'
+import type { EventCache } from './event-cache.ts'
+import { keyWrites, NO_GRAPH, type Persister } from './persister.ts'
+import type { Questions } from './questions.ts'
+import type { Room } from './room.ts'
+import { ACCEPTED, RoomEvent } from './room-event.ts'
+import { topological } from './topological.ts'
+import type { Vetter } from './vet.ts'
+
+/** Events that are known for their part in auth chains and told states, whatever their place in the room. */
+export interface Outliers {
+  /** Events by id, also those on their way to the database, and those of other rooms. */
+  find(room: Room, eventIds: readonly EventId[]): Promise<Map<EventId, RoomEvent>>
+  /**
+   * Brings to hand what events need to be judged: what they cite, and what that cites. Asks `of` for what is missing,
+   * stores it, and gives all that can be had; what is left out cannot.
+   */
+  cite(room: Room, of: ServerName, events: readonly ReadPdu[]): Promise<Map<EventId, RoomEvent>>
+  /** Judges events by what they cite and stores them; leaves out those whose cited events are neither known nor among them. */
+  take(room: Room, events: readonly ReadPdu[]): Promise<void>
+  /** Fetches events and all that they cite, and stores them. */
+  fetch(room: Room, of: ServerName, eventIds: readonly EventId[], budget: number): Promise<void>
+}
+
+export interface OutlierParts {
+  readonly events: EventCache
+  readonly users: Users
+  readonly persister: Persister
+  readonly questions: Questions
+  readonly vetter: Vetter
+}
+
+/** Events asked for in one request. */
+const EVENTS_PER_QUESTION = 100
+const EVENTS_PER_COMMIT = 256
+/** The state around an outlier is not known. */
+const NOWHERE = { state_chain: -1, state_seq: 0 } as const
+
+export function createOutliers({ events, users, persister, questions, vetter }: OutlierParts): Outliers {
+  async function find(room: Room, eventIds: readonly EventId[]): Promise<Map<EventId, RoomEvent>> {
+    const found = new Map<EventId, RoomEvent>()
+    const missing: EventId[] = []
+    for (const id of eventIds) {
+      const event = room.unsettled(id)
+      if (event) found.set(id, event)
+      else missing.push(id)
+    }
+    for (const event of (await events.loadByIds(missing)).values()) found.set(event.id, event)
+    return found
+  }
+
+  /** Downloads events and what they cite, until all is there, nothing new comes, or the budget is spent. */
+  async function download(
+    room: Room,
+    of: ServerName,
+    eventIds: Iterable<EventId>,
+    budget: number,
+  ): Promise<Map<EventId, ReadPdu>> {
+    const fetched = new Map<EventId, ReadPdu>()
+    const asked = new Set<EventId>()
+    let wanted = [...eventIds]
+    while (wanted.length > 0 && asked.size + wanted.length <= budget) {
+      const next = new Set<EventId>()
+      for (let at = 0; at < wanted.length; at += EVENTS_PER_QUESTION) {
+        const part = wanted.slice(at, at + EVENTS_PER_QUESTION)
+        for (const id of part) asked.add(id)
+        for (const read of await vetter.vetAll(room, await questions.events(of, room.id, part))) {
+          if (!asked.has(read.eventId)) continue
+          fetched.set(read.eventId, read)
+          for (const id of authIdsOf(read.pdu)) next.add(id)
+        }
+      }
+      const unasked = [...next].filter((id) => !asked.has(id))
+      const known = await find(room, unasked)
+      wanted = unasked.filter((id) => !known.has(id))
+    }
+    return fetched
+  }
+
+  async function fetch(room: Room, of: ServerName, eventIds: readonly EventId[], budget: number): Promise<void> {
+    const known = await find(room, eventIds)
+    const missing = eventIds.filter((id) => !known.has(id))
+    if (missing.length > 0) await take(room, [...(await download(room, of, missing, budget)).values()])
+  }
+
+  async function take(room: Room, reads: readonly ReadPdu[]): Promise<void> {
+    const { order } = topological(new Map(reads.map((read) => [read.eventId as string, read])), ({ pdu }) =>
+      authIdsOf(pdu),
+    )
+    const nids = await users.intern([...new Set(order.map(({ pdu }) => pdu.sender))])
+    for (let at = 0; at < order.length; at += EVENTS_PER_COMMIT) {
+      const part = order.slice(at, at + EVENTS_PER_COMMIT)
+      const cited = await find(room, [
+        ...part.flatMap(({ eventId, pdu }) => [eventId, ...authIdsOf(pdu)]),
+        ...impliedIds(room),
+      ])
+      store(room, part, cited, (sender) => nids.get(sender)!)
+    }
+  }
+
+  /** Nothing waits between numbering events and queueing them. */
+  function store(
+    room: Room,
+    reads: readonly ReadPdu[],
+    known: Map<EventId, RoomEvent>,
+    nidOf: (sender: ReadPdu['pdu']['sender']) => number,
+  ): void {
+    const made: RoomEvent[] = []
+    for (const read of reads) {
+      if (known.has(read.eventId) || !authIdsOf(read.pdu).every((id) => known.has(id))) continue
+      const event = judged(room, read, known, nidOf(read.pdu.sender))
+      known.set(event.id, event)
+      made.push(event)
+    }
+    if (made.length === 0 || !room.alive) return
+    const before = room.pending
+    const after = { ...before, version: before.version + 1 }
+    const nothing = { changes: [], members: [], highlights: [], redactions: [], txn: undefined }
+    const unit = { ...NO_GRAPH, ...nothing, room, before, after, events: made, keys: keyWrites(room) }
+    room.enqueued(unit)
+    // What builds on these is queued behind them, and fails with them.
+    persister.enqueue(unit).catch(() => undefined)
+  }
+
+  function judged(
+    room: Room,
+    { pdu, eventId, json }: ReadPdu,
+    known: ReadonlyMap<EventId, RoomEvent>,
+    senderNid: number,
+  ): RoomEvent {
+    const verdict = authoriseByCited(room, pdu, known)
+    const keyId = verdict.allowed && pdu.state_key !== undefined ? room.keys.intern(pdu.type, pdu.state_key) : undefined
+    return new RoomEvent(
+      {
+        ...ACCEPTED,
+        ...NOWHERE,
+        event_nid: persister.takeNid(),
+        room_nid: room.nid,
+        room_pos: null,
+        sender_nid: senderNid,
+        origin_server_ts: pdu.origin_server_ts,
+        notifiable: 0,
+        replaces_nid: null,
+        redacted_by: null,
+        txn_token: null,
+        txn_id: null,
+        key_id: keyId ?? null,
+        event_id: eventId,
+        type: pdu.type,
+        standing: verdict.allowed ? 'outlier' : 'rejected',
+        reason: verdict.allowed ? null : verdict.reason,
+        auth_nids: keyId === undefined ? null : authIdsOf(pdu).map((id) => known.get(id)!.nid),
+        json,
+      },
+      pdu,
+    )
+  }
+
+  return {
+    find,
+    fetch,
+    take,
+    async cite(room, of, reads) {
+      const ids = [...new Set([...reads.flatMap(({ pdu }) => authIdsOf(pdu)), ...impliedIds(room)])]
+      const known = await find(room, ids)
+      if (known.size === ids.length) return known
+      const among = new Set(reads.map(({ eventId }) => eventId))
+      const missing = ids.filter((id) => !known.has(id) && !among.has(id))
+      if (missing.length === 0) return known
+      await fetch(room, of, missing, MAX_FETCHED_AUTH_EVENTS)
+      return find(room, ids)
+    },
+  }
+}

@@ -1,0 +1,362 @@
+import type { StateLookup } from '../../core/auth/context.ts'
+import { authorise } from '../../core/auth/rules.ts'
+import { authEventKeys, type StateKeyPair } from '../../core/auth/select.ts'
+import { redactsOf } from '../../core/event/content.ts'
+import type { ReadPdu } from '../../core/event/read.ts'
+import type { EventId, ServerName } from '../../core/ids.ts'
+import { isNotifiable } from '../../core/push-rules.ts'
+import { EMPTY_STATE, getState, type StateMap, setState } from '../../core/state/trie.ts'
+import type { HighlightWrite } from '../../store/event-batch.ts'
+import type { Standing } from '../../store/events.ts'
+import type { StatePoint } from '../../store/state.ts'
+import type { Users } from '../users.ts'
+import type { Branches } from './branches.ts'
+import { authIdsOf, authoriseByCited, prevIdsOf } from './cited.ts'
+import { highlightsOf } from './highlights.ts'
+import { changedMembers } from './members.ts'
+import { keyWrites, NO_GRAPH, type Outcome, type Persister, type Unit } from './persister.ts'
+import { redactedTarget, takesEffect } from './redaction.ts'
+import type { Extremity, Head, MembershipChange, Room } from './room.ts'
+import { RoomEvent } from './room-event.ts'
+import { type Located, StateLog } from './state-log.ts'
+
+/** What is known around an event that is to be placed. */
+export interface Surroundings {
+  /** The same event, known as an outlier. */
+  readonly outlier: RoomEvent | undefined
+  /** Of `prev_events`, those whose place is known. */
+  readonly prevs: readonly RoomEvent[]
+  /** Soft-failed and rejected events that it builds on, and what they build on: the branches behind them end here. */
+  readonly passedOver: ReadonlySet<EventId>
+  /** What it cites, and the create event. */
+  readonly cited: ReadonlyMap<EventId, RoomEvent>
+  /** The state before it as another server told it: where a `prev_events` is missing. */
+  readonly told: StateMap | undefined
+  /** An accepted event refers to it already. */
+  readonly isReferenced: boolean
+  /** Redactions of it that came before it. */
+  readonly redactions: readonly RoomEvent[]
+  /** What it redacts. */
+  readonly target: RoomEvent | undefined
+  /** A join of ours that a server of the room has accepted: what we held the room's state to be is no measure of it. */
+  readonly isOwnJoin: boolean
+}
+
+export interface Placed {
+  readonly event: RoomEvent
+  /** Resolves when it is durable, or is not to be. */
+  readonly outcome: Promise<Outcome>
+}
+
+export interface Placing {
+  /**
+   * Puts an event in its place in the room: finds the state before it, judges it by what it cites, by that state and by the
+   * room's current one, and moves the room's head. Resolves when it is queued; 'moved' when the room was written to by others.
+   */
+  place(room: Room, read: ReadPdu, around: Surroundings): Promise<Placed | 'moved'>
+}
+
+export interface PlacingParts {
+  readonly serverName: ServerName
+  readonly users: Users
+  readonly persister: Persister
+  readonly branches: Branches
+}
+
+/** A gap in the timeline keeps this many places for what may come to fill it. */
+const PLACES_OF_GAP = 2 ** 20
+/** How often local sends may come between before an event is given up for now. */
+const MAX_ATTEMPTS = 32
+const ALWAYS_LOOKED_AT: readonly StateKeyPair[] = [
+  ['m.room.create', ''],
+  ['m.room.power_levels', ''],
+]
+
+/** Before a room's first event; the first chain of every room starts there. */
+const BEGINNING: Located = { point: { chain: 0, seq: 0 }, state: EMPTY_STATE }
+
+/** Why an event is kept out of the room. */
+interface Exclusion {
+  readonly standing: Exclude<Standing, 'outlier'>
+  readonly reason: string
+}
+
+/** An event to be placed, with its number and its sender's. */
+interface Case {
+  readonly room: Room
+  readonly read: ReadPdu
+  readonly around: Surroundings
+  readonly nid: number
+  readonly senderNid: number
+}
+
+/** Where an event stands, by the head that was found. */
+interface Site {
+  readonly head: Head
+  readonly before: Located
+  /** The point before it, on the chain that its own change continues. */
+  readonly at: StatePoint
+  readonly keyId: number | undefined
+  readonly exclusion: Exclusion | undefined
+}
+
+/** What an accepted event does besides. */
+interface Effects {
+  readonly redacts: RoomEvent | undefined
+  readonly redactedBy: RoomEvent | undefined
+  /** What it redacts and has not come. */
+  readonly redactsEarly: EventId | undefined
+  readonly highlights: readonly HighlightWrite[]
+}
+
+const NO_EFFECTS: Effects = { redacts: undefined, redactedBy: undefined, redactsEarly: undefined, highlights: [] }
+
+/** What follows from an event for the room. */
+interface Consequences {
+  readonly log: StateLog
+  readonly tips: readonly Extremity[]
+  readonly current: Located
+  readonly members: readonly MembershipChange[]
+  readonly effects: Effects
+}
+
+export function createPlacing({ serverName, users, persister, branches }: PlacingParts): Placing {
+  /** State events under some keys, ready to be looked up. */
+  async function lookup(room: Room, state: StateMap, keys: readonly StateKeyPair[]): Promise<StateLookup> {
+    const nids = keys.map(([type, stateKey]) => room.stateNid(state, type, stateKey))
+    const events = await room.events(nids)
+    const found = new Map(keys.map((key, index) => [JSON.stringify(key), events.get(nids[index]!)?.pdu]))
+    return (...key) => found.get(JSON.stringify(key))
+  }
+
+  /** The state before an event: what the states after its `prev_events` resolve to. */
+  async function locateBefore(log: StateLog, { room, around }: Case, head: Head): Promise<Located> {
+    const points = new Map(around.prevs.map(({ pointAfter }) => [`${pointAfter.chain} ${pointAfter.seq}`, pointAfter]))
+    const located: Located[] = []
+    for (const point of points.values()) located.push({ point, state: await branches.stateAt(room, point) })
+    if (located.length === 0 && around.told === undefined) return BEGINNING
+    if (located.length === 1 && around.told === undefined) return located[0]!
+    const states = located.map(({ state }) => state)
+    if (around.told !== undefined) states.push(around.told)
+    return log.locate(await branches.resolve(room, states), [whereHeadIs(head), ...located])
+  }
+
+  /** The checks that need other events, in the published order (server-server API, "Checks performed on receipt of a PDU", 4 to 6). */
+  async function judge(
+    { room, read: { pdu }, around }: Case,
+    before: StateMap,
+    head: Head,
+  ): Promise<Exclusion | undefined> {
+    const byCited = authoriseByCited(room, pdu, around.cited)
+    if (!byCited.allowed) return { standing: 'rejected', reason: `by its auth events: ${byCited.reason}` }
+    const keys = [...ALWAYS_LOOKED_AT, ...authEventKeys(room.version, pdu)]
+    const byState = authorise(room.version, pdu, await lookup(room, before, keys))
+    if (!byState.allowed) return { standing: 'rejected', reason: `by the state before it: ${byState.reason}` }
+    if (around.isOwnJoin || before === head.state || head.extremities.length === 0) return undefined
+    const byCurrent = authorise(room.version, pdu, await lookup(room, head.state, keys))
+    if (byCurrent.allowed) return undefined
+    return { standing: 'soft-failed', reason: `by the current state: ${byCurrent.reason}` }
+  }
+
+  /** The current state once an event is taken in: what the states after all extremities resolve to. */
+  async function locateCurrent(
+    log: StateLog,
+    room: Room,
+    { head, exclusion }: Site,
+    after: Located,
+    tips: readonly Extremity[],
+    fresh: RoomEvent,
+  ): Promise<Located> {
+    if (exclusion) return whereHeadIs(head)
+    const [only] = tips
+    if (only?.nid === fresh.nid && tips.length === 1) return after
+    const states: StateMap[] = []
+    for (const { nid, after: point } of tips) {
+      states.push(nid === fresh.nid ? after.state : await branches.stateAt(room, point))
+    }
+    return log.locate(await branches.resolve(room, states, fresh), [whereHeadIs(head), after])
+  }
+
+  async function effectsOf({ room, around }: Case, event: RoomEvent, before: StateMap): Promise<Effects> {
+    const state = await lookup(room, before, ALWAYS_LOOKED_AT)
+    const { target } = around
+    const named = event.type === 'm.room.redaction' ? redactsOf(room.version, event.pdu) : undefined
+    return {
+      redacts: target && takesEffect(room, event, target, state) ? target : undefined,
+      redactedBy: await firstEffective(room, around.redactions, event),
+      redactsEarly: target ? undefined : named,
+      highlights: event.type === 'm.room.member' ? [] : highlightsOf(room, event, state),
+    }
+  }
+
+  async function firstEffective(
+    room: Room,
+    redactions: readonly RoomEvent[],
+    target: RoomEvent,
+  ): Promise<RoomEvent | undefined> {
+    for (const redaction of redactions) {
+      const state = await branches.stateAt(room, redaction.pointBefore)
+      if (takesEffect(room, redaction, target, await lookup(room, state, ALWAYS_LOOKED_AT))) return redaction
+    }
+    return undefined
+  }
+
+  /** One try on the head as it stands. Nothing waits between finding it unmoved and queueing what moves it. */
+  async function attempt(one: Case): Promise<Placed | 'moved' | 'again'> {
+    const { room, read } = one
+    const head = room.pending
+    const log = new StateLog(room, head)
+    const before = await locateBefore(log, one, head)
+    const exclusion = await judge(one, before.state, head)
+    const { type, state_key: stateKey } = read.pdu
+    const isChange = stateKey !== undefined && exclusion?.standing !== 'rejected'
+    const keyId = isChange ? room.keys.intern(type, stateKey) : undefined
+    const after = keyId === undefined ? before : changed(log, before, keyId, one.nid, exclusion !== undefined)
+    const site = { head, before, at: keyId === undefined ? before.point : beforeChange(after.point), keyId, exclusion }
+    const fresh = eventOf(one, site, one.nid)
+    const tips = exclusion ? head.extremities : tipsWith(one, head, fresh)
+    const current = await locateCurrent(log, room, site, after, tips, fresh)
+    const members = await changedMembers({ room, serverName, users, from: head.state, to: current.state, fresh })
+    const effects = exclusion ? NO_EFFECTS : await effectsOf(one, fresh, before.state)
+    if (!room.alive) return 'moved'
+    if (room.pending !== head) return 'again'
+    return enqueue(one, site, { log, tips, current, members, effects })
+  }
+
+  function enqueue(one: Case, site: Site, consequences: Consequences): Placed {
+    const { room, around, nid } = one
+    const isNewest = around.outlier === undefined && persister.lastNid() === nid
+    const event = eventOf(one, site, isNewest ? nid : persister.takeNid(), consequences)
+    const unit = unitOf(one, site, consequences, event)
+    room.enqueued(unit)
+    room.keepBranch(
+      event.pointAfter,
+      site.keyId === undefined ? site.before.state : setState(site.before.state, site.keyId, nid),
+    )
+    return { event, outcome: persister.enqueue(unit) }
+  }
+
+  return {
+    async place(room, read, around) {
+      const { sender } = read.pdu
+      const senderNid = (await users.intern([sender])).get(sender)!
+      const nid = around.outlier?.nid ?? persister.takeNid()
+      const one = { room, read, around, nid, senderNid }
+      for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
+        const placed = await attempt(one)
+        if (placed !== 'again') return placed
+      }
+      return 'moved'
+    },
+  }
+}
+
+function whereHeadIs({ chain, seq, state }: Head): Located {
+  return { point: { chain, seq }, state }
+}
+
+function changed(log: StateLog, before: Located, keyId: number, nid: number, branchesOff: boolean): Located {
+  const change = { keyId, eventNid: nid, before: getState(before.state, keyId) }
+  return { point: log.grow(before.point, [change], branchesOff), state: setState(before.state, keyId, nid) }
+}
+
+function beforeChange({ chain, seq }: StatePoint): StatePoint {
+  return { chain, seq: seq - 1 }
+}
+
+/** The extremities with an accepted event: it takes the place of those it builds on. */
+function tipsWith({ room, read, around }: Case, head: Head, event: RoomEvent): readonly Extremity[] {
+  const covered = new Set([...prevIdsOf(read.pdu), ...around.passedOver])
+  // Where nobody of ours was, what we held to be the newest is older than the join.
+  const isStale = around.isOwnJoin && room.localMembers.size === 0
+  const others = isStale ? [] : head.extremities.filter(({ id }) => !covered.has(id))
+  if (around.isReferenced && others.length > 0) return others
+  return [
+    ...others,
+    { nid: event.nid, id: event.id, reference: event.reference(room.version), after: event.pointAfter },
+  ]
+}
+
+/** The event as it is stored. Without `consequences` it is good only to be resolved with others. */
+function eventOf(one: Case, site: Site, streamPos: number, consequences?: Consequences): RoomEvent {
+  const { room, read, around, nid } = one
+  const { pdu } = read
+  const { head, at, keyId, exclusion } = site
+  const isNotifiableHere = !exclusion && isNotifiable(pdu)
+  const replaces = keyId === undefined ? 0 : getState(site.before.state, keyId)
+  const after = { chain: at.chain, seq: at.seq + (keyId === undefined ? 0 : 1) }
+  const current = exclusion ? undefined : consequences?.current.point
+  const isOnTip = current === undefined || (current.chain === after.chain && current.seq === after.seq)
+  const event = new RoomEvent(
+    {
+      event_nid: nid,
+      room_nid: room.nid,
+      room_pos: exclusion ? null : head.pos + (leavesGap(one) ? PLACES_OF_GAP : 1),
+      sender_nid: one.senderNid,
+      origin_server_ts: pdu.origin_server_ts,
+      notifiable: head.notifiable + (isNotifiableHere ? 1 : 0),
+      replaces_nid: replaces === 0 ? null : replaces,
+      redacted_by: null,
+      txn_token: null,
+      txn_id: null,
+      state_chain: at.chain,
+      state_seq: at.seq,
+      key_id: keyId ?? null,
+      event_id: read.eventId,
+      type: pdu.type,
+      standing: exclusion?.standing ?? null,
+      reason: exclusion?.reason ?? null,
+      stream_pos: streamPos === nid ? null : streamPos,
+      current_chain: isOnTip ? null : current.chain,
+      current_seq: isOnTip ? null : current.seq,
+      auth_nids: keyId === undefined ? null : authIdsOf(pdu).map((id) => around.cited.get(id)!.nid),
+      json: read.json,
+    },
+    pdu,
+  )
+  const redactedBy = consequences?.effects.redactedBy
+  return redactedBy ? redactedTarget(room, redactedBy, event).event : event
+}
+
+function leavesGap({ read, around }: Case): boolean {
+  return around.prevs.length < prevIdsOf(read.pdu).length
+}
+
+function unitOf(one: Case, site: Site, consequences: Consequences, event: RoomEvent): Unit {
+  const { room, read, around } = one
+  const { head, exclusion } = site
+  const { log, tips, current, members, effects } = consequences
+  const placed = new Set(around.prevs.map(({ id }) => id))
+  const missing = exclusion ? [] : prevIdsOf(read.pdu).filter((id) => !placed.has(id))
+  const early = effects.redactsEarly
+  return {
+    ...NO_GRAPH,
+    room,
+    before: head,
+    after: headWith(head, event, tips, log.head(current)),
+    events: around.outlier ? [] : [event],
+    promoted: around.outlier ? [event] : [],
+    keys: keyWrites(room),
+    changes: log.changes,
+    chains: log.chains,
+    gaps: missing.map((missingId) => ({ roomNid: room.nid, missingId, eventNid: event.nid })),
+    filled: around.isReferenced ? [{ roomNid: room.nid, missingId: event.id }] : [],
+    earlyRedactions: early ? [{ roomNid: room.nid, targetId: early, redactionNid: event.nid }] : [],
+    members,
+    highlights: effects.highlights,
+    txn: undefined,
+    redactions: effects.redacts ? [redactedTarget(room, event, effects.redacts)] : [],
+  }
+}
+
+function headWith(
+  head: Head,
+  event: RoomEvent,
+  extremities: readonly Extremity[],
+  state: ReturnType<StateLog['head']>,
+): Head {
+  const moved = { ...head, ...state, extremities, version: head.version + 1 }
+  if (!event.isInTimeline) return moved
+  const { pos, streamPos: nid, notifiable, pdu } = event
+  return { ...moved, pos, nid, notifiable, depth: Math.max(head.depth, pdu.depth) }
+}

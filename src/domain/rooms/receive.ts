@@ -1,0 +1,227 @@
+import { createContentOf } from '../../core/event/content.ts'
+import type { ReadPdu } from '../../core/event/read.ts'
+import type { EventId, RoomId, ServerName } from '../../core/ids.ts'
+import type { ReadJson } from '../../core/json.ts'
+import type { RoomVersion } from '../../core/room-version.ts'
+import type { Database } from '../../store/db.ts'
+import { nextRoomNid } from '../../store/rooms.ts'
+import { authIdsOf, impliedIds } from './cited.ts'
+import type { EventCache } from './event-cache.ts'
+import { Intake, stateOf } from './intake.ts'
+import { createLanes } from './lanes.ts'
+import type { Outliers } from './outliers.ts'
+import type { Placed, Placing, Surroundings } from './placing.ts'
+import type { Questions } from './questions.ts'
+import type { RoomRegistry } from './registry.ts'
+import { emptyRoom, type Room } from './room.ts'
+import { isRefusal, type Vetter } from './vet.ts'
+
+/** What became of an event that another server sent. */
+export type Received =
+  | {
+      readonly kind: 'accepted' | 'soft-failed' | 'rejected' | 'known'
+      readonly eventId: EventId
+      readonly reason?: string
+    }
+  /** Not stored: malformed, not signed, or what it needs could not be had. */
+  | { readonly kind: 'dropped'; readonly eventId?: EventId; readonly reason: string }
+
+/** A room's state, and the auth chain of that state, as a server of the room gives them to one that joins. */
+export interface ToldRoom {
+  readonly state: readonly ReadJson[]
+  readonly authChain: readonly ReadJson[]
+}
+
+/** The one path by which events of other servers come in (server-server API, "Checks performed on receipt of a PDU"). */
+export interface Receiver {
+  /**
+   * Takes in events of one room that a server sent, in any order. Resolves when they are durable, with an outcome for each, in the
+   * order given. Events of one room are taken in one call after another.
+   */
+  receive(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<readonly Received[]>
+  /** Takes part in a room of other servers: by what a resident server tells of it, and a join of ours that it has accepted. */
+  adopt(resident: ServerName, version: RoomVersion, roomId: RoomId, join: ReadJson, told: ToldRoom): Promise<Received>
+}
+
+export interface ReceiverParts {
+  readonly db: Database
+  readonly events: EventCache
+  readonly registry: RoomRegistry
+  readonly questions: Questions
+  readonly vetter: Vetter
+  readonly outliers: Outliers
+  readonly placing: Placing
+}
+
+/** How often events are taken in anew because others wrote to their room. */
+const MAX_ATTEMPTS = 8
+
+type Results = Map<EventId, Received>
+
+export function createReceiver(parts: ReceiverParts): Receiver {
+  const { registry, vetter, outliers, placing } = parts
+  const lanes = createLanes<RoomId>()
+
+  /** The room, if we take part in it or did. */
+  async function knownRoom(roomId: RoomId): Promise<Room | undefined> {
+    const room = await registry.get(roomId)
+    return room && room.pending.extremities.length > 0 ? room : undefined
+  }
+
+  async function takeAll(origin: ServerName, roomId: RoomId, reads: readonly ReadPdu[]): Promise<Results> {
+    const results: Results = new Map()
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const left = reads.filter(({ eventId }) => !results.has(eventId))
+      const room = left.length === 0 ? undefined : await knownRoom(roomId)
+      if (!room) break
+      await takeOnce(room, origin, left, results)
+    }
+    return results
+  }
+
+  /** One pass over events, on a room as it is in memory. What finds the room moved on stays without a result. */
+  async function takeOnce(room: Room, origin: ServerName, reads: readonly ReadPdu[], results: Results): Promise<void> {
+    const intake = new Intake(parts, room, origin)
+    const order = await intake.complete(reads)
+    const placed: Placed[] = []
+    try {
+      for (const read of order) {
+        if (!room.alive) break
+        const one = await take(intake, read)
+        if (one === 'moved') break
+        if ('kind' in one) results.set(read.eventId, one)
+        else placed.push(one)
+      }
+    } catch (error) {
+      // What was begun is half in memory: the next to come reads the room again.
+      registry.drop(room)
+      throw error
+    } finally {
+      for (const { event, outcome } of await settled(placed)) {
+        if (outcome === 'committed') results.set(event.id, receivedAs(event.id, event.standing, event.reason))
+      }
+    }
+    // A circle of events, in room versions whose ids are not hashes.
+    for (const { eventId } of reads) {
+      if (!order.some((read) => read.eventId === eventId)) results.set(eventId, dropped('it builds on itself', eventId))
+    }
+  }
+
+  async function take(intake: Intake, read: ReadPdu): Promise<Received | Placed | 'moved'> {
+    const { room, origin } = intake
+    const { eventId, pdu } = read
+    const known = (await outliers.find(room, [eventId])).get(eventId)
+    if (known && known.roomNid !== room.nid) return dropped('its id is that of an event of another room', eventId)
+    if (known?.hasPlace) return receivedAs(eventId, 'known')
+    if (pdu.type === 'm.room.create' && room.stateNid(room.pending.state, pdu.type, '') !== known?.nid) {
+      return dropped('the room has another create event', eventId)
+    }
+    const around = await intake.around(read, known)
+    if (typeof around === 'string') return dropped(around, eventId)
+    const cited = await outliers.cite(room, origin, [read])
+    if (!authIdsOf(pdu).every((id) => cited.has(id))) return dropped('its auth events could not be had', eventId)
+    const whole: Surroundings = { ...around, cited, isOwnJoin: false }
+    const placed = await placing.place(room, read, whole)
+    if (placed !== 'moved') intake.placed(placed.event, whole)
+    return placed
+  }
+
+  /** A room that is to be, or that we took part in before. */
+  async function roomToJoin(roomId: RoomId, version: RoomVersion): Promise<Room> {
+    return (
+      (await registry.get(roomId)) ??
+      emptyRoom({ nid: await nextRoomNid(parts.db), id: roomId, version, events: parts.events })
+    )
+  }
+
+  async function join(
+    resident: ServerName,
+    room: Room,
+    read: ReadPdu,
+    told: readonly ReadPdu[],
+    stateIds: readonly EventId[],
+  ): Promise<Received | 'moved'> {
+    const { eventId, pdu } = read
+    await outliers.take(room, told)
+    const known = await outliers.find(room, [eventId, ...stateIds, ...authIdsOf(pdu), ...impliedIds(room)])
+    if (known.get(eventId)?.hasPlace) return receivedAs(eventId, 'known')
+    const state = stateOf(room, { state: stateIds.filter((id) => known.has(id)) }, known)
+    if (!state || room.stateNid(state, 'm.room.create', '') === 0)
+      return dropped('the state of the room could not be had', eventId)
+    if (!authIdsOf(pdu).every((id) => known.has(id))) return dropped('its auth events could not be had', eventId)
+    const intake = new Intake(parts, room, resident)
+    await intake.complete([])
+    const placed = await placing.place(room, read, {
+      outlier: known.get(eventId),
+      prevs: [],
+      passedOver: new Set(),
+      cited: known,
+      told: state,
+      isReferenced: false,
+      redactions: [],
+      target: undefined,
+      isOwnJoin: true,
+    })
+    if (placed === 'moved') return 'moved'
+    const [one] = await settled([placed])
+    return one?.outcome === 'committed' ? receivedAs(eventId, placed.event.standing, placed.event.reason) : 'moved'
+  }
+
+  return {
+    async receive(origin, roomId, pdus) {
+      const room = await knownRoom(roomId)
+      if (!room) return pdus.map(() => dropped('this server does not take part in the room'))
+      const reads = await Promise.all(pdus.map((raw) => vetter.vet(room, raw)))
+      const passed = new Map(reads.flatMap((read) => (isRefusal(read) ? [] : [[read.eventId, read] as const])))
+      const results = await lanes.run(roomId, () => takeAll(origin, roomId, [...passed.values()]))
+      return reads.map((read) => {
+        if (isRefusal(read)) return dropped(read.reason)
+        return results.get(read.eventId) ?? dropped('the room is too busy just now', read.eventId)
+      })
+    },
+
+    async adopt(resident, version, roomId, joinEvent, told) {
+      const place = { id: roomId, version }
+      const [read, state, authChain] = await Promise.all([
+        vetter.vet(place, joinEvent),
+        vetter.vetAll(place, told.state),
+        vetter.vetAll(place, told.authChain),
+      ])
+      if (isRefusal(read)) return dropped(read.reason)
+      if (!state.some((one) => isCreateOf(version, one))) return dropped('the room is of another version', read.eventId)
+      const all = [...authChain, ...state]
+      const stateIds = state.map(({ eventId }) => eventId)
+      return lanes.run(roomId, async () => {
+        for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+          const received = await join(resident, await roomToJoin(roomId, version), read, all, stateIds)
+          if (received !== 'moved') return received
+        }
+        return dropped('the room is too busy just now', read.eventId)
+      })
+    },
+  }
+}
+
+function isCreateOf(version: RoomVersion, { pdu }: ReadPdu): boolean {
+  return pdu.type === 'm.room.create' && pdu.state_key === '' && createContentOf(pdu).roomVersionId === version.id
+}
+
+function dropped(reason: string, eventId?: EventId): Received {
+  return { kind: 'dropped', reason, ...(eventId === undefined ? {} : { eventId }) }
+}
+
+function receivedAs(eventId: EventId, standing: string | undefined, reason?: string): Received {
+  const kind = standing === 'soft-failed' || standing === 'rejected' || standing === 'known' ? standing : 'accepted'
+  return { kind, eventId, ...(reason === undefined ? {} : { reason }) }
+}
+
+/** Waits for all, and only then tells of a failure. */
+async function settled(placed: readonly Placed[]): Promise<{ event: Placed['event']; outcome: string }[]> {
+  const outcomes = await Promise.allSettled(placed.map(({ outcome }) => outcome))
+  const failed = outcomes.find((one) => one.status === 'rejected')
+  if (failed) throw failed.reason
+  return outcomes.map((one, index) => ({
+    event: placed[index]!.event,
+    outcome: (one as PromiseFulfilledResult<{ kind: string }>).value.kind,
+  }))
+}

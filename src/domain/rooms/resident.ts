@@ -1,0 +1,161 @@
+import { referencedId } from '../../core/event/format.ts'
+import type { EventId, RoomId } from '../../core/ids.ts'
+import type { AuthGraph } from '../../core/state/graph.ts'
+import type { Database, Reader } from '../../store/db.ts'
+import { getEventIds, getEventTexts } from '../../store/events.ts'
+import { MAX_EVENTS_PER_ANSWER, MAX_EVENTS_WALKED } from '../limits.ts'
+import { type Admission, type AdmissionParts, createAdmission } from './admission.ts'
+import type { Branches } from './branches.ts'
+import type { EventCache } from './event-cache.ts'
+import { stateNids } from './past-state.ts'
+import type { ToldState } from './questions.ts'
+import type { Room } from './room.ts'
+import type { RoomEvent } from './room-event.ts'
+import { topological } from './topological.ts'
+
+/** What a server that joins a room is given: canonical JSON of each event. */
+export interface JoinAnswer {
+  readonly state: readonly string[]
+  readonly authChain: readonly string[]
+}
+
+/** Events between some that the asking server has and some that it knows of. */
+export interface Between {
+  readonly earliest: readonly EventId[]
+  readonly latest: readonly EventId[]
+  readonly limit: number
+}
+
+/**
+ * What this server, being in a room, answers to others that ask about it. Events are given as canonical JSON, and only those
+ * that were accepted: soft-failed and rejected ones are told to nobody. Whether the asking server may know is for the caller.
+ */
+export interface Resident extends Admission {
+  /** An event of the room (`GET event`). */
+  event(roomId: RoomId, eventId: EventId): Promise<string | undefined>
+  /** Those of some events that there are, in the order asked for. */
+  events(roomId: RoomId, eventIds: readonly EventId[]): Promise<string[]>
+  /** Back from `latest`, without these, as far as `earliest`: those nearest to `latest`, oldest first (`POST get_missing_events`). */
+  missingEvents(roomId: RoomId, between: Between): Promise<string[]>
+  /** Some events and those before them, newest first (`GET backfill`). */
+  backfill(roomId: RoomId, eventIds: readonly EventId[], limit: number): Promise<string[]>
+  /** The state before an event and its auth chain (`GET state_ids`); undefined where this server does not know it. */
+  stateIds(roomId: RoomId, eventId: EventId): Promise<ToldState | undefined>
+  /** The state before an event and its auth chain, in full (`PUT send_join`, `GET state`). */
+  joinAnswer(roomId: RoomId, eventId: EventId): Promise<JoinAnswer | undefined>
+}
+
+export interface ResidentParts extends AdmissionParts {
+  readonly db: Database
+  readonly events: EventCache
+  readonly branches: Branches
+}
+
+export function createResident(parts: ResidentParts): Resident {
+  const { db, events, registry, branches } = parts
+
+  async function loadIn(room: Room, eventIds: readonly EventId[]): Promise<RoomEvent[]> {
+    const found = await events.loadByIds(eventIds)
+    return eventIds.flatMap((id) => {
+      const event = found.get(id)
+      return event?.roomNid === room.nid ? [event] : []
+    })
+  }
+
+  async function textsOf(roomId: RoomId, eventIds: readonly EventId[]): Promise<string[]> {
+    const room = await registry.get(roomId)
+    if (!room) return []
+    const found = await loadIn(room, [...new Set(eventIds)].slice(0, MAX_EVENTS_PER_ANSWER))
+    return found.filter((event) => isAccepted(event) || !event.hasPlace).map(({ json }) => json)
+  }
+
+  /**
+   * Breadth first along `prev_events`, starting with some events themselves. Ends at those seen before, after `limit` events that
+   * may be given, and after a number of events looked at whatever they are: a query per step, none for what is cached.
+   */
+  async function walkBack(room: Room, from: readonly EventId[], seen: Set<EventId>, limit: number) {
+    const given = new Map<EventId, RoomEvent>()
+    let front = from
+    for (let left = MAX_EVENTS_WALKED; left > 0 && front.length > 0; ) {
+      const next = [...new Set(front)].filter((id) => !seen.has(id)).slice(0, left)
+      left -= next.length
+      for (const id of next) seen.add(id)
+      const found = await loadIn(room, next)
+      for (const event of found) {
+        if (isAccepted(event)) given.set(event.id, event)
+        if (given.size === limit) return given
+      }
+      front = found.flatMap(prevIds)
+    }
+    return given
+  }
+
+  /** The state before an accepted event and what authorises it, each event as `read` gives it. */
+  async function stateBefore<T>(
+    roomId: RoomId,
+    eventId: EventId,
+    read: (reader: Reader, nids: readonly number[]) => Promise<Map<number, T>>,
+  ): Promise<{ state: T[]; authChain: T[] } | undefined> {
+    const room = await registry.get(roomId)
+    const [event] = room ? await loadIn(room, [eventId]) : []
+    if (!room || !event || !isAccepted(event)) return undefined
+    const state = stateNids(await branches.stateAt(room, event.pointBefore))
+    const authChain = authChainOf(await branches.authGraph(room), state)
+    const found = await read({ query: db.scan }, [...new Set([...state, ...authChain])])
+    return { state: state.map((nid) => found.get(nid)!), authChain: authChain.map((nid) => found.get(nid)!) }
+  }
+
+  return {
+    ...createAdmission(parts),
+    events: textsOf,
+    event: async (roomId, eventId) => (await textsOf(roomId, [eventId]))[0],
+
+    async missingEvents(roomId, { earliest, latest, limit }) {
+      const room = await registry.get(roomId)
+      if (!room) return []
+      const ends = await loadIn(room, latest.slice(0, MAX_EVENTS_PER_ANSWER))
+      const seen = new Set([...earliest, ...latest])
+      const given = await walkBack(room, ends.flatMap(prevIds), seen, capped(limit))
+      return topological(given, prevIds).order.map(({ json }) => json)
+    },
+
+    async backfill(roomId, eventIds, limit) {
+      const room = await registry.get(roomId)
+      if (!room) return []
+      const given = await walkBack(room, eventIds.slice(0, MAX_EVENTS_PER_ANSWER), new Set(), capped(limit))
+      return topological(given, prevIds)
+        .order.map(({ json }) => json)
+        .reverse()
+    },
+
+    stateIds: (roomId, eventId) => stateBefore(roomId, eventId, getEventIds),
+    joinAnswer: (roomId, eventId) => stateBefore(roomId, eventId, getEventTexts),
+  }
+}
+
+/** Of those not accepted, outliers may be given where they are named, since others' auth chains hold them; they lead nowhere. */
+function isAccepted(event: RoomEvent): boolean {
+  return event.standing === undefined
+}
+
+function prevIds(event: RoomEvent): EventId[] {
+  return event.pdu.prev_events.map(referencedId)
+}
+
+function capped(limit: number): number {
+  return Math.min(Math.max(Math.trunc(limit) || 1, 1), MAX_EVENTS_PER_ANSWER)
+}
+
+/** All events by which some are authorised, and those by which these are, and so on. */
+function authChainOf(graph: AuthGraph, nids: readonly number[]): number[] {
+  const chain = new Set<number>()
+  const open = [...nids]
+  for (let nid = open.pop(); nid !== undefined; nid = open.pop()) {
+    for (const auth of graph.authOf(nid)) {
+      if (chain.has(auth)) continue
+      chain.add(auth)
+      open.push(auth)
+    }
+  }
+  return [...chain]
+}

@@ -1,0 +1,37 @@
+/** Items in an order in which each comes after those it names. */
+export interface Ordered<Item> {
+  readonly order: readonly Item[]
+  /** Items that name each other in a circle, and what is above them. */
+  readonly circular: readonly Item[]
+}
+
+/**
+ * Puts items after those they name, otherwise in the order given. Names of what is not among the items do not count.
+ * Without recursion, in time linear in items and names.
+ */
+export function topological<Item>(
+  items: ReadonlyMap<string, Item>,
+  namesOf: (item: Item) => Iterable<string>,
+): Ordered<Item> {
+  const waitsFor = new Map<string, number>()
+  const namedBy = new Map<string, string[]>()
+  for (const [id, item] of items) {
+    const named = new Set([...namesOf(item)].filter((name) => items.has(name)))
+    waitsFor.set(id, named.size)
+    for (const name of named) {
+      const above = namedBy.get(name)
+      if (above) above.push(id)
+      else namedBy.set(name, [id])
+    }
+  }
+  const ready = [...items.keys()].filter((id) => waitsFor.get(id) === 0)
+  for (const id of ready) {
+    waitsFor.delete(id)
+    for (const above of namedBy.get(id) ?? []) {
+      const left = waitsFor.get(above)! - 1
+      waitsFor.set(above, left)
+      if (left === 0) ready.push(above)
+    }
+  }
+  return { order: ready.map((id) => items.get(id)!), circular: [...waitsFor.keys()].map((id) => items.get(id)!) }
+}

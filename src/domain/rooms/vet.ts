@@ -1,0 +1,61 @@
+import { ALLOWED, type Refusal, refuse, type Verdict } from '../../core/event/format.ts'
+import { type ReadPdu, readPdu } from '../../core/event/read.ts'
+import { isSignedBy, requiredSigners, signatureKeyIds } from '../../core/event/signers.ts'
+import type { RoomId } from '../../core/ids.ts'
+import type { ReadJson } from '../../core/json.ts'
+import type { RoomVersion } from '../../core/room-version.ts'
+import { roomIdOfCreate } from '../../core/signing/event-hash.ts'
+import type { KeyRing } from './questions.ts'
+
+/** Where an event claims to belong. */
+export interface Place {
+  readonly id: RoomId
+  readonly version: RoomVersion
+}
+
+/** The checks of a remote event that need no other event: shape and size, content hash, room, signatures. */
+export interface Vetter {
+  vet(place: Place, raw: ReadJson): Promise<ReadPdu | Refusal>
+  /** Those of many that pass, each once. */
+  vetAll(place: Place, raws: readonly ReadJson[]): Promise<ReadPdu[]>
+}
+
+export function isRefusal(read: ReadPdu | Refusal): read is Refusal {
+  return 'allowed' in read
+}
+
+export function createVetter({ keys }: { keys: KeyRing }): Vetter {
+  async function vet(place: Place, { value, offence }: ReadJson): Promise<ReadPdu | Refusal> {
+    const read = readPdu(place.version, value, offence)
+    if (isRefusal(read)) return read
+    if (roomOf(place.version, read) !== place.id) return refuse('the event is of another room')
+    const signed = await checkSignatures(place.version, read)
+    return signed.allowed ? read : signed
+  }
+
+  async function checkSignatures(version: RoomVersion, { pdu, signedText }: ReadPdu): Promise<Verdict> {
+    for (const server of requiredSigners(version, pdu)) {
+      const keyIds = signatureKeyIds(pdu, server)
+      if (keyIds.length === 0) return refuse(`the event lacks a signature of ${server}`)
+      const known = await keys.keysOf(server, keyIds)
+      if (!isSignedBy(version, pdu, server, known, signedText))
+        return refuse(`the event has no signature of ${server} that one of its keys confirms`)
+    }
+    return ALLOWED
+  }
+
+  return {
+    vet,
+    async vetAll(place, raws) {
+      const read = await Promise.all(raws.map((raw) => vet(place, raw)))
+      const passed = read.filter((one): one is ReadPdu => !isRefusal(one))
+      return [...new Map(passed.map((one) => [one.eventId, one])).values()]
+    },
+  }
+}
+
+/** The room that an event names, or makes. */
+function roomOf(version: RoomVersion, { pdu, eventId }: ReadPdu): RoomId | undefined {
+  const isMaking = version.roomIdIsCreateHash && pdu.type === 'm.room.create'
+  return isMaking ? roomIdOfCreate(eventId) : pdu.room_id
+}
