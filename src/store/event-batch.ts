@@ -1,5 +1,6 @@
 import type { Reader } from './connection.ts'
 import type { EventRow } from './events.ts'
+import { type Column, Parameters } from './parameters.ts'
 import type { Membership } from './rooms.ts'
 
 // Tables: room, event, event_gap, early_redaction, state_key, state_change, state_chain, room_member, client_txn, highlight
@@ -119,56 +120,6 @@ export interface BatchOutcome {
   readonly advanced: ReadonlySet<number>
   /** Transaction ids that were used before, and the event each made; their rooms are not in `advanced`. */
   readonly repeated: readonly { readonly tokenNid: number; readonly hash: string; readonly eventId: string }[]
-}
-
-/** A column of rows that are given to a statement: its name there, its type, and where a row has it. */
-type Column<Row> = readonly [name: string, type: 'bigint' | 'int' | 'text', read: (row: Row) => unknown]
-
-/** Binds rows as parameters, and their JSON as slices of one binary parameter, where nothing is escaped. */
-class Parameters {
-  readonly values: unknown[] = [undefined]
-  readonly #bytes: Buffer[] = []
-  #length = 0
-
-  /** Rows as a table of a FROM clause: one row by value, which is planned to nothing, several as arrays. */
-  table<Row>(rows: readonly Row[], alias: string, columns: readonly Column<Row>[]): string {
-    const names = columns.map(([name]) => name).join(', ')
-    const [only] = rows
-    if (only !== undefined && rows.length === 1) {
-      const values = columns.map(([, type, read]) => `${this.#bind(read(only))}::${type}`)
-      return `(VALUES (${values.join(', ')})) AS ${alias} (${names})`
-    }
-    const arrays = columns.map(([, type, read]) => `${this.#bind(rows.map(read))}::${type}[]`)
-    return `unnest(${arrays.join(', ')}) AS ${alias} (${names})`
-  }
-
-  #bind(value: unknown): string {
-    this.values.push(value)
-    return `$${this.values.length}`
-  }
-
-  /** Columns for where each row's JSON lies in the binary parameter, `$1`: its first byte, counted from 1, and how many. */
-  jsonOf<Row extends { readonly json: string }>(
-    rows: readonly Row[],
-  ): readonly [start: Column<Row>, size: Column<Row>] {
-    const places = new Map<Row, { start: number; size: number }>()
-    for (const row of rows) {
-      const bytes = Buffer.from(row.json)
-      places.set(row, { start: this.#length + 1, size: bytes.length })
-      this.#bytes.push(bytes)
-      this.#length += bytes.length
-    }
-    return [
-      ['start', 'int', (row) => places.get(row)!.start],
-      ['size', 'int', (row) => places.get(row)!.size],
-    ]
-  }
-
-  /** All values, once every table is bound. */
-  complete(): unknown[] {
-    this.values[0] = this.#bytes.length === 1 ? this.#bytes[0] : Buffer.concat(this.#bytes, this.#length)
-    return this.values
-  }
 }
 
 const sliceOf = (alias: string): string =>
