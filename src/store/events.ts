@@ -62,6 +62,24 @@ export function getEventsById(reader: Reader, eventIds: readonly string[]): Prom
   return reader.query<EventRow>(`SELECT ${COLUMNS} FROM event WHERE event_id = ANY($1::text[])`, [eventIds])
 }
 
+/** What many events are called, by number. */
+export async function getEventIds(reader: Reader, eventNids: readonly number[]): Promise<Map<number, EventId>> {
+  const rows = await reader.query<{ event_nid: number; event_id: EventId }>(
+    'SELECT event_nid, event_id FROM event WHERE event_nid = ANY($1::bigint[])',
+    [eventNids],
+  )
+  return new Map(rows.map(({ event_nid, event_id }) => [event_nid, event_id]))
+}
+
+/** The JSON of many events, by number. */
+export async function getEventTexts(reader: Reader, eventNids: readonly number[]): Promise<Map<number, string>> {
+  const rows = await reader.query<{ event_nid: number; json: string }>(
+    'SELECT event_nid, json FROM event WHERE event_nid = ANY($1::bigint[])',
+    [eventNids],
+  )
+  return new Map(rows.map(({ event_nid, json }) => [event_nid, json]))
+}
+
 /** Up to `limit` events of a room with `after < room_pos <= upTo`, newest first. */
 export function getTimelineBackwards(
   reader: Reader,

@@ -38,6 +38,7 @@ import type { KeyRing, Questions } from './questions.ts'
 import { createReadingServices, type ReadingServices } from './reading-services.ts'
 import { createReceiver, type Receiver } from './receive.ts'
 import { createRoomRegistry } from './registry.ts'
+import { createResident, type Resident } from './resident.ts'
 import type { Rooms } from './rooms.ts'
 import { createTransactions } from './transactions.ts'
 import { createVetter } from './vet.ts'
@@ -64,6 +65,7 @@ export interface RoomServices {
   readonly ledgerWaker: LedgerWaker
   readonly profileEvents: ProfileEvents
   readonly receiver: Receiver
+  readonly resident: Resident
   close(): Promise<void>
 }
 
@@ -240,6 +242,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     notifier,
     ledgerWaker,
     receiver,
+    resident: createResident({ ...appendParts, db, branches }),
     profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),
     async close() {
       presence.close()
