@@ -36,7 +36,7 @@ export function createViewerHistories({ db, events }: { db: Reader; events: Even
   async function load(room: Room, keys: DecidingKeys): Promise<ViewerHistory> {
     const keyIds = [keys.visibility, keys.member].filter((keyId) => keyId !== undefined)
     const changes = keyIds.length === 0 ? [] : await getKeyHistory(db, room.nid, keyIds)
-    const isBranched = room.committed.chain !== 0 || changes.some(({ chain }) => chain !== 0)
+    const isBranched = room.committed.lastChain !== 0
     const [parents, values] = await Promise.all([
       isBranched ? getChainParents(db, room.nid) : new Map<number, StatePoint>(),
       events.load(changes.map(({ event_nid }) => event_nid)),
@@ -52,10 +52,10 @@ export function createViewerHistories({ db, events }: { db: Reader; events: Even
 
   return {
     async of(room, { userId, userNid }) {
-      const { chain, state } = room.committed
+      const { lastChain, state } = room.committed
       const visibility = room.stateNid(state, 'm.room.history_visibility', '')
       // Taken before reading: what is committed meanwhile makes the next call read again.
-      const stamp = `${chain} ${visibility} ${room.stateNid(state, 'm.room.member', userId)}`
+      const stamp = `${lastChain} ${visibility} ${room.stateNid(state, 'm.room.member', userId)}`
       const key = `${room.nid} ${userNid}`
       const remembered = known.get(key)
       if (remembered?.stamp === stamp) return remembered.history

@@ -2,7 +2,7 @@ import { canonicalAliasOf, membershipOf, roomNameOf } from '../../core/event/con
 import type { UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
-import { getState, type StateMap } from '../../core/state/trie.ts'
+import { diffState, getState, type StateMap, setState } from '../../core/state/trie.ts'
 import { accountDataBetween } from '../../store/account-data.ts'
 import { getHeroes } from '../../store/rooms.ts'
 import { loadReferences } from '../rooms/client-event.ts'
@@ -25,13 +25,13 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   const known = await knownState(look, room)
   const slice = await timelineOf(look, room, known === undefined)
   await loadReferences(look.sources.events, slice.events)
-  const { start, end } = await statesOf(look, room, slice)
   const isFull = known === undefined || look.request.fullState
-  const target = look.request.stateAfter === undefined ? start : end
-  const isGapless = !isFull && !slice.limited && look.request.stateAfter === undefined
+  const begin = isFull || slice.limited ? await stateBefore(look, room, slice) : known
+  const end = await stateNow(look, room)
+  const target = look.request.stateAfter === undefined ? beforeTimeline(begin, slice, end) : end
   const summary = isFull || slice.limited || slice.events.some(isSummed) ? await summaryOf(look, room) : undefined
   const heroes = summary?.['m.heroes'] ?? []
-  const wish = { target, known: isFull ? undefined : isGapless ? target : known, timeline: slice.events, heroes }
+  const wish = { target, known: isFull ? undefined : known, timeline: slice.events, heroes }
   const state = await loadState(look, stateToTell(look, room, wish))
   const out = new JsonBytes().text('{"timeline":')
   writeTimeline(out, look, room, slice)
@@ -91,14 +91,27 @@ async function timelineOf(look: Look, room: Room, isNew: boolean): Promise<Timel
   return visiblePart(slice, await sources.visibleTo(by, room, slice.events))
 }
 
-/** The room's state before the timeline and after it. */
-async function statesOf(look: Look, room: Room, slice: TimelineSlice): Promise<{ start: StateMap; end: StateMap }> {
-  const { states } = look.sources
-  const end = isNewer(room.committed.nid, look.now.events)
-    ? await states.at(room, look.now.events)
-    : room.committed.state
-  const [first] = slice.events
-  return { start: first ? await states.before(room, first) : end, end }
+async function stateNow({ now, sources }: Look, room: Room): Promise<StateMap> {
+  const { nid, state } = room.committed
+  return isNewer(nid, now.events) ? await sources.states.at(room, now.events) : state
+}
+
+async function stateBefore(look: Look, room: Room, { events }: TimelineSlice): Promise<StateMap> {
+  const [first] = events
+  return first ? await look.sources.states.before(room, first) : await stateNow(look, room)
+}
+
+/**
+ * The state from which the timeline leads to the state now. What the timeline does not account for, since branches of the room met
+ * or a filter left events out, is in it from the start.
+ */
+function beforeTimeline(begin: StateMap, { events }: TimelineSlice, end: StateMap): StateMap {
+  const told = new Set(events.map(({ keyId }) => keyId))
+  let target = begin
+  diffState(begin, end, (keyId, _, now) => {
+    if (now !== 0 && !told.has(keyId)) target = setState(target, keyId, now)
+  })
+  return target
 }
 
 function writeTimeline(out: JsonBytes, look: Look, room: Room, slice: TimelineSlice): void {

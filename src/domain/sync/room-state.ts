@@ -9,7 +9,7 @@ import { type EventPosition, isNewer } from './token.ts'
 
 /** What a room's state was, at points that clients ask about. */
 export interface RoomStates {
-  /** The state before an event of the room. */
+  /** The state that an event of the room was sent in. */
   before(room: Room, event: RoomEvent): Promise<StateMap>
   /** The state that a reader at a stream position knew; empty when the room had no events by then. */
   at(room: Room, position: EventPosition): Promise<StateMap>
@@ -30,10 +30,10 @@ export function createRoomStates({ db, events }: { db: Reader; events: EventCach
   }
 
   return {
-    before: (room, event) => stateAt(db, room, { chain: event.stateChain, seq: event.stateSeq }),
+    before: (room, event) => stateAt(db, room, event.pointBefore),
     async at(room, position) {
       const event = await lastSeen(room, position)
-      return event ? stateAt(db, room, event.pointAfter) : EMPTY_STATE
+      return event ? stateAt(db, room, event.currentPoint) : EMPTY_STATE
     },
   }
 }
