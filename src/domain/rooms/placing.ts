@@ -233,7 +233,10 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
       event.pointAfter,
       site.keyId === undefined ? site.before.state : setState(site.before.state, site.keyId, nid),
     )
-    return { event, outcome: persister.enqueue(unit) }
+    const outcome = persister.enqueue(unit)
+    // Whoever waits for it is told of a failure; until then others are placed.
+    outcome.catch(() => undefined)
+    return { event, outcome }
   }
 
   return {

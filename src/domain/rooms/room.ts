@@ -114,6 +114,7 @@ export class Room {
   shared: { readonly key: string; readonly madeAt: number; readonly json: Buffer } | undefined
   #mentionables: Mentionables | undefined
   readonly #undo: Undo[] = []
+  #branchChanges = 0
   readonly #facts = new Map<number, RoomEvent>()
   readonly #events: EventCache
 
@@ -132,6 +133,11 @@ export class Room {
     this.pending = parts.head
     this.committed = parts.head
     this.#events = parts.events
+  }
+
+  /** How many changes came to branches other than the one where the current state stands, since the room was loaded. */
+  get branchChanges(): number {
+    return this.#branchChanges
   }
 
   /** The first timeline position that `timeline` covers. */
@@ -265,7 +271,10 @@ export class Room {
   #recordUndo(changes: readonly StateChange[], head: Head): void {
     let at = head.chain === this.committed.chain ? this.committed.seq : -1
     for (const { chain, seq, keyId, before } of changes) {
-      if (chain !== head.chain || seq !== at + 1 || seq > head.seq) continue
+      if (chain !== head.chain || seq !== at + 1 || seq > head.seq) {
+        this.#branchChanges++
+        continue
+      }
       this.#undo.push({ seq, keyId, before })
       at = seq
     }

@@ -31,7 +31,7 @@ const REMEMBERED = 5_000
 
 /** Reads the room's history visibility and the user's membership through all of the state log; kept until either changes. */
 export function createViewerHistories({ db, events }: { db: Reader; events: EventCache }): ViewerHistories {
-  const known = new LRUCache<string, { stamp: string; history: ViewerHistory }>({ max: REMEMBERED })
+  const known = new LRUCache<string, { room: Room; stamp: string; history: ViewerHistory }>({ max: REMEMBERED })
 
   async function load(room: Room, keys: DecidingKeys): Promise<ViewerHistory> {
     const keyIds = [keys.visibility, keys.member].filter((keyId) => keyId !== undefined)
@@ -52,18 +52,18 @@ export function createViewerHistories({ db, events }: { db: Reader; events: Even
 
   return {
     async of(room, { userId, userNid }) {
-      const { lastChain, state } = room.committed
+      const { state } = room.committed
       const visibility = room.stateNid(state, 'm.room.history_visibility', '')
       // Taken before reading: what is committed meanwhile makes the next call read again.
-      const stamp = `${lastChain} ${visibility} ${room.stateNid(state, 'm.room.member', userId)}`
+      const stamp = `${room.branchChanges} ${visibility} ${room.stateNid(state, 'm.room.member', userId)}`
       const key = `${room.nid} ${userNid}`
       const remembered = known.get(key)
-      if (remembered?.stamp === stamp) return remembered.history
+      if (remembered?.room === room && remembered.stamp === stamp) return remembered.history
       const history = await load(room, {
         visibility: room.keys.idOf('m.room.history_visibility', ''),
         member: room.keys.idOf('m.room.member', userId),
       })
-      known.set(key, { stamp, history })
+      known.set(key, { room, stamp, history })
       return history
     },
   }
