@@ -1,5 +1,5 @@
 import type { Refusal } from '../event/format.ts'
-import { ROOM_VERSIONS, type RoomVersion } from '../room-version.ts'
+import type { RoomVersion } from '../room-version.ts'
 
 /** What a clause of the published rules does: it rejects, it allows, it does either ("if and only if"), or it has clauses of its own. */
 export type ClauseKind = 'rejects' | 'allows' | 'decides' | 'heading'
@@ -113,13 +113,15 @@ export interface NumberedClause {
   readonly kind: ClauseKind
 }
 
-const CLAUSES: ReadonlyMap<RoomVersion, ReadonlyMap<string, NumberedClause>> = new Map(
-  ROOM_VERSIONS.map((version) => [version, numberClauses(version)]),
-)
+const numberings = new WeakMap<RoomVersion, ReadonlyMap<string, NumberedClause>>()
 
 /** The clauses that a room version has, in order. A clause goes with the heading it stands under. */
 export function clausesOf(version: RoomVersion): ReadonlyMap<string, NumberedClause> {
-  return CLAUSES.get(version)!
+  const known = numberings.get(version)
+  if (known) return known
+  const numbered = numberClauses(version)
+  numberings.set(version, numbered)
+  return numbered
 }
 
 function numberClauses(version: RoomVersion): ReadonlyMap<string, NumberedClause> {
