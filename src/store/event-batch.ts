@@ -341,6 +341,7 @@ export async function writeEventBatch(connection: Reader, batch: EventBatch): Pr
     ...(batch.highlights.length > 0 ? [plainInsert(p, ['noted', 'highlight'], batch.highlights, HIGHLIGHT)] : []),
     ...(withTxns ? [TXN_INSERT] : []),
     ...(batch.redactions.length > 0 ? [redactionUpdate(p, batch.redactions)] : []),
+    ...(p.holdsJson ? [] : ['no_json AS (SELECT $1::bytea)']),
   ]
   const text = `WITH ${parts.join(', ')}
     SELECT room_nid, NULL::bigint AS token_nid, NULL::text AS txn_hash, NULL::text AS event_id FROM advanced

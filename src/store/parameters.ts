@@ -19,6 +19,11 @@ export class Parameters {
     return `unnest(${arrays.join(', ')}) AS ${alias} (${names})`
   }
 
+  /** Whether `$1` was made use of so far. A statement has to name it in any case, or its type is not known. */
+  get holdsJson(): boolean {
+    return this.#bytes.length > 0
+  }
+
   #bind(value: unknown): string {
     this.values.push(value)
     return `$${this.values.length}`
