@@ -1,0 +1,204 @@
+import type { EventId, RoomId, ServerName, UserId } from '../../src/core/ids.ts'
+import { serverOf } from '../../src/core/ids.ts'
+import { type JsonObject, type ReadJson, readJson } from '../../src/core/json.ts'
+import { roomVersion } from '../../src/core/room-version.ts'
+import type { Requester } from '../../src/domain/accounts/requester.ts'
+import type { Questions } from '../../src/domain/rooms/questions.ts'
+import type { Received } from '../../src/domain/rooms/receive.ts'
+import { buildFromTemplate, withAuthoriser } from '../../src/domain/rooms/remote-join.ts'
+import type { Rooms } from '../../src/domain/rooms/rooms.ts'
+import { Dice } from './dice.ts'
+import { Network } from './network.ts'
+import { madeSince, memberships } from './room-view.ts'
+import type { SimulatedServer } from './server.ts'
+import { type Answers, type Surroundings, seededRandom, virtualClock } from './world.ts'
+
+const FIRST_MOMENT = 1_700_000_000_000
+/** Runs are far apart in time: no two make a room in the same millisecond. */
+const RUN_SPAN_MS = 1_000_000_000
+
+/** Servers that take part in rooms together, over a network that a seed decides. */
+export class Run implements Surroundings {
+  readonly seed: number
+  readonly dice: Dice
+  readonly network: Network
+  readonly servers: ReadonlyMap<ServerName, SimulatedServer>
+  readonly questions: { readonly from: ServerName; readonly of: ServerName; readonly kind: keyof Questions }[] = []
+  /** What was done, for who wants to know why it failed. */
+  readonly trace: string[] = []
+  /** Answers of servers that do not say what is so. */
+  readonly lies = new Map<ServerName, Answers>()
+  /** The join by which a server last came into a room that none of its users was in. */
+  readonly arrivals = new Map<string, EventId>()
+  readonly #told = new Map<string, number>()
+  readonly #audience = new Map<string, ReadonlySet<ServerName>>()
+  readonly #held = new Map<string, string[]>()
+  #sent = 0
+
+  constructor(servers: readonly SimulatedServer[], seed: number) {
+    this.seed = seed
+    this.dice = new Dice(seed)
+    this.network = new Network(this.dice, FIRST_MOMENT + seed * RUN_SPAN_MS)
+    this.servers = new Map(servers.map((server) => [server.name, server]))
+  }
+
+  get names(): readonly ServerName[] {
+    return [...this.servers.keys()]
+  }
+
+  answersOf(server: ServerName): Answers {
+    return this.lies.get(server) ?? this.servers.get(server)!.engine.resident
+  }
+
+  asked(from: ServerName, of: ServerName, kind: keyof Questions): void {
+    this.questions.push({ from, of, kind })
+  }
+
+  user(name: string, server: SimulatedServer): UserId {
+    return `@s${this.seed}-${name}:${server.name}` as UserId
+  }
+
+  serverOf(userId: UserId): SimulatedServer {
+    return this.servers.get(serverOf(userId))!
+  }
+
+  /** Something that a user does on their own server. Others are told of what came of it. */
+  async does<T>(userId: UserId, roomId: RoomId, action: (rooms: Rooms, by: Requester) => Promise<T>): Promise<T> {
+    const server = this.serverOf(userId)
+    const done = await action(server.engine.services.rooms, await server.as(userId))
+    await this.relay(server, roomId)
+    return done
+  }
+
+  say(userId: UserId, roomId: RoomId, body: string): Promise<EventId> {
+    return this.does(userId, roomId, (rooms, by) =>
+      rooms.send(by, roomId, 'm.room.message', said({ msgtype: 'm.text', body }), this.transaction()),
+    )
+  }
+
+  transaction(): { txnId: string; path: string } {
+    const txnId = `${this.seed}-${++this.#sent}`
+    return { txnId, path: `sim/${txnId}` }
+  }
+
+  /** Tells the other servers in the room what this one's users did since it last told them. */
+  async relay(server: SimulatedServer, roomId: RoomId): Promise<void> {
+    const place = `${server.name} ${roomId}`
+    const before = this.#audience.get(place) ?? []
+    const audience = await this.serversIn(server, roomId)
+    this.#audience.set(place, audience)
+    const made = await madeSince(server.db, roomId, server.name, this.#told.get(place) ?? 0)
+    if (made.length === 0) return
+    this.#told.set(place, made.at(-1)!.event_nid)
+    const texts = made.map(({ json }) => json)
+    for (const to of new Set([...before, ...audience])) this.post(server, to, roomId, texts)
+  }
+
+  async serversIn(server: SimulatedServer, roomId: RoomId): Promise<Set<ServerName>> {
+    const members = await memberships(server.db, roomId)
+    return new Set([...members].filter(([, membership]) => membership === 'join').map(([userId]) => serverOf(userId)))
+  }
+
+  /** Puts events on their way, now and then kept back to go with later ones, in any order. */
+  post(from: SimulatedServer, to: ServerName, roomId: RoomId, texts: readonly string[]): void {
+    const receiver = this.servers.get(to)
+    if (!receiver || receiver === from) return
+    const link = `${from.name} ${to} ${roomId}`
+    const all = [...(this.#held.get(link) ?? []), ...texts]
+    this.#held.delete(link)
+    if (this.network.conditions.loss > 0 && this.dice.chance(0.2)) {
+      this.#held.set(link, all)
+      return
+    }
+    const transaction = this.dice.shuffled(all)
+    this.network.send(from.name, to, async () => {
+      await this.receive(receiver, from.name, roomId, transaction)
+    })
+  }
+
+  async receive(
+    server: SimulatedServer,
+    origin: ServerName,
+    roomId: RoomId,
+    texts: readonly string[],
+  ): Promise<readonly Received[]> {
+    const received = await server.engine.receiver.receive(origin, roomId, texts.map(parsed))
+    for (const one of received) {
+      if (one.kind === 'accepted' || one.kind === 'known') continue
+      this.trace.push(`  ${server.name} < ${origin}: ${one.eventId} ${one.kind}: ${one.reason}`)
+    }
+    return received
+  }
+
+  /**
+   * What a user does in a room that their server is not in: another server gives a template, ours builds the event from it, and the
+   * other takes it in and tells of it. False when nothing came of it.
+   *
+   * @throws ProtocolError when the other server refuses
+   */
+  async doesFromOutside(
+    userId: UserId,
+    roomId: RoomId,
+    membership: 'join' | 'leave' | 'knock',
+    resident: SimulatedServer,
+  ): Promise<boolean> {
+    const server = this.serverOf(userId)
+    const wanted = { type: 'm.room.member', sender: userId, stateKey: userId, content: { membership } } as const
+    const template = await this.network.ask(
+      server.name,
+      resident.name,
+      () => resident.engine.resident.template(roomId, wanted),
+      undefined,
+    )
+    const version = template && roomVersion(template.roomVersion)
+    if (!template || !version) return false
+    const built = buildFromTemplate(
+      { serverName: server.name, signingKey: server.signingKey, clock: virtualClock, random: seededRandom },
+      { version, roomId, userId, membership, content: {} },
+      template.event,
+    )
+    await this.network.pass(this.dice.below(100))
+    const answer = await this.network.ask(
+      server.name,
+      resident.name,
+      () => this.#takeIn(resident, server.name, roomId, built.json, built.eventId),
+      undefined,
+    )
+    if (!answer || membership !== 'join' || !this.network.areLinked(server.name, resident.name)) return false
+    const key = resident.signingKey
+    const join = withAuthoriser(version, built, answer.event.value, new Map([[key.keyId, key.publicKey]]))
+    const told = { state: answer.state.map(parsed), authChain: answer.authChain.map(parsed) }
+    const wasIn = (await this.serversIn(server, roomId)).has(server.name)
+    const adopted = await server.engine.receiver.adopt(resident.name, version, roomId, parsed(join), told)
+    this.trace.push(`  ${server.name} adopts ${built.eventId}: ${adopted.kind} ${adopted.reason ?? ''}`)
+    if (adopted.kind === 'accepted' && !wasIn) this.arrivals.set(`${server.name} ${roomId}`, built.eventId)
+    // Its own join was told to the others by the resident server.
+    const made = await madeSince(server.db, roomId, server.name, 0)
+    this.#told.set(`${server.name} ${roomId}`, made.at(-1)?.event_nid ?? 0)
+    return adopted.kind === 'accepted' || adopted.kind === 'known'
+  }
+
+  /** The other side of it: `PUT send_join`, `send_leave`, `send_knock`. */
+  async #takeIn(resident: SimulatedServer, origin: ServerName, roomId: RoomId, json: string, eventId: EventId) {
+    const { engine } = resident
+    const event = await engine.resident.countersign(roomId, parsed(json))
+    const audience = await this.serversIn(resident, roomId)
+    const [received] = await engine.receiver.receive(origin, roomId, [event])
+    if (received?.kind !== 'accepted' && received?.kind !== 'known') {
+      this.trace.push(`  ${resident.name} refuses ${eventId}: ${received?.kind} ${received?.reason}`)
+      return undefined
+    }
+    const [text] = await engine.resident.events(roomId, [eventId])
+    for (const to of audience) if (to !== origin) this.post(resident, to, roomId, [text!])
+    const answer = await engine.resident.joinAnswer(roomId, eventId)
+    return answer && { event, ...answer }
+  }
+}
+
+export function said(content: JsonObject): { content: JsonObject; offence: undefined } {
+  return { content, offence: undefined }
+}
+
+export function parsed(text: string): ReadJson {
+  return readJson(text)
+}

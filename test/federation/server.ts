@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { pino } from 'pino'
+import { loadConfig } from '../../src/config/load.ts'
+import type { ServerName, UserId } from '../../src/core/ids.ts'
+import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
+import type { Requester } from '../../src/domain/accounts/requester.ts'
+import { createMetrics } from '../../src/domain/metrics.ts'
+import type { KeyRing } from '../../src/domain/rooms/questions.ts'
+import { createRoomServices, type RoomServices } from '../../src/domain/rooms/room-services.ts'
+import { createUsers, type Users } from '../../src/domain/users.ts'
+import { type Database, openDatabase } from '../../src/store/db.ts'
+import { openLedger } from '../../src/store/ledger.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { questionsOf, seededRandom, virtualClock } from './world.ts'
+
+/** A homeserver without HTTP: the real room engine over a real database, in a world of its own. */
+export interface SimulatedServer {
+  readonly name: ServerName
+  readonly signingKey: SigningKey
+  /** These change when it is restarted. */
+  readonly db: Database
+  readonly engine: RoomServices
+  as(userId: UserId): Promise<Requester>
+  /** Starts it again on its database: what was only in memory is gone. */
+  restart(): Promise<void>
+  close(): Promise<void>
+}
+
+const KEY_ID = 'ed25519:sim'
+
+function keyOf(server: string): SigningKey {
+  return signingKeyFromSeed(KEY_ID, createHash('sha256').update(server).digest())
+}
+
+/** Everybody's keys are a function of the name. */
+const keys: KeyRing = {
+  keysOf: async (server, keyIds) =>
+    keyIds.includes(KEY_ID)
+      ? [{ keyId: KEY_ID, publicKey: keyOf(server).publicKey, validUntilTs: Number.MAX_SAFE_INTEGER }]
+      : [],
+}
+
+export async function startSimulatedServer(serverName: string): Promise<SimulatedServer> {
+  const name = serverName as ServerName
+  const database = await createTestDatabase()
+  const { config } = loadConfig({ values: { server_name: name, presence: { enabled: false } }, directory: tmpdir() })
+  const signingKey = keyOf(name)
+  const log = pino({ level: 'error' })
+
+  async function open(): Promise<{ db: Database; users: Users; engine: RoomServices }> {
+    const db = openDatabase({ connection: database.connection, poolSize: 4 })
+    const users = createUsers({ db })
+    const engine = await createRoomServices({
+      config,
+      db,
+      ledger: await openLedger(db),
+      users,
+      signingKey,
+      clock: virtualClock,
+      random: seededRandom,
+      metrics: createMetrics({ version: '0.0.0-test', node: '' }),
+      log,
+      questions: questionsOf(name),
+      keys,
+      profileOf: async () => ({}),
+      isKnownUser: async () => true,
+    })
+    return { db, users, engine }
+  }
+
+  let running = await open()
+
+  async function stop(): Promise<void> {
+    await running.engine.close()
+    await running.db.close()
+  }
+
+  return {
+    name,
+    signingKey,
+    get db() {
+      return running.db
+    },
+    get engine() {
+      return running.engine
+    },
+    async as(userId) {
+      const userNid = (await running.users.intern([userId])).get(userId)!
+      return { userId, userNid, deviceId: 'SIMULATED', tokenNid: userNid, isGuest: false }
+    },
+    async restart() {
+      await stop()
+      running = await open()
+    },
+    async close() {
+      await stop()
+      await database.drop()
+    },
+  }
+}
