@@ -1,25 +1,17 @@
 import { ROOM_VERSIONS, type RoomVersion, type StateResolution } from '../../src/core/room-version.ts'
 import { forEachState, type StateMap } from '../../src/core/state/trie.ts'
 import { SeededRandom } from '../core/state/random.ts'
-import { isComparable, randomRoom } from '../core/state/random-room.ts'
-import type { SimulatedRoom } from '../core/state/simulated-room.ts'
+import { conflictsIn, isComparable, randomRoom } from '../core/state/random-room.ts'
 import { readOracleOptions } from './options.ts'
 import { Peer } from './peer.ts'
 import { keepResult } from './results.ts'
 
 // npx tsx test/oracle/resolution.ts --python <one that has matrix-synapse> --cases 2000 --seed 1
 //
-// Random rooms of every version; wherever their branches meet, and at some sets of events picked at random, the states are
-// resolved here and by Synapse. Rooms of versions 1 to 6 that have lost their power levels are left out: for these, the
+// Random rooms of every version; wherever their branches meet, and for states picked at random, resolved here and by Synapse. Rooms of versions 1 to 6 that have lost their power levels are left out: for these, the
 // defaults here are not the published ones.
 
 const ALGORITHMS: readonly StateResolution[] = ['v1', 'v2', 'v2.1']
-const RANDOM_SETS = 4
-
-interface Conflict {
-  readonly states: readonly StateMap[]
-  readonly resolved: StateMap
-}
 
 interface Tally {
   leftOut: number
@@ -29,15 +21,6 @@ interface Tally {
   /** Resolutions whose result is none of the states. */
   mixtures: number
   differences: number
-}
-
-async function conflictsOf(room: SimulatedRoom, random: SeededRandom): Promise<Conflict[]> {
-  const picked: Conflict[] = []
-  for (let set = 0; set < RANDOM_SETS; set++) {
-    const states = Array.from({ length: 2 + random.below(3) }, () => room.at(1 + random.below(room.events.size)).after)
-    picked.push({ states, resolved: await room.resolve(states) })
-  }
-  return [...room.merges, ...picked].filter(({ states }) => new Set(states).size > 1)
 }
 
 function placesOf(state: StateMap): number[] {
@@ -53,7 +36,7 @@ async function compareRoom(peer: Peer, version: RoomVersion, seed: number, tally
     tally.leftOut++
     return
   }
-  const conflicts = await conflictsOf(room, random)
+  const conflicts = await conflictsIn(room, random)
   const answers = await peer.ask({
     version: version.id,
     events: [...room.events.values()].map(({ id, pdu }) => ({ id, pdu })),

@@ -1,9 +1,9 @@
 import { serverOf, type UserId } from '../../../src/core/ids.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
 import type { RoomVersion } from '../../../src/core/room-version.ts'
-import type { StateMap } from '../../../src/core/state/trie.ts'
+import { getState, type StateMap, setState } from '../../../src/core/state/trie.ts'
 import type { SeededRandom } from './random.ts'
-import { SimulatedRoom, type Sketch } from './simulated-room.ts'
+import { type Merge, SimulatedRoom, type Sketch } from './simulated-room.ts'
 
 const USERS = ['creator:one', 'alice:one', 'bob:two', 'carol:two', 'dave:three', 'eve:three'].map(
   (name) => `@${name}.example` as UserId,
@@ -12,6 +12,8 @@ const CREATOR = USERS[0]!
 const NAMED_LEVELS = ['ban', 'kick', 'redact', 'state_default', 'events_default', 'users_default', 'invite']
 const LEVELS = [0, 0, 10, 50, 50, 75, 100]
 const JOIN_RULES = ['public', 'public', 'invite', 'knock', 'restricted', 'knock_restricted']
+
+const RANDOM_CONFLICTS = 5
 
 export interface RandomRoomOptions {
   /** How many events are tried after the first ones; about half of them are refused. */
@@ -37,7 +39,7 @@ export async function randomRoom(
   const tips = new Set([tip])
   for (let attempt = 0; attempt < attempts; attempt++) {
     const prev = choosePrev(random, room, tips)
-    const before = room.at(prev[0]!).after
+    const before = room.placeOf(prev[0]!).after
     const sketch = withAuth(random, room, { ...sketchEvent(random, room, before), ts: 1000 + random.below(60) })
     const event = await room.append(prev, sketch)
     if (event === undefined) continue
@@ -156,7 +158,7 @@ function oddKey(random: SeededRandom): Sketch {
 }
 
 function changedPowerLevels(random: SeededRandom, room: SimulatedRoom, state: StateMap): Sketch {
-  const content = structuredClone(room.pduIn(state, 'm.room.power_levels')?.pdu.content ?? powerLevels({}))
+  const content = structuredClone(room.eventIn(state, 'm.room.power_levels')?.pdu.content ?? powerLevels({}))
   if (random.chance(0.7)) {
     const users = content.users as JsonObject
     const user = random.pick(room.version.creatorsAreInfinite ? USERS.slice(1) : USERS)
@@ -205,9 +207,30 @@ function hasOwnDefaults({ powerLevelDefaults }: RoomVersion): boolean {
 /** Whether other implementations should agree on all of this room's states. */
 export function isComparable(room: SimulatedRoom): boolean {
   if (!hasOwnDefaults(room.version)) return true
-  const states = [
-    ...room.merges.map(({ resolved }) => resolved),
-    ...[...room.events.values()].map(({ after }) => after),
-  ]
-  return states.every((state) => state.size < 4 || room.pduIn(state, 'm.room.power_levels') !== undefined)
+  const states = [...room.merges.map(({ resolved }) => resolved), ...room.places.map(({ after }) => after)]
+  return states.every((state) => state.size < 4 || room.eventIn(state, 'm.room.power_levels') !== undefined)
+}
+
+/**
+ * What servers may take for the state of a room: that of where branches met, that after events anywhere, and that with an older
+ * event in the place of one, as a server has it which was told the state by another that was behind.
+ */
+export async function conflictsIn(room: SimulatedRoom, random: SeededRandom): Promise<Merge[]> {
+  const conflicts = [...room.merges]
+  for (let count = 0; count < RANDOM_CONFLICTS; count++) {
+    const states = Array.from({ length: 2 + random.below(3) }, () => {
+      const { after } = room.placeOf(1 + random.below(room.events.size))
+      return random.chance(0.3) ? outdated(room, random, after) : after
+    })
+    conflicts.push({ states, resolved: await room.resolve(states) })
+  }
+  return conflicts.filter(({ states }) => new Set(states).size > 1)
+}
+
+function outdated(room: SimulatedRoom, random: SeededRandom, state: StateMap): StateMap {
+  const events = [...room.events.values()].filter(({ keyId }) => keyId !== undefined)
+  const replaceable = events.filter(({ keyId, nid }) => nid < getState(state, keyId!))
+  if (replaceable.length === 0) return state
+  const { keyId, nid } = random.pick(replaceable)
+  return setState(state, keyId!, nid)
 }
