@@ -87,7 +87,8 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const unread = createUnread({ db, maxUsers: MAX_USERS_IN_MEMORY })
   const checkpoints = createCheckpoints({ db, log })
   const writing = db.dedicated(claimWriter)
-  let woken = new Set<number>()
+  let wokenRooms = new Set<number>()
+  let wokenUsers = new Set<number>()
   const persister = await openPersister({
     connection: writing,
     writer: WRITER,
@@ -95,11 +96,13 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     metrics: parts.metrics,
     committed(unit) {
       takeIn(unit)
-      woken.add(unit.room.nid)
+      if (streamed(unit).some(({ isInTimeline }) => isInTimeline)) wokenRooms.add(unit.room.nid)
     },
     published() {
-      for (const roomNid of woken) notifier.wakeRoom(roomNid)
-      woken = new Set()
+      for (const roomNid of wokenRooms) notifier.wakeRoom(roomNid)
+      notifier.wakeUsers([...wokenUsers])
+      wokenRooms = new Set()
+      wokenUsers = new Set()
     },
     refused: (room) => registry.drop(room),
     missed(position) {
@@ -137,7 +140,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
         eventNid: member.eventNid,
         forgotten: false,
       })
-      notifier.wakeUsers([member.userNid])
+      wokenUsers.add(member.userNid)
       if (member.after !== 'join') typing.stop(room.nid, member.userNid)
     }
     for (const event of fresh) if (event.isInTimeline) unread.appended(event, unit.highlights)
