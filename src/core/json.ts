@@ -200,8 +200,8 @@ const keyTexts = new Map<string, string>()
 /**
  * Canonical JSON (appendices, "Canonical JSON"): keys in code-point order, no spaces, shortest escapes.
  *
- * Takes what {@link readJson} gave. Numbers that only old room versions allow are written as `JSON.stringify` writes them,
- * a lone surrogate as its escape.
+ * Takes what {@link readJson} gave. Nothing is published for floats, which only old room versions allow: they are written as
+ * Python writes them, in which such events were signed. A lone surrogate is written as its escape.
  *
  * @throws JsonTooDeepError past twice {@link MAX_DEPTH}
  */
@@ -215,8 +215,14 @@ function encode(value: JsonValue, depthLeft: number): string {
     if (depthLeft === 0) throw new JsonTooDeepError()
     return Array.isArray(value) ? encodeArray(value, depthLeft - 1) : encodeObject(value, depthLeft - 1)
   }
-  if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError('not a JSON number')
-  return `${value}`
+  return typeof value === 'number' ? encodeNumber(value) : `${value}`
+}
+
+function encodeNumber(value: number): string {
+  if (Number.isSafeInteger(value)) return `${value}`
+  if (!Number.isFinite(value)) throw new TypeError('not a JSON number')
+  // Small floats have an exponent, of at least two digits.
+  return Math.abs(value) < 1e-4 ? value.toExponential().replace(/-(\d)$/, '-0$1') : `${value}`
 }
 
 function encodeString(value: string): string {

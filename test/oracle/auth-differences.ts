@@ -44,6 +44,14 @@ const EXPLANATIONS: readonly Explanation[] = [
     ({ case: { event }, theirs }) => theirs === null && event.type === 'm.room.power_levels' && event.state_key !== '',
   ],
   [
+    'a level is an integer (or text of one, or a float); there, also true, which is 1',
+    ({ case: { event }, ours, theirs }) =>
+      theirs === null &&
+      isRefusal(ours) &&
+      / integer\b/.test(ours.reason) &&
+      JSON.stringify(event.content).includes(':true'),
+  ],
+  [
     'rule 11 of versions 1 and 2 allows redactions of events of the same server; there, also redactions of nothing',
     ({ version, case: { event }, theirs }) =>
       theirs === null &&
