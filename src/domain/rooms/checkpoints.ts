@@ -12,7 +12,7 @@ export interface Checkpoints {
 
 const LEAST_CHANGES = 1000
 /** A checkpoint is written once as many changes have come as this share of its length, so that its bytes are spread over them. */
-const SHARE_CHANGED = 1 / 4
+const SHARE_CHANGED = 1 / 8
 /** Chains that branch off one another before the newest gets a checkpoint whatever its length. */
 const MOST_CHAINS = 16
 
