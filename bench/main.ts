@@ -4,6 +4,7 @@ import * as initialSync from './cases/initial-sync.ts'
 import * as noopSync from './cases/noop-sync.ts'
 import * as registerLogin from './cases/register-login.ts'
 import * as send from './cases/send.ts'
+import * as storage from './cases/storage.ts'
 import { FLOORS } from './floor/run.ts'
 import type { Measurement } from './measurement.ts'
 import { type BenchOptions, readOptions, USAGE } from './options.ts'
@@ -16,6 +17,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [registerLogin.BENCHMARK]: registerLogin.measureRegisterLogin,
   [idle.BENCHMARK]: idle.measureIdle,
   [noopSync.BENCHMARK]: noopSync.measureNoopSync,
+  [storage.BENCHMARK]: storage.measureStorage,
 }
 
 async function main(args: string[]): Promise<void> {

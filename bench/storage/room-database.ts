@@ -1,0 +1,94 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { MIGRATIONS } from '../../src/cli/database.ts'
+import { checkpointInterval } from '../../src/domain/rooms/checkpoints.ts'
+import { type Database, openDatabase } from '../../src/store/db.ts'
+import { startEmbeddedPostgres } from '../../src/store/embedded/embedded-postgres.ts'
+import { writeEventBatch } from '../../src/store/event-batch.ts'
+import { migrate } from '../../src/store/migrate.ts'
+import { saveCheckpoint } from '../../src/store/state.ts'
+import { batchOf, GrowingRoom, type Mix } from './growing-room.ts'
+
+const STATE_TABLES = ['state_change', 'state_key', 'state_chain', 'state_checkpoint']
+const ALL_TABLES = [...STATE_TABLES, 'room', 'event', 'client_txn']
+const EVENTS_PER_COMMIT = 256
+
+export interface Sizes {
+  readonly state: number
+  readonly event: number
+  readonly all: number
+}
+
+/** The Postgres that the server itself would start, migrated, with nothing in it. */
+export interface RoomDatabase {
+  readonly db: Database
+  /** Grows rooms side by side until each has so many events. Gives them and the seconds it took. */
+  grow(
+    rooms: number,
+    eventsEach: number,
+    mix: Mix,
+  ): Promise<{ readonly rooms: GrowingRoom[]; readonly seconds: number }>
+  /** Bytes on disk, indexes and all, once Postgres has tidied up. */
+  sizes(): Promise<Sizes>
+  /** Another connection, which knows of nothing that was read before. */
+  reopen(): Database
+  empty(): Promise<void>
+  remove(): Promise<void>
+}
+
+export async function openRoomDatabase(): Promise<RoomDatabase> {
+  const parent = await mkdtemp(join(tmpdir(), 'hearth-storage-'))
+  const log = pino({ level: 'silent' })
+  const directory = join(parent, 'postgres')
+  const { connection, stop } = await startEmbeddedPostgres({ directory, uid: process.getuid?.() ?? 1, log })
+  await migrate(connection, MIGRATIONS)
+  const open = () => openDatabase({ connection, poolSize: 2 })
+  const db = open()
+  const [{ fsync } = { fsync: '' }] = await db.query<{ fsync: string }>("SELECT current_setting('fsync') AS fsync")
+  if (fsync !== 'on') throw new Error('fsync is off: not measuring a database that may forget')
+  let lastNid = 0
+  let lastRoom = 0
+  return {
+    db,
+    async grow(count, eventsEach, mix) {
+      const rooms = Array.from({ length: count }, () => new GrowingRoom(++lastRoom, mix, () => ++lastNid))
+      const begun = performance.now()
+      for (let made = 0, each: number; made < eventsEach; made += each) {
+        each = Math.min(Math.max(1, Math.floor(EVENTS_PER_COMMIT / count)), eventsEach - made)
+        for (let n = 0; n < each; n++) for (const room of rooms) room.step()
+        const { advanced } = await writeEventBatch(db, batchOf(rooms))
+        if (advanced.size !== count) throw new Error(`${count - advanced.size} rooms were not written`)
+        for (const room of rooms) await checkpoint(db, room)
+      }
+      return { rooms, seconds: (performance.now() - begun) / 1000 }
+    },
+    async sizes() {
+      await db.scan('VACUUM (ANALYZE)')
+      const rows = await db.query<{ name: string; bytes: number }>(
+        'SELECT name, pg_total_relation_size(name::regclass) AS bytes FROM unnest($1::text[]) AS name',
+        [ALL_TABLES],
+      )
+      const sum = (tables: readonly string[]) =>
+        rows.reduce((total, { name, bytes }) => total + (tables.includes(name) ? bytes : 0), 0)
+      return { state: sum(STATE_TABLES), event: sum(['event']), all: sum(ALL_TABLES) }
+    },
+    reopen: open,
+    async empty() {
+      await db.query(`TRUNCATE ${ALL_TABLES.join(', ')}`)
+    },
+    async remove() {
+      await db.close()
+      await stop()
+      await rm(parent, { recursive: true, force: true })
+    },
+  }
+}
+
+/** As the server does after each commit. */
+async function checkpoint(db: Database, room: GrowingRoom): Promise<void> {
+  if (room.seq - room.checkpointSeq < checkpointInterval(room.state)) return
+  room.checkpointSeq = room.seq
+  await db.tx((tx) => saveCheckpoint(tx, room.nid, room.point, room.state))
+}
