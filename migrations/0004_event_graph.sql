@@ -18,6 +18,9 @@ ALTER TABLE event ADD COLUMN current_seq integer;
 ALTER TABLE event ADD COLUMN auth_nids bigint[];
 CREATE INDEX event_auth ON event (room_nid) WHERE auth_nids IS NOT NULL;
 
+-- How many of the extremities, from the first on, the current state resolves, where not all: an event may build on so many only.
+ALTER TABLE room ADD COLUMN merged integer;
+
 -- Events that ours refer to as `prev_events` and that we do not have.
 CREATE TABLE event_gap (
   room_nid bigint NOT NULL,

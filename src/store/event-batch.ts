@@ -14,6 +14,8 @@ export interface HeadWrite {
   readonly expected: number
   readonly version: number
   readonly extremities: readonly number[]
+  /** How many of them the current state resolves. */
+  readonly merged: number
   readonly depth: number
   readonly lastPos: number
   readonly lastNid: number
@@ -134,6 +136,7 @@ const HEAD: readonly Column<HeadWrite>[] = [
   ['expected', 'bigint', (head) => head.expected],
   ['head_version', 'bigint', (head) => head.version],
   ['extremities', 'text', (head) => `{${head.extremities.join(',')}}`],
+  ['merged', 'int', (head) => (head.merged === head.extremities.length ? null : head.merged)],
   ['depth', 'bigint', (head) => head.depth],
   ['last_pos', 'bigint', (head) => head.lastPos],
   ['last_nid', 'bigint', (head) => head.lastNid],
@@ -145,7 +148,7 @@ const HEAD: readonly Column<HeadWrite>[] = [
 const NOT_REPEATED = 'AND NOT EXISTS (SELECT FROM repeated WHERE repeated.room_nid = i.room_nid)'
 
 function headUpdate(withTxns: boolean): string {
-  return `moved AS (UPDATE room SET head_version = i.head_version, extremities = i.extremities::bigint[], depth = i.depth,
+  return `moved AS (UPDATE room SET head_version = i.head_version, extremities = i.extremities::bigint[], merged = i.merged, depth = i.depth,
     last_pos = i.last_pos, last_nid = i.last_nid, notifiable = i.notifiable,
     state_chain = i.state_chain, state_seq = i.state_seq
     FROM input i WHERE room.room_nid = i.room_nid AND room.head_version = i.expected AND i.expected > 0
@@ -153,9 +156,9 @@ function headUpdate(withTxns: boolean): string {
 }
 
 function headInsert(withTxns: boolean): string {
-  return `made AS (INSERT INTO room (room_nid, room_id, room_version, head_version, extremities, depth, last_pos, last_nid,
+  return `made AS (INSERT INTO room (room_nid, room_id, room_version, head_version, extremities, merged, depth, last_pos, last_nid,
     notifiable, state_chain, state_seq)
-    SELECT room_nid, room_id, room_version, head_version, extremities::bigint[], depth, last_pos, last_nid,
+    SELECT room_nid, room_id, room_version, head_version, extremities::bigint[], merged, depth, last_pos, last_nid,
     notifiable, state_chain, state_seq FROM input i WHERE i.expected = 0 ${withTxns ? NOT_REPEATED : ''}
     ON CONFLICT DO NOTHING RETURNING room_nid)`
 }

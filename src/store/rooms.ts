@@ -9,6 +9,8 @@ export interface RoomRow {
   readonly room_version: string
   readonly head_version: number
   readonly extremities: number[]
+  /** How many of them the current state resolves; null for all. */
+  readonly merged: number | null
   readonly depth: number
   readonly last_pos: number
   readonly last_nid: number
@@ -21,7 +23,7 @@ export interface RoomRow {
   readonly last_chain: number
 }
 
-const COLUMNS = `room_nid, room_id, room_version, head_version, extremities, depth, last_pos, last_nid, notifiable,
+const COLUMNS = `room_nid, room_id, room_version, head_version, extremities, merged, depth, last_pos, last_nid, notifiable,
   state_chain, state_seq,
   coalesce((SELECT max(seq) FROM state_change c WHERE c.room_nid = room.room_nid AND c.chain = room.state_chain), 0) AS state_tip,
   coalesce((SELECT max(chain) FROM state_chain c WHERE c.room_nid = room.room_nid), 0) AS last_chain`

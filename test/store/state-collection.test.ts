@@ -181,6 +181,7 @@ describe('collection beside a writer', () => {
           expected,
           version: expected + 1,
           extremities: [],
+          merged: 0,
           depth: 2,
           lastPos: 2,
           lastNid: 2,

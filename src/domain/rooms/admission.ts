@@ -2,7 +2,7 @@ import { authorise } from '../../core/auth/rules.ts'
 import { authEventKeys, type StateKeyPair } from '../../core/auth/select.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { joinAuthoriserOf } from '../../core/event/content.ts'
-import { MAX_PREV_EVENTS, type Pdu } from '../../core/event/format.ts'
+import type { Pdu } from '../../core/event/format.ts'
 import { readPdu } from '../../core/event/read.ts'
 import { type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonObject, ReadJson } from '../../core/json.ts'
@@ -81,7 +81,7 @@ export function createAdmission({ registry, serverName, signingKey, clock }: Adm
         room_id: room.id,
         origin_server_ts: clock.now(),
         depth: Math.min(head.depth + 1, version.maxDepth),
-        prev_events: head.extremities.slice(-MAX_PREV_EVENTS).map(({ reference }) => reference),
+        prev_events: head.extremities.slice(0, head.merged).map(({ reference }) => reference),
         auth_events: [...state].filter(([key]) => authKeys.has(key)).map(([, one]) => one.reference(version)),
       }
       // The signature that the rules ask for with a restricted join will be ours.

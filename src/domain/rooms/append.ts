@@ -53,7 +53,6 @@ export interface Appender {
 
 /** How often a write is built anew because others got ahead of it. */
 const MAX_ATTEMPTS = 8
-const MAX_PREV_EVENTS = 20
 
 /** State that a check needed and that has to be read first. */
 class NeedsState extends Error {
@@ -224,7 +223,7 @@ function buildOne(
   const state = stateReader(room, head, collected.events)
   const ts = draft.ts ?? parts.clock.now()
   const depth = Math.min(head.depth + 1, version.maxDepth)
-  const prev = head.extremities.slice(-MAX_PREV_EVENTS)
+  const prev = head.extremities.slice(0, head.merged)
   const authEvents = authEventsOf(room, draft, state)
   const built = buildEvent(
     version,
@@ -293,9 +292,10 @@ function buildOne(
   return {
     version: head.version + 1,
     extremities: [
-      ...head.extremities.slice(0, -MAX_PREV_EVENTS),
       { nid: event.nid, id: event.id, reference: built.reference, after: event.pointAfter },
+      ...head.extremities.slice(head.merged),
     ],
+    merged: 1,
     depth,
     pos: event.pos,
     nid: event.nid,

@@ -250,6 +250,7 @@ function toBatch(group: readonly Waiting[]): EventBatch {
       expected: first.get(room)!.version,
       version: head.version,
       extremities: head.extremities.map(({ nid }) => nid),
+      merged: head.merged,
       depth: head.depth,
       lastPos: head.pos,
       lastNid: head.nid,

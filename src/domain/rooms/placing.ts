@@ -2,6 +2,7 @@ import type { StateLookup } from '../../core/auth/context.ts'
 import { authorise } from '../../core/auth/rules.ts'
 import { authEventKeys, type StateKeyPair } from '../../core/auth/select.ts'
 import { redactsOf } from '../../core/event/content.ts'
+import { MAX_PREV_EVENTS } from '../../core/event/format.ts'
 import type { ReadPdu } from '../../core/event/read.ts'
 import type { EventId, ServerName } from '../../core/ids.ts'
 import { isNotifiable } from '../../core/push-rules.ts'
@@ -158,7 +159,7 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
     return { standing: 'soft-failed', reason: `by the current state: ${byCurrent.reason}` }
   }
 
-  /** The current state once an event is taken in: what the states after all extremities resolve to. */
+  /** The current state once an event is taken in: what the states after as many extremities as an event may build on resolve to. */
   async function locateCurrent(
     log: StateLog,
     room: Room,
@@ -171,7 +172,7 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
     const [only] = tips
     if (only?.nid === fresh.nid && tips.length === 1) return after
     const states: StateMap[] = []
-    for (const { nid, after: point } of tips) {
+    for (const { nid, after: point } of tips.slice(0, MAX_PREV_EVENTS)) {
       states.push(nid === fresh.nid ? after.state : await branches.stateAt(room, point))
     }
     return log.locate(await branches.resolve(room, states, fresh), [whereHeadIs(head), after])
@@ -274,10 +275,15 @@ function tipsWith({ room, read, around }: Case, head: Head, event: RoomEvent): r
   const isStale = around.isOwnJoin && room.localMembers.size === 0
   const others = isStale ? [] : head.extremities.filter(({ id }) => !covered.has(id))
   if (around.isReferenced && others.length > 0) return others
-  return [
-    ...others,
-    { nid: event.nid, id: event.id, reference: event.reference(room.version), after: event.pointAfter },
-  ]
+  // Those that wait stay behind those that are resolved, so that nobody can push a branch out by making many.
+  const isFirst = head.extremities.slice(0, head.merged).some(({ id }) => covered.has(id))
+  const tip = {
+    nid: event.nid,
+    id: event.id,
+    reference: event.reference(room.version),
+    after: event.pointAfter,
+  }
+  return isFirst ? [tip, ...others] : [...others, tip]
 }
 
 /** The event as it is stored. Without `consequences` it is good only to be resolved with others. */
@@ -358,8 +364,10 @@ function headWith(
   extremities: readonly Extremity[],
   state: ReturnType<StateLog['head']>,
 ): Head {
-  const moved = { ...head, ...state, extremities, version: head.version + 1 }
-  if (!event.isInTimeline) return moved
+  const version = head.version + 1
+  if (event.standing) return { ...head, ...state, version }
+  const merged = Math.min(extremities.length, MAX_PREV_EVENTS)
+  const moved = { ...head, ...state, extremities, merged, version }
   const { pos, streamPos: nid, notifiable, pdu } = event
   return { ...moved, pos, nid, notifiable, depth: Math.max(head.depth, pdu.depth) }
 }

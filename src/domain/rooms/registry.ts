@@ -93,6 +93,7 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
         const event = extremities.get(nid)
         return event ? [{ nid, id: event.id, reference: event.reference(version), after: event.pointAfter }] : []
       }),
+      merged: row.merged ?? row.extremities.length,
       depth: row.depth,
       pos: row.last_pos,
       nid: row.last_nid,

@@ -23,8 +23,10 @@ export interface Extremity {
 export interface Head extends StateHead {
   /** Counts events; a write names the version it was built on and is refused when the room has moved on. */
   readonly version: number
-  /** Events that none of ours refers to yet. */
+  /** Events that none of ours refers to yet, and after them those that more than an event may build on have to wait for. */
   readonly extremities: readonly Extremity[]
+  /** How many of the extremities, from the first on, the current state resolves: what the next event of ours builds on. */
+  readonly merged: number
   readonly depth: number
   /** Timeline position and stream position of the newest event. */
   readonly pos: number
@@ -356,6 +358,7 @@ export function emptyRoom(parts: { nid: number; id: RoomId; version: RoomVersion
   const head: Head = {
     version: 0,
     extremities: [],
+    merged: 0,
     depth: 0,
     pos: 0,
     nid: 0,
