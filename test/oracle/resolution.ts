@@ -1,5 +1,6 @@
 import { ROOM_VERSIONS, type RoomVersion, type StateResolution } from '../../src/core/room-version.ts'
-import { forEachState, type StateMap } from '../../src/core/state/trie.ts'
+import type { StateMap } from '../../src/core/state/trie.ts'
+import { nidsOf } from '../core/state/held-events.ts'
 import { SeededRandom } from '../core/state/random.ts'
 import { conflictsIn, isComparable, randomRoom } from '../core/state/random-room.ts'
 import { readOracleOptions } from './options.ts'
@@ -24,9 +25,7 @@ interface Tally {
 }
 
 function placesOf(state: StateMap): number[] {
-  const places: number[] = []
-  forEachState(state, (_, nid) => places.push(nid - 1))
-  return places.sort((a, b) => a - b)
+  return nidsOf(state).map((nid) => nid - 1)
 }
 
 async function compareRoom(peer: Peer, version: RoomVersion, seed: number, tally: Tally): Promise<void> {

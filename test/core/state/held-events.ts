@@ -62,13 +62,20 @@ export class HeldEvents implements ResolutionSource {
   }
 
   idsOf(state: StateMap): EventId[] {
-    const ids: EventId[] = []
-    forEachState(state, (_, nid) => ids.push(this.at(nid).id))
-    return ids.sort()
+    return nidsOf(state)
+      .map((nid) => this.at(nid).id)
+      .sort()
   }
 
   /** The state that consists of these events. */
   stateOf(nids: readonly number[]): StateMap {
     return nids.reduce((state, nid) => setState(state, this.at(nid).keyId!, nid), EMPTY_STATE)
   }
+}
+
+/** The events of a state, as they came. */
+export function nidsOf(state: StateMap): number[] {
+  const nids: number[] = []
+  forEachState(state, (_, nid) => nids.push(nid))
+  return nids.sort((a, b) => a - b)
 }
