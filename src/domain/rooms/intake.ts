@@ -33,6 +33,9 @@ export class Intake {
   readonly #awaited = new Set<EventId>()
   readonly #redactions = new Map<EventId, number[]>()
   #toldStates = 0
+  /** The events of this intake that were here before it, as of so many outliers. */
+  #known: ReadonlyMap<EventId, RoomEvent> = new Map()
+  #knownAsOf = 0
 
   constructor(parts: IntakeParts, room: Room, origin: ServerName) {
     this.#parts = parts
@@ -53,6 +56,13 @@ export class Intake {
     const { order } = topological(all, ({ pdu }) => prevIdsOf(pdu))
     await this.#survey(order.map(({ eventId }) => eventId))
     return order
+  }
+
+  /** An event of this intake if it was known before, without asking anew for each. */
+  async known(eventId: EventId): Promise<RoomEvent | undefined> {
+    const { room } = this
+    if (room.outliersTaken === this.#knownAsOf) return room.unsettled(eventId) ?? this.#known.get(eventId)
+    return (await this.#parts.outliers.find(room, [eventId])).get(eventId)
   }
 
   /** Those that build on what is neither known nor among them. */
@@ -76,11 +86,14 @@ export class Intake {
   }
 
   async #survey(eventIds: readonly EventId[]): Promise<void> {
-    const { db } = this.#parts
-    const [awaited, redactions] = await Promise.all([
+    const { db, outliers } = this.#parts
+    this.#knownAsOf = this.room.outliersTaken
+    const [known, awaited, redactions] = await Promise.all([
+      outliers.find(this.room, eventIds),
       getMissing(db, this.room.nid, eventIds),
       getEarlyRedactions(db, this.room.nid, eventIds),
     ])
+    this.#known = known
     for (const id of awaited) this.#awaited.add(id as EventId)
     for (const { target_id, redaction_nid } of redactions) this.#noteRedaction(target_id as EventId, redaction_nid)
   }

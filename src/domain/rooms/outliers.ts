@@ -122,6 +122,7 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
     const nothing = { changes: [], members: [], highlights: [], redactions: [], txn: undefined }
     const unit = { ...NO_GRAPH, ...nothing, room, before, after, events: made, keys: keyWrites(room) }
     room.enqueued(unit)
+    room.outliersTaken += made.length
     // What builds on these is queued behind them, and fails with them.
     persister.enqueue(unit).catch(() => undefined)
   }

@@ -110,7 +110,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
   async function take(intake: Intake, read: ReadPdu): Promise<Received | Placed | 'moved'> {
     const { room, origin } = intake
     const { eventId, pdu } = read
-    const known = (await outliers.find(room, [eventId])).get(eventId)
+    const known = await intake.known(eventId)
     if (known && known.roomNid !== room.nid) return dropped('its id is that of an event of another room', eventId)
     if (known?.hasPlace) return receivedAs(eventId, 'known')
     if (pdu.type === 'm.room.create' && room.stateNid(room.pending.state, pdu.type, '') !== known?.nid) {

@@ -96,6 +96,8 @@ export class Room {
   alive = true
   /** The change of `committed.chain` after which the whole state was last written. */
   checkpointSeq = 0
+  /** How many outliers were enqueued since the room was loaded. */
+  outliersTaken = 0
   /** The last changes of chains that were written to since the room was loaded. */
   readonly tips = new Map<number, number>()
   /** States of branches, by point: those used last come last. */
