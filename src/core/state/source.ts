@@ -21,6 +21,8 @@ export interface ResolutionSource {
   keyOf(type: string, stateKey: string): number | undefined
   /** The events with these numbers: one call is one round trip. */
   load(nids: readonly number[]): Promise<ReadonlyMap<number, StateEvent>>
+  /** Awaited now and then in a long resolution, so that others may run. */
+  pause?(): Promise<void>
 }
 
 /** The numbers of the state by which an event is authorised, as far as the room has events for it. */

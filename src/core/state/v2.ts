@@ -10,6 +10,9 @@ import { authKeysOf, LoadedEvents, type ResolutionSource, type StateEvent } from
 
 // "State resolution" of room version 2, and as room version 12 changes it (v2.1). Steps are those of its "Algorithm".
 
+/** After so many auth checks, some milliseconds, others may run. */
+const CHECKS_AT_ONCE = 500
+
 /** State resolution of room versions 2 to 11, and 12. */
 export async function resolveByPower(
   version: RoomVersion,
@@ -21,11 +24,11 @@ export async function resolveByPower(
   // 1. Power events, and what of the full conflicted set they rest on, by reverse topological power ordering.
   const powerful = resolution.powerEvents(full)
   // 2. What of them is allowed, one after another, makes the partially resolved state.
-  resolution.apply(resolution.byPower(powerful))
+  await resolution.apply(resolution.byPower(powerful))
   // 3. All others by mainline ordering.
   const others = [...full].filter((nid) => !powerful.has(nid))
   // 4. What of them is allowed completes it. 5. is the caller's: nothing replaces what is not in conflict.
-  resolution.apply(await resolution.byMainline(others))
+  await resolution.apply(await resolution.byMainline(others))
   return resolution.resolved
 }
 
@@ -128,8 +131,9 @@ class Resolution {
   }
 
   /** "Iterative auth checks": each event that the rules allow in the state resolved so far is set in it, all others are left out. */
-  apply(order: readonly number[]): void {
-    for (const nid of order) {
+  async apply(order: readonly number[]): Promise<void> {
+    for (const [index, nid] of order.entries()) {
+      if (index % CHECKS_AT_ONCE === CHECKS_AT_ONCE - 1) await this.#source.pause?.()
       const event = this.#events.get(nid)
       if (event.keyId !== undefined && this.#isAllowed(event)) this.resolved.set(event.keyId, nid)
     }
