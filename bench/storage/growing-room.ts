@@ -3,13 +3,18 @@ import type { ChainWrite, ChangeWrite, EventBatch, HeadWrite, KeyWrite } from '.
 import type { StatePoint } from '../../src/store/state.ts'
 import { eventRow, type NewEvent, userName } from './event-rows.ts'
 
-/** `forked`: of every ten events four fork the room two ways, two on each side in turn, and the tenth joins them again. */
-export type Shape = 'linear' | 'forked'
+/**
+ * `forked`: of every ten events two are made side by side and the next joins them again.
+ * `tangled`: four of them are, two on each side in turn.
+ */
+export type Shape = 'linear' | 'forked' | 'tangled'
+
+const FORKED_PLACES: Readonly<Record<Shape, readonly number[]>> = { linear: [], forked: [5, 6], tangled: [5, 6, 7, 8] }
 
 export interface Mix {
   readonly shape: Shape
-  /** Of ten events, how many are messages; a forked room has four. */
-  readonly isMessage: (index: number) => boolean
+  /** Of ten events, which are messages. Those on two sides are changes of state. */
+  readonly isMessage: (place: number) => boolean
   /** Whether the next state change sets a key that was never set. */
   readonly setsNewKey: (keys: number, index: number) => boolean
 }
@@ -26,6 +31,8 @@ export class GrowingRoom {
   seq = 0
   keys = 0
   stateEvents = 0
+  /** Changes logged: those of state events, and those that joining two sides repeats. */
+  changes = 0
   /** Changes at the last checkpoint. */
   checkpointSeq = 0
   readonly #mix: Mix
@@ -52,9 +59,9 @@ export class GrowingRoom {
   /** Makes the next event; {@link take} gives all that were made since. */
   step(): void {
     const place = this.#events % 10
-    const isForked = this.#mix.shape === 'forked' && this.#events >= 10 && place >= 5
+    const isForked = this.#events >= 10 && FORKED_PLACES[this.#mix.shape].includes(place)
     if (isForked && place === 5) this.#sides = [this.point, this.point]
-    if (isForked && place < 9) this.#stepOnSide(place % 2)
+    if (isForked) this.#stepOnSide(place % 2)
     else if (this.#mix.isMessage(place)) this.#message()
     else this.#change(this.point, undefined)
     this.#events++
@@ -75,8 +82,7 @@ export class GrowingRoom {
   /** On a side whose last change is not the newest of its chain, a change begins a chain. What both sides resolve to is on chain 0. */
   #stepOnSide(side: number): void {
     const before = this.#sides[side]!
-    const isTip = before.chain !== 0 || before.seq === this.seq
-    if (isTip && before.chain === 0) {
+    if (before.chain === 0 && before.seq === this.seq) {
       this.#change(before, undefined)
       this.#sides[side] = this.point
       return
@@ -110,6 +116,7 @@ export class GrowingRoom {
   }
 
   #log({ chain, seq }: StatePoint, keyId: number, eventNid: number): void {
+    this.changes++
     this.#pieces.changes.push({ roomNid: this.nid, chain, seq, keyId, eventNid })
   }
 
@@ -132,6 +139,7 @@ export class GrowingRoom {
       expected,
       version: this.#version,
       extremities: [this.#lastNid],
+      merged: 1,
       depth: this.#events,
       lastPos: this.#events,
       lastNid: this.#lastNid,
