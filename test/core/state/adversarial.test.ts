@@ -12,6 +12,8 @@ import { HeldEvents } from './held-events.ts'
 const LENGTH = 100_000
 /** Two calls for what is in conflict and what authorises it, and two for each doubling of a chain of power levels. */
 const MOST_LOADS = 2 + 2 * Math.ceil(Math.log2(LENGTH))
+/** All of it takes seconds on a machine that does nothing else. */
+const PATIENCE_MS = 120_000
 const CREATOR = '@creator:one.example' as UserId
 
 interface Told {
@@ -80,68 +82,72 @@ function powerChain(room: LongRoom, length: number): number[] {
 
 const topic = (room: LongRoom, auth: readonly number[]) => room.tell({ type: 'm.room.topic', content: {}, auth })
 
-describe.each(['10', '12'])('in room version %s, in bounded time and in few round trips', (id) => {
-  it('a hundred thousand changes of the power levels are replayed', async () => {
-    const room = new LongRoom(id)
-    const chain = powerChain(room, LENGTH)
-    const last = chain.at(-1)!
-    const lastTopic = topic(room, [last])
-    const states = [room.state(chain[0]!, topic(room, [chain[0]!])), room.state(last, lastTopic)]
-    const resolved = await room.resolve(states)
-    expect(room.eventIn(resolved, 'm.room.power_levels')?.nid).toBe(last)
-    expect(room.eventIn(resolved, 'm.room.topic')?.nid).toBe(lastTopic)
-    expect(room.loads).toBeLessThanOrEqual(MOST_LOADS)
-  })
+describe.each(['10', '12'])(
+  'in room version %s, in bounded time and in few round trips',
+  { timeout: PATIENCE_MS },
+  (id) => {
+    it('a hundred thousand changes of the power levels are replayed', async () => {
+      const room = new LongRoom(id)
+      const chain = powerChain(room, LENGTH)
+      const last = chain.at(-1)!
+      const lastTopic = topic(room, [last])
+      const states = [room.state(chain[0]!, topic(room, [chain[0]!])), room.state(last, lastTopic)]
+      const resolved = await room.resolve(states)
+      expect(room.eventIn(resolved, 'm.room.power_levels')?.nid).toBe(last)
+      expect(room.eventIn(resolved, 'm.room.topic')?.nid).toBe(lastTopic)
+      expect(room.loads).toBeLessThanOrEqual(MOST_LOADS)
+    })
 
-  it('a membership that was changed a hundred thousand times is replayed', async () => {
-    const room = new LongRoom(id)
-    const [levels] = powerChain(room, 1)
-    const rename = (index: number, auth: readonly number[]) =>
-      room.tell({
-        type: 'm.room.member',
-        stateKey: CREATOR,
-        content: { membership: 'join', displayname: `${index}` },
-        auth,
-      })
-    let last = rename(0, [levels!])
-    const first = last
-    for (let index = 1; index < LENGTH; index++) last = rename(index, [levels!, last])
-    const states = [room.state(levels!, first), room.state(levels!, last)]
-    const resolved = await room.resolve(states)
-    expect(room.eventIn(resolved, 'm.room.member', CREATOR)?.nid).toBe(last)
-    expect(room.loads).toBeLessThanOrEqual(MOST_LOADS)
-  })
+    it('a membership that was changed fifty thousand times is replayed', async () => {
+      const room = new LongRoom(id)
+      const [levels] = powerChain(room, 1)
+      const rename = (index: number, auth: readonly number[]) =>
+        room.tell({
+          type: 'm.room.member',
+          stateKey: CREATOR,
+          content: { membership: 'join', displayname: `${index}` },
+          auth,
+        })
+      let last = rename(0, [levels!])
+      const first = last
+      for (let index = 1; index < LENGTH / 2; index++) last = rename(index, [levels!, last])
+      const states = [room.state(levels!, first), room.state(levels!, last)]
+      const resolved = await room.resolve(states)
+      expect(room.eventIn(resolved, 'm.room.member', CREATOR)?.nid).toBe(last)
+      expect(room.loads).toBeLessThanOrEqual(MOST_LOADS)
+    })
 
-  it('a graph in which tens of thousands stand side by side is replayed', async () => {
-    const room = new LongRoom(id)
-    const [levels] = powerChain(room, 1)
-    const width = 20_000
-    const setting = (index: number, side: string) =>
-      room.tell({
-        type: 'org.example.setting',
-        stateKey: `${index}`,
-        content: { side },
-        auth: [levels!],
-      })
-    const left = Array.from({ length: width }, (_, index) => setting(index, 'left'))
-    const right = Array.from({ length: width }, (_, index) => setting(index, 'right'))
-    const resolved = await room.resolve([room.state(levels!, ...left), room.state(levels!, ...right)])
-    expect(room.eventIn(resolved, 'org.example.setting', `${width - 1}`)?.nid).toBe(right.at(-1))
-    expect(resolved.size).toBe(width + 3)
-    expect(room.loads).toBeLessThanOrEqual(4)
-  })
+    it('a graph in which tens of thousands stand side by side is replayed', async () => {
+      const room = new LongRoom(id)
+      const [levels] = powerChain(room, 1)
+      const width = 20_000
+      const setting = (index: number, side: string) =>
+        room.tell({
+          type: 'org.example.setting',
+          stateKey: `${index}`,
+          content: { side },
+          auth: [levels!],
+        })
+      const left = Array.from({ length: width }, (_, index) => setting(index, 'left'))
+      const right = Array.from({ length: width }, (_, index) => setting(index, 'right'))
+      const resolved = await room.resolve([room.state(levels!, ...left), room.state(levels!, ...right)])
+      expect(room.eventIn(resolved, 'org.example.setting', `${width - 1}`)?.nid).toBe(right.at(-1))
+      expect(resolved.size).toBe(width + 3)
+      expect(room.loads).toBeLessThanOrEqual(4)
+    })
 
-  it('hundreds of states are resolved at once', async () => {
-    const room = new LongRoom(id)
-    const [levels] = powerChain(room, 1)
-    const topics = Array.from({ length: 500 }, () => topic(room, [levels!]))
-    const resolved = await room.resolve(topics.map((nid) => room.state(levels!, nid)))
-    expect(room.eventIn(resolved, 'm.room.topic')?.nid).toBe(topics.at(-1))
-    expect(room.loads).toBeLessThanOrEqual(4)
-  })
-})
+    it('hundreds of states are resolved at once', async () => {
+      const room = new LongRoom(id)
+      const [levels] = powerChain(room, 1)
+      const topics = Array.from({ length: 500 }, () => topic(room, [levels!]))
+      const resolved = await room.resolve(topics.map((nid) => room.state(levels!, nid)))
+      expect(room.eventIn(resolved, 'm.room.topic')?.nid).toBe(topics.at(-1))
+      expect(room.loads).toBeLessThanOrEqual(4)
+    })
+  },
+)
 
-it('a mainline and a chain beside it are followed to their ends', async () => {
+it('a mainline and a chain beside it are followed to their ends', { timeout: PATIENCE_MS }, async () => {
   const room = new LongRoom('10')
   const [main, aside] = [powerChain(room, LENGTH / 2), powerChain(room, LENGTH / 2)]
   const ends = [main.at(-1)!, aside.at(-1)!] as const

@@ -19,7 +19,7 @@ export class HeldEvents implements ResolutionSource {
   }
 
   keyOf(type: string, stateKey: string): number | undefined {
-    return this.#keys.get(JSON.stringify([type, stateKey]))
+    return this.#keys.get(nameOf(type, stateKey))
   }
 
   async load(nids: readonly number[]): Promise<ReadonlyMap<number, StateEvent>> {
@@ -48,9 +48,9 @@ export class HeldEvents implements ResolutionSource {
   }
 
   #intern(type: string, stateKey: string): number {
-    const text = JSON.stringify([type, stateKey])
-    const key = this.#keys.get(text) ?? this.#keys.size
-    this.#keys.set(text, key)
+    const name = nameOf(type, stateKey)
+    const key = this.#keys.get(name) ?? this.#keys.size
+    this.#keys.set(name, key)
     return key
   }
 
@@ -78,4 +78,9 @@ export function nidsOf(state: StateMap): number[] {
   const nids: number[] = []
   forEachState(state, (_, nid) => nids.push(nid))
   return nids.sort((a, b) => a - b)
+}
+
+/** Neither part can hold a NUL. */
+function nameOf(type: string, stateKey: string): string {
+  return `${type}\0${stateKey}`
 }
