@@ -3,6 +3,7 @@ import * as idle from './cases/idle.ts'
 import * as initialSync from './cases/initial-sync.ts'
 import * as noopSync from './cases/noop-sync.ts'
 import * as registerLogin from './cases/register-login.ts'
+import * as resolution from './cases/resolution.ts'
 import * as roomState from './cases/room-state.ts'
 import * as send from './cases/send.ts'
 import * as storage from './cases/storage.ts'
@@ -20,6 +21,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [noopSync.BENCHMARK]: noopSync.measureNoopSync,
   [storage.BENCHMARK]: storage.measureStorage,
   [roomState.BENCHMARK]: roomState.measureRoomState,
+  [resolution.BENCHMARK]: resolution.measureResolution,
 }
 
 async function main(args: string[]): Promise<void> {

@@ -19,8 +19,8 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [benchmark ...] [options]
 
-Benchmarks: send, fan-out, initial-sync, register-login, idle, noop-sync, storage, room-state (all of them
-when none is named), and the floor programs alone: floor.
+Benchmarks: send, fan-out, initial-sync, register-login, idle, noop-sync, storage, room-state, resolution
+(all of them when none is named), and the floor programs alone: floor.
 
   --url http://...          drive this homeserver instead of starting one of ours
   --name NAME               what to call it in the table

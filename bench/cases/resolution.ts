@@ -2,6 +2,7 @@ import { roomVersion } from '../../src/core/room-version.ts'
 import { resolveStates } from '../../src/core/state/resolve.ts'
 import { latenciesOf, type Measurement, measurement, now } from '../measurement.ts'
 import { type Fork, forkedRoom } from '../micro/large-room.ts'
+import type { BenchOptions } from '../options.ts'
 
 export const BENCHMARK = 'resolution'
 
@@ -16,16 +17,17 @@ const ALGORITHMS = [
   ['v2.1', '12'],
 ] as const
 
-/** State resolution alone, in this process, with every event in memory. */
-export async function measureResolution(): Promise<Measurement[]> {
+/** State resolution alone, in this process, with every event in memory; that of others cannot be measured from outside. */
+export async function measureResolution(options: BenchOptions): Promise<Measurement[]> {
+  if (options.url !== undefined) return []
   const rows: Measurement[] = []
   for (const events of EVENTS) {
     for (const [algorithm, version] of ALGORITHMS) {
       const fork = forkedRoom(roomVersion(version)!, events, DIFFERING)
       const { size } = fork.states[0]
-      rows.push(await timed(`${algorithm}: ${size} entries, ${DIFFERING} differ`, () => resolve(fork)))
+      rows.push(await timed(`${algorithm}, ${counted(size)} entries, ${DIFFERING} differ`, () => resolve(fork)))
       if (algorithm === 'v2')
-        rows.push(await timed(`auth difference, ${events} events`, () => differ(fork), noteOf(fork)))
+        rows.push(await timed(`auth difference, ${counted(events)} events`, () => differ(fork), noteOf(fork)))
     }
   }
   return rows
@@ -42,6 +44,8 @@ function differ({ room, states }: Fork) {
 function noteOf({ room }: Fork): string {
   return `the graph takes ${Math.round(room.graph.bytes / room.graph.size)} bytes per event`
 }
+
+const counted = (count: number) => count.toLocaleString('en')
 
 async function timed(variant: string, act: () => unknown, note?: string): Promise<Measurement> {
   const times: number[] = []

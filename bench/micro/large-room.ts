@@ -106,10 +106,14 @@ export function forkedRoom(version: RoomVersion, events: number, differing: numb
   state = powerLevels(state, 50)
   state = room.after(state, 'm.room.join_rules', CREATOR, '', { join_rule: 'public' })
   const members = Math.floor(events / 2)
+  let changes = 0
   for (let nid = room.graph.size; nid < events - differing; nid++) {
-    const user = userAt(nid % members)
-    if (nid % EVENTS_PER_POWER_CHANGE === 0) state = powerLevels(state, nid % 100)
-    else state = room.after(state, 'm.room.member', user, user, { ...join, displayname: `${nid}` })
+    if (nid % EVENTS_PER_POWER_CHANGE === 0) {
+      state = powerLevels(state, nid % 100)
+      continue
+    }
+    const user = userAt(changes++ % members)
+    state = room.after(state, 'm.room.member', user, user, { ...join, displayname: `${nid}` })
   }
   let [left, right] = [powerLevels(state, 1), state]
   for (let index = 1; index < differing; index++) {

@@ -24,8 +24,8 @@ const ALGORITHMS: Readonly<Record<StateResolution, Algorithm>> = {
  * Resolves the states after several events into one, by the algorithm of the room's version ("State resolution" of room versions
  * 1, 2 and 12). The order of `states` makes no difference.
  *
- * The cost is that of the conflict and of the auth chains below it, not of the room: the result shares all but what differs with
- * the input that is nearest to it, and is that input itself when nothing differs.
+ * The cost is that of the conflict and of the auth chains below it, and one sweep over numbers for the whole room. The result shares
+ * all but what differs with the input that is nearest to it, and is that input itself when nothing differs.
  *
  * @param source asked for events in few batches, however many there are
  */
