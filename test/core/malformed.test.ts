@@ -7,7 +7,7 @@ import { isSignedBy, requiredSigners } from '../../src/core/event/signers.ts'
 import type { ServerName } from '../../src/core/ids.ts'
 import { JsonTooDeepError, NotJsonError, readJson } from '../../src/core/json.ts'
 import { ROOM_VERSIONS } from '../../src/core/room-version.ts'
-import { companionsOf, type Fate, malformedCases, materialise } from '../support/malformed.ts'
+import { companionsOf, type Fate, isExpected, malformedCases, materialise } from '../support/malformed.ts'
 import { KEYS, lookupIn, MalformedRoom, stateKeyOf } from '../support/malformed-room.ts'
 import { versionsIn } from './auth/vector-room.ts'
 
@@ -82,6 +82,7 @@ describe.each(ROOM_VERSIONS)('malformed events in version $id', (version) => {
   test.each(cases)('$kind: $name: $expected', (malformed) => {
     const outcome = receive(room, materialise(malformed, room.fixture))
     expect(outcome).toMatchObject({ fate: malformed.expected })
+    expect(isExpected(malformed, outcome.fate)).toBe(true)
     for (const companion of companionsOf(malformed, room.fixture)) expect(receive(room, companion).fate).toBe('dropped')
   })
 

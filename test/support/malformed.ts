@@ -42,11 +42,14 @@ export interface MalformedFixture {
   readonly gamma: SigningKey
 }
 
-/**
- * What must become of an event: it is not taken in; it is kept as rejected; it is soft-failed; its redacted copy is accepted.
- * A dropped one may also be kept as rejected, where a server remembers what it need not ask for again.
- */
+/** What must become of an event: it is not taken in; it is kept as rejected; it is soft-failed; its redacted copy is accepted. */
 export type Fate = 'dropped' | 'rejected' | 'soft-failed' | 'redacted'
+
+/** Whether a server did with an event what it must. One that is refused may be kept as rejected, or not at all. */
+export function isExpected({ expected }: MalformedCase, fate: string): boolean {
+  const isRefused = (each: string) => each === 'dropped' || each === 'rejected'
+  return fate === expected || (isRefused(fate) && isRefused(expected))
+}
 
 interface Patch {
   /** Values by path, its steps separated by `/`. */
