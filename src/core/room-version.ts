@@ -40,7 +40,7 @@ export interface RoomVersion {
   readonly eventsNameOrigin: boolean
   /** A redaction names its target in `content.redacts` instead of a top-level `redacts`. */
   readonly redactsIsInContent: boolean
-  /** 2^63-1 in old versions, which as a double is 2^63. */
+  /** As published: 2^63-1 in old versions, which as a double is 2^63. Events deeper than 2^53-1 are refused in every version. */
   readonly maxDepth: number
   /** What canonical JSON forbids (floats, integers past 2^53-1) makes an event invalid. */
   readonly enforcesCanonicalJson: boolean

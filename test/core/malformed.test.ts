@@ -47,17 +47,18 @@ function judge(room: MalformedRoom, { pdu, eventId, isRedacted }: ReadPdu): Outc
   const { version, roomId } = room.fixture
   if (pdu.room_id !== roomId) return dropped('of another room')
   if (room.events.has(eventId)) return dropped('known already')
-  const cited = pdu.auth_events.map((reference) => room.events.get(referencedId(reference))?.pdu)
+  const known = new Map([...(room.other?.events ?? []), ...room.events])
+  const cited = pdu.auth_events.map((reference) => known.get(referencedId(reference))?.pdu)
   const before = pdu.prev_events.map((reference) => room.states.get(referencedId(reference)))
   if (cited.includes(undefined) || before.includes(undefined)) return dropped('cites what does not exist')
-  const known = cited as Pdu[]
-  const state = new Map(known.map((each) => [stateKeyOf(each.type, each.state_key!), each]))
+  const auth = cited as Pdu[]
+  const state = new Map(auth.map((each) => [stateKeyOf(each.type, each.state_key!), each]))
   if (version.roomIdIsCreateHash) state.set(stateKeyOf('m.room.create', ''), createOf(room))
   const verdicts = [
     checkAuthEvents(
       version,
       pdu,
-      known.map((each) => ({ pdu: each, isRejected: false })),
+      auth.map((each) => ({ pdu: each, isRejected: false })),
     ),
     authorise(version, pdu, (type, key) => state.get(stateKeyOf(type, key))),
     authorise(version, pdu, lookupIn(before[0] ?? new Map())),

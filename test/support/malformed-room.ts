@@ -6,7 +6,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import type { RoomVersion } from '../../src/core/room-version.ts'
 import { roomIdOfCreate } from '../../src/core/signing/event-hash.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
-import { CREATOR, FORMER, type MalformedFixture, MEMBER } from './malformed.ts'
+import { CREATOR, FORMER, type MalformedFixture, MEMBER, THIRD_PARTY_INVITE } from './malformed.ts'
 
 const TS = 1_700_000_000_000
 
@@ -20,20 +20,28 @@ type State = ReadonlyMap<string, BuiltEvent>
 
 export const stateKeyOf = (type: string, stateKey: string): string => `${type}|${stateKey}`
 
-/** The room of {@link MalformedFixture} as its events alone, without a server. */
+/** The room of {@link MalformedFixture} as its events alone, without a server; and, but for itself, the other room of that fixture. */
 export class MalformedRoom {
   readonly fixture: MalformedFixture
+  readonly other: MalformedRoom | undefined
   readonly events = new Map<EventId, BuiltEvent>()
   /** The state after each event. */
   readonly states = new Map<EventId, State>()
   readonly #version: RoomVersion
+  readonly #name: string
   #roomId: RoomId | undefined
   #latest: BuiltEvent | undefined
 
-  constructor(version: RoomVersion) {
+  constructor(version: RoomVersion, name: 'room' | 'other' = 'room') {
     this.#version = version
-    this.#roomId = version.roomIdIsCreateHash ? undefined : ('!room:alpha.test' as RoomId)
-    const create = this.#add('m.room.create', CREATOR, '', { room_version: version.id, creator: CREATOR })
+    this.#name = name
+    this.other = name === 'other' ? undefined : new MalformedRoom(version, 'other')
+    this.#roomId = version.roomIdIsCreateHash ? undefined : (`!${name}:alpha.test` as RoomId)
+    const create = this.#add('m.room.create', CREATOR, '', {
+      room_version: version.id,
+      creator: CREATOR,
+      'x.name': name,
+    })
     const roomId = this.#roomId ?? roomIdOfCreate(create.eventId)
     this.#roomId = roomId
     const creator = this.#member(CREATOR, 'join')
@@ -48,6 +56,9 @@ export class MalformedRoom {
     this.#member(FORMER, 'invite', CREATOR)
     const former = this.#member(FORMER, 'join')
     const ban = this.#member(FORMER, 'ban', CREATOR)
+    const invitation = this.#add('m.room.third_party_invite', CREATOR, 'token', THIRD_PARTY_INVITE)
+    const own = { create: create.reference, levels: levels.reference }
+    const { create: otherCreate, levels: otherLevels } = this.other?.fixture.references ?? own
     const references = {
       create: create.reference,
       creator: creator.reference,
@@ -56,9 +67,21 @@ export class MalformedRoom {
       member: member.reference,
       former: former.reference,
       ban: ban.reference,
+      invitation: invitation.reference,
+      otherCreate,
+      otherLevels,
     }
     const [beta, gamma] = [KEYS['beta.test'], KEYS['gamma.test']]
-    this.fixture = { version, roomId, references, latest: [ban.reference], depth: ban.pdu.depth, ts: TS, beta, gamma }
+    this.fixture = {
+      version,
+      roomId,
+      references,
+      latest: [invitation.reference],
+      depth: this.events.size,
+      ts: TS,
+      beta,
+      gamma,
+    }
   }
 
   /** The room's state as it stands. */
@@ -80,7 +103,7 @@ export class MalformedRoom {
       {
         ...sketch,
         ...(this.#roomId === undefined ? {} : { room_id: this.#roomId }),
-        event_id: `$event${this.events.size}:${server}` as EventId,
+        event_id: `$${this.#name}${this.events.size}:${server}` as EventId,
         origin_server_ts: TS - 1000 + this.events.size,
         depth: this.events.size + 1,
         prev_events: this.#latest ? [this.#latest.reference] : [],

@@ -13,10 +13,18 @@ export const MEMBER = '@member:beta.test'
 /** Joined once, banned since. */
 export const FORMER = '@former:beta.test'
 
+/** What the creator's third-party invite says. No case has its key. */
+export const THIRD_PARTY_INVITE: JsonObject = {
+  display_name: 'somebody',
+  key_validity_url: 'https://identity.test/_matrix/identity/v2/pubkey/isvalid',
+  public_key: '6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw',
+}
+
 /**
  * A room for malformed events: made by {@link CREATOR}, who has level 100 (or is a creator of version 12), with join rule `invite`,
  * levels 50 for state (`x.open` alone takes 0), inviting, kicking, banning and redacting, 0 for messages. {@link MEMBER} joined by invitation, then
- * {@link FORMER}, whom the creator banned. The forged events come from beta.test.
+ * {@link FORMER}, whom the creator banned. At last the creator made a {@link THIRD_PARTY_INVITE} under the token `token`, and another
+ * room of the same version. The forged events come from beta.test.
  */
 export interface MalformedFixture {
   readonly version: RoomVersion
@@ -31,6 +39,11 @@ export interface MalformedFixture {
     /** The former member's join, with which the timeline ended before the ban. */
     readonly former: EventReference
     readonly ban: EventReference
+    /** The third-party invite. */
+    readonly invitation: EventReference
+    /** The create event and the power levels of the other room. */
+    readonly otherCreate: EventReference
+    readonly otherLevels: EventReference
   }
   readonly latest: readonly EventReference[]
   /** Of the latest events. */
