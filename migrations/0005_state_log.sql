@@ -5,8 +5,8 @@
 ALTER TABLE state_chain ADD CONSTRAINT state_chain_order CHECK (parent_chain < chain);
 CREATE INDEX state_chain_parent ON state_chain (room_nid, parent_chain);
 CREATE INDEX state_chain_given_up ON state_chain (room_nid) WHERE parent_chain = -1;
-CREATE INDEX event_state_chain ON event (room_nid, state_chain) WHERE state_chain <> 0;
-CREATE INDEX event_current_chain ON event (room_nid, current_chain) WHERE current_chain <> 0;
+CREATE INDEX event_state_chain ON event (room_nid, state_chain) WHERE state_chain > 0;
+CREATE INDEX event_current_chain ON event (room_nid, current_chain) WHERE current_chain > 0;
 
 -- The log is the largest of a room's tables after its events, so its rows and entries are kept short: four bytes number two thousand
 -- million rooms. A stretch of it is read from the index alone, since where rooms lie mixed its rows are far apart.

@@ -24,8 +24,8 @@ const GIVEN_UP = -1
 const USE = `room_nid, chain, parent_chain,
     chain = (SELECT max(newest.chain) FROM state_chain newest WHERE newest.room_nid = c.room_nid)
       OR EXISTS (SELECT FROM room WHERE room.room_nid = c.room_nid AND room.state_chain = c.chain)
-      OR EXISTS (SELECT FROM event e WHERE e.room_nid = c.room_nid AND e.state_chain = c.chain AND e.state_chain <> 0)
-      OR EXISTS (SELECT FROM event e WHERE e.room_nid = c.room_nid AND e.current_chain = c.chain AND e.current_chain <> 0)
+      OR EXISTS (SELECT FROM event e WHERE e.room_nid = c.room_nid AND e.state_chain = c.chain AND e.state_chain > 0)
+      OR EXISTS (SELECT FROM event e WHERE e.room_nid = c.room_nid AND e.current_chain = c.chain AND e.current_chain > 0)
       AS is_used,
     (SELECT count(*) FROM state_chain branch WHERE branch.room_nid = c.room_nid AND branch.parent_chain = c.chain) AS branches
   FROM state_chain c`
