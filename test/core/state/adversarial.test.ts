@@ -25,6 +25,7 @@ interface Told {
 
 /** A room of one user, whose events cite whatever they are told to, besides the create event and that user's join. */
 class LongRoom extends HeldEvents {
+  pauses = 0
   readonly #create: number
   readonly #join: number
   #room = {}
@@ -39,6 +40,10 @@ class LongRoom extends HeldEvents {
     this.#create = this.hold(createId, create, []).nid
     const join = this.#pdu({ type: 'm.room.member', stateKey: CREATOR, content: { membership: 'join' } }, createId)
     this.#join = this.hold('$join' as EventId, join, version.createIsAuthEvent ? [this.#create] : []).nid
+  }
+
+  async pause(): Promise<void> {
+    this.pauses++
   }
 
   tell(told: Told): number {
@@ -95,6 +100,7 @@ describe.each(['10', '12'])(
       const resolved = await room.resolve(states)
       expect(room.eventIn(resolved, 'm.room.power_levels')?.nid).toBe(last)
       expect(room.eventIn(resolved, 'm.room.topic')?.nid).toBe(lastTopic)
+      expect(room.pauses).toBeGreaterThan(LENGTH / 1000)
       expect(room.loads).toBeLessThanOrEqual(MOST_LOADS)
     })
 

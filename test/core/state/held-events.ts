@@ -13,6 +13,7 @@ export class HeldEvents implements ResolutionSource {
   /** How often events were loaded. */
   loads = 0
   readonly #keys = new Map<string, number>()
+  readonly #ids = new Set<EventId>()
 
   constructor(version: RoomVersion) {
     this.version = version
@@ -44,6 +45,7 @@ export class HeldEvents implements ResolutionSource {
     const event = { nid, id, keyId, pdu }
     if (keyId !== undefined) this.graph.add(nid, auth)
     this.events.set(nid, event)
+    this.#ids.add(id)
     return event
   }
 
@@ -65,6 +67,10 @@ export class HeldEvents implements ResolutionSource {
     return nidsOf(state)
       .map((nid) => this.at(nid).id)
       .sort()
+  }
+
+  hasId(id: EventId): boolean {
+    return this.#ids.has(id)
   }
 
   /** The state that consists of these events. */

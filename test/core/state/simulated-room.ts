@@ -67,7 +67,7 @@ export class SimulatedRoom extends HeldEvents {
     return resolved
   }
 
-  /** Appends an event after others. One that the rules refuse, by its auth events or by the state before, is not taken. */
+  /** Appends an event after others. One that is there, or that the rules refuse by its auth events or by the state before, is not taken. */
   async append(prev: readonly number[], sketch: Sketch): Promise<Place | undefined> {
     const before = await this.stateBefore(prev)
     const selected = this.#select(sketch, before)
@@ -78,6 +78,7 @@ export class SimulatedRoom extends HeldEvents {
     const byState = (type: string, stateKey: string) => this.eventIn(before, type, stateKey)?.pdu
     if (!authorise(this.version, pdu, byAuth).allowed || !authorise(this.version, pdu, byState).allowed)
       return undefined
+    if (this.hasId(eventId)) return undefined
     if (pdu.type === 'm.room.create') this.#roomId ??= roomIdOfCreate(eventId)
     const { nid, keyId } = this.hold(eventId, pdu, auth)
     const after = keyId === undefined ? before : setState(before, keyId, nid)
