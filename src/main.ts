@@ -30,6 +30,10 @@ const VERBS: Readonly<Record<string, Verb>> = {
     summary: "show the server's signing key, or make one",
     load: async () => (await import('./cli/keys.ts')).keysCommand,
   },
+  room: {
+    summary: 'look into a room, or check all of it from scratch',
+    load: async () => (await import('./cli/room.ts')).roomCommand,
+  },
   migrate: {
     summary: 'bring the database to this release (serve does it too)',
     load: async () => (await import('./cli/migrate.ts')).migrateCommand,

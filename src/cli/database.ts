@@ -57,6 +57,6 @@ async function greet(url: string, log: Logger): Promise<void> {
   }
 }
 
-function postgresDirectory(config: Config): string {
+export function postgresDirectory(config: Config): string {
   return join(config.data_dir, 'postgres')
 }

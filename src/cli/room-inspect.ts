@@ -1,0 +1,78 @@
+import { getAliasesOfRoom } from '../store/aliases.ts'
+import type { Reader } from '../store/db.ts'
+import { getEvents } from '../store/events.ts'
+import { countByStanding, getGaps, getLogSize } from '../store/room-report.ts'
+import { countMembers, getRooms } from '../store/rooms.ts'
+import { entry } from './report-entry.ts'
+import { describeEvent, printEvent } from './room-inspect-event.ts'
+
+interface InspectOptions {
+  readonly event?: string | undefined
+  readonly state?: boolean | undefined
+  readonly json?: boolean | undefined
+}
+
+/** What there is to say of a room, or of one of its events, for people or for programs. */
+export async function inspectRoom(reader: Reader, roomNid: number, options: InspectOptions): Promise<string> {
+  if (options.event === undefined) {
+    const room = await describeRoom(reader, roomNid)
+    return options.json ? JSON.stringify(room, undefined, 2) : printRoom(room)
+  }
+  const event = await describeEvent(reader, roomNid, options.event, options.state ?? false)
+  return options.json ? JSON.stringify(event, undefined, 2) : printEvent(event)
+}
+
+type RoomReport = Awaited<ReturnType<typeof describeRoom>>
+
+async function describeRoom(reader: Reader, roomNid: number) {
+  const [row] = await getRooms(reader, [roomNid])
+  const [aliases, members, standings, missing, log, extremities] = await Promise.all([
+    getAliasesOfRoom(reader, roomNid),
+    countMembers(reader, [roomNid]),
+    countByStanding(reader, roomNid),
+    getGaps(reader, roomNid),
+    getLogSize(reader, roomNid),
+    getEvents(reader, row!.extremities),
+  ])
+  return {
+    room_id: row!.room_id,
+    room_version: row!.room_version,
+    aliases: aliases.map(({ alias }) => alias),
+    members: Object.fromEntries(members.map(({ membership, count }) => [membership, count])),
+    events: Object.fromEntries(standings),
+    depth: row!.depth,
+    missing_events: missing,
+    forward_extremities: extremities.map((event) => ({
+      event_id: event.event_id,
+      type: event.type,
+      sent: new Date(event.origin_server_ts).toISOString(),
+    })),
+    state: { at: `${row!.state_chain}:${row!.state_seq}`, ...log },
+  }
+}
+
+const number = (value: number): string => value.toLocaleString('en')
+
+const counts = (of: { readonly [name: string]: number }): string =>
+  Object.entries(of)
+    .map(([name, count]) => `${number(count)} ${name}`)
+    .join(', ') || 'none'
+
+function printRoom(room: RoomReport): string {
+  const { state } = room
+  return [
+    `${room.room_id}, room version ${room.room_version}`,
+    entry('aliases', room.aliases.length === 0 ? ['none'] : room.aliases),
+    entry('members', [counts(room.members)]),
+    entry('events', [counts(room.events)]),
+    entry('depth', [number(room.depth)]),
+    entry(
+      'extremities',
+      room.forward_extremities.map(({ event_id, type, sent }) => `${event_id}  ${type}  ${sent}`),
+    ),
+    entry('missing', room.missing_events.length === 0 ? ['nothing'] : room.missing_events),
+    entry('state', [
+      `at ${state.at}; ${number(state.changes)} changes, ${number(state.branches)} branches, ${number(state.checkpoints)} checkpoints`,
+    ]),
+  ].join('\n')
+}

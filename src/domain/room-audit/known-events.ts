@@ -1,0 +1,20 @@
+import type { EventId } from '../../core/ids.ts'
+import type { Reader } from '../../store/db.ts'
+import { createEventCache } from '../rooms/event-cache.ts'
+import type { RoomEvent } from '../rooms/room-event.ts'
+
+/** Events that others refer to, a bounded number of bytes of them in memory. */
+export interface KnownEvents {
+  byNid(nids: readonly number[]): Promise<Map<number, RoomEvent>>
+  byId(eventIds: readonly EventId[]): Promise<Map<EventId, RoomEvent>>
+}
+
+const BYTES_KEPT = 128 * 1024 * 1024
+
+export function createKnownEvents(db: Reader): KnownEvents {
+  const events = createEventCache({ db, maxBytes: BYTES_KEPT })
+  return {
+    byNid: (nids) => events.load(nids),
+    byId: async (eventIds) => (await events.loadByIds([...new Set(eventIds)])) as Map<EventId, RoomEvent>,
+  }
+}
