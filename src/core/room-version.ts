@@ -40,8 +40,6 @@ export interface RoomVersion {
   readonly eventsNameOrigin: boolean
   /** A redaction names its target in `content.redacts` instead of a top-level `redacts`. */
   readonly redactsIsInContent: boolean
-  /** As published: 2^63-1 in old versions, which as a double is 2^63. Events deeper than 2^53-1 are refused in every version. */
-  readonly maxDepth: number
   /** What canonical JSON forbids (floats, integers past 2^53-1) makes an event invalid. */
   readonly enforcesCanonicalJson: boolean
   readonly redaction: RedactionRules
@@ -132,7 +130,6 @@ const v1: RoomVersion = {
   roomIdIsCreateHash: false,
   eventsNameOrigin: true,
   redactsIsInContent: false,
-  maxDepth: 2 ** 63,
   enforcesCanonicalJson: false,
   redaction: BASE_REDACTION,
   eventIdServerMustSign: true,
@@ -169,7 +166,6 @@ const v5: RoomVersion = { ...v4, id: '5', enforcesKeyValidity: true }
 const v6: RoomVersion = {
   ...v5,
   id: '6',
-  maxDepth: Number.MAX_SAFE_INTEGER,
   enforcesCanonicalJson: true,
   redaction: keeping(v5.redaction, { 'm.room.aliases': undefined }),
   aliasesHaveOwnRule: false,

@@ -80,7 +80,7 @@ export function createAdmission({ registry, serverName, signingKey, clock }: Adm
         ...said,
         room_id: room.id,
         origin_server_ts: clock.now(),
-        depth: Math.min(head.depth + 1, version.maxDepth),
+        depth: Math.min(head.depth + 1, Number.MAX_SAFE_INTEGER),
         prev_events: head.extremities.slice(0, head.merged).map(({ reference }) => reference),
         auth_events: [...state].filter(([key]) => authKeys.has(key)).map(([, one]) => one.reference(version)),
       }

@@ -222,7 +222,7 @@ function buildOne(
   const { version } = room
   const state = stateReader(room, head, collected.events)
   const ts = draft.ts ?? parts.clock.now()
-  const depth = Math.min(head.depth + 1, version.maxDepth)
+  const depth = Math.min(head.depth + 1, Number.MAX_SAFE_INTEGER)
   const prev = head.extremities.slice(0, head.merged)
   const authEvents = authEventsOf(room, draft, state)
   const built = buildEvent(

@@ -1,7 +1,7 @@
 import type { StateLookup } from '../../core/auth/context.ts'
 import { authorise } from '../../core/auth/rules.ts'
 import { checkAuthEvents } from '../../core/auth/select.ts'
-import { type Pdu, referencedId, type Verdict } from '../../core/event/format.ts'
+import { type Pdu, type Refusal, referencedId, type Verdict } from '../../core/event/format.ts'
 import type { EventId } from '../../core/ids.ts'
 import { createEventIdOf } from '../../core/signing/event-hash.ts'
 import type { RoomEvent } from './room-event.ts'
@@ -35,4 +35,9 @@ export function authoriseByCited(place: Place, pdu: Pdu, cited: ReadonlyMap<Even
 
 function lookupIn(events: readonly RoomEvent[]): StateLookup {
   return (type, stateKey) => events.find(({ pdu }) => pdu.type === type && pdu.state_key === stateKey)?.pdu
+}
+
+/** Why the rules refuse an event, with the number of the clause in its room's version. */
+export function reasonOf({ reason, rule }: Refusal): string {
+  return rule === undefined ? reason : `${reason} (rule ${rule})`
 }

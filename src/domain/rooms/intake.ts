@@ -106,9 +106,10 @@ export class Intake {
 
   /** An event was placed: later ones of this intake may be what it refers to. */
   placed(event: RoomEvent, around: Surroundings): void {
-    if (!event.isInTimeline) return
+    if (!event.isInTimeline && !around.isReferenced) return
     const prevs = new Set(around.prevs.map(({ id }) => id))
     for (const id of prevIdsOf(event.pdu)) if (!prevs.has(id)) this.#awaited.add(id)
+    for (const id of around.missingBehind) this.#awaited.add(id)
     const target = this.#targetOf(event.type, event.pdu)
     if (target !== undefined && !around.target) this.#noteRedaction(target, event.nid)
   }
@@ -134,7 +135,7 @@ export class Intake {
     return {
       outlier,
       prevs: placed,
-      passedOver: await this.#passedOver(placed),
+      ...(await this.#passedOver(placed)),
       told,
       isReferenced: this.#awaited.has(eventId),
       redactions: [...(await this.room.events(this.#redactions.get(eventId) ?? [])).values()].sort(
@@ -155,16 +156,18 @@ export class Intake {
   }
 
   /** What lies behind events that are no part of the room: an accepted event that builds on them covers it. */
-  async #passedOver(prevs: readonly RoomEvent[]): Promise<ReadonlySet<EventId>> {
+  async #passedOver(prevs: readonly RoomEvent[]): Promise<Pick<Surroundings, 'passedOver' | 'missingBehind'>> {
     const found = new Set<EventId>()
+    const missing: EventId[] = []
     let excluded = prevs.filter(({ standing }) => standing !== undefined)
     while (excluded.length > 0 && found.size < MAX_PASSED_OVER) {
       const behind = excluded.flatMap(({ pdu }) => prevIdsOf(pdu)).filter((id) => !found.has(id))
       for (const id of behind) found.add(id)
       const events = await this.#parts.outliers.find(this.room, [...new Set(behind)])
+      missing.push(...new Set(behind.filter((id) => events.get(id)?.hasPlace !== true)))
       excluded = [...events.values()].filter(({ standing }) => standing === 'soft-failed' || standing === 'rejected')
     }
-    return found
+    return { passedOver: found, missingBehind: missing }
   }
 }
 

@@ -2,7 +2,7 @@ import type { ReadPdu } from '../../core/event/read.ts'
 import type { EventId, ServerName } from '../../core/ids.ts'
 import { MAX_FETCHED_AUTH_EVENTS } from '../limits.ts'
 import type { Users } from '../users.ts'
-import { authIdsOf, authoriseByCited, impliedIds } from './cited.ts'
+import { authIdsOf, authoriseByCited, impliedIds, reasonOf } from './cited.ts'
 import type { EventCache } from './event-cache.ts'
 import { keyWrites, NO_GRAPH, type Persister } from './persister.ts'
 import type { Questions } from './questions.ts'
@@ -153,7 +153,7 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
         event_id: eventId,
         type: pdu.type,
         standing: verdict.allowed ? 'outlier' : 'rejected',
-        reason: verdict.allowed ? null : verdict.reason,
+        reason: verdict.allowed ? null : `by its auth events: ${reasonOf(verdict)}`,
         auth_nids: keyId === undefined ? null : authIdsOf(pdu).map((id) => known.get(id)!.nid),
         json,
       },

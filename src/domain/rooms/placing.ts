@@ -12,7 +12,7 @@ import type { Standing } from '../../store/events.ts'
 import type { StatePoint } from '../../store/state.ts'
 import type { Users } from '../users.ts'
 import type { Branches } from './branches.ts'
-import { authIdsOf, authoriseByCited, prevIdsOf } from './cited.ts'
+import { authIdsOf, authoriseByCited, prevIdsOf, reasonOf } from './cited.ts'
 import { highlightsOf } from './highlights.ts'
 import { changedMembers } from './members.ts'
 import { keyWrites, NO_GRAPH, type Outcome, type Persister, type Unit } from './persister.ts'
@@ -29,6 +29,8 @@ export interface Surroundings {
   readonly prevs: readonly RoomEvent[]
   /** Soft-failed and rejected events that it builds on, and what they build on: the branches behind them end here. */
   readonly passedOver: ReadonlySet<EventId>
+  /** Of what those build on, what has not come. */
+  readonly missingBehind: readonly EventId[]
   /** What it cites, and the create event. */
   readonly cited: ReadonlyMap<EventId, RoomEvent>
   /** The state before it as another server told it: where a `prev_events` is missing. */
@@ -149,26 +151,26 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
     head: Head,
   ): Promise<Exclusion | undefined> {
     const byCited = authoriseByCited(room, pdu, around.cited)
-    if (!byCited.allowed) return { standing: 'rejected', reason: `by its auth events: ${byCited.reason}` }
+    if (!byCited.allowed) return { standing: 'rejected', reason: `by its auth events: ${reasonOf(byCited)}` }
     const keys = [...ALWAYS_LOOKED_AT, ...authEventKeys(room.version, pdu)]
     const byState = authorise(room.version, pdu, await lookup(room, before, keys))
-    if (!byState.allowed) return { standing: 'rejected', reason: `by the state before it: ${byState.reason}` }
+    if (!byState.allowed) return { standing: 'rejected', reason: `by the state before it: ${reasonOf(byState)}` }
     if (around.isOwnJoin || before === head.state || head.extremities.length === 0) return undefined
     const byCurrent = authorise(room.version, pdu, await lookup(room, head.state, keys))
     if (byCurrent.allowed) return undefined
-    return { standing: 'soft-failed', reason: `by the current state: ${byCurrent.reason}` }
+    return { standing: 'soft-failed', reason: `by the current state: ${reasonOf(byCurrent)}` }
   }
 
   /** The current state once an event is taken in: what the states after as many extremities as an event may build on resolve to. */
   async function locateCurrent(
     log: StateLog,
     room: Room,
-    { head, exclusion }: Site,
+    { head }: Site,
     after: Located,
     tips: readonly Extremity[],
     fresh: RoomEvent,
   ): Promise<Located> {
-    if (exclusion) return whereHeadIs(head)
+    if (tips === head.extremities) return whereHeadIs(head)
     const [only] = tips
     if (only?.nid === fresh.nid && tips.length === 1) return after
     const states: StateMap[] = []
@@ -215,7 +217,7 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
     const after = keyId === undefined ? before : changed(log, before, keyId, one.nid, exclusion !== undefined)
     const site = { head, before, at: keyId === undefined ? before.point : beforeChange(after.point), keyId, exclusion }
     const fresh = eventOf(one, site, one.nid)
-    const tips = exclusion ? head.extremities : tipsWith(one, head, fresh)
+    const tips = tipsWith(one, site, fresh)
     const current = await locateCurrent(log, room, site, after, tips, fresh)
     const members = await changedMembers({ room, serverName, users, from: head.state, to: current.state, fresh })
     const effects = exclusion ? NO_EFFECTS : await effectsOf(one, fresh, before.state)
@@ -268,13 +270,16 @@ function beforeChange({ chain, seq }: StatePoint): StatePoint {
   return { chain, seq: seq - 1 }
 }
 
-/** The extremities with an accepted event: it takes the place of those it builds on. */
-function tipsWith({ room, read, around }: Case, head: Head, event: RoomEvent): readonly Extremity[] {
+/** The extremities with an event: it takes the place of those it builds on, or where it is excluded, what builds on it does. */
+function tipsWith({ room, read, around }: Case, { head, exclusion }: Site, event: RoomEvent): readonly Extremity[] {
+  if (exclusion && !around.isReferenced) return head.extremities
   const covered = new Set([...prevIdsOf(read.pdu), ...around.passedOver])
   // Where nobody of ours was, what we held to be the newest is older than the join.
   const isStale = around.isOwnJoin && room.localMembers.size === 0
   const others = isStale ? [] : head.extremities.filter(({ id }) => !covered.has(id))
-  if (around.isReferenced && others.length > 0) return others
+  if (exclusion || (around.isReferenced && others.length > 0)) {
+    return others.length === 0 || others.length === head.extremities.length ? head.extremities : others
+  }
   // Those that wait stay behind those that are resolved, so that nobody can push a branch out by making many.
   const isFirst = head.extremities.slice(0, head.merged).some(({ id }) => covered.has(id))
   const tip = {
@@ -336,7 +341,8 @@ function unitOf(one: Case, site: Site, consequences: Consequences, event: RoomEv
   const { head, exclusion } = site
   const { log, tips, current, members, effects } = consequences
   const placed = new Set(around.prevs.map(({ id }) => id))
-  const missing = exclusion ? [] : prevIdsOf(read.pdu).filter((id) => !placed.has(id))
+  const isBuiltOn = !exclusion || around.isReferenced
+  const missing = [...prevIdsOf(read.pdu).filter((id) => !placed.has(id)), ...around.missingBehind]
   const early = effects.redactsEarly
   return {
     ...NO_GRAPH,
@@ -348,7 +354,7 @@ function unitOf(one: Case, site: Site, consequences: Consequences, event: RoomEv
     keys: keyWrites(room),
     changes: log.changes,
     chains: log.chains,
-    gaps: missing.map((missingId) => ({ roomNid: room.nid, missingId, eventNid: event.nid })),
+    gaps: (isBuiltOn ? missing : []).map((missingId) => ({ roomNid: room.nid, missingId, eventNid: event.nid })),
     filled: around.isReferenced ? [{ roomNid: room.nid, missingId: event.id }] : [],
     earlyRedactions: early ? [{ roomNid: room.nid, targetId: early, redactionNid: event.nid }] : [],
     members,
@@ -365,9 +371,9 @@ function headWith(
   state: ReturnType<StateLog['head']>,
 ): Head {
   const version = head.version + 1
-  if (event.standing) return { ...head, ...state, version }
-  const merged = Math.min(extremities.length, MAX_PREV_EVENTS)
+  const merged = extremities === head.extremities ? head.merged : Math.min(extremities.length, MAX_PREV_EVENTS)
   const moved = { ...head, ...state, extremities, merged, version }
+  if (event.standing) return moved
   const { pos, streamPos: nid, notifiable, pdu } = event
   return { ...moved, pos, nid, notifiable, depth: Math.max(head.depth, pdu.depth) }
 }

@@ -155,6 +155,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
       outlier: known.get(eventId),
       prevs: [],
       passedOver: new Set(),
+      missingBehind: [],
       cited: known,
       told: state,
       isReferenced: false,

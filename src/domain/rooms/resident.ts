@@ -28,7 +28,7 @@ export interface Between {
 
 /**
  * What this server, being in a room, answers to others that ask about it. Events are given as canonical JSON, and only those
- * that were accepted: soft-failed and rejected ones are told to nobody. Whether the asking server may know is for the caller.
+ * that were not rejected. Whether the asking server may know is for the caller.
  */
 export interface Resident extends Admission {
   /** An event of the room (`GET event`). */
@@ -66,7 +66,7 @@ export function createResident(parts: ResidentParts): Resident {
     const room = await registry.get(roomId)
     if (!room) return []
     const found = await loadIn(room, [...new Set(eventIds)].slice(0, MAX_EVENTS_PER_ANSWER))
-    return found.filter((event) => isAccepted(event) || !event.hasPlace).map(({ json }) => json)
+    return found.filter(isTold).map(({ json }) => json)
   }
 
   /**
@@ -82,7 +82,7 @@ export function createResident(parts: ResidentParts): Resident {
       for (const id of next) seen.add(id)
       const found = await loadIn(room, next)
       for (const event of found) {
-        if (isAccepted(event)) given.set(event.id, event)
+        if (event.hasPlace && isTold(event)) given.set(event.id, event)
         if (given.size === limit) return given
       }
       front = found.flatMap(prevIds)
@@ -90,7 +90,7 @@ export function createResident(parts: ResidentParts): Resident {
     return given
   }
 
-  /** The state before an accepted event and what authorises it, each event as `read` gives it. */
+  /** The state before an event and what authorises it, each event as `read` gives it. */
   async function stateBefore<T>(
     roomId: RoomId,
     eventId: EventId,
@@ -98,7 +98,7 @@ export function createResident(parts: ResidentParts): Resident {
   ): Promise<{ state: T[]; authChain: T[] } | undefined> {
     const room = await registry.get(roomId)
     const [event] = room ? await loadIn(room, [eventId]) : []
-    if (!room || !event || !isAccepted(event)) return undefined
+    if (!room || !event?.hasPlace || !isTold(event)) return undefined
     const state = stateNids(await branches.stateAt(room, event.pointBefore))
     const authChain = authChainOf(await branches.authGraph(room), state)
     const found = await read({ query: db.scan }, [...new Set([...state, ...authChain])])
@@ -133,9 +133,12 @@ export function createResident(parts: ResidentParts): Resident {
   }
 }
 
-/** Of those not accepted, outliers may be given where they are named, since others' auth chains hold them; they lead nowhere. */
-function isAccepted(event: RoomEvent): boolean {
-  return event.standing === undefined
+/**
+ * Who names a soft-failed event builds on it, or on what does: it is part of the room's graph then, and what it did to the state has to be
+ * the same for all. Nobody is told of one unasked. Rejected events are told to nobody.
+ */
+function isTold(event: RoomEvent): boolean {
+  return event.standing !== 'rejected'
 }
 
 function prevIds(event: RoomEvent): EventId[] {
