@@ -41,4 +41,9 @@ export class Disagreement {
     const [first] = this.states
     return first === undefined || this.differences.has(key) ? 0 : getState(first, key)
   }
+
+  /** An event that some state has under a key; 0 where none has any. */
+  anyAt(key: number): number {
+    return eventsAmong(this.differences.get(key) ?? [this.agreedOn(key)])[0] ?? 0
+  }
 }

@@ -41,6 +41,8 @@ class Resolution {
   readonly #events: LoadedEvents
   readonly #createKey: number | undefined
   readonly #powerKey: number | undefined
+  /** The room's create event, 0 when no state has one. */
+  readonly #create: number
 
   constructor(version: RoomVersion, disagreement: Disagreement, source: ResolutionSource) {
     this.#version = version
@@ -49,6 +51,7 @@ class Resolution {
     this.#events = new LoadedEvents(source)
     this.#createKey = source.keyOf('m.room.create', '')
     this.#powerKey = source.keyOf('m.room.power_levels', '')
+    this.#create = this.#createKey === undefined ? 0 : disagreement.anyAt(this.#createKey)
   }
 
   get #isRevised(): boolean {
@@ -59,7 +62,7 @@ class Resolution {
   async load(): Promise<Set<number>> {
     const full = this.#fullConflictedSet()
     await this.#events.load(full)
-    const needed = new Set([this.#startingFrom(this.#powerKey), this.#agreedOn(this.#createKey)])
+    const needed = new Set([this.#startingFrom(this.#powerKey), this.#create])
     for (const nid of full) {
       for (const auth of this.#source.graph.authOf(nid)) needed.add(auth)
       for (const key of this.#authKeysOf(nid)) needed.add(this.#startingFrom(key))
@@ -80,11 +83,7 @@ class Resolution {
 
   /** The initial state of the iterative auth checks: the unconflicted state map, in room version 12 an empty one. */
   #startingFrom(key: number | undefined): number {
-    return this.#isRevised ? 0 : this.#agreedOn(key)
-  }
-
-  #agreedOn(key: number | undefined): number {
-    return key === undefined ? 0 : this.#disagreement.agreedOn(key)
+    return this.#isRevised || key === undefined ? 0 : this.#disagreement.agreedOn(key)
   }
 
   #current(key: number | undefined): number {
@@ -120,14 +119,17 @@ class Resolution {
   /** The power of an event's sender by the event's own auth events. */
   #powerOfSender(nid: number): number {
     const levels = this.#events.citedBy(nid, this.#powerKey)?.pdu.content
-    return readPowerLevels(this.#version, levels, this.#createFor(nid)).levelOf(this.#events.get(nid).pdu.sender)
+    const create = this.#pduOf(this.#createFor(nid))
+    return readPowerLevels(this.#version, levels, create).levelOf(this.#events.get(nid).pdu.sender)
   }
 
-  /** The create event that an event rests on: cited, or implied by the room id. */
-  #createFor(nid: number): Pdu | undefined {
-    if (this.#version.createIsAuthEvent) return this.#events.citedBy(nid, this.#createKey)?.pdu
-    const create = this.#agreedOn(this.#createKey)
-    return create === 0 ? undefined : this.#events.get(create).pdu
+  /** The create event that an event rests on: cited, or implied by the room id; 0 when there is none. */
+  #createFor(nid: number): number {
+    return this.#version.createIsAuthEvent ? (this.#events.citedBy(nid, this.#createKey)?.nid ?? 0) : this.#create
+  }
+
+  #pduOf(nid: number): Pdu | undefined {
+    return nid === 0 ? undefined : this.#events.get(nid).pdu
   }
 
   /** "Iterative auth checks": each event that the rules allow in the state resolved so far is set in it, all others are left out. */
@@ -141,19 +143,20 @@ class Resolution {
 
   /** Where the state lacks what the rules ask for, the event's own auth events stand in. */
   #isAllowed({ nid, pdu }: StateEvent): boolean {
-    const state = new Map<number | undefined, Pdu>()
-    const create = this.#createFor(nid)
-    if (create !== undefined) state.set(this.#createKey, create)
+    const state = new Map<number, number>()
+    if (this.#createKey !== undefined) state.set(this.#createKey, this.#createFor(nid))
     for (const auth of this.#source.graph.authOf(nid)) {
-      const cited = this.#events.get(auth)
-      state.set(cited.keyId, cited.pdu)
+      const { keyId } = this.#events.get(auth)
+      if (keyId !== undefined) state.set(keyId, auth)
     }
     for (const key of this.#authKeysOf(nid)) {
       const current = this.#current(key)
-      if (current !== 0) state.set(key, this.#events.get(current).pdu)
+      if (current !== 0) state.set(key, current)
     }
-    state.delete(undefined)
-    return authorise(this.#version, pdu, (type, stateKey) => state.get(this.#source.keyOf(type, stateKey))).allowed
+    return authorise(this.#version, pdu, (type, stateKey) => {
+      const key = this.#source.keyOf(type, stateKey)
+      return this.#pduOf((key === undefined ? undefined : state.get(key)) ?? 0)
+    }).allowed
   }
 
   #authKeysOf(nid: number): number[] {
