@@ -207,8 +207,9 @@ const PLACE = new Set(['room_pos', 'notifiable', 'replaces_nid', 'state_chain', 
 function promotion(p: Parameters, events: readonly EventWrite[]): string {
   const columns = [...EVENT.filter(([name]) => PLACE.has(name)), ...REMOTE_EVENT]
   const identity = EVENT.filter(([name]) => name === 'event_nid' || name === 'room_nid')
-  return `promoted AS (UPDATE event SET ${columns.map(([name]) => `${name} = o.${readColumn(name)}`).join(', ')}
-    FROM ${p.table(events, 'o', [...identity, ...columns])}
+  const places = columns.map(([name]) => `${name} = o.${readColumn(name)}`).join(', ')
+  return `promoted AS (UPDATE event SET ${places}, json = ${sliceOf('o')}
+    FROM ${p.table(events, 'o', [...identity, ...columns, ...p.jsonOf(events)])}
     WHERE event.event_nid = o.event_nid AND o.${IN_ADVANCED})`
 }
 

@@ -6,7 +6,7 @@ import { type RoomVersion, roomVersion } from '../../src/core/room-version.ts'
 import type { Requester } from '../../src/domain/accounts/requester.ts'
 import type { Rooms } from '../../src/domain/rooms/rooms.ts'
 import { CALM } from './network.ts'
-import { type RoomView, viewRoom } from './room-view.ts'
+import { memberships, type RoomView, viewRoom } from './room-view.ts'
 import { type Run, said } from './run.ts'
 import type { SimulatedServer } from './server.ts'
 
@@ -35,11 +35,13 @@ export async function openScene(run: Run): Promise<Scene> {
   const roomId = await createRoom(run, creator, {
     preset: isPublic ? 'public_chat' : 'private_chat',
     room_version: version.id,
-    invite: isPublic ? [] : users.filter((user) => user !== creator && dice.chance(0.5)),
+    invite: isPublic ? [] : users.filter((user) => user !== creator && dice.chance(0.7)),
     power_level_content_override: firstLevels(run, version, creator, users),
   })
   run.trace.push(`room version ${version.id}, made by ${creator}, ${isPublic ? 'public' : 'private'}`)
-  return { run, version, roomId, lobbyId, users }
+  const scene = { run, version, roomId, lobbyId, users }
+  for (const user of users) if (dice.chance(0.4)) await attempt(scene, user, 'join', undefined)
+  return scene
 }
 
 async function createRoom(run: Run, creator: UserId, request: Parameters<Rooms['create']>[1]): Promise<RoomId> {
@@ -84,7 +86,7 @@ const INSIDE = {
   joinRule: 2,
   invite: 3,
   kick: 2,
-  ban: 2,
+  ban: 1.5,
   unban: 2,
   leave: 1,
   redact: 2,
@@ -95,19 +97,41 @@ const OUTSIDE = { join: 8, knock: 2, leave: 1, message: 1 } as const
 /** One user does something, or tries to. */
 export async function act(scene: Scene): Promise<void> {
   const { run, roomId } = scene
-  const user = run.dice.pick(scene.users)
+  const user = await someActor(scene)
   const server = run.serverOf(user)
   const view = await viewRoom(server.db, roomId)
   const isInside = view?.members.get(user)?.startsWith('join') ?? false
   const what = isInside ? run.dice.weighted(INSIDE) : run.dice.weighted(OUTSIDE)
+  await attempt(scene, user, what, isInside ? view : undefined)
+}
+
+/** @param view of those who are inside */
+async function attempt(
+  scene: Scene,
+  user: UserId,
+  what: keyof typeof INSIDE | keyof typeof OUTSIDE,
+  view: RoomView | undefined,
+): Promise<void> {
+  const { run } = scene
   const begun = run.trace.push(`${user} ${what}`) - 1
   try {
-    if (isInside) await actInside(scene, user, view!, what as keyof typeof INSIDE)
-    else await actOutside(scene, user, server, what as keyof typeof OUTSIDE)
+    if (view) await actInside(scene, user, view, what as keyof typeof INSIDE)
+    else await actOutside(scene, user, run.serverOf(user), what as keyof typeof OUTSIDE)
   } catch (error) {
     if (!(error instanceof ProtocolError) || error.status >= 500) throw error
     run.trace[begun] += `: ${error.errcode} ${error.message}`
   }
+}
+
+/** Mostly somebody who takes part. */
+async function someActor({ run, roomId, users }: Scene): Promise<UserId> {
+  const user = run.dice.pick(users)
+  const server = run.serverOf(user)
+  if (run.dice.chance(0.25)) return user
+  const inside = [...(await memberships(server.db, roomId))]
+    .filter(([other, membership]) => membership === 'join' && run.serverOf(other) === server)
+    .map(([other]) => other)
+  return inside.length === 0 ? user : run.dice.pick(inside)
 }
 
 async function actOutside(
@@ -202,12 +226,13 @@ function someJoinRule({ run: { dice }, version, lobbyId }: Scene): JsonObject {
 
 /**
  * Redacts an event whose meaning for the rules stays the same. Where a version's redaction takes away what the rules look at (the
- * level for inviting, who let a user in), those who saw the event before and those who did not judge others differently: a flaw
+ * level for inviting, who let a user in, what is redacted), those who saw the event before and those who did not judge others differently: a flaw
  * of those versions that no server can mend.
  */
 async function redact({ run, roomId, version }: Scene, user: UserId, view: RoomView): Promise<void> {
   const targets = [...view.events.values()].filter(({ isInTimeline, type, pdu, redactedBy }) => {
     if (!isInTimeline || redactedBy !== null || type === 'm.room.create') return false
+    if (type === 'm.room.redaction' && version.authRulesCoverRedaction) return false
     const isForRules = pdu.state_key !== undefined && FOR_RULES.has(type)
     return !isForRules || meaningOf(redactContent(version, type, pdu.content)) === meaningOf(pdu.content)
   })

@@ -1,8 +1,10 @@
 import { expect } from 'vitest'
 import { ProtocolError } from '../../src/core/errors.ts'
-import { membershipOf } from '../../src/core/event/content.ts'
+import { membershipOf, redactsOf } from '../../src/core/event/content.ts'
+import { redact } from '../../src/core/event/redact.ts'
 import type { EventId, RoomId, ServerName, UserId } from '../../src/core/ids.ts'
 import { serverOf } from '../../src/core/ids.ts'
+import { roomVersion } from '../../src/core/room-version.ts'
 import type { Scene } from './actors.ts'
 import { type HeldEvent, memberships, type RoomView, viewRoom } from './room-view.ts'
 import type { Run } from './run.ts'
@@ -11,13 +13,17 @@ import type { SimulatedServer } from './server.ts'
 const MAX_ROUNDS = 12
 
 /**
- * Lets the servers of a room talk until they have told each other everything: in turn, each server whose users are in the room sends a
- * message and repeats the newest events it knows. Over when all of these build on the same events.
+ * Lets the servers of a room talk until they have told each other everything: in turn, each server whose users are in the room has one
+ * of them send a message, repeats the newest events it knows, and asks for those that its own refer to and that never came. Over when
+ * all of these build on the same events.
  */
 export async function reconcile({ run, roomId }: Pick<Scene, 'run' | 'roomId'>): Promise<readonly SimulatedServer[]> {
   await run.network.settle()
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    for (const server of run.servers.values()) await speak(run, roomId, server, round)
+    for (const server of run.servers.values()) {
+      await fillGaps(run, roomId, server)
+      await speak(run, roomId, server, round)
+    }
     const present = await presentServers(run, roomId)
     const tips = await Promise.all(present.map(async ({ db }) => (await viewRoom(db, roomId))!.extremities.toSorted()))
     if (tips.every((ids) => ids.join() === tips[0]!.join())) return present
@@ -25,8 +31,31 @@ export async function reconcile({ run, roomId }: Pick<Scene, 'run' | 'roomId'>):
   throw new Error(`the servers did not come together in ${MAX_ROUNDS} rounds`)
 }
 
-/** The servers that take themselves to be in the room. */
+/**
+ * The servers that take part in the room: each has a user of whom all of them hold that they are in it. Where branches with and
+ * without a user's membership meet, a server may be left alone with its opinion that this user is in; what it says is soft-failed
+ * everywhere else, and it takes part no more.
+ */
 async function presentServers(run: Run, roomId: RoomId): Promise<SimulatedServer[]> {
+  let present = await serversByOwnView(run, roomId)
+  const joined = new Map<SimulatedServer, Set<UserId>>()
+  for (const server of present) {
+    const members = [...(await memberships(server.db, roomId))].filter(([, membership]) => membership === 'join')
+    joined.set(server, new Set(members.map(([user]) => user)))
+  }
+  for (let left = -1; left !== present.length; ) {
+    left = present.length
+    const others = present
+    present = others.filter(({ name }) =>
+      [...joined.values()].some((users) =>
+        [...users].some((user) => serverOf(user) === name && others.every((other) => joined.get(other)!.has(user))),
+      ),
+    )
+  }
+  return present
+}
+
+async function serversByOwnView(run: Run, roomId: RoomId): Promise<SimulatedServer[]> {
   const found: SimulatedServer[] = []
   for (const server of run.servers.values()) {
     if ((await run.serversIn(server, roomId)).has(server.name)) found.push(server)
@@ -36,13 +65,42 @@ async function presentServers(run: Run, roomId: RoomId): Promise<SimulatedServer
 
 async function speak(run: Run, roomId: RoomId, server: SimulatedServer, round: number): Promise<void> {
   const members = await memberships(server.db, roomId)
-  const own = [...members].find(([user, membership]) => membership === 'join' && serverOf(user) === server.name)
-  if (!own) return
-  await sayIfAllowed(run, own[0], roomId, round)
+  const own = [...members].filter(([user, membership]) => membership === 'join' && serverOf(user) === server.name)
+  if (own.length === 0) return
+  await sayIfAllowed(run, own[round % own.length]![0], roomId, round)
   const { extremities } = (await viewRoom(server.db, roomId))!
   const newest = await server.engine.resident.events(roomId, extremities)
-  for (const other of await presentServers(run, roomId)) run.post(server, other.name, roomId, newest)
+  for (const other of await serversByOwnView(run, roomId)) run.post(server, other.name, roomId, newest)
   await run.network.settle()
+}
+
+/**
+ * Has a server told of events that lie before its own and that the servers it asked did not have. A server that came later is not
+ * told of what lies before its join.
+ */
+async function fillGaps(run: Run, roomId: RoomId, server: SimulatedServer): Promise<void> {
+  const asked = new Set<EventId>()
+  for (;;) {
+    const view = await viewRoom(server.db, roomId)
+    const missing = view ? missingIn(run, server.name, roomId, view).filter((id) => !asked.has(id)) : []
+    if (missing.length === 0) return
+    for (const id of missing) {
+      asked.add(id)
+      for (const other of run.servers.values()) {
+        const texts = other === server ? [] : await other.engine.resident.events(roomId, [id])
+        if (texts.length > 0) await run.receive(server, other.name, roomId, texts)
+      }
+    }
+  }
+}
+
+function missingIn(run: Run, name: ServerName, roomId: RoomId, view: RoomView): EventId[] {
+  const arrival = run.arrivals.get(`${name} ${roomId}`)
+  const since = arrival === undefined ? 0 : view.events.get(arrival)!.nid
+  const placed = [...view.events.values()].filter(
+    (event) => isPlaced(event) && event.id !== arrival && event.nid >= since,
+  )
+  return [...new Set(placed.flatMap(({ prev }) => prev))].filter((id) => !isPlaced(view.events.get(id)))
 }
 
 async function sayIfAllowed(run: Run, user: UserId, roomId: RoomId, round: number): Promise<void> {
@@ -54,15 +112,18 @@ async function sayIfAllowed(run: Run, user: UserId, roomId: RoomId, round: numbe
 }
 
 /**
- * What must hold once servers have told each other everything. Of the servers that have users in the room:
+ * What must hold once servers have told each other everything. Of the servers that take part in the room:
  *
  * 1. All build on the same events, and hold the same state and memberships, by event id.
  * 2. Each holds, with its place in the room, every event that lies before these; a server that came later, every one that does not
  *    lie before its join. What an event makes of the room is a function of the events before it, so this is what has to be the same.
+ *    Left out are events that all who hold them soft-failed: these are given to nobody, and where they are missing the state after them
+ *    is asked for instead.
  * 3. None of these is rejected anywhere: what one server allows its users, all others allow. Soft-failed is a matter of when an event
  *    came, and may differ: then somebody who took it for accepted built on it, or it is before nothing and decides nothing.
  * 4. The state before each of these events is the same wherever it is held, by whatever way it came.
- * 5. All that a server accepted lies before the newest events: nothing is accepted here and unheard of there.
+ * 5. All that a server accepted lies before the newest events: nothing is accepted here and unheard of there. A server that came back
+ *    after its last user had left builds on its join alone; what it had not told anybody by then is no part of the room.
  */
 export async function verify(
   { run, roomId }: Pick<Scene, 'run' | 'roomId'>,
@@ -80,22 +141,51 @@ export async function verify(
     verifyMembers(name, view)
     const arrival = run.arrivals.get(`${name} ${roomId}`)
     const earlier = arrival === undefined ? new Set<EventId>() : ancestorsOf([arrival], dag)
-    const lacking = [...common].filter((id) => !earlier.has(id) && !isPlaced(view.events.get(id)))
-    expect(lacking, `events that ${name} lacks`).toEqual([])
-    for (const event of view.events.values()) verifyStanding(name, event, common)
+    const lacking = [...common]
+      .filter((id) => !earlier.has(id) && !isPlaced(view.events.get(id)) && isGiven(id, views))
+      .map((id) => describe(id, views))
+    if (lacking.length > 0) throw new Error(`${name} lacks ${lacking.join('; ')}`)
+    const since = arrival === undefined ? 0 : view.events.get(arrival)!.nid
+    for (const event of view.events.values()) {
+      verifyStanding(name, event, common, since)
+      verifyRedaction(name, event, view)
+    }
   }
   await verifyStates(run, views, common)
+}
+
+function describe(id: EventId, views: ReadonlyMap<ServerName, RoomView>): string {
+  const held = [...views].flatMap(([name, { events }]) => {
+    const event = events.get(id)
+    return event ? [`${event.type} by ${event.sender} ${event.standing} on ${name}`] : []
+  })
+  return `${id}: ${held.join(', ')}`
+}
+
+function isGiven(id: EventId, views: ReadonlyMap<ServerName, RoomView>): boolean {
+  return [...views.values()].some(({ events }) => events.get(id)?.standing === null)
 }
 
 function isPlaced(event: HeldEvent | undefined): boolean {
   return event !== undefined && event.standing !== 'outlier'
 }
 
-function verifyStanding(name: string, event: HeldEvent, common: ReadonlySet<EventId>): void {
+function verifyStanding(name: string, event: HeldEvent, common: ReadonlySet<EventId>, since: number): void {
   const what = `${event.type} ${event.id} on ${name}`
-  expect(event.standing === 'rejected' ? `${what}: ${event.reason}` : 'fine').toBe('fine')
+  if (event.standing === 'rejected') throw new Error(`${what} was rejected: ${event.reason}`)
   expect(event.isInTimeline, `${what} is in the timeline`).toBe(event.standing === null)
-  if (event.standing === null) expect(common, `${what} is known to all`).toContain(event.id)
+  if (event.standing === null && event.nid >= since) expect(common, `${what} is known to all`).toContain(event.id)
+}
+
+/** What was redacted is gone, and nothing says that it was redacted but a redaction. */
+function verifyRedaction(name: string, event: HeldEvent, view: RoomView): void {
+  if (event.redactedBy === null) return
+  const by = [...view.events.values()].find(({ nid }) => nid === event.redactedBy)
+  const version = roomVersion(view.version)!
+  // One that was redacted itself may not say any more what it was for.
+  const target = by?.redactedBy === null ? redactsOf(version, by.pdu) : event.id
+  expect(by && [by.type, target], `what redacted ${event.id} on ${name}`).toEqual(['m.room.redaction', event.id])
+  expect(event.pdu, `${event.id} on ${name}, which was redacted`).toEqual(redact(version, event.pdu))
 }
 
 /** Every event with a place on some server, with those it builds on. */

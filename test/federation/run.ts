@@ -1,8 +1,10 @@
+import type { Pdu } from '../../src/core/event/format.ts'
 import type { EventId, RoomId, ServerName, UserId } from '../../src/core/ids.ts'
 import { serverOf } from '../../src/core/ids.ts'
 import { type JsonObject, type ReadJson, readJson } from '../../src/core/json.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
 import type { Requester } from '../../src/domain/accounts/requester.ts'
+import { prevIdsOf } from '../../src/domain/rooms/cited.ts'
 import type { Questions } from '../../src/domain/rooms/questions.ts'
 import type { Received } from '../../src/domain/rooms/receive.ts'
 import { buildFromTemplate, withAuthoriser } from '../../src/domain/rooms/remote-join.ts'
@@ -90,6 +92,8 @@ export class Run implements Surroundings {
     const made = await madeSince(server.db, roomId, server.name, this.#told.get(place) ?? 0)
     if (made.length === 0) return
     this.#told.set(place, made.at(-1)!.event_nid)
+    for (const { event_id, json } of made)
+      this.trace.push(`  ${event_id} on ${prevIdsOf(JSON.parse(json) as Pdu).join(' ')}`)
     const texts = made.map(({ json }) => json)
     for (const to of new Set([...before, ...audience])) this.post(server, to, roomId, texts)
   }

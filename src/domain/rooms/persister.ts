@@ -275,7 +275,7 @@ function toBatch(group: readonly Waiting[]): EventBatch {
   }
 }
 
-/** An event that the batch itself inserts cannot be updated by it: what happens to it goes into its row. */
+/** What the batch itself writes it cannot update a second time: what happens to an event goes into its row. */
 function eventWrites(units: readonly Unit[]): Pick<EventBatch, 'events' | 'promoted' | 'redactions'> {
   const inserted = new Map<number, EventWrite>()
   const promoted = new Map<number, EventWrite>()
@@ -286,9 +286,11 @@ function eventWrites(units: readonly Unit[]): Pick<EventBatch, 'events' | 'promo
     for (const write of unit.redactions) if (!redactions.has(write.targetNid)) redactions.set(write.targetNid, write)
   }
   for (const [targetNid, { redactionNid, json }] of redactions) {
-    const row = inserted.get(targetNid)
+    const rows = inserted.has(targetNid) ? inserted : promoted
+    const row = rows.get(targetNid)
     if (row === undefined) continue
-    inserted.set(targetNid, { ...row, json, redacted_by: redactionNid })
+    // A redaction that came before its target was first.
+    if (row.redacted_by === null) rows.set(targetNid, { ...row, json, redacted_by: redactionNid })
     redactions.delete(targetNid)
   }
   return { events: [...inserted.values()], promoted: [...promoted.values()], redactions: [...redactions.values()] }
