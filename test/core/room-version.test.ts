@@ -13,7 +13,6 @@ const CHANGES: { readonly [id: string]: Partial<Record<keyof RoomVersion, unknow
   4: { eventIdFormat: 'base64url' },
   5: { enforcesKeyValidity: true },
   6: {
-    maxDepth: 9007199254740991,
     enforcesCanonicalJson: true,
     redaction: expect.anything(),
     aliasesHaveOwnRule: false,
