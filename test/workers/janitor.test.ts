@@ -32,3 +32,24 @@ it('forgets transaction ids after a day, however many, and none before', async (
   expect(left).toEqual({ count: 110, first: 5_001 })
   await janitor.close()
 })
+
+it('removes branches of room state that nothing refers to', async () => {
+  const { db } = database
+  await db.query(
+    `INSERT INTO room (room_nid, room_id, room_version, head_version, extremities, depth, last_pos, last_nid, notifiable,
+       state_chain, state_seq) VALUES (1, '!room', '12', 5, '{}', 1, 1, 1, 0, 0, 3)`,
+  )
+  await db.query('INSERT INTO state_chain SELECT 1, n, n - 1, 2 FROM generate_series(1, 4) n')
+  await db.query('INSERT INTO state_change SELECT 1, n, s, s, s FROM generate_series(0, 4) n, generate_series(1, 3) s')
+  await db.query(
+    `INSERT INTO event (event_nid, room_nid, sender_nid, origin_server_ts, notifiable, state_chain, state_seq, event_id, type, json)
+     VALUES (1, 1, 1, 1, 0, 1, 2, '$event', 't', '{}')`,
+  )
+  await db.query('UPDATE state_chain SET parent_chain = 1 WHERE chain = 4')
+  const janitor = startJanitor({ db, clock: { now: () => 0 }, log: pino({ level: 'silent' }) })
+  // Chain 1 is an event's, and 4 the newest; 2 and 3 go with three changes each.
+  expect(await janitor.tidy()).toBe(8)
+  const left = await db.query('SELECT DISTINCT chain FROM state_change ORDER BY chain')
+  expect(left).toEqual([{ chain: 0 }, { chain: 1 }, { chain: 4 }])
+  await janitor.close()
+})
