@@ -92,13 +92,16 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
       authIdsOf(pdu),
     )
     const nids = await users.intern([...new Set(order.map(({ pdu }) => pdu.sender))])
-    for (let at = 0; at < order.length; at += EVENTS_PER_COMMIT) {
+    let stored: Promise<void> | undefined
+    for (let at = 0; at < order.length && room.alive; at += EVENTS_PER_COMMIT) {
       const part = order.slice(at, at + EVENTS_PER_COMMIT)
       const cited = await find(room, [
         ...part.flatMap(({ eventId, pdu }) => [eventId, ...authIdsOf(pdu)]),
         ...impliedIds(room),
       ])
-      store(room, part, cited, (sender) => nids.get(sender)!)
+      // Of a large state no more is held in the queue than one commit beside the one that is written.
+      await stored
+      stored = store(room, part, cited, (sender) => nids.get(sender)!)
     }
   }
 
@@ -108,7 +111,7 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
     reads: readonly ReadPdu[],
     known: Map<EventId, RoomEvent>,
     nidOf: (sender: ReadPdu['pdu']['sender']) => number,
-  ): void {
+  ): Promise<void> | undefined {
     const made: RoomEvent[] = []
     for (const read of reads) {
       if (known.has(read.eventId) || !authIdsOf(read.pdu).every((id) => known.has(id))) continue
@@ -116,7 +119,7 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
       known.set(event.id, event)
       made.push(event)
     }
-    if (made.length === 0 || !room.alive) return
+    if (made.length === 0 || !room.alive) return undefined
     const before = room.pending
     const after = { ...before, version: before.version + 1 }
     const nothing = { changes: [], members: [], highlights: [], redactions: [], txn: undefined }
@@ -124,7 +127,10 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
     room.enqueued(unit)
     room.outliersTaken += made.length
     // What builds on these is queued behind them, and fails with them.
-    persister.enqueue(unit).catch(() => undefined)
+    return persister.enqueue(unit).then(
+      () => undefined,
+      () => undefined,
+    )
   }
 
   function judged(

@@ -1,7 +1,8 @@
+import { setImmediate } from 'node:timers/promises'
 import { ALLOWED, type Refusal, refuse, type Verdict } from '../../core/event/format.ts'
 import { type ReadPdu, readPdu } from '../../core/event/read.ts'
 import { isSignedBy, requiredSigners, signatureKeyIds } from '../../core/event/signers.ts'
-import type { RoomId } from '../../core/ids.ts'
+import type { EventId, RoomId } from '../../core/ids.ts'
 import type { ReadJson } from '../../core/json.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
 import { roomIdOfCreate } from '../../core/signing/event-hash.ts'
@@ -19,6 +20,8 @@ export interface Vetter {
   /** Those of many that pass, each once. */
   vetAll(place: Place, raws: readonly ReadJson[]): Promise<ReadPdu[]>
 }
+
+const VETTED_AT_ONCE = 64
 
 export function isRefusal(read: ReadPdu | Refusal): read is Refusal {
   return 'allowed' in read
@@ -47,9 +50,15 @@ export function createVetter({ keys }: { keys: KeyRing }): Vetter {
   return {
     vet,
     async vetAll(place, raws) {
-      const read = await Promise.all(raws.map((raw) => vet(place, raw)))
-      const passed = read.filter((one): one is ReadPdu => !isRefusal(one))
-      return [...new Map(passed.map((one) => [one.eventId, one])).values()]
+      const passed = new Map<EventId, ReadPdu>()
+      for (let at = 0; at < raws.length; at += VETTED_AT_ONCE) {
+        // A state of many thousands takes seconds: others get their turn.
+        if (at > 0) await setImmediate()
+        for (const read of await Promise.all(raws.slice(at, at + VETTED_AT_ONCE).map((raw) => vet(place, raw)))) {
+          if (!isRefusal(read)) passed.set(read.eventId, read)
+        }
+      }
+      return [...passed.values()]
     },
   }
 }
