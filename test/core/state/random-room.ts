@@ -88,7 +88,7 @@ export function isComparable(room: SimulatedRoom): boolean {
 
 /**
  * What servers may take for the state of a room: that of where branches met, that after events anywhere, and that with an older
- * event in the place of one, as a server has it which was told the state by another that was behind.
+ * event or none in the place of one, as a server has it which was told the state by another that was behind.
  */
 export async function conflictsIn(room: SimulatedRoom, random: SeededRandom): Promise<Merge[]> {
   const conflicts = [...room.merges]
@@ -104,6 +104,11 @@ export async function conflictsIn(room: SimulatedRoom, random: SeededRandom): Pr
 
 function outdated(room: SimulatedRoom, random: SeededRandom, state: StateMap): StateMap {
   const events = [...room.events.values()].filter(({ keyId }) => keyId !== undefined)
+  if (random.chance(0.2)) {
+    const { keyId, pdu } = random.pick(events)
+    const isNeeded = pdu.type === 'm.room.power_levels' && hasOwnDefaults(room.version)
+    return isNeeded ? state : setState(state, keyId!, 0)
+  }
   const replaceable = events.filter(({ keyId, nid }) => nid < getState(state, keyId!))
   if (replaceable.length === 0) return state
   const { keyId, nid } = random.pick(replaceable)
