@@ -14,6 +14,7 @@ export const KEYS = {
   'alpha.test': signingKeyFromSeed('ed25519:a', Buffer.alloc(32, 1)),
   'beta.test': signingKeyFromSeed('ed25519:b', Buffer.alloc(32, 2)),
   'gamma.test': signingKeyFromSeed('ed25519:c', Buffer.alloc(32, 3)),
+  'delta.test': signingKeyFromSeed('ed25519:d', Buffer.alloc(32, 4)),
 } as const satisfies { readonly [server: string]: SigningKey }
 
 type State = ReadonlyMap<string, BuiltEvent>
@@ -22,7 +23,7 @@ export const stateKeyOf = (type: string, stateKey: string): string => `${type}|$
 
 /** The room of {@link MalformedFixture} as its events alone, without a server; and, but for itself, the other room of that fixture. */
 export class MalformedRoom {
-  readonly fixture: MalformedFixture
+  fixture: MalformedFixture
   readonly other: MalformedRoom | undefined
   readonly events = new Map<EventId, BuiltEvent>()
   /** The state after each event. */
@@ -32,10 +33,11 @@ export class MalformedRoom {
   #roomId: RoomId | undefined
   #latest: BuiltEvent | undefined
 
-  constructor(version: RoomVersion, name: 'room' | 'other' = 'room') {
+  /** @param name part of its ids: rooms that one server knows need names of their own */
+  constructor(version: RoomVersion, name = 'room', isOther = false) {
     this.#version = version
     this.#name = name
-    this.other = name === 'other' ? undefined : new MalformedRoom(version, 'other')
+    this.other = isOther ? undefined : new MalformedRoom(version, `other-${name}`, true)
     this.#roomId = version.roomIdIsCreateHash ? undefined : (`!${name}:alpha.test` as RoomId)
     const create = this.#add('m.room.create', CREATOR, '', {
       room_version: version.id,
@@ -81,7 +83,16 @@ export class MalformedRoom {
       ts: TS,
       beta,
       gamma,
+      label: name === 'room' ? '' : name,
     }
+  }
+
+  /** Invites somebody, who joins. What is forged from then on comes after that. */
+  admit(user: string): BuiltEvent {
+    this.#member(user, 'invite', CREATOR)
+    const joined = this.#member(user, 'join')
+    this.fixture = { ...this.fixture, latest: [joined.reference], depth: this.events.size }
+    return joined
   }
 
   /** The room's state as it stands. */

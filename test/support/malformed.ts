@@ -53,6 +53,8 @@ export interface MalformedFixture {
   /** Keys of beta.test, and of gamma.test, which has no member in the room. Both are published, for less than 30 days ahead. */
   readonly beta: SigningKey
   readonly gamma: SigningKey
+  /** Part of the ids that forged events have in versions 1 and 2: one server may know several such rooms. */
+  readonly label: string
 }
 
 /** What must become of an event: it is not taken in; it is kept as rejected; it is soft-failed; its redacted copy is accepted. */
@@ -152,7 +154,7 @@ function template({ base = 'message', name }: MalformedCase, fixture: MalformedF
         ? { type: 'm.room.member', state_key: MEMBER, content: { membership: 'join', displayname: name } }
         : { type: 'm.room.message', content: { msgtype: 'm.text', body: name } }),
       ...(version.eventsNameOrigin ? { origin: 'beta.test' } : {}),
-      ...(version.eventIdFormat === 'opaque' ? { event_id: `$${slug(name)}:beta.test` } : {}),
+      ...(version.eventIdFormat === 'opaque' ? { event_id: `$${fixture.label}${slug(name)}:beta.test` } : {}),
     },
     fixture,
   ) as JsonObject
@@ -219,12 +221,12 @@ function namedValue(text: string, fixture: MalformedFixture): JsonValue | undefi
 }
 
 /** A reference, in the shape of the version, to an event that does not exist, or to the case of that name. */
-function reference({ version }: MalformedFixture, text: string, ofCase?: string): EventReference {
+function reference({ version, label }: MalformedFixture, text: string, ofCase?: string): EventReference {
   const hash = Buffer.alloc(32, `nothing ${text}`)
   if (!version.referencesCarryHashes) {
     return `$${hash.toString(version.eventIdFormat === 'base64' ? 'base64' : 'base64url').slice(0, 43)}` as EventReference
   }
-  const name = ofCase === undefined ? `nothing${text}` : slug(ofCase)
+  const name = ofCase === undefined ? `nothing${text}` : `${label}${slug(ofCase)}`
   return [`$${name}:beta.test`, { sha256: hash.toString('base64').slice(0, 43) }] as EventReference
 }
 
