@@ -2,6 +2,7 @@ import type { StateLookup } from '../../core/auth/context.ts'
 import { authorise } from '../../core/auth/rules.ts'
 import { checkAuthEvents } from '../../core/auth/select.ts'
 import { type Pdu, type Refusal, referencedId, type Verdict } from '../../core/event/format.ts'
+import type { ReadPdu } from '../../core/event/read.ts'
 import type { EventId } from '../../core/ids.ts'
 import { createEventIdOf } from '../../core/signing/event-hash.ts'
 import type { RoomEvent } from './room-event.ts'
@@ -18,6 +19,11 @@ export function prevIdsOf(pdu: Pdu): EventId[] {
 /** The events by which an event has to be judged though it need not cite them: the create event, where the room's id implies it. */
 export function impliedIds({ version, id }: Place): EventId[] {
   return version.createIsAuthEvent ? [] : [createEventIdOf(id)]
+}
+
+/** All events that have to be known before an event can be judged by what it cites. */
+export function judgingIds(place: Place, { eventId, pdu }: Pick<ReadPdu, 'eventId' | 'pdu'>): EventId[] {
+  return [...authIdsOf(pdu), ...impliedIds(place).filter((id) => id !== eventId)]
 }
 
 /** The authorisation of an event by the events it cites: the rule about the list itself, and all rules on the state it makes. */

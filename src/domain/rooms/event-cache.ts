@@ -96,5 +96,5 @@ export function createEventCache({ db, maxBytes }: { db: Reader; maxBytes: numbe
 /** Redaction and taking its place in the room each happen once to an event. */
 function isAsNew(known: RoomEvent, row: EventRow): boolean {
   const isRedactedToo = known.redactedBy !== undefined || row.redacted_by === null
-  return isRedactedToo && (known.hasPlace || row.standing === 'outlier')
+  return isRedactedToo && (known.hasPlace || row.state_chain < 0)
 }

@@ -2,7 +2,7 @@ import type { ReadPdu } from '../../core/event/read.ts'
 import type { EventId, ServerName } from '../../core/ids.ts'
 import { MAX_FETCHED_AUTH_EVENTS } from '../limits.ts'
 import type { Users } from '../users.ts'
-import { authIdsOf, authoriseByCited, impliedIds, reasonOf } from './cited.ts'
+import { authIdsOf, authoriseByCited, impliedIds, judgingIds, reasonOf } from './cited.ts'
 import type { EventCache } from './event-cache.ts'
 import { keyWrites, NO_GRAPH, type Persister } from './persister.ts'
 import type { Questions } from './questions.ts'
@@ -71,7 +71,7 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
         for (const read of await vetter.vetAll(room, await questions.events(of, room.id, part))) {
           if (!asked.has(read.eventId)) continue
           fetched.set(read.eventId, read)
-          for (const id of authIdsOf(read.pdu)) next.add(id)
+          for (const id of judgingIds(room, read)) next.add(id)
         }
       }
       const unasked = [...next].filter((id) => !asked.has(id))
@@ -88,17 +88,17 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
   }
 
   async function take(room: Room, reads: readonly ReadPdu[]): Promise<void> {
-    const { order } = topological(new Map(reads.map((read) => [read.eventId as string, read])), ({ pdu }) =>
-      authIdsOf(pdu),
+    const { order } = topological(new Map(reads.map((read) => [read.eventId as string, read])), (read) =>
+      judgingIds(room, read),
     )
     const nids = await users.intern([...new Set(order.map(({ pdu }) => pdu.sender))])
     let stored: Promise<void> | undefined
     for (let at = 0; at < order.length && room.alive; at += EVENTS_PER_COMMIT) {
       const part = order.slice(at, at + EVENTS_PER_COMMIT)
-      const cited = await find(room, [
-        ...part.flatMap(({ eventId, pdu }) => [eventId, ...authIdsOf(pdu)]),
-        ...impliedIds(room),
-      ])
+      const cited = await find(
+        room,
+        part.flatMap((read) => [read.eventId, ...judgingIds(room, read)]),
+      )
       // Of a large state no more is held in the queue than one commit beside the one that is written.
       await stored
       stored = store(room, part, cited, (sender) => nids.get(sender)!)
@@ -114,7 +114,7 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
   ): Promise<void> | undefined {
     const made: RoomEvent[] = []
     for (const read of reads) {
-      if (known.has(read.eventId) || !authIdsOf(read.pdu).every((id) => known.has(id))) continue
+      if (known.has(read.eventId) || !judgingIds(room, read).every((id) => known.has(id))) continue
       const event = judged(room, read, known, nidOf(read.pdu.sender))
       known.set(event.id, event)
       made.push(event)

@@ -156,7 +156,10 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
     const byState = authorise(room.version, pdu, await lookup(room, before, keys))
     if (!byState.allowed) return { standing: 'rejected', reason: `by the state before it: ${reasonOf(byState)}` }
     if (around.isOwnJoin || before === head.state || head.extremities.length === 0) return undefined
-    const byCurrent = authorise(room.version, pdu, await lookup(room, head.state, keys))
+    // With a gap before it, what we hold to be current may be long past: nobody is to be shut out by what we missed.
+    const isBehind = around.told !== undefined
+    const current = isBehind ? await branches.resolve(room, [head.state, before]) : head.state
+    const byCurrent = authorise(room.version, pdu, await lookup(room, current, keys))
     if (byCurrent.allowed) return undefined
     return { standing: 'soft-failed', reason: `by the current state: ${reasonOf(byCurrent)}` }
   }

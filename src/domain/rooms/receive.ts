@@ -5,7 +5,7 @@ import type { ReadJson } from '../../core/json.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
 import type { Database } from '../../store/db.ts'
 import { nextRoomNid } from '../../store/rooms.ts'
-import { authIdsOf, impliedIds } from './cited.ts'
+import { authIdsOf, impliedIds, judgingIds } from './cited.ts'
 import type { EventCache } from './event-cache.ts'
 import { Intake, stateOf } from './intake.ts'
 import { createLanes } from './lanes.ts'
@@ -113,13 +113,16 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     const known = await intake.known(eventId)
     if (known && known.roomNid !== room.nid) return dropped('its id is that of an event of another room', eventId)
     if (known?.hasPlace) return receivedAs(eventId, 'known')
-    if (pdu.type === 'm.room.create' && room.stateNid(room.pending.state, pdu.type, '') !== known?.nid) {
-      return dropped('the room has another create event', eventId)
+    if (pdu.type === 'm.room.create') {
+      // Where a room was joined it is an outlier for good: placed anew it would be a branch without any other state.
+      const isOurs = room.stateNid(room.pending.state, pdu.type, '') === known?.nid
+      return isOurs ? receivedAs(eventId, 'known') : dropped('the room has another create event', eventId)
     }
     const around = await intake.around(read, known)
     if (typeof around === 'string') return dropped(around, eventId)
     const cited = await outliers.cite(room, origin, [read])
-    if (!authIdsOf(pdu).every((id) => cited.has(id))) return dropped('its auth events could not be had', eventId)
+    if (!judgingIds(room, read).every((id) => cited.has(id)))
+      return dropped('its auth events could not be had', eventId)
     const whole: Surroundings = { ...around, cited, isOwnJoin: false }
     const placed = await placing.place(room, read, whole)
     if (placed !== 'moved') intake.placed(placed.event, whole)
@@ -145,7 +148,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     await outliers.take(room, told)
     const known = await outliers.find(room, [eventId, ...stateIds, ...authIdsOf(pdu), ...impliedIds(room)])
     if (known.get(eventId)?.hasPlace) return receivedAs(eventId, 'known')
-    const state = stateOf(room, { state: stateIds.filter((id) => known.has(id)) }, known)
+    const state = stateOf(room, { state: stateIds.filter((id) => known.has(id) && id !== eventId) }, known)
     if (!state || room.stateNid(state, 'm.room.create', '') === 0)
       return dropped('the state of the room could not be had', eventId)
     if (!authIdsOf(pdu).every((id) => known.has(id))) return dropped('its auth events could not be had', eventId)

@@ -109,7 +109,7 @@ export class RoomEvent {
 
   /** Whether the state of the room around it is known, so that others may build on it. */
   get hasPlace(): boolean {
-    return this.standing !== 'outlier'
+    return this.stateChain >= 0
   }
 
   /** The point of the state log right before it. */

@@ -49,7 +49,8 @@ export async function readTimeline(
     scanned += page.length
     if (scanned >= MAX_EVENTS_SCANNED) return { events: found.reverse(), limited: true }
   }
-  return { events: found.reverse(), limited: false }
+  // A room that was joined elsewhere begins with a gap.
+  return { events: found.reverse(), limited: later !== undefined && later.pos > 1 }
 }
 
 /** Pages of a room's events, newest first: what is in memory, then the rest. */
