@@ -14,6 +14,8 @@ CREATE INDEX event_stream_pos ON event (stream_pos) WHERE stream_pos IS NOT NULL
 -- The room's current state after this event was taken in, where that is not the state after the event itself.
 ALTER TABLE event ADD COLUMN current_chain integer;
 ALTER TABLE event ADD COLUMN current_seq integer;
+-- Of a redacted event what the rules of authorisation read, where redaction takes some of that away.
+ALTER TABLE event ADD COLUMN auth_content text;
 -- The auth events of a state event; those it cites have smaller numbers. NULL on all others, and on rejected ones.
 ALTER TABLE event ADD COLUMN auth_nids bigint[];
 CREATE INDEX event_auth ON event (room_nid) WHERE auth_nids IS NOT NULL;

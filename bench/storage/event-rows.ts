@@ -56,6 +56,7 @@ export function eventRow(event: NewEvent) {
     notifiable: event.notifiable,
     replaces_nid: event.replaces === 0 ? null : event.replaces,
     redacted_by: null,
+    auth_content: null,
     txn_token: isState ? null : 17,
     state_chain: event.before.chain,
     state_seq: event.before.seq,

@@ -97,6 +97,7 @@ export interface RedactionWrite {
   readonly redactionNid: number
   /** The target's bytes with all gone that redaction removes. */
   readonly json: string
+  readonly authContent: string | null
 }
 
 /** All that one commit writes. Within a batch a head, a member and a transaction id occur once. */
@@ -183,6 +184,7 @@ const EVENT: readonly Column<EventWrite>[] = [
 /** What only events of other servers have. */
 const REMOTE_EVENT: readonly Column<EventWrite>[] = [
   ['redacted_by', 'bigint', (event) => event.redacted_by],
+  ['auth_content', 'text', (event) => event.auth_content],
   ['standing', 'text', (event) => event.standing],
   ['reason', 'text', (event) => event.reason],
   ['stream_pos', 'bigint', (event) => event.stream_pos],
@@ -246,9 +248,10 @@ function redactionUpdate(p: Parameters, redactions: readonly RedactionWrite[]): 
     ['room_nid', 'bigint', (redaction) => redaction.roomNid],
     ['target_nid', 'bigint', (redaction) => redaction.targetNid],
     ['redaction_nid', 'bigint', (redaction) => redaction.redactionNid],
+    ['auth_content', 'text', (redaction) => redaction.authContent],
     ...p.jsonOf(redactions),
   ]
-  return `redacted AS (UPDATE event SET redacted_by = r.redaction_nid, json = ${sliceOf('r')}
+  return `redacted AS (UPDATE event SET redacted_by = r.redaction_nid, auth_content = r.auth_content, json = ${sliceOf('r')}
     FROM ${p.table(redactions, 'r', columns)}
     WHERE event.event_nid = r.target_nid AND event.redacted_by IS NULL AND r.${IN_ADVANCED})`
 }

@@ -32,12 +32,13 @@ export interface EventRow {
   readonly current_chain: number | null
   readonly current_seq: number | null
   readonly auth_nids: readonly number[] | null
+  readonly auth_content: string | null
   readonly json: string
 }
 
 const COLUMNS = `event_nid, room_nid, room_pos, sender_nid, origin_server_ts, notifiable, replaces_nid, redacted_by,
   txn_token, state_chain, state_seq, key_id, event_id, type, txn_id, standing, reason, stream_pos, current_chain, current_seq,
-  auth_nids, json`
+  auth_nids, auth_content, json`
 
 /** Each writer owns the numbers from its index times this on. */
 export const WRITER_SPAN = 2 ** 48

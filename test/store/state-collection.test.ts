@@ -144,6 +144,7 @@ const eventAt = (roomNid: number, chain: number, version: number): EventRow => (
   notifiable: 0,
   replaces_nid: null,
   redacted_by: null,
+  auth_content: null,
   txn_token: null,
   state_chain: chain,
   state_seq: 0,

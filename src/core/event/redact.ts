@@ -21,6 +21,26 @@ export function redactContent(version: RoomVersion, type: string, content: JsonO
   return kept === undefined ? {} : (keep(content, kept) as JsonObject)
 }
 
+/** What the authorisation rules of any version read, and redaction does not leave in every version. */
+const READ_BY_RULES: { readonly [type: string]: Kept } = {
+  'm.room.create': { 'm.federate': true, room_version: true, creator: true, additional_creators: true },
+  'm.room.join_rules': { allow: true },
+  'm.room.member': { third_party_invite: { signed: true }, join_authorised_via_users_server: true },
+  'm.room.power_levels': { invite: true, notifications: true },
+  'm.room.third_party_invite': { public_key: true, public_keys: true },
+}
+
+/**
+ * What authorisation goes on reading of an event that is redacted: were it gone, servers that saw the redaction sooner would judge
+ * later events otherwise than the rest. Undefined where redaction leaves all of it.
+ */
+export function contentForRules(version: RoomVersion, type: string, content: JsonObject): JsonObject | undefined {
+  const read = Object.hasOwn(READ_BY_RULES, type) ? keep(content, READ_BY_RULES[type]!) : undefined
+  if (!isObject(read)) return undefined
+  const left = redactContent(version, type, content)
+  return Object.keys(read).every((key) => Object.hasOwn(left, key)) ? undefined : { ...left, ...read }
+}
+
 function keep(value: JsonValue, kept: Kept): JsonValue | undefined {
   if (kept === true) return value
   if (!isObject(value)) return undefined

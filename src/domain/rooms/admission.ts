@@ -126,6 +126,6 @@ async function stateFor(room: Room, event: Parameters<typeof authEventKeys>[1]):
 }
 
 function mustBeAllowed(room: Room, event: Pdu, state: ReadonlyMap<string, RoomEvent>): void {
-  const verdict = authorise(room.version, event, (type, stateKey) => state.get(keyText([type, stateKey]))?.pdu)
+  const verdict = authorise(room.version, event, (type, stateKey) => state.get(keyText([type, stateKey]))?.authPdu)
   if (!verdict.allowed) throw new ProtocolError(verdict.errcode ?? 'M_FORBIDDEN', verdict.reason)
 }

@@ -244,7 +244,7 @@ function buildOne(
     parts.signingKey,
   )
   mustBeAllowed(checkBuilt(version, built))
-  mustBeAllowed(authorise(version, built.pdu, (type, stateKey) => state(type, stateKey)?.pdu))
+  mustBeAllowed(authorise(version, built.pdu, (type, stateKey) => state(type, stateKey)?.authPdu))
 
   const keyId = draft.stateKey === undefined ? undefined : room.keys.intern(draft.type, draft.stateKey)
   const replaces = keyId === undefined ? 0 : getState(head.state, keyId)
@@ -288,7 +288,7 @@ function buildOne(
   }
   if (redaction) collected.redactions.push(redaction.apply(event, state))
   if (draft.type !== 'm.room.member')
-    collected.highlights.push(...highlightsOf(room, event, (type, stateKey) => state(type, stateKey)?.pdu))
+    collected.highlights.push(...highlightsOf(room, event, (type, stateKey) => state(type, stateKey)?.authPdu))
   return {
     version: head.version + 1,
     extremities: [

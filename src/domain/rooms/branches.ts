@@ -1,5 +1,6 @@
+import { setImmediate } from 'node:timers/promises'
 import { AuthGraph } from '../../core/state/graph.ts'
-import { resolveStates } from '../../core/state/resolve.ts'
+import { resolveStates, type StateEvent } from '../../core/state/resolve.ts'
 import type { StateMap } from '../../core/state/trie.ts'
 import type { Database } from '../../store/db.ts'
 import { getAuthEdges } from '../../store/events.ts'
@@ -43,11 +44,19 @@ export function createBranches({ db, persister }: { db: Database; persister: Pic
         keyOf: (type, stateKey) => room.keys.idOf(type, stateKey),
         async load(nids) {
           const events = await room.events(fresh ? nids.filter((nid) => nid !== fresh.nid) : nids)
-          return fresh ? events.set(fresh.nid, fresh) : events
+          if (fresh) events.set(fresh.nid, fresh)
+          return new Map([...events].map(([nid, event]) => [nid, asJudged(event)]))
         },
+        pause: setImmediate,
       })
     },
   }
+}
+
+/** Resolution judges events as they were before redactions: not all servers have seen the same of those. */
+function asJudged(event: RoomEvent): StateEvent {
+  if (event.authContent === undefined) return event
+  return { nid: event.nid, id: event.id, keyId: event.keyId, pdu: event.authPdu }
 }
 
 async function readAuthGraph(db: Database, roomNid: number): Promise<AuthGraph> {

@@ -40,7 +40,7 @@ export function authoriseByCited(place: Place, pdu: Pdu, cited: ReadonlyMap<Even
 }
 
 function lookupIn(events: readonly RoomEvent[]): StateLookup {
-  return (type, stateKey) => events.find(({ pdu }) => pdu.type === type && pdu.state_key === stateKey)?.pdu
+  return (type, stateKey) => events.find(({ pdu }) => pdu.type === type && pdu.state_key === stateKey)?.authPdu
 }
 
 /** Why the rules refuse an event, with the number of the clause in its room's version. */

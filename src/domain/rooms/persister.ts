@@ -285,12 +285,13 @@ function eventWrites(units: readonly Unit[]): Pick<EventBatch, 'events' | 'promo
     for (const event of unit.promoted) (inserted.has(event.nid) ? inserted : promoted).set(event.nid, event.toRow())
     for (const write of unit.redactions) if (!redactions.has(write.targetNid)) redactions.set(write.targetNid, write)
   }
-  for (const [targetNid, { redactionNid, json }] of redactions) {
+  for (const [targetNid, { redactionNid, json, authContent }] of redactions) {
     const rows = inserted.has(targetNid) ? inserted : promoted
     const row = rows.get(targetNid)
     if (row === undefined) continue
     // A redaction that came before its target was first.
-    if (row.redacted_by === null) rows.set(targetNid, { ...row, json, redacted_by: redactionNid })
+    if (row.redacted_by === null)
+      rows.set(targetNid, { ...row, json, redacted_by: redactionNid, auth_content: authContent })
     redactions.delete(targetNid)
   }
   return { events: [...inserted.values()], promoted: [...promoted.values()], redactions: [...redactions.values()] }

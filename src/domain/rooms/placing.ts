@@ -128,7 +128,7 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
   async function lookup(room: Room, state: StateMap, keys: readonly StateKeyPair[]): Promise<StateLookup> {
     const nids = keys.map(([type, stateKey]) => room.stateNid(state, type, stateKey))
     const events = await room.events(nids)
-    const found = new Map(keys.map((key, index) => [JSON.stringify(key), events.get(nids[index]!)?.pdu]))
+    const found = new Map(keys.map((key, index) => [JSON.stringify(key), events.get(nids[index]!)?.authPdu]))
     return (...key) => found.get(JSON.stringify(key))
   }
 
@@ -314,6 +314,7 @@ function eventOf(one: Case, site: Site, streamPos: number, consequences?: Conseq
       notifiable: head.notifiable + (isNotifiableHere ? 1 : 0),
       replaces_nid: replaces === 0 ? null : replaces,
       redacted_by: null,
+      auth_content: null,
       txn_token: null,
       txn_id: null,
       state_chain: at.chain,

@@ -1,7 +1,7 @@
 import type { StateLookup } from '../../core/auth/context.ts'
 import { mayAskToRedact, mayRedact, type PowerLevels, readPowerLevels } from '../../core/auth/power-levels.ts'
 import { ProtocolError } from '../../core/errors.ts'
-import { redact } from '../../core/event/redact.ts'
+import { contentForRules, redact } from '../../core/event/redact.ts'
 import type { EventId } from '../../core/ids.ts'
 import { encodeCanonical } from '../../core/json.ts'
 import type { RedactionWrite } from '../../store/event-batch.ts'
@@ -25,7 +25,7 @@ export async function prepareRedaction(room: Room, events: EventCache, targetId:
     throw new ProtocolError('M_NOT_FOUND', 'There is no such event in this room to redact.')
   return {
     apply(redaction, state) {
-      const levels = levelsIn(room, (type, stateKey) => state(type, stateKey)?.pdu)
+      const levels = levelsIn(room, (type, stateKey) => state(type, stateKey)?.authPdu)
       const verdict = mayAskToRedact(redaction.sender, target.pdu, levels)
       if (!verdict.allowed) throw new ProtocolError('M_FORBIDDEN', verdict.reason)
       return redactedTarget(room, redaction, target)
@@ -49,11 +49,14 @@ function levelsIn({ version }: Room, state: StateLookup): PowerLevels {
 /** The first redaction stands, here as in the database. */
 export function redactedTarget(room: Room, redaction: RoomEvent, target: RoomEvent): RedactedTarget {
   const json = encodeCanonical(redact(room.version, target.pdu))
+  const read = contentForRules(room.version, target.type, target.authPdu.content)
+  const authContent = read === undefined || !target.isState ? null : encodeCanonical(read)
   return {
     roomNid: room.nid,
     targetNid: target.nid,
     redactionNid: redaction.nid,
     json,
-    event: target.redactedBy === undefined ? target.redacted(redaction.nid, json) : target,
+    authContent,
+    event: target.redactedBy === undefined ? target.redacted(redaction.nid, json, authContent) : target,
   }
 }

@@ -51,6 +51,8 @@ export class RoomEvent {
   readonly authNids: readonly number[] | undefined
   readonly txnToken: number | undefined
   readonly txnId: string | undefined
+  /** Of a redacted event what authorisation still reads of its content, where that is more than is left. */
+  readonly authContent: string | undefined
   /** Canonical JSON as federated. */
   readonly json: string
   /** The client format, once somebody asked for it. */
@@ -79,6 +81,7 @@ export class RoomEvent {
     this.#current = row.current_chain === null ? undefined : { chain: row.current_chain, seq: row.current_seq! }
     this.txnToken = row.txn_token ?? undefined
     this.txnId = row.txn_id ?? undefined
+    this.authContent = row.auth_content ?? undefined
     this.json = row.json
     this.#pdu = pdu
   }
@@ -137,9 +140,16 @@ export class RoomEvent {
     return version.referencesCarryHashes ? referenceTo(version, this.pdu) : this.id
   }
 
+  /** The event as the rules of authorisation see it, redacted or not. */
+  get authPdu(): Pdu {
+    return this.authContent === undefined
+      ? this.pdu
+      : { ...this.pdu, content: JSON.parse(this.authContent) as JsonObject }
+  }
+
   /** What a redaction leaves of it. */
-  redacted(redactionNid: number, json: string): RoomEvent {
-    return new RoomEvent({ ...this.toRow(), redacted_by: redactionNid, json })
+  redacted(redactionNid: number, json: string, authContent: string | null): RoomEvent {
+    return new RoomEvent({ ...this.toRow(), redacted_by: redactionNid, json, auth_content: authContent })
   }
 
   toRow(): EventRow {
@@ -165,6 +175,7 @@ export class RoomEvent {
       current_chain: this.#current?.chain ?? null,
       current_seq: this.#current?.seq ?? null,
       auth_nids: this.authNids ?? null,
+      auth_content: this.authContent ?? null,
       json: this.json,
     }
   }
@@ -175,6 +186,7 @@ export const ACCEPTED = {
   standing: null,
   reason: null,
   stream_pos: null,
+  auth_content: null,
   current_chain: null,
   current_seq: null,
 } as const

@@ -9,7 +9,7 @@ export async function powerLevelsOf(room: Room): Promise<PowerLevels> {
     room.stateEvent('m.room.power_levels', ''),
     room.stateEvent('m.room.create', ''),
   ])
-  return readPowerLevels(room.version, levels?.content, create?.pdu)
+  return readPowerLevels(room.version, levels?.authPdu.content, create?.authPdu)
 }
 
 /** Whether a user is in a room and may decide what it is called: its canonical alias, and so its other public names. */
