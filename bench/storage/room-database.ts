@@ -1,14 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { ClientConfig } from 'pg'
 import { pino } from 'pino'
-import { MIGRATIONS } from '../../src/cli/database.ts'
 import { checkpointInterval } from '../../src/domain/rooms/checkpoints.ts'
 import { type Database, openDatabase } from '../../src/store/db.ts'
 import { startEmbeddedPostgres } from '../../src/store/embedded/embedded-postgres.ts'
 import { writeEventBatch } from '../../src/store/event-batch.ts'
 import { migrate } from '../../src/store/migrate.ts'
 import { saveCheckpoint } from '../../src/store/state.ts'
+import { PROJECT_ROOT } from '../../test/support/project.ts'
 import { batchOf, GrowingRoom, type Mix } from './growing-room.ts'
 
 const STATE_TABLES = ['state_change', 'state_key', 'state_chain', 'state_checkpoint']
@@ -43,11 +44,17 @@ export async function openRoomDatabase(): Promise<RoomDatabase> {
   const log = pino({ level: 'silent' })
   const directory = join(parent, 'postgres')
   const { connection, stop } = await startEmbeddedPostgres({ directory, uid: process.getuid?.() ?? 1, log })
-  await migrate(connection, MIGRATIONS)
   const open = () => openDatabase({ connection, poolSize: 2 })
   const db = open()
-  const [{ fsync } = { fsync: '' }] = await db.query<{ fsync: string }>("SELECT current_setting('fsync') AS fsync")
-  if (fsync !== 'on') throw new Error('fsync is off: not measuring a database that may forget')
+  const remove = async () => {
+    await db.close()
+    await stop()
+    await rm(parent, { recursive: true, force: true })
+  }
+  await prepare(db, connection).catch(async (error: unknown) => {
+    await remove()
+    throw error
+  })
   let lastNid = 0
   let lastRoom = 0
   return {
@@ -78,12 +85,14 @@ export async function openRoomDatabase(): Promise<RoomDatabase> {
     async empty() {
       await db.query(`TRUNCATE ${ALL_TABLES.join(', ')}`)
     },
-    async remove() {
-      await db.close()
-      await stop()
-      await rm(parent, { recursive: true, force: true })
-    },
+    remove,
   }
+}
+
+async function prepare(db: Database, connection: ClientConfig): Promise<void> {
+  await migrate(connection, join(PROJECT_ROOT, 'migrations'))
+  const [{ fsync } = { fsync: '' }] = await db.query<{ fsync: string }>("SELECT current_setting('fsync') AS fsync")
+  if (fsync !== 'on') throw new Error('fsync is off: not measuring a database that may forget')
 }
 
 /** As the server does after each commit. */
