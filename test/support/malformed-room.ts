@@ -8,7 +8,7 @@ import { roomIdOfCreate } from '../../src/core/signing/event-hash.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { CREATOR, FORMER, type MalformedFixture, MEMBER, THIRD_PARTY_INVITE } from './malformed.ts'
 
-const TS = 1_700_000_000_000
+export const TS = 1_700_000_000_000
 
 export const KEYS = {
   'alpha.test': signingKeyFromSeed('ed25519:a', Buffer.alloc(32, 1)),
@@ -23,7 +23,7 @@ export const stateKeyOf = (type: string, stateKey: string): string => `${type}|$
 
 /** The room of {@link MalformedFixture} as its events alone, without a server; and, but for itself, the other room of that fixture. */
 export class MalformedRoom {
-  fixture: MalformedFixture
+  readonly fixture: MalformedFixture
   readonly other: MalformedRoom | undefined
   readonly events = new Map<EventId, BuiltEvent>()
   /** The state after each event. */
@@ -33,11 +33,14 @@ export class MalformedRoom {
   #roomId: RoomId | undefined
   #latest: BuiltEvent | undefined
 
-  /** @param name part of its ids: rooms that one server knows need names of their own */
-  constructor(version: RoomVersion, name = 'room', isOther = false) {
+  /**
+   * @param name part of its ids: rooms that one server knows need names of their own
+   * @param watcher somebody besides, whom the creator invites before all others
+   */
+  constructor(version: RoomVersion, name = 'room', watcher?: string, isOther = false) {
     this.#version = version
     this.#name = name
-    this.other = isOther ? undefined : new MalformedRoom(version, `other-${name}`, true)
+    this.other = isOther ? undefined : new MalformedRoom(version, `other-${name}`, watcher, true)
     this.#roomId = version.roomIdIsCreateHash ? undefined : (`!${name}:alpha.test` as RoomId)
     const create = this.#add('m.room.create', CREATOR, '', {
       room_version: version.id,
@@ -53,6 +56,10 @@ export class MalformedRoom {
       events: { 'x.open': 0 },
     })
     const joinRules = this.#add('m.room.join_rules', CREATOR, '', { join_rule: 'invite' })
+    if (watcher !== undefined) {
+      this.#member(watcher, 'invite', CREATOR)
+      this.#member(watcher, 'join')
+    }
     this.#member(MEMBER, 'invite', CREATOR)
     const member = this.#member(MEMBER, 'join')
     this.#member(FORMER, 'invite', CREATOR)
@@ -85,14 +92,6 @@ export class MalformedRoom {
       gamma,
       label: name === 'room' ? '' : name,
     }
-  }
-
-  /** Invites somebody, who joins. What is forged from then on comes after that. */
-  admit(user: string): BuiltEvent {
-    this.#member(user, 'invite', CREATOR)
-    const joined = this.#member(user, 'join')
-    this.fixture = { ...this.fixture, latest: [joined.reference], depth: this.events.size }
-    return joined
   }
 
   /** The room's state as it stands. */
