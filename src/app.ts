@@ -1,11 +1,15 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import type { Requester } from './domain/accounts/requester.ts'
+import type { IdentityRequester } from './domain/identity/requester.ts'
 import type { Services } from './domain/services.ts'
 import { addressReader } from './http/client-address.ts'
+import { withoutV1 } from './http/generations.ts'
 import { mount } from './http/mount.ts'
-import { CLIENT_CODES, type Role } from './http/role.ts'
+import { CLIENT_CODES, IDENTITY_CODES, type Role } from './http/role.ts'
 import { createServer, type RequestMetrics } from './http/server.ts'
 import { clientEndpoints } from './routes/client/index.ts'
+import { identityEndpoints } from './routes/identity/index.ts'
 import { webEndpoints } from './routes/web/index.ts'
 import { wellKnownEndpoints } from './routes/well-known/index.ts'
 
@@ -16,18 +20,36 @@ export interface AppContext {
   readonly log: Logger
 }
 
-/** The HTTP server with the endpoints of every role; it does not listen yet. */
+/** The HTTP server with the endpoints of every role that is wanted; it does not listen yet. */
 export function buildApp(context: AppContext): FastifyInstance {
   const { services, log } = context
-  const { config, sessions } = services
+  const { roles, identity, trusted_proxies } = services.config
   const app = createServer(context)
-  const deps = { services, log, addressOf: addressReader(config.trusted_proxies) }
-  const client: Role = {
+  const deps = { services, log, addressOf: addressReader(trusted_proxies) }
+  if (roles.includes('client')) {
+    mount(app, [...wellKnownEndpoints, ...clientEndpoints, ...webEndpoints], clientRole(services), deps)
+  }
+  if (roles.includes('identity') && identity.enabled) {
+    const endpoints = identity.v1_api.enabled ? identityEndpoints : withoutV1(identityEndpoints)
+    mount(app, endpoints, identityRole(services), deps)
+  }
+  return app
+}
+
+function clientRole({ config, sessions }: Services): Role<Requester> {
+  return {
     codes: CLIENT_CODES,
     maxBodyBytes: config.limits.max_body_bytes,
     authenticate: (token) => sessions.find(token),
     seen: (requester, ip, userAgent) => sessions.seen(requester, ip, userAgent),
   }
-  mount(app, [...wellKnownEndpoints, ...clientEndpoints, ...webEndpoints], client, deps)
-  return app
+}
+
+function identityRole({ config }: Services): Role<IdentityRequester> {
+  return {
+    codes: IDENTITY_CODES,
+    maxBodyBytes: config.limits.max_body_bytes,
+    headers: { 'cache-control': 'no-store' },
+    authenticate: () => undefined,
+  }
 }

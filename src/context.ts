@@ -6,6 +6,7 @@ import { serverOf, type UserId } from './core/ids.ts'
 import type { SigningKey } from './core/signing/key.ts'
 import { createAccountServices } from './domain/accounts/account-services.ts'
 import type { Clock, Random } from './domain/clock.ts'
+import { createIdentityServices } from './domain/identity/identity-services.ts'
 import type { Metrics } from './domain/metrics.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
 import { NOBODY } from './domain/rooms/questions.ts'
@@ -73,10 +74,11 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     notifier: rooms.ledgerWaker,
     listener: rooms.profileEvents,
   })
+  const identity = createIdentityServices({ config, db, clock, random })
   const janitor = startJanitor({ db, clock, log })
   metrics.watch({ waitingSyncs: rooms.notifier.waiting, waitingTransactions: db.waiting })
   return {
-    services: { config, clock, version: options.version, rateLimits, ...accounts, ...rooms.services },
+    services: { config, clock, version: options.version, rateLimits, identity, ...accounts, ...rooms.services },
     metrics,
     log,
     ready: () =>

@@ -13,16 +13,19 @@ import { startMetricsListener } from './metrics-listener.ts'
 import { loadSigningKey } from './signing-key-file.ts'
 
 export const serveCommand: Command = {
-  usage: `[--config FILE] [--set KEY=VALUE]...
+  usage: `[--roles LIST] [--config FILE] [--set KEY=VALUE]...
 
+  --roles    what this server does, such as --roles identity; the same as --set roles=LIST
   --config   the configuration file; else $HEARTH_CONFIG, else hearth.yaml here if there is one
   --set      a value that beats file and environment, such as --set listen.port=8009`,
 
   async run(host, words) {
     const begun = performance.now()
-    const { values, positionals } = parseArgs({ args: [...words], options: CONFIG_OPTIONS, allowPositionals: true })
+    const options = { ...CONFIG_OPTIONS, roles: { type: 'string' } } as const
+    const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true })
     if (positionals.length > 0) throw new UsageError(`"${positionals[0]}" is not understood`)
-    const { config } = readConfig(host, values)
+    const set = [...(values.set ?? []), ...(values.roles === undefined ? [] : [`roles=${values.roles}`])]
+    const { config } = readConfig(host, { ...values, set })
     const log = createLog(config.log, host.isTerminal)
     host.onCrash((error) => log.fatal({ err: error }, 'an error that nobody expected; the server ends'))
     const stop = stopRequested(host.stopSignal())

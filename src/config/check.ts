@@ -24,6 +24,7 @@ const FORMATS: Readonly<Record<string, Format>> = {
 export function expectation(schema: OptionSchema): string {
   if (schema.enum !== undefined) return `one of ${schema.enum.join(', ')}`
   if (schema.type === 'array') return `a list, each item ${expectation(schema.items ?? {})}`
+  if (schema.type === 'object') return `with ${keyList(schema)}`
   if (schema.type === 'boolean') return 'true or false'
   if (schema.type === 'integer') return `a whole number from ${schema.minimum} to ${schema.maximum}`
   if (schema.type === 'number') return `a number above ${schema.exclusiveMinimum}, at most ${schema.maximum}`
@@ -36,6 +37,8 @@ export function isValid(schema: OptionSchema, value: unknown): boolean {
   switch (schema.type) {
     case 'array':
       return isValidList(schema, value)
+    case 'object':
+      return isValidObject(schema, value)
     case 'boolean':
       return typeof value === 'boolean'
     case 'integer':
@@ -50,6 +53,7 @@ export function isValid(schema: OptionSchema, value: unknown): boolean {
 /** Reads the text of an environment variable or flag as this option's type; what does not fit stays text and fails the check. */
 export function fromText(schema: OptionSchema, text: string): unknown {
   if (schema.type === 'array') {
+    if (schema.items?.type === 'object') return fromJson(text)
     const items = text.trim() === '' ? [] : text.split(',')
     return items.map((item) => item.trim())
   }
@@ -60,9 +64,36 @@ export function fromText(schema: OptionSchema, text: string): unknown {
   return text
 }
 
+function fromJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function keyList({ properties = {}, required = [] }: OptionSchema): string {
+  const keys = Object.entries(properties).map(([name, schema]) => {
+    const isNested = schema.type === 'array' || schema.type === 'object'
+    return `${name}${required.includes(name) ? '' : ' (optional)'}${isNested ? `: ${expectation(schema)}` : ''}`
+  })
+  return keys.join(', ')
+}
+
+/** The value of a list's item, which has exactly the keys that are described. */
+function isValidObject({ properties = {}, required = [] }: OptionSchema, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const entries = Object.entries(value)
+  return (
+    required.every((name) => Object.hasOwn(value, name)) &&
+    entries.every(([name, item]) => Object.hasOwn(properties, name) && isValid(properties[name]!, item))
+  )
+}
+
 function isValidList(schema: OptionSchema, value: unknown): boolean {
   return (
     Array.isArray(value) &&
+    value.length >= (schema.minItems ?? 0) &&
     value.length <= (schema.maxItems ?? Number.POSITIVE_INFINITY) &&
     value.every((item) => isValid(schema.items ?? {}, item))
   )

@@ -1,6 +1,6 @@
-import { isMap, isPair, isScalar, LineCounter, type ParsedNode, parseDocument } from 'yaml'
+import { isMap, isPair, isScalar, isSeq, LineCounter, type ParsedNode, parseDocument } from 'yaml'
 import { fromText } from './check.ts'
-import { OPTION_BY_ENV, OPTION_BY_KEY, OPTIONS, type Option, ROOT, type Section } from './options.ts'
+import { OPTION_BY_ENV, OPTION_BY_KEY, OPTIONS, type Option, type OptionSchema, ROOT, type Section } from './options.ts'
 import { nearest, nearestKey } from './suggest.ts'
 
 /** One value that somebody gave, and where. */
@@ -50,15 +50,27 @@ export function layerOfFile(path: string, text: string): Layer {
     if (child === undefined) problems.push({ origin, message: unknownKey(section, name) })
     else if (child.kind === 'section') valueNode === null || visit(child, valueNode)
     else if (valueNode !== null && !(isScalar(valueNode) && valueNode.value === null)) {
-      assignments.push({ option: child, value: plainValue(child, valueNode), origin })
+      assignments.push({ option: child, value: plainValue(child.schema, valueNode), origin })
     }
   }
 }
 
 /** Text options take what was written, so that a version 1.10 does not become the number 1.1. */
-function plainValue(option: Option, node: ParsedNode): unknown {
-  const wantsText = option.schema.type === 'string' || option.schema.enum?.every((value) => typeof value === 'string')
+function plainValue(schema: OptionSchema, node: ParsedNode): unknown {
+  const wantsText = schema.type === 'string' || schema.enum?.every((value) => typeof value === 'string')
   if (isScalar(node) && wantsText && typeof node.value !== 'string') return node.source
+  if (isSeq(node) && schema.items !== undefined) {
+    return node.items.map((item) => plainValue(schema.items ?? {}, item as ParsedNode))
+  }
+  if (isMap(node) && schema.properties !== undefined) {
+    const { properties } = schema
+    return Object.fromEntries(
+      node.items.map(({ key, value }) => {
+        const name = String(isScalar(key) ? key.value : key)
+        return [name, value === null ? null : plainValue(properties[name] ?? {}, value as ParsedNode)]
+      }),
+    )
+  }
   return node.toJSON()
 }
 

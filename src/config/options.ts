@@ -10,6 +10,7 @@ export interface OptionSchema {
   readonly exclusiveMinimum?: number
   readonly maximum?: number
   readonly minLength?: number
+  readonly minItems?: number
   readonly maxItems?: number
   readonly pattern?: string
   readonly format?: string

@@ -1,5 +1,7 @@
 import type { ServerName } from '../core/ids.ts'
-import { type Shape, type Static, Type } from '../core/shapes.ts'
+import { type Static, Type } from '../core/shapes.ts'
+import { identitySection } from './identity.ts'
+import { choice, flag, integer, port, section, text } from './parts.ts'
 
 /**
  * Every option of the server, once: its type, bounds, default and the text an operator reads about it. Validation, environment
@@ -8,19 +10,6 @@ import { type Shape, type Static, Type } from '../core/shapes.ts'
  * Own keywords: `secret` (never printed; may also be given as `<key>_file`), `path` (made absolute against the directory of the
  * file that names it), `example` (shown where there is no default), `compact` (a section shown on one line).
  */
-
-const text = (description: string, options: Record<string, unknown> = {}) => Type.String({ description, ...options })
-const integer = (description: string, fallback: number, minimum: number, maximum: number) =>
-  Type.Integer({ description, default: fallback, minimum, maximum })
-const flag = (description: string, fallback: boolean) => Type.Boolean({ description, default: fallback })
-const choice = <const Values extends readonly (string | boolean)[]>(
-  description: string,
-  values: Values,
-  fallback: Values[number],
-) => Type.Unsafe<Values[number]>({ description, enum: values, default: fallback })
-const section = <Keys extends Record<string, Shape>>(description: string, keys: Keys, options: object = {}) =>
-  Type.Object(keys, { description, additionalProperties: false, ...options })
-const port = (description: string, fallback: number) => integer(description, fallback, 0, 65_535)
 
 const bucket = (description: string, perSecond: number, burst: number) =>
   section(
@@ -36,6 +25,8 @@ const bucket = (description: string, perSecond: number, burst: number) =>
     },
     { compact: true },
   )
+
+type RoleName = 'client' | 'identity'
 
 export const ConfigSchema = section('Configuration of a Hearth server.', {
   server_name: Type.Unsafe<ServerName>({
@@ -54,8 +45,15 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
       },
     ),
   ),
+  roles: Type.Array(Type.Unsafe<RoleName>({ type: 'string', enum: ['client', 'identity'] }), {
+    description:
+      'What this server does: `client` is the homeserver, `identity` the identity service. Each may run alone, with a database of its own.',
+    default: ['client', 'identity'],
+    minItems: 1,
+    maxItems: 2,
+  }),
   data_dir: text(
-    'Directory for the signing key, media and, without `database.url`, the embedded Postgres. Created at the first start, readable by its owner only.',
+    'Directory for the signing keys, media and, without `database.url`, the embedded Postgres. Created at the first start, readable by its owner only.',
     { default: 'data', path: true, minLength: 1 },
   ),
   listen: section('Where the server accepts HTTP.', {
@@ -174,6 +172,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
       }),
     ),
   }),
+  identity: identitySection,
   limits: section('Bounds on what one request may cost.', {
     max_body_bytes: integer('Largest request body.', 1_048_576, 65_536, 104_857_600),
     max_sync_timeout_ms: integer('Longest time a sync may wait for news.', 120_000, 1_000, 600_000),

@@ -7,3 +7,8 @@ export function publicBaseUrl(config: Pick<Config, 'public_base_url' | 'listen'>
   const reachable = host === '0.0.0.0' || host === '::' ? 'localhost' : host
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }
+
+/** Where clients and homeservers reach the identity service. No slash at its end. */
+export function identityBaseUrl(config: Pick<Config, 'public_base_url' | 'listen' | 'identity'>): string {
+  return config.identity.base_url?.replace(/\/+$/, '') ?? publicBaseUrl(config)
+}

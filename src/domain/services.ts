@@ -1,6 +1,7 @@
 import type { Config } from '../config/schema.ts'
 import type { AccountServices } from './accounts/account-services.ts'
 import type { Clock } from './clock.ts'
+import type { IdentityServices } from './identity/identity-services.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { Aliases } from './rooms/aliases.ts'
 import type { RoomDirectory } from './rooms/directory.ts'
@@ -29,4 +30,6 @@ export interface Services extends AccountServices {
   readonly typing: Typing
   readonly sync: Sync
   readonly presence: Presence
+  /** The identity service's, made in identity/identity-services.ts. */
+  readonly identity: IdentityServices
 }

@@ -1,8 +1,42 @@
+import { isUtf8 } from 'node:buffer'
+import type { FastifyRequest } from 'fastify'
 import { ProtocolError } from '../core/errors.ts'
 import { JsonTooDeepError, type ReadJson, readJson } from '../core/json.ts'
+import type { Endpoint } from './endpoint.ts'
+import { BAD_QUERY, parseQuery, queryReader, type RawQuery } from './query.ts'
+import type { RoleCodes } from './role.ts'
+import { validator } from './validate.ts'
+
+/** What a request's body was found to be. The value has the shape that the endpoint declares. */
+interface Body {
+  readonly value: unknown
+  readonly offence: ReadJson['offence']
+}
+
+export type BodyReader = (raw: FastifyRequest) => Body
+
+/** How the bodies of an endpoint are read and checked; undefined when it wants none. */
+export function bodyReader({ options }: Endpoint, codes: RoleCodes): BodyReader | undefined {
+  if (options.body === undefined) return undefined
+  const check = validator(options.body, { missing: codes.missingParam, wrongType: codes.wrongType, what: 'Key' })
+
+  function readJsonBody(raw: FastifyRequest): Body {
+    const body = parseBody(raw.body, options.bodyOptional === true)
+    check(body.value)
+    return body
+  }
+
+  if (!options.forms) return readJsonBody
+  const readForm = queryReader(options.body, codes, 'Key')
+  return (raw) => {
+    if (isForm(raw)) return { value: readForm(parseForm(raw.body)), offence: undefined }
+    if (isAbsent(raw.body)) return { value: readForm(raw.query as RawQuery), offence: undefined }
+    return readJsonBody(raw)
+  }
+}
 
 /** Reads a request's bytes as JSON, whatever content type they were sent with. An empty body is `{}` where that is allowed. */
-export function parseBody(raw: unknown, emptyAllowed: boolean): ReadJson {
+function parseBody(raw: unknown, emptyAllowed: boolean): ReadJson {
   if (!Buffer.isBuffer(raw) || raw.length === 0) {
     if (emptyAllowed) return { value: {}, offence: undefined }
     throw new ProtocolError('M_NOT_JSON', 'The request has no body; this endpoint wants a JSON object.')
@@ -15,4 +49,23 @@ export function parseBody(raw: unknown, emptyAllowed: boolean): ReadJson {
     }
     throw new ProtocolError('M_NOT_JSON', 'The request body is not JSON.')
   }
+}
+
+/** The second is how the first identity interface spelled it. */
+const FORM_TYPE = /^application\/(?:x-www-form-urlencoded|x-form-www-urlencoded)\s*(?:;|$)/i
+
+function isForm(raw: FastifyRequest): boolean {
+  return FORM_TYPE.test(raw.headers['content-type'] ?? '')
+}
+
+/** Old clients of the identity service send their parameters in the query, and `null` in the body. */
+function isAbsent(body: unknown): boolean {
+  return !Buffer.isBuffer(body) || body.length === 0 || (body.length < 16 && body.toString('latin1').trim() === 'null')
+}
+
+function parseForm(body: unknown): RawQuery {
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0)
+  const form = isUtf8(bytes) ? parseQuery(bytes.toString('utf8')) : BAD_QUERY
+  if (form === BAD_QUERY) throw new ProtocolError('M_INVALID_PARAM', 'The form holds a broken percent escape.')
+  return form
 }

@@ -1,9 +1,11 @@
 import type { Config } from '../config/schema.ts'
+import type { Errcode } from '../core/errors.ts'
 import type { EventId, RoomAlias, RoomId, UserId } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
 import { type Shape, type Static, Type } from '../core/shapes.ts'
 import type { UiaFlow, UiaProof } from '../domain/accounts/interactive-auth.ts'
 import type { Requester } from '../domain/accounts/requester.ts'
+import type { IdentityRequester } from '../domain/identity/requester.ts'
 import type { Services } from '../domain/services.ts'
 import type { EndpointRequest } from './request.ts'
 
@@ -12,8 +14,11 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 /** `METHOD path`, the specification's own line: `PUT C/rooms/{roomId}/send/{eventType}/{txnId}`. */
 export type EndpointLine = `${Method} ${string}`
 
-/** Who may call: anybody, anybody (a token that is sent must be good), or the holder of a token. */
-export type EndpointAuth = 'none' | 'optional' | 'user'
+/**
+ * Who may call: anybody, anybody (a token that is sent must be good), or the holder of a token; of an account's, or of the
+ * identity service's.
+ */
+export type EndpointAuth = 'none' | 'optional' | 'user' | 'identity-optional' | 'identity'
 
 /** The buckets of `rate_limits` in the configuration. */
 export type LimitName = Exclude<keyof Config['rate_limits'], 'enabled'>
@@ -37,11 +42,13 @@ export type ParamsOf<Line extends string> = {
 /** What a schema describes; nothing at all where there is none. */
 export type Described<Schema extends Shape | undefined> = Schema extends Shape ? Static<Schema> : undefined
 
-type RequesterOf<Auth extends EndpointAuth> = Auth extends 'user'
-  ? Requester
-  : Auth extends 'optional'
-    ? Requester | undefined
-    : undefined
+interface Requesters {
+  readonly none: undefined
+  readonly optional: Requester | undefined
+  readonly user: Requester
+  readonly 'identity-optional': IdentityRequester | undefined
+  readonly identity: IdentityRequester
+}
 
 /** A request as a handler of this declaration sees it. */
 export type RequestOf<
@@ -49,7 +56,7 @@ export type RequestOf<
   Auth extends EndpointAuth,
   Query extends Shape | undefined,
   Body extends Shape | undefined,
-> = EndpointRequest<ParamsOf<Line>, Described<Query>, Described<Body>, RequesterOf<Auth>>
+> = EndpointRequest<ParamsOf<Line>, Described<Query>, Described<Body>, Requesters[Auth]>
 
 export interface EndpointOptions<
   Line extends EndpointLine,
@@ -60,6 +67,10 @@ export interface EndpointOptions<
   readonly auth: Auth
   /** Guests may call it too. Without this they get 403 `M_GUEST_ACCESS_FORBIDDEN`. */
   readonly guests?: true
+  /** Users of the identity service may call it before they have accepted its terms. */
+  readonly beforeTerms?: true
+  /** The code for a token that nobody holds, where it is not the one of the role. */
+  readonly unknownToken?: Errcode
   /** The bucket that one call takes from: the user's, or the address's where there is no user. */
   readonly limited?: LimitName
   /** Query parameters, coerced to the types written here. A parameter of array type may repeat. */
@@ -68,6 +79,8 @@ export interface EndpointOptions<
   readonly body?: Body
   /** An empty body counts as `{}`. */
   readonly bodyOptional?: true
+  /** The body may be a form instead, or be missing (or null) while the query holds its keys; texts are read as the types in `body`. */
+  readonly forms?: true
   /** Other paths of the same operation. A parameter that such a path lacks is the empty string. */
   readonly also?: readonly string[]
   /** Checks made before user-interactive authentication, and the flows it may take; undefined when this call needs none. */
@@ -110,10 +123,13 @@ export interface Endpoint {
   readonly options: {
     readonly auth: EndpointAuth
     readonly guests?: true
+    readonly beforeTerms?: true
+    readonly unknownToken?: Errcode
     readonly limited?: LimitName
     readonly query?: Shape | undefined
     readonly body?: Shape | undefined
     readonly bodyOptional?: true
+    readonly forms?: true
     readonly also?: readonly string[]
     uia?(request: EndpointRequest, services: Services): Promise<readonly UiaFlow[] | undefined>
   }

@@ -3,17 +3,15 @@ import type { Logger } from 'pino'
 import { ProtocolError } from '../core/errors.ts'
 import { isEventId, isRoomAlias, isRoomId, isUserId } from '../core/ids.ts'
 import { expandPath } from '../core/paths.ts'
-import type { Requester } from '../domain/accounts/requester.ts'
 import type { Services } from '../domain/services.ts'
-import { parseBody } from './body.ts'
+import { bodyReader } from './body.ts'
 import { type AddressReader, limitKeyOf } from './client-address.ts'
 import type { Endpoint } from './endpoint.ts'
 import { BAD_QUERY, queryReader, type RawQuery, single } from './query.ts'
 import { sendReply } from './reply.ts'
 import { addressOf, MountedRequest, type PathParams, type RouteFacts, templateOf } from './request.ts'
-import type { Role } from './role.ts'
+import type { Caller, Role } from './role.ts'
 import { challengeOf } from './uia.ts'
-import { type Offences, validator } from './validate.ts'
 
 export interface MountDeps {
   readonly services: Services
@@ -57,62 +55,71 @@ function tokenOf(raw: FastifyRequest): string | undefined {
   return single(raw.query as RawQuery, 'access_token')
 }
 
-type Authenticator = (raw: FastifyRequest) => Requester | undefined | Promise<Requester | undefined>
+type Authenticator = (raw: FastifyRequest) => Caller | undefined | Promise<Caller | undefined>
 
-function authenticator({ options }: Endpoint, role: Role, deps: MountDeps): Authenticator {
-  if (options.auth === 'none') return () => undefined
-  const { codes } = role
+function authenticator<By extends Caller>(endpoint: Endpoint, role: Role<By>, deps: MountDeps): Authenticator {
+  const { options } = endpoint
+  const { auth } = options
+  if (auth === 'none') return () => undefined
+  const unknownToken = options.unknownToken ?? role.codes.unknownToken
 
-  function admit(raw: FastifyRequest, requester: Requester | undefined): Requester {
-    if (requester === undefined) throw new ProtocolError(codes.unknownToken, 'The access token is not known here.')
-    if (requester.isGuest && !options.guests) {
+  function admit(raw: FastifyRequest, caller: By | undefined): By | Promise<By> {
+    if (caller === undefined) throw new ProtocolError(unknownToken, 'The access token is not known here.')
+    if ('isGuest' in caller && caller.isGuest && !options.guests) {
       throw new ProtocolError('M_GUEST_ACCESS_FORBIDDEN', 'Guests may not do this.')
     }
-    role.seen?.(requester, () => addressOf(raw, deps.addressOf), raw.headers['user-agent'])
-    return requester
+    role.seen?.(caller, () => addressOf(raw, deps.addressOf), raw.headers['user-agent'])
+    const admitted = role.admit?.(caller, endpoint)
+    return admitted === undefined ? caller : admitted.then(() => caller)
   }
 
   return (raw) => {
     const token = tokenOf(raw)
     if (token === undefined || token === '') {
-      if (options.auth === 'optional') return undefined
-      throw new ProtocolError(codes.missingToken, 'This needs an access token.')
+      if (auth === 'optional' || auth === 'identity-optional') return undefined
+      throw new ProtocolError(role.codes.missingToken, 'This needs an access token.')
     }
     const found = role.authenticate(token)
-    return found instanceof Promise ? found.then((requester) => admit(raw, requester)) : admit(raw, found)
+    return found instanceof Promise ? found.then((caller) => admit(raw, caller)) : admit(raw, found)
   }
 }
 
 /** What all paths of an endpoint share, so that a schema is compiled once however many paths there are. */
-function partsOf(endpoint: Endpoint, role: Role, deps: MountDeps) {
+function partsOf<By extends Caller>(endpoint: Endpoint, role: Role<By>, deps: MountDeps) {
   const { options, path } = endpoint
-  const offences: Offences = { missing: role.codes.missingParam, wrongType: 'M_BAD_JSON', what: 'Key' }
   return {
+    headers: role.headers,
     authenticate: authenticator(endpoint, role, deps),
     readParams: paramsReader(path),
     readQuery: options.query && queryReader(options.query, role.codes),
-    checkBody: options.body && validator(options.body, offences),
+    readBody: bodyReader(endpoint, role.codes),
   }
+}
+
+/** Whose bucket a limited call takes from. */
+function limitKey(caller: Caller | undefined, raw: FastifyRequest, route: RouteFacts): string | number {
+  if (caller === undefined) return limitKeyOf(addressOf(raw, route.addressOf))
+  return 'userNid' in caller ? caller.userNid : caller.userId
 }
 
 /** Makes the one closure that serves every request to a mounted path. */
 function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: ReturnType<typeof partsOf>, services: Services) {
   const { options } = endpoint
   const { limited } = options
-  const { authenticate, readParams, readQuery, checkBody } = parts
+  const { headers, authenticate, readParams, readQuery, readBody } = parts
 
   return async (raw: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    if (headers !== undefined) reply.headers(headers)
     if (raw.query === BAD_QUERY) throw new ProtocolError('M_INVALID_PARAM', 'The query holds a broken percent escape.')
     const admitted = authenticate(raw)
     const requester = admitted instanceof Promise ? await admitted : admitted
     if (limited !== undefined) {
-      services.rateLimits.take(limited, requester?.userNid ?? limitKeyOf(addressOf(raw, route.addressOf)))
+      services.rateLimits.take(limited, limitKey(requester, raw, route))
     }
     const request = new MountedRequest(raw, reply, route, readParams(raw.params), requester)
     if (readQuery) request.query = readQuery(raw.query as RawQuery)
-    if (checkBody) {
-      const { value, offence } = parseBody(raw.body, options.bodyOptional === true)
-      checkBody(value)
+    if (readBody) {
+      const { value, offence } = readBody(raw)
       request.body = value
       request.bodyOffence = offence
     }
@@ -125,7 +132,12 @@ function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: ReturnType<type
 }
 
 /** Registers a role's endpoints under every path that serves them, in both dialects. */
-export function mount(app: FastifyInstance, endpoints: readonly Endpoint[], role: Role, deps: MountDeps): void {
+export function mount<By extends Caller>(
+  app: FastifyInstance,
+  endpoints: readonly Endpoint[],
+  role: Role<By>,
+  deps: MountDeps,
+): void {
   const { services, log, addressOf } = deps
   for (const endpoint of endpoints) {
     const parts = partsOf(endpoint, role, deps)

@@ -1,7 +1,7 @@
 import { ProtocolError } from '../core/errors.ts'
 import type { Shape } from '../core/shapes.ts'
 import type { RoleCodes } from './role.ts'
-import { validator } from './validate.ts'
+import { type Offences, validator } from './validate.ts'
 
 export type RawQuery = Readonly<Record<string, string | string[]>>
 
@@ -87,14 +87,14 @@ export function single(query: RawQuery, name: string): string | undefined {
   return value
 }
 
-/** Reads the declared parameters as the types they are declared with. Others are ignored. */
-export function queryReader(schema: Shape, codes: RoleCodes): (query: RawQuery) => unknown {
+/** Reads the declared parameters, of a query or a form, as the types they are declared with. Others are ignored. */
+export function queryReader(
+  schema: Shape,
+  codes: RoleCodes,
+  what: Offences['what'] = 'Query parameter',
+): (query: RawQuery) => unknown {
   const declared = parameters(schema as PropertySchema)
-  const check = validator(schema, {
-    missing: codes.missingParam,
-    wrongType: 'M_INVALID_PARAM',
-    what: 'Query parameter',
-  })
+  const check = validator(schema, { missing: codes.missingParam, wrongType: 'M_INVALID_PARAM', what })
   return (query) => {
     const typed: Record<string, unknown> = {}
     for (const { name, kind, repeats } of declared) {

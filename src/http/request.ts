@@ -3,8 +3,8 @@ import type { Logger } from 'pino'
 import type { JsonOffence } from '../core/json.ts'
 import type { Dialect } from '../core/paths.ts'
 import type { UiaProof } from '../domain/accounts/interactive-auth.ts'
-import type { Requester } from '../domain/accounts/requester.ts'
 import type { AddressReader } from './client-address.ts'
+import type { Caller } from './role.ts'
 
 /** What a request needs from the wire; read only when it is asked for. */
 export interface Wire {
@@ -13,6 +13,11 @@ export interface Wire {
   /** Whether the request says that a proxy handed it on. */
   readonly isForwarded: boolean
   readonly userAgent: string | undefined
+  /** The `Authorization` header as it came. */
+  readonly authorization: string | undefined
+  readonly acceptLanguage: string | undefined
+  /** The target of the request as it came: path and query. */
+  readonly uri: string
   readonly id: string
   readonly log: Logger
   /** Aborted when the client goes away before its answer. */
@@ -22,7 +27,7 @@ export interface Wire {
 }
 
 /** A request that has been parsed, authenticated and validated. */
-export interface EndpointRequest<Params = unknown, Query = unknown, Body = unknown, By = Requester | undefined>
+export interface EndpointRequest<Params = unknown, Query = unknown, Body = unknown, By = Caller | undefined>
   extends Wire {
   readonly dialect: Dialect
   readonly params: Params
@@ -56,7 +61,7 @@ export class MountedRequest implements EndpointRequest {
   readonly #reply: FastifyReply
   readonly #route: RouteFacts
   readonly params: PathParams
-  readonly requester: Requester | undefined
+  readonly requester: Caller | undefined
   query: unknown
   body: unknown
   bodyOffence: JsonOffence | undefined
@@ -67,7 +72,7 @@ export class MountedRequest implements EndpointRequest {
     reply: FastifyReply,
     route: RouteFacts,
     params: PathParams,
-    requester: Requester | undefined,
+    requester: Caller | undefined,
   ) {
     this.#raw = raw
     this.#reply = reply
@@ -99,6 +104,18 @@ export class MountedRequest implements EndpointRequest {
 
   get userAgent(): string | undefined {
     return this.#raw.headers['user-agent']
+  }
+
+  get authorization(): string | undefined {
+    return this.#raw.headers.authorization
+  }
+
+  get acceptLanguage(): string | undefined {
+    return this.#raw.headers['accept-language']
+  }
+
+  get uri(): string {
+    return this.#raw.url
   }
 
   get log(): Logger {

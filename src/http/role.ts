@@ -1,31 +1,44 @@
 import type { Errcode } from '../core/errors.ts'
 import type { Requester } from '../domain/accounts/requester.ts'
+import type { IdentityRequester } from '../domain/identity/requester.ts'
+import type { Endpoint } from './endpoint.ts'
+
+/** Whoever a token stands for: the holder of an account here, or a user of the identity service. */
+export type Caller = Requester | IdentityRequester
 
 /** The codes in which the client and the identity interface differ for the same mistake. */
 export interface RoleCodes {
   readonly missingParam: Errcode
+  /** A key of the body with a value of the wrong type. */
+  readonly wrongType: Errcode
   readonly missingToken: Errcode
   readonly unknownToken: Errcode
 }
 
 export const CLIENT_CODES: RoleCodes = {
   missingParam: 'M_MISSING_PARAM',
+  wrongType: 'M_BAD_JSON',
   missingToken: 'M_MISSING_TOKEN',
   unknownToken: 'M_UNKNOWN_TOKEN',
 }
 
 export const IDENTITY_CODES: RoleCodes = {
   missingParam: 'M_MISSING_PARAMS',
+  wrongType: 'M_INVALID_PARAM',
   missingToken: 'M_UNAUTHORIZED',
   unknownToken: 'M_UNAUTHORIZED',
 }
 
 /** What all endpoints of a role have in common. */
-export interface Role {
+export interface Role<By extends Caller = Caller> {
   readonly codes: RoleCodes
   readonly maxBodyBytes: number
+  /** Sent with every answer, errors included, unless the answer has its own. */
+  readonly headers?: Readonly<Record<string, string>>
   /** Whose token this is; undefined when it is nobody's. */
-  authenticate(token: string): Requester | undefined | Promise<Requester | undefined>
+  authenticate(token: string): By | undefined | Promise<By | undefined>
+  /** What else a caller must satisfy for this endpoint. Throws where that is not so. */
+  admit?(caller: By, endpoint: Endpoint): void | Promise<void>
   /** Notes that the holder of a token was here. */
-  seen?(requester: Requester, ip: () => string, userAgent: string | undefined): void
+  seen?(caller: By, ip: () => string, userAgent: string | undefined): void
 }

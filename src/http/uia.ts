@@ -28,10 +28,11 @@ export async function challengeOf(
 ): Promise<RawReply | undefined> {
   const flows = await endpoint.options.uia?.(request, services)
   if (flows === undefined) return undefined
+  const { requester } = request
   const { auth: _, ...body } = request.body as JsonObject
   const outcome = await services.interactiveAuth.advance({
     operation: `${endpoint.method} ${request.path}`,
-    requester: request.requester,
+    requester: requester !== undefined && 'userNid' in requester ? requester : undefined,
     auth: authOf(request.body as JsonObject),
     body,
     flows,

@@ -6,6 +6,7 @@ import type { Shape } from '../core/shapes.ts'
 /** Which code an offence has, and what to call the thing that is wrong. */
 export interface Offences {
   readonly missing: Errcode
+  /** Of a key; a body that is no object at all is `M_BAD_JSON` everywhere. */
   readonly wrongType: Errcode
   readonly what: 'Key' | 'Query parameter'
 }
@@ -66,7 +67,8 @@ function problem(errors: readonly ErrorObject[], offences: Offences): ProtocolEr
     )
   }
   const subject = name === '' ? 'The body' : `${offences.what} '${name}'`
-  const errcode = error.keyword === 'type' || error.keyword === 'anyOf' ? offences.wrongType : 'M_INVALID_PARAM'
+  const wrongType = name === '' ? 'M_BAD_JSON' : offences.wrongType
+  const errcode = error.keyword === 'type' || error.keyword === 'anyOf' ? wrongType : 'M_INVALID_PARAM'
   return new ProtocolError(errcode, `${subject} ${expectation(error)}.`)
 }
 
