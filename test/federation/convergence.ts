@@ -26,7 +26,8 @@ export async function reconcile({ run, roomId }: Pick<Scene, 'run' | 'roomId'>):
     }
     const present = await presentServers(run, roomId)
     const tips = await Promise.all(present.map(async ({ db }) => (await viewRoom(db, roomId))!.extremities.toSorted()))
-    if (tips.every((ids) => ids.join() === tips[0]!.join())) return present
+    const isQuiet = tips.every((ids) => ids.join() === tips[0]!.join())
+    if (isQuiet && !(await anyFillsGaps(run, roomId, present))) return present
   }
   throw new Error(`the servers did not come together in ${MAX_ROUNDS} rounds`)
 }
@@ -76,14 +77,14 @@ async function speak(run: Run, roomId: RoomId, server: SimulatedServer, round: n
 
 /**
  * Has a server told of events that lie before its own and that the servers it asked did not have. A server that came later is not
- * told of what lies before its join.
+ * told of what lies before its join. False when nothing came of it.
  */
-async function fillGaps(run: Run, roomId: RoomId, server: SimulatedServer): Promise<void> {
+async function fillGaps(run: Run, roomId: RoomId, server: SimulatedServer): Promise<boolean> {
   const asked = new Set<EventId>()
   for (;;) {
     const view = await viewRoom(server.db, roomId)
     const missing = view ? missingIn(run, server.name, roomId, view).filter((id) => !asked.has(id)) : []
-    if (missing.length === 0) return
+    if (missing.length === 0) return [...asked].some((id) => isPlaced(view?.events.get(id)))
     for (const id of missing) {
       asked.add(id)
       for (const other of run.servers.values()) {
@@ -94,12 +95,16 @@ async function fillGaps(run: Run, roomId: RoomId, server: SimulatedServer): Prom
   }
 }
 
+async function anyFillsGaps(run: Run, roomId: RoomId, servers: readonly SimulatedServer[]): Promise<boolean> {
+  let any = false
+  for (const server of servers) any = (await fillGaps(run, roomId, server)) || any
+  return any
+}
+
 function missingIn(run: Run, name: ServerName, roomId: RoomId, view: RoomView): EventId[] {
   const arrival = run.arrivals.get(`${name} ${roomId}`)
-  const since = arrival === undefined ? 0 : view.events.get(arrival)!.nid
-  const placed = [...view.events.values()].filter(
-    (event) => isPlaced(event) && event.id !== arrival && event.nid >= since,
-  )
+  const earlier = arrival === undefined ? new Set() : ancestorsOf([arrival], allPlaced([view]))
+  const placed = [...view.events.values()].filter((event) => isPlaced(event) && !earlier.has(event.id))
   return [...new Set(placed.flatMap(({ prev }) => prev))].filter((id) => !isPlaced(view.events.get(id)))
 }
 
@@ -117,8 +122,6 @@ async function sayIfAllowed(run: Run, user: UserId, roomId: RoomId, round: numbe
  * 1. All build on the same events, and hold the same state and memberships, by event id.
  * 2. Each holds, with its place in the room, every event that lies before these; a server that came later, every one that does not
  *    lie before its join. What an event makes of the room is a function of the events before it, so this is what has to be the same.
- *    Left out are events that all who hold them soft-failed: these are given to nobody, and where they are missing the state after them
- *    is asked for instead.
  * 3. None of these is rejected anywhere: what one server allows its users, all others allow. Soft-failed is a matter of when an event
  *    came, and may differ: then somebody who took it for accepted built on it, or it is before nothing and decides nothing.
  * 4. The state before each of these events is the same wherever it is held, by whatever way it came.
@@ -133,7 +136,7 @@ export async function verify(
   for (const server of present) views.set(server.name, (await viewRoom(server.db, roomId))!)
   const [first] = views.values()
   if (!first) return
-  const dag = allPlaced(views)
+  const dag = allPlaced(views.values())
   const common = ancestorsOf(first.extremities, dag)
   for (const [name, view] of views) {
     expect(view.extremities.toSorted(), `newest events of ${name}`).toEqual(first.extremities.toSorted())
@@ -142,7 +145,7 @@ export async function verify(
     const arrival = run.arrivals.get(`${name} ${roomId}`)
     const earlier = arrival === undefined ? new Set<EventId>() : ancestorsOf([arrival], dag)
     const lacking = [...common]
-      .filter((id) => !earlier.has(id) && !isPlaced(view.events.get(id)) && isGiven(id, views))
+      .filter((id) => !earlier.has(id) && !isPlaced(view.events.get(id)))
       .map((id) => describe(id, views))
     if (lacking.length > 0) throw new Error(`${name} lacks ${lacking.join('; ')}`)
     const since = arrival === undefined ? 0 : view.events.get(arrival)!.nid
@@ -160,10 +163,6 @@ function describe(id: EventId, views: ReadonlyMap<ServerName, RoomView>): string
     return event ? [`${event.type} by ${event.sender} ${event.standing} on ${name}`] : []
   })
   return `${id}: ${held.join(', ')}`
-}
-
-function isGiven(id: EventId, views: ReadonlyMap<ServerName, RoomView>): boolean {
-  return [...views.values()].some(({ events }) => events.get(id)?.standing === null)
 }
 
 function isPlaced(event: HeldEvent | undefined): boolean {
@@ -189,9 +188,9 @@ function verifyRedaction(name: string, event: HeldEvent, view: RoomView): void {
 }
 
 /** Every event with a place on some server, with those it builds on. */
-function allPlaced(views: ReadonlyMap<ServerName, RoomView>): Map<EventId, readonly EventId[]> {
+function allPlaced(views: Iterable<RoomView>): Map<EventId, readonly EventId[]> {
   const dag = new Map<EventId, readonly EventId[]>()
-  for (const view of views.values()) {
+  for (const view of views) {
     for (const event of view.events.values()) if (isPlaced(event)) dag.set(event.id, event.prev)
   }
   return dag
