@@ -9,6 +9,7 @@ import type { Appender } from './append.ts'
 import { strippedState } from './client-event.ts'
 import type { Draft } from './draft.ts'
 import type { RoomRegistry } from './registry.ts'
+import { authoriserFor } from './restricted-join.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 import type { Rooms } from './rooms.ts'
@@ -91,7 +92,9 @@ export function createMembership(parts: MembershipParts): MembershipActions {
       await appender.append(roomId, async (room) => {
         if ((await membershipIn(room, by.userId)) === 'join') return []
         if (by.isGuest) await admitGuest(room)
-        return [change(by, by.userId, { membership: 'join', ...profile }, reason)]
+        const authoriser = await authoriserFor(parts.registry, room, by.userId)
+        const admitted = authoriser === undefined ? {} : { join_authorised_via_users_server: authoriser }
+        return [change(by, by.userId, { membership: 'join', ...profile, ...admitted }, reason)]
       })
     },
 

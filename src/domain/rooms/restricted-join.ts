@@ -7,7 +7,7 @@ import type { RoomEvent } from './room-event.ts'
 import { powerLevelsOf } from './room-power.ts'
 
 /**
- * The local member who lets a user into a room whose join rule is restricted; undefined where the user needs nobody for that.
+ * The local member who lets a user into a room whose join rule is restricted; undefined where nobody can or need.
  * The one with the most power is chosen, so that it stays the same as long as it can.
  *
  * @throws ProtocolError `M_FORBIDDEN` when the user is in none of the rooms that the rule names, `M_UNABLE_TO_AUTHORISE_JOIN` when
@@ -21,7 +21,8 @@ export async function authoriserFor(
   const joinRules = await room.stateEvent('m.room.join_rules', '')
   if (!isRestricted(room, joinRules)) return undefined
   const membership = membershipOf(await room.stateEvent('m.room.member', userId))
-  if (membership === 'join' || membership === 'invite') return undefined
+  // Those who are banned nobody lets in, as the rules will say.
+  if (membership === 'join' || membership === 'invite' || membership === 'ban') return undefined
   await mustBeInOneOf(registry, joinRules, userId)
   const levels = await powerLevelsOf(room)
   const inviters = [...room.localMembers.values()]
