@@ -23,6 +23,9 @@ CREATE INDEX event_auth ON event (room_nid) WHERE auth_nids IS NOT NULL;
 -- How many of the extremities, from the first on, the current state resolves, where not all: an event may build on so many only.
 ALTER TABLE room ADD COLUMN merged integer;
 
+-- Where in the stream the membership came to be, when that is not its event's number: where branches meet, an old event may decide anew.
+ALTER TABLE room_member ADD COLUMN changed_at bigint;
+
 -- Events that ours refer to as `prev_events` and that we do not have.
 CREATE TABLE event_gap (
   room_nid bigint NOT NULL,

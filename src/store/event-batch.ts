@@ -75,6 +75,8 @@ export interface MemberWrite {
   readonly roomNid: number
   readonly membership: Membership
   readonly eventNid: number
+  /** Where in the stream it came to be. */
+  readonly changedAt: number
 }
 
 export interface HighlightWrite {
@@ -289,9 +291,10 @@ const MEMBER: readonly Column<MemberWrite>[] = [
   ['room_nid', 'bigint', (member) => member.roomNid],
   ['membership', 'text', (member) => member.membership],
   ['event_nid', 'bigint', (member) => member.eventNid],
+  ['changed_at', 'bigint', (member) => (member.changedAt === member.eventNid ? null : member.changedAt)],
 ]
-const MEMBER_CHANGES = `ON CONFLICT (user_nid, room_nid)
-  DO UPDATE SET membership = EXCLUDED.membership, event_nid = EXCLUDED.event_nid, forgotten = false`
+const MEMBER_CHANGES = `ON CONFLICT (user_nid, room_nid) DO UPDATE
+  SET membership = EXCLUDED.membership, event_nid = EXCLUDED.event_nid, changed_at = EXCLUDED.changed_at, forgotten = false`
 
 const HIGHLIGHT: readonly Column<HighlightWrite>[] = [
   ['user_nid', 'bigint', (highlight) => highlight.userNid],

@@ -39,6 +39,16 @@ export interface MemberRow {
   readonly forgotten: boolean
 }
 
+/** A membership of one user. */
+export interface OwnMembership {
+  readonly room_nid: number
+  readonly membership: Membership
+  readonly event_nid: number
+  /** Where in the stream it came to be. */
+  readonly changed_at: number
+  readonly forgotten: boolean
+}
+
 export async function nextRoomNid(reader: Reader): Promise<number> {
   const [row] = await reader.query<{ nid: number }>(`SELECT nextval('room_nid_seq') AS nid`)
   return row!.nid
@@ -68,10 +78,12 @@ export async function getRoomsChangedSince(
 }
 
 /** Every room a user has or had anything to do with. */
-export function getMemberships(reader: Reader, userNid: number): Promise<Omit<MemberRow, 'user_id' | 'user_nid'>[]> {
-  return reader.query('SELECT room_nid, membership, event_nid, forgotten FROM room_member WHERE user_nid = $1', [
-    userNid,
-  ])
+export function getMemberships(reader: Reader, userNid: number): Promise<OwnMembership[]> {
+  return reader.query(
+    `SELECT room_nid, membership, event_nid, coalesce(changed_at, event_nid) AS changed_at, forgotten
+     FROM room_member WHERE user_nid = $1`,
+    [userNid],
+  )
 }
 
 /** The joined members of rooms whose user ids end in `:server`, with their member events. */
@@ -79,9 +91,9 @@ export function getJoinedOfServer(
   reader: Reader,
   roomNids: readonly number[],
   server: string,
-): Promise<{ room_nid: number; user_nid: number; user_id: UserId; event_nid: number; json: string }[]> {
+): Promise<{ room_nid: number; user_nid: number; user_id: UserId; changed_at: number; json: string }[]> {
   return reader.query(
-    `SELECT room_member.room_nid, user_nid, user_id, event_nid, json FROM room_member
+    `SELECT room_member.room_nid, user_nid, user_id, coalesce(changed_at, event_nid) AS changed_at, json FROM room_member
      JOIN matrix_user USING (user_nid) JOIN event USING (event_nid)
      WHERE room_member.room_nid = ANY($1::bigint[]) AND membership = 'join' AND user_id LIKE '%:' || $2`,
     [roomNids, server.replace(/[\\%_]/g, '\\$&')],

@@ -40,7 +40,7 @@ export interface Sketch {
   readonly ts?: number
 }
 
-const FIRST_MOMENT = 1_650_000_000_000
+const FIRST_MOMENT = 1_800_000_000_000
 
 /** A room in the hands of somebody who holds the keys of other servers, and makes what events they like. */
 export class Forge {
@@ -84,7 +84,7 @@ export class Forge {
 
   /** A room of a simulated server's, with all that it holds of it. */
   static async of(server: SimulatedServer, version: RoomVersion, roomId: RoomId): Promise<Forge> {
-    const forge = new Forge(version, 'taken', roomId)
+    const forge = new Forge(version, roomId.slice(1, 9), roomId)
     await forge.catchUp(server)
     return forge
   }

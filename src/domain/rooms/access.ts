@@ -145,14 +145,17 @@ async function isWorldReadable(room: Room): Promise<boolean> {
 async function seesAll(viewer: Viewer, room: Room, events: readonly RoomEvent[]): Promise<boolean> {
   const member = room.localMembers.get(viewer.userNid)
   if (!member) return false
-  const isAllSince = (nid: number): boolean =>
+  const isAllSince = (position: number): boolean =>
     events.every(
-      (event) => event.nid >= nid && event.pos > 0 && event.isOnTip && event.stateChain === room.committed.chain,
+      (event) =>
+        event.streamPos >= position && event.pos > 0 && event.isOnTip && event.stateChain === room.committed.chain,
     )
   if (isAllSince(member.since)) return true
   const setting = await room.stateEvent('m.room.history_visibility', '')
   const visibility = historyVisibilityOf(setting)
   if (visibility !== 'shared' && visibility !== 'world_readable') return false
+  // One that is known without its place says nothing about when it came to be in force.
+  if (setting && !setting.isInTimeline) return false
   // What was never set before was shared.
-  return isAllSince(setting?.replacesNid === undefined ? 0 : setting.nid)
+  return isAllSince(setting?.replacesNid === undefined ? 0 : setting.streamPos)
 }

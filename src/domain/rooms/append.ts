@@ -370,5 +370,6 @@ function membershipChange(
     before: before && membershipOf(before),
     after: membershipOf(event),
     eventNid: event.nid,
+    changedAt: event.nid,
   }
 }

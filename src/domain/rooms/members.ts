@@ -20,7 +20,7 @@ export async function changedMembers(of: {
   readonly to: StateMap
   /** One that is not stored yet. */
   readonly fresh: RoomEvent
-}): Promise<MembershipChange[]> {
+}): Promise<Omit<MembershipChange, 'changedAt'>[]> {
   const { room, from, to, fresh } = of
   const changes: Change[] = []
   diffState(from, to, (keyId, before, after) => {

@@ -264,12 +264,7 @@ function toBatch(group: readonly Waiting[]): EventBatch {
     changes: units.flatMap(({ room, changes }) => changes.map((change) => ({ roomNid: room.nid, ...change }))),
     chains: units.flatMap((unit) => unit.chains),
     earlyRedactions: units.flatMap((unit) => unit.earlyRedactions),
-    members: [...members.values()].map(({ userNid, roomNid, after, eventNid }) => ({
-      userNid,
-      roomNid,
-      membership: after,
-      eventNid,
-    })),
+    members: [...members.values()].map(({ after, ...member }) => ({ ...member, membership: after })),
     highlights: units.flatMap((unit) => unit.highlights),
     txns: units.flatMap((unit) => (unit.txn ? [unit.txn] : [])),
   }

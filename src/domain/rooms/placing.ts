@@ -119,7 +119,7 @@ interface Consequences {
   readonly log: StateLog
   readonly tips: readonly Extremity[]
   readonly current: Located
-  readonly members: readonly MembershipChange[]
+  readonly members: readonly Omit<MembershipChange, 'changedAt'>[]
   readonly effects: Effects
 }
 
@@ -361,7 +361,7 @@ function unitOf(one: Case, site: Site, consequences: Consequences, event: RoomEv
     gaps: (isBuiltOn ? missing : []).map((missingId) => ({ roomNid: room.nid, missingId, eventNid: event.nid })),
     filled: around.isReferenced ? [{ roomNid: room.nid, missingId: event.id }] : [],
     earlyRedactions: early ? [{ roomNid: room.nid, targetId: early, redactionNid: event.nid }] : [],
-    members,
+    members: members.map((member) => ({ ...member, changedAt: event.streamPos })),
     highlights: effects.highlights,
     txn: undefined,
     redactions: effects.redacts ? [redactedTarget(room, event, effects.redacts)] : [],

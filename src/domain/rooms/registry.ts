@@ -63,10 +63,10 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
         return [row.room_nid, room]
       }),
     )
-    for (const { room_nid, user_nid, user_id, event_nid, json } of members) {
+    for (const { room_nid, user_nid, user_id, changed_at, json } of members) {
       if (serverOf(user_id) !== serverName) continue
       const displayName = displayNameOf(JSON.parse(json) as Pdu)
-      const member = { userNid: user_nid, userId: user_id, displayName, since: event_nid }
+      const member = { userNid: user_nid, userId: user_id, displayName, since: changed_at }
       read.get(room_nid)?.localMembers.set(user_nid, member)
     }
     for (const { room_nid, membership, count } of counts) {

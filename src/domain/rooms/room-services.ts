@@ -138,6 +138,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       userRooms.changed(member.userNid, room.nid, {
         membership: member.after,
         eventNid: member.eventNid,
+        changedAt: member.changedAt,
         forgotten: false,
       })
       wokenUsers.add(member.userNid)

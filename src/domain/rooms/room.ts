@@ -67,7 +67,7 @@ export interface LocalMember {
   readonly userNid: number
   readonly userId: UserId
   readonly displayName: string | undefined
-  /** A membership event since which they have been joined. */
+  /** A position in the stream since which they have been joined. */
   readonly since: number
 }
 
@@ -327,10 +327,10 @@ export class Room {
     this.counts[change.after]++
     if (!change.isLocal) return
     this.#mentionables = undefined
-    const { userNid, userId, displayName, eventNid } = change
+    const { userNid, userId, displayName, changedAt } = change
     if (change.after !== 'join') this.localMembers.delete(userNid)
     else {
-      const since = this.localMembers.get(userNid)?.since ?? eventNid
+      const since = this.localMembers.get(userNid)?.since ?? changedAt
       this.localMembers.set(userNid, { userNid, userId, displayName, since })
     }
   }
@@ -344,7 +344,7 @@ export interface Growth {
   readonly after: Head
 }
 
-/** What a membership event of somebody changed. */
+/** A change of somebody's membership. */
 export interface MembershipChange {
   readonly userNid: number
   readonly userId: UserId
@@ -353,6 +353,8 @@ export interface MembershipChange {
   readonly before: Membership | undefined
   readonly after: Membership
   readonly eventNid: number
+  /** The position in the stream of the event that brought it: where branches meet, another than the membership's own. */
+  readonly changedAt: number
 }
 
 /** A room that is yet to be written. */

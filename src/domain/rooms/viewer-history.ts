@@ -96,7 +96,7 @@ class KeyValues {
     this.#parents = parents
     this.events = [...new Set(changes.map(({ event_nid }) => event_nid))]
       .flatMap((nid) => events.get(nid) ?? [])
-      .sort((a, b) => a.pos - b.pos)
+      .sort((a, b) => placeOf(a) - placeOf(b))
   }
 
   at(point: StatePoint): RoomEvent | undefined {
@@ -107,6 +107,11 @@ class KeyValues {
     }
     return undefined
   }
+}
+
+/** What is known without a place in the timeline lies before all of it. */
+function placeOf({ pos }: RoomEvent): number {
+  return Number.isNaN(pos) ? Number.NEGATIVE_INFINITY : pos
 }
 
 function historyFrom(keys: DecidingKeys, visibility: KeyValues, member: KeyValues): ViewerHistory {
@@ -123,7 +128,7 @@ function historyFrom(keys: DecidingKeys, visibility: KeyValues, member: KeyValue
       return canSeeEvent(before, lastJoined > event.pos, after(keys, event, before))
     },
     wasWorldReadableAfter(event) {
-      const inForce = visibility.events.findLast(({ pos }) => pos <= event.pos)
+      const inForce = visibility.events.findLast((value) => placeOf(value) <= event.pos)
       const later = visibility.events.filter(({ pos }) => pos > event.pos)
       return [inForce, ...later].some((value) => historyVisibilityOf(value) === 'world_readable')
     },

@@ -8,7 +8,7 @@ import type { Requester } from '../accounts/requester.ts'
 import { MAX_MEMBERS_SHARING_PRESENCE } from '../limits.ts'
 import type { Room } from '../rooms/room.ts'
 import { invitedSection } from './invited-room.ts'
-import { joinedSection } from './joined-room.ts'
+import { isJoinedIn, joinedSection } from './joined-room.ts'
 import { leftSection } from './left-room.ts'
 import type { Look, RoomNews, Section, SyncRequest } from './look.ts'
 import { type PresenceOf, presenceContent } from './presence.ts'
@@ -40,7 +40,9 @@ export async function answerOf(
   const joined = new Map<number, UserRoom>()
   const entered: RoomNews[] = []
   for (const [roomNid, membership] of rooms) {
-    if (membership.membership === 'join') joined.set(roomNid, membership)
+    // What is written and not yet published counts from the next answer on.
+    const isEarly = isNewer(membership.changedAt, now.events)
+    if (isEarly ? await wasJoined(look, roomNid) : membership.membership === 'join') joined.set(roomNid, membership)
     else if (isOfInterest(look, membership)) {
       entered.push({ roomNid, membership, receipts: undefined, accountData: [] })
     }
@@ -74,10 +76,15 @@ const TAIL =
   ',"to_device":{"events":[]},"device_lists":{"changed":[],"left":[]},"device_one_time_keys_count":{},"device_unused_fallback_key_types":[]}'
 
 /** Of the rooms a user is not in: news of invitations and leaving, and at first the standing invitations. */
-function isOfInterest({ since, now, request }: Look, { membership, eventNid, forgotten }: UserRoom): boolean {
-  if (forgotten || isNewer(eventNid, now.events)) return false
-  if (since) return isNewer(eventNid, since.events)
+function isOfInterest({ since, now, request }: Look, { membership, changedAt, forgotten }: UserRoom): boolean {
+  if (forgotten || isNewer(changedAt, now.events)) return false
+  if (since) return isNewer(changedAt, since.events)
   return membership === 'invite' || membership === 'knock' || request.filter.room.includeLeave
+}
+
+async function wasJoined({ sources, by, now }: Look, roomNid: number): Promise<boolean> {
+  const room = await sources.registry.getByNid(roomNid)
+  return isJoinedIn(await sources.states.at(room, now.events), room, by, sources)
 }
 
 async function changedAccountData({ sources, by, since, now }: Look): Promise<AccountDataRow[]> {

@@ -57,10 +57,19 @@ export async function knownState(look: Look, room: Room): Promise<StateMap | und
       : room.committed.state
   }
   const state = await sources.states.at(room, since.events)
-  const keyId = room.keys.idOf('m.room.member', by.userId)
+  return (await isJoinedIn(state, room, by, sources)) ? state : undefined
+}
+
+/** Whether a user is joined to a room by some state of it. */
+export async function isJoinedIn(
+  state: StateMap,
+  room: Room,
+  { userId }: Look['by'],
+  { events }: Look['sources'],
+): Promise<boolean> {
+  const keyId = room.keys.idOf('m.room.member', userId)
   const nid = keyId === undefined ? 0 : getState(state, keyId)
-  const event = nid === 0 ? undefined : (await sources.events.load([nid])).get(nid)
-  return event && membershipOf(event) === 'join' ? state : undefined
+  return nid !== 0 && membershipOf((await events.load([nid])).get(nid)) === 'join'
 }
 
 /** Also what is older than the client's position, for a room that is new to it: it was told none of that. */
@@ -87,7 +96,7 @@ async function timelineOf(look: Look, room: Room, isNew: boolean): Promise<Timel
   })
   const oldest = slice.events[0]
   const joinedAt = room.localMembers.get(by.userNid)?.since ?? Number.POSITIVE_INFINITY
-  if (!oldest || oldest.nid >= joinedAt) return slice
+  if (!oldest || oldest.streamPos >= joinedAt) return slice
   return visiblePart(slice, await sources.visibleTo(by, room, slice.events))
 }
 

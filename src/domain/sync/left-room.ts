@@ -20,10 +20,14 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
   const leaving = (await sources.events.load([news.membership.eventNid])).get(news.membership.eventNid)
   if (!leaving) return undefined
   const departure = await departureOf(look, leaving)
-  const slice = departure
-    ? await lastTimeline(look, room, until(look.now.events, departure.streamPos))
-    : { events: [leaving], limited: false }
-  const events = departure && departure !== leaving ? [...slice.events, leaving] : slice.events
+  const isUndone = wasUndone(look, news, leaving)
+  const end = isUndone ? news.membership.changedAt : departure?.streamPos
+  const slice =
+    end === undefined
+      ? { events: [leaving], limited: false }
+      : await lastTimeline(look, room, until(look.now.events, end))
+  const tellsLeaving = isUndone ? membershipOf(leaving) !== 'join' : departure !== undefined && departure !== leaving
+  const events = tellsLeaving ? [...slice.events, leaving] : slice.events
   await loadReferences(sources.events, events)
   const [first] = slice.events
   const before = await sources.states.before(room, first ?? departure ?? leaving)
@@ -38,6 +42,11 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
   out.text(',"state":{"events":')
   writeEventList(out, look, await loadState(look, nids)).text('}}')
   return { roomId: room.id, json: out }
+}
+
+/** The user is out because branches of the room met: by an event that is older than what the client knows, or by none at all. */
+function wasUndone({ since }: Look, { membership }: RoomNews, leaving: RoomEvent): boolean {
+  return since !== undefined && membership.changedAt !== leaving.streamPos && !isNewer(leaving.streamPos, since.events)
 }
 
 /** The event that ended the user's being joined; undefined when the client knows of that. A kick may be followed by a ban. */

@@ -6,6 +6,8 @@ export interface UserRoom {
   readonly membership: Membership
   /** The membership event. */
   readonly eventNid: number
+  /** Where in the stream the membership came to be. */
+  readonly changedAt: number
   readonly forgotten: boolean
 }
 
@@ -26,7 +28,7 @@ export function createUserRooms({ db, maxUsers }: { db: Reader; maxUsers: number
 
   function put(rooms: Map<number, UserRoom>, roomNid: number, room: UserRoom): void {
     const known = rooms.get(roomNid)
-    if (!known || known.eventNid <= room.eventNid) rooms.set(roomNid, room)
+    if (!known || known.changedAt <= room.changedAt) rooms.set(roomNid, room)
   }
 
   async function load(userNid: number): Promise<Map<number, UserRoom>> {
@@ -34,7 +36,8 @@ export function createUserRooms({ db, maxUsers }: { db: Reader; maxUsers: number
     try {
       const rooms = new Map<number, UserRoom>()
       for (const row of await getMemberships(db, userNid)) {
-        rooms.set(row.room_nid, { membership: row.membership, eventNid: row.event_nid, forgotten: row.forgotten })
+        const { membership, event_nid: eventNid, changed_at: changedAt, forgotten } = row
+        rooms.set(row.room_nid, { membership, eventNid, changedAt, forgotten })
       }
       for (const [roomNid, room] of meanwhile.get(userNid)!) put(rooms, roomNid, room)
       users.set(userNid, rooms)
