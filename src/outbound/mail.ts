@@ -1,0 +1,118 @@
+import { createTransport } from 'nodemailer'
+import type { Outbox } from './outbox.ts'
+
+/** One message to one address. Nothing in it is parsed for addresses, and line ends in headers are not taken as such. */
+export interface MailMessage {
+  readonly from: { readonly name: string; readonly address: string }
+  readonly to: string
+  readonly subject: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly text: string
+  readonly html: string | undefined
+}
+
+export interface Mailer {
+  /** Resolves once the message is in the hands of the mail server. @throws MailError */
+  send(message: MailMessage): Promise<void>
+  close(): void
+}
+
+/** Why a message was not taken. The text is for the log: it may hold what the mail server said. */
+export class MailError extends Error {
+  constructor(cause: unknown) {
+    const { code, message } = cause as { code?: unknown; message?: unknown }
+    super(`mail was not accepted: ${typeof code === 'string' ? `${code}: ` : ''}${message ?? cause}`, { cause })
+    this.name = 'MailError'
+  }
+}
+
+export interface SmtpOptions {
+  readonly host: string
+  readonly port: number
+  /** `starttls` and `tls` never fall back to plain text, and check the certificate; `none` never encrypts. */
+  readonly security: 'tls' | 'starttls' | 'none'
+  /** Whether the certificate must be one that this host's name and a known authority vouch for. */
+  readonly verify_certificate: boolean
+  /** Authorities to trust besides the usual ones, in PEM. */
+  readonly ca?: string
+  readonly user?: string
+  readonly password?: string
+  /** The name we greet the server with. */
+  readonly helo_name?: string
+  readonly connections: number
+  readonly timeout_ms: number
+}
+
+/** A connection that broke under a message is tried once more: idle ones are closed by mail servers without notice. */
+const REQUEUES = 1
+const SAFE = { disableFileAccess: true, disableUrlAccess: true }
+
+/** Sends through a mail server, over a few connections that stay open. */
+export function createSmtpMailer(options: SmtpOptions): Mailer {
+  const { host, port, security, user, password, timeout_ms: timeout } = options
+  const transport = createTransport({
+    ...SAFE,
+    pool: true,
+    maxConnections: options.connections,
+    maxRequeues: REQUEUES,
+    host,
+    port,
+    secure: security === 'tls',
+    requireTLS: security === 'starttls',
+    ignoreTLS: security === 'none',
+    tls: {
+      rejectUnauthorized: options.verify_certificate,
+      minVersion: 'TLSv1.2',
+      ...(options.ca !== undefined && { ca: options.ca }),
+    },
+    connectionTimeout: timeout,
+    greetingTimeout: timeout,
+    socketTimeout: timeout,
+    dnsTimeout: timeout,
+    ...(user !== undefined && { auth: { user, pass: password ?? '' } }),
+    ...(options.helo_name !== undefined && { name: options.helo_name }),
+  })
+  return {
+    async send(message) {
+      try {
+        await transport.sendMail(composed(message))
+      } catch (error) {
+        throw new MailError(error)
+      }
+    },
+    close: () => transport.close(),
+  }
+}
+
+/** Keeps messages as `.eml` files: for a laptop, and for a first look at what would be sent. */
+export function createMailboxDirectory(outbox: Outbox): Mailer {
+  return {
+    async send(message) {
+      try {
+        await outbox.put('eml', await encodeMail(message))
+      } catch (error) {
+        throw new MailError(error)
+      }
+    },
+    close() {},
+  }
+}
+
+/** The bytes of a message as a mail server would get them. */
+export async function encodeMail(message: MailMessage): Promise<Buffer> {
+  const transport = createTransport({ ...SAFE, streamTransport: true, buffer: true, newline: 'unix' })
+  return (await transport.sendMail(composed(message))).message as Buffer
+}
+
+function composed({ from, to, subject, headers, text, html }: MailMessage) {
+  return {
+    from,
+    to: { name: '', address: to },
+    // Given apart from the headers, so that what the headers say never adds a receiver.
+    envelope: { from: from.address, to: [to] },
+    subject,
+    headers: { ...headers },
+    text,
+    ...(html !== undefined && { html }),
+  }
+}

@@ -1,0 +1,22 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** A directory that takes the messages for which no gateway is configured, one file each. */
+export interface Outbox {
+  put(kind: 'eml' | 'txt', content: Buffer | string): Promise<void>
+}
+
+/** `arrived` is told each file's path once it is complete. The directory is made with the first message, for its owner only. */
+export function createOutbox(directory: string, now: () => number, arrived: (path: string) => void): Outbox {
+  return {
+    async put(kind, content) {
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      const time = new Date(now()).toISOString().replaceAll(':', '-')
+      const path = join(directory, `${time}-${randomBytes(4).toString('hex')}.${kind}`)
+      await writeFile(`${path}.part`, content, { mode: 0o600 })
+      await rename(`${path}.part`, path)
+      arrived(path)
+    },
+  }
+}
