@@ -9,6 +9,7 @@ import { mount } from './http/mount.ts'
 import { CLIENT_CODES, IDENTITY_CODES, type Role } from './http/role.ts'
 import { createServer, type RequestMetrics } from './http/server.ts'
 import { clientEndpoints } from './routes/client/index.ts'
+import { federationEndpoints } from './routes/federation/index.ts'
 import { identityEndpoints } from './routes/identity/index.ts'
 import { webEndpoints } from './routes/web/index.ts'
 import { wellKnownEndpoints } from './routes/well-known/index.ts'
@@ -27,7 +28,12 @@ export function buildApp(context: AppContext): FastifyInstance {
   const app = createServer(context)
   const deps = { services, log, addressOf: addressReader(trusted_proxies) }
   if (roles.includes('client')) {
-    mount(app, [...wellKnownEndpoints, ...clientEndpoints, ...webEndpoints], clientRole(services), deps)
+    mount(
+      app,
+      [...wellKnownEndpoints, ...clientEndpoints, ...federationEndpoints, ...webEndpoints],
+      clientRole(services),
+      deps,
+    )
   }
   if (roles.includes('identity') && identity.enabled) {
     const endpoints = identity.v1_api.enabled ? identityEndpoints : withoutV1(identityEndpoints)
@@ -45,11 +51,11 @@ function clientRole({ config, sessions }: Services): Role<Requester> {
   }
 }
 
-function identityRole({ config }: Services): Role<IdentityRequester> {
+function identityRole({ config, identity }: Services): Role<IdentityRequester> {
   return {
     codes: IDENTITY_CODES,
     maxBodyBytes: config.limits.max_body_bytes,
     headers: { 'cache-control': 'no-store' },
-    authenticate: () => undefined,
+    authenticate: (token) => identity.accounts.find(token),
   }
 }

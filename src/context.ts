@@ -6,7 +6,8 @@ import { serverOf, type UserId } from './core/ids.ts'
 import type { SigningKey } from './core/signing/key.ts'
 import { createAccountServices } from './domain/accounts/account-services.ts'
 import type { Clock, Random } from './domain/clock.ts'
-import { createIdentityServices } from './domain/identity/identity-services.ts'
+import { createIdentityServices, identityChores } from './domain/identity/identity-services.ts'
+import { NO_OTHERS } from './domain/identity/openid-verifier.ts'
 import type { Metrics } from './domain/metrics.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
 import { NOBODY } from './domain/rooms/questions.ts'
@@ -74,8 +75,15 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     notifier: rooms.ledgerWaker,
     listener: rooms.profileEvents,
   })
-  const identity = createIdentityServices({ config, db, clock, random })
-  const janitor = startJanitor({ db, clock, log })
+  const identity = createIdentityServices({
+    config,
+    db,
+    clock,
+    random,
+    openIdTokens: accounts.openIdTokens,
+    openIdVerifier: NO_OTHERS,
+  })
+  const janitor = startJanitor({ db, clock, log, chores: identityChores(config) })
   metrics.watch({ waitingSyncs: rooms.notifier.waiting, waitingTransactions: db.waiting })
   return {
     services: { config, clock, version: options.version, rateLimits, identity, ...accounts, ...rooms.services },

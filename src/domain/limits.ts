@@ -43,3 +43,11 @@ export const MAX_EVENTS_PER_ANSWER = 100
 export const MAX_EVENTS_WALKED = 1_000
 /** States that other servers are asked for, for the sake of one batch of events with missing history. */
 export const MAX_TOLD_STATES = 10
+
+/** A registration with the identity service beyond these ends the user's oldest one. */
+export const MAX_IDENTITY_TOKENS_PER_USER = 100
+/** URLs that a user may send as accepted in one request. */
+export const MAX_ACCEPTED_URLS_AT_ONCE = 100
+/** URLs that are kept for a user though no policy of this server has them. */
+export const MAX_FOREIGN_ACCEPTED_URLS = 100
+export const MAX_URL_CHARS = 2_000

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../domain/clock.ts'
-import type { Database } from '../store/db.ts'
+import type { Database, Tx } from '../store/db.ts'
+import { forgetOpenIdTokens } from '../store/openid-tokens.ts'
 import { forgetTransactionIds } from '../store/transaction-ids.ts'
 import { createStateCollector } from './state-collector.ts'
 
@@ -11,21 +12,39 @@ export interface Janitor {
   close(): Promise<void>
 }
 
+/** Removes at most so many rows that are due at a moment, and gives how many. */
+export type Chore = (tx: Tx, now: number, atMost: number) => Promise<number>
+
 const EVERY_MS = 3_600_000
 /** A client may repeat a request for a day; a few hours more cost little. */
 const TRANSACTION_IDS_KEPT_MS = 30 * 3_600_000
 const ROWS_AT_ONCE = 2_000
 
-export function startJanitor({ db, clock, log }: { db: Database; clock: Clock; log: Logger }): Janitor {
+const CHORES: readonly Chore[] = [
+  (tx, now, atMost) => forgetTransactionIds(tx, now - TRANSACTION_IDS_KEPT_MS, atMost),
+  forgetOpenIdTokens,
+]
+
+export function startJanitor(deps: {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Logger
+  /** What other parts of the server have to remove. */
+  readonly chores?: readonly Chore[]
+}): Janitor {
+  const { db, clock, log } = deps
+  const chores = [...CHORES, ...(deps.chores ?? [])]
   let closed = false
   let running: Promise<unknown> = Promise.resolve()
   const states = createStateCollector(db)
 
   async function tidy(): Promise<number> {
-    const before = clock.now() - TRANSACTION_IDS_KEPT_MS
+    const now = clock.now()
     let total = 0
-    for (let removed = ROWS_AT_ONCE; removed === ROWS_AT_ONCE && !closed; total += removed) {
-      removed = await db.tx((tx) => forgetTransactionIds(tx, before, ROWS_AT_ONCE))
+    for (const chore of chores) {
+      for (let removed = ROWS_AT_ONCE; removed === ROWS_AT_ONCE && !closed; total += removed) {
+        removed = await db.tx((tx) => chore(tx, now, ROWS_AT_ONCE))
+      }
     }
     return total + (await states.round(() => closed))
   }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expandPath } from '../../src/core/paths.ts'
 import type { Endpoint } from '../../src/http/endpoint.ts'
 import { clientEndpoints } from '../../src/routes/client/index.ts'
+import { federationEndpoints } from '../../src/routes/federation/index.ts'
 import { identityEndpoints } from '../../src/routes/identity/index.ts'
 import { wellKnownEndpoints } from '../../src/routes/well-known/index.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
@@ -9,7 +10,12 @@ import operations from './operations.json' with { type: 'json' }
 
 /** The published specification's names of operations, with method and path, that this server serves. */
 const expected: ReadonlyMap<string, string> = new Map(Object.entries(operations))
-const mounted: readonly Endpoint[] = [...wellKnownEndpoints, ...clientEndpoints, ...identityEndpoints]
+const mounted: readonly Endpoint[] = [
+  ...wellKnownEndpoints,
+  ...clientEndpoints,
+  ...federationEndpoints,
+  ...identityEndpoints,
+]
 
 /** What a parameter is called does not matter to a client. */
 const shape = (line: string) => line.replace(/\{(?!root\})[^}]+\}/g, '{}')

@@ -6,6 +6,8 @@ import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { createAccountServices } from '../../src/domain/accounts/account-services.ts'
+import { createIdentityServices } from '../../src/domain/identity/identity-services.ts'
+import { NO_OTHERS, type OpenIdVerifier } from '../../src/domain/identity/openid-verifier.ts'
 import { createMetrics, type Metrics } from '../../src/domain/metrics.ts'
 import { createRateLimits } from '../../src/domain/rate-limits.ts'
 import type { Services } from '../../src/domain/services.ts'
@@ -14,7 +16,7 @@ import { openLedger } from '../../src/store/ledger.ts'
 import type { ProfileFields } from '../../src/store/profiles.ts'
 import { createTestDatabase } from './database.ts'
 
-/** The HTTP layer and the account services on a real database and a real port, without rooms. */
+/** The HTTP layer, the account services and those of the identity role on a real database and a real port, without rooms. */
 export interface AccountServer {
   readonly baseUrl: string
   readonly db: Database
@@ -36,7 +38,15 @@ const VALUES = {
   listen: { port: 0 },
 }
 
-export async function startAccountServer(values: object = {}): Promise<AccountServer> {
+export interface AccountServerOptions {
+  /** How other homeservers are asked about OpenID tokens. */
+  readonly openIdVerifier?: OpenIdVerifier
+}
+
+export async function startAccountServer(
+  values: object = {},
+  options: AccountServerOptions = {},
+): Promise<AccountServer> {
   const config: Config = loadConfig({ values: { ...VALUES, ...values }, directory: tmpdir() }).config
   const database = await createTestDatabase()
   const lines: string[] = []
@@ -56,7 +66,15 @@ export async function startAccountServer(values: object = {}): Promise<AccountSe
     notifier: { wakeUsers: () => {} },
     listener: { profileChanged: async (userId, profile) => void profileChanges.push({ userId, profile }) },
   })
-  const services = { ...accounts, config, clock, version: '0.0.0-test', rateLimits } as Services
+  const identity = createIdentityServices({
+    config,
+    db: database.db,
+    clock,
+    random: { bytes: randomBytes },
+    openIdTokens: accounts.openIdTokens,
+    openIdVerifier: options.openIdVerifier ?? NO_OTHERS,
+  })
+  const services = { ...accounts, identity, config, clock, version: '0.0.0-test', rateLimits } as Services
   const app = buildApp({ services, metrics, log })
   await app.listen({ host: '127.0.0.1', port: 0 })
   return {

@@ -8,6 +8,7 @@ import { createDevices, type Devices } from './devices.ts'
 import { createFilters, type Filters } from './filters.ts'
 import { createInteractiveAuth, type InteractiveAuth } from './interactive-auth.ts'
 import { createLogins, type Logins } from './logins.ts'
+import { createOpenIdTokens, type OpenIdTokens } from './openid-tokens.ts'
 import { createPasswords, type Passwords } from './passwords.ts'
 import { createProfiles, type ProfileListener, type Profiles } from './profiles.ts'
 import { createRegistration, type Registration } from './registration.ts'
@@ -26,6 +27,7 @@ export interface AccountServices {
   readonly profiles: Profiles
   readonly accountData: AccountData
   readonly filters: Filters
+  readonly openIdTokens: OpenIdTokens
 }
 
 /** Wires the services about accounts. Whoever makes them closes `sessions` and then `passwords`, before the database. */
@@ -61,5 +63,6 @@ export function createAccountServices(deps: {
     profiles: createProfiles(deps),
     accountData: createAccountData(deps),
     filters: createFilters(deps),
+    openIdTokens: createOpenIdTokens(deps),
   }
 }

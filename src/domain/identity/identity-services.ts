@@ -1,16 +1,36 @@
 import type { Config } from '../../config/schema.ts'
-import type { Database } from '../../store/db.ts'
+import type { Database, Tx } from '../../store/db.ts'
+import { forgetIdentityTokens } from '../../store/identity/accounts.ts'
+import type { OpenIdTokens } from '../accounts/openid-tokens.ts'
 import type { Clock, Random } from '../clock.ts'
+import { createIdentityAccounts, type IdentityAccounts } from './accounts.ts'
+import type { OpenIdVerifier } from './openid-verifier.ts'
 
 /** The services of the identity role, as endpoints know them. */
-export type IdentityServices = Readonly<Record<never, never>>
+export interface IdentityServices {
+  readonly accounts: IdentityAccounts
+}
 
 /** Wires the services of the identity role. */
-export function createIdentityServices(_deps: {
+export function createIdentityServices(deps: {
   readonly config: Config
   readonly db: Database
   readonly clock: Clock
   readonly random: Random
+  /** The homeserver's own tokens, where it is in this process. */
+  readonly openIdTokens: OpenIdTokens
+  /** How other homeservers are asked about theirs. */
+  readonly openIdVerifier: OpenIdVerifier
 }): IdentityServices {
-  return {}
+  return {
+    accounts: createIdentityAccounts(deps),
+  }
+}
+
+/** What of the identity role's rows is due for removal at a moment; each removes at most so many and gives how many. */
+export function identityChores(
+  config: Pick<Config, 'identity'>,
+): readonly ((tx: Tx, now: number, atMost: number) => Promise<number>)[] {
+  const lifetimeMs = config.identity.tokens.lifetime_hours * 3_600_000
+  return [async (tx, now, atMost) => (lifetimeMs === 0 ? 0 : forgetIdentityTokens(tx, now - lifetimeMs, atMost))]
 }

@@ -55,6 +55,7 @@ import { queryPublicRooms } from './query-public-rooms.ts'
 import { redactEvent } from './redact-event.ts'
 import { register } from './register.ts'
 import { registrationTokenValidity } from './registration-token-validity.ts'
+import { requestOpenIdToken } from './request-open-id-token.ts'
 import { sendMessage } from './send-message.ts'
 import { setAccountData } from './set-account-data.ts'
 import { setAccountDataPerRoom } from './set-account-data-per-room.ts'
@@ -160,4 +161,6 @@ export const clientEndpoints: readonly Endpoint[] = [
   getEventContext,
 
   getProtocols,
+
+  requestOpenIdToken,
 ]

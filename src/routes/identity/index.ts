@@ -1,6 +1,17 @@
 import type { Endpoint } from '../../http/endpoint.ts'
+import { getAccount } from './get-account.ts'
 import { getIdentityVersions } from './get-identity-versions.ts'
+import { logOutAccount } from './log-out-account.ts'
 import { ping } from './ping.ts'
+import { registerAccount } from './register-account.ts'
 
 /** The identity service API, in the order of the specification. */
-export const identityEndpoints: readonly Endpoint[] = [getIdentityVersions, ping]
+export const identityEndpoints: readonly Endpoint[] = [
+  getIdentityVersions,
+
+  getAccount,
+  logOutAccount,
+  registerAccount,
+
+  ping,
+]

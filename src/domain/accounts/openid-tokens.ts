@@ -1,0 +1,37 @@
+import type { UserId } from '../../core/ids.ts'
+import type { Database } from '../../store/db.ts'
+import { findOpenIdUser, insertOpenIdToken } from '../../store/openid-tokens.ts'
+import type { Clock, Random } from '../clock.ts'
+import { hashToken, tokenKind } from '../opaque-tokens.ts'
+import type { Requester } from './requester.ts'
+
+/** Tokens by which others, such as an identity service, learn who a user of this server is (client-server API, "OpenID"). */
+export interface OpenIdTokens {
+  /** A new token and the seconds for which it is good. */
+  issue(requester: Requester): Promise<{ readonly accessToken: string; readonly expiresIn: number }>
+  /** Whom a token stands for; undefined when it is not, or no longer, good. */
+  userOf(accessToken: string): Promise<UserId | undefined>
+}
+
+const OPENID_TOKENS = tokenKind('hearth_openid_')
+const LIFETIME_SECONDS = 3600
+
+export function createOpenIdTokens(deps: {
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+}): OpenIdTokens {
+  const { db, clock, random } = deps
+  return {
+    async issue({ userNid }) {
+      const accessToken = OPENID_TOKENS.make(random)
+      const expiresAt = clock.now() + LIFETIME_SECONDS * 1000
+      await db.tx((tx) => insertOpenIdToken(tx, { hash: hashToken(accessToken), userNid, expiresAt }))
+      return { accessToken, expiresIn: LIFETIME_SECONDS }
+    },
+    async userOf(accessToken) {
+      if (!OPENID_TOKENS.recognises(accessToken)) return undefined
+      return findOpenIdUser(db, hashToken(accessToken), clock.now())
+    },
+  }
+}
