@@ -93,11 +93,11 @@ export function createAdmission({ registry, serverName, signingKey, clock }: Adm
       const room = await mustBeIn(roomId)
       const read = readPdu(room.version, join.value, join.offence)
       if (isRefusal(read)) throw new ProtocolError('M_BAD_JSON', read.reason)
+      if (read.isRedacted) throw new ProtocolError('M_BAD_JSON', 'The hash of the event is not that of its content.')
       const { pdu } = read
       const authoriser = room.version.restrictedJoins ? joinAuthoriserOf(pdu.content) : undefined
       if (authoriser === undefined || serverOf(authoriser) !== serverName) return join
-      if (!isJoinOf(pdu, room.id) || read.isRedacted)
-        throw new ProtocolError('M_BAD_JSON', 'The event is no join of this room.')
+      if (!isJoinOf(pdu, room.id)) throw new ProtocolError('M_BAD_JSON', 'The event is no join of this room.')
       await authoriserFor(registry, room, pdu.sender)
       const signed = signEvent(room.version, pdu, serverName, signingKey)
       mustBeAllowed(room, signed, await stateFor(room, signed))
