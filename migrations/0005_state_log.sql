@@ -14,7 +14,7 @@ DROP INDEX state_change_key;
 ALTER TABLE state_change DROP CONSTRAINT state_change_pkey;
 ALTER TABLE state_change ALTER COLUMN room_nid TYPE integer;
 ALTER TABLE state_change ADD PRIMARY KEY (room_nid, chain, seq) INCLUDE (key_id, event_nid);
-CREATE INDEX state_change_key ON state_change (room_nid, key_id, chain, seq DESC);
+CREATE INDEX state_change_key ON state_change (room_nid, key_id, chain, seq);
 ALTER TABLE state_key ALTER COLUMN room_nid TYPE integer;
 ALTER TABLE state_chain ALTER COLUMN room_nid TYPE integer;
 ALTER TABLE state_checkpoint ALTER COLUMN room_nid TYPE integer;
