@@ -4,7 +4,7 @@ import { type Logger, pino } from 'pino'
 import { createHealth } from '../../src/cli/health.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
-import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
+import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { createMetrics } from '../../src/domain/metrics.ts'
 import type { Services } from '../../src/domain/services.ts'
 import { startServer as startHearth } from '../../src/server.ts'
@@ -25,6 +25,8 @@ type Overrides<T> = { readonly [Key in keyof T]?: T[Key] extends object ? Overri
 export interface ServerTestOptions {
   /** Where its log goes; nowhere by default, except for what should not have happened. */
   readonly log?: Logger
+  /** A random one by default. */
+  readonly signingKey?: SigningKey
 }
 
 /** Password hashes cost next to nothing, and nobody is asked to slow down unless the test asks for it. */
@@ -41,7 +43,7 @@ export async function startServer(
 ): Promise<TestServer> {
   const database = await createTestDatabase()
   const { config } = loadConfig({ values: merge(DEFAULTS, overrides), directory: tmpdir() })
-  const signingKey = signingKeyFromSeed('ed25519:test', randomBytes(32))
+  const signingKey = options.signingKey ?? signingKeyFromSeed('ed25519:test', randomBytes(32))
   const start = (port: number) =>
     startHearth({
       config: { ...config, listen: { ...config.listen, port } },

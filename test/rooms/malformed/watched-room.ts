@@ -5,6 +5,7 @@ import { type ReadJson, readJson } from '../../../src/core/json.ts'
 import type { RoomVersion } from '../../../src/core/room-version.ts'
 import { prevIdsOf } from '../../../src/domain/rooms/cited.ts'
 import type { Received, ToldRoom } from '../../../src/domain/rooms/receive.ts'
+import { viewRoom } from '../../federation/room-view.ts'
 import { isExpected, type MalformedFixture, MEMBER } from '../../support/malformed.ts'
 import { KEYS, MalformedRoom, stateKeyOf, TS } from '../../support/malformed-room.ts'
 import type { Forgery } from './forgery.ts'
@@ -67,6 +68,11 @@ export class WatchedRoom {
     return { ...this.base.fixture, latest: this.latest, depth: this.#depth }
   }
 
+  /** For what is forged before the server joins. */
+  fixtureAtJoin(): MalformedFixture {
+    return { ...this.base.fixture, latest: this.join.pdu.prev_events, depth: this.join.pdu.depth - 1 }
+  }
+
   /** The room as a server of it tells it to the one that joins. */
   told(): ToldRoom {
     const state = [...this.stateBeforeJoin().values()]
@@ -107,6 +113,19 @@ export class WatchedRoom {
       BETA,
       KEYS['beta.test'],
     )
+  }
+
+  /** Messages, each of which builds on the one before. */
+  sayMany(count: number): BuiltEvent[] {
+    const said = [this.say()]
+    while (said.length < count) said.push(this.say({ prev: [said.at(-1)!.reference] }))
+    return said
+  }
+
+  /** Takes note of an event that is in the state though it has no place in the timeline. */
+  async learn({ db }: WatchedServer, id: EventId): Promise<void> {
+    const view = await viewRoom(db, this.id)
+    for (const [key, value] of view!.state) if (value === id) this.state.set(key, id)
   }
 
   /** What became of a malformed event is what must; that is noted. */
