@@ -106,6 +106,8 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
   /** Answers of the current batch, given once its position is published: a caller that reads at once finds its event. */
   let answers: (() => void)[] = []
   let running: Promise<void> | undefined
+  /** The answer to what was queued last. */
+  let newest: Promise<Outcome> | undefined
   /** The last commit was not answered: it may have happened. */
   let isInDoubt = false
 
@@ -221,12 +223,17 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
     takeNid: () => ++last,
     lastNid: () => last,
     position: () => published,
-    idle: async () => running,
-    enqueue: (unit) =>
-      new Promise((resolve, reject) => {
+    // Units are answered in order, so the newest comes last. The whole queue may never be empty while others write.
+    async idle() {
+      await newest?.catch(() => undefined)
+    },
+    enqueue(unit) {
+      newest = new Promise((resolve, reject) => {
         queue.push({ unit, resolve, reject })
         running ??= new Promise<void>((start) => setImmediate(start)).then(drain)
-      }),
+      })
+      return newest
+    },
   }
 }
 

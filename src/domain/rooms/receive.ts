@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import { createContentOf } from '../../core/event/content.ts'
 import type { ReadPdu } from '../../core/event/read.ts'
 import type { EventId, RoomId, ServerName } from '../../core/ids.ts'
@@ -51,6 +52,7 @@ export interface ReceiverParts {
   readonly vetter: Vetter
   readonly outliers: Outliers
   readonly placing: Placing
+  readonly log: Pick<Logger, 'error'>
 }
 
 /** How often events are taken in anew because others wrote to their room. */
@@ -70,40 +72,73 @@ export function createReceiver(parts: ReceiverParts): Receiver {
 
   async function takeAll(origin: ServerName, roomId: RoomId, reads: readonly ReadPdu[]): Promise<Results> {
     const results: Results = new Map()
+    let oneByOne = false
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const left = reads.filter(({ eventId }) => !results.has(eventId))
       const room = left.length === 0 ? undefined : await knownRoom(roomId)
       if (!room) break
-      await takeOnce(room, origin, left, results)
+      try {
+        await takeOnce(room, origin, left, results, oneByOne)
+      } catch (error) {
+        if (oneByOne || isOutage(error)) throw error
+        // Each is then written alone, so that one that cannot be spoils no other.
+        oneByOne = true
+      }
     }
     return results
   }
 
   /** One pass over events, on a room as it is in memory. What finds the room moved on stays without a result. */
-  async function takeOnce(room: Room, origin: ServerName, reads: readonly ReadPdu[], results: Results): Promise<void> {
+  async function takeOnce(
+    room: Room,
+    origin: ServerName,
+    reads: readonly ReadPdu[],
+    results: Results,
+    oneByOne: boolean,
+  ): Promise<void> {
     const intake = new Intake(parts, room, origin)
     const order = await intake.complete(reads)
     const placed: Placed[] = []
-    try {
-      for (const read of order) {
-        if (!room.alive) break
-        const one = await take(intake, read)
-        if (one === 'moved') break
-        if ('kind' in one) results.set(read.eventId, one)
-        else placed.push(one)
-      }
-    } catch (error) {
-      // What was begun is half in memory: the next to come reads the room again.
-      registry.drop(room)
-      throw error
-    } finally {
-      for (const { event, outcome } of await settled(placed)) {
-        if (outcome === 'committed') results.set(event.id, receivedAs(event.id, event.standing, event.reason))
-      }
+    for (const read of order) {
+      if (!room.alive) break
+      if (results.get(read.eventId)?.kind === 'dropped') continue
+      const one = await tryToTake(intake, read)
+      if (one === 'moved') break
+      if ('kind' in one) results.set(read.eventId, one)
+      else placed.push(one)
+      if (oneByOne) await record(placed.splice(0), results, oneByOne)
     }
+    await record(placed, results, oneByOne)
     // A circle of events, in room versions whose ids are not hashes.
     for (const { eventId } of reads) {
       if (!order.some((read) => read.eventId === eventId)) results.set(eventId, dropped('it builds on itself', eventId))
+    }
+  }
+
+  async function tryToTake(intake: Intake, read: ReadPdu): Promise<Received | Placed | 'moved'> {
+    const { room } = intake
+    try {
+      return await take(intake, read)
+    } catch (error) {
+      // On a room that was given up meanwhile nothing needs to fit together.
+      const isItsFault = room.alive && !isOutage(error)
+      // What was begun is half in memory: the next to come reads the room again.
+      registry.drop(room)
+      if (isOutage(error)) throw error
+      return isItsFault ? failed(read.eventId, error) : 'moved'
+    }
+  }
+
+  /** Waits until what was placed is written, or refused. @param isAlone what cannot be written is a single event */
+  async function record(placed: readonly Placed[], results: Results, isAlone: boolean): Promise<void> {
+    try {
+      for (const { event, outcome } of await settled(placed)) {
+        if (outcome === 'committed') results.set(event.id, receivedAs(event.id, event.standing, event.reason))
+      }
+    } catch (error) {
+      const [only] = placed
+      if (!isAlone || only === undefined || isOutage(error)) throw error
+      results.set(only.event.id, failed(only.event.id, error))
     }
   }
 
@@ -171,6 +206,11 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     return one?.outcome === 'committed' ? receivedAs(eventId, placed.event.standing, placed.event.reason) : 'moved'
   }
 
+  function failed(eventId: EventId, error: unknown): Received {
+    parts.log.error({ err: error, eventId }, 'an event of another server could not be taken in')
+    return dropped('this server failed to take it in', eventId)
+  }
+
   return {
     async receive(origin, roomId, pdus) {
       const room = await knownRoom(roomId)
@@ -208,6 +248,10 @@ export function createReceiver(parts: ReceiverParts): Receiver {
 
 function isCreateOf(version: RoomVersion, { pdu }: ReadPdu): boolean {
   return pdu.type === 'm.room.create' && pdu.state_key === '' && createContentOf(pdu).roomVersionId === version.id
+}
+
+function isOutage(error: unknown): boolean {
+  return (error as { status?: number }).status === 503
 }
 
 function dropped(reason: string, eventId?: EventId): Received {

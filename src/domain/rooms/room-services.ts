@@ -152,7 +152,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const branches = createBranches({ db, persister })
   const outliers = createOutliers({ events, users, persister, questions: parts.questions, vetter })
   const placing = createPlacing({ serverName, users, persister, branches })
-  const receiver = createReceiver({ db, events, registry, questions: parts.questions, vetter, outliers, placing })
+  const receiver = createReceiver({ ...parts, events, registry, vetter, outliers, placing })
   const appendParts = { ...parts, serverName, events, registry, persister }
   const appender = createAppender(appendParts)
   const access = createRoomAccess({ db, registry, events })
