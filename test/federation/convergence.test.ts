@@ -11,9 +11,10 @@ import { Run } from './run.ts'
 import { type SimulatedServer, startSimulatedServer } from './server.ts'
 import { within } from './world.ts'
 
-/** One seed alone, or as many as are wanted. */
+/** One seed alone, or as many as are wanted, from the first or another on. */
 const ONLY = process.env.SIM_SEED
-const SEEDS = ONLY === undefined ? upTo(Number(process.env.SIM_SEEDS ?? 40)) : [Number(ONLY)]
+const FROM = Number(ONLY ?? process.env.SIM_FROM ?? 1)
+const SEEDS = upTo(ONLY === undefined ? Number(process.env.SIM_SEEDS ?? 40) : 1).map((count) => FROM + count - 1)
 /** A directory for what happened in each run. */
 const TRACES = process.env.SIM_TRACES
 const AT_ONCE = 8
