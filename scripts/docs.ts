@@ -56,6 +56,27 @@ Without \`database.url\` the server starts and owns a Postgres in \`<data_dir>/p
 itself. As root it runs as the user \`nobody\`. With \`database.url\` the server uses that Postgres (14 or later) and brings its tables
 to this release at the start.
 
+## Identity service
+
+It is served beside the homeserver, over the same database, unless \`roles\` or \`identity.enabled\` say otherwise; \`hearth serve
+--roles identity\` runs it alone, with a database of its own. Users of every homeserver may register with it by a token that their
+homeserver vouches for.
+
+Policies are a list. A text without \`url\` is shown by this server, from \`identity.terms.directory\`; it is looked for at the
+start. Users who have accepted every policy, each in any of its languages, may use the service; others are told
+\`M_TERMS_NOT_SIGNED\`. Who accepted what and when is in the table \`identity_accepted_url\`.
+
+\`\`\`yaml
+identity:
+  terms:
+    policies:
+      - id: privacy_policy
+        version: 1.2
+        languages:
+          - {language: en, name: Privacy Policy}     # policies/privacy_policy-1.2-en.txt
+          - {language: fr, name: Politique de confidentialité, url: https://example.org/privacy-1.2-fr.html}
+\`\`\`
+
 ## Health
 
 | path | answer |

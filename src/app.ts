@@ -11,7 +11,7 @@ import { createServer, type RequestMetrics } from './http/server.ts'
 import { clientEndpoints } from './routes/client/index.ts'
 import { federationEndpoints } from './routes/federation/index.ts'
 import { identityEndpoints } from './routes/identity/index.ts'
-import { webEndpoints } from './routes/web/index.ts'
+import { identityPages, webEndpoints } from './routes/web/index.ts'
 import { wellKnownEndpoints } from './routes/well-known/index.ts'
 
 /** What the context gives to HTTP. */
@@ -37,7 +37,7 @@ export function buildApp(context: AppContext): FastifyInstance {
   }
   if (roles.includes('identity') && identity.enabled) {
     const endpoints = identity.v1_api.enabled ? identityEndpoints : withoutV1(identityEndpoints)
-    mount(app, endpoints, identityRole(services), deps)
+    mount(app, [...endpoints, ...identityPages], identityRole(services), deps)
   }
   return app
 }
@@ -57,5 +57,6 @@ function identityRole({ config, identity }: Services): Role<IdentityRequester> {
     maxBodyBytes: config.limits.max_body_bytes,
     headers: { 'cache-control': 'no-store' },
     authenticate: (token) => identity.accounts.find(token),
+    admit: ({ userId }, { options }) => (options.beforeTerms ? undefined : identity.terms.require(userId)),
   }
 }

@@ -8,6 +8,7 @@ import { createAccountServices } from './domain/accounts/account-services.ts'
 import type { Clock, Random } from './domain/clock.ts'
 import { createIdentityServices, identityChores } from './domain/identity/identity-services.ts'
 import { NO_OTHERS } from './domain/identity/openid-verifier.ts'
+import { policiesOf, requirePolicyTexts } from './domain/identity/policies.ts'
 import type { Metrics } from './domain/metrics.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
 import { NOBODY } from './domain/rooms/questions.ts'
@@ -45,6 +46,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const { config, log, metrics, signingKey } = options
   const clock: Clock = Date
   const random: Random = { bytes: randomBytes }
+  await requirePolicyTexts(policiesOf(config))
   const db = openDatabase({ connection: options.connection, poolSize: config.database.pool_size })
   const ledger = await openLedger(db)
   const users = createUsers({ db })

@@ -107,9 +107,25 @@ function mismatch(option: Option, value: unknown): string {
 }
 
 function contradictions(given: ReadonlyMap<string, Given>): Problem[] {
+  return [...missingToken(given), ...repeatedPolicies(given)]
+}
+
+function missingToken(given: ReadonlyMap<string, Given>): Problem[] {
   const required = given.get('registration.require_token')
   if (required?.value !== true || given.has('registration.token')) return []
   return [{ origin: required.origin, message: 'registration.require_token needs a registration.token' }]
+}
+
+function repeatedPolicies(given: ReadonlyMap<string, Given>): Problem[] {
+  const key = 'identity.terms.policies'
+  const { value = [], origin = '' } = given.get(key) ?? {}
+  const policies = value as Config['identity']['terms']['policies']
+  const names = policies.flatMap(({ id, languages }) => [
+    id,
+    ...languages.map(({ language }) => `${id} in ${language}`),
+  ])
+  const twice = new Set(names.filter((name, index) => names.indexOf(name) !== index))
+  return [...twice].map((name) => ({ origin, message: `${key}: ${name} is there twice` }))
 }
 
 function build(given: ReadonlyMap<string, Given>, directory: string): Config {

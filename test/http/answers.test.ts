@@ -168,9 +168,10 @@ describe('the welcome page', () => {
   })
 
   it('escapes what it shows', async () => {
+    const { pageReply } = await import('../../src/routes/web/page.ts')
     const { welcomePage } = await import('../../src/routes/web/welcome-page.ts')
     const facts = { serverName: '<b>"x"</b>', baseUrl: "http://a/'><script>", version: '1', isRegistrationOpen: false }
-    expect(welcomePage(facts)).not.toMatch(/<b>|<script>/)
+    expect(pageReply(welcomePage(facts)).body).not.toMatch(/<b>|<script>/)
   })
 })
 

@@ -5,10 +5,12 @@ import type { OpenIdTokens } from '../accounts/openid-tokens.ts'
 import type { Clock, Random } from '../clock.ts'
 import { createIdentityAccounts, type IdentityAccounts } from './accounts.ts'
 import type { OpenIdVerifier } from './openid-verifier.ts'
+import { createTerms, type Terms } from './terms.ts'
 
 /** The services of the identity role, as endpoints know them. */
 export interface IdentityServices {
   readonly accounts: IdentityAccounts
+  readonly terms: Terms
 }
 
 /** Wires the services of the identity role. */
@@ -24,6 +26,7 @@ export function createIdentityServices(deps: {
 }): IdentityServices {
   return {
     accounts: createIdentityAccounts(deps),
+    terms: createTerms(deps),
   }
 }
 

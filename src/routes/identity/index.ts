@@ -1,6 +1,8 @@
 import type { Endpoint } from '../../http/endpoint.ts'
+import { agreeToTerms } from './agree-to-terms.ts'
 import { getAccount } from './get-account.ts'
 import { getIdentityVersions } from './get-identity-versions.ts'
+import { getTerms } from './get-terms.ts'
 import { logOutAccount } from './log-out-account.ts'
 import { ping } from './ping.ts'
 import { registerAccount } from './register-account.ts'
@@ -12,6 +14,9 @@ export const identityEndpoints: readonly Endpoint[] = [
   getAccount,
   logOutAccount,
   registerAccount,
+
+  getTerms,
+  agreeToTerms,
 
   ping,
 ]

@@ -1,51 +1,10 @@
-import { createHash } from 'node:crypto'
+import { escapeHtml, type Page } from './page.ts'
 
 export interface WelcomeFacts {
   readonly serverName: string
   readonly baseUrl: string
   readonly version: string
   readonly isRegistrationOpen: boolean
-}
-
-const STYLE = `
-:root { color-scheme: light dark; --ground: #fbf7f2; --card: #fff; --text: #2b2320; --soft: #6d5f58; --line: #e8ddd3; --ember: #b8430f; --glow: #f4a259; }
-@media (prefers-color-scheme: dark) {
-  :root { --ground: #191412; --card: #231c19; --text: #f3e9e2; --soft: #b7a69b; --line: #3b302a; --ember: #ff9d5c; --glow: #b8430f; }
-}
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--ground); color: var(--text); font: 1.0625rem/1.6 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
-main { max-width: 42rem; margin: 0 auto; padding: clamp(1.5rem, 6vw, 4rem) 1.25rem 3rem; }
-header { display: flex; align-items: center; gap: 1.25rem; margin-bottom: 2rem; }
-header svg { flex: none; width: 4rem; height: 4rem; }
-.outer { fill: var(--ember); } .inner { fill: var(--glow); }
-h1 { margin: 0; font-size: clamp(1.6rem, 6vw, 2.2rem); line-height: 1.2; overflow-wrap: anywhere; }
-header p { margin: .25rem 0 0; color: var(--soft); }
-section { background: var(--card); border: 1px solid var(--line); border-radius: .75rem; padding: 1.25rem 1.5rem; margin-bottom: 1.25rem; }
-h2 { margin: 0 0 .5rem; font-size: 1.15rem; }
-p, ol, dl { margin: .5rem 0; }
-ol { padding-left: 1.4rem; }
-li + li { margin-top: .35rem; }
-code { font: .92em ui-monospace, "SF Mono", Menlo, Consolas, monospace; background: var(--ground); border: 1px solid var(--line); border-radius: .3rem; padding: .1em .35em; overflow-wrap: anywhere; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .35rem 1.25rem; }
-dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
-a { color: var(--ember); }
-footer { color: var(--soft); font-size: .9rem; text-align: center; }
-@media (max-width: 26rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .6rem; } }
-`
-
-/** Nothing may be loaded, run or framed; the one style sheet is named by its hash. */
-export const WELCOME_PAGE_POLICY = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
-
-const FLAME = `<svg viewBox="0 0 64 64" aria-hidden="true"><path class="outer" d="M33 3c3 12 19 18 19 36a20 20 0 0 1-40 0c0-9 5-14 8-20 1 4 3 6 6 7 0-9 2-17 7-23z"/><path class="inner" d="M33 30c2 6 9 9 9 17a10 10 0 0 1-20 0c0-5 3-8 5-11 1 2 2 3 3 3 0-4 1-6 3-9z"/></svg>`
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
 }
 
 function account(isRegistrationOpen: boolean): string {
@@ -55,21 +14,14 @@ function account(isRegistrationOpen: boolean): string {
 }
 
 /** What a person sees who opens the server's address in a browser. */
-export function welcomePage({ serverName, baseUrl, version, isRegistrationOpen }: WelcomeFacts): string {
+export function welcomePage({ serverName, baseUrl, version, isRegistrationOpen }: WelcomeFacts): Page {
   const name = escapeHtml(serverName)
   const address = escapeHtml(baseUrl)
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${name} · Hearth</title>
-<style>${STYLE}</style>
-</head>
-<body>
-<main>
-<header>${FLAME}<div><h1>${name}</h1><p>A Hearth homeserver is burning here.</p></div></header>
-<section>
+  return {
+    title: `${serverName} · Hearth`,
+    heading: serverName,
+    subheading: 'A Hearth homeserver is burning here.',
+    content: `<section>
 <h2>What this is</h2>
 <p>This is a server for the Matrix protocol: it keeps the accounts, rooms and messages of the people on <strong>${name}</strong>.
 There is nothing to read here in a browser; you talk through it with a client.</p>
@@ -92,10 +44,7 @@ There is nothing to read here in a browser; you talk through it with a client.</
 <dt>Interfaces</dt><dd>client r0 and v3, <a href="/_matrix/client/versions">releases served</a></dd>
 <dt>Discovery</dt><dd><a href="/.well-known/matrix/client">/.well-known/matrix/client</a></dd>
 </dl>
-</section>
-<footer>No scripts, no cookies, nothing loaded from elsewhere.</footer>
-</main>
-</body>
-</html>
-`
+</section>`,
+    footer: 'No scripts, no cookies, nothing loaded from elsewhere.',
+  }
 }

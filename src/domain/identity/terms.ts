@@ -1,0 +1,84 @@
+import { LRUCache } from 'lru-cache'
+import type { Config } from '../../config/schema.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import type { UserId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Database } from '../../store/db.ts'
+import { countOtherAcceptedUrls, findAcceptedUrls, insertAcceptedUrls } from '../../store/identity/accepted-urls.ts'
+import { readPolicyText } from '../../store/identity/policy-texts.ts'
+import type { Clock } from '../clock.ts'
+import { MAX_ACCEPTED_URLS_AT_ONCE, MAX_FOREIGN_ACCEPTED_URLS, MAX_URL_CHARS } from '../limits.ts'
+import { checkText } from '../text.ts'
+import { policiesOf, policyMap } from './policies.ts'
+
+/** Policies, and who has accepted them (identity service API, "Terms of service"). */
+export interface Terms {
+  /** The policy map of `GET terms`. */
+  readonly policies: JsonObject
+  /**
+   * Adds to what a user has accepted. URLs of no policy here are kept too, up to a bound.
+   * @throws ProtocolError `M_INVALID_PARAM`
+   */
+  accept(userId: UserId, urls: readonly string[]): Promise<void>
+  /** @throws ProtocolError `M_TERMS_NOT_SIGNED` while a policy is left that the user has accepted in no language */
+  require(userId: UserId): void | Promise<void>
+  /** A policy to read; undefined when it is not one that this server shows. */
+  read(id: string, version: string, language: string): Promise<ReadablePolicy | undefined>
+}
+
+export interface ReadablePolicy {
+  readonly name: string
+  readonly version: string
+  readonly language: string
+  readonly text: string
+  /** The languages in which it can be read, this one among them. */
+  readonly languages: readonly { readonly language: string; readonly name: string; readonly url: string }[]
+}
+
+const MAX_REMEMBERED = 50_000
+
+export function createTerms(deps: {
+  readonly config: Pick<Config, 'identity' | 'public_base_url' | 'listen'>
+  readonly db: Database
+  readonly clock: Clock
+}): Terms {
+  const { db, clock } = deps
+  const policies = policiesOf(deps.config)
+  const urlsOfPolicies = policies.map(({ texts }) => texts.map(({ url }) => url))
+  const allUrls = urlsOfPolicies.flat()
+  // Nothing that was accepted is ever taken back, so a user who has accepted everything need not be looked up again.
+  const satisfied = new LRUCache<UserId, true>({ max: MAX_REMEMBERED })
+
+  async function check(userId: UserId): Promise<void> {
+    const accepted = await findAcceptedUrls(db, userId, allUrls)
+    if (!urlsOfPolicies.every((urls) => urls.some((url) => accepted.includes(url)))) {
+      throw new ProtocolError('M_TERMS_NOT_SIGNED', 'Please accept the terms of this service first.')
+    }
+    satisfied.set(userId, true)
+  }
+
+  return {
+    policies: policyMap(policies),
+    async accept(userId, urls) {
+      if (urls.length > MAX_ACCEPTED_URLS_AT_ONCE) {
+        throw new ProtocolError('M_INVALID_PARAM', `'user_accepts' has more than ${MAX_ACCEPTED_URLS_AT_ONCE} items.`)
+      }
+      for (const url of urls) checkText('user_accepts', url, MAX_URL_CHARS)
+      const own = urls.filter((url) => allUrls.includes(url))
+      const foreign = [...new Set(urls.filter((url) => !allUrls.includes(url)))]
+      await db.tx(async (tx) => {
+        const known = foreign.length === 0 ? 0 : await countOtherAcceptedUrls(tx, userId, allUrls)
+        const kept = foreign.slice(0, Math.max(0, MAX_FOREIGN_ACCEPTED_URLS - known))
+        await insertAcceptedUrls(tx, userId, [...new Set([...own, ...kept])], clock.now())
+      })
+    },
+    require: (userId) => (policies.length === 0 || satisfied.has(userId) ? undefined : check(userId)),
+    async read(id, version, language) {
+      const policy = policies.find((each) => each.id === id && each.version === version)
+      const found = policy?.texts.find((each) => each.language === language)
+      if (policy === undefined || found?.path === undefined) return undefined
+      const text = await readPolicyText(found.path)
+      return text === undefined ? undefined : { name: found.name, version, language, text, languages: policy.texts }
+    },
+  }
+}

@@ -1,0 +1,14 @@
+import { ProtocolError } from '../../core/errors.ts'
+import { endpoint } from '../../http/endpoint.ts'
+import { pageReply } from './page.ts'
+import { policyPage } from './policy-page.ts'
+
+export const getPolicyPage = endpoint(
+  'GET /identity/policies/{policyId}/{version}/{language}',
+  { auth: 'none' },
+  async ({ params }, { identity, config }) => {
+    const policy = await identity.terms.read(params.policyId, params.version, params.language)
+    if (policy === undefined) throw new ProtocolError('M_NOT_FOUND', 'There is no such policy here.')
+    return pageReply(policyPage(policy, config.identity.brand))
+  },
+)
