@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EventId, RoomId } from '../../src/core/ids.ts'
-import { openStage, type Party, type Stage, shownTo, textOf, viewOf } from './party.ts'
+import { openStage, type Party, type Stage, setState, shownTo, textOf, viewOf } from './party.ts'
 
 let stage: Stage
 
@@ -80,6 +80,30 @@ describe('events whose predecessors did not come', () => {
       expect((await run.receive(alpha, beta.name, roomId, [text]))[0]!.kind).toBe('accepted')
     }))
 })
+
+it.each(['2', '12'])('users go on while an answer is awaited, in room version %s', (version) =>
+  stage.play(version, async (party) => {
+    const { run, roomId, alpha, beta, ann } = party
+    const ids = await unheard(party, 5)
+    const { resident } = beta.engine
+    const meanwhile: EventId[] = []
+    run.lies.set(beta.name, {
+      ...resident,
+      async missingEvents(id, between) {
+        meanwhile.push(await run.say(ann, roomId, 'still here'))
+        meanwhile.push(await setState(party, ann, 'm.room.topic', { topic: 'meanwhile' }))
+        return resident.missingEvents(id, between)
+      },
+    })
+    const [received] = await run.receive(alpha, beta.name, roomId, [await textOf(party, beta, ids.at(-1)!)])
+    expect(received!.kind).toBe('accepted')
+    const view = await viewOf(party, alpha)
+    expect(view.extremities.toSorted()).toEqual([ids.at(-1), meanwhile.at(-1)].sort())
+    expect(view.state.get('m.room.topic ')).toBe(meanwhile.at(-1))
+    const { paged } = await shownTo(party, ann)
+    expect(paged.slice(-7).sort()).toEqual([...ids, ...meanwhile].sort())
+  }),
+)
 
 describe('a transaction', () => {
   it('in any order is taken in without a question', () =>
