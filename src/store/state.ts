@@ -64,21 +64,15 @@ const STRETCHES = `WITH RECURSIVE ${LINE}
     WHERE c.room_nid = line.room_nid AND c.chain = line.chain AND c.seq > coalesce(line.base, 0) AND c.seq <= line.seq
   ) changes ORDER BY line.room_nid, line.depth DESC`
 
-export interface RoomState {
-  readonly state: StateMap
-  /** The change after which the whole state was last written, had all changes since been of this chain; 0 when it never was. */
-  readonly checkpointSeq: number
-}
-
 /** The states of many rooms, each at a point, in one query. */
 export async function loadStates(
   reader: Reader,
   points: ReadonlyMap<number, StatePoint>,
-): Promise<Map<number, RoomState>> {
+): Promise<Map<number, StateMap>> {
   const wanted = [...points.values()]
   const parameters = [[...points.keys()], wanted.map(({ chain }) => chain), wanted.map(({ seq }) => seq)]
   const stretches = await reader.query<Stretch>(STRETCHES, parameters)
-  const found = new Map<number, RoomState>()
+  const found = new Map<number, StateMap>()
   for (let first = 0, end = 0; first < stretches.length; first = end) {
     const { room_nid: roomNid } = stretches[first]!
     while (stretches[end]?.room_nid === roomNid) end++
@@ -89,24 +83,22 @@ export async function loadStates(
 
 /** The state at a point: the nearest checkpoint and the changes since, in one query. */
 export async function loadState(reader: Reader, roomNid: number, point: StatePoint): Promise<StateMap> {
-  return (await loadStates(reader, new Map([[roomNid, point]]))).get(roomNid)!.state
+  return (await loadStates(reader, new Map([[roomNid, point]]))).get(roomNid)!
 }
 
 /** Oldest stretch first. */
-function replay(roomNid: number, stretches: readonly Stretch[]): RoomState {
+function replay(roomNid: number, stretches: readonly Stretch[]): StateMap {
   const { chain, base, entries } = stretches[0]!
   if (base === null && chain !== 0) throw new Error(`room ${roomNid}: state chain ${chain} has no parent`)
   const values = entries === null ? [] : unpackValues(entries)
-  let changes = 0
   for (const { keys, nids } of stretches) {
     if (keys === null || nids === null) continue
-    changes += keys.length
     for (const [index, key] of keys.entries()) {
       while (values.length < key) values.push(0)
       values[key] = nids[index]!
     }
   }
-  return { state: buildState(values), checkpointSeq: stretches.at(-1)!.seq - changes }
+  return buildState(values)
 }
 
 /** How much a reader of a point has to go through: changes since the nearest checkpoint, and on how many chains they are. */

@@ -11,7 +11,7 @@ import { Run } from '../federation/run.ts'
 import { type SimulatedServer, startSimulatedServer } from '../federation/server.ts'
 import { within } from '../federation/world.ts'
 
-const SEEDS = Array.from({ length: 12 }, (_, index) => 90_101 + index)
+const SEEDS = Array.from({ length: 12 }, (_, index) => 90_001 + index)
 
 let servers: SimulatedServer[]
 beforeAll(async () => {

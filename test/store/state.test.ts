@@ -111,7 +111,7 @@ describe('many rooms at once', () => {
     expect(reader.trips).toBe(1)
     expect(states.size).toBe(rooms.length)
     for (const room of rooms) {
-      expect(sorted(entriesOf(states.get(room.nid)!.state))).toEqual(sorted(room.state(heads.get(room.nid)!)))
+      expect(sorted(entriesOf(states.get(room.nid)!))).toEqual(sorted(room.state(heads.get(room.nid)!)))
     }
   })
 
@@ -129,7 +129,6 @@ it('knows how much lies between a point and the nearest checkpoint', async () =>
   const head = { chain: 6, seq: 8 }
   const all = 8 + [6, 5, 4, 3, 2, 1].reduce((sum, chain) => sum + branchPoint(chain), 0)
   expect(await distanceToCheckpoint(database.db, 50, head)).toEqual({ changes: all, chains: 7 })
-  expect((await loadStates(database.db, new Map([[50, head]]))).get(50)!.checkpointSeq).toBe(8 - all)
   await room.checkpoint(database.db, { chain: 4, seq: branchPoint(5) })
   expect(await distanceToCheckpoint(database.db, 50, head)).toEqual({ changes: 8 + branchPoint(6), chains: 3 })
   await room.checkpoint(database.db, head)

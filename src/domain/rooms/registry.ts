@@ -57,10 +57,8 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
     const keysOf = groupBy(keys, (key) => key.room_nid)
     const read = new Map(
       rows.map((row) => {
-        const { state, checkpointSeq } = states.get(row.room_nid)!
-        const room = roomFrom(row, keysOf.get(row.room_nid) ?? [], state, extremities)
-        room.checkpointSeq = checkpointSeq
-        return [row.room_nid, room]
+        const { room_nid: nid } = row
+        return [nid, roomFrom(row, keysOf.get(nid) ?? [], states.get(nid)!, extremities)]
       }),
     )
     for (const { room_nid, user_nid, user_id, changed_at, json } of members) {

@@ -94,8 +94,6 @@ export class Room {
   pending: Head
   committed: Head
   alive = true
-  /** The change of `committed.chain` after which the whole state was last written. */
-  checkpointSeq = 0
   /** How many outliers were enqueued since the room was loaded. */
   outliersTaken = 0
   /** The last changes of chains that were written to since the room was loaded. */
