@@ -16,7 +16,7 @@ ALTER TABLE event ADD COLUMN current_chain integer;
 ALTER TABLE event ADD COLUMN current_seq integer;
 -- Of a redacted event what the rules of authorisation read, where redaction takes some of that away.
 ALTER TABLE event ADD COLUMN auth_content text;
--- The auth events of a state event; those it cites have smaller numbers. NULL on all others, and on rejected ones.
+-- The auth events of a state event; those it cites have smaller numbers. NULL on all others, and on those that were rejected from the first.
 ALTER TABLE event ADD COLUMN auth_nids bigint[];
 CREATE INDEX event_auth ON event (room_nid) WHERE auth_nids IS NOT NULL;
 

@@ -148,7 +148,7 @@ export class EventAudit {
   /** An accepted state event is the change that follows the state before it. */
   #checkChange(event: RoomEvent): string[] {
     const { room } = this.#parts
-    if (event.keyId === undefined) {
+    if (event.keyId === undefined || event.standing === 'rejected') {
       const isLost = event.pdu.state_key !== undefined && event.standing !== 'rejected'
       return isLost ? ['it is a state event, but is not stored as one'] : []
     }

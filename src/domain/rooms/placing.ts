@@ -294,7 +294,10 @@ function tipsWith({ room, read, around }: Case, { head, exclusion }: Site, event
   return isFirst ? [tip, ...others] : [...others, tip]
 }
 
-/** The event as it is stored. Without `consequences` it is good only to be resolved with others. */
+/**
+ * The event as it is stored. Without `consequences` it is good only to be resolved with others. An outlier that is rejected in its
+ * place may be in states that other servers told: there it stays.
+ */
 function eventOf(one: Case, site: Site, streamPos: number, consequences?: Consequences): RoomEvent {
   const { room, read, around, nid } = one
   const { pdu } = read
@@ -319,7 +322,7 @@ function eventOf(one: Case, site: Site, streamPos: number, consequences?: Conseq
       txn_id: null,
       state_chain: at.chain,
       state_seq: at.seq,
-      key_id: keyId ?? null,
+      key_id: keyId ?? around.outlier?.keyId ?? null,
       event_id: read.eventId,
       type: pdu.type,
       standing: exclusion?.standing ?? null,
@@ -327,13 +330,17 @@ function eventOf(one: Case, site: Site, streamPos: number, consequences?: Conseq
       stream_pos: streamPos === nid ? null : streamPos,
       current_chain: isOnTip ? null : current.chain,
       current_seq: isOnTip ? null : current.seq,
-      auth_nids: keyId === undefined ? null : authIdsOf(pdu).map((id) => around.cited.get(id)!.nid),
+      auth_nids: keyId === undefined ? (around.outlier?.authNids ?? null) : citedNids(one),
       json: read.json,
     },
     pdu,
   )
   const redactedBy = consequences?.effects.redactedBy
   return redactedBy ? redactedTarget(room, redactedBy, event).event : event
+}
+
+function citedNids({ read, around }: Case): number[] {
+  return authIdsOf(read.pdu).map((id) => around.cited.get(id)!.nid)
 }
 
 function leavesGap({ read, around }: Case): boolean {

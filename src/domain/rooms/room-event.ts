@@ -38,7 +38,7 @@ export class RoomEvent {
   readonly ts: number
   /** The room's count of notifiable events, this one included. */
   readonly notifiable: number
-  /** Room-local number of its `(type, state_key)`; undefined for message events. */
+  /** Room-local number of its `(type, state_key)`; undefined for message events, and for those that were rejected from the first. */
   readonly keyId: number | undefined
   /** The state event that this one took the place of. */
   readonly replacesNid: number | undefined
@@ -102,7 +102,7 @@ export class RoomEvent {
   }
 
   get isState(): boolean {
-    return this.keyId !== undefined
+    return this.keyId !== undefined && this.standing !== 'rejected'
   }
 
   /** Whether clients may ever see it. Soft-failed and rejected events and outliers are no part of the timeline. */
