@@ -1,0 +1,131 @@
+/**
+ * A small template language for messages: `{{name}}` puts in a value, `{{name | filter}}` with a filter of its own,
+ * `{{#name}}...{{/name}}` keeps what is between when the value is not empty, `{{^name}}...{{/name}}` when it is. Every value goes
+ * through a filter: the one that fits the place unless the template names another.
+ */
+
+/** `html`: text or attribute. `json`: inside a JSON string. `header`: a header's value. `name`: a name before an address. `url`: a part of one. */
+export type Filter = 'text' | 'html' | 'json' | 'header' | 'name' | 'url'
+
+export type TemplateValues = Readonly<Record<string, string>>
+
+/** A template that was read; renders with any values for its names, the missing ones empty. */
+export type Template = (values: TemplateValues) => string
+
+/** What is wrong with a template, and in which line of it. */
+export class TemplateError extends Error {
+  readonly line: number
+
+  constructor(line: number, message: string) {
+    super(message)
+    this.name = 'TemplateError'
+    this.line = line
+  }
+}
+
+/** Controls, line and paragraph separators, and what turns the direction of writing around. */
+const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu
+
+const FILTERS: Readonly<Record<Filter, (value: string) => string>> = {
+  text: (value) => value,
+  html: escapeHtml,
+  json: (value) => JSON.stringify(value).slice(1, -1).replaceAll('<', '\\u003c'),
+  header: oneLine,
+  name: (value) => oneLine(value.replace(/["<>\\,;()[\]]/g, ' ')),
+  url: (value) => encodeURIComponent(Buffer.from(value).toString()),
+}
+
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
+}
+
+/** On one line, and nothing in it that a mail system or a terminal would act on. */
+export function oneLine(text: string): string {
+  return text.replace(UNPRINTABLE, ' ').replace(/ {2,}/g, ' ').trim()
+}
+
+type Node =
+  | { readonly kind: 'literal'; readonly text: string }
+  | { readonly kind: 'value'; readonly name: string; readonly filter: Filter }
+  | { readonly kind: 'section'; readonly name: string; readonly whenEmpty: boolean; readonly children: Node[] }
+
+interface Open {
+  readonly name: string
+  readonly line: number
+  readonly children: Node[]
+}
+
+const TAG = /\{\{\s*([#^/]?)\s*([a-z][a-z0-9_]*)\s*(?:\|\s*([a-z]+)\s*)?\}\}/y
+
+/**
+ * Reads a template.
+ *
+ * @param names the values that it may use
+ * @param filter for values that name none
+ * @param firstLine the number of its first line in its file
+ * @throws TemplateError
+ */
+export function readTemplate(text: string, names: readonly string[], filter: Filter, firstLine = 1): Template {
+  const root: Open = { name: '', line: firstLine, children: [] }
+  const open: Open[] = [root]
+  let line = firstLine
+  let at = 0
+
+  function tag(): void {
+    TAG.lastIndex = at
+    const match = TAG.exec(text)
+    if (match === null) throw new TemplateError(line, 'after "{{" comes a name and "}}"')
+    const [whole, sign, name = '', chosen] = match
+    if (!names.includes(name)) throw new TemplateError(line, `there is no "${name}"; known are ${names.join(', ')}`)
+    if (chosen !== undefined && !Object.hasOwn(FILTERS, chosen)) {
+      throw new TemplateError(line, `there is no filter "${chosen}"; known are ${Object.keys(FILTERS).join(', ')}`)
+    }
+    at += whole.length
+    if (sign === '/') close(name)
+    else if (sign === '') add({ kind: 'value', name, filter: (chosen as Filter | undefined) ?? filter })
+    else {
+      const children: Node[] = []
+      add({ kind: 'section', name, whenEmpty: sign === '^', children })
+      open.push({ name, line, children })
+    }
+  }
+
+  function add(node: Node): void {
+    open.at(-1)?.children.push(node)
+  }
+
+  function close(name: string): void {
+    const closed = open.pop()
+    if (closed === undefined || closed === root || closed.name !== name) {
+      throw new TemplateError(line, `"{{/${name}}}" closes nothing that is open here`)
+    }
+  }
+
+  while (at < text.length) {
+    const next = text.indexOf('{{', at)
+    const literal = text.slice(at, next === -1 ? undefined : next)
+    if (literal !== '') add({ kind: 'literal', text: literal })
+    line += literal.split('\n').length - 1
+    if (next === -1) break
+    at = next
+    tag()
+  }
+  const unclosed = open.at(-1)
+  if (unclosed !== undefined && unclosed !== root) {
+    throw new TemplateError(unclosed.line, `"${unclosed.name}" is opened here and never closed`)
+  }
+  return (values) => render(root.children, values)
+}
+
+function render(nodes: readonly Node[], values: TemplateValues): string {
+  let out = ''
+  for (const node of nodes) {
+    if (node.kind === 'literal') out += node.text
+    else {
+      const value = Object.hasOwn(values, node.name) ? (values[node.name] as string) : ''
+      if (node.kind === 'value') out += FILTERS[node.filter](value)
+      else if ((value === '') === node.whenEmpty) out += render(node.children, values)
+    }
+  }
+  return out
+}
