@@ -7,6 +7,7 @@ import type { SigningKey } from './core/signing/key.ts'
 import { createAccountServices } from './domain/accounts/account-services.ts'
 import type { Clock, Random } from './domain/clock.ts'
 import { createIdentityServices, identityChores } from './domain/identity/identity-services.ts'
+import type { IdentityKeyRing } from './domain/identity/keys.ts'
 import { NO_OTHERS } from './domain/identity/openid-verifier.ts'
 import { policiesOf, requirePolicyTexts } from './domain/identity/policies.ts'
 import type { Metrics } from './domain/metrics.ts'
@@ -25,6 +26,7 @@ export interface ContextOptions {
   readonly config: Config
   readonly connection: ClientConfig
   readonly signingKey: SigningKey
+  readonly identityKeys: IdentityKeyRing
   readonly version: string
   readonly metrics: Metrics
   readonly log: Logger
@@ -84,6 +86,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     random,
     openIdTokens: accounts.openIdTokens,
     openIdVerifier: NO_OTHERS,
+    keyRing: options.identityKeys,
   })
   const janitor = startJanitor({ db, clock, log, chores: identityChores(config) })
   metrics.watch({ waitingSyncs: rooms.notifier.waiting, waitingTransactions: db.waiting })

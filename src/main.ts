@@ -30,6 +30,10 @@ const VERBS: Readonly<Record<string, Verb>> = {
     summary: "show the server's signing key, or make one",
     load: async () => (await import('./cli/keys.ts')).keysCommand,
   },
+  identity: {
+    summary: "show or rotate the identity service's keys",
+    load: async () => (await import('./cli/identity.ts')).identityCommand,
+  },
   room: {
     summary: 'look into a room, or check all of it from scratch',
     load: async () => (await import('./cli/room.ts')).roomCommand,

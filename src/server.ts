@@ -8,6 +8,7 @@ import { answerHealth, type Health } from './cli/health.ts'
 import type { Config } from './config/schema.ts'
 import { type Context, createContext } from './context.ts'
 import type { SigningKey } from './core/signing/key.ts'
+import type { IdentityKeyRing } from './domain/identity/keys.ts'
 import type { Metrics } from './domain/metrics.ts'
 import type { Services } from './domain/services.ts'
 import { prepareDatabase } from './store/prepare.ts'
@@ -17,6 +18,7 @@ export interface ServerOptions {
   readonly connection: ClientConfig
   readonly migrations: string
   readonly signingKey: SigningKey
+  readonly identityKeys: IdentityKeyRing
   readonly version: string
   readonly metrics: Metrics
   readonly health: Health

@@ -8,6 +8,7 @@ import { CONFIG_OPTIONS, type Command, configFile, EXIT, type Host, readConfig, 
 import { ensureDataDirectory } from './data-directory.ts'
 import { MIGRATIONS, startDatabase } from './database.ts'
 import { createHealth } from './health.ts'
+import { loadIdentityKeys } from './identity-key-file.ts'
 import { createLog } from './log.ts'
 import { startMetricsListener } from './metrics-listener.ts'
 import { loadSigningKey } from './signing-key-file.ts'
@@ -56,6 +57,7 @@ async function start(host: Host, config: Config, log: Logger) {
   try {
     await ensureDataDirectory(config.data_dir, host.uid)
     const signingKey = await loadSigningKey(config.data_dir)
+    const identityKeys = await loadIdentityKeys(config.data_dir)
     const metrics = createMetrics({ version: host.version, node: host.nodeVersion })
     const health = createHealth()
     const listener = config.metrics.enabled ? await startMetricsListener(config.metrics, metrics, health) : undefined
@@ -63,7 +65,8 @@ async function start(host: Host, config: Config, log: Logger) {
     const { connection, embedded, stop: stopDatabase } = await startDatabase(config, host.uid, log)
     undo.push(stopDatabase)
     const { version } = host
-    const options = { config, connection, migrations: MIGRATIONS, signingKey, version, metrics, health, log }
+    const keys = { signingKey, identityKeys }
+    const options = { config, connection, migrations: MIGRATIONS, ...keys, version, metrics, health, log }
     const server = await startServer(options)
     undo.push(server.close)
     return { port: server.port, metricsPort: listener?.port, isEmbedded: embedded !== undefined, stop }

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { open, readFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { decodeBase64, encodeBase64 } from '../core/base64.ts'
 import { type SigningKey, signingKeyFromSeed } from '../core/signing/key.ts'
+import { readSecret, writeSecret } from './secret-file.ts'
 
 const NAME = 'signing.key'
 const LINE = /^ed25519 ([A-Za-z0-9_]+) ([A-Za-z0-9+/]{43})\s*$/
@@ -22,28 +22,10 @@ export function newSigningKeyLine(): string {
 export async function loadSigningKey(dataDir: string): Promise<SigningKey> {
   const path = signingKeyPath(dataDir)
   if (!existsSync(path)) await writeSecret(path, newSigningKeyLine())
-  const { mode } = await stat(path)
-  if ((mode & 0o077) !== 0) {
-    throw new Error(`${path} can be read by other users; allow it to its owner only: chmod 600 ${path}`)
-  }
-  const [, version, seed] = LINE.exec(await readFile(path, 'utf8')) ?? []
+  const [, version, seed] = LINE.exec(await readSecret(path)) ?? []
   const bytes = decodeBase64(seed ?? '')
   if (version === undefined || bytes?.length !== 32) {
     throw new Error(`${path} does not hold a signing key: expected one line "ed25519 <version> <43 base64 characters>"`)
   }
   return signingKeyFromSeed(`ed25519:${version}`, bytes)
-}
-
-/** On disk before it takes its name, so that a kill or a power cut leaves no key or the whole key. */
-async function writeSecret(path: string, content: string): Promise<void> {
-  const draft = `${path}.new`
-  const file = await open(draft, 'w', 0o600)
-  try {
-    await file.chmod(0o600)
-    await file.writeFile(content)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  await rename(draft, path)
 }

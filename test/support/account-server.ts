@@ -5,8 +5,10 @@ import { pino } from 'pino'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
+import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { createAccountServices } from '../../src/domain/accounts/account-services.ts'
 import { createIdentityServices } from '../../src/domain/identity/identity-services.ts'
+import type { IdentityKeyRing } from '../../src/domain/identity/keys.ts'
 import { NO_OTHERS, type OpenIdVerifier } from '../../src/domain/identity/openid-verifier.ts'
 import { createMetrics, type Metrics } from '../../src/domain/metrics.ts'
 import { createRateLimits } from '../../src/domain/rate-limits.ts'
@@ -41,6 +43,8 @@ const VALUES = {
 export interface AccountServerOptions {
   /** How other homeservers are asked about OpenID tokens. */
   readonly openIdVerifier?: OpenIdVerifier
+  /** The long-term keys of the identity service; one of its own without them. */
+  readonly keyRing?: IdentityKeyRing
 }
 
 export async function startAccountServer(
@@ -73,6 +77,7 @@ export async function startAccountServer(
     random: { bytes: randomBytes },
     openIdTokens: accounts.openIdTokens,
     openIdVerifier: options.openIdVerifier ?? NO_OTHERS,
+    keyRing: options.keyRing ?? { current: signingKeyFromSeed('ed25519:0', randomBytes(32)), old: [] },
   })
   const services = { ...accounts, identity, config, clock, version: '0.0.0-test', rateLimits } as Services
   const app = buildApp({ services, metrics, log })

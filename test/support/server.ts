@@ -44,12 +44,14 @@ export async function startServer(
   const database = await createTestDatabase()
   const { config } = loadConfig({ values: merge(DEFAULTS, overrides), directory: tmpdir() })
   const signingKey = options.signingKey ?? signingKeyFromSeed('ed25519:test', randomBytes(32))
+  const identityKeys = { current: signingKeyFromSeed('ed25519:0', randomBytes(32)), old: [] }
   const start = (port: number) =>
     startHearth({
       config: { ...config, listen: { ...config.listen, port } },
       connection: database.connection,
       migrations: MIGRATIONS,
       signingKey,
+      identityKeys,
       version: '0.0.0-test',
       metrics: createMetrics({ version: '0.0.0-test', node: '' }),
       health: createHealth(),

@@ -4,6 +4,7 @@ import { forgetIdentityTokens } from '../../store/identity/accounts.ts'
 import type { OpenIdTokens } from '../accounts/openid-tokens.ts'
 import type { Clock, Random } from '../clock.ts'
 import { createIdentityAccounts, type IdentityAccounts } from './accounts.ts'
+import { createIdentityKeys, type IdentityKeyRing, type IdentityKeys } from './keys.ts'
 import type { OpenIdVerifier } from './openid-verifier.ts'
 import { createTerms, type Terms } from './terms.ts'
 
@@ -11,6 +12,7 @@ import { createTerms, type Terms } from './terms.ts'
 export interface IdentityServices {
   readonly accounts: IdentityAccounts
   readonly terms: Terms
+  readonly keys: IdentityKeys
 }
 
 /** Wires the services of the identity role. */
@@ -23,10 +25,12 @@ export function createIdentityServices(deps: {
   readonly openIdTokens: OpenIdTokens
   /** How other homeservers are asked about theirs. */
   readonly openIdVerifier: OpenIdVerifier
+  readonly keyRing: IdentityKeyRing
 }): IdentityServices {
   return {
     accounts: createIdentityAccounts(deps),
     terms: createTerms(deps),
+    keys: createIdentityKeys(deps),
   }
 }
 

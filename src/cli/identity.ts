@@ -1,0 +1,41 @@
+import { parseArgs } from 'node:util'
+import type { Config } from '../config/schema.ts'
+import { CONFIG_OPTIONS, type Command, EXIT, type Host, readConfig, UsageError } from './command.ts'
+import { ensureDataDirectory } from './data-directory.ts'
+import { identityKeyPath, loadIdentityKeys, rotateIdentityKey } from './identity-key-file.ts'
+
+const ACTIONS: Readonly<Record<string, (host: Host, config: Config) => Promise<void>>> = {
+  'show-keys': showKeys,
+  'rotate-key': rotateKey,
+}
+
+export const identityCommand: Command = {
+  usage: `show-keys | rotate-key [--config FILE] [--set KEY=VALUE]...
+
+  show-keys    prints the identity service's long-term keys: the one in use, and those that were and are still recognised
+  rotate-key   makes a new key, which is in use from the server's next start on; the one before stays recognised
+               until its line is removed from identity.key`,
+
+  async run(host, words) {
+    const { values, positionals } = parseArgs({ args: [...words], options: CONFIG_OPTIONS, allowPositionals: true })
+    const [name = '', ...rest] = positionals
+    const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined
+    if (action === undefined || rest.length > 0) throw new UsageError('say "show-keys" or "rotate-key"')
+    const { config } = readConfig(host, values)
+    await ensureDataDirectory(config.data_dir, host.uid)
+    await action(host, config)
+    return EXIT.ok
+  },
+}
+
+async function showKeys(host: Host, { data_dir }: Config): Promise<void> {
+  const { current, old } = await loadIdentityKeys(data_dir)
+  host.print(`${current.keyId} ${current.publicKey}`)
+  for (const { keyId, publicKey } of old) host.print(`${keyId} ${publicKey} (old)`)
+}
+
+async function rotateKey(host: Host, { data_dir }: Config): Promise<void> {
+  const { current } = await rotateIdentityKey(data_dir)
+  host.print(`${current.keyId} ${current.publicKey}\n(secret half in ${identityKeyPath(data_dir)})`)
+  host.print('Restart the server to put it into use.')
+}

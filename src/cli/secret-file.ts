@@ -1,0 +1,24 @@
+import { open, readFile, rename, stat } from 'node:fs/promises'
+
+/** The text of a file that holds a secret. Refuses one that other users can read. */
+export async function readSecret(path: string): Promise<string> {
+  const { mode } = await stat(path)
+  if ((mode & 0o077) !== 0) {
+    throw new Error(`${path} can be read by other users; allow it to its owner only: chmod 600 ${path}`)
+  }
+  return readFile(path, 'utf8')
+}
+
+/** On disk before it takes its name, so that a kill or a power cut leaves what was there before or the whole of the new. */
+export async function writeSecret(path: string, content: string): Promise<void> {
+  const draft = `${path}.new`
+  const file = await open(draft, 'w', 0o600)
+  try {
+    await file.chmod(0o600)
+    await file.writeFile(content)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(draft, path)
+}

@@ -1,0 +1,23 @@
+import type { Reader, Tx } from '../db.ts'
+
+// Table: identity_ephemeral_key
+
+export async function insertEphemeralKey(
+  tx: Tx,
+  key: { readonly publicKey: string; readonly createdAt: number; readonly expiresAt: number | undefined },
+): Promise<void> {
+  await tx.query('INSERT INTO identity_ephemeral_key (public_key, created_at, expires_at) VALUES ($1, $2, $3)', [
+    key.publicKey,
+    key.createdAt,
+    key.expiresAt ?? null,
+  ])
+}
+
+export async function isEphemeralKey(reader: Reader, publicKey: string, now: number): Promise<boolean> {
+  const rows = await reader.query(
+    `SELECT 1 AS one FROM identity_ephemeral_key
+     WHERE public_key = $1 AND (expires_at IS NULL OR expires_at > $2)`,
+    [publicKey, now],
+  )
+  return rows.length > 0
+}
