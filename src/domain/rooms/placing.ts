@@ -132,15 +132,17 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
     return (...key) => found.get(JSON.stringify(key))
   }
 
-  /** The state before an event: what the states after its `prev_events` resolve to. */
+  /**
+   * The state before an event: what the states after its `prev_events` resolve to. What was told in place of that is the outcome
+   * already: resolved once more with one of its parts it may come out as another (room version 1).
+   */
   async function locateBefore(log: StateLog, { room, around }: Case, head: Head): Promise<Located> {
     const points = new Map(around.prevs.map(({ pointAfter }) => [`${pointAfter.chain} ${pointAfter.seq}`, pointAfter]))
     const located: Located[] = []
     for (const point of points.values()) located.push({ point, state: await branches.stateAt(room, point) })
-    if (located.length === 0 && around.told === undefined) return BEGINNING
-    if (located.length === 1 && around.told === undefined) return located[0]!
+    if (around.told !== undefined) return log.locate(around.told, [whereHeadIs(head), ...located])
+    if (located.length <= 1) return located[0] ?? BEGINNING
     const states = located.map(({ state }) => state)
-    if (around.told !== undefined) states.push(around.told)
     return log.locate(await branches.resolve(room, states), [whereHeadIs(head), ...located])
   }
 
