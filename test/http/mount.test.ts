@@ -1,14 +1,15 @@
 import { type AddressInfo, connect } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ProtocolError } from '../../src/core/errors.ts'
 import type { UserId } from '../../src/core/ids.ts'
 import { Type } from '../../src/core/shapes.ts'
 import type { Requester } from '../../src/domain/accounts/requester.ts'
 import type { Services } from '../../src/domain/services.ts'
 import { addressReader } from '../../src/http/client-address.ts'
-import { AnyObject, endpoint, rawReply } from '../../src/http/endpoint.ts'
+import { AnyObject, type Endpoint, endpoint, rawReply } from '../../src/http/endpoint.ts'
 import { mount } from '../../src/http/mount.ts'
-import { CLIENT_CODES, IDENTITY_CODES, type Role } from '../../src/http/role.ts'
+import { type Caller, CLIENT_CODES, IDENTITY_CODES, type Role } from '../../src/http/role.ts'
 import { createServer } from '../../src/http/server.ts'
 import type { Json } from '../support/api.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -70,6 +71,19 @@ const endpoints = [
 
 const identity = [
   endpoint('POST P2/lookup', { auth: 'user', body: Type.Object({ pepper: Type.String() }) }, () => ({})),
+  endpoint(
+    'POST P2/form',
+    {
+      auth: 'none',
+      forms: true,
+      body: Type.Object({ sid: Type.String(), send_attempt: Type.Integer(), next_link: Type.Optional(Type.String()) }),
+    },
+    ({ body }) => body,
+  ),
+  endpoint('POST P2/limited', { auth: 'identity', unknownToken: 'M_UNKNOWN_TOKEN' }, ({ requester }) => requester),
+  endpoint('POST P2/open', { auth: 'identity-optional', beforeTerms: true }, ({ requester }) => ({
+    user: requester?.userId ?? null,
+  })),
   endpoint('GET P2/hash_details', { auth: 'none', query: Type.Object({ sid: Type.String() }) }, () => ({})),
 ]
 
@@ -82,7 +96,12 @@ beforeAll(async () => {
   const role: Omit<Role, 'codes'> = { maxBodyBytes: 100_000, authenticate: async (token) => people[token] }
   const deps = { services: {} as Services, log, addressOf: addressReader([]) }
   mount(app, endpoints, { ...role, codes: CLIENT_CODES }, deps)
-  mount(app, identity, { ...role, codes: IDENTITY_CODES, maxBodyBytes: 100 }, deps)
+  const admit = (_caller: Caller, { options }: Endpoint) => {
+    if (!options.beforeTerms) throw new ProtocolError('M_TERMS_NOT_SIGNED', 'Not yet.')
+  }
+  const headers = { 'cache-control': 'no-store' }
+  mount(app, identity.slice(0, 1), { ...role, codes: IDENTITY_CODES, maxBodyBytes: 100 }, deps)
+  mount(app, identity.slice(1), { ...role, codes: IDENTITY_CODES, maxBodyBytes: 100, headers, admit }, deps)
   await app.listen({ host: '127.0.0.1', port: 0 })
   baseUrl = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
   close = () => app.close()
@@ -223,5 +242,74 @@ describe('the codes of the identity role', () => {
     ],
   ])('%s', async (_name, url, init, status, errcode) => {
     expect(await ask(url, init)).toMatchObject({ status, body: { errcode } })
+  })
+})
+
+describe('a form for a body', () => {
+  const post = (body: string, contentType: string, query = '') =>
+    fetch(`${baseUrl}/_matrix/identity/v2/form${query}`, {
+      method: 'POST',
+      body,
+      headers: { 'content-type': contentType },
+    })
+  const FORM = 'application/x-www-form-urlencoded'
+  const read = async (answer: Response) => ({ status: answer.status, body: (await answer.json()) as Json })
+
+  it.each([
+    ['sid=a+b%2B&send_attempt=2', FORM],
+    ['sid=a+b%2B&send_attempt=2', `${FORM}; charset=utf-8`],
+    ['sid=a+b%2B&send_attempt=2', 'application/x-form-www-urlencoded'],
+    ['{"sid":"a b+","send_attempt":2}', 'application/json'],
+    ['{"sid":"a b+","send_attempt":2}', 'text/plain'],
+  ])('%s as %s is read with its types', async (text, type) => {
+    expect(await read(await post(text, type))).toEqual({ status: 200, body: { sid: 'a b+', send_attempt: 2 } })
+  })
+
+  it.each(['', 'null', ' null\n'])('the query counts where the body is %j', async (text) => {
+    const answer = await post(text, 'application/json', '?sid=q&send_attempt=3&next_link=n')
+    expect(await read(answer)).toEqual({ status: 200, body: { sid: 'q', send_attempt: 3, next_link: 'n' } })
+  })
+
+  it('the query does not count beside a body', async () => {
+    expect(await read(await post('{"sid":"a"}', 'application/json', '?send_attempt=3'))).toMatchObject({ status: 400 })
+    expect(await read(await post('sid=a', FORM, '?send_attempt=3'))).toMatchObject({ status: 400 })
+  })
+
+  it.each([
+    ['sid=a', FORM, 'M_MISSING_PARAMS'],
+    ['', FORM, 'M_MISSING_PARAMS'],
+    ['sid=a&sid=b&send_attempt=1', FORM, 'M_INVALID_PARAM'],
+    ['sid=a&send_attempt=one', FORM, 'M_INVALID_PARAM'],
+    ['sid=a&send_attempt=1.5', FORM, 'M_INVALID_PARAM'],
+    ['sid=%zz&send_attempt=1', FORM, 'M_INVALID_PARAM'],
+    ['sid=%ff&send_attempt=1', FORM, 'M_INVALID_PARAM'],
+    ['{"sid":"a","send_attempt":"1"}', 'application/json', 'M_INVALID_PARAM'],
+    ['{"sid":1,"send_attempt":1}', 'application/json', 'M_INVALID_PARAM'],
+    ['[]', 'application/json', 'M_BAD_JSON'],
+    ['"null"', 'application/json', 'M_BAD_JSON'],
+    ['sid=a&send_attempt=1', 'application/json', 'M_NOT_JSON'],
+  ])('%s as %s is refused with %s', async (text, type, errcode) => {
+    expect(await read(await post(text, type))).toMatchObject({ status: 400, body: { errcode } })
+  })
+})
+
+describe('a role of its own', () => {
+  const path = '/_matrix/identity/v2'
+  it('has the last word on who is admitted, and its own headers', async () => {
+    const answer = await fetch(`${baseUrl}${path}/limited`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer alice' },
+    })
+    expect([answer.status, ((await answer.json()) as Json).errcode]).toEqual([403, 'M_TERMS_NOT_SIGNED'])
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    const unknown = await ask(`${path}/limited`, { method: 'POST', token: 'mallory' })
+    expect(unknown).toMatchObject({ status: 401, body: { errcode: 'M_UNKNOWN_TOKEN' } })
+    expect(await ask(`${path}/limited`, { method: 'POST' })).toMatchObject({ body: { errcode: 'M_UNAUTHORIZED' } })
+  })
+
+  it('may leave a token out where it is optional, but not send a wrong one', async () => {
+    expect(await ask(`${path}/open`, { method: 'POST' })).toEqual({ status: 200, body: { user: null } })
+    expect(await ask(`${path}/open`, { method: 'POST', token: 'alice' })).toMatchObject({ body: { user: '@alice:hs' } })
+    expect(await ask(`${path}/open`, { method: 'POST', token: 'mallory' })).toMatchObject({ status: 401 })
   })
 })
