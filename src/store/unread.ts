@@ -6,8 +6,8 @@ export interface ReadMark {
   readonly room_nid: number
   /** How many notifiable events the room had up to what the user has read. */
   readonly notifiable: number
-  /** The event up to which the user has read. */
-  readonly event_nid: number
+  /** The place in the room's timeline up to which the user has read. */
+  readonly room_pos: number
 }
 
 /**
@@ -16,7 +16,7 @@ export interface ReadMark {
  */
 export function getReadMarks(reader: Reader, userNid: number, roomNids: readonly number[]): Promise<ReadMark[]> {
   return reader.query<ReadMark>(
-    `SELECT m.room_nid, mark.notifiable, mark.event_nid
+    `SELECT m.room_nid, mark.notifiable, mark.room_pos
      FROM room_member m
      CROSS JOIN LATERAL (
        SELECT joined.room_pos FROM event joined WHERE joined.event_nid = m.event_nid
@@ -26,7 +26,7 @@ export function getReadMarks(reader: Reader, userNid: number, roomNids: readonly
        WHERE r.room_nid = m.room_nid AND r.user_nid = m.user_nid AND r.thread_id IN ('', 'main')
      ) read
      CROSS JOIN LATERAL (
-       SELECT e.notifiable, e.event_nid FROM event e
+       SELECT e.notifiable, e.room_pos FROM event e
        WHERE e.room_nid = m.room_nid
        AND e.room_pos >= CASE WHEN read.room_pos IS NULL THEN joined.room_pos ELSE read.room_pos END
        AND (e.sender_nid = m.user_nid OR e.room_pos = read.room_pos OR e.room_pos = joined.room_pos)
@@ -41,18 +41,19 @@ export function getHighlights(
   reader: Reader,
   userNid: number,
   roomNids: readonly number[],
-): Promise<{ room_nid: number; event_nid: number }[]> {
+): Promise<{ room_nid: number; room_pos: number }[]> {
   return reader.query(
-    'SELECT room_nid, event_nid FROM highlight WHERE user_nid = $1 AND room_nid = ANY($2::bigint[])',
+    `SELECT highlight.room_nid, room_pos FROM highlight JOIN event USING (event_nid)
+     WHERE user_nid = $1 AND highlight.room_nid = ANY($2::bigint[])`,
     [userNid, roomNids],
   )
 }
 
-/** Drops the highlights that a user has read. */
+/** Drops the highlights that a user has read. @param upTo a place in the room's timeline */
 export async function clearHighlights(tx: Tx, userNid: number, roomNid: number, upTo: number): Promise<void> {
-  await tx.query('DELETE FROM highlight WHERE user_nid = $1 AND room_nid = $2 AND event_nid <= $3', [
-    userNid,
-    roomNid,
-    upTo,
-  ])
+  await tx.query(
+    `DELETE FROM highlight USING event
+     WHERE highlight.user_nid = $1 AND highlight.room_nid = $2 AND event.event_nid = highlight.event_nid AND room_pos <= $3`,
+    [userNid, roomNid, upTo],
+  )
 }

@@ -83,13 +83,13 @@ export class EventAudit {
     return [...wrong, ...this.#judge(event, known, byState)]
   }
 
-  /** Holds a verdict against the event's standing. What was redacted since may have been judged by what is gone. */
+  /** Holds a verdict against the event's standing. What was redacted since may have been judged by what is gone, what is rejected may have been cited before. */
   #judge(event: RoomEvent, known: ReadonlyMap<EventId, RoomEvent>, verdict: Verdict): string[] {
     const { tally } = this.#parts
     const isRejected = event.standing === 'rejected'
     if (verdict.allowed !== isRejected) return []
     const involved = [event, ...authIdsOf(event.pdu).map((id) => known.get(id))]
-    if (involved.some((one) => one?.redactedBy !== undefined)) {
+    if (involved.some((one) => one !== undefined && (one.redactedBy !== undefined || wasRejectedLater(one, event)))) {
       tally.uncheckedVerdicts++
       return []
     }
@@ -159,6 +159,11 @@ export class EventAudit {
     const isThere = change?.keyId === event.keyId && change.eventNid === event.nid
     return isThere ? [] : ['the state log does not have the change that it makes']
   }
+}
+
+/** What was cited was an outlier then, and was rejected when it took its place. */
+function wasRejectedLater(cited: RoomEvent, event: RoomEvent): boolean {
+  return cited.standing === 'rejected' && cited.keyId !== undefined && cited.streamPos > event.streamPos
 }
 
 function nidIn(keys: StateKeys, state: StateMap, type: string, stateKey: string): number {

@@ -100,7 +100,7 @@ export function createReceipts(parts: ReceiptParts): Receipts {
     const position = await ledger.append(async (tx, position) => {
       await Promise.all([
         putReceipt(tx, { ...of, eventNid: event.nid, eventPos: event.pos, ts, position }),
-        isForRoom ? clearHighlights(tx, by.userNid, of.roomNid, event.nid) : undefined,
+        isForRoom ? clearHighlights(tx, by.userNid, of.roomNid, event.pos) : undefined,
       ])
       return position
     })

@@ -38,9 +38,9 @@ export async function readTimeline(
   for await (const page of backwards(db, cache, room, wish)) {
     for (const event of page) {
       if (isNewer(event.streamPos, wish.upTo)) continue
-      if (wish.since && !isNewer(event.streamPos, wish.since)) return { events: found.reverse(), limited: false }
       // What is missing in between is to be asked for, not skipped.
       if (later && later.pos - event.pos > 1) return { events: found.reverse(), limited: true }
+      if (wish.since && !isNewer(event.streamPos, wish.since)) return { events: found.reverse(), limited: false }
       later = event
       if (wish.wants && !wish.wants(event)) continue
       if (found.length === wish.limit) return { events: found.reverse(), limited: true }

@@ -9,9 +9,9 @@ export interface UnreadCounts {
   readonly highlight_count: number
 }
 
-/** How far a user has read a room, and what stands out after that. */
+/** How far a user has read a room, and what stands out after that: places in its timeline. */
 interface Mark {
-  nid: number
+  pos: number
   notifiable: number
   highlights: number[]
 }
@@ -44,23 +44,23 @@ export function createUnread({ db, maxUsers }: { db: Reader; maxUsers: number })
     ])
     for (const row of rows) {
       const mark = marks.get(row.room_nid)
-      if (mark && mark.nid >= row.event_nid) continue
+      if (mark && mark.pos >= row.room_pos) continue
       marks.set(row.room_nid, {
-        nid: row.event_nid,
+        pos: row.room_pos,
         notifiable: row.notifiable,
         highlights: highlights
-          .filter(({ room_nid, event_nid }) => room_nid === row.room_nid && event_nid > row.event_nid)
-          .map(({ event_nid }) => event_nid),
+          .filter(({ room_nid, room_pos }) => room_nid === row.room_nid && room_pos > row.room_pos)
+          .map(({ room_pos }) => room_pos),
       })
     }
   }
 
   function move(userNid: number, event: RoomEvent): void {
     const mark = users.get(userNid)?.get(event.roomNid)
-    if (!mark || event.nid <= mark.nid) return
-    mark.nid = event.nid
+    if (!mark || event.pos <= mark.pos) return
+    mark.pos = event.pos
     mark.notifiable = event.notifiable
-    mark.highlights = mark.highlights.filter((nid) => nid > event.nid)
+    mark.highlights = mark.highlights.filter((pos) => pos > event.pos)
   }
 
   return {
@@ -88,7 +88,7 @@ export function createUnread({ db, maxUsers }: { db: Reader; maxUsers: number })
       move(event.senderNid, event)
       for (const { userNid, eventNid } of highlights) {
         const mark = users.get(userNid)?.get(event.roomNid)
-        if (mark && !mark.highlights.includes(eventNid)) mark.highlights.push(eventNid)
+        if (mark && eventNid === event.nid && !mark.highlights.includes(event.pos)) mark.highlights.push(event.pos)
       }
     },
   }
