@@ -67,6 +67,40 @@ describe('events whose predecessors did not come', () => {
       expect((await viewOf(party, alpha)).extremities).toEqual(expect.not.arrayContaining(ids.slice(0, 4)))
     }))
 
+  it.each(['1', '2', '12'])('are given exactly the state that was told, in room version %s', (version) =>
+    stage.play(version, async (party) => {
+      const { run, roomId, alpha, beta, gamma, ann, bob, cid } = party
+      const own = party.version.creatorsAreInfinite ? {} : { [ann]: 100 }
+      await setState(party, ann, 'm.room.power_levels', { users: { ...own, [cid]: 50 } })
+      await run.network.settle()
+      run.network.part([[alpha.name], [beta.name], [gamma.name]])
+      // Each side changes the join rules. The kick is undone by what ann says of herself later, in room version 1.
+      const first = [await setState(party, ann, 'm.room.join_rules', { join_rule: 'public', side: 'a' })]
+      await run.does(ann, roomId, (rooms, by) => rooms.kick(by, roomId, cid, {}))
+      first.push(...(await viewOf(party, alpha)).extremities)
+      first.push(await setState(party, ann, 'm.room.member', { membership: 'join', displayname: 'Ann' }, ann))
+      const second: EventId[] = []
+      for (let said = 0; said < 4; said++) second.push(await run.say(cid, roomId, `${said}`))
+      second.push(await setState(party, cid, 'm.room.join_rules', { join_rule: 'public', side: 'b' }))
+      run.network.heal()
+      for (const [from, ids] of [
+        [gamma, second],
+        [alpha, first],
+      ] as const) {
+        const received = await run.receive(beta, from.name, roomId, await from.engine.resident.events(roomId, ids))
+        expect(received.map(({ kind }) => kind)).toEqual(ids.map(() => 'accepted'))
+      }
+      const both = await run.say(bob, roomId, 'both')
+      run.lies.set(beta.name, { ...beta.engine.resident, missingEvents: async () => [] })
+      await run.receive(gamma, beta.name, roomId, [await textOf(party, beta, both)])
+      const [theirs, ours] = [await viewOf(party, beta), await viewOf(party, gamma)]
+      expect(ours.events.get(both)!.prev).toHaveLength(2)
+      expect(ours.events.has(first[2]!)).toBe(ours.events.get(first[2]!)?.standing === 'outlier')
+      const states = await Promise.all([theirs, ours].map((view) => view.stateBefore(view.events.get(both)!)))
+      expect(new Map([...states[1]!].sort())).toEqual(new Map([...states[0]!].sort()))
+    }),
+  )
+
   it('wait for another time where nobody answers', () =>
     stage.play('12', async (party) => {
       const { run, roomId, alpha, beta } = party
