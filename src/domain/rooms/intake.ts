@@ -111,7 +111,7 @@ export class Intake {
     for (const id of prevIdsOf(event.pdu)) if (!prevs.has(id)) this.#awaited.add(id)
     for (const id of around.missingBehind) this.#awaited.add(id)
     const target = this.#targetOf(event.type, event.pdu)
-    if (target !== undefined && !around.target) this.#noteRedaction(target, event.nid)
+    if (target !== undefined && !around.target?.hasPlace) this.#noteRedaction(target, event.nid)
   }
 
   #targetOf(type: string, pdu: ReadPdu['pdu']): EventId | undefined {
@@ -141,7 +141,7 @@ export class Intake {
       redactions: [...(await this.room.events(this.#redactions.get(eventId) ?? [])).values()].sort(
         (a, b) => a.nid - b.nid,
       ),
-      target: target && target.roomNid === this.room.nid && target.hasPlace ? target : undefined,
+      target: target?.roomNid === this.room.nid ? target : undefined,
     }
   }
 

@@ -107,7 +107,7 @@ interface Site {
 interface Effects {
   readonly redacts: RoomEvent | undefined
   readonly redactedBy: RoomEvent | undefined
-  /** What it redacts and has not come. */
+  /** What it redacts and has not come, or not to its place: an outlier may be in a state, and is then written anew. */
   readonly redactsEarly: EventId | undefined
   readonly highlights: readonly HighlightWrite[]
 }
@@ -192,7 +192,7 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
     return {
       redacts: target && takesEffect(room, event, target, state) ? target : undefined,
       redactedBy: await firstEffective(room, around.redactions, event),
-      redactsEarly: target ? undefined : named,
+      redactsEarly: target?.hasPlace ? undefined : named,
       highlights: event.type === 'm.room.member' ? [] : highlightsOf(room, event, state),
     }
   }
