@@ -4,7 +4,14 @@ import type { EventId, ServerName } from '../../core/ids.ts'
 import { EMPTY_STATE, getState, type StateMap, setState } from '../../core/state/trie.ts'
 import type { Reader } from '../../store/db.ts'
 import { getEarlyRedactions, getMissing } from '../../store/events.ts'
-import { MAX_FETCHED_EVENTS, MAX_FETCHES, MAX_MISSING_EVENTS, MAX_TOLD_EVENTS, MAX_TOLD_STATES } from '../limits.ts'
+import {
+  MAX_FETCHED_AUTH_EVENTS,
+  MAX_FETCHED_EVENTS,
+  MAX_FETCHES,
+  MAX_MISSING_EVENTS,
+  MAX_TOLD_EVENTS,
+  MAX_TOLD_STATES,
+} from '../limits.ts'
 import { prevIdsOf } from './cited.ts'
 import type { Outliers } from './outliers.ts'
 import type { Surroundings } from './placing.ts'
@@ -32,6 +39,9 @@ export class Intake {
   /** Ids that accepted events refer to though they had not come. */
   readonly #awaited = new Set<EventId>()
   readonly #redactions = new Map<EventId, number[]>()
+  /** What may still be fetched of what the events cite, and of states and their auth chains. */
+  readonly citing = { left: MAX_FETCHED_AUTH_EVENTS }
+  readonly #telling = { left: MAX_TOLD_EVENTS }
   #toldStates = 0
   /** The events of this intake that were here before it, as of so many outliers. */
   #known: ReadonlyMap<EventId, RoomEvent> = new Map()
@@ -151,7 +161,7 @@ export class Intake {
     const told = await this.#parts.questions.stateIds(this.origin, this.room.id, eventId)
     if (!told || told.state.length + told.authChain.length > MAX_TOLD_EVENTS) return undefined
     const { outliers } = this.#parts
-    await outliers.fetch(this.room, this.origin, [...told.authChain, ...told.state], MAX_TOLD_EVENTS)
+    await outliers.fetch(this.room, this.origin, [...told.authChain, ...told.state], this.#telling)
     return stateOf(this.room, told, await outliers.find(this.room, told.state))
   }
 

@@ -1,6 +1,5 @@
 import type { ReadPdu } from '../../core/event/read.ts'
 import type { EventId, ServerName } from '../../core/ids.ts'
-import { MAX_FETCHED_AUTH_EVENTS } from '../limits.ts'
 import type { Users } from '../users.ts'
 import { authIdsOf, authoriseByCited, impliedIds, judgingIds, reasonOf } from './cited.ts'
 import type { EventCache } from './event-cache.ts'
@@ -11,6 +10,11 @@ import { ACCEPTED, RoomEvent } from './room-event.ts'
 import { topological } from './topological.ts'
 import type { Vetter } from './vet.ts'
 
+/** How many events may still be asked for, for the sake of one batch from another server. */
+export interface Budget {
+  left: number
+}
+
 /** Events that are known for their part in auth chains and told states, whatever their place in the room. */
 export interface Outliers {
   /** Events by id, also those on their way to the database, and those of other rooms. */
@@ -19,11 +23,11 @@ export interface Outliers {
    * Brings to hand what events need to be judged: what they cite, and what that cites. Asks `of` for what is missing,
    * stores it, and gives all that can be had; what is left out cannot.
    */
-  cite(room: Room, of: ServerName, events: readonly ReadPdu[]): Promise<Map<EventId, RoomEvent>>
+  cite(room: Room, of: ServerName, events: readonly ReadPdu[], budget: Budget): Promise<Map<EventId, RoomEvent>>
   /** Judges events by what they cite and stores them; leaves out those whose cited events are neither known nor among them. */
   take(room: Room, events: readonly ReadPdu[]): Promise<void>
   /** Fetches events and all that they cite, and stores them. */
-  fetch(room: Room, of: ServerName, eventIds: readonly EventId[], budget: number): Promise<void>
+  fetch(room: Room, of: ServerName, eventIds: readonly EventId[], budget: Budget): Promise<void>
 }
 
 export interface OutlierParts {
@@ -53,23 +57,26 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
     return found
   }
 
-  /** Downloads events and what they cite, until all is there, nothing new comes, or the budget is spent. */
+  /** Downloads events and what they cite, until all is there, a question is answered by nothing of it, or the budget is spent. */
   async function download(
     room: Room,
     of: ServerName,
     eventIds: Iterable<EventId>,
-    budget: number,
+    budget: Budget,
   ): Promise<Map<EventId, ReadPdu>> {
     const fetched = new Map<EventId, ReadPdu>()
     const asked = new Set<EventId>()
     let wanted = [...eventIds]
-    while (wanted.length > 0 && asked.size + wanted.length <= budget) {
+    while (wanted.length > 0 && wanted.length <= budget.left) {
       const next = new Set<EventId>()
       for (let at = 0; at < wanted.length; at += EVENTS_PER_QUESTION) {
         const part = wanted.slice(at, at + EVENTS_PER_QUESTION)
+        budget.left -= part.length
         for (const id of part) asked.add(id)
-        for (const read of await vetter.vetAll(room, await questions.events(of, room.id, part))) {
-          if (!asked.has(read.eventId)) continue
+        const answer = (await questions.events(of, room.id, part)).slice(0, part.length)
+        const given = (await vetter.vetAll(room, answer)).filter(({ eventId }) => asked.has(eventId))
+        if (given.length === 0) return fetched
+        for (const read of given) {
           fetched.set(read.eventId, read)
           for (const id of judgingIds(room, read)) next.add(id)
         }
@@ -81,7 +88,7 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
     return fetched
   }
 
-  async function fetch(room: Room, of: ServerName, eventIds: readonly EventId[], budget: number): Promise<void> {
+  async function fetch(room: Room, of: ServerName, eventIds: readonly EventId[], budget: Budget): Promise<void> {
     const known = await find(room, eventIds)
     const missing = eventIds.filter((id) => !known.has(id))
     if (missing.length > 0) await take(room, [...(await download(room, of, missing, budget)).values()])
@@ -171,14 +178,14 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
     find,
     fetch,
     take,
-    async cite(room, of, reads) {
+    async cite(room, of, reads, budget) {
       const ids = [...new Set([...reads.flatMap(({ pdu }) => authIdsOf(pdu)), ...impliedIds(room)])]
       const known = await find(room, ids)
       if (known.size === ids.length) return known
       const among = new Set(reads.map(({ eventId }) => eventId))
       const missing = ids.filter((id) => !known.has(id) && !among.has(id))
       if (missing.length === 0) return known
-      await fetch(room, of, missing, MAX_FETCHED_AUTH_EVENTS)
+      await fetch(room, of, missing, budget)
       return find(room, ids)
     },
   }

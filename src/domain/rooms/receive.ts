@@ -155,7 +155,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     }
     const around = await intake.around(read, known)
     if (typeof around === 'string') return dropped(around, eventId)
-    const cited = await outliers.cite(room, origin, [read])
+    const cited = await outliers.cite(room, origin, [read], intake.citing)
     if (!judgingIds(room, read).every((id) => cited.has(id)))
       return dropped('its auth events could not be had', eventId)
     const whole: Surroundings = { ...around, cited, isOwnJoin: false }
