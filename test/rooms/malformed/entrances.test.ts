@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { BuiltEvent } from '../../../src/core/event/build.ts'
-import { type EventReference, referencedId } from '../../../src/core/event/format.ts'
+import { referencedId } from '../../../src/core/event/format.ts'
 import type { EventId } from '../../../src/core/ids.ts'
 import type { JsonValue, ReadJson } from '../../../src/core/json.ts'
-import { ROOM_VERSIONS, type RoomVersion } from '../../../src/core/room-version.ts'
+import { ROOM_VERSIONS } from '../../../src/core/room-version.ts'
 import type { Questions } from '../../../src/domain/rooms/questions.ts'
 import type { Received } from '../../../src/domain/rooms/receive.ts'
 import { isCitable } from './citable.ts'
-import { CASES, casesByTurns, type Forgery, forge, parsed } from './forgery.ts'
+import { CASES, casesByTurns, type Forgery, forge, parsed, readIn, unknownReference } from './forgery.ts'
 import { inspect, inspectLoaded } from './inspection.ts'
 import { startWatchedServer, type WatchedServer } from './server.ts'
 import { BETA, jsonOf, WatchedRoom } from './watched-room.ts'
@@ -27,14 +27,17 @@ async function receive(room: WatchedRoom, pdus: readonly ReadJson[]): Promise<re
   return received
 }
 
-/** Has the forging server answer questions; it gives the malformed event whatever it is asked for. */
+/** Has the forging server answer questions; it gives what is malformed whatever it is asked for. */
 function answer(room: WatchedRoom, { json, companions }: Forgery, more: Partial<Questions>): void {
   const forged = [...(json ? [json] : []), ...companions]
+  const isOneOf = (each: ReadJson, ids: readonly EventId[]) =>
+    ids.includes(readIn(room.version, each)?.eventId as EventId)
   server.answers.set(room.id, {
     missingEvents: async () => forged,
     events: async (_, __, ids) => [
-      ...forged,
+      ...forged.filter((each) => isOneOf(each, ids)),
       ...ids.flatMap((id) => room.base.events.get(id) ?? []).map((event) => jsonOf(event)),
+      ...forged.filter((each) => !isOneOf(each, ids)),
     ],
     ...more,
   })
@@ -60,13 +63,6 @@ async function mustStandBesides(room: WatchedRoom, forgery: Forgery): Promise<st
   if (!isHonest(room, forgery) && !fits.includes(standing))
     throw new Error(`version ${room.version.id}: ${kind}: ${name} stands as ${standing}`)
   return standing
-}
-
-const unknown = (version: RoomVersion, text: string): EventReference => {
-  const hash = Buffer.from(text.padEnd(32, '.').slice(0, 32))
-  return version.referencesCarryHashes
-    ? [`$${text}:beta.test` as EventId, { sha256: hash.toString('base64').slice(0, 43) }]
-    : (`$${hash.toString('base64url').slice(0, 43)}` as EventId)
 }
 
 const tally = new Map<string, number>()
@@ -111,7 +107,7 @@ const entrances: Record<string, Entrance> = {
     const [state, authChain] =
       index % 4 === 3 ? [honest, [...others, forgery.eventId]] : [[...honest, forgery.eventId], others]
     answer(room, forgery, { missingEvents: async () => [], stateIds: async () => ({ state, authChain }) })
-    const event = room.say({ prev: [unknown(room.version, `gap-${room.version.id}-${index}`)] })
+    const event = room.say({ prev: [unknownReference(room.version, `gap-${room.version.id}-${index}`)] })
     const [received] = await receive(room, [jsonOf(event)])
     await mustStandBesides(room, forgery)
     room.took(received!, event.reference, event.pdu)

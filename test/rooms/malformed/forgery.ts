@@ -60,7 +60,8 @@ export function parsed(text: string): ReadJson | undefined {
   }
 }
 
-function readIn(version: RoomVersion, { value, offence }: ReadJson): ReadPdu | undefined {
+/** Undefined where it has not the shape of an event. */
+export function readIn(version: RoomVersion, { value, offence }: ReadJson): ReadPdu | undefined {
   const read = readPdu(version, value, offence)
   return 'allowed' in read ? undefined : read
 }
@@ -73,4 +74,12 @@ function claimedReference(version: RoomVersion, text: string, json: ReadJson | u
   const own = json && isObject(json.value) ? json.value.event_id : undefined
   const id = isEventId(own) && own.length < 200 ? own : `$${hash.toString('hex')}:beta.test`
   return [id as EventId, { sha256: hash.toString('base64').slice(0, 43) }]
+}
+
+/** A reference to an event that does not exist. */
+export function unknownReference(version: RoomVersion, text: string): EventReference {
+  const hash = createHash('sha256').update(text).digest()
+  if (version.referencesCarryHashes)
+    return [`$${text}:beta.test` as EventId, { sha256: hash.toString('base64').slice(0, 43) }]
+  return `$${hash.toString(version.eventIdFormat === 'base64' ? 'base64' : 'base64url').slice(0, 43)}` as EventId
 }
