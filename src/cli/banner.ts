@@ -18,8 +18,8 @@ export function banner(facts: BannerFacts): string {
   const address = `http://${urlHost(config.listen.host)}:${facts.port}`
   const rows: [string, string][] = [
     ['Server name', serverName(config)],
-    ['For clients', config.public_base_url ?? address],
-    ['First user', firstUser(config, facts.program)],
+    ...homeserverRows(facts, address),
+    ...identityRows(config, address),
     ['Data', `${config.data_dir}${facts.isEmbedded ? ' (with its own Postgres)' : ''}`],
     ['Settings', facts.configFile ?? `defaults and environment; "${facts.program} init" writes a file`],
   ]
@@ -28,6 +28,19 @@ export function banner(facts: BannerFacts): string {
   }
   const body = rows.map(([name, value]) => `  ${name.padEnd(13)}${value}`).join('\n')
   return `\n  Hearth ${facts.version} is ready after ${facts.seconds.toFixed(1)} s\n\n${body}\n`
+}
+
+function homeserverRows({ config, program }: BannerFacts, address: string): [string, string][] {
+  if (!config.roles.includes('client')) return []
+  return [
+    ['For clients', config.public_base_url ?? address],
+    ['First user', firstUser(config, program)],
+  ]
+}
+
+function identityRows({ roles, identity, public_base_url }: Config, address: string): [string, string][] {
+  if (!roles.includes('identity') || !identity.enabled) return []
+  return [['Identity', identity.base_url ?? public_base_url ?? address]]
 }
 
 function serverName(config: Config): string {

@@ -8,7 +8,7 @@ test('with a database.url the server uses that Postgres and starts none', async 
   const database = await createTestDatabase()
   const server = await startChildServer({ env: { HEARTH__DATABASE__URL: database.url } })
   try {
-    expect(await readdir(join(server.dataDir, 'data'))).toEqual(['signing.key'])
+    expect((await readdir(join(server.dataDir, 'data'))).sort()).toEqual(['identity.key', 'signing.key'])
     expect(await database.db.query('SELECT name FROM server_name')).toEqual([{ name: server.serverName }])
     expect(server.output()).toContain('fsync off')
   } finally {

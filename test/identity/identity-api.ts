@@ -2,8 +2,8 @@ import type { Json } from '../support/api.ts'
 
 export interface Ask {
   readonly token?: string | undefined
-  /** An object is sent as JSON, a form as one, text as it is. */
-  readonly body?: object | string | URLSearchParams
+  /** An object is sent as JSON, a form as one, text and bytes as they are. */
+  readonly body?: object | string | URLSearchParams | Uint8Array
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -24,16 +24,16 @@ export const P1 = '/_proto/identity/api/v1'
 export function openIdentity(baseUrl: string): IdentityApi {
   return {
     async ask(method, path, { token, body, headers = {} } = {}) {
-      const isText = typeof body === 'string' || body instanceof URLSearchParams
+      const isReady = typeof body === 'string' || body instanceof URLSearchParams || body instanceof Uint8Array
       const answer = await fetch(baseUrl + (path.startsWith('/_') ? path : P2 + path), {
         method,
         redirect: 'manual',
         headers: {
-          ...(body !== undefined && !isText && { 'content-type': 'application/json' }),
+          ...(body !== undefined && !isReady && { 'content-type': 'application/json' }),
           ...(token !== undefined && { authorization: `Bearer ${token}` }),
           ...headers,
         },
-        body: body === undefined ? null : isText ? body : JSON.stringify(body),
+        body: body === undefined ? null : isReady ? (body as string) : JSON.stringify(body),
       })
       return { status: answer.status, headers: answer.headers, body: parse(await answer.text()) }
     },

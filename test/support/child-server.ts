@@ -36,6 +36,8 @@ export interface ChildServerOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly serverName?: string
   readonly nodeArgs?: readonly string[]
+  /** What follows `serve`. */
+  readonly args?: readonly string[]
 }
 
 const READY_TIMEOUT_MS = 60_000
@@ -80,7 +82,10 @@ async function prepareChildServer(options: ChildServerOptions): Promise<ChildSer
 
   async function start(): Promise<void> {
     const begun = performance.now()
-    child = spawn(process.execPath, [...(options.nodeArgs ?? []), mainFile(), 'serve'], { cwd: dataDir, env })
+    child = spawn(process.execPath, [...(options.nodeArgs ?? []), mainFile(), 'serve', ...(options.args ?? [])], {
+      cwd: dataDir,
+      env,
+    })
     const keep = (chunk: Buffer) => {
       output = (output + chunk.toString()).slice(-MAX_OUTPUT)
     }
