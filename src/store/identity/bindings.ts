@@ -1,0 +1,69 @@
+import type { UserId } from '../../core/ids.ts'
+import type { Reader, Tx } from '../db.ts'
+import { hashBinding, lockPeppersAsTheyAre, unhashBinding } from './peppers.ts'
+
+// Table: identity_binding
+
+/** An address of a person; in the spelling of core/threepid.ts. */
+export interface ThreepidRow {
+  readonly medium: string
+  readonly address: string
+}
+
+export interface BindingRow extends ThreepidRow {
+  readonly user_id: UserId
+  readonly bound_at: number
+}
+
+/** Any constant does, one for all processes. */
+const ADDRESS_LOCKS = 0x1d3
+
+/** Whoever binds, unbinds or invites an address does so alone, until the end of the transaction. */
+export async function lockAddress(tx: Tx, { medium, address }: ThreepidRow): Promise<void> {
+  await tx.query('SELECT 1 AS one FROM pg_advisory_xact_lock($1, hashtext($2))', [
+    ADDRESS_LOCKS,
+    `${medium} ${address}`,
+  ])
+}
+
+/** Binds an address, away from whomever it was bound to, and hashes it for lookup. */
+export async function upsertBinding(tx: Tx, binding: BindingRow): Promise<void> {
+  await lockPeppersAsTheyAre(tx)
+  const [row] = await tx.query<{ binding_nid: number }>(
+    `INSERT INTO identity_binding (medium, address, user_id, bound_at) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (medium, address) DO UPDATE SET user_id = excluded.user_id, bound_at = excluded.bound_at
+     RETURNING binding_nid`,
+    [binding.medium, binding.address, binding.user_id, binding.bound_at],
+  )
+  if (row === undefined) throw new Error('a binding was not written')
+  await hashBinding(tx, row.binding_nid, binding)
+}
+
+/** Removes the binding of an address to this user. Gives whether there was one. */
+export async function deleteBinding(tx: Tx, threepid: ThreepidRow, userId: UserId): Promise<boolean> {
+  await lockPeppersAsTheyAre(tx)
+  const rows = await tx.query(
+    'DELETE FROM identity_binding WHERE medium = $1 AND address = $2 AND user_id = $3 RETURNING 1 AS one',
+    [threepid.medium, threepid.address, userId],
+  )
+  if (rows.length > 0) await unhashBinding(tx, threepid)
+  return rows.length > 0
+}
+
+export async function findBinding(reader: Reader, { medium, address }: ThreepidRow): Promise<BindingRow | undefined> {
+  const [row] = await reader.query<BindingRow>(
+    'SELECT medium, address, user_id, bound_at FROM identity_binding WHERE medium = $1 AND address = $2',
+    [medium, address],
+  )
+  return row
+}
+
+/** The bindings of those of these addresses that have one. */
+export async function findBindings(reader: Reader, threepids: readonly ThreepidRow[]): Promise<BindingRow[]> {
+  return reader.query<BindingRow>(
+    `SELECT b.medium, b.address, b.user_id, b.bound_at
+     FROM unnest($1::text[], $2::text[]) AS asked (medium, address)
+     JOIN identity_binding b ON b.medium = asked.medium AND b.address = asked.address`,
+    [threepids.map(({ medium }) => medium), threepids.map(({ address }) => address)],
+  )
+}
