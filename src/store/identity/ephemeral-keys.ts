@@ -21,3 +21,13 @@ export async function isEphemeralKey(reader: Reader, publicKey: string, now: num
   )
   return rows.length > 0
 }
+
+/** Removes keys that have expired. Gives how many. */
+export async function forgetEphemeralKeys(tx: Tx, now: number, atMost: number): Promise<number> {
+  const rows = await tx.query(
+    `DELETE FROM identity_ephemeral_key WHERE public_key = ANY(ARRAY(
+       SELECT public_key FROM identity_ephemeral_key WHERE expires_at <= $1 LIMIT $2)) RETURNING 1 AS one`,
+    [now, atMost],
+  )
+  return rows.length
+}
