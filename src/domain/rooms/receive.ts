@@ -6,7 +6,7 @@ import type { ReadJson } from '../../core/json.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
 import type { Database } from '../../store/db.ts'
 import { nextRoomNid } from '../../store/rooms.ts'
-import { authIdsOf, impliedIds, judgingIds } from './cited.ts'
+import { authIdsOf, impliedIds, judgingIds, prevIdsOf } from './cited.ts'
 import type { EventCache } from './event-cache.ts'
 import { Intake, stateOf } from './intake.ts'
 import { createLanes } from './lanes.ts'
@@ -15,6 +15,7 @@ import type { Placed, Placing, Surroundings } from './placing.ts'
 import type { Questions } from './questions.ts'
 import type { RoomRegistry } from './registry.ts'
 import { emptyRoom, type Room } from './room.ts'
+import type { RoomEvent } from './room-event.ts'
 import { isRefusal, type Vetter } from './vet.ts'
 
 /** What became of an event that another server sent. */
@@ -181,7 +182,8 @@ export function createReceiver(parts: ReceiverParts): Receiver {
   ): Promise<Received | 'moved'> {
     const { eventId, pdu } = read
     await outliers.take(room, told)
-    const known = await outliers.find(room, [eventId, ...stateIds, ...authIdsOf(pdu), ...impliedIds(room)])
+    const prevIds = prevIdsOf(pdu)
+    const known = await outliers.find(room, [eventId, ...stateIds, ...authIdsOf(pdu), ...impliedIds(room), ...prevIds])
     if (known.get(eventId)?.hasPlace) return receivedAs(eventId, 'known')
     const state = stateOf(room, { state: stateIds.filter((id) => known.has(id) && id !== eventId) }, known)
     if (!state || room.stateNid(state, 'm.room.create', '') === 0)
@@ -189,13 +191,16 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     if (!authIdsOf(pdu).every((id) => known.has(id))) return dropped('its auth events could not be had', eventId)
     const intake = new Intake(parts, room, resident)
     await intake.complete([])
+    const prevs = prevIds.flatMap((id) => known.get(id) ?? []).filter((event) => isPlacedIn(room, event))
+    // While others of ours are in the room we know its state ourselves.
+    const isKnownHere = room.localMembers.size > 0 && prevs.length === prevIds.length
     const placed = await placing.place(room, read, {
       outlier: known.get(eventId),
-      prevs: [],
+      prevs,
       passedOver: new Set(),
       missingBehind: [],
       cited: known,
-      told: state,
+      told: isKnownHere ? undefined : state,
       isReferenced: false,
       redactions: [],
       target: undefined,
@@ -244,6 +249,10 @@ export function createReceiver(parts: ReceiverParts): Receiver {
       })
     },
   }
+}
+
+function isPlacedIn(room: Room, event: RoomEvent): boolean {
+  return event.roomNid === room.nid && event.hasPlace
 }
 
 function isCreateOf(version: RoomVersion, { pdu }: ReadPdu): boolean {
