@@ -46,6 +46,8 @@ export const MAX_TOLD_STATES = 10
 
 /** A registration with the identity service beyond these ends the user's oldest one. */
 export const MAX_IDENTITY_TOKENS_PER_USER = 100
+/** Tokens of other homeservers become part of a URL. */
+export const MAX_OPENID_TOKEN_CHARS = 4_096
 /** URLs that a user may send as accepted in one request. */
 export const MAX_ACCEPTED_URLS_AT_ONCE = 100
 /** URLs that are kept for a user though no policy of this server has them. */

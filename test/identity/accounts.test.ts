@@ -125,6 +125,8 @@ describe('seed 1, POST P2/account/register', () => {
     ['{"access_token":1}', 400, 'M_INVALID_PARAM'],
     [JSON.stringify({ ...credentials('elsewhere.test'), expires_in: 'soon' }), 400, 'M_INVALID_PARAM'],
     [JSON.stringify({ ...credentials('elsewhere.test'), token_type: 'Basic' }), 400, 'M_INVALID_PARAM'],
+    [JSON.stringify(credentials('elsewhere.test', 'x'.repeat(5000))), 400, 'M_INVALID_PARAM'],
+    [JSON.stringify(credentials('elsewhere.test', '\0')), 400, 'M_INVALID_PARAM'],
   ])('facts 34: %s gives %i %s', async (body, status, errcode) => {
     expect(await identity.ask('POST', '/account/register', { body })).toMatchObject({ status, body: { errcode } })
   })

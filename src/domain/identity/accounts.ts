@@ -12,8 +12,9 @@ import {
 } from '../../store/identity/accounts.ts'
 import type { OpenIdTokens } from '../accounts/openid-tokens.ts'
 import type { Clock, Random } from '../clock.ts'
-import { MAX_IDENTITY_TOKENS_PER_USER } from '../limits.ts'
+import { MAX_IDENTITY_TOKENS_PER_USER, MAX_OPENID_TOKEN_CHARS } from '../limits.ts'
 import { hashToken, tokenKind } from '../opaque-tokens.ts'
+import { checkText } from '../text.ts'
 import type { OpenIdVerifier } from './openid-verifier.ts'
 import type { IdentityRequester } from './requester.ts'
 
@@ -21,7 +22,7 @@ import type { IdentityRequester } from './requester.ts'
 export interface IdentityAccounts {
   /**
    * Registers the user for whom a homeserver vouches, and gives a new access token.
-   * @throws ProtocolError `M_INVALID_PARAM` for what is no server name, `M_UNAUTHORIZED` when the homeserver does not vouch for one
+   * @throws ProtocolError `M_INVALID_PARAM` for what is no server name and no token, `M_UNAUTHORIZED` when the homeserver does not vouch for one
    * of its own users, `M_UNKNOWN` (502) when it cannot be asked
    */
   register(serverName: string, openIdToken: string): Promise<string>
@@ -103,6 +104,7 @@ export function createIdentityAccounts(deps: {
   return {
     async register(serverName, openIdToken) {
       const server = checkServerName(serverName)
+      checkText('access_token', openIdToken, MAX_OPENID_TOKEN_CHARS)
       const { openIdTokens, openIdVerifier } = deps
       const sub = isHere(server)
         ? await openIdTokens.userOf(openIdToken)
