@@ -6,6 +6,7 @@ import { federationEndpoints } from '../../src/routes/federation/index.ts'
 import { identityEndpoints } from '../../src/routes/identity/index.ts'
 import { wellKnownEndpoints } from '../../src/routes/well-known/index.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
+import identity from './identity.json' with { type: 'json' }
 import operations from './operations.json' with { type: 'json' }
 
 /** The published specification's names of operations, with method and path, that this server serves. */
@@ -45,6 +46,12 @@ describe('the list of operations', () => {
 
   it('names nothing twice', () => {
     expect(new Set(lines).size).toBe(lines.length)
+  })
+
+  it('has nothing of the identity service that its interface does not name', () => {
+    const named = new Set(identity.map(shape))
+    expect(lines.filter((line) => /^\w+ (?:P1|P2|identity)\b/.test(line) && !named.has(line))).toEqual([])
+    expect(named.size).toBe(40)
   })
 
   it('is reached under every path of both dialects', async () => {
