@@ -2,6 +2,7 @@ import * as fanOut from './cases/fan-out.ts'
 import * as idle from './cases/idle.ts'
 import * as initialSync from './cases/initial-sync.ts'
 import * as noopSync from './cases/noop-sync.ts'
+import * as receive from './cases/receive.ts'
 import * as registerLogin from './cases/register-login.ts'
 import * as resolution from './cases/resolution.ts'
 import * as roomState from './cases/room-state.ts'
@@ -21,6 +22,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [noopSync.BENCHMARK]: noopSync.measureNoopSync,
   [storage.BENCHMARK]: storage.measureStorage,
   [roomState.BENCHMARK]: roomState.measureRoomState,
+  [receive.BENCHMARK]: receive.measureReceive,
   [resolution.BENCHMARK]: resolution.measureResolution,
 }
 
