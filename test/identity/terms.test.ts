@@ -196,6 +196,13 @@ describe('policies as configured', () => {
     await expect(requirePolicyTexts(policiesOf(config))).rejects.toThrow('/nowhere/terms_of_service-2.0-en.txt')
   })
 
+  it('may come from the environment, as JSON', () => {
+    const load = (text: string) => loadConfig({ env: { HEARTH__IDENTITY__TERMS__POLICIES: text }, directory })
+    expect(load(JSON.stringify(POLICIES)).config.identity.terms.policies).toEqual(POLICIES)
+    expect(() => load('privacy_policy')).toThrow('HEARTH__IDENTITY__TERMS__POLICIES: identity.terms.policies: expected')
+    expect(() => load('[{"__proto__":{}}]')).toThrow('expected')
+  })
+
   it('are refused with two of one id, and with what is no version', () => {
     const yaml = (text: string) => () => loadConfig({ file: { path: '/x/hearth.yaml', text }, directory })
     const policy = (id: string, version: string) =>
