@@ -8,6 +8,7 @@ import { createAccountServices } from './domain/accounts/account-services.ts'
 import type { Clock, Random } from './domain/clock.ts'
 import { createIdentityServices, identityChores } from './domain/identity/identity-services.ts'
 import type { IdentityKeyRing } from './domain/identity/keys.ts'
+import { openMessenger } from './domain/identity/messenger.ts'
 import { NO_OTHERS } from './domain/identity/openid-verifier.ts'
 import { policiesOf, requirePolicyTexts } from './domain/identity/policies.ts'
 import type { Metrics } from './domain/metrics.ts'
@@ -79,6 +80,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     notifier: rooms.ledgerWaker,
     listener: rooms.profileEvents,
   })
+  const messenger = await openMessenger({ config, clock, log })
   const identity = createIdentityServices({
     config,
     db,
@@ -87,6 +89,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     openIdTokens: accounts.openIdTokens,
     openIdVerifier: NO_OTHERS,
     keyRing: options.identityKeys,
+    messenger,
   })
   const janitor = startJanitor({ db, clock, log, chores: identityChores(config) })
   metrics.watch({ waitingSyncs: rooms.notifier.waiting, waitingTransactions: db.waiting })
@@ -103,6 +106,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     async close() {
       await janitor.close()
       await rooms.close()
+      messenger.close()
       await accounts.sessions.close()
       await accounts.passwords.close()
       await db.close()

@@ -18,6 +18,7 @@ const FORMATS: Readonly<Record<string, Format>> = {
     accepts: (value) => /^postgres(ql)?:\/\//.test(value) && URL.canParse(value.replace('@/', '@localhost/')),
   },
   cidr: { means: 'an IP address or range, such as 10.0.0.0/8', accepts: isRange },
+  pattern: { means: 'a regular expression', accepts: isPattern },
 }
 
 /** What a value of this option looks like, in words. */
@@ -117,6 +118,14 @@ function isHttpUrl(value: string): boolean {
   if (!URL.canParse(value)) return false
   const url = new URL(value)
   return /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === ''
+}
+
+function isPattern(value: string): boolean {
+  try {
+    return new RegExp(value) !== undefined
+  } catch {
+    return false
+  }
 }
 
 function isRange(value: string): boolean {

@@ -1,4 +1,5 @@
 import { Type } from '../core/shapes.ts'
+import { mailSection, sessionsSection, smsSection } from './identity-messages.ts'
 import { flag, integer, section, text } from './parts.ts'
 
 /** Names that may stand in a path as they are. */
@@ -62,4 +63,20 @@ export const identitySection = section('The identity service.', {
       example: [POLICY_EXAMPLE],
     }),
   }),
+  sessions: sessionsSection,
+  mail: mailSection,
+  sms: smsSection,
+  outbox: Type.Optional(
+    text('Directory for messages that no gateway takes. Without it: `outbox` in `data_dir`.', {
+      path: true,
+      minLength: 1,
+      example: '/var/spool/hearth',
+    }),
+  ),
+  templates_dir: Type.Optional(
+    text(
+      'Directory with templates of messages, `<brand>/<language>/<name>`, that take the place of our own of the same names; `hearth identity preview-mail` shows what becomes of them.',
+      { path: true, minLength: 1, example: '/etc/hearth/templates' },
+    ),
+  ),
 })

@@ -131,7 +131,8 @@ function repeatedPolicies(given: ReadonlyMap<string, Given>): Problem[] {
 function build(given: ReadonlyMap<string, Given>, directory: string): Config {
   const root: Record<string, unknown> = {}
   for (const { key, schema, holds } of OPTIONS) {
-    const fallback = schema.path ? resolve(directory, String(schema.default)) : schema.default
+    const fallback =
+      schema.path && schema.default !== undefined ? resolve(directory, String(schema.default)) : schema.default
     const value = given.get(key)?.value ?? fallback
     if (holds === undefined) place(root, key.split('.'), value)
   }

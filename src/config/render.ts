@@ -83,7 +83,9 @@ export function optionTable(): string {
 }
 
 function defaultText(schema: OptionSchema): string {
-  return schema.default === undefined ? 'none' : `\`${JSON.stringify(schema.default).replaceAll('"', '')}\``
+  const { default: fallback } = schema
+  if (fallback === undefined) return 'none'
+  return `\`${typeof fallback === 'string' ? fallback || "''" : JSON.stringify(fallback).replaceAll('"', '')}\``
 }
 
 /** The configuration in force, secrets hidden, each line with where its value came from. */

@@ -9,6 +9,7 @@ import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { createAccountServices } from '../../src/domain/accounts/account-services.ts'
 import { createIdentityServices } from '../../src/domain/identity/identity-services.ts'
 import type { IdentityKeyRing } from '../../src/domain/identity/keys.ts'
+import { openMessenger } from '../../src/domain/identity/messenger.ts'
 import { NO_OTHERS, type OpenIdVerifier } from '../../src/domain/identity/openid-verifier.ts'
 import { createMetrics, type Metrics } from '../../src/domain/metrics.ts'
 import { createRateLimits } from '../../src/domain/rate-limits.ts'
@@ -70,6 +71,7 @@ export async function startAccountServer(
     notifier: { wakeUsers: () => {} },
     listener: { profileChanged: async (userId, profile) => void profileChanges.push({ userId, profile }) },
   })
+  const messenger = await openMessenger({ config, clock, log })
   const identity = createIdentityServices({
     config,
     db: database.db,
@@ -78,6 +80,7 @@ export async function startAccountServer(
     openIdTokens: accounts.openIdTokens,
     openIdVerifier: options.openIdVerifier ?? NO_OTHERS,
     keyRing: options.keyRing ?? { current: signingKeyFromSeed('ed25519:0', randomBytes(32)), old: [] },
+    messenger,
   })
   const services = { ...accounts, identity, config, clock, version: '0.0.0-test', rateLimits } as Services
   const app = buildApp({ services, metrics, log })
@@ -94,6 +97,7 @@ export async function startAccountServer(
     logged: () => lines.join(''),
     async close() {
       await app.close()
+      messenger.close()
       await accounts.sessions.close()
       await accounts.passwords.close()
       await database.drop()

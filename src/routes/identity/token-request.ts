@@ -1,0 +1,44 @@
+import { preferredLanguages } from '../../core/languages.ts'
+import type { Dialect } from '../../core/paths.ts'
+import { Type } from '../../core/shapes.ts'
+import type { IdentityRequester } from '../../domain/identity/requester.ts'
+import type { TokenRequest } from '../../domain/identity/sessions.ts'
+import { limitKeyOf } from '../../http/client-address.ts'
+
+/** `client_secret` and `sid`. */
+export const Opaque = Type.String({ pattern: '^[0-9a-zA-Z.=_-]{1,255}$' })
+
+/** What requests for a token have in common. */
+export const TOKEN_REQUEST_KEYS = {
+  client_secret: Opaque,
+  send_attempt: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+  next_link: Type.Optional(Type.String({ maxLength: 2_000 })),
+}
+
+/** Which templates the message is made from. */
+export const LookQuery = Type.Object({
+  brand: Type.Optional(Type.String({ maxLength: 64 })),
+  lang: Type.Optional(Type.String({ maxLength: 64 })),
+})
+
+export const Submission = Type.Object({ sid: Opaque, client_secret: Opaque, token: Type.String({ maxLength: 255 }) })
+
+interface Parts {
+  readonly body: { readonly client_secret: string; readonly send_attempt: number; readonly next_link?: string }
+  readonly query: { readonly brand?: string; readonly lang?: string }
+  readonly dialect: Dialect
+  readonly requester: IdentityRequester | undefined
+  readonly acceptLanguage: string | undefined
+  readonly ip: string
+}
+
+export function tokenRequestOf({ body, query, dialect, requester, acceptLanguage, ip }: Parts): TokenRequest {
+  return {
+    clientSecret: body.client_secret,
+    sendAttempt: body.send_attempt,
+    nextLink: body.next_link === '' ? undefined : body.next_link,
+    dialect,
+    sender: requester?.userId ?? limitKeyOf(ip),
+    look: { brand: query.brand, languages: preferredLanguages(query.lang ?? acceptLanguage) },
+  }
+}
