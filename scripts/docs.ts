@@ -3,6 +3,8 @@ import { EXIT_MEANINGS } from '../src/cli/command.ts'
 import { exampleYaml, jsonSchema, optionTable } from '../src/config/render.ts'
 import { ERROR_STATUS } from '../src/core/errors.ts'
 import { createMetrics } from '../src/domain/metrics.ts'
+import identity from '../test/conformance/identity.json' with { type: 'json' }
+import served from '../test/conformance/operations.json' with { type: 'json' }
 
 /** Writes every file that is made from the code; with `--check`, only says which of them are stale. */
 const isCheck = process.argv.includes('--check')
@@ -60,7 +62,7 @@ to this release at the start.
 
 It is served beside the homeserver, over the same database, unless \`roles\` or \`identity.enabled\` say otherwise; \`hearth serve
 --roles identity\` runs it alone, with a database of its own. Users of every homeserver may register with it by a token that their
-homeserver vouches for.
+homeserver vouches for. ${servedOf(identity)} operations of the interface, both generations counted, are served.
 
 Policies are a list. A text without \`url\` is shown by this server, from \`identity.terms.directory\`; it is looked for at the
 start. Users who have accepted every policy, each in any of its languages, may use the service; others are told
@@ -104,6 +106,13 @@ to 7 s, and stops its Postgres. \`kill -9\` loses nothing that was acknowledged;
 |---|---|
 ${codes.join('\n')}
 `
+}
+
+/** How many of these operations are served, parameters called as they may be. */
+function servedOf(lines: readonly string[]): string {
+  const shape = (line: string) => line.replace(/\{[^}]+\}/g, '{}')
+  const known = new Set(Object.values(served).map(shape))
+  return `${lines.filter((line) => known.has(shape(line))).length} of ${lines.length}`
 }
 
 function generated(title: string): string {

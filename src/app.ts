@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Requester } from './domain/accounts/requester.ts'
+import { isIdentityServed } from './domain/identity/is-served.ts'
 import type { IdentityRequester } from './domain/identity/requester.ts'
 import type { Services } from './domain/services.ts'
 import { addressReader } from './http/client-address.ts'
@@ -35,7 +36,7 @@ export function buildApp(context: AppContext): FastifyInstance {
       deps,
     )
   }
-  if (roles.includes('identity') && identity.enabled) {
+  if (isIdentityServed(services.config)) {
     const endpoints = identity.v1_api.enabled ? identityEndpoints : withoutV1(identityEndpoints)
     mount(app, [...endpoints, ...identityPages], identityRole(services), deps)
   }

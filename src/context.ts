@@ -7,6 +7,7 @@ import type { SigningKey } from './core/signing/key.ts'
 import { createAccountServices } from './domain/accounts/account-services.ts'
 import type { Clock, Random } from './domain/clock.ts'
 import { createIdentityServices, identityChores } from './domain/identity/identity-services.ts'
+import { isIdentityServed } from './domain/identity/is-served.ts'
 import type { IdentityKeyRing } from './domain/identity/keys.ts'
 import { openMessenger } from './domain/identity/messenger.ts'
 import { NO_OTHERS } from './domain/identity/openid-verifier.ts'
@@ -49,7 +50,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const { config, log, metrics, signingKey } = options
   const clock: Clock = Date
   const random: Random = { bytes: randomBytes }
-  await requirePolicyTexts(policiesOf(config))
+  if (isIdentityServed(config)) await requirePolicyTexts(policiesOf(config))
   const db = openDatabase({ connection: options.connection, poolSize: config.database.pool_size })
   const ledger = await openLedger(db)
   const users = createUsers({ db })

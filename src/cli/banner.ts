@@ -1,5 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import { isRegistrationOpen } from '../domain/accounts/registration-policy.ts'
+import { isIdentityServed } from '../domain/identity/is-served.ts'
 
 export interface BannerFacts {
   readonly version: string
@@ -38,9 +39,9 @@ function homeserverRows({ config, program }: BannerFacts, address: string): [str
   ]
 }
 
-function identityRows({ roles, identity, public_base_url }: Config, address: string): [string, string][] {
-  if (!roles.includes('identity') || !identity.enabled) return []
-  return [['Identity', identity.base_url ?? public_base_url ?? address]]
+function identityRows(config: Config, address: string): [string, string][] {
+  if (!isIdentityServed(config)) return []
+  return [['Identity', config.identity.base_url ?? config.public_base_url ?? address]]
 }
 
 function serverName(config: Config): string {

@@ -1,5 +1,7 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { loadConfig } from '../../src/config/load.ts'
+import { identityChores } from '../../src/domain/identity/identity-services.ts'
 import { startJanitor } from '../../src/workers/janitor.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
@@ -51,5 +53,35 @@ it('removes branches of room state that nothing refers to', async () => {
   expect(await janitor.tidy()).toBe(8)
   const left = await db.query('SELECT DISTINCT chain FROM state_change ORDER BY chain')
   expect(left).toEqual([{ chain: 0 }, { chain: 1 }, { chain: 4 }])
+  await janitor.close()
+})
+
+it('removes OpenID tokens, short-term keys and tokens of the identity service when they are over', async () => {
+  const { db } = database
+  const now = 10_000 * HOUR
+  await db.query("INSERT INTO matrix_user (user_id) VALUES ('@a:localhost')")
+  await db.query('INSERT INTO account (user_nid, created_at) SELECT user_nid, 0 FROM matrix_user')
+  await db.query(
+    `INSERT INTO openid_token SELECT sha256(n::text::bytea), user_nid, n FROM account, unnest($1::bigint[]) n`,
+    [[now - HOUR, now, now + HOUR]],
+  )
+  await db.query("INSERT INTO identity_account VALUES ('@a:localhost', 0)")
+  await db.query(
+    `INSERT INTO identity_token (token_hash, user_id, created_at, used_at)
+     SELECT sha256(n::text::bytea), '@a:localhost', 0, n FROM unnest($1::bigint[]) n`,
+    [[now - 800 * HOUR, now - 722 * HOUR, now - 720 * HOUR, now]],
+  )
+  await db.query(
+    `INSERT INTO identity_ephemeral_key (public_key, created_at, expires_at)
+     VALUES ('over', 0, $1), ('not yet', 0, $1 + 1), ('never', 0, NULL)`,
+    [now],
+  )
+  const chores = identityChores(loadConfig({ directory: '/' }).config)
+  const janitor = startJanitor({ db, clock: { now: () => now }, log: pino({ level: 'silent' }), chores })
+  await janitor.tidy()
+  const left = async (sql: string) => (await db.query<{ value: unknown }>(sql)).map(({ value }) => value)
+  expect(await left('SELECT expires_at AS value FROM openid_token')).toEqual([now + HOUR])
+  expect(await left('SELECT used_at AS value FROM identity_token ORDER BY 1')).toEqual([now - 720 * HOUR, now])
+  expect(await left('SELECT public_key AS value FROM identity_ephemeral_key ORDER BY 1')).toEqual(['never', 'not yet'])
   await janitor.close()
 })
