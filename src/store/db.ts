@@ -41,7 +41,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     statement_timeout: options.statementTimeoutMs ?? 60_000,
     connectionTimeoutMillis: 5_000,
   }
-  const reads = new PipelinedConnection(config)
+  // What is read here is looked up by key. A table that was small when a query was first planned must not decide otherwise.
+  const reads = new PipelinedConnection({ ...config, options: `${config.options} -c enable_seqscan=off` })
   const owned: PipelinedConnection[] = [reads]
   const pool = new pg.Pool({ ...config, pipeline: true, types: WIRE_TYPES, max: options.poolSize } as pg.PoolConfig)
   // An idle connection that breaks is replaced by the pool; without a listener it would end the process.

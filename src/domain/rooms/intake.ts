@@ -44,7 +44,7 @@ export class Intake {
   readonly #telling = { left: MAX_TOLD_EVENTS }
   #toldStates = 0
   /** The events of this intake that were here before it, as of so many outliers. */
-  #known: ReadonlyMap<EventId, RoomEvent> = new Map()
+  readonly #known = new Map<EventId, RoomEvent>()
   #knownAsOf = 0
 
   constructor(parts: IntakeParts, room: Room, origin: ServerName) {
@@ -56,16 +56,16 @@ export class Intake {
   /** The events with those that are missing before them, each after what it builds on, as far as they can be had. */
   async complete(reads: readonly ReadPdu[]): Promise<readonly ReadPdu[]> {
     const all = new Map(reads.map((read) => [read.eventId, read]))
+    await this.#lookUp(reads)
     for (let fetches = 0; fetches < MAX_FETCHES && all.size - reads.length < MAX_FETCHED_EVENTS; fetches++) {
-      const latest = await this.#withMissing(all)
+      const latest = this.#withMissing(all)
       if (latest.length === 0) break
-      const before = all.size
-      for (const read of await this.#fetch(latest)) if (!all.has(read.eventId)) all.set(read.eventId, read)
-      if (all.size === before) break
+      const fetched = (await this.#fetch(latest)).filter(({ eventId }) => !all.has(eventId))
+      if (fetched.length === 0) break
+      for (const read of fetched) all.set(read.eventId, read)
+      await this.#lookUp(fetched)
     }
-    const { order } = topological(all, ({ pdu }) => prevIdsOf(pdu))
-    await this.#survey(order.map(({ eventId }) => eventId))
-    return order
+    return topological(all, ({ pdu }) => prevIdsOf(pdu)).order
   }
 
   /** An event of this intake if it was known before, without asking anew for each. */
@@ -75,13 +75,27 @@ export class Intake {
     return (await this.#parts.outliers.find(room, [eventId])).get(eventId)
   }
 
+  /** What is known of events and of those they build on, in one round trip. */
+  async #lookUp(reads: readonly ReadPdu[]): Promise<void> {
+    const { db, outliers } = this.#parts
+    const { room } = this
+    const ids = reads.map(({ eventId }) => eventId)
+    this.#knownAsOf = room.outliersTaken
+    const [known, awaited, redactions] = await Promise.all([
+      outliers.find(room, [...new Set([...ids, ...reads.flatMap(({ pdu }) => prevIdsOf(pdu))])]),
+      getMissing(db, room.nid, ids),
+      getEarlyRedactions(db, room.nid, ids),
+    ])
+    for (const [id, event] of known) this.#known.set(id, event)
+    for (const id of awaited) this.#awaited.add(id as EventId)
+    for (const { target_id, redaction_nid } of redactions) this.#noteRedaction(target_id as EventId, redaction_nid)
+  }
+
   /** Those that build on what is neither known nor among them. */
-  async #withMissing(all: ReadonlyMap<EventId, ReadPdu>): Promise<EventId[]> {
-    const prevIds = new Map([...all].map(([id, { pdu }]) => [id, prevIdsOf(pdu)]))
-    const outside = [...prevIds.values()].flat().filter((id) => !all.has(id))
-    const known = await this.#parts.outliers.find(this.room, [...all.keys(), ...outside])
-    const lacks = (id: EventId): boolean => !all.has(id) && known.get(id)?.hasPlace !== true
-    return [...prevIds].flatMap(([id, prevs]) => (known.get(id)?.hasPlace !== true && prevs.some(lacks) ? [id] : []))
+  #withMissing(all: ReadonlyMap<EventId, ReadPdu>): EventId[] {
+    const isPlaced = (id: EventId): boolean => this.#known.get(id)?.hasPlace === true
+    const lacks = (id: EventId): boolean => !all.has(id) && !isPlaced(id)
+    return [...all].flatMap(([id, { pdu }]) => (!isPlaced(id) && prevIdsOf(pdu).some(lacks) ? [id] : []))
   }
 
   async #fetch(latest: readonly EventId[]): Promise<ReadPdu[]> {
@@ -93,19 +107,6 @@ export class Intake {
     }
     const answer = await questions.missingEvents(this.origin, this.room.id, between)
     return vetter.vetAll(this.room, answer.slice(0, MAX_MISSING_EVENTS))
-  }
-
-  async #survey(eventIds: readonly EventId[]): Promise<void> {
-    const { db, outliers } = this.#parts
-    this.#knownAsOf = this.room.outliersTaken
-    const [known, awaited, redactions] = await Promise.all([
-      outliers.find(this.room, eventIds),
-      getMissing(db, this.room.nid, eventIds),
-      getEarlyRedactions(db, this.room.nid, eventIds),
-    ])
-    this.#known = known
-    for (const id of awaited) this.#awaited.add(id as EventId)
-    for (const { target_id, redaction_nid } of redactions) this.#noteRedaction(target_id as EventId, redaction_nid)
   }
 
   #noteRedaction(target: EventId, nid: number): void {
@@ -159,10 +160,14 @@ export class Intake {
   async #toldState(eventId: EventId): Promise<StateMap | undefined> {
     if (++this.#toldStates > MAX_TOLD_STATES) return undefined
     const told = await this.#parts.questions.stateIds(this.origin, this.room.id, eventId)
-    if (!told || told.state.length + told.authChain.length > MAX_TOLD_EVENTS) return undefined
+    const ids = told ? [...told.authChain, ...told.state] : []
+    if (!told || ids.length > this.#telling.left) return undefined
     const { outliers } = this.#parts
-    await outliers.fetch(this.room, this.origin, [...told.authChain, ...told.state], this.#telling)
-    return stateOf(this.room, told, await outliers.find(this.room, told.state))
+    await outliers.fetch(this.room, this.origin, ids, this.#telling)
+    const state = stateOf(this.room, told, await outliers.find(this.room, told.state))
+    // Who tells of states in vain is soon listened to no more: looking for what they name is work too.
+    if (state === undefined) this.#telling.left -= ids.length
+    return state
   }
 
   /** What lies behind events that are no part of the room: an accepted event that builds on them covers it. */
