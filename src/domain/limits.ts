@@ -53,3 +53,5 @@ export const MAX_ACCEPTED_URLS_AT_ONCE = 100
 /** URLs that are kept for a user though no policy of this server has them. */
 export const MAX_FOREIGN_ACCEPTED_URLS = 100
 export const MAX_URL_CHARS = 2_000
+/** Branches of a room that its next events may build on. What opens one more is taken in, and is left to others to build on. */
+export const MAX_EXTREMITIES = 1_000

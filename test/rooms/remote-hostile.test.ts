@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EventId, ServerName, UserId } from '../../src/core/ids.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
+import { MAX_EXTREMITIES } from '../../src/domain/limits.ts'
 import { Besieged, EVIL } from './besieged.ts'
 import { Forge, type ForgedState } from './forge.ts'
 
@@ -165,6 +166,24 @@ describe.each(['1', '6', '11', '12'])('room version %s', (id) => {
     ])
     await home.audit(forge.roomId)
   })
+})
+
+it('branches without end: a room keeps so many, and what it has can be gone on with', async () => {
+  const { forge } = await openRoom('10', 'bushy')
+  const from = forge.latest!
+  const tips = Array.from({ length: MAX_EXTREMITIES + 20 }, (_, n) => forge.say(CREATOR, `${n}`, { prev: [from] }))
+  for (let at = 0; at < tips.length; at += 100) {
+    const part = tips.slice(at, at + 100)
+    expect(await home.kinds(forge, part)).toEqual(part.map(() => 'accepted'))
+  }
+  const view = await home.view(forge.roomId)
+  expect(view.extremities).toEqual(tips.slice(0, MAX_EXTREMITIES))
+  const topic = forge.set(CREATOR, 'm.room.topic', { topic: 'goes on' }, { prev: [tips[0]!] })
+  expect(await home.kinds(forge, [topic])).toEqual(['accepted'])
+  await home.say('ann', forge.roomId, 'mine')
+  const after = await home.view(forge.roomId)
+  expect(after.extremities).toHaveLength(MAX_EXTREMITIES - 19)
+  expect(after.state.get('m.room.topic ')).toBe(topic)
 })
 
 describe.each(['1', '2'])('room version %s, whose event ids are chosen', (id) => {

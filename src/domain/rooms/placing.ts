@@ -10,6 +10,7 @@ import { EMPTY_STATE, getState, type StateMap, setState } from '../../core/state
 import type { HighlightWrite } from '../../store/event-batch.ts'
 import type { Standing } from '../../store/events.ts'
 import type { StatePoint } from '../../store/state.ts'
+import { MAX_EXTREMITIES } from '../limits.ts'
 import type { Users } from '../users.ts'
 import type { Branches } from './branches.ts'
 import { authIdsOf, authoriseByCited, prevIdsOf, reasonOf } from './cited.ts'
@@ -285,6 +286,8 @@ function tipsWith({ room, read, around }: Case, { head, exclusion }: Site, event
   if (exclusion || (around.isReferenced && others.length > 0)) {
     return others.length === 0 || others.length === head.extremities.length ? head.extremities : others
   }
+  const opensBranch = others.length === head.extremities.length
+  if (opensBranch && others.length >= MAX_EXTREMITIES) return head.extremities
   // Those that wait stay behind those that are resolved, so that nobody can push a branch out by making many.
   const isFirst = head.extremities.slice(0, head.merged).some(({ id }) => covered.has(id))
   const tip = {

@@ -81,6 +81,7 @@ const TIMELINE_KEPT = 64
 const UNDO_KEPT = 256
 const FACTS_KEPT = 4096
 const BRANCHES_KEPT = 64
+const TIPS_KEPT = 256
 
 /**
  * A room in memory. `pending` runs ahead of `committed`: events are built on one another without waiting for the
@@ -96,7 +97,7 @@ export class Room {
   alive = true
   /** How many outliers were enqueued since the room was loaded. */
   outliersTaken = 0
-  /** The last changes of chains that were written to since the room was loaded. */
+  /** The last changes of the chains that were written to last. */
   readonly tips = new Map<number, number>()
   /** States of branches, by point: those used last come last. */
   readonly #branches = new Map<string, StateMap>()
@@ -150,13 +151,20 @@ export class Room {
   /** Takes in what is about to be written: the next event can be built on it. */
   enqueued({ events, promoted, changes, after }: Growth): void {
     this.pending = after
-    for (const { chain, seq } of changes) this.tips.set(chain, seq)
+    for (const { chain, seq } of changes) this.#noteTip(chain, seq)
     for (const event of [...events, ...promoted]) {
       this.#unsettled.set(event.id, event)
       this.#unsettledByNid.set(event.nid, event)
       if (event.isState) this.keep(event)
       if (this.#authGraph && event.authNids) this.#graphNews.push(event)
     }
+  }
+
+  /** A chain whose tip is forgotten is branched off where it would have gone on. */
+  #noteTip(chain: number, seq: number): void {
+    this.tips.delete(chain)
+    this.tips.set(chain, seq)
+    if (this.tips.size > TIPS_KEPT) this.tips.delete(this.tips.keys().next().value!)
   }
 
   /** What was enqueued is in the database. */
