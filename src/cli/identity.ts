@@ -3,24 +3,35 @@ import type { Config } from '../config/schema.ts'
 import { CONFIG_OPTIONS, type Command, EXIT, type Host, readConfig, UsageError } from './command.ts'
 import { ensureDataDirectory } from './data-directory.ts'
 import { identityKeyPath, loadIdentityKeys, rotateIdentityKey } from './identity-key-file.ts'
+import { previewMail } from './identity-preview-mail.ts'
 
 const ACTIONS: Readonly<Record<string, (host: Host, config: Config) => Promise<void>>> = {
   'show-keys': showKeys,
   'rotate-key': rotateKey,
 }
 
+const OPTIONS = { ...CONFIG_OPTIONS, brand: { type: 'string' }, language: { type: 'string' } } as const
+
 export const identityCommand: Command = {
-  usage: `show-keys | rotate-key [--config FILE] [--set KEY=VALUE]...
+  usage: `show-keys | rotate-key | preview-mail [NAME] [--brand BRAND] [--language TAG] [--config FILE] [--set KEY=VALUE]...
 
   show-keys    prints the identity service's long-term keys: the one in use, and those that were and are still recognised
   rotate-key   makes a new key, which is in use from the server's next start on; the one before stays recognised
-               until its line is removed from identity.key`,
+               until its line is removed from identity.key
+  preview-mail prints a message made of samples, as it would be sent: NAME is validate-email, invite or
+               validate-msisdn; --brand and --language choose among the templates`,
 
   async run(host, words) {
-    const { values, positionals } = parseArgs({ args: [...words], options: CONFIG_OPTIONS, allowPositionals: true })
+    const { values, positionals } = parseArgs({ args: [...words], options: OPTIONS, allowPositionals: true })
     const [name = '', ...rest] = positionals
+    if (name === 'preview-mail' && rest.length <= 1) {
+      const { config } = readConfig(host, values)
+      const { brand, language } = values
+      host.print((await previewMail(config, { name: rest[0], brand, language })).trimEnd())
+      return EXIT.ok
+    }
     const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined
-    if (action === undefined || rest.length > 0) throw new UsageError('say "show-keys" or "rotate-key"')
+    if (action === undefined || rest.length > 0) throw new UsageError('say "show-keys", "rotate-key" or "preview-mail"')
     const { config } = readConfig(host, values)
     await ensureDataDirectory(config.data_dir, host.uid)
     await action(host, config)

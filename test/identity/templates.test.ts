@@ -1,7 +1,9 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, it, test } from 'vitest'
+import type { Host } from '../../src/cli/command.ts'
+import { identityCommand } from '../../src/cli/identity.ts'
 import { loadMessageTemplates, TEMPLATE_VALUES } from '../../src/domain/identity/message-templates.ts'
 
 let parent: string
@@ -87,4 +89,23 @@ test('other files are left alone, and no directory is no mistake', async () => {
   expect((await loadMessageTemplates(directory)).names).toEqual(
     (await loadMessageTemplates(join(directory, 'nothing'))).names,
   )
+})
+
+test('hearth identity preview-mail shows what would be sent, and makes nothing', async () => {
+  await write('acme/de/invite.mail', named('Hallo von {{sender_display_name}}'))
+  const hearth = async (...words: string[]) => {
+    const printed: string[] = []
+    const host = { env: {}, directory: parent, uid: 0, print: (text: string) => void printed.push(text) }
+    const set = `identity.templates_dir=${directory}`
+    expect(await identityCommand.run(host as unknown as Host, ['preview-mail', ...words, '--set', set])).toBe(0)
+    return printed.join('\n')
+  }
+  expect(await hearth()).toMatch(/^Subject: Confirm your email address$/m)
+  expect(await hearth('validate-email.mail', '--language', 'de-CH')).toMatch(/^Subject: =\?UTF-8\?/m)
+  expect(await hearth('invite', '--brand', 'acme', '--language', 'de')).toMatch(
+    /^Subject: =\?UTF-8\?Q\?Hallo_von_Alice/m,
+  )
+  expect(await hearth('validate-msisdn')).toMatch(/^Your Hearth code is 123456/)
+  await expect(hearth('nothing')).rejects.toThrow(/known are validate-email.mail/)
+  expect(await readdir(parent)).toEqual(['templates'])
 })
