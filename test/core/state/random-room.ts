@@ -102,12 +102,17 @@ export async function conflictsIn(room: SimulatedRoom, random: SeededRandom): Pr
   return conflicts.filter(({ states }) => new Set(states).size > 1)
 }
 
+/** No state lacks a create event that every event implies; without power levels, defaults decide that differ here on purpose. */
+function isNeeded(version: RoomVersion, type: string): boolean {
+  if (type === 'm.room.create') return version.roomIdIsCreateHash
+  return type === 'm.room.power_levels' && hasOwnDefaults(version)
+}
+
 function outdated(room: SimulatedRoom, random: SeededRandom, state: StateMap): StateMap {
   const events = [...room.events.values()].filter(({ keyId }) => keyId !== undefined)
   if (random.chance(0.2)) {
     const { keyId, pdu } = random.pick(events)
-    const isNeeded = pdu.type === 'm.room.power_levels' && hasOwnDefaults(room.version)
-    return isNeeded ? state : setState(state, keyId!, 0)
+    return isNeeded(room.version, pdu.type) ? state : setState(state, keyId!, 0)
   }
   const replaceable = events.filter(({ keyId, nid }) => nid < getState(state, keyId!))
   if (replaceable.length === 0) return state
