@@ -142,6 +142,25 @@ describe.each(['1', '6', '11', '12'])('room version %s', (id) => {
     await home.audit(forge.roomId)
   })
 
+  it('events of ours that come back, as they are and altered', async () => {
+    const { forge } = await openRoom(id, 'ours')
+    const ours = await home.say('ann', forge.roomId, 'mine')
+    await forge.catchUp(home.server)
+    const missing = forge.say(CREATOR, 'missing', { prev: [ours] })
+    const said = forge.say(CREATOR, 'said', { prev: [missing] })
+    const altered = JSON.stringify({ ...forge.events.get(ours)!, content: { msgtype: 'm.text', body: 'not mine' } })
+    const answered = [forge.texts.get(ours)!, altered, forge.texts.get(missing)!]
+    home.answers(forge.answers({ missingEvents: async () => answered }))
+    const [received, more] = await Promise.all([home.kinds(forge, [said, ours]), home.say('ann', forge.roomId, 'more')])
+    expect(received).toEqual(['accepted', 'known'])
+    forge.texts.set(ours, altered)
+    expect(await home.kinds(forge, [ours])).toEqual(['known'])
+    const view = await home.view(forge.roomId)
+    expect(view.events.get(ours)!.pdu.content.body).toBe('mine')
+    expect(home.standing(view, more)).toBe('accepted')
+    await home.audit(forge.roomId)
+  })
+
   it('answers with events of other rooms, and with what was not asked for', async () => {
     const { forge } = await openRoom(id, 'asked')
     const { forge: foreign } = await openRoom(id, 'foreign')
