@@ -163,8 +163,8 @@ export class Intake {
     const ids = told ? [...told.authChain, ...told.state] : []
     if (!told || ids.length > this.#telling.left) return undefined
     const { outliers } = this.#parts
-    await outliers.fetch(this.room, this.origin, ids, this.#telling)
-    const state = stateOf(this.room, told, await outliers.find(this.room, told.state))
+    const isHad = await outliers.fetch(this.room, this.origin, ids, this.#telling)
+    const state = isHad ? stateOf(this.room, told, await outliers.find(this.room, told.state)) : undefined
     // Who tells of states in vain is soon listened to no more: looking for what they name is work too.
     if (state === undefined) this.#telling.left -= ids.length
     return state

@@ -26,8 +26,8 @@ export interface Outliers {
   cite(room: Room, of: ServerName, events: readonly ReadPdu[], budget: Budget): Promise<Map<EventId, RoomEvent>>
   /** Judges events by what they cite and stores them; leaves out those whose cited events are neither known nor among them. */
   take(room: Room, events: readonly ReadPdu[]): Promise<void>
-  /** Fetches events and all that they cite, and stores them. */
-  fetch(room: Room, of: ServerName, eventIds: readonly EventId[], budget: Budget): Promise<void>
+  /** Fetches those of the events that are missing and all that they cite, and stores them. False when it gave up. */
+  fetch(room: Room, of: ServerName, eventIds: readonly EventId[], budget: Budget): Promise<boolean>
 }
 
 export interface OutlierParts {
@@ -41,6 +41,8 @@ export interface OutlierParts {
 /** Events asked for in one request. */
 const EVENTS_PER_QUESTION = 100
 const EVENTS_PER_COMMIT = 256
+/** Ids looked up in one query: others read in between. */
+const IDS_PER_LOOKUP = 1_000
 /** The state around an outlier is not known. */
 const NOWHERE = { state_chain: -1, state_seq: 0 } as const
 
@@ -53,45 +55,61 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
       if (event) found.set(id, event)
       else missing.push(id)
     }
-    for (const event of (await events.loadByIds(missing)).values()) found.set(event.id, event)
+    for (let at = 0; at < missing.length; at += IDS_PER_LOOKUP) {
+      const loaded = await events.loadByIds(missing.slice(at, at + IDS_PER_LOOKUP))
+      for (const event of loaded.values()) found.set(event.id, event)
+    }
     return found
   }
 
-  /** Downloads events and what they cite, until all is there, a question is answered by nothing of it, or the budget is spent. */
+  /**
+   * Downloads what is missing of some events and of what they cite, into `fetched`. Gives up, with false, when a question is answered
+   * by nothing of what it was for, or the budget is spent: who names many events and has none costs one look-up and one question.
+   */
   async function download(
     room: Room,
     of: ServerName,
-    eventIds: Iterable<EventId>,
+    eventIds: readonly EventId[],
     budget: Budget,
-  ): Promise<Map<EventId, ReadPdu>> {
-    const fetched = new Map<EventId, ReadPdu>()
+    fetched: Map<EventId, ReadPdu>,
+  ): Promise<boolean> {
     const asked = new Set<EventId>()
-    let wanted = [...eventIds]
-    while (wanted.length > 0 && wanted.length <= budget.left) {
-      const next = new Set<EventId>()
-      for (let at = 0; at < wanted.length; at += EVENTS_PER_QUESTION) {
-        const part = wanted.slice(at, at + EVENTS_PER_QUESTION)
-        budget.left -= part.length
-        for (const id of part) asked.add(id)
-        const answer = (await questions.events(of, room.id, part)).slice(0, part.length)
-        const given = (await vetter.vetAll(room, answer)).filter(({ eventId }) => asked.has(eventId))
-        if (given.length === 0) return fetched
-        for (const read of given) {
-          fetched.set(read.eventId, read)
-          for (const id of judgingIds(room, read)) next.add(id)
+    for (let front = eventIds; front.length > 0; ) {
+      const cited = new Set<EventId>()
+      const open: EventId[] = []
+      for (let at = 0; at < front.length; at += IDS_PER_LOOKUP) {
+        const part = front.slice(at, at + IDS_PER_LOOKUP)
+        const known = await find(room, part)
+        for (const id of part) if (!known.has(id)) open.push(id)
+        const isLast = at + IDS_PER_LOOKUP >= front.length
+        while (open.length >= EVENTS_PER_QUESTION || (isLast && open.length > 0)) {
+          const wanted = open.splice(0, EVENTS_PER_QUESTION)
+          for (const id of wanted) asked.add(id)
+          const given = (await ask(room, of, wanted, budget)).filter(({ eventId }) => asked.has(eventId))
+          if (given.length === 0) return false
+          for (const read of given) {
+            fetched.set(read.eventId, read)
+            for (const id of judgingIds(room, read)) cited.add(id)
+          }
         }
       }
-      const unasked = [...next].filter((id) => !asked.has(id))
-      const known = await find(room, unasked)
-      wanted = unasked.filter((id) => !known.has(id))
+      front = [...cited].filter((id) => !asked.has(id))
     }
-    return fetched
+    return true
   }
 
-  async function fetch(room: Room, of: ServerName, eventIds: readonly EventId[], budget: Budget): Promise<void> {
-    const known = await find(room, eventIds)
-    const missing = eventIds.filter((id) => !known.has(id))
-    if (missing.length > 0) await take(room, [...(await download(room, of, missing, budget)).values()])
+  async function ask(room: Room, of: ServerName, eventIds: readonly EventId[], budget: Budget): Promise<ReadPdu[]> {
+    if (eventIds.length > budget.left) return []
+    budget.left -= eventIds.length
+    const answer = await questions.events(of, room.id, eventIds)
+    return vetter.vetAll(room, answer.slice(0, eventIds.length))
+  }
+
+  async function fetch(room: Room, of: ServerName, eventIds: readonly EventId[], budget: Budget): Promise<boolean> {
+    const fetched = new Map<EventId, ReadPdu>()
+    const isWhole = await download(room, of, eventIds, budget, fetched)
+    if (fetched.size > 0) await take(room, [...fetched.values()])
+    return isWhole
   }
 
   async function take(room: Room, reads: readonly ReadPdu[]): Promise<void> {
