@@ -113,7 +113,7 @@ export class MalformedRoom {
       {
         ...sketch,
         ...(this.#roomId === undefined ? {} : { room_id: this.#roomId }),
-        event_id: `$${this.#name}${this.events.size}:${server}` as EventId,
+        event_id: `$${this.#name}-${this.events.size}:${server}` as EventId,
         origin_server_ts: TS - 1000 + this.events.size,
         depth: this.events.size + 1,
         prev_events: this.#latest ? [this.#latest.reference] : [],

@@ -103,7 +103,7 @@ export class WatchedRoom {
         type: 'm.room.message',
         sender: MEMBER as UserId,
         room_id: this.id,
-        event_id: `$${this.#name}-${++this.#made}:beta.test` as EventId,
+        event_id: `$${this.#name}-said-${++this.#made}:beta.test` as EventId,
         content: { msgtype: 'm.text', body: `${this.#made}` },
         origin_server_ts: TS,
         depth: this.#depth + 2,
