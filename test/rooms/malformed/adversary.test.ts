@@ -295,3 +295,23 @@ describe.each(['1', '2'].map((id) => roomVersion(id)!))('in version $id, where i
     mustBeCheap(cost)
   })
 })
+
+it('a large state that is told and given is fetched in large pieces', async () => {
+  const room = await openRoom(roomVersion('12')!)
+  const { levels, member } = room.base.fixture.references
+  const entries = Array.from({ length: 10_000 }, (_, n) =>
+    rename(room, '', member, {
+      type: 'x.open',
+      state_key: `${n}`,
+      content: { text: 'x'.repeat(200) },
+      auth_events: [levels, member],
+    }),
+  )
+  const state = [...room.state.values(), ...entries.map(({ eventId }) => eventId)]
+  const event = room.say({ prev: [unknownReference(room.version, 'before a large state')] })
+  const cost = await attack(room, { event: byId(entries), state: () => ({ state, authChain: [] }) }, [event])
+  expect(cost.received[0]).toMatchObject({ kind: 'accepted' })
+  expect(cost.questions.events).toBe(100)
+  expect(cost.rows).toBe(10_001)
+  mustBeCheap(cost, { heapMb: 48, ms: 30_000 })
+}, 60_000)
