@@ -6,7 +6,8 @@ import { serverOf, type UserId } from './core/ids.ts'
 import type { SigningKey } from './core/signing/key.ts'
 import { createAccountServices } from './domain/accounts/account-services.ts'
 import type { Clock, Random } from './domain/clock.ts'
-import { createIdentityServices, identityChores } from './domain/identity/identity-services.ts'
+import { NO_CALLS } from './domain/identity/homeserver-calls.ts'
+import { createIdentityServices, type IdentityServices, identityChores } from './domain/identity/identity-services.ts'
 import { isIdentityServed } from './domain/identity/is-served.ts'
 import type { IdentityKeyRing } from './domain/identity/keys.ts'
 import { openMessenger } from './domain/identity/messenger.ts'
@@ -22,7 +23,9 @@ import { findAccount } from './store/accounts.ts'
 import { openDatabase } from './store/db.ts'
 import { openLedger } from './store/ledger.ts'
 import { findProfile } from './store/profiles.ts'
+import { startInviteDeliverer } from './workers/invite-deliverer.ts'
 import { startJanitor } from './workers/janitor.ts'
+import { startPepperRotator } from './workers/pepper-rotator.ts'
 
 export interface ContextOptions {
   readonly config: Config
@@ -91,8 +94,13 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     openIdVerifier: NO_OTHERS,
     keyRing: options.identityKeys,
     messenger,
+    serverKeys: NOBODY,
+    homeservers: NO_CALLS,
+    ownHomeserver: undefined,
+    log,
   })
   const janitor = startJanitor({ db, clock, log, chores: identityChores(config) })
+  const closeIdentityWorkers = startIdentityWorkers(config, identity, log)
   metrics.watch({ waitingSyncs: rooms.notifier.waiting, waitingTransactions: db.waiting })
   return {
     services: { config, clock, version: options.version, rateLimits, identity, ...accounts, ...rooms.services },
@@ -105,6 +113,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       ),
     drain: () => rooms.notifier.drain(),
     async close() {
+      await closeIdentityWorkers()
       await janitor.close()
       await rooms.close()
       messenger.close()
@@ -112,5 +121,14 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       await accounts.passwords.close()
       await db.close()
     },
+  }
+}
+
+function startIdentityWorkers(config: Config, identity: IdentityServices, log: Logger): () => Promise<void> {
+  if (!isIdentityServed(config)) return async () => {}
+  const rotator = startPepperRotator({ config, rotation: identity.pepperRotation, log })
+  const deliverer = startInviteDeliverer({ deliveries: identity.deliveries, log })
+  return async () => {
+    await Promise.all([rotator.close(), deliverer.close()])
   }
 }

@@ -1,4 +1,5 @@
 import { Type } from '../core/shapes.ts'
+import { invitesSection, lookupSection } from './identity-lookup.ts'
 import { mailSection, sessionsSection, smsSection } from './identity-messages.ts'
 import { flag, integer, section, text } from './parts.ts'
 
@@ -63,6 +64,8 @@ export const identitySection = section('The identity service.', {
       example: [POLICY_EXAMPLE],
     }),
   }),
+  lookup: lookupSection,
+  invites: invitesSection,
   sessions: sessionsSection,
   mail: mailSection,
   sms: smsSection,

@@ -53,5 +53,9 @@ export const MAX_ACCEPTED_URLS_AT_ONCE = 100
 /** URLs that are kept for a user though no policy of this server has them. */
 export const MAX_FOREIGN_ACCEPTED_URLS = 100
 export const MAX_URL_CHARS = 2_000
+/** The time for which `identity.lookup.addresses_per_day` counts. */
+export const LOOKUP_QUOTA_MS = 24 * 60 * 60 * 1000
+/** What comes with an invitation to an address, as JSON. */
+export const MAX_INVITE_CHARS = 16_384
 /** Branches of a room that its next events may build on. What opens one more is taken in, and is left to others to build on. */
 export const MAX_EXTREMITIES = 1_000

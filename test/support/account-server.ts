@@ -7,12 +7,15 @@ import { loadConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { createAccountServices } from '../../src/domain/accounts/account-services.ts'
+import type { OwnHomeserver } from '../../src/domain/identity/deliveries.ts'
+import { type HomeserverCalls, NO_CALLS } from '../../src/domain/identity/homeserver-calls.ts'
 import { createIdentityServices } from '../../src/domain/identity/identity-services.ts'
 import type { IdentityKeyRing } from '../../src/domain/identity/keys.ts'
 import { openMessenger } from '../../src/domain/identity/messenger.ts'
 import { NO_OTHERS, type OpenIdVerifier } from '../../src/domain/identity/openid-verifier.ts'
 import { createMetrics, type Metrics } from '../../src/domain/metrics.ts'
 import { createRateLimits } from '../../src/domain/rate-limits.ts'
+import { type KeyRing, NOBODY } from '../../src/domain/rooms/questions.ts'
 import type { Services } from '../../src/domain/services.ts'
 import type { Database } from '../../src/store/db.ts'
 import { openLedger } from '../../src/store/ledger.ts'
@@ -46,6 +49,11 @@ export interface AccountServerOptions {
   readonly openIdVerifier?: OpenIdVerifier
   /** The long-term keys of the identity service; one of its own without them. */
   readonly keyRing?: IdentityKeyRing
+  /** Keys of other homeservers; none are known without them. */
+  readonly serverKeys?: KeyRing
+  /** How homeservers are told of invitations; others cannot be without, and there is no own one. */
+  readonly homeservers?: HomeserverCalls
+  readonly ownHomeserver?: OwnHomeserver
 }
 
 export async function startAccountServer(
@@ -81,6 +89,10 @@ export async function startAccountServer(
     openIdVerifier: options.openIdVerifier ?? NO_OTHERS,
     keyRing: options.keyRing ?? { current: signingKeyFromSeed('ed25519:0', randomBytes(32)), old: [] },
     messenger,
+    serverKeys: options.serverKeys ?? NOBODY,
+    homeservers: options.homeservers ?? NO_CALLS,
+    ownHomeserver: options.ownHomeserver,
+    log,
   })
   const services = { ...accounts, identity, config, clock, version: '0.0.0-test', rateLimits } as Services
   const app = buildApp({ services, metrics, log })

@@ -1,15 +1,27 @@
+import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import type { Database, Tx } from '../../store/db.ts'
 import { forgetIdentityTokens } from '../../store/identity/accounts.ts'
 import { forgetEphemeralKeys } from '../../store/identity/ephemeral-keys.ts'
+import { forgetInvites } from '../../store/identity/invites.ts'
+import { forgetLookups } from '../../store/identity/lookup-quota.ts'
 import { forgetFullBuckets } from '../../store/identity/send-limits.ts'
 import { forgetSessions } from '../../store/identity/sessions.ts'
 import type { OpenIdTokens } from '../accounts/openid-tokens.ts'
 import type { Clock, Random } from '../clock.ts'
+import { LOOKUP_QUOTA_MS } from '../limits.ts'
+import type { KeyRing } from '../rooms/questions.ts'
 import { createIdentityAccounts, type IdentityAccounts } from './accounts.ts'
+import { type Bindings, createBindings } from './bindings.ts'
+import { createInviteDeliveries, type InviteDeliveries, type OwnHomeserver } from './deliveries.ts'
+import type { HomeserverCalls } from './homeserver-calls.ts'
+import { createHomeserverRequests, type HomeserverRequests } from './homeserver-requests.ts'
+import { createInvitations, type Invitations } from './invitations.ts'
 import { createIdentityKeys, type IdentityKeyRing, type IdentityKeys } from './keys.ts'
+import { createLookup, type Lookup } from './lookup.ts'
 import type { Messenger } from './messenger.ts'
 import type { OpenIdVerifier } from './openid-verifier.ts'
+import { createPepperRotation, type PepperRotation } from './pepper-rotation.ts'
 import { createSendLimits } from './send-limits.ts'
 import { createValidationSessions, EXPIRED_KEPT_MS, type ValidationSessions } from './sessions.ts'
 import { createTerms, type Terms } from './terms.ts'
@@ -20,6 +32,12 @@ export interface IdentityServices {
   readonly terms: Terms
   readonly keys: IdentityKeys
   readonly sessions: ValidationSessions
+  readonly bindings: Bindings
+  readonly homeserverRequests: HomeserverRequests
+  readonly lookup: Lookup
+  readonly pepperRotation: PepperRotation
+  readonly invitations: Invitations
+  readonly deliveries: InviteDeliveries
 }
 
 /** Wires the services of the identity role. */
@@ -35,12 +53,28 @@ export function createIdentityServices(deps: {
   readonly keyRing: IdentityKeyRing
   /** Sends mails and text messages; whoever opened it closes it. */
   readonly messenger: Messenger
+  /** Keys of homeservers, which may end the bindings of their users. */
+  readonly serverKeys: KeyRing
+  /** How homeservers are told of invitations: others, and the one in this process. */
+  readonly homeservers: HomeserverCalls
+  readonly ownHomeserver: OwnHomeserver | undefined
+  readonly log: Logger
 }): IdentityServices {
+  const keys = createIdentityKeys(deps)
+  const sendLimits = createSendLimits(deps)
+  const sessions = createValidationSessions({ ...deps, sendLimits })
+  const deliveries = createInviteDeliveries({ ...deps, keys })
   return {
     accounts: createIdentityAccounts(deps),
     terms: createTerms(deps),
-    keys: createIdentityKeys(deps),
-    sessions: createValidationSessions({ ...deps, sendLimits: createSendLimits(deps) }),
+    keys,
+    sessions,
+    bindings: createBindings({ ...deps, keys, sessions, deliveries }),
+    homeserverRequests: createHomeserverRequests(deps),
+    lookup: createLookup({ ...deps, keys }),
+    pepperRotation: createPepperRotation(deps),
+    invitations: createInvitations({ ...deps, keys, sendLimits }),
+    deliveries,
   }
 }
 
@@ -48,6 +82,8 @@ type Chore = (tx: Tx, now: number, atMost: number) => Promise<number>
 
 /** When a token was last used is known within some minutes only. */
 const TOKEN_GRACE_MS = 3_600_000
+/** Who is late with the mail of an invitation that was delivered may still sign for it. */
+const DELIVERED_KEPT_MS = 30 * 86_400_000
 
 /** What of the identity role's rows is due for removal at a moment; each removes at most so many and gives how many. */
 export function identityChores(config: Pick<Config, 'identity'>): readonly Chore[] {
@@ -55,6 +91,8 @@ export function identityChores(config: Pick<Config, 'identity'>): readonly Chore
   return [
     forgetEphemeralKeys,
     forgetFullBuckets,
+    (tx, now, atMost) => forgetLookups(tx, now - LOOKUP_QUOTA_MS, atMost),
+    (tx, now, atMost) => forgetInvites(tx, now, now - DELIVERED_KEPT_MS, atMost),
     (tx, now, atMost) => forgetSessions(tx, now - EXPIRED_KEPT_MS, atMost),
     async (tx, now, atMost) =>
       lifetimeMs === 0 ? 0 : forgetIdentityTokens(tx, now - lifetimeMs - TOKEN_GRACE_MS, atMost),

@@ -83,24 +83,33 @@ export async function findByHashes(reader: Reader, pepper: string, hashes: reado
   }
 }
 
-/** Adds the next pepper, unless there is one. Needs {@link lockPeppers}. */
-export async function insertNextPepper(tx: Tx, pepper: string, now: number): Promise<void> {
+/** The pepper that a rotation is about, a new one if none was begun. Needs {@link lockPeppers}. */
+export async function ensureNextPepper(tx: Tx, pepper: string, now: number): Promise<number> {
   await tx.query(
     `INSERT INTO identity_pepper (pepper, standing, since) VALUES ($1, 'next', $2)
      ON CONFLICT (standing) WHERE standing <> 'old' DO NOTHING`,
     [pepper, now],
   )
+  const next = await findNextPepper(tx)
+  if (next === undefined) throw new Error('a pepper was not written')
+  return next
 }
 
-/**
- * Hashes at most so many more bindings with the next pepper, in the order in which they were made. Gives how many; undefined when
- * there is no next pepper (any more).
- */
-export async function hashMoreBindings(tx: Tx, atMost: number): Promise<number | undefined> {
-  const [next] = await tx.query<{ pepper_nid: number; hashed_to: number }>(
-    `SELECT pepper_nid, hashed_to FROM identity_pepper WHERE standing = 'next' FOR UPDATE`,
+/** The pepper of a rotation that was begun and has not switched yet. */
+export async function findNextPepper(reader: Reader): Promise<number | undefined> {
+  const [row] = await reader.query<{ pepper_nid: number }>(
+    `SELECT pepper_nid FROM identity_pepper WHERE standing = 'next'`,
   )
-  if (next === undefined) return undefined
+  return row?.pepper_nid
+}
+
+/** Hashes at most so many more bindings with this pepper, in the order in which they were made. Gives how many. */
+export async function hashMoreBindings(tx: Tx, pepperNid: number, atMost: number): Promise<number> {
+  const [next] = await tx.query<{ hashed_to: number }>(
+    `SELECT hashed_to FROM identity_pepper WHERE pepper_nid = $1 AND standing = 'next' FOR UPDATE`,
+    [pepperNid],
+  )
+  if (next === undefined) return 0
   const [batch] = await tx.query<{ hashed: number; last: number | null }>(
     `WITH batch AS MATERIALIZED (
        SELECT binding_nid, medium, address FROM identity_binding
@@ -110,19 +119,19 @@ export async function hashMoreBindings(tx: Tx, atMost: number): Promise<number |
        SELECT pepper_nid, ${HASH}, binding_nid FROM batch, identity_pepper WHERE pepper_nid = $1
        ON CONFLICT (pepper_nid, hash) DO NOTHING)
      SELECT count(*) AS hashed, max(binding_nid) AS last FROM batch`,
-    [next.pepper_nid, next.hashed_to, atMost],
+    [pepperNid, next.hashed_to, atMost],
   )
   if (batch === undefined || batch.last === null) return 0
-  await tx.query('UPDATE identity_pepper SET hashed_to = $2 WHERE pepper_nid = $1', [next.pepper_nid, batch.last])
+  await tx.query('UPDATE identity_pepper SET hashed_to = $2 WHERE pepper_nid = $1', [pepperNid, batch.last])
   return batch.hashed
 }
 
-/** The next pepper becomes the current one, and the current one old. Needs {@link lockPeppers}. */
-export async function switchPeppers(tx: Tx, now: number): Promise<void> {
-  const next = await tx.query(`SELECT 1 AS one FROM identity_pepper WHERE standing = 'next' FOR UPDATE`)
-  if (next.length === 0) return
+/** This next pepper, with which all bindings are hashed, becomes the current one. Needs {@link lockPeppers}. */
+export async function switchPeppers(tx: Tx, pepperNid: number, now: number): Promise<void> {
+  // Whoever helped with the same rotation may have been faster.
+  if ((await findNextPepper(tx)) !== pepperNid) return
   await tx.query(`UPDATE identity_pepper SET standing = 'old', since = $1 WHERE standing = 'current'`, [now])
-  await tx.query(`UPDATE identity_pepper SET standing = 'current', since = $1 WHERE standing = 'next'`, [now])
+  await tx.query(`UPDATE identity_pepper SET standing = 'current', since = $2 WHERE pepper_nid = $1`, [pepperNid, now])
 }
 
 /** Removes at most so many hashes of old peppers, and gives how many. */

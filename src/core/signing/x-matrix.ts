@@ -1,0 +1,35 @@
+import { isServerName, type ServerName } from '../ids.ts'
+
+/** What an `Authorization: X-Matrix` header says (server-server API, "Request Authentication"). */
+export interface XMatrix {
+  readonly origin: ServerName
+  /** Undefined from servers that do not say it yet. */
+  readonly destination: string | undefined
+  readonly keyId: string
+  readonly signature: string
+}
+
+const SCHEME = /^x-matrix[ \t]+/i
+/** A name with a token or a quoted string. Old servers write colons outside quotes. */
+const PARAM = /[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]*))[ \t]*(?:,|$)/y
+const MAX_CHARS = 4_000
+
+export function isXMatrix(header: string): boolean {
+  return SCHEME.test(header)
+}
+
+/** Undefined for what does not follow the grammar, or lacks what is needed. Names that are not known are passed over. */
+export function readXMatrix(header: string): XMatrix | undefined {
+  const scheme = SCHEME.exec(header)?.[0]
+  if (scheme === undefined || header.length > MAX_CHARS) return undefined
+  const found = new Map<string, string>()
+  PARAM.lastIndex = scheme.length
+  while (PARAM.lastIndex < header.length) {
+    const [, name, quoted, plain = ''] = PARAM.exec(header) ?? []
+    if (name === undefined || found.has(name.toLowerCase())) return undefined
+    found.set(name.toLowerCase(), quoted === undefined ? plain : quoted.replace(/\\(.)/g, '$1'))
+  }
+  const [origin, keyId, signature] = ['origin', 'key', 'sig'].map((name) => found.get(name))
+  if (origin === undefined || keyId === undefined || signature === undefined || !isServerName(origin)) return undefined
+  return { origin, keyId, signature, destination: found.get('destination') }
+}

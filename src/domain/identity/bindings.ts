@@ -1,0 +1,127 @@
+import { type Errcode, ProtocolError } from '../../core/errors.ts'
+import { isUserId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import { normaliseAddress } from '../../core/threepid.ts'
+import type { Database, Tx } from '../../store/db.ts'
+import {
+  type BindingRow,
+  deleteBinding,
+  lockAddress,
+  type ThreepidRow,
+  upsertBinding,
+} from '../../store/identity/bindings.ts'
+import { handOverInvites, withdrawDeliveries } from '../../store/identity/invites.ts'
+import type { Clock } from '../clock.ts'
+import { type SignedAssociation, signedAssociation } from './association.ts'
+import type { IdentityKeys } from './keys.ts'
+import type { IdentityRequester } from './requester.ts'
+
+/** How a person shows that an address is theirs: a validation session and its secret. */
+export interface Proof {
+  readonly sid: string
+  readonly clientSecret: string
+}
+
+export interface Threepid {
+  readonly medium: string
+  readonly address: string
+}
+
+/** Which addresses are whose (identity service API, "Establishing associations"). */
+export interface Bindings {
+  /**
+   * Publishes that the address of a validated session is a user's, and no longer anybody else's.
+   *
+   * @param by who asks; undefined in the first generation of the interface, where anybody may bind to anybody
+   * @throws ProtocolError `M_INVALID_PARAM`, 403 `M_UNAUTHORIZED` for another user than who asks, and what a session that is not
+   * a validated one gives
+   */
+  bind(proof: Proof, mxid: string, by: IdentityRequester | undefined): Promise<SignedAssociation>
+  /**
+   * Ends it by the right of whoever has the address. No error when there was nothing to end.
+   * @throws ProtocolError `M_INVALID_PARAM`, `M_FORBIDDEN` when the session does not show that the address is theirs
+   */
+  unbind(proof: Proof, threepid: Threepid, mxid: string): Promise<void>
+  /**
+   * Ends it by the right of the user's homeserver, which has signed for this.
+   * @throws ProtocolError `M_INVALID_PARAM`, `M_FORBIDDEN` when the user is not that server's
+   */
+  unbindFor(server: ServerName, threepid: Threepid, mxid: string): Promise<void>
+}
+
+/** What a session that does not prove anything answers. */
+const NO_PROOF: ReadonlySet<Errcode> = new Set(['M_NO_VALID_SESSION', 'M_SESSION_EXPIRED', 'M_SESSION_NOT_VALIDATED'])
+
+function checkUserId(mxid: string): UserId {
+  if (isUserId(mxid)) return mxid
+  throw new ProtocolError('M_INVALID_PARAM', "Key 'mxid' must be a user id (@localpart:server).")
+}
+
+function normalised({ medium, address }: Threepid): ThreepidRow {
+  if (`${medium}${address}`.includes('\0'))
+    throw new ProtocolError('M_INVALID_PARAM', "'threepid' holds a NUL character.")
+  return { medium, address: normaliseAddress(medium, address) }
+}
+
+export function createBindings(deps: {
+  readonly db: Database
+  readonly clock: Clock
+  readonly keys: Pick<IdentityKeys, 'sign'>
+  readonly sessions: { findValidated(proof: Proof): Promise<Threepid> }
+  /** Told when invitations wait to be delivered. */
+  readonly deliveries: { wake(): void }
+}): Bindings {
+  const { db, clock, keys, sessions, deliveries } = deps
+
+  async function publish(tx: Tx, binding: BindingRow, association: SignedAssociation): Promise<boolean> {
+    await lockAddress(tx, binding)
+    await upsertBinding(tx, binding)
+    return handOverInvites(tx, { ...binding, association: JSON.stringify(association), now: binding.bound_at })
+  }
+
+  async function remove(threepid: ThreepidRow, userId: UserId): Promise<void> {
+    await db.tx(async (tx) => {
+      await lockAddress(tx, threepid)
+      if (await deleteBinding(tx, threepid, userId)) await withdrawDeliveries(tx, threepid)
+    })
+  }
+
+  /** An unbind has one answer for whatever is wrong with its credentials. */
+  async function provenBy(proof: Proof): Promise<Threepid> {
+    try {
+      return await sessions.findValidated(proof)
+    } catch (error) {
+      if (!(error instanceof ProtocolError && NO_PROOF.has(error.errcode))) throw error
+      throw new ProtocolError('M_FORBIDDEN', 'The session does not show that this address is yours.')
+    }
+  }
+
+  return {
+    async bind(proof, mxid, by) {
+      const userId = checkUserId(mxid)
+      if (by !== undefined && by.userId !== userId) {
+        throw new ProtocolError('M_UNAUTHORIZED', 'An address can only be bound to yourself.', { status: 403 })
+      }
+      const threepid = normalised(await sessions.findValidated(proof))
+      const binding = { ...threepid, user_id: userId, bound_at: clock.now() }
+      const association = signedAssociation(keys, binding)
+      if (await db.tx((tx) => publish(tx, binding, association))) deliveries.wake()
+      return association
+    },
+    async unbind(proof, threepid, mxid) {
+      const userId = checkUserId(mxid)
+      const wanted = normalised(threepid)
+      const proven = normalised(await provenBy(proof))
+      if (proven.medium !== wanted.medium || proven.address !== wanted.address) {
+        throw new ProtocolError('M_FORBIDDEN', 'The session is about another address.')
+      }
+      await remove(wanted, userId)
+    },
+    async unbindFor(server, threepid, mxid) {
+      const userId = checkUserId(mxid)
+      if (serverOf(userId) !== server) {
+        throw new ProtocolError('M_FORBIDDEN', `${server} does not speak for users of other servers.`)
+      }
+      await remove(normalised(threepid), userId)
+    },
+  }
+}

@@ -1,0 +1,116 @@
+import type { Logger } from 'pino'
+import type { Config } from '../../config/schema.ts'
+import { isServerName, type ServerName, serverOf } from '../../core/ids.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import type { Database } from '../../store/db.ts'
+import {
+  claimDeliveries,
+  type DeliveryRow,
+  findInvitesOf,
+  markDelivered,
+  postponeDelivery,
+} from '../../store/identity/invites.ts'
+import type { Clock } from '../clock.ts'
+import type { HomeserverAnswer, HomeserverCalls } from './homeserver-calls.ts'
+import type { IdentityKeys } from './keys.ts'
+
+/** The homeserver of this process, told without HTTP. */
+export interface OwnHomeserver {
+  readonly serverName: ServerName
+  /** Takes the body of `3pid/onbind`. @throws Error when it has to be told again */
+  bound(body: JsonObject): Promise<void>
+}
+
+/**
+ * Tells homeservers of the invitations that waited for an address of one of their users (server-server API, `3pid/onbind`). The queue
+ * is a table: it survives restarts, and processes share it. A homeserver that has taken its invitations is never told of them again.
+ */
+export interface InviteDeliveries {
+  /** Says that something became due. */
+  wake(): void
+  /** Calls the listener at every wake. */
+  onWake(listener: () => void): void
+  /** Sends what is due, and gives how many were tried. None fails for the caller: what was not taken is due again later. */
+  deliverDue(): Promise<number>
+}
+
+const AT_ONCE = 10
+/** A process that took a delivery and said no more: others try it after this. */
+const LEASE_MS = 120_000
+const FIRST_PAUSE_MS = 5_000
+const LONGEST_PAUSE_MS = 3_600_000
+const DAY_MS = 86_400_000
+/** Homeservers that exist know this root alone. */
+const ONBIND = '/_matrix/federation/v1/3pid/onbind'
+
+export function createInviteDeliveries(deps: {
+  readonly config: Pick<Config, 'identity' | 'server_name'>
+  readonly db: Database
+  readonly clock: Clock
+  readonly keys: Pick<IdentityKeys, 'sign'>
+  readonly homeservers: HomeserverCalls
+  readonly ownHomeserver: OwnHomeserver | undefined
+  readonly log: Logger
+}): InviteDeliveries {
+  const { config, db, clock, keys, homeservers, ownHomeserver, log } = deps
+  const keptMs = config.identity.invites.delivery_days * DAY_MS
+  const listeners: (() => void)[] = []
+
+  async function bodyOf({ delivery_nid, user_id: mxid, association }: DeliveryRow): Promise<JsonObject | undefined> {
+    const invites = await findInvitesOf(db, delivery_nid)
+    if (invites.length === 0) return undefined
+    return {
+      ...(JSON.parse(association) as JsonObject),
+      invites: invites.map(({ medium, address, room_id, sender, token }) => ({
+        ...{ medium, address, mxid, room_id, sender, token },
+        signed: keys.sign({ mxid, token }),
+      })),
+    }
+  }
+
+  async function send(server: ServerName, body: JsonObject): Promise<void> {
+    if (server === ownHomeserver?.serverName) return ownHomeserver.bound(body)
+    if (!isServerName(server)) throw new Error('no server name')
+    let answer = await homeservers.call(server, { method: 'PUT', path: ONBIND, body })
+    // The specification says PUT; what is in use answers to POST alone.
+    if (isUnknownMethod(answer)) answer = await homeservers.call(server, { method: 'POST', path: ONBIND, body })
+    if (answer.status < 200 || answer.status > 299) throw new Error(`it answered ${answer.status}`)
+  }
+
+  async function postpone({ delivery_nid, created_at, attempts }: DeliveryRow, server: string, reason: string) {
+    const now = clock.now()
+    const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempts - 1, 20), LONGEST_PAUSE_MS)
+    const isLast = now + pause - created_at > keptMs
+    await db.tx((tx) => postponeDelivery(tx, delivery_nid, isLast ? undefined : now + pause))
+    const message = isLast ? 'invitations are not delivered any more' : 'invitations were not delivered yet'
+    log[isLast ? 'warn' : 'info']({ server, attempts, reason }, message)
+  }
+
+  async function deliver(delivery: DeliveryRow): Promise<void> {
+    const server = serverOf(delivery.user_id)
+    try {
+      const body = await bodyOf(delivery)
+      if (body !== undefined) await send(server, body)
+    } catch (error) {
+      return postpone(delivery, server, (error as Error).message)
+    }
+    await db.tx((tx) => markDelivered(tx, delivery.delivery_nid, clock.now()))
+  }
+
+  return {
+    wake() {
+      for (const listener of listeners) listener()
+    },
+    onWake: (listener) => void listeners.push(listener),
+    async deliverDue() {
+      const now = clock.now()
+      const due = await db.tx((tx) => claimDeliveries(tx, now, now + LEASE_MS, AT_ONCE))
+      await Promise.all(due.map(deliver))
+      return due.length
+    },
+  }
+}
+
+function isUnknownMethod({ status, body }: HomeserverAnswer): boolean {
+  return status === 404 || status === 405 || (isObject(body) && body.errcode === 'M_UNRECOGNIZED')
+}

@@ -1,0 +1,24 @@
+import type { ServerName } from '../../core/ids.ts'
+import type { JsonObject, JsonValue } from '../../core/json.ts'
+
+export interface HomeserverAnswer {
+  readonly status: number
+  /** Undefined when it was not JSON. */
+  readonly body: JsonValue | undefined
+}
+
+/** Requests of the identity service to homeservers, found by their names as in federation. */
+export interface HomeserverCalls {
+  /** @throws Error when the server cannot be reached */
+  call(
+    server: ServerName,
+    request: { readonly method: 'PUT' | 'POST'; readonly path: string; readonly body: JsonObject },
+  ): Promise<HomeserverAnswer>
+}
+
+/** Of a server that calls no others. */
+export const NO_CALLS: HomeserverCalls = {
+  async call(server) {
+    throw new Error(`${server} cannot be called from here`)
+  },
+}

@@ -1,0 +1,68 @@
+import type { Config } from '../../config/schema.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import type { ServerName } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { signedText } from '../../core/signing/json-signature.ts'
+import { verifySignature } from '../../core/signing/key.ts'
+import { readXMatrix } from '../../core/signing/x-matrix.ts'
+import type { Clock } from '../clock.ts'
+import { identityBaseUrl } from '../public-address.ts'
+import type { KeyRing } from '../rooms/questions.ts'
+
+export interface SignedRequest {
+  readonly method: string
+  /** Path and query as they came. */
+  readonly uri: string
+  readonly authorization: string
+  readonly content: JsonObject
+}
+
+/** Tells which homeserver has signed a request to the identity service. */
+export interface HomeserverRequests {
+  /** @throws ProtocolError `M_FORBIDDEN` unless the request is validly signed, for this service, by the server that it names */
+  signerOf(request: SignedRequest): Promise<ServerName>
+}
+
+/** By which a homeserver may know this service: the server name, and the host of its address with the port and without. */
+function namesOf(config: Pick<Config, 'server_name' | 'public_base_url' | 'listen' | 'identity'>): readonly string[] {
+  const { host, hostname, port, protocol } = new URL(identityBaseUrl(config))
+  const standard = protocol === 'https:' ? '443' : '80'
+  return [...new Set([config.server_name, host, `${hostname}:${port || standard}`, hostname])]
+}
+
+export function createHomeserverRequests(deps: {
+  readonly config: Pick<Config, 'server_name' | 'public_base_url' | 'listen' | 'identity'>
+  readonly clock: Clock
+  readonly serverKeys: KeyRing
+}): HomeserverRequests {
+  const { config, clock, serverKeys } = deps
+  const names = namesOf(config)
+  const refusal = (): ProtocolError => new ProtocolError('M_FORBIDDEN', 'The homeserver signature is not valid.')
+
+  /**
+   * The texts that may have been signed: homeservers write `destination_is`, the specification of federation `destination`, and
+   * which of our names they know us by only they know, unless the header says so.
+   */
+  function* signedTexts({ method, uri, content }: SignedRequest, origin: ServerName, destination: string | undefined) {
+    for (const name of destination === undefined ? names : [destination]) {
+      yield signedText({ method, uri, origin, content, destination_is: name })
+      yield signedText({ method, uri, origin, content, destination: name })
+    }
+  }
+
+  return {
+    async signerOf(request) {
+      const header = readXMatrix(request.authorization)
+      if (header === undefined) throw refusal()
+      const { origin, destination, keyId, signature } = header
+      if (destination !== undefined && !names.includes(destination)) throw refusal()
+      const keys = await serverKeys.keysOf(origin, [keyId])
+      const key = keys.find((each) => each.keyId === keyId && each.validUntilTs >= clock.now())
+      if (key === undefined) throw refusal()
+      for (const text of signedTexts(request, origin, destination)) {
+        if (verifySignature(key.publicKey, text, signature)) return origin
+      }
+      throw refusal()
+    },
+  }
+}

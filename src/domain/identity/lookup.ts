@@ -1,0 +1,142 @@
+import type { Config } from '../../config/schema.ts'
+import { decodeBase64UrlStrict } from '../../core/base64.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import type { UserId } from '../../core/ids.ts'
+import {
+  LOOKUP_ALGORITHMS,
+  LOOKUP_HASH_BYTES,
+  type LookupAlgorithm,
+  readPlainLookupEntry,
+} from '../../core/lookup-hash.ts'
+import { normaliseAddress } from '../../core/threepid.ts'
+import type { Database } from '../../store/db.ts'
+import { findBinding, findBindings, type ThreepidRow } from '../../store/identity/bindings.ts'
+import { spendLookups } from '../../store/identity/lookup-quota.ts'
+import { findByHashes, findPepper } from '../../store/identity/peppers.ts'
+import type { Clock } from '../clock.ts'
+import { LOOKUP_QUOTA_MS } from '../limits.ts'
+import { type SignedAssociation, signedAssociation } from './association.ts'
+import type { Threepid } from './bindings.ts'
+import type { IdentityKeys } from './keys.ts'
+
+export interface HashDetails {
+  readonly algorithms: readonly LookupAlgorithm[]
+  readonly lookup_pepper: string
+}
+
+/** From addresses to users, never the other way (identity service API, "Association lookup"). */
+export interface Lookup {
+  hashDetails(): Promise<HashDetails>
+  /**
+   * The users of those entries that are bound. An entry that is not one matches nothing.
+   *
+   * @param who whose quota it counts on: a user, or a network address without one
+   * @throws ProtocolError `M_INVALID_PARAM` for another algorithm, `M_INVALID_PEPPER` with the current details, 400 `M_TOO_LARGE`,
+   * `M_LIMIT_EXCEEDED`
+   */
+  users(
+    asked: { readonly algorithm: string; readonly pepper: string; readonly addresses: readonly string[] },
+    who: string,
+  ): Promise<ReadonlyMap<string, UserId>>
+  /** What is known of one address, signed. @throws ProtocolError `M_LIMIT_EXCEEDED` */
+  association(threepid: Threepid, who: string): Promise<SignedAssociation | undefined>
+  /** The users of those addresses that are bound, in the asker's spelling. @throws ProtocolError 400 `M_TOO_LARGE`, `M_LIMIT_EXCEEDED` */
+  usersOf(threepids: readonly Threepid[], who: string): Promise<readonly (readonly [string, string, UserId])[]>
+}
+
+const keyOf = ({ medium, address }: ThreepidRow): string => `${medium} ${address}`
+
+/** Postgres stores no NUL, so what holds one is bound to nobody. */
+function isStorable({ medium, address }: Threepid): boolean {
+  return !medium.includes('\0') && !address.includes('\0')
+}
+
+export function createLookup(deps: {
+  readonly config: Pick<Config, 'identity'>
+  readonly db: Database
+  readonly clock: Clock
+  readonly keys: Pick<IdentityKeys, 'sign'>
+}): Lookup {
+  const { db, clock, keys } = deps
+  const { max_addresses: maxAddresses, addresses_per_day: quota, allow_plain } = deps.config.identity.lookup
+  const algorithms = LOOKUP_ALGORITHMS.filter((algorithm) => algorithm !== 'none' || allow_plain)
+
+  async function spend(who: string, count: number): Promise<void> {
+    if (count > maxAddresses) {
+      throw new ProtocolError('M_TOO_LARGE', `At most ${maxAddresses} addresses can be looked up at once.`, {
+        status: 400,
+      })
+    }
+    if (quota === 0 || count === 0) return
+    const now = clock.now()
+    const since = await db.tx((tx) => spendLookups(tx, { who, count, now, dayMs: LOOKUP_QUOTA_MS }, quota))
+    if (since === undefined) return
+    throw new ProtocolError('M_LIMIT_EXCEEDED', `At most ${quota} addresses can be looked up in a day.`, {
+      extra: { retry_after_ms: Math.max(1, since + LOOKUP_QUOTA_MS - now) },
+    })
+  }
+
+  function checkPepper(given: string, pepper: string): void {
+    if (given === pepper) return
+    throw new ProtocolError('M_INVALID_PEPPER', 'The pepper has changed. Hash the addresses anew with this one.', {
+      extra: { algorithm: 'sha256', lookup_pepper: pepper, algorithms },
+    })
+  }
+
+  async function byHash(pepper: string, entries: readonly string[]): Promise<ReadonlyMap<string, UserId>> {
+    const hashes = entries.map(decodeBase64UrlStrict).filter((bytes) => bytes?.length === LOOKUP_HASH_BYTES)
+    const answer = await findByHashes(db, pepper, hashes as Buffer[])
+    checkPepper(pepper, answer.pepper)
+    return new Map(answer.found.map(({ hash, userId }) => [hash.toString('base64url'), userId]))
+  }
+
+  /** The users of addresses, each found under its own spelling of the address. */
+  async function byAddress(threepids: readonly Threepid[]): Promise<(threepid: Threepid) => UserId | undefined> {
+    const wanted = threepids.filter(isStorable).map(normalised)
+    const users = new Map((await findBindings(db, wanted)).map((row) => [keyOf(row), row.user_id]))
+    return (threepid) => users.get(keyOf(normalised(threepid)))
+  }
+
+  async function byPlainEntry(pepper: string, entries: readonly string[]): Promise<ReadonlyMap<string, UserId>> {
+    checkPepper(pepper, (await findPepper(db)).pepper)
+    const read = entries.flatMap((entry) => {
+      const threepid = readPlainLookupEntry(entry)
+      return threepid === undefined ? [] : [{ entry, threepid }]
+    })
+    const userOf = await byAddress(read.map(({ threepid }) => threepid))
+    return new Map(
+      read.flatMap(({ entry, threepid }): [string, UserId][] => {
+        const user = userOf(threepid)
+        return user === undefined ? [] : [[entry, user]]
+      }),
+    )
+  }
+
+  return {
+    hashDetails: async () => ({ algorithms, lookup_pepper: (await findPepper(db)).pepper }),
+    async users({ algorithm, pepper, addresses }, who) {
+      const known = algorithms.find((each) => each === algorithm)
+      if (known === undefined)
+        throw new ProtocolError('M_INVALID_PARAM', `'algorithm' must be one of ${algorithms.join(', ')}.`)
+      await spend(who, addresses.length)
+      return known === 'sha256' ? byHash(pepper, addresses) : byPlainEntry(pepper, addresses)
+    },
+    async association(threepid, who) {
+      await spend(who, 1)
+      const row = isStorable(threepid) ? await findBinding(db, normalised(threepid)) : undefined
+      return row && signedAssociation(keys, row)
+    },
+    async usersOf(threepids, who) {
+      await spend(who, threepids.length)
+      const userOf = await byAddress(threepids)
+      return threepids.flatMap((threepid): [string, string, UserId][] => {
+        const user = userOf(threepid)
+        return user === undefined ? [] : [[threepid.medium, threepid.address, user]]
+      })
+    },
+  }
+}
+
+function normalised({ medium, address }: Threepid): ThreepidRow {
+  return { medium, address: normaliseAddress(medium, address) }
+}

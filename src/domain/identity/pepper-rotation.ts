@@ -1,0 +1,88 @@
+import type { Database } from '../../store/db.ts'
+import {
+  deleteOldHashes,
+  deleteOldPeppers,
+  ensureNextPepper,
+  findNextPepper,
+  findPepper,
+  hashMoreBindings,
+  lockPeppers,
+  switchPeppers,
+} from '../../store/identity/peppers.ts'
+import type { Clock, Random } from '../clock.ts'
+
+/**
+ * Gives lookup a new pepper while lookups and bindings go on. Every binding is hashed with the next pepper, a part at a time, while
+ * the current one answers; one transaction makes the next one current; then the old hashes go. How far it came is in the database,
+ * so whoever calls next goes on from there, and two at once help each other.
+ */
+export interface PepperRotation {
+  /**
+   * Rotates if the pepper is at least as old as this, and in any case finishes what was begun. Gives how many bindings this call
+   * hashed; undefined when there was nothing to rotate, or it was told to stop.
+   */
+  rotate(options?: { readonly minAgeMs?: number; readonly stop?: () => boolean }): Promise<number | undefined>
+}
+
+const BINDINGS_AT_ONCE = 5_000
+const PEPPER_BYTES = 16
+const NEVER = (): boolean => false
+
+export function createPepperRotation(deps: {
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+}): PepperRotation {
+  const { db, clock, random } = deps
+
+  /** The pepper to rotate to; undefined when none was begun and the current one is younger than that. */
+  async function begin(minAgeMs: number): Promise<number | undefined> {
+    const pepper = random.bytes(PEPPER_BYTES).toString('hex')
+    return db.tx(async (tx) => {
+      await lockPeppers(tx)
+      const now = clock.now()
+      const isDue = now - (await findPepper(tx)).since >= minAgeMs
+      return isDue ? ensureNextPepper(tx, pepper, now) : findNextPepper(tx)
+    })
+  }
+
+  /** Gives how many it hashed; undefined when it was told to stop. */
+  async function hashAll(pepperNid: number, stop: () => boolean): Promise<number | undefined> {
+    let total = 0
+    while (!stop()) {
+      const hashed = await db.tx((tx) => hashMoreBindings(tx, pepperNid, BINDINGS_AT_ONCE))
+      if (hashed === 0) return total
+      total += hashed
+    }
+    return undefined
+  }
+
+  async function tidy(stop: () => boolean): Promise<void> {
+    while (!stop()) {
+      if ((await db.tx((tx) => deleteOldHashes(tx, BINDINGS_AT_ONCE))) > 0) continue
+      await db.tx(async (tx) => {
+        await lockPeppers(tx)
+        await deleteOldPeppers(tx)
+      })
+      return
+    }
+  }
+
+  return {
+    async rotate({ minAgeMs = 0, stop = NEVER } = {}) {
+      const pepperNid = await begin(minAgeMs)
+      if (pepperNid === undefined) {
+        await tidy(stop)
+        return undefined
+      }
+      const hashed = await hashAll(pepperNid, stop)
+      if (hashed === undefined) return undefined
+      await db.tx(async (tx) => {
+        await lockPeppers(tx)
+        await switchPeppers(tx, pepperNid, clock.now())
+      })
+      await tidy(stop)
+      return hashed
+    },
+  }
+}

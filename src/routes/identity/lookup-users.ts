@@ -1,0 +1,16 @@
+import { Type } from '../../core/shapes.ts'
+import { endpoint } from '../../http/endpoint.ts'
+
+const Body = Type.Object({
+  algorithm: Type.String(),
+  pepper: Type.String(),
+  addresses: Type.Array(Type.String()),
+})
+
+export const lookupUsers = endpoint(
+  'POST P2/lookup',
+  { auth: 'identity', body: Body },
+  async ({ body, requester }, { identity }) => ({
+    mappings: Object.fromEntries(await identity.lookup.users(body, requester.userId)),
+  }),
+)
