@@ -45,6 +45,8 @@ export interface SmtpOptions {
 
 /** A connection that broke under a message is tried once more: idle ones are closed by mail servers without notice. */
 const REQUEUES = 1
+/** A mail server is stuck when a message has waited for so many timeouts. */
+const STUCK_AFTER = 2
 const SAFE = { disableFileAccess: true, disableUrlAccess: true }
 
 /** Sends through a mail server, over a few connections that stay open. */
@@ -72,12 +74,26 @@ export function createSmtpMailer(options: SmtpOptions): Mailer {
     ...(user !== undefined && { auth: { user, pass: password ?? '' } }),
     ...(options.helo_name !== undefined && { name: options.helo_name }),
   })
+  // When each message that is under way was given to us, the oldest first.
+  const underWay = new Map<symbol, number>()
+
+  /** Whoever asks now would wait behind others who have waited in vain. */
+  function isStuck(): boolean {
+    const [oldest = Number.POSITIVE_INFINITY] = underWay.values()
+    return underWay.size >= options.connections && performance.now() - oldest > STUCK_AFTER * timeout
+  }
+
   return {
     async send(message) {
+      if (isStuck()) throw new MailError(new Error('messages wait for the mail server already'))
+      const place = Symbol('message')
+      underWay.set(place, performance.now())
       try {
         await transport.sendMail(composed(message))
       } catch (error) {
         throw new MailError(error)
+      } finally {
+        underWay.delete(place)
       }
     },
     close: () => transport.close(),

@@ -155,6 +155,15 @@ describe('a message is refused, and told so,', () => {
     expect(performance.now() - begun).toBeLessThan(5_000)
   })
 
+  test('at once when others wait in vain already', async () => {
+    const port = await scripted(() => {}, '')
+    const { send } = mailer(port, { timeout_ms: 150, connections: 1, security: 'none' })
+    const waiting = Array.from({ length: 8 }, () => send(MESSAGE).catch((error: Error) => error.message))
+    await waiting[2]
+    await expect(send(MESSAGE)).rejects.toThrow(/wait for the mail server already/)
+    expect(await Promise.all(waiting)).not.toContain(undefined)
+  })
+
   it.each(['tls', 'starttls'] as const)('when the certificate is of no known authority, by %s', async (security) => {
     const sink = await smtp({ ...ours, secure: security === 'tls' })
     await expect(mailer(sink.port, { security, ca: others.cert }).send(MESSAGE)).rejects.toThrow(/self-signed/)
