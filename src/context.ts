@@ -54,6 +54,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const clock: Clock = Date
   const random: Random = { bytes: randomBytes }
   if (isIdentityServed(config)) await requirePolicyTexts(policiesOf(config))
+  const messenger = await openMessenger({ config, clock, log })
   const db = openDatabase({ connection: options.connection, poolSize: config.database.pool_size })
   const ledger = await openLedger(db)
   const users = createUsers({ db })
@@ -84,7 +85,6 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     notifier: rooms.ledgerWaker,
     listener: rooms.profileEvents,
   })
-  const messenger = await openMessenger({ config, clock, log })
   const identity = createIdentityServices({
     config,
     db,

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { pino } from 'pino'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config/load.ts'
@@ -60,7 +62,8 @@ export async function startAccountServer(
   values: object = {},
   options: AccountServerOptions = {},
 ): Promise<AccountServer> {
-  const config: Config = loadConfig({ values: { ...VALUES, ...values }, directory: tmpdir() }).config
+  const directory = await mkdtemp(join(tmpdir(), 'hearth-test-'))
+  const config: Config = loadConfig({ values: { ...VALUES, ...values }, directory }).config
   const database = await createTestDatabase()
   const lines: string[] = []
   const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) })
@@ -113,6 +116,7 @@ export async function startAccountServer(
       await accounts.sessions.close()
       await accounts.passwords.close()
       await database.drop()
+      await rm(directory, { recursive: true })
     },
   }
 }
