@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { EXIT_MEANINGS } from '../src/cli/command.ts'
 import { exampleYaml, jsonSchema, optionTable } from '../src/config/render.ts'
 import { ERROR_STATUS } from '../src/core/errors.ts'
+import { TEMPLATE_VALUES } from '../src/domain/identity/message-templates.ts'
 import { createMetrics } from '../src/domain/metrics.ts'
 import identity from '../test/conformance/identity.json' with { type: 'json' }
 import served from '../test/conformance/operations.json' with { type: 'json' }
@@ -78,6 +79,27 @@ identity:
           - {language: en, name: Privacy Policy}     # policies/privacy_policy-1.2-en.txt
           - {language: fr, name: Politique de confidentialité, url: https://example.org/privacy-1.2-fr.html}
 \`\`\`
+
+### Messages
+
+Mails go to the server of \`identity.mail.smtp\`, text messages to the gateway of \`identity.sms\`. Without these they become files in
+\`identity.outbox\`, and the log tells their names. A mail server that refuses, is silent, or cannot prove who it is makes the request
+fail with \`M_EMAIL_SEND_ERROR\`; the client may repeat it. The log says why, without the address.
+
+A template is the file \`<brand>/<language>/<name>\` in \`identity.templates_dir\`. The client names the brand (\`?brand=\`) and the
+languages (\`?lang=\` or \`Accept-Language\`). Looked for in this order: the brand in each wanted language and in English, then the brand
+\`default\` in the same ones; what is not there comes with the program. All are read at the start, which a mistake in one stops.
+
+| template | values |
+|---|---|
+${Object.entries(TEMPLATE_VALUES)
+  .map(([name, values]) => `| \`${name}\` | ${values.map((value) => `\`${value}\``).join(', ')} |`)
+  .join('\n')}
+
+A \`.mail\` begins with headers (\`From\` and \`Subject\` among them), then an empty line, then \`--- text\` and \`--- html\` with the parts.
+\`{{name}}\` is a value, escaped for its place; \`{{name | filter}}\` takes another filter: \`html\`, \`json\`, \`header\`, \`name\` (before an
+address), \`url\` or \`text\` (as it is). \`{{#name}}...{{/name}}\` stays when the value is not empty, \`{{^name}}...{{/name}}\` when it is.
+\`hearth identity preview-mail\` prints what becomes of one.
 
 ## Health
 
