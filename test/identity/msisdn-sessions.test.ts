@@ -176,3 +176,18 @@ it('is refused where there are no text messages', async () => {
   await start({ sms: { gateway: 'none' } })
   expect(outcome(await request())).toEqual([400, 'M_DESTINATION_REJECTED'])
 })
+
+it.each([
+  ['POST', '/validate/msisdn/requestToken', GOOD],
+  ['POST', '/validate/msisdn/submitToken', { sid: 'a', client_secret: 'b', token: 'c' }],
+  ['GET', '/validate/msisdn/submitToken?sid=a&client_secret=b&token=c', undefined],
+  ['GET', '/3pid/getValidated3pid?sid=a&client_secret=b', undefined],
+])('%s %s waits for the terms to be accepted', async (method, path, body) => {
+  const languages = [{ language: 'en', name: 'Terms', url: 'https://example.org/terms' }]
+  await start({ ...http(), terms: { policies: [{ id: 'terms', version: '1', languages }] } })
+  const ask = () => identity.ask(method, path, { token, ...(body && { body }) })
+  expect(outcome(await ask())).toEqual([403, 'M_TERMS_NOT_SIGNED'])
+  expect(gateway.requests).toEqual([])
+  await identity.ask('POST', '/terms', { token, body: { user_accepts: ['https://example.org/terms'] } })
+  expect((await ask()).status).not.toBe(403)
+})
