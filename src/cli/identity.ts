@@ -3,21 +3,26 @@ import type { Config } from '../config/schema.ts'
 import { CONFIG_OPTIONS, type Command, EXIT, type Host, readConfig, UsageError } from './command.ts'
 import { ensureDataDirectory } from './data-directory.ts'
 import { identityKeyPath, loadIdentityKeys, rotateIdentityKey } from './identity-key-file.ts'
+import { rotatePepper } from './identity-pepper.ts'
 import { previewMail } from './identity-preview-mail.ts'
 
 const ACTIONS: Readonly<Record<string, (host: Host, config: Config) => Promise<void>>> = {
   'show-keys': showKeys,
   'rotate-key': rotateKey,
+  'rotate-pepper': rotatePepper,
 }
 
 const OPTIONS = { ...CONFIG_OPTIONS, brand: { type: 'string' }, language: { type: 'string' } } as const
 
 export const identityCommand: Command = {
-  usage: `show-keys | rotate-key | preview-mail [NAME] [--brand BRAND] [--language TAG] [--config FILE] [--set KEY=VALUE]...
+  usage: `show-keys | rotate-key | rotate-pepper | preview-mail [NAME] [--brand BRAND] [--language TAG] [--config FILE] [--set KEY=VALUE]...
 
   show-keys    prints the identity service's long-term keys: the one in use, and those that were and are still recognised
   rotate-key   makes a new key, which is in use from the server's next start on; the one before stays recognised
                until its line is removed from identity.key
+  rotate-pepper
+               replaces the pepper that addresses are hashed with for lookups, while the server runs or not; a rotation
+               that was broken off is finished
   preview-mail prints a message made of samples, as it would be sent: NAME is validate-email, invite or
                validate-msisdn; --brand and --language choose among the templates`,
 
@@ -31,7 +36,9 @@ export const identityCommand: Command = {
       return EXIT.ok
     }
     const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined
-    if (action === undefined || rest.length > 0) throw new UsageError('say "show-keys", "rotate-key" or "preview-mail"')
+    if (action === undefined || rest.length > 0) {
+      throw new UsageError('say "show-keys", "rotate-key", "rotate-pepper" or "preview-mail"')
+    }
     const { config } = readConfig(host, values)
     await ensureDataDirectory(config.data_dir, host.uid)
     await action(host, config)

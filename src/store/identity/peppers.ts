@@ -105,6 +105,7 @@ export async function findNextPepper(reader: Reader): Promise<number | undefined
 
 /** Hashes at most so many more bindings with this pepper, in the order in which they were made. Gives how many. */
 export async function hashMoreBindings(tx: Tx, pepperNid: number, atMost: number): Promise<number> {
+  await useIndexes(tx)
   const [next] = await tx.query<{ hashed_to: number }>(
     `SELECT hashed_to FROM identity_pepper WHERE pepper_nid = $1 AND standing = 'next' FOR UPDATE`,
     [pepperNid],
@@ -136,13 +137,20 @@ export async function switchPeppers(tx: Tx, pepperNid: number, now: number): Pro
 
 /** Removes at most so many hashes of old peppers, and gives how many. */
 export async function deleteOldHashes(tx: Tx, atMost: number): Promise<number> {
+  await useIndexes(tx)
   const rows = await tx.query(
-    `DELETE FROM identity_lookup_hash WHERE (pepper_nid, hash) IN (
-       SELECT h.pepper_nid, h.hash FROM identity_pepper p JOIN identity_lookup_hash h USING (pepper_nid)
-       WHERE p.standing = 'old' LIMIT $1) RETURNING 1 AS one`,
+    `DELETE FROM identity_lookup_hash WHERE ctid = ANY(ARRAY(
+       SELECT h.ctid FROM identity_lookup_hash h
+       WHERE h.pepper_nid = (SELECT min(pepper_nid) FROM identity_pepper WHERE standing = 'old') LIMIT $1))
+     RETURNING 1 AS one`,
     [atMost],
   )
   return rows.length
+}
+
+/** The plan of a statement is made when it is first used, and these tables may have been empty then. */
+async function useIndexes(tx: Tx): Promise<void> {
+  await tx.query(`SELECT set_config('enable_seqscan', 'off', true) AS off`)
 }
 
 /** Removes the old peppers themselves. Needs {@link lockPeppers}, so that nobody writes one more hash with them. */
