@@ -30,6 +30,7 @@ export function harmlessName(text: unknown, maxChars: number): string {
     .replace(/[\p{C}\s]+/gu, ' ')
     .replace(/\S*(?::\/\/|www\.)\S*/gi, '')
     .replace(/([\p{L}\p{N}])\.(?=\p{L})/gu, '$1 ')
+    .replace(/ +/g, ' ')
     .trim()
   const letters = [...line]
   return letters.length <= maxChars
