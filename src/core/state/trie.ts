@@ -157,12 +157,14 @@ function countSet(leaf: Leaf): number {
  */
 export function packState(state: StateMap): Buffer {
   let largest = 0
-  forEachState(state, (_key, value) => {
+  let span = 0
+  forEachState(state, (key, value) => {
     if (value > largest) largest = value
+    span = key + 1
   })
   let width = 1
   while (largest >= 256 ** width) width++
-  const packed = Buffer.alloc(1 + stateSpan(state) * width)
+  const packed = Buffer.alloc(1 + span * width)
   packed[0] = width
   forEachState(state, (key, value) => {
     let rest = value
