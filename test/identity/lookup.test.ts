@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { UserId } from '../../src/core/ids.ts'
 import { lookupHash } from '../../src/core/lookup-hash.ts'
+import { upsertBinding } from '../../src/store/identity/bindings.ts'
 import { type Answer, P1 } from './identity-api.ts'
 import { type People, startPeople } from './people.ts'
 
@@ -140,6 +142,24 @@ describe('seed 1, POST P2/lookup', () => {
     )
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(6)
   })
+})
+
+it('the published vectors, through the service: pepper matrixrocks', async () => {
+  const published = await startPeople()
+  const { db } = published.server
+  await db.query(`UPDATE identity_pepper SET pepper = 'matrixrocks'`)
+  const bound = [
+    ['email', 'alice@example.com', ALICE, '4kenr7N9drpCJ4AfalmlGQVsOn3o2RHjkADUpXJWZUc'],
+    ['email', 'bob@example.com', BOB, 'LJwSazmv46n0hlMlsb_iYxI0_HXEqy_yj6Jm636cdT8'],
+    ['msisdn', '18005552067', '@carl:hs.test', 'nlo35_T5fzSGZzJApqu8lgIudJvmOQtDaHtr-I4rU7I'],
+  ] as const
+  for (const [medium, address, userId] of bound) {
+    await db.tx((tx) => upsertBinding(tx, { medium, address, user_id: userId as UserId, bound_at: 0 }))
+  }
+  const body = { algorithm: 'sha256', pepper: 'matrixrocks', addresses: bound.map(([, , , hash]) => hash) }
+  const answer = await published.identity.ask('POST', '/lookup', { token: await published.tokenOf(ALICE), body })
+  expect(answer.body.mappings).toEqual(Object.fromEntries(bound.map(([, , userId, hash]) => [hash, userId])))
+  await published.close()
 })
 
 describe('seed 1, the first generation', () => {
