@@ -7,8 +7,8 @@ import type { Verdict } from '../../core/event/format.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { isNotifiable } from '../../core/push-rules.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
-import { getState, setState } from '../../core/state/trie.ts'
-import type { ChainWrite, HighlightWrite, TxnWrite } from '../../store/event-batch.ts'
+import { getState } from '../../core/state/trie.ts'
+import type { HighlightWrite, TxnWrite } from '../../store/event-batch.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Users } from '../users.ts'
 import type { Draft, StateReader, Transaction } from './draft.ts'
@@ -17,8 +17,9 @@ import { highlightsOf } from './highlights.ts'
 import { keyWrites, NO_GRAPH, type Persister, type Unit } from './persister.ts'
 import { prepareRedaction, type Redaction } from './redaction.ts'
 import type { RoomRegistry } from './registry.ts'
-import type { Head, MembershipChange, Room, StateChange, StateHead } from './room.ts'
+import type { Head, MembershipChange, Room } from './room.ts'
 import { ACCEPTED, RoomEvent } from './room-event.ts'
+import { beforeChange, StateLog, whereHeadIs } from './state-log.ts'
 
 /** Says what to append, given the room as it stands. Called again when the room moves before the events are written. */
 export type Plan = (room: Room) => readonly Draft[] | Promise<readonly Draft[]>
@@ -151,23 +152,16 @@ type BuildInput = [
 
 interface Collected {
   readonly events: RoomEvent[]
-  readonly changes: StateChange[]
-  readonly chains: ChainWrite[]
+  readonly log: StateLog
   readonly members: MembershipChange[]
   readonly highlights: HighlightWrite[]
   readonly redactions: Unit['redactions'][number][]
 }
 
 function buildUnit(parts: AppendParts, ...[room, drafts, targets, redactions, transaction]: BuildInput): Unit {
-  const collected: Collected = {
-    events: [],
-    changes: [],
-    chains: [],
-    members: [],
-    highlights: [],
-    redactions: [],
-  }
   const before = room.pending
+  const log = new StateLog(room, before)
+  const collected: Collected = { events: [], log, members: [], highlights: [], redactions: [] }
   const firstNew = room.keys.size
   try {
     let head = before
@@ -179,7 +173,12 @@ function buildUnit(parts: AppendParts, ...[room, drafts, targets, redactions, tr
       room,
       before,
       after: head,
-      ...collected,
+      events: collected.events,
+      members: collected.members,
+      highlights: collected.highlights,
+      redactions: collected.redactions,
+      changes: log.changes,
+      chains: log.chains,
       keys: keyWrites(room),
       txn: txnWrite(room, collected.events[0], transaction),
     }
@@ -248,11 +247,14 @@ function buildOne(
 
   const keyId = draft.stateKey === undefined ? undefined : room.keys.intern(draft.type, draft.stateKey)
   const replaces = keyId === undefined ? 0 : getState(head.state, keyId)
-  const at = keyId === undefined ? head : grow(room, head, collected)
+  const nid = parts.persister.takeNid()
+  const before = whereHeadIs(head)
+  const after = keyId === undefined ? before : collected.log.set(before, keyId, nid)
+  const at = keyId === undefined ? before.point : beforeChange(after.point)
   const notifiable = head.notifiable + (isNotifiable(built.pdu) ? 1 : 0)
   const event = new RoomEvent(
     {
-      event_nid: parts.persister.takeNid(),
+      event_nid: nid,
       room_nid: room.nid,
       room_pos: head.pos + 1,
       sender_nid: draft.senderNid,
@@ -277,15 +279,6 @@ function buildOne(
   if (draft.type === 'm.room.member' && draft.stateKey !== undefined) {
     collected.members.push(membershipChange(parts, room, event, replaces, targets, collected.events))
   }
-  if (keyId !== undefined) {
-    collected.changes.push({
-      chain: at.chain,
-      seq: at.seq + 1,
-      keyId: keyId,
-      eventNid: event.nid,
-      before: replaces,
-    })
-  }
   if (redaction) collected.redactions.push(redaction.apply(event, state))
   if (draft.type !== 'm.room.member')
     collected.highlights.push(...highlightsOf(room, event, (type, stateKey) => state(type, stateKey)?.authPdu))
@@ -300,25 +293,8 @@ function buildOne(
     pos: event.pos,
     nid: event.nid,
     notifiable,
-    ...(keyId === undefined ? stateOf(head) : changed(at, keyId, event.nid)),
+    ...collected.log.head(after),
   }
-}
-
-/** Where a head's state can be changed: where it stands when that is the tip of its chain, else on a new chain. */
-function grow(room: Room, head: Head, collected: Collected): StateHead {
-  if (head.seq === head.tip) return head
-  const chain = head.lastChain + 1
-  collected.chains.push({ roomNid: room.nid, chain, parentChain: head.chain, parentSeq: head.seq })
-  return { chain, seq: 0, state: head.state, tip: 0, lastChain: chain }
-}
-
-function stateOf({ chain, seq, state, tip, lastChain }: Head): StateHead {
-  return { chain, seq, state, tip, lastChain }
-}
-
-/** A head's state at the tip of its chain after one more change. */
-function changed({ chain, seq, state, lastChain }: StateHead, keyId: number, eventNid: number): StateHead {
-  return { chain, seq: seq + 1, state: setState(state, keyId, eventNid), tip: seq + 1, lastChain }
 }
 
 function stateReader(room: Room, head: Head, fresh: readonly RoomEvent[]): StateReader {

@@ -20,7 +20,7 @@ import { keyWrites, NO_GRAPH, type Outcome, type Persister, type Unit } from './
 import { redactedTarget, takesEffect } from './redaction.ts'
 import type { Extremity, Head, MembershipChange, Room } from './room.ts'
 import { RoomEvent } from './room-event.ts'
-import { type Located, StateLog } from './state-log.ts'
+import { beforeChange, type Located, StateLog, whereHeadIs } from './state-log.ts'
 
 /** What is known around an event that is to be placed. */
 export interface Surroundings {
@@ -220,7 +220,7 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
     const { type, state_key: stateKey } = read.pdu
     const isChange = stateKey !== undefined && exclusion?.standing !== 'rejected'
     const keyId = isChange ? room.keys.intern(type, stateKey) : undefined
-    const after = keyId === undefined ? before : changed(log, before, keyId, one.nid, exclusion !== undefined)
+    const after = keyId === undefined ? before : log.set(before, keyId, one.nid, exclusion !== undefined)
     const site = { head, before, at: keyId === undefined ? before.point : beforeChange(after.point), keyId, exclusion }
     const fresh = eventOf(one, site, one.nid)
     const tips = tipsWith(one, site, fresh)
@@ -261,19 +261,6 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
       return 'moved'
     },
   }
-}
-
-function whereHeadIs({ chain, seq, state }: Head): Located {
-  return { point: { chain, seq }, state }
-}
-
-function changed(log: StateLog, before: Located, keyId: number, nid: number, branchesOff: boolean): Located {
-  const change = { keyId, eventNid: nid, before: getState(before.state, keyId) }
-  return { point: log.grow(before.point, [change], branchesOff), state: setState(before.state, keyId, nid) }
-}
-
-function beforeChange({ chain, seq }: StatePoint): StatePoint {
-  return { chain, seq: seq - 1 }
 }
 
 /** The extremities with an event: it takes the place of those it builds on, or where it is excluded, what builds on it does. */

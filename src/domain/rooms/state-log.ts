@@ -1,7 +1,7 @@
-import { diffState, type StateMap } from '../../core/state/trie.ts'
+import { diffState, getState, type StateMap, setState } from '../../core/state/trie.ts'
 import type { ChainWrite } from '../../store/event-batch.ts'
 import type { StatePoint } from '../../store/state.ts'
-import type { Head, Room, StateChange } from './room.ts'
+import type { Head, Room, StateChange, StateHead } from './room.ts'
 
 /** A state and where it stands in the log. */
 export interface Located {
@@ -18,15 +18,20 @@ type KeyChange = Pick<StateChange, 'keyId' | 'eventNid' | 'before'>
 export class StateLog {
   readonly changes: StateChange[] = []
   readonly chains: ChainWrite[] = []
-  readonly #roomNid: number
-  readonly #tips: Map<number, number>
+  readonly #room: Room
+  /** The last changes of the chains that this write continues, and of the head's. */
+  readonly #tips = new Map<number, number>()
   #lastChain: number
 
-  /** @param tips the last changes of chains besides the head's; a chain whose tip is not known is left as it is */
-  constructor(room: Room, head: Head, tips: ReadonlyMap<number, number> = room.tips) {
-    this.#roomNid = room.nid
-    this.#tips = new Map(tips).set(head.chain, head.tip)
+  constructor(room: Room, head: Head) {
+    this.#room = room
+    this.#tips.set(head.chain, head.tip)
     this.#lastChain = head.lastChain
+  }
+
+  /** A chain whose tip is not known is left as it is. */
+  #tipOf(chain: number): number | undefined {
+    return this.#tips.get(chain) ?? this.#room.tips.get(chain)
   }
 
   /** The point of a state: that of a candidate that is the same, else a new one, grown from the candidate that is most alike. */
@@ -44,7 +49,7 @@ export class StateLog {
   /** The point after changes. @param branchesOff leaves the tip of the chain to others */
   grow(point: StatePoint, changes: readonly KeyChange[], branchesOff = false): StatePoint {
     if (changes.length === 0) return point
-    const { chain, seq } = this.open(point, branchesOff)
+    const { chain, seq } = this.#open(point, branchesOff)
     for (const [index, change] of changes.entries()) {
       this.changes.push({ chain, seq: seq + 1 + index, ...change })
     }
@@ -53,19 +58,35 @@ export class StateLog {
     return last
   }
 
+  /** A state with one key set to an event. @param branchesOff leaves the tip of the chain to others */
+  set({ point, state }: Located, keyId: number, eventNid: number, branchesOff = false): Located {
+    const change = { keyId, eventNid, before: getState(state, keyId) }
+    return { point: this.grow(point, [change], branchesOff), state: setState(state, keyId, eventNid) }
+  }
+
   /** The same state at a point where it can be changed. */
-  open(point: StatePoint, branchesOff = false): StatePoint {
-    if (!branchesOff && this.#tips.get(point.chain) === point.seq) return point
+  #open(point: StatePoint, branchesOff = false): StatePoint {
+    if (!branchesOff && this.#tipOf(point.chain) === point.seq) return point
     const chain = ++this.#lastChain
-    this.chains.push({ roomNid: this.#roomNid, chain, parentChain: point.chain, parentSeq: point.seq })
+    this.chains.push({ roomNid: this.#room.nid, chain, parentChain: point.chain, parentSeq: point.seq })
     this.#tips.set(chain, 0)
     return { chain, seq: 0 }
   }
 
   /** The parts of a head that speak of a state. */
-  head({ point, state }: Located): Pick<Head, 'chain' | 'seq' | 'state' | 'tip' | 'lastChain'> {
-    return { ...point, state, tip: this.#tips.get(point.chain) ?? Number.NaN, lastChain: this.#lastChain }
+  head({ point, state }: Located): StateHead {
+    return { ...point, state, tip: this.#tipOf(point.chain) ?? Number.NaN, lastChain: this.#lastChain }
   }
+}
+
+/** Where a room's current state stands. */
+export function whereHeadIs({ chain, seq, state }: StateHead): Located {
+  return { point: { chain, seq }, state }
+}
+
+/** The point right before the change that led to a point. */
+export function beforeChange({ chain, seq }: StatePoint): StatePoint {
+  return { chain, seq: seq - 1 }
 }
 
 function changesBetween(from: StateMap, to: StateMap): KeyChange[] {

@@ -91,8 +91,8 @@ async function probe(account: Account, binaries: Binaries, parent: string): Prom
 }
 
 /** Everything a Postgres program needs from its environment, and nothing of ours. */
-export function childEnvironment(binaries: Binaries): NodeJS.ProcessEnv {
-  const path = binaries.libraryPath.join(':')
+export function childEnvironment({ libraryPath }: Binaries): NodeJS.ProcessEnv {
+  const path = libraryPath.join(':')
   const libraries = path === '' ? {} : { LD_LIBRARY_PATH: path }
   return { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC', ...libraries }
 }
