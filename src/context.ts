@@ -15,8 +15,10 @@ import { NO_OTHERS } from './domain/identity/openid-verifier.ts'
 import { policiesOf, requirePolicyTexts } from './domain/identity/policies.ts'
 import type { Metrics } from './domain/metrics.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
+import { NO_IDENTITY_SERVERS } from './domain/rooms/identity-servers.ts'
 import { NOBODY } from './domain/rooms/questions.ts'
 import { createRoomServices } from './domain/rooms/room-services.ts'
+import { NO_EXCHANGE } from './domain/rooms/third-party-invites.ts'
 import type { Services } from './domain/services.ts'
 import { createUsers } from './domain/users.ts'
 import { findAccount } from './store/accounts.ts'
@@ -59,6 +61,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const ledger = await openLedger(db)
   const users = createUsers({ db })
   const rooms = await createRoomServices({
+    identityServers: NO_IDENTITY_SERVERS,
+    exchange: NO_EXCHANGE,
     config,
     db,
     ledger,

@@ -7,8 +7,10 @@ import { type ReadJson, readJson } from '../../src/core/json.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { createMetrics } from '../../src/domain/metrics.ts'
+import { NO_IDENTITY_SERVERS } from '../../src/domain/rooms/identity-servers.ts'
 import { type KeyRing, NOBODY } from '../../src/domain/rooms/questions.ts'
 import { createRoomServices, type RoomServices } from '../../src/domain/rooms/room-services.ts'
+import { NO_EXCHANGE } from '../../src/domain/rooms/third-party-invites.ts'
 import { createUsers } from '../../src/domain/users.ts'
 import { openLedger } from '../../src/store/ledger.ts'
 import { openRoomDatabase } from './room-database.ts'
@@ -41,6 +43,8 @@ export async function openReceivingServer(): Promise<ReceivingServer> {
   let moment = FIRST_MOMENT
   let drawn = 0
   const engine = await createRoomServices({
+    identityServers: NO_IDENTITY_SERVERS,
+    exchange: NO_EXCHANGE,
     config: loadConfig({ values: { server_name: HERE }, directory: '.' }).config,
     db,
     ledger: await openLedger(db),

@@ -59,3 +59,7 @@ export const LOOKUP_QUOTA_MS = 24 * 60 * 60 * 1000
 export const MAX_INVITE_CHARS = 16_384
 /** Branches of a room that its next events may build on. What opens one more is taken in, and is left to others to build on. */
 export const MAX_EXTREMITIES = 1_000
+/** Invitations that an identity server delivers in one request. */
+export const MAX_INVITES_OF_A_BIND = 500
+/** Addresses that are invited while a room is made: each may become a mail. */
+export const MAX_ADDRESSES_INVITED = 50

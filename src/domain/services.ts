@@ -3,11 +3,13 @@ import type { AccountServices } from './accounts/account-services.ts'
 import type { Clock } from './clock.ts'
 import type { IdentityServices } from './identity/identity-services.ts'
 import type { RateLimits } from './rate-limits.ts'
+import type { AddressInvites } from './rooms/address-invites.ts'
 import type { Aliases } from './rooms/aliases.ts'
 import type { RoomDirectory } from './rooms/directory.ts'
 import type { RoomReader } from './rooms/reader.ts'
 import type { Receipts } from './rooms/receipts.ts'
 import type { Rooms } from './rooms/rooms.ts'
+import type { ThirdPartyInvites } from './rooms/third-party-invites.ts'
 import type { Typing } from './rooms/typing.ts'
 import type { Presence } from './sync/presence.ts'
 import type { Sync } from './sync/sync.ts'
@@ -23,6 +25,8 @@ export interface Services extends AccountServices {
   readonly version: string
   readonly rateLimits: RateLimits
   readonly rooms: Rooms
+  readonly addressInvites: AddressInvites
+  readonly thirdPartyInvites: ThirdPartyInvites
   readonly roomReader: RoomReader
   readonly aliases: Aliases
   readonly directory: RoomDirectory

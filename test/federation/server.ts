@@ -6,8 +6,10 @@ import type { ServerName, UserId } from '../../src/core/ids.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import type { Requester } from '../../src/domain/accounts/requester.ts'
 import { createMetrics } from '../../src/domain/metrics.ts'
+import { NO_IDENTITY_SERVERS } from '../../src/domain/rooms/identity-servers.ts'
 import type { KeyRing } from '../../src/domain/rooms/questions.ts'
 import { createRoomServices, type RoomServices } from '../../src/domain/rooms/room-services.ts'
+import { NO_EXCHANGE } from '../../src/domain/rooms/third-party-invites.ts'
 import { createUsers, type Users } from '../../src/domain/users.ts'
 import { type Database, openDatabase } from '../../src/store/db.ts'
 import { openLedger } from '../../src/store/ledger.ts'
@@ -52,6 +54,8 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
     const db = openDatabase({ connection: database.connection, poolSize: 4 })
     const users = createUsers({ db })
     const engine = await createRoomServices({
+      identityServers: NO_IDENTITY_SERVERS,
+      exchange: NO_EXCHANGE,
       config,
       db,
       ledger: await openLedger(db),

@@ -47,22 +47,33 @@ function authoriseBearer({ version, event }: AuthContext, signed: JsonObject, in
     return rejectBy(version, 'member.invite.third-party.other-sender', reason)
   }
   // 7. One of the keys named in that invite has signed.
-  if (isSignedByAny(signed, keysOf(invite))) return ALLOWED
+  if (vouchingKeys(signed, invite.content).next().done === false) return ALLOWED
   // 8.
   return rejectBy(version, 'member.invite.third-party.otherwise', 'The third-party invite has no valid signature.')
 }
 
-/** 7.1 and 7.2: `public_key`, and the list in `public_keys`. */
-function keysOf(invite: Pdu): string[] {
-  const { public_key: single, public_keys: list } = invite.content
-  const listed = Array.isArray(list) ? list.filter(isObject).map((entry) => entry.public_key) : []
-  return [single, ...listed].filter((key) => typeof key === 'string')
+/** A key that a third-party invite names, and where to ask whether it still counts. */
+export interface InviteKey {
+  readonly publicKey: string
+  readonly validityUrl: string | undefined
 }
 
-function isSignedByAny(signed: JsonObject, keys: readonly string[]): boolean {
+/** Those keys of an `m.room.third_party_invite` that signed somebody's claim to it, each verified when it is reached. */
+export function* vouchingKeys(signed: JsonObject, invite: JsonObject): Generator<InviteKey> {
   const text = signedText(signed)
+  const keys = keysOf(invite)
   const pairs = ed25519Signatures(signed).flatMap((signature) => keys.map((key) => ({ key, signature })))
-  return pairs.slice(0, MAX_VERIFICATIONS).some(({ key, signature }) => verifySignature(key, text, signature))
+  for (const { key, signature } of pairs.slice(0, MAX_VERIFICATIONS)) {
+    if (verifySignature(key.publicKey, text, signature)) yield key
+  }
+}
+
+/** 7.1 and 7.2: `public_key`, and the list in `public_keys`. */
+function keysOf(invite: JsonObject): InviteKey[] {
+  const listed = Array.isArray(invite.public_keys) ? invite.public_keys.filter(isObject) : []
+  return [invite, ...listed].flatMap(({ public_key: publicKey, key_validity_url: url }) =>
+    typeof publicKey === 'string' ? [{ publicKey, validityUrl: typeof url === 'string' ? url : undefined }] : [],
+  )
 }
 
 function ed25519Signatures(signed: JsonObject): string[] {

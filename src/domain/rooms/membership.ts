@@ -8,22 +8,20 @@ import type { Requester } from '../accounts/requester.ts'
 import type { Appender } from './append.ts'
 import { strippedState } from './client-event.ts'
 import type { Draft } from './draft.ts'
+import type { PublicProfile } from './profile-events.ts'
 import type { RoomRegistry } from './registry.ts'
 import { authoriserFor } from './restricted-join.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
-import type { Rooms } from './rooms.ts'
-
-export interface PublicProfile {
-  readonly displayname?: string
-  readonly avatar_url?: string
-}
+import type { Rooms, SignedForInvite } from './rooms.ts'
+import type { ThirdPartyInvites } from './third-party-invites.ts'
 
 export interface MembershipParts {
   readonly db: Database
   readonly appender: Appender
   readonly registry: RoomRegistry
   readonly serverName: ServerName
+  readonly thirdPartyInvites: ThirdPartyInvites
   /** What a user shows of themselves in the rooms they are in; nothing for users of other servers. */
   profileOf(userId: UserId): Promise<PublicProfile>
   /** Whether a local user of that id exists and may be invited. */
@@ -82,12 +80,21 @@ export function createMembership(parts: MembershipParts): MembershipActions {
     })
   }
 
+  async function claimInvitation(by: Requester, roomId: RoomId, signed: SignedForInvite): Promise<void> {
+    const { sender, mxid } = signed
+    if (mxid !== by.userId) {
+      throw new ProtocolError('M_FORBIDDEN', `This invitation was signed for ${mxid}, not for you.`)
+    }
+    await parts.thirdPartyInvites.claim({ roomId, sender, target: mxid, signed: { ...signed } })
+  }
+
   async function wasMember(room: Room, userId: UserId): Promise<boolean> {
     return (await room.stateEvent('m.room.member', userId, room.pending.state)) !== undefined
   }
 
   return {
-    async join(by, roomId, { reason }) {
+    async join(by, roomId, { reason, third_party_signed: signedFor }) {
+      if (signedFor !== undefined) await claimInvitation(by, roomId, signedFor)
       const profile = await parts.profileOf(by.userId)
       await appender.append(roomId, async (room) => {
         if ((await membershipIn(room, by.userId)) === 'join') return []

@@ -6,9 +6,14 @@ import type { UserRooms } from '../sync/user-rooms.ts'
 import type { Users } from '../users.ts'
 import type { Appender } from './append.ts'
 import type { Draft } from './draft.ts'
-import type { PublicProfile } from './membership.ts'
 import type { RoomRegistry } from './registry.ts'
 import type { Room } from './room.ts'
+
+/** What a member event says of who it is about. */
+export interface PublicProfile {
+  readonly displayname?: string
+  readonly avatar_url?: string
+}
 
 /** Carries changed names and avatars into the rooms that users are in. */
 export interface ProfileEvents {

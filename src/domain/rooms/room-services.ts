@@ -23,12 +23,14 @@ import { createUserRooms } from '../sync/user-rooms.ts'
 import type { Users } from '../users.ts'
 import { createRoomAccess } from './access.ts'
 import { createRoomActions } from './actions.ts'
+import { type AddressInvites, createAddressInvites } from './address-invites.ts'
 import { createAppender } from './append.ts'
 import { createBranches } from './branches.ts'
 import { createCanonicalAliasCheck } from './canonical-alias.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import { createRoomMaker } from './create.ts'
 import { createEventCache } from './event-cache.ts'
+import type { AskedIdentityServers } from './identity-servers.ts'
 import { createMemberCheck, createMembership } from './membership.ts'
 import { createOutliers } from './outliers.ts'
 import { openPersister, streamed, type Unit } from './persister.ts'
@@ -40,6 +42,7 @@ import { createReceiver, type Receiver } from './receive.ts'
 import { createRoomRegistry } from './registry.ts'
 import { createResident, type Resident } from './resident.ts'
 import type { Rooms } from './rooms.ts'
+import { createThirdPartyInvites, type InviteExchange, type ThirdPartyInvites } from './third-party-invites.ts'
 import { createTransactions } from './transactions.ts'
 import { createVetter } from './vet.ts'
 
@@ -55,12 +58,21 @@ export interface RoomServiceParts {
   readonly log: Logger
   readonly questions: Questions
   readonly keys: KeyRing
+  /** Identity servers, asked with their users' tokens. */
+  readonly identityServers: AskedIdentityServers
+  readonly exchange: InviteExchange
   profileOf(userId: UserId): Promise<Readonly<Record<string, JsonValue>>>
   isKnownUser(userId: UserId): Promise<boolean>
 }
 
 export interface RoomServices {
-  readonly services: ReadingServices & { readonly rooms: Rooms; readonly sync: Sync; readonly presence: Presence }
+  readonly services: ReadingServices & {
+    readonly rooms: Rooms
+    readonly addressInvites: AddressInvites
+    readonly thirdPartyInvites: ThirdPartyInvites
+    readonly sync: Sync
+    readonly presence: Presence
+  }
   readonly notifier: Notifier
   readonly ledgerWaker: LedgerWaker
   readonly profileEvents: ProfileEvents
@@ -172,7 +184,11 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   })
   const { aliases, directory, receipts, typing } = reading
   const profileOf = async (userId: UserId) => publicProfile(await parts.profileOf(userId))
-  const membership = createMembership({ ...parts, appender, registry, serverName, profileOf })
+  const thirdPartyInvites = createThirdPartyInvites({
+    ...parts,
+    ...{ appender, registry, serverName, profileOf },
+  })
+  const membership = createMembership({ ...parts, appender, registry, serverName, profileOf, thirdPartyInvites })
   const rooms: Rooms = {
     create: createRoomMaker({
       ...appendParts,
@@ -205,6 +221,10 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       checkMember: createMemberCheck({ ...parts, serverName }),
     }),
   }
+
+  const addressInvites = createAddressInvites({
+    ...{ appender, registry, rooms, log, profileOf, identityServers: parts.identityServers },
+  })
 
   const presence = createPresence({
     clock,
@@ -242,7 +262,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const now = () => ({ events: [persister.position()], ledger: ledger.position(), ephemeral, run })
   const sync = createSync({ clock, notifier, presence, userRooms, sources, now })
   return {
-    services: { rooms, sync, presence, ...reading },
+    services: { rooms, addressInvites, thirdPartyInvites, sync, presence, ...reading },
     notifier,
     ledgerWaker,
     receiver,

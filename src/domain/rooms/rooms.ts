@@ -34,6 +34,20 @@ export interface RoomRequest {
   readonly is_direct?: boolean
 }
 
+/** The body of a join. */
+export interface JoinDetails {
+  readonly reason?: string
+  readonly third_party_signed?: SignedForInvite
+}
+
+/** An identity server's word that an address which was invited is a user's (client-server API, "Third-party Signed"). */
+export interface SignedForInvite {
+  readonly sender: UserId
+  readonly mxid: UserId
+  readonly token: string
+  readonly signatures: JsonObject
+}
+
 /** What local users do in rooms. Each resolves once it is durable and throws a ProtocolError when it may not be done. */
 export interface Rooms {
   create(
@@ -41,7 +55,8 @@ export interface Rooms {
     request: RoomRequest,
     offence: JsonOffence | undefined,
   ): Promise<{ roomId: RoomId; alias: RoomAlias | undefined }>
-  join(by: Requester, roomId: RoomId, details: { reason?: string }): Promise<void>
+  /** Accepts first what `third_party_signed` proves to be the user's: an invitation of one of their addresses. */
+  join(by: Requester, roomId: RoomId, details: JoinDetails): Promise<void>
   leave(by: Requester, roomId: RoomId, details: { reason?: string }): Promise<void>
   invite(by: Requester, roomId: RoomId, target: UserId, details: { reason?: string }): Promise<void>
   kick(by: Requester, roomId: RoomId, target: UserId, details: { reason?: string }): Promise<void>

@@ -10,6 +10,16 @@ const Body = Type.Object({
   name: Type.Optional(Type.String()),
   topic: Type.Optional(Type.String()),
   invite: Type.Optional(Type.Array(Type.String())),
+  invite_3pid: Type.Optional(
+    Type.Array(
+      Type.Object({
+        id_server: Type.String(),
+        id_access_token: Type.String(),
+        medium: Type.String(),
+        address: Type.String(),
+      }),
+    ),
+  ),
   room_version: Type.Optional(Type.String()),
   creation_content: Type.Optional(AnyObject),
   initial_state: Type.Optional(
@@ -22,8 +32,8 @@ const Body = Type.Object({
 export const createRoom = endpoint(
   'POST C/createRoom',
   { auth: 'user', limited: 'create_room', body: Body, bodyOptional: true },
-  async ({ requester, body, bodyOffence }, { rooms }) => {
-    const { roomId, alias } = await rooms.create(requester, body, bodyOffence)
+  async ({ requester, body, bodyOffence }, { addressInvites }) => {
+    const { roomId, alias } = await addressInvites.createRoom(requester, body, bodyOffence)
     return { room_id: roomId, ...(alias === undefined ? {} : { room_alias: alias }) }
   },
 )

@@ -1,9 +1,9 @@
 import { endpoint } from '../../http/endpoint.ts'
-import { ReasonBody } from './reason-body.ts'
+import { JoinBody } from './reason-body.ts'
 
 export const joinRoom = endpoint(
   'POST C/join/{roomIdOrAlias}',
-  { auth: 'user', guests: true, limited: 'join', body: ReasonBody, bodyOptional: true },
+  { auth: 'user', guests: true, limited: 'join', body: JoinBody, bodyOptional: true },
   async ({ requester, params, body }, { aliases, rooms }) => {
     const roomId = await aliases.roomOf(params.roomIdOrAlias)
     await rooms.join(requester, roomId, body)

@@ -1,5 +1,11 @@
 import type { Endpoint } from '../../http/endpoint.ts'
 import { exchangeOpenIdToken } from './exchange-open-id-token.ts'
+import { onBindThirdPartyIdentifier } from './on-bind-third-party-identifier.ts'
+import { onBindThirdPartyIdentifierPost } from './on-bind-third-party-identifier-post.ts'
 
 /** What other servers ask, in the order of the specification. */
-export const federationEndpoints: readonly Endpoint[] = [exchangeOpenIdToken]
+export const federationEndpoints: readonly Endpoint[] = [
+  exchangeOpenIdToken,
+  onBindThirdPartyIdentifier,
+  onBindThirdPartyIdentifierPost,
+]

@@ -4,8 +4,10 @@ import { loadConfig } from '../../../src/config/load.ts'
 import type { RoomId, ServerName, UserId } from '../../../src/core/ids.ts'
 import type { Requester } from '../../../src/domain/accounts/requester.ts'
 import { createMetrics } from '../../../src/domain/metrics.ts'
+import { NO_IDENTITY_SERVERS } from '../../../src/domain/rooms/identity-servers.ts'
 import { type KeyRing, NOBODY, type Questions } from '../../../src/domain/rooms/questions.ts'
 import { createRoomServices, type RoomServices } from '../../../src/domain/rooms/room-services.ts'
+import { NO_EXCHANGE } from '../../../src/domain/rooms/third-party-invites.ts'
 import { createUsers } from '../../../src/domain/users.ts'
 import { type Database, openDatabase } from '../../../src/store/db.ts'
 import { openLedger } from '../../../src/store/ledger.ts'
@@ -57,6 +59,8 @@ export async function startWatchedServer(): Promise<WatchedServer> {
     const users = createUsers({ db })
     let drawn = 0
     const engine = await createRoomServices({
+      identityServers: NO_IDENTITY_SERVERS,
+      exchange: NO_EXCHANGE,
       config,
       db,
       ledger: await openLedger(db),
