@@ -100,7 +100,9 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     messenger,
     serverKeys: NOBODY,
     homeservers: NO_CALLS,
-    ownHomeserver: undefined,
+    ownHomeserver: config.roles.includes('client')
+      ? { serverName: config.server_name, bound: (body) => rooms.services.thirdPartyInvites.bound(body) }
+      : undefined,
     log,
   })
   const janitor = startJanitor({ db, clock, log, chores: identityChores(config) })
