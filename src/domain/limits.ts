@@ -16,6 +16,11 @@ export const MAX_PASSWORD_CHARS = 512
 export const MAX_WAITING_HASHES = 64
 /** Time to finish a user-interactive authentication. */
 export const UIA_SESSION_MS = 24 * 60 * 60 * 1000
+/** One more ends the oldest. */
+export const MAX_UIA_SESSIONS_PER_USER = 50
+export const MAX_UIA_SESSIONS_PER_ADDRESS = 2_000
+/** Tries at the stages of one session; after them it is ended. */
+export const MAX_UIA_ATTEMPTS = 50
 export const MAX_ALIASES_PER_ROOM = 500
 /** Users shown as typing in one room; others are not. */
 export const MAX_TYPING_PER_ROOM = 100

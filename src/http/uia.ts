@@ -2,6 +2,7 @@ import { ProtocolError } from '../core/errors.ts'
 import { isObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import type { UiaFlow } from '../domain/accounts/interactive-auth.ts'
 import type { Services } from '../domain/services.ts'
+import { limitKeyOf } from './client-address.ts'
 import { type Endpoint, type RawReply, rawReply } from './endpoint.ts'
 import type { EndpointRequest, MountedRequest } from './request.ts'
 
@@ -33,6 +34,7 @@ export async function challengeOf(
   const outcome = await services.interactiveAuth.advance({
     operation: `${endpoint.method} ${request.path}`,
     requester: requester !== undefined && 'userNid' in requester ? requester : undefined,
+    address: limitKeyOf(request.ip),
     auth: authOf(request.body as JsonObject),
     body,
     flows,

@@ -5,34 +5,47 @@ import type { Reader, Tx } from './db.ts'
 export interface UiaSessionRow {
   readonly session_id: string
   readonly operation: string
+  readonly user_nid: number | null
   readonly body_hash: Buffer | null
   /** JSON: stage to what it established. */
   readonly completed: string
+  /** JSON: lists of stages. */
+  readonly flows: string
 }
 
-/** Stores a new session, and removes a few that are older than `expiredBefore`. */
-export async function insertUiaSession(
-  tx: Tx,
-  session: { readonly sessionId: string; readonly operation: string; readonly createdAt: number },
-  expiredBefore: number,
-): Promise<void> {
+const COLUMNS = 'session_id, operation, user_nid, body_hash, completed, flows'
+
+export interface NewUiaSession {
+  readonly sessionId: string
+  readonly operation: string
+  /** One of the two is undefined. */
+  readonly userNid: number | undefined
+  readonly address: string | undefined
+  readonly bodyHash: Buffer | undefined
+  readonly flows: string
+  readonly createdAt: number
+}
+
+/** Stores a new session; of its owner's sessions the newest `keep` stay. */
+export async function insertUiaSession(tx: Tx, session: NewUiaSession, keep: number): Promise<void> {
+  const { sessionId, operation, userNid, address, bodyHash, flows, createdAt } = session
+  await tx.query(
+    `INSERT INTO uia_session (session_id, operation, user_nid, address, body_hash, flows, completed, created_at)
+     VALUES ($1, $2, $3, $4, $5, $6, '{}', $7)`,
+    [sessionId, operation, userNid ?? null, address ?? null, bodyHash ?? null, flows, createdAt],
+  )
   await tx.query(
     `DELETE FROM uia_session WHERE session_id IN (
-       SELECT session_id FROM uia_session WHERE created_at < $1 LIMIT 10 FOR UPDATE SKIP LOCKED)`,
-    [expiredBefore],
+       SELECT session_id FROM uia_session WHERE ${userNid === undefined ? 'address' : 'user_nid'} = $1
+       ORDER BY created_at DESC, session_id OFFSET $2 FOR UPDATE SKIP LOCKED)`,
+    [userNid ?? address, keep],
   )
-  await tx.query(`INSERT INTO uia_session (session_id, operation, completed, created_at) VALUES ($1, $2, '{}', $3)`, [
-    session.sessionId,
-    session.operation,
-    session.createdAt,
-  ])
 }
 
 /** The session, its row locked until the transaction ends. */
 export async function lockUiaSession(tx: Tx, sessionId: string, notBefore: number): Promise<UiaSessionRow | undefined> {
   const [row] = await tx.query<UiaSessionRow>(
-    `SELECT session_id, operation, body_hash, completed FROM uia_session
-     WHERE session_id = $1 AND created_at >= $2 FOR UPDATE`,
+    `SELECT ${COLUMNS} FROM uia_session WHERE session_id = $1 AND created_at >= $2 FOR UPDATE`,
     [sessionId, notBefore],
   )
   return row
@@ -44,20 +57,45 @@ export async function findUiaSession(
   notBefore: number,
 ): Promise<UiaSessionRow | undefined> {
   const [row] = await reader.query<UiaSessionRow>(
-    `SELECT session_id, operation, body_hash, completed FROM uia_session WHERE session_id = $1 AND created_at >= $2`,
+    `SELECT ${COLUMNS} FROM uia_session WHERE session_id = $1 AND created_at >= $2`,
     [sessionId, notBefore],
   )
   return row
 }
 
-export async function updateUiaSession(tx: Tx, sessionId: string, bodyHash: Buffer, completed: string): Promise<void> {
-  await tx.query('UPDATE uia_session SET body_hash = $2, completed = $3 WHERE session_id = $1', [
+/** Counts an attempt at a stage; false when there were `atMost` already. */
+export async function countUiaAttempt(tx: Tx, sessionId: string, atMost: number): Promise<boolean> {
+  const rows = await tx.query(
+    'UPDATE uia_session SET attempts = attempts + 1 WHERE session_id = $1 AND attempts < $2 RETURNING 1 AS one',
+    [sessionId, atMost],
+  )
+  return rows.length === 1
+}
+
+export async function updateUiaSession(
+  tx: Tx,
+  sessionId: string,
+  state: { readonly bodyHash: Buffer | undefined; readonly completed: string; readonly flows: string },
+): Promise<void> {
+  await tx.query('UPDATE uia_session SET body_hash = $2, completed = $3, flows = $4 WHERE session_id = $1', [
     sessionId,
-    bodyHash,
-    completed,
+    state.bodyHash ?? null,
+    state.completed,
+    state.flows,
   ])
 }
 
 export async function deleteUiaSession(tx: Tx, sessionId: string): Promise<void> {
   await tx.query('DELETE FROM uia_session WHERE session_id = $1', [sessionId])
+}
+
+/** Removes at most so many sessions from before a moment, and gives how many. */
+export async function forgetUiaSessions(tx: Tx, before: number, atMost: number): Promise<number> {
+  const rows = await tx.query(
+    `DELETE FROM uia_session WHERE session_id IN (
+       SELECT session_id FROM uia_session WHERE created_at < $1 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+     RETURNING 1 AS one`,
+    [before, atMost],
+  )
+  return rows.length
 }

@@ -1,8 +1,10 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../domain/clock.ts'
+import { UIA_SESSION_MS } from '../domain/limits.ts'
 import type { Database, Tx } from '../store/db.ts'
 import { forgetOpenIdTokens } from '../store/openid-tokens.ts'
 import { forgetTransactionIds } from '../store/transaction-ids.ts'
+import { forgetUiaSessions } from '../store/uia-sessions.ts'
 import { createStateCollector } from './state-collector.ts'
 
 /** Removes what nobody will ask for again, a little at a time. */
@@ -23,6 +25,7 @@ const ROWS_AT_ONCE = 2_000
 const CHORES: readonly Chore[] = [
   (tx, now, atMost) => forgetTransactionIds(tx, now - TRANSACTION_IDS_KEPT_MS, atMost),
   forgetOpenIdTokens,
+  (tx, now, atMost) => forgetUiaSessions(tx, now - UIA_SESSION_MS, atMost),
 ]
 
 export function startJanitor(deps: {

@@ -235,15 +235,15 @@ describe('deleting a device', () => {
     const path = `/devices/${device_id}`
     const session = await challenge(path)
     const other = await newDevice()
-    const attempts: [path: string, token: string, body: Json][] = [
-      [path, alice.token, password(session, { identifier: { type: 'm.id.user', user: 'eve' } })],
-      [path, alice.token, { auth: { type: 'm.login.dummy', session } }],
-      [path, alice.token, { auth: { session } }],
-      [`/devices/${other.device_id}`, alice.token, password(session)],
-      [path, eve.token, password(session)],
+    const attempts: [path: string, token: string, body: Json, status: number][] = [
+      [path, alice.token, password(session, { identifier: { type: 'm.id.user', user: 'eve' } }), 401],
+      [path, alice.token, { auth: { type: 'm.login.dummy', session } }, 401],
+      [path, alice.token, { auth: { session } }, 401],
+      [`/devices/${other.device_id}`, alice.token, password(session), 403],
+      [path, eve.token, password(session), 403],
     ]
-    for (const [at, token, body] of attempts) {
-      expect((await api.request('DELETE', at, { token, body })).status).toBe(401)
+    for (const [at, token, body, status] of attempts) {
+      expect((await api.request('DELETE', at, { token, body })).status).toBe(status)
     }
     expect((await api.request('GET', path, { token: alice.token })).status).toBe(200)
   })

@@ -6,7 +6,7 @@ import type { RateLimits } from '../rate-limits.ts'
 import { type AccountData, createAccountData, type Waker } from './account-data.ts'
 import { createDevices, type Devices } from './devices.ts'
 import { createFilters, type Filters } from './filters.ts'
-import { createInteractiveAuth, type InteractiveAuth } from './interactive-auth.ts'
+import { createInteractiveAuth, type InteractiveAuth, type UiaStage } from './interactive-auth.ts'
 import { createLogins, type Logins } from './logins.ts'
 import { createOpenIdTokens, type OpenIdTokens } from './openid-tokens.ts'
 import { createPasswords, type Passwords } from './passwords.ts'
@@ -47,10 +47,10 @@ export function createAccountServices(deps: {
   const sessions = createSessions(deps)
   const registrationTokens = createRegistrationTokens(deps)
   const logins = createLogins({ ...deps, passwords, sessions })
-  const stages = {
-    'm.login.dummy': async () => ({}),
-    'm.login.password': logins.provePassword,
-    [TOKEN_STAGE]: registrationTokens.prove,
+  const stages: Readonly<Record<string, UiaStage>> = {
+    'm.login.dummy': { prove: async () => ({}) },
+    'm.login.password': { prove: logins.provePassword },
+    [TOKEN_STAGE]: { prove: registrationTokens.prove },
   }
   return {
     passwords,

@@ -24,7 +24,7 @@ export interface Logins {
    */
   byPassword(credentials: JsonObject, device: DeviceWish): Promise<LoggedIn>
   /** The stage `m.login.password`: the requester's own password again. */
-  provePassword(auth: JsonObject, requester: Requester | undefined): Promise<JsonObject>
+  provePassword(auth: JsonObject, call: { readonly requester: Requester | undefined }): Promise<JsonObject>
   /** Ends the requester's session and removes its device. */
   logout(requester: Requester): Promise<void>
   /** Ends all sessions of the requester and removes the devices. */
@@ -83,7 +83,7 @@ export function createLogins(deps: {
       return { ...issued, userId: account.user_id }
     },
 
-    async provePassword(auth, requester) {
+    async provePassword(auth, { requester }) {
       const account = await authenticate(auth)
       if (account.user_nid !== requester?.userNid) throw new ProtocolError('M_FORBIDDEN', REFUSED)
       return {}

@@ -1,0 +1,175 @@
+import { createHash, createHmac } from 'node:crypto'
+import { ProtocolError } from '../../core/errors.ts'
+import { encodeCanonical, type JsonObject } from '../../core/json.ts'
+import type { Database, Tx } from '../../store/db.ts'
+import {
+  countUiaAttempt,
+  deleteUiaSession,
+  findUiaSession,
+  insertUiaSession,
+  lockUiaSession,
+  type UiaSessionRow,
+  updateUiaSession,
+} from '../../store/uia-sessions.ts'
+import type { Clock, Random } from '../clock.ts'
+import { MAX_UIA_ATTEMPTS, MAX_UIA_SESSIONS_PER_ADDRESS, MAX_UIA_SESSIONS_PER_USER, UIA_SESSION_MS } from '../limits.ts'
+import type { Requester } from './requester.ts'
+import { isFlowDone, nextStages, type UiaFlow, type UiaProof } from './uia-flows.ts'
+
+/** The request that is being authorised. */
+export interface UiaOperation {
+  /** Method, path and parameters of the call: `DELETE C/devices/ABC`. What was proven for one operation counts for no other. */
+  readonly operation: string
+  readonly requester: Requester | undefined
+  /** Where the call comes from, as limits count it. */
+  readonly address: string
+  /** The body without `auth`. */
+  readonly body: JsonObject
+  readonly flows: readonly UiaFlow[]
+}
+
+export interface UiaSession {
+  /** What the client holds. */
+  readonly id: string
+  readonly isStored: boolean
+  readonly completed: UiaProof
+}
+
+/** A session as a page sees it, that knows nothing of the request. */
+interface FoundSession {
+  readonly userNid: number | undefined
+  readonly operation: string
+  readonly flows: readonly UiaFlow[]
+  readonly completed: UiaProof
+}
+
+const SESSION_BYTES = 18
+/** As `fresh` makes them. */
+const SESSION_ID = /^[\w-]{24}$/
+
+export function isUiaSessionId(text: string): boolean {
+  return SESSION_ID.test(text)
+}
+
+/** What is stored of an id: who reads the table can take up no session. */
+function storedId(id: string): string {
+  return createHash('sha256').update(id).digest('base64')
+}
+
+/** Keyed by what only the client has: the body may hold a new password, that must not be guessed from its hash. */
+function bodyHash(id: string, body: JsonObject): Buffer {
+  return createHmac('sha256', id).update(encodeCanonical(body)).digest()
+}
+
+function parsed(row: UiaSessionRow): FoundSession {
+  return {
+    userNid: row.user_nid ?? undefined,
+    operation: row.operation,
+    flows: JSON.parse(row.flows) as UiaFlow[],
+    completed: JSON.parse(row.completed) as UiaProof,
+  }
+}
+
+/** The rows behind interactive authentication. */
+export function createUiaSessions(deps: { readonly db: Database; readonly clock: Clock; readonly random: Random }) {
+  const { db, clock, random } = deps
+  const notBefore = (): number => clock.now() - UIA_SESSION_MS
+
+  /** The body counts from the first completed stage on; what was completed elsewhere was completed for the body of the beginning. */
+  function check(row: UiaSessionRow, id: string, request: UiaOperation): UiaSession {
+    const completed = JSON.parse(row.completed) as UiaProof
+    const isBound = row.body_hash !== null && Object.keys(completed).length > 0
+    const fits = !isBound || row.body_hash.equals(bodyHash(id, request.body))
+    const isCaller = row.user_nid === (request.requester?.userNid ?? null)
+    if (isCaller && row.operation === request.operation && fits) return { id, isStored: true, completed }
+    throw new ProtocolError('M_FORBIDDEN', 'The request is not the one that this session was begun for.')
+  }
+
+  function begin(tx: Tx, id: string, { operation, requester, address, body, flows }: UiaOperation): Promise<void> {
+    const session = {
+      sessionId: storedId(id),
+      operation,
+      userNid: requester?.userNid,
+      address: requester === undefined ? address : undefined,
+      // Who has no account yet may first look at the flows, and choose a name later.
+      bodyHash: requester && bodyHash(id, body),
+      flows: JSON.stringify(flows),
+      createdAt: clock.now(),
+    }
+    return insertUiaSession(tx, session, requester ? MAX_UIA_SESSIONS_PER_USER : MAX_UIA_SESSIONS_PER_ADDRESS)
+  }
+
+  return {
+    /** A session that is not stored yet. */
+    fresh: (): UiaSession => ({
+      id: random.bytes(SESSION_BYTES).toString('base64url'),
+      isStored: false,
+      completed: {},
+    }),
+
+    /** The session, stored. */
+    async ensure(session: UiaSession, request: UiaOperation): Promise<UiaSession> {
+      if (session.isStored) return session
+      await db.tx((tx) => begin(tx, session.id, request))
+      return { ...session, isStored: true }
+    },
+
+    /**
+     * The session that a client names, undefined when it is gone. An attempt at a stage is counted, and one too many ends it.
+     * @throws ProtocolError `M_FORBIDDEN` when it was begun for another request
+     */
+    async open(id: string, request: UiaOperation, isAttempt: boolean): Promise<UiaSession | undefined> {
+      if (!isUiaSessionId(id)) return undefined
+      const row = await findUiaSession(db, storedId(id), notBefore())
+      if (row === undefined) return undefined
+      const session = check(row, id, request)
+      if (isAttempt && !(await db.tx((tx) => countUiaAttempt(tx, row.session_id, MAX_UIA_ATTEMPTS)))) return undefined
+      return session
+    },
+
+    /** Adds what was proven, and removes the session once a flow is done. Undefined when it is gone meanwhile. */
+    async record(session: UiaSession, proven: UiaProof, request: UiaOperation): Promise<UiaSession | undefined> {
+      const { id } = session
+      return db.tx(async (tx) => {
+        if (!session.isStored) await begin(tx, id, request)
+        const row = await lockUiaSession(tx, storedId(id), notBefore())
+        if (row === undefined) return undefined
+        const before = check(row, id, request).completed
+        const completed = { ...before, ...proven }
+        if (isFlowDone(request.flows, completed)) {
+          await deleteUiaSession(tx, row.session_id)
+        } else {
+          const isBound = Object.keys(completed).length > 0
+          const bound = isBound ? bodyHash(id, request.body) : (row.body_hash ?? undefined)
+          const state = { bodyHash: bound, completed: JSON.stringify(completed), flows: JSON.stringify(request.flows) }
+          await updateUiaSession(tx, row.session_id, state)
+        }
+        return { id, isStored: true, completed }
+      })
+    },
+
+    /** A stage that was finished out of band. @throws as `InteractiveAuth.complete` */
+    async complete(id: string, stage: string, proof: JsonObject): Promise<void> {
+      await db.tx(async (tx) => {
+        const row = isUiaSessionId(id) ? await lockUiaSession(tx, storedId(id), notBefore()) : undefined
+        if (row === undefined) throw new ProtocolError('M_NOT_FOUND', 'This session is not known or has ended.')
+        const { completed, flows } = parsed(row)
+        if (Object.hasOwn(completed, stage)) return
+        if (!nextStages(flows, completed).includes(stage)) {
+          throw new ProtocolError('M_BAD_STATE', `This session does not ask for ${stage} now.`)
+        }
+        const state = {
+          bodyHash: row.body_hash ?? undefined,
+          completed: JSON.stringify({ ...completed, [stage]: proof }),
+          flows: row.flows,
+        }
+        await updateUiaSession(tx, row.session_id, state)
+      })
+    },
+
+    async find(id: string): Promise<FoundSession | undefined> {
+      const row = await findUiaSession(db, storedId(id), notBefore())
+      return row && parsed(row)
+    },
+  }
+}
