@@ -22,12 +22,14 @@ const proved: string[] = []
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  const word = (right: string) => async (given: JsonObject, { session }: { readonly session: string }) => {
-    proved.push(session)
-    if (given.word === 'busy') throw new ProtocolError('M_LIMIT_EXCEEDED', 'slower')
-    if (given.word !== right) throw new ProtocolError('M_UNAUTHORIZED', `not ${right}`)
-    return { heard: right }
-  }
+  const word =
+    (right: string) =>
+    async (given: JsonObject, { session }: { readonly session: string }) => {
+      proved.push(session)
+      if (given.word === 'busy') throw new ProtocolError('M_LIMIT_EXCEEDED', 'slower')
+      if (given.word !== right) throw new ProtocolError('M_UNAUTHORIZED', `not ${right}`)
+      return { heard: right }
+    }
   auth = createInteractiveAuth({
     db: database.db,
     clock,
