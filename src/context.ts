@@ -6,12 +6,12 @@ import { serverOf, type UserId } from './core/ids.ts'
 import type { SigningKey } from './core/signing/key.ts'
 import { createAccountServices } from './domain/accounts/account-services.ts'
 import type { Clock, Random } from './domain/clock.ts'
-import { NO_CALLS } from './domain/identity/homeserver-calls.ts'
+import { createKeyRing } from './domain/federation/key-ring.ts'
+import { createOwnKeys } from './domain/federation/own-keys.ts'
 import { createIdentityServices, type IdentityServices, identityChores } from './domain/identity/identity-services.ts'
 import { isIdentityServed } from './domain/identity/is-served.ts'
 import type { IdentityKeyRing } from './domain/identity/keys.ts'
 import { openMessenger } from './domain/identity/messenger.ts'
-import { NO_OTHERS } from './domain/identity/openid-verifier.ts'
 import { policiesOf, requirePolicyTexts } from './domain/identity/policies.ts'
 import type { Metrics } from './domain/metrics.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
@@ -21,6 +21,9 @@ import { createRoomServices } from './domain/rooms/room-services.ts'
 import { NO_EXCHANGE } from './domain/rooms/third-party-invites.ts'
 import type { Services } from './domain/services.ts'
 import { createUsers } from './domain/users.ts'
+import { createHomeserverCalls, createOpenIdVerifier } from './outbound/federation.ts'
+import { openOutbound } from './outbound/outbound.ts'
+import { createKeyFetcher } from './outbound/server-keys.ts'
 import { findAccount } from './store/accounts.ts'
 import { openDatabase } from './store/db.ts'
 import { openLedger } from './store/ledger.ts'
@@ -52,13 +55,16 @@ export interface Context {
 
 /** Makes every store, service and client, and gives each what it needs. */
 export async function createContext(options: ContextOptions): Promise<Context> {
-  const { config, log, metrics, signingKey } = options
+  const { config, log, metrics, signingKey, version } = options
   const clock: Clock = Date
   const random: Random = { bytes: randomBytes }
   if (isIdentityServed(config)) await requirePolicyTexts(policiesOf(config))
-  const messenger = await openMessenger({ config, clock, log })
+  const outbound = await openOutbound({ config, version, now: clock.now, log })
+  const messenger = await openMessenger({ config, clock, log, client: outbound.client })
   const db = openDatabase({ connection: options.connection, poolSize: config.database.pool_size })
   const ledger = await openLedger(db)
+  const fetcher = createKeyFetcher(outbound.federation)
+  const serverKeys = createKeyRing({ config, db, clock, signingKey, fetcher, log })
   const users = createUsers({ db })
   const rooms = await createRoomServices({
     identityServers: NO_IDENTITY_SERVERS,
@@ -73,7 +79,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     metrics,
     log,
     questions: NOBODY,
-    keys: NOBODY,
+    keys: serverKeys,
     profileOf: async (userId: UserId) => (await findProfile(db, userId)) ?? {},
     isKnownUser: async (userId: UserId) =>
       serverOf(userId) !== config.server_name || (await findAccount(db, userId)) !== undefined,
@@ -95,21 +101,22 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     clock,
     random,
     openIdTokens: accounts.openIdTokens,
-    openIdVerifier: NO_OTHERS,
+    openIdVerifier: createOpenIdVerifier(outbound.federation),
     keyRing: options.identityKeys,
     messenger,
-    serverKeys: NOBODY,
-    homeservers: NO_CALLS,
+    serverKeys,
+    homeservers: createHomeserverCalls(outbound.federation),
     ownHomeserver: config.roles.includes('client')
       ? { serverName: config.server_name, bound: (body) => rooms.services.thirdPartyInvites.bound(body) }
       : undefined,
     log,
   })
+  const ownKeys = createOwnKeys({ config, clock, signingKey })
   const janitor = startJanitor({ db, clock, log, chores: identityChores(config) })
   const closeIdentityWorkers = startIdentityWorkers(config, identity, log)
   metrics.watch({ waitingSyncs: rooms.notifier.waiting, waitingTransactions: db.waiting })
   return {
-    services: { config, clock, version: options.version, rateLimits, identity, ...accounts, ...rooms.services },
+    services: { config, clock, version, rateLimits, ownKeys, identity, ...accounts, ...rooms.services },
     metrics,
     log,
     ready: () =>
@@ -123,6 +130,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       await janitor.close()
       await rooms.close()
       messenger.close()
+      await outbound.close()
       await accounts.sessions.close()
       await accounts.passwords.close()
       await db.close()

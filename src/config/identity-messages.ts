@@ -68,7 +68,10 @@ export const smsSection = section('Text messages of the identity service.', {
   http: section(
     'A gateway of your own. In `url`, `headers` and `body` stand `{{to}}` (digits), `{{text}}`, `{{sender}}`, `{{account}}`, `{{secret}}` and `{{basic}}` (account and secret for basic authentication), each optionally with a filter: `{{text | json}}`, `{{text | url}}`.',
     {
-      url: text('Where the request goes.', { default: '', example: 'https://sms.example.org/send' }),
+      url: text('Where the request goes. One that is not on the public internet needs `outbound.allow_ranges`.', {
+        default: '',
+        example: 'https://sms.example.org/send',
+      }),
       method: choice('How.', ['POST', 'GET', 'PUT'], 'POST'),
       headers: Type.Array(Type.String({ pattern: '^[A-Za-z0-9-]+: .+$' }), {
         description: 'Headers of the request.',

@@ -1,6 +1,7 @@
 import type { ServerName } from '../core/ids.ts'
 import { type Static, Type } from '../core/shapes.ts'
 import { identitySection } from './identity.ts'
+import { outboundSection } from './outbound.ts'
 import { choice, flag, integer, port, section, text } from './parts.ts'
 
 /**
@@ -172,6 +173,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
       }),
     ),
   }),
+  outbound: outboundSection,
   identity: identitySection,
   limits: section('Bounds on what one request may cost.', {
     max_body_bytes: integer('Largest request body.', 1_048_576, 65_536, 104_857_600),

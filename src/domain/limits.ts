@@ -68,3 +68,10 @@ export const MAX_EXTREMITIES = 1_000
 export const MAX_INVITES_OF_A_BIND = 500
 /** Addresses that are invited while a room is made: each may become a mail. */
 export const MAX_ADDRESSES_INVITED = 50
+
+/** Keys in one list of a server's answer; what comes after them is passed over. */
+export const MAX_KEYS_PER_ANSWER = 100
+/** Keys that are kept of a server; those that went out of use first are forgotten first. */
+export const MAX_KEYS_PER_SERVER = 200
+/** Servers whose keys are kept in memory. */
+export const MAX_REMEMBERED_KEY_OWNERS = 5_000

@@ -1,6 +1,7 @@
 import type { Config } from '../config/schema.ts'
 import type { AccountServices } from './accounts/account-services.ts'
 import type { Clock } from './clock.ts'
+import type { OwnKeys } from './federation/own-keys.ts'
 import type { IdentityServices } from './identity/identity-services.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { AddressInvites } from './rooms/address-invites.ts'
@@ -34,6 +35,8 @@ export interface Services extends AccountServices {
   readonly typing: Typing
   readonly sync: Sync
   readonly presence: Presence
+  /** This server's signing keys, for others. */
+  readonly ownKeys: OwnKeys
   /** The identity service's, made in identity/identity-services.ts. */
   readonly identity: IdentityServices
 }

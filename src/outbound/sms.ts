@@ -1,4 +1,5 @@
 import { type Filter, readTemplate, type Template } from '../core/template.ts'
+import type { GuardedClient, HttpRequest } from './http.ts'
 import type { Outbox } from './outbox.ts'
 
 export interface SmsMessage {
@@ -97,11 +98,11 @@ function compile(protocol: SmsProtocol): Compiled {
 }
 
 /**
- * Sends through a gateway as `protocol` describes it. Its address is the operator's own choice and may be a private one.
+ * Sends through a gateway as `protocol` describes it.
  *
  * @throws Error when the description makes no sense
  */
-export function createSmsGateway(protocol: SmsProtocol, options: SmsAccount): SmsGateway {
+export function createSmsGateway(protocol: SmsProtocol, options: SmsAccount, client: GuardedClient): SmsGateway {
   const { url, headers, body, accepted, rejected } = compile(protocol)
   const { account = '', secret = '', sender } = options
   const basic = Buffer.from(`${account}:${secret}`).toString('base64')
@@ -109,10 +110,13 @@ export function createSmsGateway(protocol: SmsProtocol, options: SmsAccount): Sm
   return {
     async send({ to, text }) {
       const values = { to, text, sender, account, secret, basic }
-      const { isOk, answer } = await ask(url(values), options.timeout_ms, {
+      const { isOk, answer } = await ask(client, {
+        url: url(values),
         method: protocol.method,
-        headers: headers.map(([name, value]): [string, string] => [name, value(values)]),
-        body: protocol.method === 'GET' ? null : body(values),
+        headers: Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value(values)])),
+        body: protocol.method === 'GET' ? undefined : body(values),
+        timeoutMs: options.timeout_ms,
+        maxBytes: MAX_ANSWER_BYTES,
       })
       if (rejected?.test(answer)) throw new SmsError('the gateway does not serve this destination', true)
       if (!isOk || accepted?.test(answer) === false) {
@@ -122,21 +126,10 @@ export function createSmsGateway(protocol: SmsProtocol, options: SmsAccount): Sm
   }
 }
 
-async function ask(url: string, timeoutMs: number, init: RequestInit): Promise<{ isOk: boolean; answer: string }> {
-  try {
-    const response = await fetch(url, { ...init, redirect: 'error', signal: AbortSignal.timeout(timeoutMs) })
-    const chunks: Uint8Array[] = []
-    let size = 0
-    for await (const chunk of response.body ?? []) {
-      size += chunk.length
-      if (size > MAX_ANSWER_BYTES) throw new Error('its answer is too long')
-      chunks.push(chunk)
-    }
-    return { isOk: response.ok, answer: Buffer.concat(chunks).toString() }
-  } catch (error) {
-    const { message, cause } = error as Error
-    throw new SmsError(`the gateway cannot be asked: ${(cause as Error | undefined)?.message ?? message}`)
-  }
+async function ask(client: GuardedClient, request: HttpRequest): Promise<{ isOk: boolean; answer: string }> {
+  const response = await client.request(request)
+  if (!response.ok) throw new SmsError(`the gateway cannot be asked: ${response.detail}`)
+  return { isOk: response.status >= 200 && response.status < 300, answer: response.body.toString() }
 }
 
 /** Keeps messages as files. */

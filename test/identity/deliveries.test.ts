@@ -10,7 +10,7 @@ import { P1 } from './identity-api.ts'
 import { type People, startPeople } from './people.ts'
 
 const SENDER = '@sender:hs.test'
-const ONBIND = '/_matrix/federation/v1/3pid/onbind'
+const ONBIND = 'federation/v1/3pid/onbind'
 const HOUR = 3_600_000
 
 /** What homeservers were told, and what they say to it. */

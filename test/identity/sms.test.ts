@@ -1,12 +1,17 @@
+import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
+import { createGuardedClient, type GuardedClient } from '../../src/outbound/http.ts'
 import { createSmsGateway, SMS_PRESETS, SmsError, type SmsProtocol } from '../../src/outbound/sms.ts'
 import { type FakeGateway, startGateway } from '../support/sms-gateway.ts'
 
 let gateway: FakeGateway
+let client: GuardedClient
 beforeAll(async () => {
   gateway = await startGateway()
+  const outbound = { allow_ranges: ['127.0.0.0/8'], dialect: 'auto', key_servers: [] } as const
+  client = await createGuardedClient({ config: { outbound }, log: pino({ level: 'silent' }) })
 })
-afterAll(() => gateway.close())
+afterAll(() => Promise.all([gateway.close(), client.close()]))
 beforeEach(() => {
   gateway.requests.length = 0
   gateway.answer = { status: 200, body: '{}' }
@@ -17,7 +22,7 @@ const MESSAGE = { to: '447400123456', text: 'Ihr Code: "123456" & mehr\n' }
 
 /** The protocol, spoken to the gateway of this test. */
 const here = (protocol: SmsProtocol) =>
-  createSmsGateway({ ...protocol, url: protocol.url.replace(/^https:\/\/[^/]+/, gateway.url) }, ACCOUNT)
+  createSmsGateway({ ...protocol, url: protocol.url.replace(/^https:\/\/[^/]+/, gateway.url) }, ACCOUNT, client)
 
 async function isRejected(send: Promise<void>): Promise<boolean> {
   const error = await send.then(
@@ -95,23 +100,23 @@ describe('a gateway of your own', () => {
   })
 
   test('is asked as it is described, each value escaped for its place', async () => {
-    await createSmsGateway(own(), { ...ACCOUNT, secret: 'a\r\nX-Evil: 1' }).send(MESSAGE)
+    await createSmsGateway(own(), { ...ACCOUNT, secret: 'a\r\nX-Evil: 1' }, client).send(MESSAGE)
     const [request] = gateway.requests
     expect(request?.headers['x-key']).toBe('a X-Evil: 1')
     expect(request?.headers['x-evil']).toBeUndefined()
     expect(Object.fromEntries(new URL(`http://x${request?.url}`).searchParams)).toEqual(MESSAGE)
-    await createSmsGateway(own({ method: 'PUT', body: '{"t":"{{text | json}}"}' }), ACCOUNT).send(MESSAGE)
+    await createSmsGateway(own({ method: 'PUT', body: '{"t":"{{text | json}}"}' }), ACCOUNT, client).send(MESSAGE)
     expect(JSON.parse(gateway.requests[1]?.body ?? '')).toEqual({ t: MESSAGE.text })
   })
 
   test('says yes by status or by a pattern, and never by another', async () => {
     gateway.answer = { status: 500, body: 'OK' }
-    expect(await isRejected(createSmsGateway(own(), ACCOUNT).send(MESSAGE))).toBe(false)
+    expect(await isRejected(createSmsGateway(own(), ACCOUNT, client).send(MESSAGE))).toBe(false)
     gateway.answer = { status: 200, body: 'ERR 12' }
-    expect(await isRejected(createSmsGateway(own({ accepted: '^OK' }), ACCOUNT).send(MESSAGE))).toBe(false)
-    expect(await isRejected(createSmsGateway(own({ rejected: '^ERR 12$' }), ACCOUNT).send(MESSAGE))).toBe(true)
+    expect(await isRejected(createSmsGateway(own({ accepted: '^OK' }), ACCOUNT, client).send(MESSAGE))).toBe(false)
+    expect(await isRejected(createSmsGateway(own({ rejected: '^ERR 12$' }), ACCOUNT, client).send(MESSAGE))).toBe(true)
     gateway.answer = { status: 200, body: 'OK 1' }
-    await createSmsGateway(own({ accepted: '^OK', rejected: '^ERR' }), ACCOUNT).send(MESSAGE)
+    await createSmsGateway(own({ accepted: '^OK', rejected: '^ERR' }), ACCOUNT, client).send(MESSAGE)
   })
 
   it.each([
@@ -120,17 +125,17 @@ describe('a gateway of your own', () => {
     ['answers without end', { status: 200, body: 'x'.repeat(100_000) }],
   ])('that %s has failed', async (_name, answer) => {
     gateway.answer = answer
-    expect(await isRejected(createSmsGateway(own(), { ...ACCOUNT, timeout_ms: 200 }).send(MESSAGE))).toBe(false)
+    expect(await isRejected(createSmsGateway(own(), { ...ACCOUNT, timeout_ms: 200 }, client).send(MESSAGE))).toBe(false)
     expect(gateway.requests).toHaveLength(1)
   })
 
   test('that is not there has failed', async () => {
     const gone = await startGateway()
     await gone.close()
-    expect(await isRejected(createSmsGateway(own({ url: gone.url }), ACCOUNT).send(MESSAGE))).toBe(false)
+    expect(await isRejected(createSmsGateway(own({ url: gone.url }), ACCOUNT, client).send(MESSAGE))).toBe(false)
   })
 
   test('that makes no sense is told at the start', () => {
-    expect(() => createSmsGateway(own({ body: '{{tot}}' }), ACCOUNT)).toThrow(/there is no "tot"/)
+    expect(() => createSmsGateway(own({ body: '{{tot}}' }), ACCOUNT, client)).toThrow(/there is no "tot"/)
   })
 })

@@ -7,18 +7,21 @@ import { pino } from 'pino'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
+import { ProtocolError } from '../../src/core/errors.ts'
 import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { createAccountServices } from '../../src/domain/accounts/account-services.ts'
+import { createOwnKeys } from '../../src/domain/federation/own-keys.ts'
 import type { OwnHomeserver } from '../../src/domain/identity/deliveries.ts'
-import { type HomeserverCalls, NO_CALLS } from '../../src/domain/identity/homeserver-calls.ts'
+import type { HomeserverCalls } from '../../src/domain/identity/homeserver-calls.ts'
 import { createIdentityServices } from '../../src/domain/identity/identity-services.ts'
 import type { IdentityKeyRing } from '../../src/domain/identity/keys.ts'
 import { openMessenger } from '../../src/domain/identity/messenger.ts'
-import { NO_OTHERS, type OpenIdVerifier } from '../../src/domain/identity/openid-verifier.ts'
+import type { OpenIdVerifier } from '../../src/domain/identity/openid-verifier.ts'
 import { createMetrics, type Metrics } from '../../src/domain/metrics.ts'
 import { createRateLimits } from '../../src/domain/rate-limits.ts'
 import { type KeyRing, NOBODY } from '../../src/domain/rooms/questions.ts'
 import type { Services } from '../../src/domain/services.ts'
+import { createGuardedClient } from '../../src/outbound/http.ts'
 import type { Database } from '../../src/store/db.ts'
 import { openLedger } from '../../src/store/ledger.ts'
 import type { ProfileFields } from '../../src/store/profiles.ts'
@@ -44,6 +47,18 @@ const VALUES = {
   passwords: { scrypt: { log2_cost: 4 } },
   rate_limits: { enabled: false },
   listen: { port: 0 },
+  outbound: { allow_ranges: ['127.0.0.0/8'] },
+}
+
+const NO_OTHERS: OpenIdVerifier = {
+  async subjectOf() {
+    throw new ProtocolError('M_UNKNOWN', 'No other homeserver can be asked from here.', { status: 502 })
+  },
+}
+const NO_CALLS: HomeserverCalls = {
+  async call() {
+    throw new Error('no other homeserver can be called from here')
+  },
 }
 
 export interface AccountServerOptions {
@@ -82,7 +97,8 @@ export async function startAccountServer(
     notifier: { wakeUsers: () => {} },
     listener: { profileChanged: async (userId, profile) => void profileChanges.push({ userId, profile }) },
   })
-  const messenger = await openMessenger({ config, clock, log })
+  const client = await createGuardedClient({ config, log })
+  const messenger = await openMessenger({ config, clock, log, client })
   const identity = createIdentityServices({
     config,
     db: database.db,
@@ -97,7 +113,9 @@ export async function startAccountServer(
     ownHomeserver: options.ownHomeserver,
     log,
   })
-  const services = { ...accounts, identity, config, clock, version: '0.0.0-test', rateLimits } as Services
+  const signingKey = signingKeyFromSeed('ed25519:test', randomBytes(32))
+  const ownKeys = createOwnKeys({ config, clock, signingKey })
+  const services = { ...accounts, identity, ownKeys, config, clock, version: '0.0.0-test', rateLimits } as Services
   const app = buildApp({ services, metrics, log })
   await app.listen({ host: '127.0.0.1', port: 0 })
   return {
@@ -113,6 +131,7 @@ export async function startAccountServer(
     async close() {
       await app.close()
       messenger.close()
+      await client.close()
       await accounts.sessions.close()
       await accounts.passwords.close()
       await database.drop()

@@ -29,9 +29,10 @@ export interface ServerTestOptions {
   readonly signingKey?: SigningKey
 }
 
-/** Password hashes cost next to nothing, and nobody is asked to slow down unless the test asks for it. */
+/** Password hashes cost next to nothing, nobody is asked to slow down unless the test asks for it, and servers of tests may be called. */
 const DEFAULTS = {
   listen: { port: 0 },
+  outbound: { allow_ranges: ['127.0.0.0/8'] },
   rate_limits: { enabled: false },
   passwords: { scrypt: { log2_cost: 4, block_size: 1 } },
 }

@@ -40,8 +40,7 @@ const LEASE_MS = 120_000
 const FIRST_PAUSE_MS = 5_000
 const LONGEST_PAUSE_MS = 3_600_000
 const DAY_MS = 86_400_000
-/** Homeservers that exist know this root alone. */
-const ONBIND = '/_matrix/federation/v1/3pid/onbind'
+const ONBIND = 'federation/v1/3pid/onbind'
 
 export function createInviteDeliveries(deps: {
   readonly config: Pick<Config, 'identity' | 'server_name'>

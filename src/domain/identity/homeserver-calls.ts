@@ -9,16 +9,12 @@ export interface HomeserverAnswer {
 
 /** Requests of the identity service to homeservers, found by their names as in federation. */
 export interface HomeserverCalls {
-  /** @throws Error when the server cannot be reached */
+  /**
+   * @param request its path is beneath the root: `federation/v1/3pid/onbind`
+   * @throws Error when the server cannot be reached
+   */
   call(
     server: ServerName,
     request: { readonly method: 'PUT' | 'POST'; readonly path: string; readonly body: JsonObject },
   ): Promise<HomeserverAnswer>
-}
-
-/** Of a server that calls no others. */
-export const NO_CALLS: HomeserverCalls = {
-  async call(server) {
-    throw new Error(`${server} cannot be called from here`)
-  },
 }

@@ -5,6 +5,7 @@ import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { splitServerName } from '../../core/ids.ts'
 import type { TemplateValues } from '../../core/template.ts'
+import type { GuardedClient } from '../../outbound/http.ts'
 import { createMailboxDirectory, createSmtpMailer, type Mailer, type MailMessage } from '../../outbound/mail.ts'
 import { createOutbox } from '../../outbound/outbox.ts'
 import {
@@ -108,8 +109,10 @@ export async function openMessenger(deps: {
   readonly config: Pick<Config, 'identity' | 'server_name' | 'data_dir'>
   readonly clock: Clock
   readonly log: Logger
+  /** By which gateways for text messages are called. */
+  readonly client: GuardedClient
 }): Promise<Messenger> {
-  const { config, clock, log } = deps
+  const { config, clock, log, client } = deps
   const { mail, sms, outbox: directory, templates_dir } = config.identity
   const outbox = createOutbox(directory ?? join(config.data_dir, 'outbox'), clock.now, (path) =>
     log.info({ file: path }, 'no gateway is configured: a message waits in a file'),
@@ -119,9 +122,9 @@ export async function openMessenger(deps: {
   const gateways: Record<typeof sms.gateway, () => SmsGateway> = {
     outbox: () => createSmsOutbox(outbox),
     none: () => NO_SMS,
-    http: () => createSmsGateway(sms.http, sms),
-    twilio: () => createSmsGateway(SMS_PRESETS.twilio, sms),
-    vonage: () => createSmsGateway(SMS_PRESETS.vonage, sms),
+    http: () => createSmsGateway(sms.http, sms, client),
+    twilio: () => createSmsGateway(SMS_PRESETS.twilio, sms, client),
+    vonage: () => createSmsGateway(SMS_PRESETS.vonage, sms, client),
   }
   return createMessenger({
     config,

@@ -1,0 +1,51 @@
+import { isIPv6 } from 'node:net'
+import ipaddr from 'ipaddr.js'
+
+type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number]
+
+const ranges = (texts: readonly string[]): readonly Range[] => texts.map(readRange)
+
+/** IANA gives out global addresses from this range alone, and these parts of it to other ends. */
+const GLOBAL_V6 = ranges(['2000::/3'])
+const NOT_GLOBAL_V6 = ranges(['2001::/23', '2001:db8::/32', '3fff::/20'])
+
+/** Where an IPv6 address holds an IPv4 address that packets end up at: the range, and the first of its four bytes. */
+const EMBEDDING: readonly (readonly [Range, number])[] = [
+  [readRange('::ffff:0:0/96'), 12],
+  [readRange('64:ff9b::/96'), 12],
+  [readRange('2002::/16'), 2],
+]
+
+/** Tells of an IP address, as text, whether it may be connected to. */
+export type AddressGuard = (address: string) => boolean
+
+/**
+ * Lets through what is on the public internet, and the ranges that the operator allows.
+ *
+ * @param allowed addresses and CIDR ranges
+ */
+export function createAddressGuard(allowed: readonly string[]): AddressGuard {
+  const open = ranges(allowed)
+  return (text) => {
+    if (!ipaddr.isValid(text)) return false
+    const address = ipaddr.process(text)
+    return isIn(address, open) || isPublic(ipaddr.parse(text))
+  }
+}
+
+function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  // No range means anything but the public internet, and what is not in any list is public too.
+  if (address.kind() === 'ipv4') return address.range() === 'unicast'
+  const bytes = address.toByteArray()
+  const embedded = EMBEDDING.find(([range]) => isIn(address, [range]))
+  if (embedded !== undefined) return isPublic(ipaddr.fromByteArray(bytes.slice(embedded[1], embedded[1] + 4)))
+  return isIn(address, GLOBAL_V6) && !isIn(address, NOT_GLOBAL_V6)
+}
+
+function isIn(address: ipaddr.IPv4 | ipaddr.IPv6, list: readonly Range[]): boolean {
+  return list.some(([base, bits]) => base.kind() === address.kind() && address.match(base as ipaddr.IPv4, bits))
+}
+
+function readRange(text: string): Range {
+  return text.includes('/') ? ipaddr.parseCIDR(text) : [ipaddr.parse(text), isIPv6(text) ? 128 : 32]
+}

@@ -1,0 +1,141 @@
+import { LRUCache } from 'lru-cache'
+import { ProtocolError } from '../core/errors.ts'
+import { isObject, type JsonObject, type JsonValue, readJson } from '../core/json.ts'
+import type { Dialect } from '../core/paths.ts'
+import type { Discovery } from './discovery.ts'
+import type { Failure } from './failures.ts'
+import type { GuardedClient, HttpAnswer } from './http.ts'
+import { MAX_HOMESERVER_ANSWER_BYTES, MAX_OPENID_ANSWER_BYTES, MAX_REMEMBERED_SERVERS } from './limits.ts'
+
+export interface FederationRequest {
+  readonly method: 'GET' | 'PUT' | 'POST'
+  /** Beneath the root: `federation/v1/version`, query included. */
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: JsonObject
+  readonly timeoutMs: number
+  readonly maxBytes: number
+}
+
+export interface FederationAnswer {
+  readonly ok: true
+  readonly status: number
+  /** Undefined when it was not JSON. */
+  readonly body: JsonValue | undefined
+}
+
+/** Requests to other homeservers, wherever their names lead, in the dialect that they know. */
+export interface Federation {
+  request(server: string, request: FederationRequest): Promise<FederationAnswer | Failure>
+}
+
+const TIMEOUT_MS = 10_000
+const UNREACHED = new Set(['connect', 'dns', 'tls'])
+
+export function createFederation(deps: {
+  readonly client: GuardedClient
+  readonly discovery: Discovery
+  /** The generations of paths, the preferred one first. */
+  readonly dialects: readonly Dialect[]
+}): Federation {
+  const { client, discovery, dialects } = deps
+  const known = new LRUCache<string, Dialect>({ max: MAX_REMEMBERED_SERVERS })
+
+  async function ask(server: string, request: FederationRequest, dialect: Dialect): Promise<HttpAnswer | Failure> {
+    const { targets, steps } = await discovery.find(server)
+    const content = request.body === undefined ? undefined : JSON.stringify(request.body)
+    let answer: HttpAnswer | Failure = { ok: false, kind: 'refused', detail: steps.join('; ') }
+    for (const { origin, via } of targets) {
+      answer = await client.request({
+        method: request.method,
+        url: `${origin}/_${dialect}/${request.path}`,
+        headers: { ...(content !== undefined && { 'content-type': 'application/json' }), ...request.headers },
+        body: content,
+        timeoutMs: request.timeoutMs,
+        maxBytes: request.maxBytes,
+        via,
+      })
+      // Only what was not said yet is said to the next host.
+      if (answer.ok || !UNREACHED.has(answer.kind)) return answer
+    }
+    return answer
+  }
+
+  return {
+    async request(server, request) {
+      const sure = known.get(server)
+      let first: FederationAnswer | undefined
+      for (const dialect of sure === undefined ? dialects : [sure]) {
+        const answer = await ask(server, request, dialect)
+        if (!answer.ok) return first ?? answer
+        const read = { ok: true, status: answer.status, body: readAnswer(answer) } as const
+        if (!isUnknownPath(read)) {
+          known.set(server, dialect)
+          return read
+        }
+        // Perhaps it knows other paths by now.
+        known.delete(server)
+        first ??= read
+      }
+      return first!
+    },
+  }
+}
+
+function readAnswer({ body }: HttpAnswer): JsonValue | undefined {
+  try {
+    return readJson(body).value
+  } catch {
+    return undefined
+  }
+}
+
+/** No endpoint answered: either the server says so, or its proxy does in words of its own. */
+function isUnknownPath({ status, body }: FederationAnswer): boolean {
+  if (status !== 404 && status !== 405) return false
+  return !isObject(body) || body.errcode === undefined || body.errcode === 'M_UNRECOGNIZED'
+}
+
+/** Asks another homeserver whom an OpenID token stands for (server-server API, `GET openid/userinfo`). */
+export function createOpenIdVerifier(federation: Federation) {
+  return {
+    /**
+     * What the server gives as `sub`, unchecked; undefined when it does not know the token or gives none.
+     * @throws ProtocolError `M_UNKNOWN` (502) when the server cannot be asked
+     */
+    async subjectOf(server: string, accessToken: string): Promise<string | undefined> {
+      const answer = await federation.request(server, {
+        method: 'GET',
+        path: `federation/v1/openid/userinfo?access_token=${encodeURIComponent(accessToken)}`,
+        timeoutMs: TIMEOUT_MS,
+        maxBytes: MAX_OPENID_ANSWER_BYTES,
+      })
+      if (!answer.ok || answer.status >= 500) {
+        throw new ProtocolError('M_UNKNOWN', `The homeserver ${server} cannot be asked about this token.`, {
+          status: 502,
+        })
+      }
+      const { sub } = answer.status === 200 && isObject(answer.body) ? answer.body : {}
+      return typeof sub === 'string' ? sub : undefined
+    },
+  }
+}
+
+/** Requests of the identity service to homeservers. */
+export function createHomeserverCalls(federation: Federation) {
+  return {
+    /** @throws Error when the server cannot be reached */
+    async call(
+      server: string,
+      request: { readonly method: 'PUT' | 'POST'; readonly path: string; readonly body: JsonObject },
+    ): Promise<{ readonly status: number; readonly body: JsonValue | undefined }> {
+      const answer = await federation.request(server, {
+        ...request,
+        timeoutMs: TIMEOUT_MS,
+        maxBytes: MAX_HOMESERVER_ANSWER_BYTES,
+      })
+      if (!answer.ok) throw new Error(answer.detail)
+      return answer
+    },
+  }
+}

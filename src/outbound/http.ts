@@ -1,0 +1,207 @@
+import { readFile } from 'node:fs/promises'
+import { isIP, type LookupFunction } from 'node:net'
+import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls'
+import { LRUCache } from 'lru-cache'
+import type { Logger } from 'pino'
+import { buildConnector, Pool } from 'undici'
+import type { Config } from '../config/schema.ts'
+import { type AddressGuard, createAddressGuard } from './addresses.ts'
+import { type Failure, failureOf, RefusedError, TooLargeError } from './failures.ts'
+import { createNames, type Names } from './names.ts'
+
+export interface HttpRequest {
+  readonly method: string
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Buffer | undefined
+  /** For everything together: finding the address, connecting, redirects, the answer's last byte. */
+  readonly timeoutMs: number
+  /** Of the answer's body. */
+  readonly maxBytes: number
+  /** How many redirects of a GET are followed; one more is a failure, as is any for other methods. None unless said. */
+  readonly redirects?: number
+  /** Where to connect instead of the URL's host and port, which still name the `Host` and the certificate. */
+  readonly via?: { readonly host: string; readonly port: number } | undefined
+}
+
+export interface HttpAnswer {
+  readonly ok: true
+  readonly status: number
+  /** Names in lower case; one that repeats is joined with commas. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+  /** Where it came from, after redirects. */
+  readonly url: string
+}
+
+/** The one way in which this server calls others. Never throws: what went wrong is part of the result. */
+export interface GuardedClient {
+  request(request: HttpRequest): Promise<HttpAnswer | Failure>
+  close(): Promise<void>
+}
+
+export interface GuardedClientOptions {
+  readonly config: Pick<Config, 'outbound'>
+  readonly log: Logger
+  readonly userAgent?: string
+  /** Who resolves names; DNS without. */
+  readonly names?: Names
+}
+
+const CONNECT_TIMEOUT_MS = 5_000
+const CONNECTIONS_PER_TARGET = 8
+/** Targets that connections are kept to; the one not used for longest is closed. */
+const MAX_TARGETS = 1_000
+/** An answer's header; other servers have no reason to send more. */
+const MAX_HEADER_BYTES = 16_384
+
+export async function createGuardedClient(options: GuardedClientOptions): Promise<GuardedClient> {
+  const { allow_ranges, ca_file } = options.config.outbound
+  const guard = createAddressGuard(allow_ranges)
+  const lookup = guardedLookup(options.names ?? createNames(), guard)
+  const secureContext = ca_file === undefined ? undefined : await trusting(ca_file)
+  const pools = new LRUCache<string, Pool>({
+    max: MAX_TARGETS,
+    dispose: (pool) => void pool.close().catch((err: unknown) => options.log.debug({ err }, 'a pool did not close')),
+  })
+
+  function poolFor(url: URL, { host, port }: Target): Pool {
+    const servername = url.hostname
+    const key = `${url.protocol}//${host}:${port} ${servername}`
+    const known = pools.get(key)
+    if (known !== undefined) return known
+    const connect = buildConnector({
+      lookup,
+      timeout: CONNECT_TIMEOUT_MS,
+      ...(secureContext && { secureContext }),
+      ...(isLiteral(servername) ? {} : { servername }),
+    } as buildConnector.BuildOptions)
+    const pool = new Pool(`${url.protocol}//${host}:${port}`, {
+      connect,
+      connections: CONNECTIONS_PER_TARGET,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      // The whole request has a time limit of its own.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+    pools.set(key, pool)
+    return pool
+  }
+
+  async function once(request: HttpRequest, url: URL, signal: AbortSignal): Promise<HttpAnswer> {
+    const target = targetOf(url, request.via)
+    if (isLiteral(target.host) && !guard(bare(target.host))) throw refusedAddress(bare(target.host))
+    const { statusCode, headers, body } = await poolFor(url, target).request({
+      method: request.method as 'GET',
+      path: url.pathname + url.search,
+      headers: {
+        'accept-encoding': 'identity',
+        ...(options.userAgent !== undefined && { 'user-agent': options.userAgent }),
+        ...request.headers,
+        host: url.host,
+      },
+      body: request.body ?? null,
+      signal,
+    })
+    const bytes = await readUpTo(body, request.maxBytes)
+    return { ok: true, status: statusCode, headers: flat(headers), body: bytes, url: url.href }
+  }
+
+  async function follow(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
+    const url = addressOf(request.url)
+    const answer = await once(request, url, signal)
+    const { location } = answer.headers
+    if (!isRedirect(answer.status) || location === undefined) return answer
+    const left = request.method === 'GET' ? (request.redirects ?? 0) : 0
+    if (left === 0) throw new RefusedError(`${url.host} sends us on, to ${location.slice(0, 200)}`)
+    const next = addressOf(location, url)
+    if (url.protocol === 'https:' && next.protocol !== 'https:') {
+      throw new RefusedError(`${url.host} sends us on to an address without TLS`)
+    }
+    // What was meant for one host is not told to another.
+    const { via, headers = {}, ...rest } = request
+    const kept = next.origin === url.origin ? { headers, via } : {}
+    return follow({ ...rest, ...kept, url: next.href, redirects: left - 1 }, signal)
+  }
+
+  return {
+    async request(request) {
+      try {
+        return await follow(request, AbortSignal.timeout(request.timeoutMs))
+      } catch (error) {
+        return failureOf(error)
+      }
+    },
+    async close() {
+      await Promise.all([...pools.values()].map((pool) => pool.destroy()))
+      pools.clear()
+    },
+  }
+}
+
+/** Looks names up at the moment of connecting, so that no name can be one address when it is judged and another when it is used. */
+function guardedLookup(names: Names, guard: AddressGuard): LookupFunction {
+  return (host, { all }, callback) => {
+    const fail = (error: Error): void => callback(error, [])
+    names.addressesOf(host).then((found) => {
+      const [first, ...others] = found.filter(({ address }) => guard(address))
+      if (first === undefined)
+        return fail(refusedAddress(`${host} (${found.map(({ address }) => address).join(', ')})`))
+      if (all) callback(null, [first, ...others])
+      else callback(null, first.address, first.family)
+    }, fail)
+  }
+}
+
+function refusedAddress(address: string): RefusedError {
+  return new RefusedError(`${address} is not on the public internet; outbound.allow_ranges opens other networks`)
+}
+
+async function trusting(caFile: string): Promise<SecureContext> {
+  try {
+    return createSecureContext({ ca: [...rootCertificates, await readFile(caFile, 'utf8')] })
+  } catch (error) {
+    throw new Error(`outbound.ca_file: ${caFile} cannot be used: ${(error as Error).message}`)
+  }
+}
+
+interface Target {
+  /** As in a URL: IPv6 in brackets. */
+  readonly host: string
+  readonly port: number
+}
+
+function targetOf(url: URL, via: HttpRequest['via']): Target {
+  if (via === undefined) return { host: url.hostname, port: Number(url.port || (url.protocol === 'https:' ? 443 : 80)) }
+  // By way of a URL, so that every spelling of an address becomes the usual one.
+  return { host: addressOf(`https://${isIP(via.host) === 6 ? `[${via.host}]` : via.host}`).hostname, port: via.port }
+}
+
+function addressOf(text: string, base?: URL): URL {
+  if (!URL.canParse(text, base?.href)) throw new RefusedError(`"${text.slice(0, 200)}" is no address`)
+  const url = new URL(text, base)
+  if (!/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
+    throw new RefusedError(`"${text.slice(0, 200)}" is no address that is called`)
+  }
+  return url
+}
+
+const bare = (host: string): string => host.replace(/^\[|\]$/g, '')
+const isLiteral = (host: string): boolean => isIP(bare(host)) !== 0
+const isRedirect = (status: number): boolean => [301, 302, 303, 307, 308].includes(status)
+
+async function readUpTo(body: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body) {
+    size += chunk.length
+    // Leaving the loop ends the connection.
+    if (size > maxBytes) throw new TooLargeError(maxBytes)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value ?? ''].flat().join(', ')]))
+}

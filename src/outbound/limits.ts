@@ -1,0 +1,11 @@
+/** Caps on what others can make us keep or read, in one place. */
+
+/** Servers whose delegation, ports and paths are remembered; the one not asked for longest is forgotten. */
+export const MAX_REMEMBERED_SERVERS = 20_000
+export const MAX_WELL_KNOWN_BYTES = 51_200
+export const MAX_WELL_KNOWN_REDIRECTS = 5
+/** Of the hosts that a server names for its service, so many are tried. */
+export const MAX_HOSTS_PER_SERVER = 5
+export const MAX_OPENID_ANSWER_BYTES = 5_120
+export const MAX_KEY_ANSWER_BYTES = 51_200
+export const MAX_HOMESERVER_ANSWER_BYTES = 65_536

@@ -1,0 +1,42 @@
+import { isObject, type JsonObject, offenceIn } from '../core/json.ts'
+import type { Failure } from './failures.ts'
+import type { Federation, FederationAnswer } from './federation.ts'
+import { MAX_KEY_ANSWER_BYTES } from './limits.ts'
+
+/** Fetches what servers say of their keys, unchecked. Undefined, or nothing in the list, when there is no answer. */
+export interface KeyFetcher {
+  /** Asks the server itself (server-server API, `GET K/server`). */
+  own(server: string): Promise<JsonObject | undefined>
+  /** Asks another server for what it knows (`POST K/query`). */
+  byNotary(notary: string, server: string): Promise<readonly JsonObject[]>
+}
+
+const TIMEOUT_MS = 10_000
+
+export function createKeyFetcher(federation: Federation): KeyFetcher {
+  return {
+    async own(server) {
+      const request = { method: 'GET', path: 'key/v2/server' } as const
+      return objectIn(
+        await federation.request(server, { ...request, timeoutMs: TIMEOUT_MS, maxBytes: MAX_KEY_ANSWER_BYTES }),
+      )
+    },
+    async byNotary(notary, server) {
+      const answer = await federation.request(notary, {
+        method: 'POST',
+        path: 'key/v2/query',
+        body: { server_keys: { [server]: {} } },
+        timeoutMs: TIMEOUT_MS,
+        maxBytes: MAX_KEY_ANSWER_BYTES,
+      })
+      const { server_keys } = objectIn(answer) ?? {}
+      return Array.isArray(server_keys) ? server_keys.filter(isObject) : []
+    },
+  }
+}
+
+/** What canonical JSON cannot say cannot have been signed. */
+function objectIn(answer: FederationAnswer | Failure): JsonObject | undefined {
+  const body = answer.ok && answer.status === 200 ? answer.body : undefined
+  return isObject(body) && offenceIn(body) === undefined ? body : undefined
+}

@@ -1,0 +1,7 @@
+import { endpoint } from '../../http/endpoint.ts'
+
+export const getServerKey = endpoint(
+  'GET K/server',
+  { auth: 'none', also: ['K/server/{keyId}'] },
+  (_request, { ownKeys }) => ownKeys.published(),
+)
