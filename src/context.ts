@@ -5,7 +5,9 @@ import type { Config } from './config/schema.ts'
 import { serverOf, type UserId } from './core/ids.ts'
 import type { SigningKey } from './core/signing/key.ts'
 import { createAccountServices } from './domain/accounts/account-services.ts'
+import { createOpenIdTokens } from './domain/accounts/openid-tokens.ts'
 import type { Clock, Random } from './domain/clock.ts'
+import { createIdentityServers } from './domain/contact/identity-servers.ts'
 import { createKeyRing } from './domain/federation/key-ring.ts'
 import { createOwnKeys } from './domain/federation/own-keys.ts'
 import { createIdentityServices, type IdentityServices, identityChores } from './domain/identity/identity-services.ts'
@@ -15,13 +17,13 @@ import { openMessenger } from './domain/identity/messenger.ts'
 import { policiesOf, requirePolicyTexts } from './domain/identity/policies.ts'
 import type { Metrics } from './domain/metrics.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
-import { NO_IDENTITY_SERVERS } from './domain/rooms/identity-servers.ts'
 import { NOBODY } from './domain/rooms/questions.ts'
 import { createRoomServices } from './domain/rooms/room-services.ts'
 import { NO_EXCHANGE } from './domain/rooms/third-party-invites.ts'
 import type { Services } from './domain/services.ts'
 import { createUsers } from './domain/users.ts'
 import { createHomeserverCalls, createOpenIdVerifier } from './outbound/federation.ts'
+import { createIdentityClient } from './outbound/identity.ts'
 import { openOutbound } from './outbound/outbound.ts'
 import { createKeyFetcher } from './outbound/server-keys.ts'
 import { findAccount } from './store/accounts.ts'
@@ -66,8 +68,27 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const fetcher = createKeyFetcher(outbound.federation)
   const serverKeys = createKeyRing({ config, db, clock, signingKey, fetcher, log })
   const users = createUsers({ db })
+  const openIdTokens = createOpenIdTokens({ db, clock, random })
+  const identity = createIdentityServices({
+    config,
+    db,
+    clock,
+    random,
+    openIdTokens,
+    openIdVerifier: createOpenIdVerifier(outbound.federation),
+    keyRing: options.identityKeys,
+    messenger,
+    serverKeys,
+    homeservers: createHomeserverCalls(outbound.federation),
+    ownHomeserver: config.roles.includes('client')
+      ? { serverName: config.server_name, bound: (body) => rooms.services.thirdPartyInvites.bound(body) }
+      : undefined,
+    log,
+  })
+  const client = createIdentityClient(outbound.client, config.outbound.dialect)
+  const identityServers = createIdentityServers({ config, identity, client, signingKey, log })
   const rooms = await createRoomServices({
-    identityServers: NO_IDENTITY_SERVERS,
+    identityServers,
     exchange: NO_EXCHANGE,
     config,
     db,
@@ -95,28 +116,16 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     notifier: rooms.ledgerWaker,
     listener: rooms.profileEvents,
   })
-  const identity = createIdentityServices({
-    config,
-    db,
-    clock,
-    random,
-    openIdTokens: accounts.openIdTokens,
-    openIdVerifier: createOpenIdVerifier(outbound.federation),
-    keyRing: options.identityKeys,
-    messenger,
-    serverKeys,
-    homeservers: createHomeserverCalls(outbound.federation),
-    ownHomeserver: config.roles.includes('client')
-      ? { serverName: config.server_name, bound: (body) => rooms.services.thirdPartyInvites.bound(body) }
-      : undefined,
-    log,
-  })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
   const janitor = startJanitor({ db, clock, log, chores: identityChores(config) })
   const closeIdentityWorkers = startIdentityWorkers(config, identity, log)
   metrics.watch({ waitingSyncs: rooms.notifier.waiting, waitingTransactions: db.waiting })
   return {
-    services: { config, clock, version, rateLimits, ownKeys, identity, ...accounts, ...rooms.services },
+    services: {
+      ...{ config, clock, version, rateLimits, ownKeys, identity, identityServers },
+      ...accounts,
+      ...rooms.services,
+    },
     metrics,
     log,
     ready: () =>

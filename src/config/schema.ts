@@ -175,6 +175,15 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
   }),
   outbound: outboundSection,
   identity: identitySection,
+  identity_servers: section('Identity servers that users of this homeserver publish addresses with and invite by.', {
+    trusted: Type.Array(Type.Unsafe<ServerName>({ type: 'string', format: 'server-name' }), {
+      description:
+        'Names of identity servers that users may use through this homeserver, besides the one in it. Any other is refused with `M_SERVER_NOT_TRUSTED`.',
+      default: [],
+      maxItems: 100,
+      example: ['vector.im', 'matrix.org'],
+    }),
+  }),
   limits: section('Bounds on what one request may cost.', {
     max_body_bytes: integer('Largest request body.', 1_048_576, 65_536, 104_857_600),
     max_sync_timeout_ms: integer('Longest time a sync may wait for news.', 120_000, 1_000, 600_000),

@@ -1,6 +1,7 @@
 import type { Config } from '../config/schema.ts'
 import type { AccountServices } from './accounts/account-services.ts'
 import type { Clock } from './clock.ts'
+import type { IdentityServers } from './contact/identity-servers.ts'
 import type { OwnKeys } from './federation/own-keys.ts'
 import type { IdentityServices } from './identity/identity-services.ts'
 import type { RateLimits } from './rate-limits.ts'
@@ -39,4 +40,6 @@ export interface Services extends AccountServices {
   readonly ownKeys: OwnKeys
   /** The identity service's, made in identity/identity-services.ts. */
   readonly identity: IdentityServices
+  /** The identity servers that users name, this one's among them. */
+  readonly identityServers: IdentityServers
 }

@@ -6,8 +6,8 @@ import { signedText } from '../../core/signing/json-signature.ts'
 import { verifySignature } from '../../core/signing/key.ts'
 import { readXMatrix } from '../../core/signing/x-matrix.ts'
 import type { Clock } from '../clock.ts'
-import { identityBaseUrl } from '../public-address.ts'
 import type { KeyRing } from '../rooms/questions.ts'
+import { identityNames } from './names.ts'
 
 export interface SignedRequest {
   readonly method: string
@@ -23,20 +23,13 @@ export interface HomeserverRequests {
   signerOf(request: SignedRequest): Promise<ServerName>
 }
 
-/** By which a homeserver may know this service: the server name, and the host of its address with the port and without. */
-function namesOf(config: Pick<Config, 'server_name' | 'public_base_url' | 'listen' | 'identity'>): readonly string[] {
-  const { host, hostname, port, protocol } = new URL(identityBaseUrl(config))
-  const standard = protocol === 'https:' ? '443' : '80'
-  return [...new Set([config.server_name, host, `${hostname}:${port || standard}`, hostname])]
-}
-
 export function createHomeserverRequests(deps: {
   readonly config: Pick<Config, 'server_name' | 'public_base_url' | 'listen' | 'identity'>
   readonly clock: Clock
   readonly serverKeys: KeyRing
 }): HomeserverRequests {
   const { config, clock, serverKeys } = deps
-  const names = namesOf(config)
+  const names = identityNames(config)
   const refusal = (): ProtocolError => new ProtocolError('M_FORBIDDEN', 'The homeserver signature is not valid.')
 
   /**

@@ -2,9 +2,8 @@ import type { JsonObject, JsonValue } from '../../core/json.ts'
 import { preferredLanguages } from '../../core/languages.ts'
 import { type Static, Type } from '../../core/shapes.ts'
 import type { IdentityServices } from '../../domain/identity/identity-services.ts'
-import type { StoredInvite } from '../../domain/identity/invitations.ts'
+import { inviteKeys } from '../../domain/identity/invite-keys.ts'
 import type { IdentityRequester } from '../../domain/identity/requester.ts'
-import { identityBaseUrl } from '../../domain/public-address.ts'
 import type { Services } from '../../domain/services.ts'
 import { limitKeyOf } from '../../http/client-address.ts'
 import type { EndpointRequest } from '../../http/request.ts'
@@ -39,19 +38,11 @@ export async function storeInvite(request: Request, { identity, config }: Servic
   return {
     token: invite.token,
     display_name: invite.displayName,
-    public_keys: dialect === 'proto' ? [longTerm, invite.publicKey] : keysWithAddresses(longTerm, invite, config),
+    // With addresses since release 1.7 of the published interface; the older one, and the seeds, have the keys alone.
+    public_keys: dialect === 'proto' ? [longTerm, invite.publicKey] : inviteKeys(config, longTerm, invite.publicKey),
     // In no specification, and all that older homeservers read.
     public_key: longTerm,
   }
-}
-
-/** Since release 1.7 of the published interface; the older one, and the seeds, have the keys alone. */
-function keysWithAddresses(longTerm: string, { publicKey }: StoredInvite, config: Services['config']): object[] {
-  const base = `${identityBaseUrl(config)}/_matrix/identity/v2/pubkey`
-  return [
-    { public_key: longTerm, key_validity_url: `${base}/isvalid` },
-    { public_key: publicKey, key_validity_url: `${base}/ephemeral/isvalid` },
-  ]
 }
 
 export const SignBody = Type.Object({ mxid: Type.String(), token: Type.String(), private_key: Type.String() })
