@@ -115,6 +115,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     rateLimits,
     notifier: rooms.ledgerWaker,
     listener: rooms.profileEvents,
+    deviceLists: rooms.deviceLists,
   })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
   const janitor = startJanitor({ db, clock, log, chores: identityChores(config) })

@@ -42,34 +42,51 @@ export async function ensureDevice(
   )
 }
 
-/** Gives the device another name; false when there is no such device. */
-export async function renameDevice(tx: Tx, userNid: number, deviceId: string, name: string | null): Promise<boolean> {
-  const rows = await tx.query(
-    'UPDATE device SET display_name = $3 WHERE user_nid = $1 AND device_id = $2 RETURNING device_id',
+/** Gives the device another name, and says whether it has keys; undefined when there is no such device. */
+export async function renameDevice(
+  tx: Tx,
+  userNid: number,
+  deviceId: string,
+  name: string | null,
+): Promise<{ has_keys: boolean } | undefined> {
+  const [row] = await tx.query<{ has_keys: boolean }>(
+    `UPDATE device d SET display_name = $3 WHERE user_nid = $1 AND device_id = $2
+     RETURNING EXISTS (SELECT FROM device_key k WHERE k.user_nid = d.user_nid AND k.device_id = d.device_id) AS has_keys`,
     [userNid, deviceId, name],
   )
-  return rows.length === 1
+  return row
 }
 
-/** Removes devices and, with them, their tokens. */
-export async function deleteDevices(tx: Tx, userNid: number, deviceIds: readonly string[]): Promise<void> {
-  await tx.query('DELETE FROM device WHERE user_nid = $1 AND device_id = ANY($2::text[])', [userNid, deviceIds])
-}
-
-export async function deleteAllDevices(tx: Tx, userNid: number): Promise<void> {
-  await tx.query('DELETE FROM device WHERE user_nid = $1', [userNid])
-}
-
-/** Removes the devices that were not used for longest, so that at most `keep` stay. Gives how many went. */
-export async function trimDevices(tx: Tx, userNid: number, keep: number): Promise<number> {
-  const rows = await tx.query(
-    `DELETE FROM device d USING (
-       SELECT device_id FROM device WHERE user_nid = $1
-       ORDER BY coalesce(last_seen_at, created_at) DESC, device_id OFFSET $2
-     ) old WHERE d.user_nid = $1 AND d.device_id = old.device_id RETURNING d.device_id`,
+/** The devices beyond the `keep` that were used last. */
+export async function findUnusedDevices(reader: Reader, userNid: number, keep: number): Promise<string[]> {
+  const rows = await reader.query<{ device_id: string }>(
+    `SELECT device_id FROM device WHERE user_nid = $1
+     ORDER BY coalesce(last_seen_at, created_at) DESC, device_id OFFSET $2`,
     [userNid, keep],
   )
-  return rows.length
+  return rows.map((row) => row.device_id)
+}
+
+export interface RemovedDevice {
+  readonly device_id: string
+  /** Others could encrypt for it. */
+  readonly had_keys: boolean
+}
+
+/** Removes devices, and with them their tokens, keys, the signatures by and of these keys, and what waits for them. */
+export function deleteDevices(tx: Tx, userNid: number, deviceIds: readonly string[]): Promise<RemovedDevice[]> {
+  return tx.query<RemovedDevice>(
+    `WITH gone AS (
+       DELETE FROM device WHERE user_nid = $1 AND device_id = ANY($2::text[]) RETURNING device_id
+     ), signed AS (
+       DELETE FROM key_signature WHERE target_nid = $1 AND target IN (SELECT device_id FROM gone)
+     ), signing AS (
+       DELETE FROM key_signature WHERE signer_nid = $1 AND signer_key IN (SELECT 'ed25519:' || device_id FROM gone)
+     )
+     SELECT device_id, EXISTS (SELECT FROM device_key k WHERE k.user_nid = $1 AND k.device_id = gone.device_id) AS had_keys
+     FROM gone`,
+    [userNid, deviceIds],
+  )
 }
 
 export interface Sighting {

@@ -9,19 +9,28 @@ import type { Database, Tx } from './db.ts'
  * after its commit. So positions come out in commit order without gaps, and one fsync serves many writers.
  */
 export interface Ledger {
-  /** Runs `write` with its position inside the next group commit; resolves after that commit. */
-  append<T>(write: (tx: Tx, position: number) => Promise<T>): Promise<T>
+  /**
+   * Runs `write` with its position inside the next group commit; resolves after that commit.
+   *
+   * @param committed runs after the commit and before the position is published: who reads at a position finds what was noted for it
+   */
+  append<T>(
+    write: (tx: Tx, position: number) => Promise<T>,
+    committed?: (result: T, position: number) => void,
+  ): Promise<T>
   /** The newest committed position. */
   position(): number
 }
 
 interface Entry {
   readonly write: (tx: Tx, position: number) => Promise<unknown>
+  readonly committed: ((result: never, position: number) => void) | undefined
   readonly resolve: (value: never) => void
   readonly reject: (error: unknown) => void
 }
 
-const MAX_GROUP = 256
+/** How many positions one commit takes at most. */
+export const MAX_GROUP = 256
 
 export async function openLedger(db: Database): Promise<Ledger> {
   const [row] = await db.query<{ position: number }>('SELECT position FROM ledger')
@@ -40,6 +49,9 @@ export async function openLedger(db: Database): Promise<Ledger> {
           tx.query('UPDATE ledger SET position = $1', [published + group.length]),
         ])
         return values
+      })
+      group.forEach((entry, index) => {
+        entry.committed?.(results[index] as never, published + index + 1)
       })
       published = position
       group.forEach((entry, index) => {
@@ -62,9 +74,9 @@ export async function openLedger(db: Database): Promise<Ledger> {
   }
 
   return {
-    append: (write) =>
+    append: (write, committed) =>
       new Promise((resolve, reject) => {
-        waiting.push({ write, resolve, reject })
+        waiting.push({ write, committed, resolve, reject })
         if (draining) return
         draining = true
         setImmediate(() => void drain())

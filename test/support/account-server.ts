@@ -17,10 +17,13 @@ import { createIdentityServices } from '../../src/domain/identity/identity-servi
 import type { IdentityKeyRing } from '../../src/domain/identity/keys.ts'
 import { openMessenger } from '../../src/domain/identity/messenger.ts'
 import type { OpenIdVerifier } from '../../src/domain/identity/openid-verifier.ts'
+import { createDeviceLists } from '../../src/domain/keys/device-lists.ts'
 import { createMetrics, type Metrics } from '../../src/domain/metrics.ts'
 import { createRateLimits } from '../../src/domain/rate-limits.ts'
 import { type KeyRing, NOBODY } from '../../src/domain/rooms/questions.ts'
 import type { Services } from '../../src/domain/services.ts'
+import { createNotifier } from '../../src/domain/sync/notifier.ts'
+import { createUserRooms } from '../../src/domain/sync/user-rooms.ts'
 import { createGuardedClient } from '../../src/outbound/http.ts'
 import type { Database } from '../../src/store/db.ts'
 import { openLedger } from '../../src/store/ledger.ts'
@@ -87,10 +90,13 @@ export async function startAccountServer(
   const metrics = createMetrics({ version: 'test', node: process.version })
   const profileChanges: AccountServer['profileChanges'] = []
   const rateLimits = createRateLimits({ config, clock })
+  const ledger = await openLedger(database.db)
+  const userRooms = createUserRooms({ db: database.db, maxUsers: 100 })
   const accounts = createAccountServices({
     config,
     db: database.db,
-    ledger: await openLedger(database.db),
+    ledger,
+    deviceLists: createDeviceLists({ ledger, notifier: createNotifier(), userRooms }),
     clock,
     random: { bytes: randomBytes },
     rateLimits,

@@ -2,6 +2,7 @@ import type { Config } from '../../config/schema.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import type { Clock, Random } from '../clock.ts'
+import type { DeviceLists } from '../keys/device-lists.ts'
 import type { RateLimits } from '../rate-limits.ts'
 import { type AccountData, createAccountData, type Waker } from './account-data.ts'
 import { createDevices, type Devices } from './devices.ts'
@@ -42,11 +43,13 @@ export function createAccountServices(deps: {
   readonly notifier: Waker
   /** Told of changed names and avatars: the rooms service. */
   readonly listener: ProfileListener
+  readonly deviceLists: Pick<DeviceLists, 'change'>
 }): AccountServices {
   const passwords = createPasswords(deps)
   const sessions = createSessions(deps)
   const registrationTokens = createRegistrationTokens(deps)
-  const logins = createLogins({ ...deps, passwords, sessions })
+  const devices = createDevices({ ...deps, sessions })
+  const logins = createLogins({ ...deps, passwords, sessions, devices })
   const stages: Readonly<Record<string, UiaStage>> = {
     'm.login.dummy': { prove: async () => ({}) },
     'm.login.password': { prove: logins.provePassword },
@@ -59,7 +62,7 @@ export function createAccountServices(deps: {
     registrationTokens,
     logins,
     interactiveAuth: createInteractiveAuth({ ...deps, stages }),
-    devices: createDevices({ ...deps, sessions }),
+    devices,
     profiles: createProfiles(deps),
     accountData: createAccountData(deps),
     filters: createFilters(deps),

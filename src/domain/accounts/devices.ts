@@ -1,7 +1,15 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { Database } from '../../store/db.ts'
-import { type DeviceRow, deleteDevices, findDevice, listDevices, renameDevice } from '../../store/devices.ts'
-import { MAX_DEVICE_NAME_CHARS } from '../limits.ts'
+import {
+  type DeviceRow,
+  deleteDevices,
+  findDevice,
+  findUnusedDevices,
+  listDevices,
+  renameDevice,
+} from '../../store/devices.ts'
+import type { DeviceLists } from '../keys/device-lists.ts'
+import { MAX_DEVICE_NAME_CHARS, MAX_DEVICES_PER_USER } from '../limits.ts'
 import { checkText } from '../text.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -19,8 +27,15 @@ export interface Devices {
   get(userNid: number, deviceId: string): Promise<Device>
   /** Gives a device another name; undefined changes nothing. @throws ProtocolError `M_NOT_FOUND` */
   rename(userNid: number, deviceId: string, name: string | null | undefined): Promise<void>
-  /** Removes devices and ends their sessions. Ids that are no devices are passed over. */
+  /**
+   * Removes devices: ends their sessions, and takes their keys and what waits for them along. The one way in which a device goes.
+   * Ids that are no devices are passed over.
+   */
   remove(userNid: number, deviceIds: readonly string[]): Promise<void>
+  /** Removes all devices, or all but one. */
+  removeAll(userNid: number, except?: string): Promise<void>
+  /** Removes the devices that were not used for longest, where there are more than a user may have. */
+  trim(userNid: number): Promise<void>
 }
 
 function toDevice(row: DeviceRow): Device {
@@ -32,8 +47,12 @@ function unknownDevice(): ProtocolError {
   return new ProtocolError('M_NOT_FOUND', 'You have no such device.')
 }
 
-export function createDevices(deps: { readonly db: Database; readonly sessions: Sessions }): Devices {
-  const { db, sessions } = deps
+export function createDevices(deps: {
+  readonly db: Database
+  readonly sessions: Sessions
+  readonly deviceLists: Pick<DeviceLists, 'change'>
+}): Devices {
+  const { db, sessions, deviceLists } = deps
 
   async function get(userNid: number, deviceId: string): Promise<Device> {
     const row = await findDevice(db, userNid, deviceId)
@@ -41,8 +60,20 @@ export function createDevices(deps: { readonly db: Database; readonly sessions: 
     return toDevice(row)
   }
 
+  async function remove(userNid: number, deviceIds: readonly string[]): Promise<void> {
+    const possible = deviceIds.filter((deviceId) => !deviceId.includes('\0'))
+    if (possible.length === 0) return
+    await deviceLists.change(userNid, async (tx) => {
+      const removed = await deleteDevices(tx, userNid, possible)
+      const audience = removed.some(({ had_keys }) => had_keys) ? 'sharing' : 'nobody'
+      return { audience, result: undefined }
+    })
+    for (const deviceId of possible) sessions.forget(userNid, deviceId)
+  }
+
   return {
     get,
+    remove,
     list: async (userNid) => (await listDevices(db, userNid)).map(toDevice),
     async rename(userNid, deviceId, name) {
       if (name === undefined) {
@@ -50,12 +81,21 @@ export function createDevices(deps: { readonly db: Database; readonly sessions: 
         return
       }
       if (name !== null) checkText('display_name', name, MAX_DEVICE_NAME_CHARS)
-      if (!(await db.tx((tx) => renameDevice(tx, userNid, deviceId, name)))) throw unknownDevice()
+      const renamed = await deviceLists.change(userNid, async (tx) => {
+        const result = await renameDevice(tx, userNid, deviceId, name)
+        // Others are shown the name beside the keys.
+        return { audience: result?.has_keys ? 'sharing' : 'nobody', result }
+      })
+      if (renamed === undefined) throw unknownDevice()
     },
-    async remove(userNid, deviceIds) {
-      const possible = deviceIds.filter((deviceId) => !deviceId.includes('\0'))
-      await db.tx((tx) => deleteDevices(tx, userNid, possible))
-      for (const deviceId of possible) sessions.forget(userNid, deviceId)
+    async removeAll(userNid, except) {
+      const devices = await listDevices(db, userNid)
+      const ids = devices.map(({ device_id }) => device_id)
+      await remove(
+        userNid,
+        ids.filter((deviceId) => deviceId !== except),
+      )
     },
+    trim: async (userNid) => remove(userNid, await findUnusedDevices(db, userNid, MAX_DEVICES_PER_USER)),
   }
 }

@@ -1,8 +1,8 @@
 import type { Tx } from '../../store/db.ts'
-import { ensureDevice, trimDevices } from '../../store/devices.ts'
+import { ensureDevice } from '../../store/devices.ts'
 import { replaceToken } from '../../store/tokens.ts'
 import type { Clock, Random } from '../clock.ts'
-import { MAX_DEVICE_ID_CHARS, MAX_DEVICE_NAME_CHARS, MAX_DEVICES_PER_USER } from '../limits.ts'
+import { MAX_DEVICE_ID_CHARS, MAX_DEVICE_NAME_CHARS } from '../limits.ts'
 import { checkText } from '../text.ts'
 import { hashAccessToken, newAccessToken } from './access-tokens.ts'
 
@@ -44,6 +44,5 @@ export async function issueToken(
   const accessToken = newAccessToken(deps.random)
   await ensureDevice(tx, { userNid, deviceId, displayName: wish.displayName, createdAt })
   await replaceToken(tx, { hash: Buffer.from(hashAccessToken(accessToken), 'base64'), userNid, deviceId, createdAt })
-  await trimDevices(tx, userNid, MAX_DEVICES_PER_USER)
   return { accessToken, deviceId }
 }

@@ -4,9 +4,9 @@ import type { UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { type AccountRow, findAccount, setPasswordHash } from '../../store/accounts.ts'
 import type { Database } from '../../store/db.ts'
-import { deleteAllDevices, deleteDevices } from '../../store/devices.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { RateLimits } from '../rate-limits.ts'
+import type { Devices } from './devices.ts'
 import { checkDeviceWish, type DeviceWish, type Issued, issueToken } from './issue-token.ts'
 import type { Passwords } from './passwords.ts'
 import type { Requester } from './requester.ts'
@@ -39,10 +39,11 @@ export function createLogins(deps: {
   readonly random: Random
   readonly passwords: Passwords
   readonly sessions: Sessions
+  readonly devices: Pick<Devices, 'remove' | 'removeAll' | 'trim'>
   readonly rateLimits: RateLimits
   readonly config: Pick<Config, 'server_name'>
 }): Logins {
-  const { db, passwords, sessions, rateLimits, config } = deps
+  const { db, passwords, sessions, devices, rateLimits, config } = deps
 
   async function firstAccount(ids: readonly UserId[]): Promise<AccountRow | undefined> {
     for (const id of ids) {
@@ -80,6 +81,7 @@ export function createLogins(deps: {
       await refreshHash(account, credentials.password as string)
       const issued = await db.tx((tx) => issueToken(tx, deps, account.user_nid, device))
       sessions.forget(account.user_nid, issued.deviceId)
+      await devices.trim(account.user_nid)
       return { ...issued, userId: account.user_id }
     },
 
@@ -89,14 +91,7 @@ export function createLogins(deps: {
       return {}
     },
 
-    async logout({ userNid, deviceId }) {
-      await db.tx((tx) => deleteDevices(tx, userNid, [deviceId]))
-      sessions.forget(userNid, deviceId)
-    },
-
-    async logoutAll({ userNid }) {
-      await db.tx((tx) => deleteAllDevices(tx, userNid))
-      sessions.forget(userNid)
-    },
+    logout: ({ userNid, deviceId }) => devices.remove(userNid, [deviceId]),
+    logoutAll: ({ userNid }) => devices.removeAll(userNid),
   }
 }

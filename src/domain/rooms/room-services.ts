@@ -9,6 +9,7 @@ import type { SigningKey } from '../../core/signing/key.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import type { Clock, Random } from '../clock.ts'
+import { createDeviceLists, type DeviceLists } from '../keys/device-lists.ts'
 import { MAX_MEMBERS_SHARING_PRESENCE } from '../limits.ts'
 import type { Metrics } from '../metrics.ts'
 import { createLazyMembers } from '../sync/lazy-members.ts'
@@ -75,6 +76,7 @@ export interface RoomServices {
   }
   readonly notifier: Notifier
   readonly ledgerWaker: LedgerWaker
+  readonly deviceLists: DeviceLists
   readonly profileEvents: ProfileEvents
   readonly receiver: Receiver
   readonly resident: Resident
@@ -96,6 +98,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const events = createEventCache({ db, maxBytes: EVENT_CACHE_BYTES })
   const registry = createRoomRegistry({ db, events, serverName, maxRooms: MAX_ROOMS_IN_MEMORY })
   const userRooms = createUserRooms({ db, maxUsers: MAX_USERS_IN_MEMORY })
+  const deviceLists = createDeviceLists({ ledger, notifier, userRooms })
   const unread = createUnread({ db, maxUsers: MAX_USERS_IN_MEMORY })
   const checkpoints = createCheckpoints({ db, log })
   const writing = db.dedicated(claimWriter)
@@ -265,6 +268,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     services: { rooms, addressInvites, thirdPartyInvites, sync, presence, ...reading },
     notifier,
     ledgerWaker,
+    deviceLists,
     receiver,
     resident: createResident({ ...appendParts, db, branches }),
     profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),
