@@ -1,6 +1,8 @@
 import { isIP } from 'node:net'
 import { isServerName } from '../core/ids.ts'
-import type { OptionSchema } from './options.ts'
+import { isReturnAddress } from '../core/return-address.ts'
+import { readClaimsTemplate } from '../core/template.ts'
+import { type OptionSchema, secretInFile } from './options.ts'
 
 interface Format {
   readonly means: string
@@ -19,6 +21,9 @@ const FORMATS: Readonly<Record<string, Format>> = {
   },
   cidr: { means: 'an IP address or range, such as 10.0.0.0/8', accepts: isRange },
   pattern: { means: 'a regular expression', accepts: isPattern },
+  issuer: { means: 'an https address (http on this machine only)', accepts: isIssuer },
+  'client-address': { means: 'the address of a client, such as https://app.example.org/', accepts: isReturnAddress },
+  'claims-template': { means: 'text with claims, such as {{name}}', accepts: isTemplate },
 }
 
 /** What a value of this option looks like, in words. */
@@ -82,13 +87,20 @@ function keyList({ properties = {}, required = [] }: OptionSchema): string {
 }
 
 /** The value of a list's item, which has exactly the keys that are described. */
-function isValidObject({ properties = {}, required = [] }: OptionSchema, value: unknown): boolean {
+function isValidObject(schema: OptionSchema, value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const entries = Object.entries(value)
   return (
-    required.every((name) => Object.hasOwn(value, name)) &&
-    entries.every(([name, item]) => Object.hasOwn(properties, name) && isValid(properties[name]!, item))
+    (schema.required ?? []).every((name) => Object.hasOwn(value, name)) &&
+    entries.every(([name, item]) => isValidKey(schema, name, item))
   )
+}
+
+function isValidKey(schema: OptionSchema, name: string, item: unknown): boolean {
+  const secret = secretInFile(schema, name)
+  if (secret !== undefined) return typeof item === 'string' && item !== ''
+  const own = Object.hasOwn(schema.properties ?? {}, name) ? schema.properties?.[name] : undefined
+  return own !== undefined && isValid(own, item)
 }
 
 function isValidList(schema: OptionSchema, value: unknown): boolean {
@@ -123,6 +135,21 @@ function isHttpUrl(value: string): boolean {
 function isPattern(value: string): boolean {
   try {
     return new RegExp(value) !== undefined
+  } catch {
+    return false
+  }
+}
+
+function isIssuer(value: string): boolean {
+  if (!isHttpUrl(value)) return false
+  const { protocol, hostname } = new URL(value)
+  if (protocol === 'https:') return true
+  return hostname === 'localhost' || hostname === '[::1]' || (isIP(hostname) === 4 && hostname.startsWith('127.'))
+}
+
+function isTemplate(value: string): boolean {
+  try {
+    return readClaimsTemplate(value) !== undefined
   } catch {
     return false
   }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { expectation, isValid } from './check.ts'
+import { withFilesRead } from './item-secrets.ts'
 import {
   type Assignment,
   type Layer,
@@ -10,7 +11,7 @@ import {
   layerOfValues,
   type Problem,
 } from './layers.ts'
-import { OPTION_BY_KEY, OPTIONS, type Option } from './options.ts'
+import { holdsSecrets, OPTION_BY_KEY, OPTIONS, type Option } from './options.ts'
 import type { Config } from './schema.ts'
 
 /** Later ones win: defaults, file, environment, flags, values. */
@@ -80,8 +81,9 @@ function twiceGiven(layer: Layer): Problem[] {
 function assign(given: Map<string, Given>, { option, value, origin }: Assignment, base: string): Problem[] {
   if (!isValid(option.schema, value)) return [{ origin, message: mismatch(option, value) }]
   if (option.schema.path !== true) {
-    given.set(option.key, { value, origin })
-    return []
+    const { found, problems } = withFilesRead(option.schema, value, base)
+    given.set(option.key, { value: found, origin })
+    return problems.map((message) => ({ origin, message: `${option.key}: ${message}` }))
   }
   const path = resolve(base, value as string)
   if (option.holds !== undefined) return assignFromFile(given, option.holds, path, origin)
@@ -102,12 +104,20 @@ function assignFromFile(given: Map<string, Given>, key: string, path: string, or
 }
 
 function mismatch(option: Option, value: unknown): string {
-  const found = option.schema.secret ? 'something else' : JSON.stringify(value)
+  const found = holdsSecrets(option.schema) ? 'something else' : JSON.stringify(value)
   return `${option.key}: expected ${expectation(option.schema)}, found ${found}`
 }
 
 function contradictions(given: ReadonlyMap<string, Given>): Problem[] {
-  return [...missingToken(given), ...repeatedPolicies(given)]
+  return [...missingToken(given), ...repeatedPolicies(given), ...repeatedProviders(given)]
+}
+
+function repeatedProviders(given: ReadonlyMap<string, Given>): Problem[] {
+  const key = 'sso.providers'
+  const { value = [], origin = '' } = given.get(key) ?? {}
+  const ids = (value as Config['sso']['providers']).map(({ id }) => id)
+  const twice = new Set(ids.filter((id, index) => ids.indexOf(id) !== index))
+  return [...twice].map((id) => ({ origin, message: `${key}: ${id} is there twice` }))
 }
 
 function missingToken(given: ReadonlyMap<string, Given>): Problem[] {

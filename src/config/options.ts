@@ -67,6 +67,18 @@ function fileOption(secret: string): Option {
   return { kind: 'option', key, env: envName(key), schema, holds: secret }
 }
 
+/** The secret that a key of a list's item names a file for: `client_secret` for `client_secret_file`. */
+export function secretInFile({ properties = {} }: OptionSchema, name: string): string | undefined {
+  if (!name.endsWith(FILE_SUFFIX)) return undefined
+  const secret = name.slice(0, -FILE_SUFFIX.length)
+  return Object.hasOwn(properties, secret) && properties[secret]?.secret ? secret : undefined
+}
+
+/** Whether values of this option hold secrets, in whatever depth. */
+export function holdsSecrets({ secret, items, properties = {} }: OptionSchema): boolean {
+  return secret === true || (items !== undefined && holdsSecrets(items)) || Object.values(properties).some(holdsSecrets)
+}
+
 function envName(key: string): string {
   return `HEARTH__${key.toUpperCase().replaceAll('.', '__')}`
 }

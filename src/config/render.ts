@@ -1,5 +1,6 @@
 import { stringify } from 'yaml'
 import { expectation } from './check.ts'
+import { withoutSecrets } from './item-secrets.ts'
 import type { LoadedConfig } from './load.ts'
 import { OPTION_BY_KEY, OPTIONS, type OptionSchema, ROOT, type Section } from './options.ts'
 import { ConfigSchema } from './schema.ts'
@@ -91,8 +92,9 @@ function defaultText(schema: OptionSchema): string {
 /** The configuration in force, secrets hidden, each line with where its value came from. */
 export function printConfig({ config, origins }: LoadedConfig): string {
   const lines = [...origins].map(([key, origin]) => {
-    const value = OPTION_BY_KEY.get(key)!.schema.secret ? '[hidden]' : JSON.stringify(valueAt(config, key))
-    return { text: `${key}: ${value}`, origin }
+    const { schema } = OPTION_BY_KEY.get(key)!
+    const shown = schema.secret ? '[hidden]' : JSON.stringify(withoutSecrets(schema, valueAt(config, key)))
+    return { text: `${key}: ${shown}`, origin }
   })
   const width = Math.min(60, Math.max(...lines.map(({ text }) => text.length)))
   return lines.map(({ text, origin }) => `${text.padEnd(width)}  # ${origin}`).join('\n')

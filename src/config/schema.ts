@@ -3,6 +3,7 @@ import { type Static, Type } from '../core/shapes.ts'
 import { identitySection } from './identity.ts'
 import { outboundSection } from './outbound.ts'
 import { choice, flag, integer, port, section, text } from './parts.ts'
+import { singleSignOnSection } from './single-sign-on.ts'
 
 /**
  * Every option of the server, once: its type, bounds, default and the text an operator reads about it. Validation, environment
@@ -105,6 +106,14 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
     require_token: flag('Ask everyone for the token, also while registration is open.', false),
     allow_guests: flag('Whether guest accounts may be made while registration is open.', true),
   }),
+  login_tokens: section('Tokens by which a client logs in once: after single sign-on, or by leave of another client.', {
+    lifetime_seconds: integer('How long one is good for.', 120, 5, 3_600),
+    from_session: flag(
+      'Whether a client that is logged in may ask for one, so that another logs in as the same user.',
+      true,
+    ),
+  }),
+  sso: singleSignOnSection,
   rate_limits: section(
     'Token buckets: `per_second` requests are regained each second, up to `burst` at once. An empty one answers 429 with `retry_after_ms`.',
     {

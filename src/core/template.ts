@@ -4,8 +4,8 @@
  * through a filter: the one that fits the place unless the template names another.
  */
 
-/** `html`: text or attribute. `json`: inside a JSON string. `header`: a header's value. `name`: a name before an address. `url`: a part of one. */
-export type Filter = 'text' | 'html' | 'json' | 'header' | 'name' | 'url'
+/** `html`: text or attribute. `json`: inside a JSON string. `header`: a header's value. `name`: a name before an address. `url`: a part of one. `localpart`: what is before an `@`. */
+export type Filter = 'text' | 'html' | 'json' | 'header' | 'name' | 'url' | 'localpart'
 
 export type TemplateValues = Readonly<Record<string, string>>
 
@@ -33,6 +33,7 @@ const FILTERS: Readonly<Record<Filter, (value: string) => string>> = {
   header: oneLine,
   name: (value) => oneLine(value.replace(/["<>\\,;()[\]]/g, ' ')),
   url: (value) => encodeURIComponent(Buffer.from(value).toString()),
+  localpart: (value) => value.replace(/@.*$/s, ''),
 }
 
 export function escapeHtml(text: string): string {
@@ -115,6 +116,12 @@ export function readTemplate(text: string, names: readonly string[], filter: Fil
     throw new TemplateError(unclosed.line, `"${unclosed.name}" is opened here and never closed`)
   }
   return (values) => render(root.children, values)
+}
+
+/** Reads a template of claims, which nobody can list beforehand: any name will do. @throws TemplateError */
+export function readClaimsTemplate(text: string): Template {
+  const names = [...text.matchAll(/\{\{\s*[#^/]?\s*([a-z][a-z0-9_]*)/g)].map(([, name = '']) => name)
+  return readTemplate(text, names, 'text')
 }
 
 function render(nodes: readonly Node[], values: TemplateValues): string {

@@ -1,14 +1,18 @@
 import { ProtocolError } from '../core/errors.ts'
 import { isObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import type { UiaFlow } from '../domain/accounts/interactive-auth.ts'
+import type { Requester } from '../domain/accounts/requester.ts'
 import type { Services } from '../domain/services.ts'
 import { limitKeyOf } from './client-address.ts'
 import { type Endpoint, type RawReply, rawReply } from './endpoint.ts'
 import type { EndpointRequest, MountedRequest } from './request.ts'
 
-/** The flows of endpoints that want the caller's password again. */
-export async function ownPassword(_request: EndpointRequest): Promise<readonly UiaFlow[]> {
-  return [['m.login.password']]
+/** The flows of endpoints that want to know again that it is the account's owner who calls: by password or single sign-on. */
+export function ownProof(
+  { requester }: EndpointRequest<unknown, unknown, unknown, Requester>,
+  { logins }: Services,
+): Promise<readonly UiaFlow[]> {
+  return logins.proofsOf(requester.userNid)
 }
 
 function authOf(body: JsonObject): JsonObject | undefined {

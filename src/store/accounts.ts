@@ -44,3 +44,11 @@ export async function insertAccount(
 export async function setPasswordHash(tx: Tx, userNid: number, hash: string): Promise<void> {
   await tx.query('UPDATE account SET password_hash = $2 WHERE user_nid = $1', [userNid, hash])
 }
+
+/** Whether somebody can log in to the account by password. */
+export async function hasPassword(reader: Reader, userNid: number): Promise<boolean> {
+  const rows = await reader.query('SELECT 1 AS one FROM account WHERE user_nid = $1 AND password_hash IS NOT NULL', [
+    userNid,
+  ])
+  return rows.length === 1
+}

@@ -2,7 +2,9 @@ import type { Logger } from 'pino'
 import type { Clock } from '../domain/clock.ts'
 import { UIA_SESSION_MS } from '../domain/limits.ts'
 import type { Database, Tx } from '../store/db.ts'
+import { forgetLoginTokens } from '../store/login-tokens.ts'
 import { forgetOpenIdTokens } from '../store/openid-tokens.ts'
+import { forgetFlows } from '../store/sso-flows.ts'
 import { forgetTransactionIds } from '../store/transaction-ids.ts'
 import { forgetUiaSessions } from '../store/uia-sessions.ts'
 import { createStateCollector } from './state-collector.ts'
@@ -25,6 +27,8 @@ const ROWS_AT_ONCE = 2_000
 const CHORES: readonly Chore[] = [
   (tx, now, atMost) => forgetTransactionIds(tx, now - TRANSACTION_IDS_KEPT_MS, atMost),
   forgetOpenIdTokens,
+  forgetLoginTokens,
+  forgetFlows,
   (tx, now, atMost) => forgetUiaSessions(tx, now - UIA_SESSION_MS, atMost),
 ]
 

@@ -24,7 +24,9 @@ const asUser = (user: string) => ({ identifier: { type: 'm.id.user', user }, pas
 
 describe('login', () => {
   it('names its flows', async () => {
-    expect(await api.call('GET', '/login')).toEqual({ flows: [{ type: 'm.login.password' }] })
+    expect(await api.call('GET', '/login')).toEqual({
+      flows: [{ type: 'm.login.password' }, { type: 'm.login.token', get_login_token: true }],
+    })
   })
 
   it.each(['alice', '@alice:localhost', 'Alice', '@ALICE:localhost'])(

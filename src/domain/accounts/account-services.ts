@@ -7,7 +7,8 @@ import type { RateLimits } from '../rate-limits.ts'
 import { type AccountData, createAccountData, type Waker } from './account-data.ts'
 import { createDevices, type Devices } from './devices.ts'
 import { createFilters, type Filters } from './filters.ts'
-import { createInteractiveAuth, type InteractiveAuth, type UiaStage } from './interactive-auth.ts'
+import { createInteractiveAuth, type InteractiveAuth, outOfBand, type UiaStage } from './interactive-auth.ts'
+import { createLoginTokens, type LoginTokens } from './login-tokens.ts'
 import { createLogins, type Logins } from './logins.ts'
 import { createOpenIdTokens, type OpenIdTokens } from './openid-tokens.ts'
 import { createPasswords, type Passwords } from './passwords.ts'
@@ -22,6 +23,7 @@ export interface AccountServices {
   readonly sessions: Sessions
   readonly registration: Registration
   readonly registrationTokens: RegistrationTokens
+  readonly loginTokens: LoginTokens
   readonly logins: Logins
   readonly interactiveAuth: InteractiveAuth
   readonly devices: Devices
@@ -49,10 +51,12 @@ export function createAccountServices(deps: {
   const sessions = createSessions(deps)
   const registrationTokens = createRegistrationTokens(deps)
   const devices = createDevices({ ...deps, sessions })
-  const logins = createLogins({ ...deps, passwords, sessions, devices })
+  const loginTokens = createLoginTokens(deps)
+  const logins = createLogins({ ...deps, passwords, sessions, devices, loginTokens })
   const stages: Readonly<Record<string, UiaStage>> = {
     'm.login.dummy': { prove: async () => ({}) },
     'm.login.password': { prove: logins.provePassword },
+    'm.login.sso': { prove: outOfBand('Sign in on the fallback page, and ask again with the session alone.') },
     [TOKEN_STAGE]: { prove: registrationTokens.prove },
   }
   return {
@@ -60,6 +64,7 @@ export function createAccountServices(deps: {
     sessions,
     registration: createRegistration({ ...deps, passwords, registrationTokens }),
     registrationTokens,
+    loginTokens,
     logins,
     interactiveAuth: createInteractiveAuth({ ...deps, stages }),
     devices,

@@ -2,15 +2,18 @@ import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { type AccountRow, findAccount, setPasswordHash } from '../../store/accounts.ts'
+import { type AccountRow, findAccount, hasPassword, setPasswordHash } from '../../store/accounts.ts'
 import type { Database } from '../../store/db.ts'
+import { findProvidersOf } from '../../store/external-ids.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { RateLimits } from '../rate-limits.ts'
 import type { Devices } from './devices.ts'
 import { checkDeviceWish, type DeviceWish, type Issued, issueToken } from './issue-token.ts'
+import type { LoginTokens } from './login-tokens.ts'
 import type { Passwords } from './passwords.ts'
 import type { Requester } from './requester.ts'
 import type { Sessions } from './sessions.ts'
+import type { UiaFlow } from './uia-flows.ts'
 import { identifiedUsers } from './user-lookup.ts'
 
 export interface LoggedIn extends Issued {
@@ -23,6 +26,13 @@ export interface Logins {
    * @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_LIMIT_EXCEEDED`
    */
   byPassword(credentials: JsonObject, device: DeviceWish): Promise<LoggedIn>
+  /**
+   * Logs a device in by a login token, which is used up.
+   * @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`
+   */
+  byToken(token: string, device: DeviceWish): Promise<LoggedIn>
+  /** How a user can prove again who they are: by password, where there is one, or by single sign-on. */
+  proofsOf(userNid: number): Promise<readonly UiaFlow[]>
   /** The stage `m.login.password`: the requester's own password again. */
   provePassword(auth: JsonObject, call: { readonly requester: Requester | undefined }): Promise<JsonObject>
   /** Ends the requester's session and removes its device. */
@@ -31,6 +41,7 @@ export interface Logins {
   logoutAll(requester: Requester): Promise<void>
 }
 
+const PASSWORD_STAGE = 'm.login.password'
 const REFUSED = 'The user name or the password is wrong.'
 
 export function createLogins(deps: {
@@ -40,10 +51,12 @@ export function createLogins(deps: {
   readonly passwords: Passwords
   readonly sessions: Sessions
   readonly devices: Pick<Devices, 'remove' | 'removeAll' | 'trim'>
+  readonly loginTokens: LoginTokens
   readonly rateLimits: RateLimits
-  readonly config: Pick<Config, 'server_name'>
+  readonly config: Pick<Config, 'server_name' | 'sso'>
 }): Logins {
-  const { db, passwords, sessions, devices, rateLimits, config } = deps
+  const { db, passwords, sessions, devices, loginTokens, rateLimits, config } = deps
+  const providers = new Set(config.sso.providers.map(({ id }) => id))
 
   async function firstAccount(ids: readonly UserId[]): Promise<AccountRow | undefined> {
     for (const id of ids) {
@@ -83,6 +96,24 @@ export function createLogins(deps: {
       sessions.forget(account.user_nid, issued.deviceId)
       await devices.trim(account.user_nid)
       return { ...issued, userId: account.user_id }
+    },
+
+    async byToken(token, device) {
+      checkDeviceWish(device)
+      const { userNid, ...loggedIn } = await db.tx(async (tx) => {
+        const owner = await loginTokens.redeem(tx, token)
+        return { ...owner, ...(await issueToken(tx, deps, owner.userNid, device)) }
+      })
+      sessions.forget(userNid, loggedIn.deviceId)
+      await devices.trim(userNid)
+      return loggedIn
+    },
+
+    async proofsOf(userNid) {
+      if (providers.size === 0) return [[PASSWORD_STAGE]]
+      const [withPassword, linked] = await Promise.all([hasPassword(db, userNid), findProvidersOf(db, userNid)])
+      if (!linked.some((provider) => providers.has(provider))) return [[PASSWORD_STAGE]]
+      return withPassword ? [[PASSWORD_STAGE], ['m.login.sso']] : [['m.login.sso']]
     },
 
     async provePassword(auth, { requester }) {

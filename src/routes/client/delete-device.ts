@@ -1,9 +1,9 @@
 import { AnyObject, endpoint } from '../../http/endpoint.ts'
-import { ownPassword } from '../../http/uia.ts'
+import { ownProof } from '../../http/uia.ts'
 
 export const deleteDevice = endpoint(
   'DELETE C/devices/{deviceId}',
-  { auth: 'user', body: AnyObject, bodyOptional: true, uia: ownPassword },
+  { auth: 'user', body: AnyObject, bodyOptional: true, uia: ownProof },
   async ({ requester, params }, { devices }) => {
     await devices.remove(requester.userNid, [params.deviceId])
     return {}

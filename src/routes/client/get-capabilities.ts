@@ -10,7 +10,7 @@ export const getCapabilities = endpoint(
     capabilities: {
       'm.change_password': { enabled: false },
       'm.3pid_changes': { enabled: false },
-      'm.get_login_token': { enabled: false },
+      'm.get_login_token': { enabled: config.login_tokens.from_session },
       'm.set_displayname': { enabled: true },
       'm.set_avatar_url': { enabled: true },
       'm.profile_fields': { enabled: true },

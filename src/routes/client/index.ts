@@ -8,6 +8,7 @@ import { deleteDevices } from './delete-devices.ts'
 import { deleteProfileField } from './delete-profile-field.ts'
 import { deleteRoomAlias } from './delete-room-alias.ts'
 import { forgetRoom } from './forget-room.ts'
+import { generateLoginToken } from './generate-login-token.ts'
 import { getAccountData } from './get-account-data.ts'
 import { getAccountDataPerRoom } from './get-account-data-per-room.ts'
 import { getCapabilities } from './get-capabilities.ts'
@@ -76,6 +77,7 @@ export const clientEndpoints: readonly Endpoint[] = [
 
   getLoginFlows,
   login,
+  generateLoginToken,
   logout,
   logoutAll,
 

@@ -8,6 +8,7 @@ const Body = Type.Object({
   identifier: Type.Optional(AnyObject),
   user: Type.Optional(Type.String()),
   password: Type.Optional(Type.String()),
+  token: Type.Optional(Type.String()),
   device_id: Type.Optional(Type.String()),
   initial_device_display_name: Type.Optional(Type.String()),
 })
@@ -16,11 +17,16 @@ export const login = endpoint(
   'POST C/login',
   { auth: 'none', limited: 'login', body: Body },
   async ({ body }, { logins, config }) => {
-    const { type, device_id, initial_device_display_name, ...credentials } = body
+    const { type, token, device_id, initial_device_display_name, ...credentials } = body
+    const device = { deviceId: device_id, displayName: initial_device_display_name }
+    if (type === 'm.login.token') {
+      if (token === undefined) throw new ProtocolError('M_MISSING_PARAM', "Key 'token' is missing.")
+      const { userId, ...issued } = await logins.byToken(token, device)
+      return loginAnswer(config, userId, issued)
+    }
     if (type !== 'm.login.password') {
       throw new ProtocolError('M_UNKNOWN', 'This server does not know this type of login.', { status: 400 })
     }
-    const device = { deviceId: device_id, displayName: initial_device_display_name }
     const { userId, ...issued } = await logins.byPassword(credentials, device)
     return loginAnswer(config, userId, issued)
   },

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { type RawReply, rawReply } from '../../http/endpoint.ts'
 
 const STYLE = `
-:root { color-scheme: light dark; --ground: #fbf7f2; --card: #fff; --text: #2b2320; --soft: #6d5f58; --line: #e8ddd3; --ember: #b8430f; --glow: #f4a259; }
+:root { color-scheme: light dark; --ground: #fbf7f2; --card: #fff; --text: #2b2320; --soft: #6d5f58; --line: #e8ddd3; --ember: #b8430f; --glow: #f4a259; --on-ember: #fff; --edge: #9c8a80; }
 @media (prefers-color-scheme: dark) {
-  :root { --ground: #191412; --card: #231c19; --text: #f3e9e2; --soft: #b7a69b; --line: #3b302a; --ember: #ff9d5c; --glow: #b8430f; }
+  :root { --ground: #191412; --card: #231c19; --text: #f3e9e2; --soft: #b7a69b; --line: #3b302a; --ember: #ff9d5c; --glow: #b8430f; --on-ember: #2b1608; --edge: #8d7b70; }
 }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--ground); color: var(--text); font: 1.0625rem/1.6 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
@@ -26,17 +26,35 @@ dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 a { color: var(--ember); }
 nav { margin-bottom: 1.25rem; color: var(--soft); }
 footer { color: var(--soft); font-size: .9rem; text-align: center; }
-@media (max-width: 26rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .6rem; } }
+button, .button { display: inline-block; border: 1px solid transparent; border-radius: .6rem; padding: .6rem 1.3rem; background: var(--ember); color: var(--on-ember); font: inherit; font-weight: 600; text-align: center; text-decoration: none; cursor: pointer; }
+button:hover, .button:hover { filter: brightness(1.08); }
+.quiet { background: none; border-color: var(--line); color: var(--text); }
+.actions { display: flex; flex-wrap: wrap; gap: .75rem; margin-top: 1.25rem; }
+:focus-visible { outline: 3px solid var(--glow); outline-offset: 2px; }
+label { display: block; font-weight: 600; }
+input { display: block; width: 100%; margin-top: .35rem; border: 1px solid var(--edge); border-radius: .5rem; padding: .65rem .8rem; background: var(--ground); color: var(--text); font: inherit; }
+.hint { color: var(--soft); font-size: .92rem; }
+.problem { border-left: .25rem solid var(--ember); padding-left: .75rem; font-weight: 600; }
+.choices { list-style: none; padding: 0; }
+.choices li + li { margin-top: .6rem; }
+.choices a { display: flex; align-items: center; gap: .9rem; border: 1px solid var(--line); border-radius: .6rem; padding: .7rem .9rem; background: var(--ground); color: var(--text); font-weight: 600; text-decoration: none; }
+.choices a:hover { border-color: var(--ember); }
+.badge { flex: none; display: grid; place-items: center; width: 2.2rem; height: 2.2rem; border-radius: 50%; background: var(--ember); color: var(--on-ember); }
+@media (max-width: 26rem) { .actions > * { width: 100%; } dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .6rem; } }
 `
 
+const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
+
 /** Nothing may be loaded, run or framed; the one style sheet is named by its hash. */
-const POLICY = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+function policy({ hasForm }: Page): string {
+  return [
+    "default-src 'none'",
+    `style-src 'sha256-${STYLE_HASH}'`,
+    "base-uri 'none'",
+    `form-action ${hasForm ? "'self'" : "'none'"}`,
+    "frame-ancestors 'none'",
+  ].join('; ')
+}
 
 const FLAME = `<svg viewBox="0 0 64 64" aria-hidden="true"><path class="outer" d="M33 3c3 12 19 18 19 36a20 20 0 0 1-40 0c0-9 5-14 8-20 1 4 3 6 6 7 0-9 2-17 7-23z"/><path class="inner" d="M33 30c2 6 9 9 9 17a10 10 0 0 1-20 0c0-5 3-8 5-11 1 2 2 3 3 3 0-4 1-6 3-9z"/></svg>`
 
@@ -54,6 +72,8 @@ export interface Page {
   readonly subheading: string
   readonly content: string
   readonly footer?: string
+  /** A form on it may be sent, to this server only. */
+  readonly hasForm?: true
 }
 
 /** The page as an answer: light and dark, readable on a phone, without scripts. */
@@ -79,7 +99,7 @@ ${content}${footer === undefined ? '' : `\n<footer>${escapeHtml(footer)}</footer
     status,
     headers: {
       'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': POLICY,
+      'content-security-policy': policy(page),
       'x-content-type-options': 'nosniff',
       'referrer-policy': 'no-referrer',
       'cache-control': 'no-cache',

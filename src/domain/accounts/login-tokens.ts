@@ -1,0 +1,45 @@
+import type { Config } from '../../config/schema.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import type { UserId } from '../../core/ids.ts'
+import type { Database, Tx } from '../../store/db.ts'
+import { insertLoginToken, takeLoginToken } from '../../store/login-tokens.ts'
+import type { Clock, Random } from '../clock.ts'
+import { hashToken, tokenKind } from '../opaque-tokens.ts'
+
+/** Tokens by which a client logs in once (client-server API, "Token-based user login"). */
+export interface LoginTokens {
+  issue(userNid: number): Promise<{ readonly token: string; readonly expiresInMs: number }>
+  /** Uses one up and gives whose it was. @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED` */
+  redeem(tx: Tx, token: string): Promise<{ readonly userNid: number; readonly userId: UserId }>
+}
+
+const LOGIN_TOKENS = tokenKind('hearth_login_')
+
+export function createLoginTokens(deps: {
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly config: Pick<Config, 'login_tokens'>
+}): LoginTokens {
+  const { db, clock, random, config } = deps
+  const expiresInMs = config.login_tokens.lifetime_seconds * 1000
+  return {
+    async issue(userNid) {
+      const token = LOGIN_TOKENS.make(random)
+      await db.tx((tx) =>
+        insertLoginToken(tx, { hash: hashToken(token), userNid, expiresAt: clock.now() + expiresInMs }),
+      )
+      return { token, expiresInMs }
+    },
+    async redeem(tx, token) {
+      const found = LOGIN_TOKENS.recognises(token) ? await takeLoginToken(tx, hashToken(token), clock.now()) : undefined
+      if (found === undefined) {
+        throw new ProtocolError('M_FORBIDDEN', 'This login token is not known, has expired, or was used already.')
+      }
+      if (found.deactivated_at !== null) {
+        throw new ProtocolError('M_USER_DEACTIVATED', 'This account has been deactivated.')
+      }
+      return { userNid: found.user_nid, userId: found.user_id }
+    },
+  }
+}
