@@ -8,6 +8,8 @@ import { createAccountServices } from './domain/accounts/account-services.ts'
 import { createOpenIdTokens } from './domain/accounts/openid-tokens.ts'
 import type { Clock, Random } from './domain/clock.ts'
 import { createIdentityServers } from './domain/contact/identity-servers.ts'
+import { createE2eServices } from './domain/e2e/e2e-services.ts'
+import { NOBODY_REMOTE } from './domain/e2e/to-device.ts'
 import { createKeyRing } from './domain/federation/key-ring.ts'
 import { createOwnKeys } from './domain/federation/own-keys.ts'
 import { createIdentityServices, type IdentityServices, identityChores } from './domain/identity/identity-services.ts'
@@ -117,6 +119,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     listener: rooms.profileEvents,
     deviceLists: rooms.deviceLists,
   })
+  const e2e = createE2eServices({ ...rooms, config, ledger, clock, remote: NOBODY_REMOTE })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
   const janitor = startJanitor({ db, clock, log, chores: identityChores(config) })
   const closeIdentityWorkers = startIdentityWorkers(config, identity, log)
@@ -125,6 +128,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     services: {
       ...{ config, clock, version, rateLimits, ownKeys, identity, identityServers },
       ...accounts,
+      ...e2e,
       ...rooms.services,
     },
     metrics,

@@ -75,3 +75,18 @@ export const MAX_KEYS_PER_ANSWER = 100
 export const MAX_KEYS_PER_SERVER = 200
 /** Servers whose keys are kept in memory. */
 export const MAX_REMEMBERED_KEY_OWNERS = 5_000
+
+/** One message from device to device, as JSON: as large as an event. */
+export const MAX_TO_DEVICE_BYTES = 65_536
+/** What one call may come to, once `*` stands for all devices of a user. */
+export const MAX_TO_DEVICE_MESSAGES = 10_000
+export const MAX_TO_DEVICE_CALL_BYTES = 16 * 1024 * 1024
+/**
+ * Messages that wait for a device which does not come for them. Beyond these the oldest go, those of the busiest sender first: to
+ * refuse new ones instead would let anybody close an inbox for good.
+ */
+export const MAX_TO_DEVICE_WAITING = 10_000
+/** An inbox is counted each time that so many messages have come in, so it may grow beyond its cap by as many. */
+export const TO_DEVICE_COUNTED_EVERY = 500
+/** Messages to a device in one answer to its sync. */
+export const MAX_TO_DEVICE_PER_SYNC = 100

@@ -2,6 +2,7 @@ import type { Config } from '../config/schema.ts'
 import type { AccountServices } from './accounts/account-services.ts'
 import type { Clock } from './clock.ts'
 import type { IdentityServers } from './contact/identity-servers.ts'
+import type { E2eServices } from './e2e/e2e-services.ts'
 import type { OwnKeys } from './federation/own-keys.ts'
 import type { IdentityServices } from './identity/identity-services.ts'
 import type { RateLimits } from './rate-limits.ts'
@@ -20,7 +21,7 @@ import type { Sync } from './sync/sync.ts'
  * Everything that endpoints call, one property per service; made in context.ts:
  * `rateLimits` by `createRateLimits({ config, clock })`, what `AccountServices` lists by `createAccountServices(...)`.
  */
-export interface Services extends AccountServices {
+export interface Services extends AccountServices, E2eServices {
   readonly config: Config
   readonly clock: Clock
   /** This server's own release: `0.1.0`. */

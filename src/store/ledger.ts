@@ -20,6 +20,8 @@ export interface Ledger {
   ): Promise<T>
   /** The newest committed position. */
   position(): number
+  /** Calls `listener` after a commit whose answer was lost turned out to have happened: what was written up to `position()` may be news. */
+  onMissed(listener: () => void): void
 }
 
 interface Entry {
@@ -37,11 +39,25 @@ export async function openLedger(db: Database): Promise<Ledger> {
   let published = row?.position ?? 0
   let waiting: Entry[] = []
   let draining = false
+  /** The answer to a commit was lost: it may have happened. */
+  let inDoubt = false
+  const listeners: (() => void)[] = []
+
+  /** Waits for what may still be committing, and goes on from there: a position is never given twice. */
+  async function settleDoubt(): Promise<void> {
+    const [row] = await db.tx((tx) => tx.query<{ position: number }>('SELECT position FROM ledger FOR UPDATE'))
+    inDoubt = false
+    const position = row?.position ?? 0
+    if (position === published) return
+    published = position
+    for (const listener of listeners) listener()
+  }
 
   /** Commits a group. When it fails and has several entries, each is tried alone, so that one bad write spoils no other. */
   async function commit(group: readonly Entry[]): Promise<void> {
-    let position = published
     try {
+      if (inDoubt) await settleDoubt()
+      let position = published
       const results = await db.tx(async (tx) => {
         const writes = group.map((entry) => entry.write(tx, ++position))
         const [values] = await Promise.all([
@@ -59,6 +75,7 @@ export async function openLedger(db: Database): Promise<Ledger> {
       })
     } catch (error) {
       const isOutage = (error as { status?: number }).status === 503
+      if (isOutage) inDoubt = true
       if (isOutage || group.length === 1) for (const entry of group) entry.reject(error)
       else for (const entry of group) await commit([entry])
     }
@@ -82,5 +99,6 @@ export async function openLedger(db: Database): Promise<Ledger> {
         setImmediate(() => void drain())
       }),
     position: () => published,
+    onMissed: (listener) => void listeners.push(listener),
   }
 }

@@ -5,6 +5,7 @@ import type { Database, Tx } from '../store/db.ts'
 import { forgetLoginTokens } from '../store/login-tokens.ts'
 import { forgetOpenIdTokens } from '../store/openid-tokens.ts'
 import { forgetFlows } from '../store/sso-flows.ts'
+import { forgetToDeviceCalls } from '../store/to-device.ts'
 import { forgetTransactionIds } from '../store/transaction-ids.ts'
 import { forgetUiaSessions } from '../store/uia-sessions.ts'
 import { createStateCollector } from './state-collector.ts'
@@ -26,6 +27,7 @@ const ROWS_AT_ONCE = 2_000
 
 const CHORES: readonly Chore[] = [
   (tx, now, atMost) => forgetTransactionIds(tx, now - TRANSACTION_IDS_KEPT_MS, atMost),
+  (tx, now, atMost) => forgetToDeviceCalls(tx, now - TRANSACTION_IDS_KEPT_MS, atMost),
   forgetOpenIdTokens,
   forgetLoginTokens,
   forgetFlows,

@@ -9,6 +9,7 @@ import type { SigningKey } from '../../core/signing/key.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import type { Clock, Random } from '../clock.ts'
+import { createInboxes, type Inboxes } from '../e2e/inboxes.ts'
 import { createDeviceLists, type DeviceLists } from '../keys/device-lists.ts'
 import { MAX_MEMBERS_SHARING_PRESENCE } from '../limits.ts'
 import type { Metrics } from '../metrics.ts'
@@ -77,6 +78,7 @@ export interface RoomServices {
   readonly notifier: Notifier
   readonly ledgerWaker: LedgerWaker
   readonly deviceLists: DeviceLists
+  readonly inboxes: Inboxes
   readonly profileEvents: ProfileEvents
   readonly receiver: Receiver
   readonly resident: Resident
@@ -95,6 +97,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const serverName = config.server_name
   const notifier = createNotifier()
   const ledgerWaker = createLedgerWaker({ ledger, notifier })
+  const inboxes = createInboxes({ db, ledger })
   const events = createEventCache({ db, maxBytes: EVENT_CACHE_BYTES })
   const registry = createRoomRegistry({ db, events, serverName, maxRooms: MAX_ROOMS_IN_MEMORY })
   const userRooms = createUserRooms({ db, maxUsers: MAX_USERS_IN_MEMORY })
@@ -253,6 +256,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     userRooms,
     unread,
     presence,
+    inboxes,
     states: createRoomStates({ db, events }),
     lazyMembers: createLazyMembers(),
     roomEvents,
@@ -262,13 +266,17 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     receipts: receipts.between,
     visibleTo: access.visibleTo,
   }
-  const now = () => ({ events: [persister.position()], ledger: ledger.position(), ephemeral, run })
+  const now = () => {
+    const position = ledger.position()
+    return { events: [persister.position()], ledger: position, toDevice: position, ephemeral, run }
+  }
   const sync = createSync({ clock, notifier, presence, userRooms, sources, now })
   return {
     services: { rooms, addressInvites, thirdPartyInvites, sync, presence, ...reading },
     notifier,
     ledgerWaker,
     deviceLists,
+    inboxes,
     receiver,
     resident: createResident({ ...appendParts, db, branches }),
     profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),

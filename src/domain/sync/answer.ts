@@ -4,6 +4,7 @@ import { JsonBytes } from '../../core/json-bytes.ts'
 import { type AccountDataRow, accountDataBetween } from '../../store/account-data.ts'
 import { getRecentTimelines } from '../../store/events.ts'
 import { getRoomsChangedSince } from '../../store/rooms.ts'
+import type { ToDeviceRow } from '../../store/to-device.ts'
 import type { Requester } from '../accounts/requester.ts'
 import { MAX_MEMBERS_SHARING_PRESENCE } from '../limits.ts'
 import type { Room } from '../rooms/room.ts'
@@ -36,6 +37,7 @@ export async function answerOf(
   now: StreamPosition,
 ): Promise<Answer> {
   const look: Look = { sources, by, request, since, now, timeMs: sources.clock.now() }
+  const mail = await sources.inboxes.read(by, since?.toDevice ?? 0, now.ledger)
   const rooms = await sources.userRooms.of(by.userNid)
   const joined = new Map<number, UserRoom>()
   const entered: RoomNews[] = []
@@ -54,10 +56,11 @@ export async function answerOf(
   const global = accountData.filter(
     ({ room_id, type, content }) => room_id === '' && request.filter.accountData.eventMatches({ type, content }),
   )
-  const isEmpty =
-    join.length + others.invite.length + others.leave.length + others.knock.length + presence.length + global.length ===
-    0
-  const out = new JsonBytes().text(`{"next_batch":${JSON.stringify(encodeStreamToken(now))}`)
+  const toDevice = mail.messages()
+  const roomCount = join.length + others.invite.length + others.leave.length + others.knock.length
+  const isEmpty = roomCount + presence.length + global.length + toDevice.length === 0
+  const next = encodeStreamToken({ ...now, toDevice: mail.upTo })
+  const out = new JsonBytes().text(`{"next_batch":${JSON.stringify(next)}`)
   if (!isEmpty) {
     writeRooms(out, { join, ...others })
     writeEvents(out, 'presence', presence)
@@ -67,13 +70,14 @@ export async function answerOf(
       global.map(({ type, content }) => ({ type, content })),
     )
   }
+  writeToDevice(out, toDevice)
   out.text(TAIL)
   return { isEmpty, json: out.toBuffer() }
 }
 
 /** Sections that clients look for in every answer. */
 const TAIL =
-  ',"to_device":{"events":[]},"device_lists":{"changed":[],"left":[]},"device_one_time_keys_count":{},"device_unused_fallback_key_types":[]}'
+  ',"device_lists":{"changed":[],"left":[]},"device_one_time_keys_count":{},"device_unused_fallback_key_types":[]}'
 
 /** Of the rooms a user is not in: news of invitations and leaving, and at first the standing invitations. */
 function isOfInterest({ since, now, request }: Look, { membership, changedAt, forgotten }: UserRoom): boolean {
@@ -217,6 +221,16 @@ function writeRooms(out: JsonBytes, rooms: Readonly<Record<string, readonly Sect
 
 function writeEvents(out: JsonBytes, name: string, events: readonly object[]): void {
   if (events.length > 0) out.text(`,"${name}":{"events":${JSON.stringify(events)}}`)
+}
+
+/** Written in every answer: clients look for it. */
+function writeToDevice(out: JsonBytes, messages: readonly ToDeviceRow[]): void {
+  out.text(',"to_device":{"events":[')
+  messages.forEach(({ sender, type, content }, index) => {
+    out.text(`${index === 0 ? '' : ','}{"sender":${JSON.stringify(sender)},"type":${JSON.stringify(type)},"content":`)
+    out.text(content).text('}')
+  })
+  out.text(']}')
 }
 
 /** Presence of those who share a small room with the user, and their own. */

@@ -18,6 +18,9 @@ export interface LedgerWaker {
 export function createLedgerWaker({ ledger, notifier }: { ledger: Ledger; notifier: Notifier }): LedgerWaker {
   const rooms = new RecentChanges(ledger.position())
   const users = new RecentChanges(ledger.position())
+  ledger.onMissed(() => {
+    for (const changes of [rooms, users]) changes.forget(ledger.position())
+  })
   return {
     rooms,
     users,

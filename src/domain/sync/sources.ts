@@ -3,6 +3,7 @@ import type { JsonObject } from '../../core/json.ts'
 import type { Reader } from '../../store/db.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
+import type { Inboxes } from '../e2e/inboxes.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { Room } from '../rooms/room.ts'
@@ -25,6 +26,8 @@ export interface SyncSources {
   readonly unread: Unread
   readonly lazyMembers: LazyMembers
   readonly presence: Presence
+  /** Messages to devices. */
+  readonly inboxes: Inboxes
   /** The newest event of each room, as far as this process has seen. */
   readonly roomEvents: RecentChanges
   /** The newest ledger entry about each room: receipts. */

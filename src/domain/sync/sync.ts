@@ -31,12 +31,17 @@ export interface SyncParts {
 export function createSync(parts: SyncParts): Sync {
   const { clock, notifier, sources } = parts
 
-  /** A position of an earlier run knows nothing of what lives in memory now. */
+  /**
+   * A position of an earlier run knows nothing of what lives in memory now. One from before a database was restored may be ahead
+   * of it: messages that are still to come are not acknowledged by that.
+   */
   function readSince(token: string | undefined): StreamPosition | undefined {
     if (token === undefined || token === '') return undefined
-    const since = decodeStreamToken(token)
-    if (!since) throw new ProtocolError('M_INVALID_PARAM', '`since` is not a token that this server gave out.')
-    return since.run === parts.now().run ? since : { ...since, ephemeral: 0 }
+    const read = decodeStreamToken(token)
+    if (!read) throw new ProtocolError('M_INVALID_PARAM', '`since` is not a token that this server gave out.')
+    const { run, ledger } = parts.now()
+    const since = { ...read, toDevice: Math.min(read.toDevice, ledger) }
+    return since.run === run ? since : { ...since, ephemeral: 0 }
   }
 
   async function sync(by: Requester, request: SyncRequest): Promise<Buffer> {

@@ -10,6 +10,8 @@ export interface StreamPosition {
   readonly events: EventPosition
   /** Account data, receipts, devices. */
   readonly ledger: number
+  /** The ledger position up to which messages to the device were given: behind `ledger` while there were too many for one answer. */
+  readonly toDevice: number
   /** Typing and presence, which live in memory: counted from the start of one run of the server. */
   readonly ephemeral: number
   readonly run: string
@@ -26,21 +28,26 @@ export function isNewer(eventNid: number, position: EventPosition): boolean {
   return eventNid > (position[writerOf(eventNid)] ?? 0)
 }
 
-/** `s`, then the parts: event positions by dots, the ledger, run and ephemeral position. */
-export function encodeStreamToken({ events, ledger, ephemeral, run }: StreamPosition): string {
-  return `s${events.join('.')}_${ledger}_${run}.${ephemeral}`
+/**
+ * `s`, then the parts: event positions by dots, the ledger, run and ephemeral position, and where messages to the device stand
+ * unless that is where the ledger does.
+ */
+export function encodeStreamToken({ events, ledger, toDevice, ephemeral, run }: StreamPosition): string {
+  const rest = toDevice === ledger ? '' : `_${toDevice}`
+  return `s${events.join('.')}_${ledger}_${run}.${ephemeral}${rest}`
 }
 
-const TOKEN = /^s(\d{1,16}(?:\.\d{1,16})*)_(\d{1,16})_([a-z0-9]{1,16})\.(\d{1,16})$/
+const TOKEN = /^s(\d{1,16}(?:\.\d{1,16})*)_(\d{1,16})_([a-z0-9]{1,16})\.(\d{1,16})(?:_(\d{1,16}))?$/
 
 /** The position, or undefined for what is no token of ours. */
 export function decodeStreamToken(token: string): StreamPosition | undefined {
   const match = TOKEN.exec(token)
   if (!match) return undefined
-  const [, events, ledger, run, ephemeral] = match
+  const [, events, ledger, run, ephemeral, toDevice = ledger] = match
   return {
     events: events!.split('.').map(Number),
     ledger: Number(ledger),
+    toDevice: Number(toDevice),
     run: run!,
     ephemeral: Number(ephemeral),
   }

@@ -58,6 +58,7 @@ import { register } from './register.ts'
 import { registrationTokenValidity } from './registration-token-validity.ts'
 import { requestOpenIdToken } from './request-open-id-token.ts'
 import { sendMessage } from './send-message.ts'
+import { sendToDevice } from './send-to-device.ts'
 import { setAccountData } from './set-account-data.ts'
 import { setAccountDataPerRoom } from './set-account-data-per-room.ts'
 import { setPresence } from './set-presence.ts'
@@ -139,6 +140,8 @@ export const clientEndpoints: readonly Endpoint[] = [
   deleteProfileField,
 
   getTurnServer,
+
+  sendToDevice,
 
   getDevices,
   getDevice,

@@ -1,0 +1,24 @@
+import type { Config } from '../../config/schema.ts'
+import type { Ledger } from '../../store/ledger.ts'
+import type { Waker } from '../accounts/account-data.ts'
+import type { Clock } from '../clock.ts'
+import type { Inboxes } from './inboxes.ts'
+import { createToDevice, type RemoteToDevice, type ToDevice } from './to-device.ts'
+
+/** What clients need to encrypt from end to end. */
+export interface E2eServices {
+  readonly toDevice: ToDevice
+}
+
+export function createE2eServices(deps: {
+  readonly config: Config
+  readonly ledger: Ledger
+  readonly clock: Clock
+  readonly inboxes: Inboxes
+  readonly notifier: Waker
+  readonly remote: RemoteToDevice
+}): E2eServices {
+  return {
+    toDevice: createToDevice({ ...deps, serverName: deps.config.server_name }),
+  }
+}

@@ -1,0 +1,116 @@
+import { hash } from 'node:crypto'
+import { ProtocolError } from '../../core/errors.ts'
+import { isUserId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import type { JsonObject, JsonOffence } from '../../core/json.ts'
+import type { Tx } from '../../store/db.ts'
+import type { Ledger } from '../../store/ledger.ts'
+import { sendToDevices, type ToDeviceEntry } from '../../store/to-device.ts'
+import type { Waker } from '../accounts/account-data.ts'
+import type { Requester } from '../accounts/requester.ts'
+import type { Clock } from '../clock.ts'
+import { MAX_TO_DEVICE_BYTES, MAX_TO_DEVICE_CALL_BYTES, MAX_TO_DEVICE_MESSAGES } from '../limits.ts'
+import type { Inboxes } from './inboxes.ts'
+
+/** User id, then device id or `*` for all of the user's devices, then content. */
+export type ToDeviceMessages = Readonly<Record<string, Readonly<Record<string, JsonObject>>>>
+
+/** One call of a client. */
+export interface ToDeviceRequest {
+  readonly type: string
+  readonly messages: ToDeviceMessages
+  /** What canonical JSON forbids in the messages. */
+  readonly offence: JsonOffence | undefined
+  /** The request's path with its transaction id. */
+  readonly path: string
+}
+
+/** Messages to users of other servers. */
+export interface RemoteToDevice {
+  /** Queues messages to be delivered, inside the transaction in which the others of the same call are. Called once per call of a client. */
+  send(
+    tx: Tx,
+    message: { readonly sender: UserId; readonly type: string; readonly entries: readonly ToDeviceEntry[] },
+  ): Promise<void>
+}
+
+/** For a server that sends nothing to others. */
+export const NOBODY_REMOTE: RemoteToDevice = { send: async () => {} }
+
+export interface ToDevice {
+  /**
+   * Sends messages to devices, once for each device of the sender and transaction id (client-server API, `PUT sendToDevice`).
+   * Users and devices that do not exist are passed over. All of a call arrive, or none; those of one sender in the order of its calls.
+   *
+   * @throws ProtocolError `M_INVALID_PARAM`, `M_BAD_JSON`, `M_TOO_LARGE`
+   */
+  send(by: Requester, request: ToDeviceRequest): Promise<void>
+}
+
+export function createToDevice(deps: {
+  readonly serverName: ServerName
+  readonly ledger: Ledger
+  readonly clock: Clock
+  readonly inboxes: Inboxes
+  /** Woken after messages were written: the sync notifier. */
+  readonly notifier: Waker
+  readonly remote: RemoteToDevice
+}): ToDevice {
+  const { serverName, ledger, clock, inboxes, notifier, remote } = deps
+
+  return {
+    async send(by, { type, messages, offence, path }) {
+      const entries = entriesOf(messages)
+      const local = entries.filter(({ userId }) => serverOf(userId) === serverName)
+      const toOthers = entries.filter(({ userId }) => serverOf(userId) !== serverName)
+      if (toOthers.length > 0 && offence !== undefined) {
+        throw new ProtocolError('M_BAD_JSON', `The messages cannot be sent to other servers: ${offence}.`)
+      }
+      const call = {
+        from: by,
+        sender: by.userId,
+        txnHash: hash('sha256', path, 'base64').slice(0, 22),
+        sentAt: clock.now(),
+        type,
+        entries: local,
+        maxMessages: MAX_TO_DEVICE_MESSAGES,
+        maxBytes: MAX_TO_DEVICE_CALL_BYTES,
+      }
+      const { isTooLarge, recipients } = await ledger.append(
+        async (tx, position) => {
+          const sent = await sendToDevices(tx, call, position)
+          if (sent.isNew && toOthers.length > 0) {
+            await remote.send(tx, { sender: by.userId, type, entries: toOthers })
+          }
+          return sent
+        },
+        (sent, position) => inboxes.arrived(sent.recipients, position),
+      )
+      if (isTooLarge) throw tooLarge()
+      notifier.wakeUsers([...new Set(recipients.map(({ userNid }) => userNid))])
+      await inboxes.trim(recipients)
+    },
+  }
+}
+
+function tooLarge(): ProtocolError {
+  const megabytes = MAX_TO_DEVICE_CALL_BYTES / 2 ** 20
+  const message = `One call may send ${MAX_TO_DEVICE_MESSAGES} messages of ${megabytes} MiB together. Spread them over several.`
+  return new ProtocolError('M_TOO_LARGE', message)
+}
+
+/** The messages one by one. A device id that none can have is passed over with its message. */
+function entriesOf(messages: ToDeviceMessages): ToDeviceEntry[] {
+  const entries: ToDeviceEntry[] = []
+  for (const [userId, devices] of Object.entries(messages)) {
+    if (!isUserId(userId)) throw new ProtocolError('M_INVALID_PARAM', "A key of 'messages' is not a user id.")
+    for (const [deviceId, message] of Object.entries(devices)) {
+      const content = JSON.stringify(message)
+      if (Buffer.byteLength(content) > MAX_TO_DEVICE_BYTES) {
+        throw new ProtocolError('M_TOO_LARGE', `A message may have ${MAX_TO_DEVICE_BYTES} bytes.`)
+      }
+      if (!deviceId.includes('\0')) entries.push({ userId, deviceId, content })
+    }
+  }
+  if (entries.length > MAX_TO_DEVICE_MESSAGES) throw tooLarge()
+  return entries
+}

@@ -1,0 +1,19 @@
+import { Type } from '../../core/shapes.ts'
+import type { ToDeviceMessages } from '../../domain/e2e/to-device.ts'
+import { endpoint } from '../../http/endpoint.ts'
+
+const Body = Type.Object({
+  messages: Type.Unsafe<ToDeviceMessages>({
+    type: 'object',
+    additionalProperties: { type: 'object', additionalProperties: { type: 'object' } },
+  }),
+})
+
+export const sendToDevice = endpoint(
+  'PUT C/sendToDevice/{eventType}/{txnId}',
+  { auth: 'user', guests: true, limited: 'other', body: Body },
+  async ({ requester, params, body, bodyOffence, path }, { toDevice }) => {
+    await toDevice.send(requester, { type: params.eventType, messages: body.messages, offence: bodyOffence, path })
+    return {}
+  },
+)
