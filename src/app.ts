@@ -1,14 +1,17 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Requester } from './domain/accounts/requester.ts'
+import type { Operator } from './domain/admin/operator.ts'
 import { isIdentityServed } from './domain/identity/is-served.ts'
 import type { IdentityRequester } from './domain/identity/requester.ts'
 import type { Services } from './domain/services.ts'
 import { addressReader } from './http/client-address.ts'
 import { withoutV1 } from './http/generations.ts'
 import { mount } from './http/mount.ts'
+import { recordAct } from './http/record-act.ts'
 import { CLIENT_CODES, IDENTITY_CODES, type Role } from './http/role.ts'
 import { createServer, type RequestMetrics } from './http/server.ts'
+import { adminEndpoints } from './routes/admin/index.ts'
 import { clientEndpoints } from './routes/client/index.ts'
 import { federationEndpoints } from './routes/federation/index.ts'
 import { identityEndpoints } from './routes/identity/index.ts'
@@ -35,6 +38,7 @@ export function buildApp(context: AppContext): FastifyInstance {
       clientRole(services),
       deps,
     )
+    mount(app, adminEndpoints, adminRole(services), deps)
   }
   if (isIdentityServed(services.config)) {
     const endpoints = identity.v1_api.enabled ? identityEndpoints : withoutV1(identityEndpoints)
@@ -49,6 +53,18 @@ function clientRole({ config, sessions }: Services): Role<Requester> {
     maxBodyBytes: config.limits.max_body_bytes,
     authenticate: (token) => sessions.find(token),
     seen: (requester, ip, userAgent) => sessions.seen(requester, ip, userAgent),
+  }
+}
+
+function adminRole(services: Services): Role<Operator> {
+  const { config, sessions } = services
+  return {
+    codes: CLIENT_CODES,
+    maxBodyBytes: config.limits.max_body_bytes,
+    headers: { 'cache-control': 'no-store' },
+    authenticate: (token) => services.admin.operators.find(token),
+    seen: ({ requester }, ip, userAgent) => requester && sessions.seen(requester, ip, userAgent),
+    perform: (endpoint, request, handle) => recordAct(services.admin.audit, endpoint, request, handle),
   }
 }
 

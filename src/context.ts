@@ -6,6 +6,7 @@ import { serverOf, type UserId } from './core/ids.ts'
 import type { SigningKey } from './core/signing/key.ts'
 import { createAccountServices } from './domain/accounts/account-services.ts'
 import { createOpenIdTokens } from './domain/accounts/openid-tokens.ts'
+import { adminChores, createAdminServices } from './domain/admin/admin-services.ts'
 import type { Clock, Random } from './domain/clock.ts'
 import { createIdentityServers } from './domain/contact/identity-servers.ts'
 import { createE2eServices } from './domain/e2e/e2e-services.ts'
@@ -119,14 +120,15 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     listener: rooms.profileEvents,
     deviceLists: rooms.deviceLists,
   })
+  const admin = createAdminServices({ config, db, clock, random, accounts })
   const e2e = createE2eServices({ ...rooms, config, ledger, clock, remote: NOBODY_REMOTE })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
-  const janitor = startJanitor({ db, clock, log, chores: identityChores(config) })
+  const janitor = startJanitor({ db, clock, log, chores: [...identityChores(config), ...adminChores] })
   const closeIdentityWorkers = startIdentityWorkers(config, identity, log)
   metrics.watch({ waitingSyncs: rooms.notifier.waiting, waitingTransactions: db.waiting })
   return {
     services: {
-      ...{ config, clock, version, rateLimits, ownKeys, identity, identityServers },
+      ...{ config, clock, version, rateLimits, ownKeys, identity, identityServers, admin },
       ...accounts,
       ...e2e,
       ...rooms.services,

@@ -104,6 +104,12 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
       }),
     ),
     require_token: flag('Ask everyone for the token, also while registration is open.', false),
+    shared_secret: Type.Optional(
+      text(
+        'Whoever knows this makes accounts, those of administrators too, by `/_synapse/admin/v1/register`. Without it that is closed.',
+        { secret: true, minLength: 16, maxLength: 512, example: 'a-long-random-sentence' },
+      ),
+    ),
     allow_guests: flag('Whether guest accounts may be made while registration is open.', true),
   }),
   login_tokens: section('Tokens by which a client logs in once: after single sign-on, or by leave of another client.', {

@@ -1,5 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import type { AccountServices } from './accounts/account-services.ts'
+import type { AdminServices } from './admin/admin-services.ts'
 import type { Clock } from './clock.ts'
 import type { IdentityServers } from './contact/identity-servers.ts'
 import type { E2eServices } from './e2e/e2e-services.ts'
@@ -39,6 +40,7 @@ export interface Services extends AccountServices, E2eServices {
   readonly presence: Presence
   /** This server's signing keys, for others. */
   readonly ownKeys: OwnKeys
+  readonly admin: AdminServices
   /** The identity service's, made in identity/identity-services.ts. */
   readonly identity: IdentityServices
   /** The identity servers that users name, this one's among them. */

@@ -5,6 +5,7 @@ import type { JsonObject } from '../core/json.ts'
 import { type Shape, type Static, Type } from '../core/shapes.ts'
 import type { UiaFlow, UiaProof } from '../domain/accounts/interactive-auth.ts'
 import type { Requester } from '../domain/accounts/requester.ts'
+import type { Operator } from '../domain/admin/operator.ts'
 import type { IdentityRequester } from '../domain/identity/requester.ts'
 import type { Services } from '../domain/services.ts'
 import type { EndpointRequest } from './request.ts'
@@ -15,10 +16,10 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 export type EndpointLine = `${Method} ${string}`
 
 /**
- * Who may call: anybody, anybody (a token that is sent must be good), or the holder of a token; of an account's, or of the
- * identity service's.
+ * Who may call: anybody, anybody (a token that is sent must be good), or the holder of a token; of an account's, of an
+ * administrator's, or of the identity service's.
  */
-export type EndpointAuth = 'none' | 'optional' | 'user' | 'identity-optional' | 'identity'
+export type EndpointAuth = 'none' | 'optional' | 'user' | 'admin' | 'identity-optional' | 'identity'
 
 /** The buckets of `rate_limits` in the configuration. */
 export type LimitName = Exclude<keyof Config['rate_limits'], 'enabled'>
@@ -46,6 +47,7 @@ interface Requesters {
   readonly none: undefined
   readonly optional: Requester | undefined
   readonly user: Requester
+  readonly admin: Operator
   readonly 'identity-optional': IdentityRequester | undefined
   readonly identity: IdentityRequester
 }
@@ -69,6 +71,8 @@ export interface EndpointOptions<
   readonly guests?: true
   /** Users of the identity service may call it before they have accepted its terms. */
   readonly beforeTerms?: true
+  /** What it shows is a user's own: reading it goes on the record of operators' acts, as all does that is not a GET. */
+  readonly recorded?: true
   /** The code for a token that nobody holds, where it is not the one of the role. */
   readonly unknownToken?: Errcode
   /** The bucket that one call takes from: the user's, or the address's where there is no user. */
@@ -124,6 +128,7 @@ export interface Endpoint {
     readonly auth: EndpointAuth
     readonly guests?: true
     readonly beforeTerms?: true
+    readonly recorded?: true
     readonly unknownToken?: Errcode
     readonly limited?: LimitName
     readonly query?: Shape | undefined

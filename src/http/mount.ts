@@ -93,20 +93,22 @@ function partsOf<By extends Caller>(endpoint: Endpoint, role: Role<By>, deps: Mo
     readParams: paramsReader(path),
     readQuery: options.query && queryReader(options.query, role.codes),
     readBody: bodyReader(endpoint, role.codes),
+    perform: role.perform,
   }
 }
 
 /** Whose bucket a limited call takes from. */
 function limitKey(caller: Caller | undefined, raw: FastifyRequest, route: RouteFacts): string | number {
   if (caller === undefined) return limitKeyOf(addressOf(raw, route.addressOf))
-  return 'userNid' in caller ? caller.userNid : caller.userId
+  if ('userNid' in caller) return caller.userNid
+  return 'userId' in caller ? caller.userId : caller.name
 }
 
 /** Makes the one closure that serves every request to a mounted path. */
 function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: ReturnType<typeof partsOf>, services: Services) {
   const { options } = endpoint
   const { limited } = options
-  const { headers, authenticate, readParams, readQuery, readBody } = parts
+  const { headers, authenticate, readParams, readQuery, readBody, perform } = parts
 
   return async (raw: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     if (headers !== undefined) reply.headers(headers)
@@ -127,7 +129,8 @@ function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: ReturnType<type
       const challenge = await challengeOf(endpoint, request, services)
       if (challenge) return sendReply(reply, challenge)
     }
-    return sendReply(reply, await endpoint.handle(request, services))
+    const handle = () => endpoint.handle(request, services)
+    return sendReply(reply, await (perform ? perform(endpoint, request, handle) : handle()))
   }
 }
 

@@ -1,10 +1,12 @@
 import type { Errcode } from '../core/errors.ts'
 import type { Requester } from '../domain/accounts/requester.ts'
+import type { Operator } from '../domain/admin/operator.ts'
 import type { IdentityRequester } from '../domain/identity/requester.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { Endpoint, Reply } from './endpoint.ts'
+import type { EndpointRequest } from './request.ts'
 
-/** Whoever a token stands for: the holder of an account here, or a user of the identity service. */
-export type Caller = Requester | IdentityRequester
+/** Whoever a token stands for: the holder of an account here, an operator, or a user of the identity service. */
+export type Caller = Requester | Operator | IdentityRequester
 
 /** The codes in which the client and the identity interface differ for the same mistake. */
 export interface RoleCodes {
@@ -39,6 +41,8 @@ export interface Role<By extends Caller = Caller> {
   authenticate(token: string): By | undefined | Promise<By | undefined>
   /** What else a caller must satisfy for this endpoint. Throws where that is not so. */
   admit?(caller: By, endpoint: Endpoint): void | Promise<void>
+  /** Runs the handler of an endpoint, with what belongs around it. */
+  perform?(endpoint: Endpoint, request: EndpointRequest, handle: () => Promise<Reply> | Reply): Promise<Reply> | Reply
   /** Notes that the holder of a token was here. */
   seen?(caller: By, ip: () => string, userAgent: string | undefined): void
 }

@@ -71,3 +71,12 @@ export async function countAccountData(reader: Reader, userNid: number): Promise
   )
   return row?.count ?? 0
 }
+
+/** Everything that a user keeps. */
+export async function listAccountData(reader: Reader, userNid: number): Promise<AccountDataRow[]> {
+  const rows = await reader.query<StoredRow>(
+    'SELECT room_id, type, content, position FROM account_data WHERE user_nid = $1 ORDER BY room_id, type',
+    [userNid],
+  )
+  return rows.map((row) => ({ ...row, content: JSON.parse(row.content) as JsonObject }))
+}

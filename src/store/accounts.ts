@@ -52,3 +52,7 @@ export async function hasPassword(reader: Reader, userNid: number): Promise<bool
   ])
   return rows.length === 1
 }
+
+export async function setAdmin(tx: Tx, userNid: number, isAdmin: boolean): Promise<void> {
+  await tx.query('UPDATE account SET is_admin = $2 WHERE user_nid = $1', [userNid, isAdmin])
+}

@@ -42,3 +42,57 @@ export async function insertRegistrationToken(
   )
   return rows.length === 1
 }
+
+export interface RegistrationTokenRow {
+  readonly token: string
+  readonly uses_allowed: number | null
+  readonly uses: number
+  readonly expires_at: number | null
+}
+
+const COLUMNS = 'token, uses_allowed, uses, expires_at'
+
+/** Those that could be used now, those that could not, or (undefined) all. */
+export function listRegistrationTokens(
+  reader: Reader,
+  now: number,
+  isUsable: boolean | undefined,
+): Promise<RegistrationTokenRow[]> {
+  return reader.query<RegistrationTokenRow>(
+    `SELECT ${COLUMNS} FROM registration_token WHERE $2::boolean IS NULL OR (${USABLE}) = $2 ORDER BY created_at, token`,
+    [now, isUsable ?? null],
+  )
+}
+
+export async function findRegistrationToken(reader: Reader, token: string): Promise<RegistrationTokenRow | undefined> {
+  const [row] = await reader.query<RegistrationTokenRow>(`SELECT ${COLUMNS} FROM registration_token WHERE token = $1`, [
+    token,
+  ])
+  return row
+}
+
+/** Changes what is given: null takes a bound away, undefined leaves it. Gives the token as it is then, if there is one. */
+export async function updateRegistrationToken(
+  tx: Tx,
+  token: string,
+  change: { readonly usesAllowed: number | null | undefined; readonly expiresAt: number | null | undefined },
+): Promise<RegistrationTokenRow | undefined> {
+  const [row] = await tx.query<RegistrationTokenRow>(
+    `UPDATE registration_token SET uses_allowed = CASE WHEN $2 THEN $3::integer ELSE uses_allowed END,
+       expires_at = CASE WHEN $4 THEN $5::bigint ELSE expires_at END
+     WHERE token = $1 RETURNING ${COLUMNS}`,
+    [
+      token,
+      change.usesAllowed !== undefined,
+      change.usesAllowed ?? null,
+      change.expiresAt !== undefined,
+      change.expiresAt ?? null,
+    ],
+  )
+  return row
+}
+
+/** Gives whether there was one. */
+export async function deleteRegistrationToken(tx: Tx, token: string): Promise<boolean> {
+  return (await tx.query('DELETE FROM registration_token WHERE token = $1 RETURNING token', [token])).length === 1
+}

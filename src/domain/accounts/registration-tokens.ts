@@ -25,7 +25,7 @@ export interface RegistrationTokens {
 }
 
 /** What a token may be (client-server API, "Token-authenticated registration"). Nothing else is looked up. */
-const TOKEN = /^[A-Za-z0-9._~-]{1,64}$/
+export const REGISTRATION_TOKEN = /^[A-Za-z0-9._~-]{1,64}$/
 
 function sameSecret(left: string, right: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
@@ -41,7 +41,7 @@ export function createRegistrationTokens(deps: {
   const configured = deps.config.registration.token
   const isConfigured = (token: string): boolean => configured !== undefined && sameSecret(token, configured)
   const isValid = async (token: string): Promise<boolean> =>
-    TOKEN.test(token) && (isConfigured(token) || (await isUsableRegistrationToken(db, token, clock.now())))
+    REGISTRATION_TOKEN.test(token) && (isConfigured(token) || (await isUsableRegistrationToken(db, token, clock.now())))
 
   return {
     isValid,

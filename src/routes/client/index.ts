@@ -42,6 +42,7 @@ import { getTokenOwner } from './get-token-owner.ts'
 import { getTurnServer } from './get-turn-server.ts'
 import { getUserProfile } from './get-user-profile.ts'
 import { getVersions } from './get-versions.ts'
+import { getWhoIs } from './get-who-is.ts'
 import { inviteUser } from './invite-user.ts'
 import { isPushRuleEnabled } from './is-push-rule-enabled.ts'
 import { joinRoom } from './join-room.ts'
@@ -164,6 +165,8 @@ export const clientEndpoints: readonly Endpoint[] = [
   setAccountDataPerRoom,
 
   getEventContext,
+
+  getWhoIs,
 
   getProtocols,
 

@@ -1,0 +1,55 @@
+import { ProtocolError } from '../../core/errors.ts'
+import { type AdminActRow, insertAdminAct, listAdminActs, setAdminActOutcome } from '../../store/admin-acts.ts'
+import type { Database } from '../../store/db.ts'
+import type { Clock } from '../clock.ts'
+
+/** Who does what to whom. Nothing of it is secret. */
+export interface Act {
+  readonly actor: string
+  readonly act: string
+  readonly target: string
+}
+
+/** The record of what operators did. */
+export interface Audit {
+  /** Does something on the record: it is written down before it is done, and how it ended after. What cannot be written down is not done. */
+  record<T>(act: Act, work: () => Promise<T> | T): Promise<T>
+  /** Newest first. `before` is the `act_nid` of the last one seen. */
+  list(query: {
+    readonly before: number | undefined
+    readonly limit: number | undefined
+    readonly actor: string | undefined
+    readonly target: string | undefined
+  }): Promise<AdminActRow[]>
+}
+
+const DEFAULT_LIMIT = 100
+const MAX_LIMIT = 1_000
+const MAX_TARGET_CHARS = 512
+
+export function createAudit({ db, clock }: { readonly db: Database; readonly clock: Clock }): Audit {
+  return {
+    async record({ actor, act, target }, work) {
+      const kept = target.slice(0, MAX_TARGET_CHARS)
+      const begun = { at: clock.now(), actor, act, target: kept, outcome: 'begun' }
+      const actNid = await db.tx((tx) => insertAdminAct(tx, begun))
+      try {
+        const result = await work()
+        await db.tx((tx) => setAdminActOutcome(tx, actNid, 'done'))
+        return result
+      } catch (error) {
+        const outcome = error instanceof ProtocolError ? error.errcode : 'M_UNKNOWN'
+        await db.tx((tx) => setAdminActOutcome(tx, actNid, outcome))
+        throw error
+      }
+    },
+    list({ before, limit, actor, target }) {
+      return listAdminActs(db, {
+        before: before ?? Number.MAX_SAFE_INTEGER,
+        limit: Math.min(Math.max(limit ?? DEFAULT_LIMIT, 1), MAX_LIMIT),
+        actor,
+        target,
+      })
+    },
+  }
+}

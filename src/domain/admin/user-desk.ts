@@ -1,0 +1,194 @@
+import type { Config } from '../../config/schema.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import type { RoomId, UserId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { listAccountData } from '../../store/account-data.ts'
+import { setAdmin, setPasswordHash } from '../../store/accounts.ts'
+import type { Database } from '../../store/db.ts'
+import { getMemberships, getRooms, type Membership } from '../../store/rooms.ts'
+import {
+  type DeviceSighting,
+  listDeviceSightings,
+  type SurveyedUser,
+  surveyUser,
+  surveyUsers,
+  type UserOrder,
+  type UserQuery,
+} from '../../store/user-survey.ts'
+import { listUserThreepids } from '../../store/user-threepids.ts'
+import { findUserNids } from '../../store/users.ts'
+import type { Devices } from '../accounts/devices.ts'
+import { type Issued, issueToken } from '../accounts/issue-token.ts'
+import type { Passwords } from '../accounts/passwords.ts'
+import type { Sessions } from '../accounts/sessions.ts'
+import type { Clock, Random } from '../clock.ts'
+import { activeAccount, localAccount } from './local-account.ts'
+import type { Operator } from './operator.ts'
+
+export interface UsersPage {
+  readonly from?: number | undefined
+  readonly limit?: number | undefined
+  readonly order_by?: UserOrder | undefined
+  readonly dir?: 'f' | 'b' | undefined
+}
+
+/** The accounts of this server as operators see and handle them. Functions throw `M_NOT_FOUND` and `M_INVALID_PARAM` as `localAccount` does. */
+export interface UserDesk {
+  list(query: UserQuery, page: UsersPage): Promise<JsonObject>
+  get(userId: UserId): Promise<JsonObject>
+  /** Gives an account another password and, unless told otherwise, ends all its sessions. @throws ProtocolError `M_WEAK_PASSWORD`, `M_USER_DEACTIVATED` */
+  setPassword(userId: UserId, password: string, logoutDevices: boolean): Promise<void>
+  isAdmin(userId: UserId): Promise<boolean>
+  /** @throws ProtocolError `M_FORBIDDEN` for an operator who would take it from themselves, `M_USER_DEACTIVATED` */
+  setAdmin(by: Operator, userId: UserId, isAdmin: boolean): Promise<void>
+  /** Logs a new device of the user in, which the user sees among the others. @throws ProtocolError `M_FORBIDDEN` for oneself, `M_USER_DEACTIVATED` */
+  loginAs(by: Operator, userId: UserId): Promise<Issued>
+  devices(userId: UserId): Promise<JsonObject[]>
+  /** @throws ProtocolError `M_NOT_FOUND` */
+  device(userId: UserId, deviceId: string): Promise<JsonObject>
+  renameDevice(userId: UserId, deviceId: string, name: string | undefined): Promise<void>
+  removeDevices(userId: UserId, deviceIds: readonly string[]): Promise<void>
+  /** Ends all sessions and removes all devices. Gives how many. */
+  logOut(userId: UserId): Promise<number>
+  /** The rooms that a user, of this server or another, has to do with as far as this server knows. */
+  memberships(userId: UserId): Promise<{ readonly roomId: RoomId; readonly membership: Membership }[]>
+  accountData(userId: UserId): Promise<JsonObject>
+  /** Who uses which devices from where (client-server API, `GET admin/whois`). */
+  whois(userId: UserId): Promise<JsonObject>
+}
+
+const DEFAULT_LIMIT = 100
+const MAX_LIMIT = 1_000
+const OPERATOR_DEVICE = 'Administrator'
+
+export function createUserDesk(deps: {
+  readonly config: Pick<Config, 'server_name'>
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly passwords: Passwords
+  readonly sessions: Sessions
+  readonly devices: Devices
+}): UserDesk {
+  const { config, db, passwords, devices } = deps
+  const account = (userId: UserId) => localAccount(db, userId, config.server_name)
+  const active = (userId: UserId) => activeAccount(db, userId, config.server_name)
+
+  async function sightings(userId: UserId): Promise<DeviceSighting[]> {
+    const { user_nid } = await account(userId)
+    // What is not written yet is only a hint, and may fail to be.
+    await deps.sessions.flush().catch(() => {})
+    return listDeviceSightings(db, user_nid)
+  }
+
+  async function logOut(userId: UserId): Promise<number> {
+    const { user_nid } = await account(userId)
+    const ids = (await devices.list(user_nid)).map(({ device_id }) => device_id)
+    await devices.remove(user_nid, ids)
+    return ids.length
+  }
+
+  return {
+    async list(query, page) {
+      const { from = 0, limit = DEFAULT_LIMIT, order_by: order = 'name', dir } = page
+      const size = Math.min(limit, MAX_LIMIT)
+      const wanted = { order, isDescending: dir === 'b', from, limit: size }
+      const { total, users } = await surveyUsers({ query: db.scan }, query, wanted)
+      const end = from + users.length
+      return { users: users.map(userView), total, ...(end < total ? { next_token: String(end) } : {}) }
+    },
+    async get(userId) {
+      const { user_nid } = await account(userId)
+      const [user, threepids] = await Promise.all([surveyUser(db, userId), listUserThreepids(db, user_nid)])
+      return { ...userView(user!), threepids: threepids.map((threepid) => ({ ...threepid })), external_ids: [] }
+    },
+    async setPassword(userId, password, logoutDevices) {
+      const { user_nid } = await active(userId)
+      passwords.checkNew(password)
+      const hash = await passwords.hash(password)
+      await db.tx((tx) => setPasswordHash(tx, user_nid, hash))
+      if (logoutDevices) await logOut(userId)
+    },
+    isAdmin: async (userId) => (await account(userId)).is_admin,
+    async setAdmin(by, userId, isAdmin) {
+      const { user_nid } = await active(userId)
+      if (!isAdmin && by.requester?.userNid === user_nid) {
+        throw new ProtocolError('M_FORBIDDEN', 'Administrators cannot take this from themselves: ask another one.')
+      }
+      await db.tx((tx) => setAdmin(tx, user_nid, isAdmin))
+    },
+    async loginAs(by, userId) {
+      const { user_nid } = await active(userId)
+      if (by.requester?.userNid === user_nid) throw new ProtocolError('M_FORBIDDEN', 'This is your own account.')
+      return db.tx((tx) => issueToken(tx, deps, user_nid, { deviceId: undefined, displayName: OPERATOR_DEVICE }))
+    },
+    devices: async (userId) => (await sightings(userId)).map((device) => deviceView(userId, device)),
+    async device(userId, deviceId) {
+      const device = (await sightings(userId)).find(({ device_id }) => device_id === deviceId)
+      if (device === undefined) throw new ProtocolError('M_NOT_FOUND', `${userId} has no such device.`)
+      return deviceView(userId, device)
+    },
+    async renameDevice(userId, deviceId, name) {
+      await devices.rename((await account(userId)).user_nid, deviceId, name)
+    },
+    async removeDevices(userId, deviceIds) {
+      await devices.remove((await account(userId)).user_nid, deviceIds)
+    },
+    logOut,
+    async memberships(userId) {
+      const userNid = (await findUserNids(db, [userId])).get(userId)
+      if (userNid === undefined) return []
+      const rows = await getMemberships(db, userNid)
+      const rooms = await getRooms(
+        db,
+        rows.map(({ room_nid }) => room_nid),
+      )
+      const ids = new Map(rooms.map(({ room_nid, room_id }) => [room_nid, room_id]))
+      return rows.flatMap(({ room_nid, membership }) => {
+        const roomId = ids.get(room_nid)
+        return roomId === undefined ? [] : [{ roomId, membership }]
+      })
+    },
+    async accountData(userId) {
+      const global: Record<string, JsonObject> = {}
+      const rooms: Record<string, Record<string, JsonObject>> = {}
+      for (const { room_id, type, content } of await listAccountData(db, (await account(userId)).user_nid)) {
+        if (room_id === '') global[type] = content
+        else rooms[room_id] = { ...rooms[room_id], [type]: content }
+      }
+      return { account_data: { global, rooms } }
+    },
+    async whois(userId) {
+      const seen = await sightings(userId)
+      return { user_id: userId, devices: Object.fromEntries(seen.map((one) => [one.device_id, sessionsOf(one)])) }
+    },
+  }
+}
+
+function userView(user: SurveyedUser): JsonObject {
+  return {
+    name: user.user_id,
+    displayname: user.displayname,
+    avatar_url: user.avatar_url,
+    is_guest: user.is_guest,
+    admin: user.is_admin,
+    deactivated: user.is_deactivated,
+    erased: false,
+    shadow_banned: false,
+    locked: false,
+    suspended: false,
+    user_type: null,
+    appservice_id: null,
+    creation_ts: user.created_at,
+    last_seen_ts: user.last_seen_at,
+  }
+}
+
+function deviceView(userId: UserId, { last_seen_at, ...device }: DeviceSighting): JsonObject {
+  return { ...device, last_seen_ts: last_seen_at, user_id: userId, dehydrated: false }
+}
+
+function sessionsOf({ last_seen_ip, last_seen_at, last_seen_user_agent }: DeviceSighting): JsonObject {
+  const connection = { ip: last_seen_ip, last_seen: last_seen_at, user_agent: last_seen_user_agent }
+  return { sessions: [{ connections: last_seen_at === null ? [] : [connection] }] }
+}

@@ -1,0 +1,24 @@
+import type { Audit } from '../domain/admin/audit.ts'
+import type { Endpoint, Reply } from './endpoint.ts'
+import type { EndpointRequest } from './request.ts'
+
+/** Of a registration token only so much is written down. */
+const TOKEN_CHARS = 4
+
+/** Runs the handler of an administrators' endpoint on the record, unless it only shows what is nobody's in particular. */
+export function recordAct(
+  audit: Audit,
+  { method, path, options }: Endpoint,
+  { requester, params, body }: EndpointRequest,
+  handle: () => Promise<Reply> | Reply,
+): Promise<Reply> | Reply {
+  if (requester === undefined || !('name' in requester) || (method === 'GET' && !options.recorded)) return handle()
+  return audit.record({ actor: requester.name, act: `${method} ${path}`, target: targetOf(params, body) }, handle)
+}
+
+function targetOf(params: unknown, body: unknown): string {
+  const { token, txnId: _, ...others } = params as Readonly<Record<string, string>>
+  const { user_id: user } = (body ?? {}) as { readonly user_id?: unknown }
+  const shown = token === undefined ? [] : [`${token.slice(0, TOKEN_CHARS)}...`]
+  return [...Object.values(others), ...shown, ...(typeof user === 'string' ? [user] : [])].join(' ')
+}

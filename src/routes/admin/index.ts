@@ -1,0 +1,61 @@
+import type { Endpoint } from '../../http/endpoint.ts'
+import { createRegistrationToken } from './create-registration-token.ts'
+import { deleteRegistrationToken } from './delete-registration-token.ts'
+import { deleteUserDevice } from './delete-user-device.ts'
+import { deleteUserDevices } from './delete-user-devices.ts'
+import { getRegistrationNonce } from './get-registration-nonce.ts'
+import { getRegistrationToken } from './get-registration-token.ts'
+import { getServerVersion } from './get-server-version.ts'
+import { getUser } from './get-user.ts'
+import { getUserAccountData } from './get-user-account-data.ts'
+import { getUserAdmin } from './get-user-admin.ts'
+import { getUserDevice } from './get-user-device.ts'
+import { getUserJoinedRooms } from './get-user-joined-rooms.ts'
+import { getUserMemberships } from './get-user-memberships.ts'
+import { getUserSessions } from './get-user-sessions.ts'
+import { isUsernameAvailable } from './is-username-available.ts'
+import { listActs } from './list-acts.ts'
+import { listRegistrationTokens } from './list-registration-tokens.ts'
+import { listUserDevices } from './list-user-devices.ts'
+import { listUserPushers } from './list-user-pushers.ts'
+import { listUsers } from './list-users.ts'
+import { listUsersByState } from './list-users-by-state.ts'
+import { logOutUser } from './log-out-user.ts'
+import { loginAsUser } from './login-as-user.ts'
+import { registerBySecret } from './register-by-secret.ts'
+import { resetUserPassword } from './reset-user-password.ts'
+import { setUserAdmin } from './set-user-admin.ts'
+import { updateRegistrationToken } from './update-registration-token.ts'
+import { updateUserDevice } from './update-user-device.ts'
+
+/** Administration: the paths and shapes that administrators' tools know, and a few of our own under `/_hearth/admin`. */
+export const adminEndpoints: readonly Endpoint[] = [
+  getServerVersion,
+  getRegistrationNonce,
+  registerBySecret,
+  listUsers,
+  listUsersByState,
+  getUser,
+  getUserSessions,
+  resetUserPassword,
+  getUserAdmin,
+  setUserAdmin,
+  loginAsUser,
+  logOutUser,
+  listUserDevices,
+  getUserDevice,
+  updateUserDevice,
+  deleteUserDevice,
+  deleteUserDevices,
+  getUserJoinedRooms,
+  getUserMemberships,
+  getUserAccountData,
+  listUserPushers,
+  isUsernameAvailable,
+  listRegistrationTokens,
+  createRegistrationToken,
+  getRegistrationToken,
+  updateRegistrationToken,
+  deleteRegistrationToken,
+  listActs,
+]
