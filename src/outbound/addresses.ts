@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net'
+import { isIP, isIPv6 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number]
@@ -27,10 +27,16 @@ export type AddressGuard = (address: string) => boolean
 export function createAddressGuard(allowed: readonly string[]): AddressGuard {
   const open = ranges(allowed)
   return (text) => {
-    if (!ipaddr.isValid(text)) return false
-    const address = ipaddr.process(text)
-    return isIn(address, open) || isPublic(ipaddr.parse(text))
+    const usual = usualSpelling(text)
+    return usual !== undefined && (isIn(ipaddr.process(usual), open) || isPublic(ipaddr.parse(usual)))
   }
+}
+
+/** The package takes more than addresses, and `::8.8.8.8` for `::ffff:8.8.8.8`: only what URLs make of an address is safe to give it. */
+function usualSpelling(text: string): string | undefined {
+  if (isIP(text) !== 6) return isIP(text) === 4 ? text : undefined
+  const url = `http://[${text}]/`
+  return URL.canParse(url) ? new URL(url).hostname.slice(1, -1) : undefined
 }
 
 function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {

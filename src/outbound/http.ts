@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls'
@@ -127,7 +128,8 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
   return {
     async request(request) {
       try {
-        return await follow(request, AbortSignal.timeout(request.timeoutMs))
+        const signal = AbortSignal.timeout(request.timeoutMs)
+        return await Promise.race([follow(request, signal), endOf(signal)])
       } catch (error) {
         return failureOf(error)
       }
@@ -137,6 +139,11 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
       pools.clear()
     },
   }
+}
+
+/** The signal reaches a request only once it is connected. */
+function endOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
 }
 
 /** Looks names up at the moment of connecting, so that no name can be one address when it is judged and another when it is used. */
@@ -159,7 +166,10 @@ function refusedAddress(address: string): RefusedError {
 
 async function trusting(caFile: string): Promise<SecureContext> {
   try {
-    return createSecureContext({ ca: [...rootCertificates, await readFile(caFile, 'utf8')] })
+    const ca = await readFile(caFile, 'utf8')
+    // The context itself passes over what is no certificate.
+    new X509Certificate(ca)
+    return createSecureContext({ ca: [...rootCertificates, ca] })
   } catch (error) {
     throw new Error(`outbound.ca_file: ${caFile} cannot be used: ${(error as Error).message}`)
   }

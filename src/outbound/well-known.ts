@@ -62,11 +62,12 @@ export function createWellKnown(deps: {
     const said = await ask(host)
     if (said !== undefined) return { ...said, failures: 0 }
     const failures = (before?.failures ?? 0) + 1
-    const until = now() + Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS)
-    const saidAt = before?.saidAt ?? now()
+    const again = now() + Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS)
     // A host that is away for a while has not moved its server.
-    const delegate = now() - saidAt < LONGEST_LIFE_MS ? before?.delegate : undefined
-    return { delegate, saidAt, until, failures }
+    const keptUntil = (before?.saidAt ?? 0) + LONGEST_LIFE_MS
+    const delegate = now() < keptUntil ? before?.delegate : undefined
+    const until = delegate === undefined ? again : Math.min(again, keptUntil)
+    return { delegate, saidAt: before?.saidAt ?? now(), until, failures }
   }
 
   return {

@@ -1,0 +1,337 @@
+import { randomBytes } from 'node:crypto'
+import { pino } from 'pino'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
+import type { ServerName } from '../../src/core/ids.ts'
+import type { JsonObject } from '../../src/core/json.ts'
+import { signJson } from '../../src/core/signing/json-signature.ts'
+import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
+import { createKeyRing } from '../../src/domain/federation/key-ring.ts'
+import { createOwnKeys } from '../../src/domain/federation/own-keys.ts'
+import { MAX_KEYS_PER_SERVER } from '../../src/domain/limits.ts'
+import type { KeyRing } from '../../src/domain/rooms/questions.ts'
+import { createDiscovery } from '../../src/outbound/discovery.ts'
+import { createFederation } from '../../src/outbound/federation.ts'
+import { createKeyFetcher } from '../../src/outbound/server-keys.ts'
+import { createWellKnown } from '../../src/outbound/well-known.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { type Outside, openOutside, outboundConfig } from '../support/outside.ts'
+import { json, startTlsServer, type TlsServer } from '../support/tls-server.ts'
+
+const MINUTE = 60_000
+const WEEK = 7 * 24 * 60 * MINUTE
+const OWN = 'own.test' as ServerName
+
+const key = (version: string): SigningKey => signingKeyFromSeed(`ed25519:${version}`, randomBytes(32))
+const [current, other, old, own, notaryKey] = ['a', 'b', 'old', 'own', 'n'].map(key) as [
+  SigningKey,
+  SigningKey,
+  SigningKey,
+  SigningKey,
+  SigningKey,
+]
+
+let outside: Outside
+let database: TestDatabase
+let origin: TlsServer
+let notary: TlsServer
+let name: ServerName
+let notaryName: ServerName
+let ring: KeyRing
+let now = Date.now()
+/** Each test has a server of its own, by a name of its own. */
+let count = 0
+
+beforeAll(async () => {
+  outside = await openOutside()
+  database = await createTestDatabase()
+  const hosts = Array.from({ length: 60 }, (_, index) => `s${index}.test`)
+  const certificate = outside.authority.issue(hosts)
+  for (const host of hosts) outside.dns.zones.set(host, { addresses: ['127.0.0.1'] })
+  origin = await startTlsServer(certificate, json({}))
+  notary = await startTlsServer(certificate, json({}))
+})
+afterAll(async () => {
+  await Promise.all([origin.close(), notary.close()])
+  await outside.close()
+  await database.drop()
+})
+beforeEach(() => {
+  count++
+  name = `s${count}.test:${origin.port}` as ServerName
+  notaryName = `s${count}.test:${notary.port}` as ServerName
+  origin.requests.length = 0
+  notary.requests.length = 0
+  ring = openRing()
+})
+
+function openRing(key_servers: readonly ServerName[] = []): KeyRing {
+  const { client, names } = outside
+  const clock = { now: () => now }
+  const wellKnown = createWellKnown({ client, now: clock.now, dialects: ['matrix'] })
+  const discovery = createDiscovery({ names, wellKnown, now: clock.now, random: Math.random })
+  const federation = createFederation({ client, discovery, dialects: ['matrix'] })
+  const config = { server_name: OWN, ...outboundConfig({ key_servers }) }
+  const log = pino({ level: 'silent' })
+  return createKeyRing({ config, db: database.db, clock, signingKey: own, fetcher: createKeyFetcher(federation), log })
+}
+
+/** What a server says of its keys, unsigned. */
+function said(values: JsonObject = {}): JsonObject {
+  return {
+    server_name: name,
+    verify_keys: { [current.keyId]: { key: current.publicKey } },
+    old_verify_keys: { [old.keyId]: { key: old.publicKey, expired_ts: 1_000 } },
+    valid_until_ts: now + 60 * MINUTE,
+    ...values,
+  }
+}
+const signed = (values: JsonObject = {}, by: SigningKey = current): JsonObject => signJson(said(values), name, by)
+const keysOf = (...keyIds: string[]) => ring.keysOf(name, keyIds)
+const down = json({ errcode: 'M_UNKNOWN' }, 503)
+
+describe('the keys of another server', () => {
+  test('are fetched once, and kept in memory and in the database', async () => {
+    origin.handler = json(signed())
+    const found = await keysOf(current.keyId)
+    expect(found).toMatchObject([
+      { keyId: current.keyId, publicKey: current.publicKey, validUntilTs: now + 60 * MINUTE },
+    ])
+    expect(origin.requests).toMatchObject([{ method: 'GET', url: '/_matrix/key/v2/server' }])
+    expect(await keysOf(current.keyId)).toEqual(found)
+    ring = openRing()
+    expect(await keysOf(current.keyId)).toEqual(found)
+    expect(origin.requests).toHaveLength(1)
+  })
+
+  test('are fetched once for many that ask at the same time', async () => {
+    origin.handler = json(signed())
+    const found = await Promise.all(Array.from({ length: 100 }, () => keysOf(current.keyId)))
+    expect(found.every(([each]) => each?.publicKey === current.publicKey)).toBe(true)
+    expect(origin.requests).toHaveLength(1)
+  })
+
+  test('are given under the ids that were asked for alone', async () => {
+    origin.handler = json(
+      signed({ verify_keys: { 'ed25519:a': { key: current.publicKey }, 'ed25519:b': { key: other.publicKey } } }),
+    )
+    expect((await keysOf('ed25519:b')).map(({ keyId }) => keyId)).toEqual(['ed25519:b'])
+    expect(await keysOf('ed25519:missing')).toEqual([])
+  })
+
+  test('count for seven days at most', async () => {
+    origin.handler = json(signed({ valid_until_ts: now + 10 * WEEK }))
+    expect(await keysOf(current.keyId)).toMatchObject([{ validUntilTs: now + WEEK }])
+  })
+
+  test('that are old count up to when they expired, and are not asked for again', async () => {
+    origin.handler = json(signed())
+    expect(await keysOf(old.keyId)).toMatchObject([{ publicKey: old.publicKey, validUntilTs: 1_000 }])
+    now += WEEK
+    await keysOf(old.keyId)
+    expect(origin.requests).toHaveLength(1)
+  })
+
+  test('that have run out are fetched again', async () => {
+    origin.handler = json(signed())
+    await keysOf(current.keyId)
+    now += 61 * MINUTE
+    origin.handler = json(signed())
+    expect(await keysOf(current.keyId)).toMatchObject([{ validUntilTs: now + 60 * MINUTE }])
+    expect(origin.requests).toHaveLength(2)
+  })
+
+  test('that went out of use count up to then', async () => {
+    origin.handler = json(signed())
+    await keysOf(current.keyId)
+    now += 61 * MINUTE
+    const old_verify_keys = { [current.keyId]: { key: current.publicKey, expired_ts: 5_000 } }
+    origin.handler = json(signed({ verify_keys: { [other.keyId]: { key: other.publicKey } }, old_verify_keys }, other))
+    expect(await keysOf(current.keyId)).toMatchObject([{ validUntilTs: 5_000 }])
+  })
+
+  test('of which there are very many are kept in part', async () => {
+    const many = (from: number) =>
+      Object.fromEntries(
+        Array.from({ length: 300 }, (_, index) => [
+          `ed25519:${from + index}`,
+          { key: old.publicKey, expired_ts: from },
+        ]),
+      )
+    for (const from of [1_000, 2_000, 3_000]) {
+      origin.handler = json(signed({ old_verify_keys: many(from) }))
+      await keysOf('ed25519:missing')
+      now += 6 * MINUTE
+    }
+    const rows = await database.db.query('SELECT valid_until FROM server_key WHERE server_name = $1', [name])
+    expect(rows).toHaveLength(MAX_KEYS_PER_SERVER)
+    expect(await keysOf(current.keyId)).toHaveLength(1)
+  })
+})
+
+describe('answers that are not believed', () => {
+  const twice = (by: SigningKey): JsonObject => {
+    const verify_keys = { [current.keyId]: { key: current.publicKey }, [by.keyId]: { key: by.publicKey } }
+    const good = signed({ verify_keys })
+    return {
+      ...good,
+      signatures: { [name]: { ...((good.signatures as JsonObject)[name] as JsonObject), [by.keyId]: own.sign('no') } },
+    }
+  }
+  it.each<[string, () => unknown]>([
+    ['unsigned', () => said()],
+    ['signed by a key that it does not list', () => signed({}, other)],
+    ['signed under the id of its key by another', () => signed({}, signingKeyFromSeed(current.keyId, randomBytes(32)))],
+    ['signed by an old key alone', () => signed({}, old)],
+    ['with one good signature and one bad', () => twice(other)],
+    ['changed after it was signed', () => ({ ...signed(), valid_until_ts: now + WEEK })],
+    [
+      'with a key added after it was signed',
+      () => {
+        const { verify_keys, ...rest } = signed()
+        return { ...rest, verify_keys: { ...(verify_keys as JsonObject), 'ed25519:x': { key: other.publicKey } } }
+      },
+    ],
+    ['of another server', () => signJson(said({ server_name: 'evil.test' }), 'evil.test', current)],
+    ['of another server, signed as this one', () => signed({ server_name: 'evil.test' })],
+    ['without an end', () => signed({ valid_until_ts: null })],
+    ['with an end that is text', () => signed({ valid_until_ts: '9999999999999' })],
+    ['with an end before all time', () => signed({ valid_until_ts: -1 })],
+    ['without keys', () => signed({ verify_keys: {} })],
+    ['with keys that are no keys', () => signed({ verify_keys: { [current.keyId]: { key: 'AAAA' } } })],
+    ['with keys of another kind', () => signed({ verify_keys: { 'rsa:a': { key: current.publicKey } } })],
+    ['a list', () => []],
+    ['null', () => null],
+    ['longer than 50 KiB', () => signed({ more: 'x'.repeat(51_200) })],
+  ])('security row F, forged key answers: %s', async (_what, answer) => {
+    origin.handler = json(answer())
+    expect(await keysOf(current.keyId, 'ed25519:x')).toEqual([])
+    expect(await database.db.query('SELECT FROM server_key WHERE server_name = $1', [name])).toEqual([])
+  })
+
+  test('do not take away what was known', async () => {
+    origin.handler = json(signed())
+    const found = await keysOf(current.keyId)
+    now += 61 * MINUTE
+    origin.handler = json(signed({ verify_keys: { [current.keyId]: { key: other.publicKey } } }, other))
+    expect(await keysOf(current.keyId)).toEqual(found)
+    expect(origin.requests).toHaveLength(2)
+  })
+})
+
+describe('how often a server is asked', () => {
+  test('again after five minutes at the earliest', async () => {
+    origin.handler = json(signed())
+    await keysOf('ed25519:1')
+    await keysOf('ed25519:2')
+    now += 5 * MINUTE - 1
+    await keysOf('ed25519:3')
+    expect(origin.requests).toHaveLength(1)
+    now += 1
+    await keysOf('ed25519:3')
+    expect(origin.requests).toHaveLength(2)
+  })
+
+  test('less and less while it fails, once an hour at least; then as before', async () => {
+    origin.handler = down
+    const begun = now
+    const asked: number[] = []
+    for (; now - begun < 5 * 60 * MINUTE; now += MINUTE) {
+      const before = origin.requests.length
+      expect(await keysOf(current.keyId)).toEqual([])
+      if (origin.requests.length > before) asked.push((now - begun) / MINUTE)
+    }
+    expect(asked).toEqual([0, 1, 3, 7, 15, 31, 63, 123, 183, 243])
+    origin.handler = json(signed())
+    now += 5 * MINUTE
+    expect(await keysOf(current.keyId)).toHaveLength(1)
+  })
+})
+
+test('our own keys are known without asking', async () => {
+  expect(await ring.keysOf(OWN, [own.keyId, 'ed25519:x'])).toEqual([
+    { keyId: own.keyId, publicKey: own.publicKey, validUntilTs: now + WEEK, isOld: false },
+  ])
+})
+
+test('what we publish of our own is believed by others', async () => {
+  const config = { server_name: name }
+  origin.handler = json(createOwnKeys({ config, clock: { now: () => now }, signingKey: current }).published())
+  const [found] = await keysOf(current.keyId)
+  expect(found).toMatchObject({ publicKey: current.publicKey, validUntilTs: now + 24 * 60 * MINUTE })
+})
+
+describe('key servers', () => {
+  const passedOn = (answer: JsonObject, by = notaryKey) => signJson(answer, notaryName, by)
+
+  beforeEach(() => {
+    ring = openRing([notaryName])
+    origin.handler = down
+  })
+
+  /** The notary publishes its own key, and answers every query with this. */
+  function telling(answer: () => JsonObject): void {
+    const ownAnswer = {
+      ...said(),
+      server_name: notaryName,
+      verify_keys: { [notaryKey.keyId]: { key: notaryKey.publicKey } },
+    }
+    notary.handler = (request, response) => {
+      const body = request.method === 'GET' ? signJson(ownAnswer, notaryName, notaryKey) : { server_keys: [answer()] }
+      json(body)(request, response)
+    }
+  }
+
+  test('are asked for the keys of one that does not answer', async () => {
+    telling(() => passedOn(signed()))
+    expect(await keysOf(current.keyId)).toMatchObject([{ publicKey: current.publicKey }])
+    expect(notary.requests.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      'POST /_matrix/key/v2/query',
+      'GET /_matrix/key/v2/server',
+    ])
+    expect(JSON.parse(notary.requests[0]?.body ?? '')).toEqual({ server_keys: { [name]: {} } })
+  })
+
+  test('are not asked when it does', async () => {
+    origin.handler = json(signed())
+    await keysOf(current.keyId)
+    expect(notary.requests).toEqual([])
+  })
+
+  it.each<[string, () => JsonObject]>([
+    ['without the signature of the key server', () => signed()],
+    [
+      'with a signature that is not its own',
+      () => passedOn(signed(), signingKeyFromSeed(notaryKey.keyId, randomBytes(32))),
+    ],
+    ['without the signature of the server', () => passedOn(said())],
+    ['of another server', () => passedOn(signed({ server_name: 'evil.test' }))],
+  ])('are not believed %s', async (_what, answer) => {
+    telling(answer)
+    expect(await keysOf(current.keyId)).toEqual([])
+  })
+
+  test('do not make an old key new', async () => {
+    origin.handler = json(
+      signed(
+        {
+          verify_keys: { [other.keyId]: { key: other.publicKey } },
+          old_verify_keys: { [current.keyId]: { key: current.publicKey, expired_ts: 5_000 } },
+        },
+        other,
+      ),
+    )
+    expect(await keysOf(current.keyId)).toMatchObject([{ validUntilTs: 5_000 }])
+    origin.handler = down
+    telling(() => passedOn(signed()))
+    now += 61 * MINUTE
+    await keysOf(other.keyId)
+    expect(await keysOf(current.keyId)).toMatchObject([{ validUntilTs: 5_000 }])
+  })
+
+  test('that do not answer either are no reason to wait', async () => {
+    ring = openRing([notaryName, name])
+    notary.handler = down
+    expect(await keysOf(current.keyId)).toEqual([])
+    expect(await ring.keysOf(notaryName, ['ed25519:n'])).toEqual([])
+  })
+})
