@@ -143,7 +143,9 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
 
 /** The signal reaches a request only once it is connected. */
 function endOf(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
+  return new Promise((_resolve, reject) =>
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
+  )
 }
 
 /** Looks names up at the moment of connecting, so that no name can be one address when it is judged and another when it is used. */
