@@ -90,3 +90,5 @@ export const MAX_TO_DEVICE_WAITING = 10_000
 export const TO_DEVICE_COUNTED_EVERY = 500
 /** Messages to a device in one answer to its sync. */
 export const MAX_TO_DEVICE_PER_SYNC = 100
+/** Signatures of one request of another server. */
+export const MAX_REQUEST_SIGNATURES = 5
