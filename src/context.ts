@@ -11,6 +11,7 @@ import type { Clock, Random } from './domain/clock.ts'
 import { createIdentityServers } from './domain/contact/identity-servers.ts'
 import { createE2eServices } from './domain/e2e/e2e-services.ts'
 import { NOBODY_REMOTE } from './domain/e2e/to-device.ts'
+import { createFederationServices, federationChores } from './domain/federation/federation-services.ts'
 import { createKeyRing } from './domain/federation/key-ring.ts'
 import { createOwnKeys } from './domain/federation/own-keys.ts'
 import { createIdentityServices, type IdentityServices, identityChores } from './domain/identity/identity-services.ts'
@@ -123,7 +124,13 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const admin = createAdminServices({ config, db, clock, random, accounts })
   const e2e = createE2eServices({ ...rooms, config, ledger, clock, remote: NOBODY_REMOTE })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
-  const janitor = startJanitor({ db, clock, log, chores: [...identityChores(config), ...adminChores] })
+  const federation = createFederationServices({ ...{ config, db, clock, log, keys: serverKeys }, ...rooms })
+  const janitor = startJanitor({
+    db,
+    clock,
+    log,
+    chores: [...identityChores(config), ...adminChores, ...federationChores],
+  })
   const closeIdentityWorkers = startIdentityWorkers(config, identity, log)
   metrics.watch({ waitingSyncs: rooms.notifier.waiting, waitingTransactions: db.waiting })
   return {
@@ -131,6 +138,13 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       ...{ config, clock, version, rateLimits, ownKeys, identity, identityServers, admin },
       ...accounts,
       ...e2e,
+      config,
+      clock,
+      version: options.version,
+      rateLimits,
+      identity,
+      federation,
+      ...accounts,
       ...rooms.services,
     },
     metrics,
