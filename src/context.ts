@@ -8,10 +8,10 @@ import { createAccountServices } from './domain/accounts/account-services.ts'
 import { createOpenIdTokens } from './domain/accounts/openid-tokens.ts'
 import { adminChores, createAdminServices } from './domain/admin/admin-services.ts'
 import type { Clock, Random } from './domain/clock.ts'
+import { contactChore, createContactServices } from './domain/contact/contact-services.ts'
 import { createIdentityServers } from './domain/contact/identity-servers.ts'
 import { createE2eServices } from './domain/e2e/e2e-services.ts'
 import { NOBODY_REMOTE } from './domain/e2e/to-device.ts'
-import { createFederationServices, federationChores } from './domain/federation/federation-services.ts'
 import { createKeyRing } from './domain/federation/key-ring.ts'
 import { createOwnKeys } from './domain/federation/own-keys.ts'
 import { createIdentityServices, type IdentityServices, identityChores } from './domain/identity/identity-services.ts'
@@ -109,6 +109,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     isKnownUser: async (userId: UserId) =>
       serverOf(userId) !== config.server_name || (await findAccount(db, userId)) !== undefined,
   })
+  const contact = createContactServices({ config, db, clock, random, messenger, identityServers, log })
   const rateLimits = createRateLimits({ config, clock })
   const accounts = createAccountServices({
     config,
@@ -120,31 +121,25 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     notifier: rooms.ledgerWaker,
     listener: rooms.profileEvents,
     deviceLists: rooms.deviceLists,
+    contactStages: contact.stages,
   })
   const admin = createAdminServices({ config, db, clock, random, accounts })
   const e2e = createE2eServices({ ...rooms, config, ledger, clock, remote: NOBODY_REMOTE })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
-  const federation = createFederationServices({ ...{ config, db, clock, log, keys: serverKeys }, ...rooms })
   const janitor = startJanitor({
     db,
     clock,
     log,
-    chores: [...identityChores(config), ...adminChores, ...federationChores],
+    chores: [...identityChores(config), contactChore(config), ...adminChores],
   })
   const closeIdentityWorkers = startIdentityWorkers(config, identity, log)
   metrics.watch({ waitingSyncs: rooms.notifier.waiting, waitingTransactions: db.waiting })
   return {
     services: {
-      ...{ config, clock, version, rateLimits, ownKeys, identity, identityServers, admin },
+      ...{ config, clock, version, rateLimits, ownKeys, identity, admin },
+      ...contact.services,
       ...accounts,
       ...e2e,
-      config,
-      clock,
-      version: options.version,
-      rateLimits,
-      identity,
-      federation,
-      ...accounts,
       ...rooms.services,
     },
     metrics,

@@ -14,6 +14,10 @@ export const MAX_DEVICE_NAME_CHARS = 256
 export const MAX_PASSWORD_CHARS = 512
 /** Password hashes that may wait for a worker. */
 export const MAX_WAITING_HASHES = 64
+/** Addresses on one account. */
+export const MAX_THREEPIDS_PER_USER = 100
+/** Binds with identity servers that are remembered, so that they can be ended. */
+export const MAX_THREEPID_BINDS_PER_USER = 500
 /** Time to finish a user-interactive authentication. */
 export const UIA_SESSION_MS = 24 * 60 * 60 * 1000
 /** One more ends the oldest. */
@@ -90,14 +94,3 @@ export const MAX_TO_DEVICE_WAITING = 10_000
 export const TO_DEVICE_COUNTED_EVERY = 500
 /** Messages to a device in one answer to its sync. */
 export const MAX_TO_DEVICE_PER_SYNC = 100
-/** Signatures of one request of another server. */
-export const MAX_REQUEST_SIGNATURES = 5
-/** What one transaction of another server may hold (server-server API, "Transactions"). */
-export const MAX_PDUS_PER_TRANSACTION = 50
-export const MAX_EDUS_PER_TRANSACTION = 100
-/** Rooms of one transaction that are worked on side by side. */
-export const MAX_ROOMS_AT_ONCE = 8
-/** How long a transaction that is sent again gets the answer of the first time. */
-export const TRANSACTION_KEPT_MS = 24 * 60 * 60 * 1000
-/** Bodies of requests of other servers: a transaction of 50 events of 64 KiB, and its EDUs. */
-export const MAX_FEDERATION_BODY_BYTES = 16 * 1024 * 1024

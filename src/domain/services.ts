@@ -2,9 +2,8 @@ import type { Config } from '../config/schema.ts'
 import type { AccountServices } from './accounts/account-services.ts'
 import type { AdminServices } from './admin/admin-services.ts'
 import type { Clock } from './clock.ts'
-import type { IdentityServers } from './contact/identity-servers.ts'
+import type { ContactServices } from './contact/contact-services.ts'
 import type { E2eServices } from './e2e/e2e-services.ts'
-import type { FederationServices } from './federation/federation-services.ts'
 import type { OwnKeys } from './federation/own-keys.ts'
 import type { IdentityServices } from './identity/identity-services.ts'
 import type { RateLimits } from './rate-limits.ts'
@@ -23,7 +22,7 @@ import type { Sync } from './sync/sync.ts'
  * Everything that endpoints call, one property per service; made in context.ts:
  * `rateLimits` by `createRateLimits({ config, clock })`, what `AccountServices` lists by `createAccountServices(...)`.
  */
-export interface Services extends AccountServices, E2eServices {
+export interface Services extends AccountServices, ContactServices, E2eServices {
   readonly config: Config
   readonly clock: Clock
   /** This server's own release: `0.1.0`. */
@@ -42,10 +41,6 @@ export interface Services extends AccountServices, E2eServices {
   /** This server's signing keys, for others. */
   readonly ownKeys: OwnKeys
   readonly admin: AdminServices
-  /** What other servers ask, made in federation/federation-services.ts. */
-  readonly federation: FederationServices
   /** The identity service's, made in identity/identity-services.ts. */
   readonly identity: IdentityServices
-  /** The identity servers that users name, this one's among them. */
-  readonly identityServers: IdentityServers
 }

@@ -18,22 +18,24 @@ export async function listThreepidBinds(reader: Reader, userNid: number): Promis
   )
 }
 
-/** Notes a bind; false when the user has `atMost` of them. */
+export async function countThreepidBinds(reader: Reader, userNid: number): Promise<number> {
+  const [row] = await reader.query<{ count: number }>(
+    'SELECT count(*)::int AS count FROM threepid_bind WHERE user_nid = $1',
+    [userNid],
+  )
+  return row?.count ?? 0
+}
+
 export async function insertThreepidBind(
   tx: Tx,
   userNid: number,
-  bind: ThreepidBindRow & { readonly bound_at: number },
-  atMost: number,
-): Promise<boolean> {
-  const { medium, address, id_server, bound_at } = bind
-  const rows = await tx.query(
-    `INSERT INTO threepid_bind (user_nid, medium, address, id_server, bound_at)
-     SELECT $1, $2, $3, $4, $5 WHERE (SELECT count(*) FROM threepid_bind WHERE user_nid = $1) < $6
-     ON CONFLICT (user_nid, medium, address, id_server) DO UPDATE SET bound_at = excluded.bound_at
-     RETURNING 1 AS one`,
-    [userNid, medium, address, id_server, bound_at, atMost],
+  { medium, address, id_server, bound_at }: ThreepidBindRow & { readonly bound_at: number },
+): Promise<void> {
+  await tx.query(
+    `INSERT INTO threepid_bind (user_nid, medium, address, id_server, bound_at) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (user_nid, medium, address, id_server) DO UPDATE SET bound_at = excluded.bound_at`,
+    [userNid, medium, address, id_server, bound_at],
   )
-  return rows.length === 1
 }
 
 export async function deleteThreepidBind(tx: Tx, userNid: number, bind: ThreepidBindRow): Promise<void> {

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { UserId } from '../../src/core/ids.ts'
 import { insertUser } from '../../src/domain/accounts/insert-user.ts'
-import { insertThreepidBind, listThreepidBinds } from '../../src/store/threepid-binds.ts'
 import {
   deleteUserThreepid,
   findThreepidOwner,
@@ -51,7 +50,7 @@ test('an address is added again by its owner, listed once, and deleted by its ow
   expect(await findThreepidOwner(db, 'email', 'a@example.org')).toBeUndefined()
 })
 
-test('an account has so many addresses and binds, and no more', async () => {
+test('an account has so many addresses, and no more', async () => {
   const { db } = database
   const dora = users[3] as number
   await db.tx((tx) => tx.query('DELETE FROM user_threepid WHERE user_nid = $1', [dora]))
@@ -60,15 +59,4 @@ test('an account has so many addresses and binds, and no more', async () => {
     added.push(await db.tx((tx) => insertUserThreepid(tx, dora, of(`d${n}@example.org`), 3)))
   }
   expect(added).toEqual([true, true, true, false])
-  const bound: boolean[] = []
-  for (let n = 0; n < 4; n++) {
-    const bind = { medium: 'email', address: 'd@example.org', id_server: `id${n}.example`, bound_at: n } as const
-    bound.push(await db.tx((tx) => insertThreepidBind(tx, dora, bind, 3)))
-  }
-  expect(bound).toEqual([true, true, true, false])
-  expect((await listThreepidBinds(db, dora)).map((row) => row.id_server)).toEqual([
-    'id2.example',
-    'id1.example',
-    'id0.example',
-  ])
 })

@@ -10,6 +10,9 @@ import type { Config } from '../../src/config/schema.ts'
 import { ProtocolError } from '../../src/core/errors.ts'
 import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { createAccountServices } from '../../src/domain/accounts/account-services.ts'
+import { createOpenIdTokens } from '../../src/domain/accounts/openid-tokens.ts'
+import { createContactServices } from '../../src/domain/contact/contact-services.ts'
+import { createIdentityServers } from '../../src/domain/contact/identity-servers.ts'
 import { createOwnKeys } from '../../src/domain/federation/own-keys.ts'
 import type { OwnHomeserver } from '../../src/domain/identity/deliveries.ts'
 import type { HomeserverCalls } from '../../src/domain/identity/homeserver-calls.ts'
@@ -25,6 +28,7 @@ import type { Services } from '../../src/domain/services.ts'
 import { createNotifier } from '../../src/domain/sync/notifier.ts'
 import { createUserRooms } from '../../src/domain/sync/user-rooms.ts'
 import { createGuardedClient } from '../../src/outbound/http.ts'
+import { createIdentityClient, type Requests } from '../../src/outbound/identity.ts'
 import type { Database } from '../../src/store/db.ts'
 import { openLedger } from '../../src/store/ledger.ts'
 import type { ProfileFields } from '../../src/store/profiles.ts'
@@ -74,6 +78,8 @@ export interface AccountServerOptions {
   /** How homeservers are told of invitations; others cannot be without, and there is no own one. */
   readonly homeservers?: HomeserverCalls
   readonly ownHomeserver?: OwnHomeserver
+  /** How identity servers of others are asked; as any other server without. */
+  readonly requests?: Requests
 }
 
 export async function startAccountServer(
@@ -92,25 +98,16 @@ export async function startAccountServer(
   const rateLimits = createRateLimits({ config, clock })
   const ledger = await openLedger(database.db)
   const userRooms = createUserRooms({ db: database.db, maxUsers: 100 })
-  const accounts = createAccountServices({
-    config,
-    db: database.db,
-    ledger,
-    deviceLists: createDeviceLists({ ledger, notifier: createNotifier(), userRooms }),
-    clock,
-    random: { bytes: randomBytes },
-    rateLimits,
-    notifier: { wakeUsers: () => {} },
-    listener: { profileChanged: async (userId, profile) => void profileChanges.push({ userId, profile }) },
-  })
+  const random = { bytes: randomBytes }
+  const signingKey = signingKeyFromSeed('ed25519:test', randomBytes(32))
   const client = await createGuardedClient({ config, log })
   const messenger = await openMessenger({ config, clock, log, client })
   const identity = createIdentityServices({
     config,
     db: database.db,
     clock,
-    random: { bytes: randomBytes },
-    openIdTokens: accounts.openIdTokens,
+    random,
+    openIdTokens: createOpenIdTokens({ db: database.db, clock, random }),
     openIdVerifier: options.openIdVerifier ?? NO_OTHERS,
     keyRing: options.keyRing ?? { current: signingKeyFromSeed('ed25519:0', randomBytes(32)), old: [] },
     messenger,
@@ -119,9 +116,33 @@ export async function startAccountServer(
     ownHomeserver: options.ownHomeserver,
     log,
   })
-  const signingKey = signingKeyFromSeed('ed25519:test', randomBytes(32))
+  const identityClient = createIdentityClient(options.requests ?? client, config.outbound.dialect)
+  const identityServers = createIdentityServers({ config, identity, client: identityClient, signingKey, log })
+  const contactDeps = { config, db: database.db, clock, random, messenger, identityServers, log }
+  const contact = createContactServices(contactDeps)
+  const accounts = createAccountServices({
+    config,
+    db: database.db,
+    ledger,
+    deviceLists: createDeviceLists({ ledger, notifier: createNotifier(), userRooms }),
+    clock,
+    random,
+    rateLimits,
+    notifier: { wakeUsers: () => {} },
+    contactStages: contact.stages,
+    listener: { profileChanged: async (userId, profile) => void profileChanges.push({ userId, profile }) },
+  })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
-  const services = { ...accounts, identity, ownKeys, config, clock, version: '0.0.0-test', rateLimits } as Services
+  const services = {
+    ...accounts,
+    ...contact.services,
+    identity,
+    ownKeys,
+    config,
+    clock,
+    version: '0.0.0-test',
+    rateLimits,
+  } as Services
   const app = buildApp({ services, metrics, log })
   await app.listen({ host: '127.0.0.1', port: 0 })
   return {

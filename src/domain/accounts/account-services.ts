@@ -46,6 +46,8 @@ export function createAccountServices(deps: {
   /** Told of changed names and avatars: the rooms service. */
   readonly listener: ProfileListener
   readonly deviceLists: Pick<DeviceLists, 'change'>
+  /** The stages that show an address. */
+  readonly contactStages: Readonly<Record<string, UiaStage>>
 }): AccountServices {
   const passwords = createPasswords(deps)
   const sessions = createSessions(deps)
@@ -58,6 +60,7 @@ export function createAccountServices(deps: {
     'm.login.password': { prove: logins.provePassword },
     'm.login.sso': { prove: outOfBand('Sign in on the fallback page, and ask again with the session alone.') },
     [TOKEN_STAGE]: { prove: registrationTokens.prove },
+    ...deps.contactStages,
   }
   return {
     passwords,

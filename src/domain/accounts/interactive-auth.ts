@@ -27,6 +27,11 @@ export interface UiaStage {
     auth: JsonObject,
     call: { readonly requester: Requester | undefined; readonly session: string },
   ): Promise<JsonObject>
+  /**
+   * What was established elsewhere since `prove` was last called: asked when a client polls by the session alone. Clients may also poll
+   * by repeating themselves, so attempts at such a stage are not counted.
+   */
+  poll?(call: { readonly session: string }): Promise<JsonObject | undefined>
 }
 
 export interface InteractiveAuth {
@@ -95,10 +100,21 @@ export function createInteractiveAuth(deps: {
     }
   }
 
+  async function poll(attempt: UiaAttempt, session: UiaSession): Promise<UiaProof> {
+    for (const stage of nextStages(attempt.flows, session.completed)) {
+      const proven = await stages[stage]?.poll?.({ session: session.id })
+      if (proven !== undefined) return { [stage]: proven }
+    }
+    return {}
+  }
+
+  const isCounted = ({ type }: JsonObject): boolean =>
+    type !== undefined && !(typeof type === 'string' && Object.hasOwn(stages, type) && stages[type]?.poll !== undefined)
+
   /** What the client proves with this call, judged before the session is locked: hashing a password takes time. */
   async function prove(auth: JsonObject, attempt: UiaAttempt, session: UiaSession): Promise<UiaProof> {
     const { type } = auth
-    if (type === undefined) return {}
+    if (type === undefined) return poll(attempt, session)
     if (typeof type !== 'string' || !attempt.flows.flat().includes(type) || stages[type] === undefined) {
       throw new ProtocolError('M_UNRECOGNIZED', 'This type of authentication is not asked for.')
     }
@@ -141,7 +157,7 @@ export function createInteractiveAuth(deps: {
       const { auth, flows } = attempt
       if (auth === undefined) return challenge(flows, await sessions.ensure(sessions.fresh(), attempt))
       if (typeof auth.session !== 'string') return tryStage(attempt, auth, sessions.fresh())
-      const session = await sessions.open(auth.session, attempt, auth.type !== undefined)
+      const session = await sessions.open(auth.session, attempt, isCounted(auth))
       return session === undefined ? restart(attempt) : tryStage(attempt, auth, session)
     },
     complete: sessions.complete,

@@ -10,6 +10,7 @@ import { forgetSessions } from '../../store/identity/sessions.ts'
 import type { OpenIdTokens } from '../accounts/openid-tokens.ts'
 import type { Clock, Random } from '../clock.ts'
 import { LOOKUP_QUOTA_MS } from '../limits.ts'
+import { identityBaseUrl } from '../public-address.ts'
 import type { KeyRing } from '../rooms/questions.ts'
 import { createIdentityAccounts, type IdentityAccounts } from './accounts.ts'
 import { type Bindings, createBindings } from './bindings.ts'
@@ -23,7 +24,7 @@ import type { Messenger } from './messenger.ts'
 import type { OpenIdVerifier } from './openid-verifier.ts'
 import { createPepperRotation, type PepperRotation } from './pepper-rotation.ts'
 import { createSendLimits } from './send-limits.ts'
-import { createValidationSessions, EXPIRED_KEPT_MS, type ValidationSessions } from './sessions.ts'
+import { createValidationSessions, EXPIRED_KEPT_MS, type Realm, type ValidationSessions } from './sessions.ts'
 import { createTerms, type Terms } from './terms.ts'
 
 /** The services of the identity role, as endpoints know them. */
@@ -62,7 +63,7 @@ export function createIdentityServices(deps: {
 }): IdentityServices {
   const keys = createIdentityKeys(deps)
   const sendLimits = createSendLimits(deps)
-  const sessions = createValidationSessions({ ...deps, sendLimits })
+  const sessions = createValidationSessions({ ...deps, sendLimits, realm: identityRealm(deps.config) })
   const deliveries = createInviteDeliveries({ ...deps, keys })
   return {
     accounts: createIdentityAccounts(deps),
@@ -75,6 +76,14 @@ export function createIdentityServices(deps: {
     pepperRotation: createPepperRotation(deps),
     invitations: createInvitations({ ...deps, keys, sendLimits }),
     deliveries,
+  }
+}
+
+function identityRealm(config: Pick<Config, 'public_base_url' | 'listen' | 'identity'>): Realm {
+  return {
+    name: 'identity',
+    template: 'validate-email.mail',
+    submitUrl: (dialect) => `${identityBaseUrl(config)}/_${dialect}/identity/v2/validate/email/submitToken`,
   }
 }
 

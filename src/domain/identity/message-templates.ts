@@ -5,6 +5,7 @@ import { loadTemplates, OWN_TEMPLATES, type TemplateFiles } from '../../outbound
 /** The values that each template may use. */
 export const TEMPLATE_VALUES = {
   'validate-email.mail': ['brand', 'from', 'address', 'link', 'token', 'hours'],
+  'reset-password.mail': ['brand', 'from', 'address', 'link', 'token', 'hours'],
   'validate-msisdn.txt': ['brand', 'token', 'hours'],
   'invite.mail': [
     ...['brand', 'from', 'address', 'link', 'token', 'private_key', 'server_name'],
@@ -20,12 +21,15 @@ const mail =
 
 const READERS = {
   'validate-email.mail': mail('validate-email.mail'),
+  'reset-password.mail': mail('reset-password.mail'),
   'validate-msisdn.txt': (source: string): Template =>
     readTemplate(source.trim(), TEMPLATE_VALUES['validate-msisdn.txt'], 'text'),
   'invite.mail': mail('invite.mail'),
 } as const
 
-export type MailTemplateName = 'validate-email.mail' | 'invite.mail'
+/** Mails with a token that validates the address. */
+export type ValidationMailName = 'validate-email.mail' | 'reset-password.mail'
+export type MailTemplateName = ValidationMailName | 'invite.mail'
 export type MessageTemplates = TemplateFiles<typeof READERS>
 
 /** Reads our own templates and, over them, those of the operator. @throws Error that names file and line */

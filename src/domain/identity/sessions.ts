@@ -16,11 +16,19 @@ import {
   spendAttempt,
 } from '../../store/identity/sessions.ts'
 import type { Clock, Random } from '../clock.ts'
-import { identityBaseUrl } from '../public-address.ts'
+import type { ValidationMailName } from './message-templates.ts'
 import type { Look, Messenger } from './messenger.ts'
 import { readNextLink, withSessionId } from './next-link.ts'
 import { type PhoneNumber, readPhoneNumber } from './phone-numbers.ts'
 import type { SendLimits } from './send-limits.ts'
+
+/** Where sessions are begun. What one realm has validated is nothing in another. */
+export interface Realm {
+  readonly name: string
+  readonly template: ValidationMailName
+  /** Where the token of a mail is submitted by link; its parameters follow. */
+  submitUrl(dialect: Dialect): string
+}
 
 /** What a request for a token says besides the address. */
 export interface TokenRequest {
@@ -48,7 +56,10 @@ export interface ValidatedThreepid {
   readonly validatedAt: number
 }
 
-/** Validation of addresses (identity service API, "Establishing associations"). All times count from the session's own clock. */
+/**
+ * Validation of addresses, for the identity service and for the homeserver (identity service API, "Establishing associations";
+ * client-server API, `requestToken`). All times count from the session's own clock.
+ */
 export interface ValidationSessions {
   /**
    * Sends a mail with a token, unless this attempt had its mail already. Gives the session's id.
@@ -102,14 +113,15 @@ interface Target {
 }
 
 export function createValidationSessions(deps: {
-  readonly config: Pick<Config, 'identity' | 'public_base_url' | 'listen'>
+  readonly config: Pick<Config, 'identity'>
   readonly db: Database
   readonly clock: Clock
   readonly random: Random
   readonly messenger: Messenger
   readonly sendLimits: SendLimits
+  readonly realm: Realm
 }): ValidationSessions {
-  const { config, db, clock, random, messenger, sendLimits } = deps
+  const { config, db, clock, random, messenger, sendLimits, realm } = deps
   const options = config.identity.sessions
   const lifetimeMs = options.lifetime_hours * HOUR_MS
   const allowedWrong = { email: options.max_wrong_mail_tokens, msisdn: options.max_wrong_sms_tokens }
@@ -137,7 +149,7 @@ export function createValidationSessions(deps: {
 
   async function request(target: Target, by: TokenRequest): Promise<string> {
     const nextLink = by.nextLink === undefined ? undefined : readNextLink(by.nextLink, options.next_link_hosts)
-    const scopeHash = sha256(`${target.medium}\0${target.named}\0${by.clientSecret}`)
+    const scopeHash = sha256(`${realm.name}\0${target.medium}\0${target.named}\0${by.clientSecret}`)
     return inTurn(scopeHash.toString('base64'), async () => {
       const known = await findScope(db, scopeHash, clock.now())
       if (known !== undefined && by.sendAttempt <= known.send_attempt) return known.sid
@@ -160,7 +172,7 @@ export function createValidationSessions(deps: {
     const now = clock.now()
     const sid = random.bytes(SID_BYTES).toString('base64url')
     const secretHash = sha256(clientSecret)
-    const session = { sid, scopeHash, secretHash, medium, address, now, expiresAt: now + lifetimeMs }
+    const session = { sid, realm: realm.name, scopeHash, secretHash, medium, address, now, expiresAt: now + lifetimeMs }
     return db.tx((tx) => insertSession(tx, session))
   }
 
@@ -181,12 +193,13 @@ export function createValidationSessions(deps: {
   function linkOf({ dialect, clientSecret }: TokenRequest, sid: string, token: string): string {
     // The token last: of a link that was cut off in a mail, that is what is missing, and the page can say so.
     const query = new URLSearchParams({ sid, client_secret: clientSecret, token })
-    return `${identityBaseUrl(config)}/_${dialect}/identity/v2/validate/email/submitToken?${query}`
+    return `${realm.submitUrl(dialect)}?${query}`
   }
 
   /** Session id and secret fit, or the answer is the same whichever does not: nobody learns which sessions there are. */
   async function open({ sid, clientSecret }: SessionProof, medium?: Medium): Promise<SessionRow> {
-    const row = await findSession(db, sid)
+    const found = await findSession(db, sid)
+    const row = found?.realm === realm.name ? found : undefined
     const fits = timingSafeEqual(sha256(clientSecret), row?.secret_hash ?? NOBODYS_SECRET)
     const now = clock.now()
     if (row === undefined || !fits || (medium !== undefined && row.medium !== medium)) {
@@ -215,7 +228,7 @@ export function createValidationSessions(deps: {
           named: address,
           makeToken: () => random.bytes(MAIL_TOKEN_BYTES).toString('base64url'),
           send: (sid, token) =>
-            messenger.mail('validate-email.mail', address, { token, link: linkOf(by, sid, token), hours }, by.look),
+            messenger.mail(realm.template, address, { token, link: linkOf(by, sid, token), hours }, by.look),
         },
         by,
       )

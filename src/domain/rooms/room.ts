@@ -7,7 +7,6 @@ import { EMPTY_STATE, getState, type StateMap, setState } from '../../core/state
 import type { Membership } from '../../store/rooms.ts'
 import type { StatePoint } from '../../store/state.ts'
 import type { EventCache } from './event-cache.ts'
-import { JoinedServers } from './joined-servers.ts'
 import type { RoomEvent } from './room-event.ts'
 import { StateKeys } from './state-keys.ts'
 
@@ -112,7 +111,6 @@ export class Room {
   /** Joined users of this server. */
   readonly localMembers = new Map<number, LocalMember>()
   readonly counts: Record<Membership, number> = { join: 0, invite: 0, leave: 0, ban: 0, knock: 0 }
-  readonly servers = new JoinedServers()
   /** Newest last, without gaps. */
   timeline: RoomEvent[] = []
   /** The newest stretch of timeline as sync last wrote it, for the many who are woken by the same events. */
@@ -333,7 +331,6 @@ export class Room {
   recordMember(change: MembershipChange): void {
     if (change.before !== undefined) this.counts[change.before]--
     this.counts[change.after]++
-    this.servers.record(change)
     if (!change.isLocal) return
     this.#mentionables = undefined
     const { userNid, userId, displayName, changedAt } = change

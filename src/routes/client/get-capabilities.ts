@@ -9,7 +9,7 @@ export const getCapabilities = endpoint(
   (_request, { config }) => ({
     capabilities: {
       'm.change_password': { enabled: false },
-      'm.3pid_changes': { enabled: false },
+      'm.3pid_changes': { enabled: true },
       'm.get_login_token': { enabled: config.login_tokens.from_session },
       'm.set_displayname': { enabled: true },
       'm.set_avatar_url': { enabled: true },

@@ -1,5 +1,7 @@
 import type { Endpoint } from '../../http/endpoint.ts'
+import { add3pid } from './add3pid.ts'
 import { ban } from './ban.ts'
+import { bind3pid } from './bind3pid.ts'
 import { checkUsernameAvailability } from './check-username-availability.ts'
 import { createRoom } from './create-room.ts'
 import { defineFilter } from './define-filter.ts'
@@ -7,10 +9,12 @@ import { deleteDevice } from './delete-device.ts'
 import { deleteDevices } from './delete-devices.ts'
 import { deleteProfileField } from './delete-profile-field.ts'
 import { deleteRoomAlias } from './delete-room-alias.ts'
+import { delete3pidFromAccount } from './delete3pid-from-account.ts'
 import { forgetRoom } from './forget-room.ts'
 import { generateLoginToken } from './generate-login-token.ts'
 import { getAccountData } from './get-account-data.ts'
 import { getAccountDataPerRoom } from './get-account-data-per-room.ts'
+import { getAccount3pids } from './get-account3pids.ts'
 import { getCapabilities } from './get-capabilities.ts'
 import { getDevice } from './get-device.ts'
 import { getDevices } from './get-devices.ts'
@@ -53,11 +57,18 @@ import { login } from './login.ts'
 import { logout } from './logout.ts'
 import { logoutAll } from './logout-all.ts'
 import { postReceipt } from './post-receipt.ts'
+import { post3pids } from './post3pids.ts'
 import { queryPublicRooms } from './query-public-rooms.ts'
 import { redactEvent } from './redact-event.ts'
 import { register } from './register.ts'
 import { registrationTokenValidity } from './registration-token-validity.ts'
 import { requestOpenIdToken } from './request-open-id-token.ts'
+import { requestTokenToRegisterEmail } from './request-token-to-register-email.ts'
+import { requestTokenToRegisterMsisdn } from './request-token-to-register-msisdn.ts'
+import { requestTokenToResetPasswordEmail } from './request-token-to-reset-password-email.ts'
+import { requestTokenToResetPasswordMsisdn } from './request-token-to-reset-password-msisdn.ts'
+import { requestTokenTo3pidEmail } from './request-token-to3pid-email.ts'
+import { requestTokenTo3pidMsisdn } from './request-token-to3pid-msisdn.ts'
 import { sendMessage } from './send-message.ts'
 import { sendToDevice } from './send-to-device.ts'
 import { setAccountData } from './set-account-data.ts'
@@ -71,6 +82,7 @@ import { setRoomVisibilityOnDirectory } from './set-room-visibility-on-directory
 import { setTyping } from './set-typing.ts'
 import { sync } from './sync.ts'
 import { unban } from './unban.ts'
+import { unbind3pidFromAccount } from './unbind3pid-from-account.ts'
 import { updateDevice } from './update-device.ts'
 
 /** The client-server interface, in the order of the specification. */
@@ -84,8 +96,22 @@ export const clientEndpoints: readonly Endpoint[] = [
   logoutAll,
 
   register,
+  requestTokenToRegisterEmail,
+  requestTokenToRegisterMsisdn,
   checkUsernameAvailability,
   registrationTokenValidity,
+  requestTokenToResetPasswordEmail,
+  requestTokenToResetPasswordMsisdn,
+
+  getAccount3pids,
+  post3pids,
+  add3pid,
+  bind3pid,
+  delete3pidFromAccount,
+  unbind3pidFromAccount,
+  requestTokenTo3pidEmail,
+  requestTokenTo3pidMsisdn,
+
   getTokenOwner,
 
   getCapabilities,

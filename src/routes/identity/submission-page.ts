@@ -9,6 +9,7 @@ interface Texts {
   readonly subjects: Readonly<Record<Medium, string>>
   /** `{}` stands for the subject. */
   readonly messages: Readonly<Record<Outcome, readonly string[]>>
+  readonly onwards: string
   readonly footer: string
 }
 
@@ -33,6 +34,7 @@ const TEXTS: Readonly<Record<string, Texts>> = {
       ],
       expired: ['Ask for a new message where you came from.', 'Your {} has not been confirmed by this link.'],
     },
+    onwards: 'Go on',
     footer: 'No scripts, no cookies, nothing loaded from elsewhere.',
   },
   de: {
@@ -61,31 +63,33 @@ const TEXTS: Readonly<Record<string, Texts>> = {
         'Ihre {} wurde durch diesen Link nicht bestätigt.',
       ],
     },
+    onwards: 'Weiter',
     footer: 'Keine Skripte, keine Cookies, nichts von anderswo.',
   },
 }
 
 const OUTCOMES: Partial<Record<Errcode, Outcome>> = { M_TOKEN_INCORRECT: 'wrong', M_SESSION_EXPIRED: 'expired' }
 
-/** What a person sees after opening the link of a message; `error` is why it did not work. */
+/** What a person sees after opening the link of a message; `error` is why it did not work, `nextLink` where they want to go next. */
 export function submissionPage(
   medium: Medium,
   brand: string,
   languages: readonly string[],
-  error: ProtocolError | undefined,
+  { error, nextLink }: { readonly error: ProtocolError | undefined; readonly nextLink: string | undefined },
 ): Page {
   const language = languages.find((each) => Object.hasOwn(TEXTS, each)) ?? 'en'
   const texts = TEXTS[language] as Texts
   const outcome = error === undefined ? 'confirmed' : (OUTCOMES[error.errcode] ?? 'unknown')
   const heading = texts.headings[outcome]
   const paragraphs = texts.messages[outcome].map((text) => text.replace('{}', texts.subjects[medium]))
+  const onwards = nextLink === undefined ? [] : [`<p><a href="${escapeHtml(nextLink)}">${texts.onwards}</a></p>`]
   return {
     status: error?.status ?? 200,
     language,
     title: `${heading} · ${brand}`,
     heading,
     subheading: brand,
-    content: `<section>\n${paragraphs.map((text) => `<p>${escapeHtml(text)}</p>`).join('\n')}\n</section>`,
+    content: `<section>\n${[...paragraphs.map((text) => `<p>${escapeHtml(text)}</p>`), ...onwards].join('\n')}\n</section>`,
     footer: error === undefined ? texts.footer : `${error.errcode} · ${texts.footer}`,
   }
 }

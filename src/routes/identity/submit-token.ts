@@ -34,13 +34,15 @@ export async function submitByLink(
   medium: Medium,
   request: { readonly query: Sent; readonly acceptLanguage: string | undefined },
   brand: string,
+  how: 'by link' | 'by form' = 'by link',
 ): Promise<RawReply> {
   const { sid, client_secret: clientSecret, token } = request.query
-  const page = (error?: ProtocolError): RawReply =>
-    unstored(pageReply(submissionPage(medium, brand, preferredLanguages(request.acceptLanguage), error)))
+  const page = (error?: ProtocolError, nextLink?: string): RawReply =>
+    unstored(pageReply(submissionPage(medium, brand, preferredLanguages(request.acceptLanguage), { error, nextLink })))
   try {
     const { nextLink } = await sessions.submit(medium, { sid, clientSecret }, token)
-    return nextLink === undefined ? page() : redirect(page(), nextLink)
+    // What answers a form cannot lead elsewhere by itself: the form's page forbids it.
+    return nextLink === undefined || how === 'by form' ? page(undefined, nextLink) : redirect(page(), nextLink)
   } catch (error) {
     if (error instanceof ProtocolError && error.status < 500) return page(error)
     throw error
@@ -48,7 +50,7 @@ export async function submitByLink(
 }
 
 /** The address of such a page is a secret, so that neither the page nor where it came from is kept. */
-function unstored({ status, headers, body }: RawReply): RawReply {
+export function unstored({ status, headers, body }: RawReply): RawReply {
   return rawReply({ status, headers: { ...headers, 'cache-control': 'no-store' }, body })
 }
 

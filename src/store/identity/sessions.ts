@@ -5,6 +5,8 @@ import type { Reader, Tx } from '../db.ts'
 
 export interface SessionRow {
   readonly sid: string
+  /** Where it was begun. */
+  readonly realm: string
   readonly secret_hash: Buffer
   readonly medium: Medium
   readonly address: string
@@ -14,7 +16,7 @@ export interface SessionRow {
   readonly expires_at: number
 }
 
-const COLUMNS = 'sid, secret_hash, medium, address, send_attempt, wrong_tokens, validated_at, expires_at'
+const COLUMNS = 'sid, realm, secret_hash, medium, address, send_attempt, wrong_tokens, validated_at, expires_at'
 const HASH_BYTES = 32
 
 export async function findSession(reader: Reader, sid: string): Promise<SessionRow | undefined> {
@@ -33,6 +35,7 @@ export async function findScope(reader: Reader, scopeHash: Buffer, now: number):
 
 export interface NewSession {
   readonly sid: string
+  readonly realm: string
   readonly scopeHash: Buffer
   readonly secretHash: Buffer
   readonly medium: Medium
@@ -43,17 +46,17 @@ export interface NewSession {
 
 /** Begins a session, which takes the scope from one that has expired. Gives the id of the scope's session, ours or another's. */
 export async function insertSession(tx: Tx, session: NewSession): Promise<string> {
-  const { sid, scopeHash, secretHash, medium, address, now, expiresAt } = session
+  const { sid, realm, scopeHash, secretHash, medium, address, now, expiresAt } = session
   await tx.query('UPDATE identity_session SET scope_hash = NULL WHERE scope_hash = $1 AND expires_at <= $2', [
     scopeHash,
     now,
   ])
   const [row] = await tx.query<{ sid: string }>(
     `INSERT INTO identity_session
-       (sid, scope_hash, secret_hash, medium, address, token_hashes, send_attempt, wrong_tokens, created_at, expires_at)
-     VALUES ($1, $2, $3, $4, $5, '', -1, 0, $6, $7)
+       (sid, realm, scope_hash, secret_hash, medium, address, token_hashes, send_attempt, wrong_tokens, created_at, expires_at)
+     VALUES ($1, $2, $3, $4, $5, $6, '', -1, 0, $7, $8)
      ON CONFLICT (scope_hash) DO UPDATE SET scope_hash = EXCLUDED.scope_hash RETURNING sid`,
-    [sid, scopeHash, secretHash, medium, address, now, expiresAt],
+    [sid, realm, scopeHash, secretHash, medium, address, now, expiresAt],
   )
   return row?.sid ?? sid
 }

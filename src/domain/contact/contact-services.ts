@@ -1,0 +1,53 @@
+import type { Logger } from 'pino'
+import type { Config } from '../../config/schema.ts'
+import { forgetProofs } from '../../store/contact-proofs.ts'
+import type { Database, Tx } from '../../store/db.ts'
+import type { UiaStage } from '../accounts/interactive-auth.ts'
+import type { Clock, Random } from '../clock.ts'
+import type { Messenger } from '../identity/messenger.ts'
+import { createSendLimits } from '../identity/send-limits.ts'
+import { createContactProofs } from './contact-proofs.ts'
+import { type ContactSessions, createContactSessions } from './contact-sessions.ts'
+import { type Contacts, createContacts } from './contacts.ts'
+import type { IdentityServers } from './identity-servers.ts'
+import { createTokenRequests, type TokenRequests } from './token-requests.ts'
+
+/** The services about addresses of accounts, as endpoints know them. */
+export interface ContactServices {
+  readonly contacts: Contacts
+  readonly contactSessions: ContactSessions
+  readonly contactTokens: TokenRequests
+  /** The identity servers that users name, this one's among them. */
+  readonly identityServers: IdentityServers
+}
+
+/** Wires the services about addresses, and makes the stages of interactive authentication that show one. */
+export function createContactServices(deps: {
+  readonly config: Config
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly messenger: Messenger
+  readonly identityServers: IdentityServers
+  readonly log: Logger
+}): { readonly services: ContactServices; readonly stages: Readonly<Record<string, UiaStage>> } {
+  const sendLimits = createSendLimits(deps)
+  const sessions = createContactSessions({ ...deps, sendLimits })
+  const proofs = createContactProofs({ ...deps, sessions })
+  return {
+    services: {
+      contacts: createContacts({ ...deps, proofs }),
+      contactSessions: sessions,
+      contactTokens: createTokenRequests({ ...deps, sessions, sendLimits }),
+      identityServers: deps.identityServers,
+    },
+    stages: proofs.stages,
+  }
+}
+
+/** What sessions were used for is removed once no session of that time can be good any more. */
+export function contactChore(config: Pick<Config, 'identity'>) {
+  // Shown at the very end of its first life, validated at once, and used at the end of the second.
+  const keptMs = 2 * config.identity.sessions.lifetime_hours * 3_600_000
+  return (tx: Tx, now: number, atMost: number): Promise<number> => forgetProofs(tx, now - keptMs, atMost)
+}

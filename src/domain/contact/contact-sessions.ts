@@ -1,0 +1,82 @@
+import type { Config } from '../../config/schema.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import type { Dialect } from '../../core/paths.ts'
+import type { Medium } from '../../core/threepid.ts'
+import type { Database } from '../../store/db.ts'
+import { findSession } from '../../store/identity/sessions.ts'
+import type { Clock, Random } from '../clock.ts'
+import type { Messenger } from '../identity/messenger.ts'
+import type { SendLimits } from '../identity/send-limits.ts'
+import {
+  createValidationSessions,
+  type SessionProof,
+  type ValidatedThreepid,
+  type ValidationSessions,
+} from '../identity/sessions.ts'
+import { publicBaseUrl } from '../public-address.ts'
+
+/** What an address is validated for. A session that was begun for one purpose counts for no other. */
+export const PURPOSES = ['register', 'password', 'add'] as const
+export type Purpose = (typeof PURPOSES)[number]
+
+export interface ProvenThreepid extends ValidatedThreepid {
+  readonly purpose: Purpose
+}
+
+/** The homeserver's own validation sessions. */
+export interface ContactSessions {
+  of(purpose: Purpose): ValidationSessions
+  /** Where the token of a session is submitted, by a link or by a client (`submit_url`). */
+  submitUrl(purpose: Purpose, medium: Medium, dialect: Dialect): string
+  /** What a session has shown, whatever it was begun for. @throws as `ValidationSessions.findValidated` */
+  findValidated(proof: SessionProof): Promise<ProvenThreepid>
+  /** The same for a session whose secret was checked before; undefined while it shows nothing. */
+  findKnown(sid: string): Promise<ProvenThreepid | undefined>
+}
+
+/** Sessions of the homeserver are told from those of the identity service by their realm. */
+const realmOf = (purpose: Purpose): string => `homeserver ${purpose}`
+
+export function createContactSessions(deps: {
+  readonly config: Pick<Config, 'identity' | 'public_base_url' | 'listen'>
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly messenger: Messenger
+  readonly sendLimits: SendLimits
+}): ContactSessions {
+  const { config, db, clock } = deps
+  const submitUrl: ContactSessions['submitUrl'] = (purpose, medium, dialect) =>
+    `${publicBaseUrl(config)}/_${dialect}/client/unstable/hearth/validate/${purpose}/${medium}/submitToken`
+
+  const begin = (purpose: Purpose): ValidationSessions =>
+    createValidationSessions({
+      ...deps,
+      realm: {
+        name: realmOf(purpose),
+        template: purpose === 'password' ? 'reset-password.mail' : 'validate-email.mail',
+        submitUrl: (dialect) => submitUrl(purpose, 'email', dialect),
+      },
+    })
+  const sessions = { register: begin('register'), password: begin('password'), add: begin('add') }
+  const purposeOf = (realm: string | undefined) => PURPOSES.find((purpose) => realmOf(purpose) === realm)
+
+  return {
+    of: (purpose) => sessions[purpose],
+    submitUrl,
+    async findValidated(proof) {
+      const purpose = purposeOf((await findSession(db, proof.sid))?.realm)
+      if (purpose === undefined) {
+        throw new ProtocolError('M_NO_VALID_SESSION', 'There is no session with this id and secret.')
+      }
+      return { ...(await sessions[purpose].findValidated(proof)), purpose }
+    },
+    async findKnown(sid) {
+      const row = await findSession(db, sid)
+      const purpose = purposeOf(row?.realm)
+      if (row === undefined || purpose === undefined || row.expires_at <= clock.now()) return undefined
+      const { medium, address, validated_at: validatedAt } = row
+      return validatedAt === null ? undefined : { medium, address, validatedAt, purpose }
+    },
+  }
+}

@@ -1,0 +1,99 @@
+import type { Config } from '../../config/schema.ts'
+import { type Errcode, ProtocolError } from '../../core/errors.ts'
+import { compileGlobs } from '../../core/glob.ts'
+import { isEmailAddress, type Medium, normaliseAddress } from '../../core/threepid.ts'
+import type { Database } from '../../store/db.ts'
+import { findThreepidOwner } from '../../store/user-threepids.ts'
+import { readPhoneNumber } from '../identity/phone-numbers.ts'
+import type { SendLimits } from '../identity/send-limits.ts'
+import type { TokenRequest } from '../identity/sessions.ts'
+import type { ContactSessions, Purpose } from './contact-sessions.ts'
+import type { AddressWish, BegunSession } from './identity-server.ts'
+
+/** Beginning to validate an address with this homeserver (client-server API, the operations named `requestToken`). */
+export interface TokenRequests {
+  /**
+   * Sends a token. For a new password the address has to belong to an account, for all else it must not.
+   *
+   * @throws ProtocolError `M_INVALID_PARAM` for what is no address, 403 `M_THREEPID_DENIED` for one that is not served,
+   * `M_THREEPID_IN_USE`, `M_THREEPID_NOT_FOUND`, `M_EMAIL_SEND_ERROR`, `M_SEND_ERROR`, `M_LIMIT_EXCEEDED`
+   */
+  request(purpose: Purpose, wish: AddressWish, request: TokenRequest): Promise<BegunSession>
+}
+
+/** What the identity service calls what the client interface has other names for. */
+const TOLD_AS: Partial<Record<Errcode, Errcode>> = {
+  M_INVALID_EMAIL: 'M_INVALID_PARAM',
+  M_INVALID_ADDRESS: 'M_INVALID_PARAM',
+  M_DESTINATION_REJECTED: 'M_THREEPID_DENIED',
+}
+
+interface WishedAddress {
+  readonly medium: Medium
+  readonly address: string
+  readonly region?: string
+}
+
+export function createTokenRequests(deps: {
+  readonly config: Pick<Config, 'contact' | 'identity'>
+  readonly db: Database
+  readonly sessions: ContactSessions
+  readonly sendLimits: SendLimits
+}): TokenRequests {
+  const { config, db, sessions, sendLimits } = deps
+  const { allowed_emails, allowed_numbers } = config.contact
+  const isAllowed = {
+    email: allowed_emails.length === 0 ? () => true : compileGlobs(allowed_emails),
+    msisdn: allowed_numbers.length === 0 ? () => true : compileGlobs(allowed_numbers),
+  }
+
+  function read(wish: AddressWish): WishedAddress {
+    if (wish.medium === 'msisdn') {
+      const { msisdn, region } = readPhoneNumber(wish.country, wish.number)
+      return { medium: 'msisdn', address: msisdn, region }
+    }
+    const address = normaliseAddress('email', wish.email)
+    if (isEmailAddress(wish.email) && isEmailAddress(address)) return { medium: 'email', address }
+    throw new ProtocolError('M_INVALID_PARAM', 'This is not an email address.')
+  }
+
+  function requireServed({ medium, address }: WishedAddress): void {
+    if (medium === 'msisdn' && config.identity.sms.gateway === 'none') {
+      throw new ProtocolError('M_THREEPID_DENIED', 'This server sends no text messages.')
+    }
+    if (!isAllowed[medium](address)) {
+      throw new ProtocolError('M_THREEPID_DENIED', 'Addresses like this one are not allowed on this server.')
+    }
+  }
+
+  /** A refusal tells whether an address has an account here, so it counts as a message does: nobody tries addresses without end. */
+  async function requireFit(purpose: Purpose, wished: WishedAddress, sender: string): Promise<void> {
+    const isOwned = (await findThreepidOwner(db, wished.medium, wished.address)) !== undefined
+    if (isOwned === (purpose === 'password')) return
+    await sendLimits.take({ ...wished, sender })
+    throw isOwned
+      ? new ProtocolError('M_THREEPID_IN_USE', 'This address belongs to an account already.')
+      : new ProtocolError('M_THREEPID_NOT_FOUND', 'No account has this address.')
+  }
+
+  async function begin(purpose: Purpose, wish: AddressWish, request: TokenRequest): Promise<BegunSession> {
+    const wished = read(wish)
+    requireServed(wished)
+    await requireFit(purpose, wished, request.sender)
+    if (wish.medium === 'email') return { sid: await sessions.of(purpose).requestEmail(wish.email, request) }
+    const { sid, phone } = await sessions.of(purpose).requestMsisdn(wish.country, wish.number, request)
+    const submit_url = sessions.submitUrl(purpose, 'msisdn', request.dialect)
+    return { sid, submit_url, msisdn: phone.msisdn, intl_fmt: phone.international }
+  }
+
+  return {
+    async request(purpose, wish, request) {
+      try {
+        return await begin(purpose, wish, request)
+      } catch (error) {
+        const told = error instanceof ProtocolError ? TOLD_AS[error.errcode] : undefined
+        throw told === undefined ? error : new ProtocolError(told, (error as ProtocolError).message)
+      }
+    },
+  }
+}

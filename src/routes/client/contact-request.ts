@@ -1,0 +1,56 @@
+import { preferredLanguages } from '../../core/languages.ts'
+import { Type } from '../../core/shapes.ts'
+import type { Purpose } from '../../domain/contact/contact-sessions.ts'
+import type { AddressWish } from '../../domain/contact/identity-server.ts'
+import type { Services } from '../../domain/services.ts'
+import { limitKeyOf } from '../../http/client-address.ts'
+import type { EndpointRequest } from '../../http/request.ts'
+import { LookQuery, TOKEN_REQUEST_KEYS } from '../identity/token-request.ts'
+
+/** `id_server` and `id_access_token` may come along and mean nothing: this homeserver validates addresses itself. */
+export const EmailBody = Type.Object({ ...TOKEN_REQUEST_KEYS, email: Type.String() })
+
+export const MsisdnBody = Type.Object({ ...TOKEN_REQUEST_KEYS, country: Type.String(), phone_number: Type.String() })
+
+export const TokenQuery = LookQuery
+
+interface TokenBody {
+  readonly client_secret: string
+  readonly send_attempt: number
+  readonly next_link?: string
+}
+
+type Request = EndpointRequest<unknown, { readonly brand?: string; readonly lang?: string }, TokenBody, unknown>
+
+/** Begins to validate an address for a purpose. */
+export function requestToken(
+  purpose: Purpose,
+  wish: AddressWish,
+  { body, query, dialect, acceptLanguage, ip }: Request,
+  { contactTokens }: Services,
+): Promise<object> {
+  return contactTokens.request(purpose, wish, {
+    clientSecret: body.client_secret,
+    sendAttempt: body.send_attempt,
+    nextLink: body.next_link === '' ? undefined : body.next_link,
+    dialect,
+    sender: limitKeyOf(ip),
+    look: { brand: query.brand, languages: preferredLanguages(query.lang ?? acceptLanguage) },
+  })
+}
+
+export const emailIn = ({ email }: { readonly email: string }): AddressWish => ({ medium: 'email', email })
+
+export const numberIn = (body: { readonly country: string; readonly phone_number: string }): AddressWish => ({
+  medium: 'msisdn',
+  country: body.country,
+  number: body.phone_number,
+})
+
+export const MediumShape = Type.Unsafe<'email' | 'msisdn'>({ type: 'string', enum: ['email', 'msisdn'] })
+
+export const UnbindBody = Type.Object({
+  medium: MediumShape,
+  address: Type.String({ maxLength: 500 }),
+  id_server: Type.Optional(Type.String()),
+})

@@ -1,0 +1,11 @@
+import { endpoint } from '../../http/endpoint.ts'
+import { submitToken } from '../identity/submit-token.ts'
+import { Submission } from '../identity/token-request.ts'
+import { mediumIn, purposeIn } from './contact-path.ts'
+
+/** Where the tokens of this homeserver's own sessions go: a `submit_url`, whose place every server chooses itself. */
+export const submitContactToken = endpoint(
+  'POST CU/hearth/validate/{purpose}/{medium}/submitToken',
+  { auth: 'none', body: Submission, forms: true },
+  ({ params, body }, { contactSessions }) => submitToken(contactSessions.of(purposeIn(params)), mediumIn(params), body),
+)
