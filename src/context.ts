@@ -19,6 +19,8 @@ import { isIdentityServed } from './domain/identity/is-served.ts'
 import type { IdentityKeyRing } from './domain/identity/keys.ts'
 import { openMessenger } from './domain/identity/messenger.ts'
 import { policiesOf, requirePolicyTexts } from './domain/identity/policies.ts'
+import { createKeyServices } from './domain/keys/key-services.ts'
+import { NO_REMOTE_KEYS } from './domain/keys/remote-keys.ts'
 import type { Metrics } from './domain/metrics.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
 import { NOBODY } from './domain/rooms/questions.ts'
@@ -125,6 +127,12 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   })
   const admin = createAdminServices({ config, db, clock, random, accounts })
   const e2e = createE2eServices({ ...rooms, config, ledger, clock, remote: NOBODY_REMOTE })
+  const { deviceLists, keyCounts } = rooms
+  const keys = createKeyServices({
+    ...{ config, db, ledger, clock, users, deviceLists },
+    counts: keyCounts,
+    remote: NO_REMOTE_KEYS,
+  })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
   const janitor = startJanitor({
     db,
@@ -140,6 +148,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       ...contact.services,
       ...accounts,
       ...e2e,
+      ...keys,
       ...rooms.services,
     },
     metrics,

@@ -94,3 +94,13 @@ export const MAX_TO_DEVICE_WAITING = 10_000
 export const TO_DEVICE_COUNTED_EVERY = 500
 /** Messages to a device in one answer to its sync. */
 export const MAX_TO_DEVICE_PER_SYNC = 100
+export const MAX_ONE_TIME_KEYS_PER_ALGORITHM = 1_000
+export const MAX_KEY_ALGORITHMS_PER_DEVICE = 10
+/** Users whose keys are asked for in one request. */
+export const MAX_USERS_PER_KEY_QUERY = 10_000
+/** One-time keys that are claimed in one request. */
+export const MAX_KEYS_PER_CLAIM = 20_000
+/** Longest time for which other servers are waited for on behalf of a query of keys. */
+export const MAX_KEY_QUERY_MS = 20_000
+/** A claimed one-time key is known for so long, in case that its device uploads it once more. */
+export const CLAIMED_KEYS_KEPT_MS = 30 * 24 * 60 * 60 * 1000

@@ -6,6 +6,7 @@ import type { ContactServices } from './contact/contact-services.ts'
 import type { E2eServices } from './e2e/e2e-services.ts'
 import type { OwnKeys } from './federation/own-keys.ts'
 import type { IdentityServices } from './identity/identity-services.ts'
+import type { KeyServices } from './keys/key-services.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { AddressInvites } from './rooms/address-invites.ts'
 import type { Aliases } from './rooms/aliases.ts'
@@ -20,9 +21,9 @@ import type { Sync } from './sync/sync.ts'
 
 /**
  * Everything that endpoints call, one property per service; made in context.ts:
- * `rateLimits` by `createRateLimits({ config, clock })`, what `AccountServices` lists by `createAccountServices(...)`.
+ * `rateLimits` by `createRateLimits({ config, clock })`, what `AccountServices` lists by `createAccountServices(...)`, and so on.
  */
-export interface Services extends AccountServices, ContactServices, E2eServices {
+export interface Services extends AccountServices, ContactServices, E2eServices, KeyServices {
   readonly config: Config
   readonly clock: Clock
   /** This server's own release: `0.1.0`. */

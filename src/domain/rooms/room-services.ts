@@ -11,6 +11,7 @@ import type { Ledger } from '../../store/ledger.ts'
 import type { Clock, Random } from '../clock.ts'
 import { createInboxes, type Inboxes } from '../e2e/inboxes.ts'
 import { createDeviceLists, type DeviceLists } from '../keys/device-lists.ts'
+import { createDeviceKeyCounts, type DeviceKeyCounts } from '../keys/key-counts.ts'
 import { MAX_MEMBERS_SHARING_PRESENCE } from '../limits.ts'
 import type { Metrics } from '../metrics.ts'
 import { createLazyMembers } from '../sync/lazy-members.ts'
@@ -79,6 +80,7 @@ export interface RoomServices {
   readonly ledgerWaker: LedgerWaker
   readonly deviceLists: DeviceLists
   readonly inboxes: Inboxes
+  readonly keyCounts: DeviceKeyCounts
   readonly profileEvents: ProfileEvents
   readonly receiver: Receiver
   readonly resident: Resident
@@ -88,6 +90,7 @@ export interface RoomServices {
 const EVENT_CACHE_BYTES = 48 * 1024 * 1024
 const MAX_ROOMS_IN_MEMORY = 5_000
 const MAX_USERS_IN_MEMORY = 20_000
+const MAX_DEVICES_IN_MEMORY = 50_000
 /** The index of this process among those that write events. */
 const WRITER = 0
 
@@ -102,6 +105,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const registry = createRoomRegistry({ db, events, serverName, maxRooms: MAX_ROOMS_IN_MEMORY })
   const userRooms = createUserRooms({ db, maxUsers: MAX_USERS_IN_MEMORY })
   const deviceLists = createDeviceLists({ ledger, notifier, userRooms })
+  const keyCounts = createDeviceKeyCounts({ db, notifier, maxDevices: MAX_DEVICES_IN_MEMORY })
   const unread = createUnread({ db, maxUsers: MAX_USERS_IN_MEMORY })
   const checkpoints = createCheckpoints({ db, log })
   const writing = db.dedicated(claimWriter)
@@ -277,6 +281,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     ledgerWaker,
     deviceLists,
     inboxes,
+    keyCounts,
     receiver,
     resident: createResident({ ...appendParts, db, branches }),
     profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),

@@ -3,6 +3,7 @@ import { add3pid } from './add3pid.ts'
 import { ban } from './ban.ts'
 import { bind3pid } from './bind3pid.ts'
 import { checkUsernameAvailability } from './check-username-availability.ts'
+import { claimKeys } from './claim-keys.ts'
 import { createRoom } from './create-room.ts'
 import { defineFilter } from './define-filter.ts'
 import { deleteDevice } from './delete-device.ts'
@@ -58,6 +59,7 @@ import { logout } from './logout.ts'
 import { logoutAll } from './logout-all.ts'
 import { postReceipt } from './post-receipt.ts'
 import { post3pids } from './post3pids.ts'
+import { queryKeys } from './query-keys.ts'
 import { queryPublicRooms } from './query-public-rooms.ts'
 import { redactEvent } from './redact-event.ts'
 import { register } from './register.ts'
@@ -84,6 +86,7 @@ import { sync } from './sync.ts'
 import { unban } from './unban.ts'
 import { unbind3pidFromAccount } from './unbind3pid-from-account.ts'
 import { updateDevice } from './update-device.ts'
+import { uploadKeys } from './upload-keys.ts'
 
 /** The client-server interface, in the order of the specification. */
 export const clientEndpoints: readonly Endpoint[] = [
@@ -175,6 +178,10 @@ export const clientEndpoints: readonly Endpoint[] = [
   updateDevice,
   deleteDevice,
   deleteDevices,
+
+  uploadKeys,
+  queryKeys,
+  claimKeys,
 
   getRoomKeysVersionCurrent,
 

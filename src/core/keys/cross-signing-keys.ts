@@ -1,0 +1,53 @@
+import { decodeBase64, encodeBase64 } from '../base64.ts'
+import type { UserId } from '../ids.ts'
+import type { JsonObject } from '../json.ts'
+import { signatureOf } from '../signing/json-signature.ts'
+import { verifySignature } from '../signing/key.ts'
+import { invalidSignature, isPublicKey, malformed, requireObject, signedJson } from './key-offence.ts'
+
+export const USAGES = ['master', 'self_signing', 'user_signing'] as const
+/** What a user's key signs: the other two; their own devices; other users' master keys. */
+export type KeyUsage = (typeof USAGES)[number]
+
+/** A cross-signing key, checked. */
+export interface CrossSigningKey {
+  readonly usage: KeyUsage
+  /** Unpadded base64; by this name signatures of the key and by the key are found. */
+  readonly publicKey: string
+  /** Canonical JSON without `signatures` and `unsigned`. */
+  readonly json: string
+}
+
+/**
+ * Reads a key of a user (client-server API, "Cross-signing").
+ * @throws ProtocolError `M_INVALID_PARAM`
+ */
+export function readCrossSigningKey(object: JsonObject, usage: KeyUsage, userId: UserId): CrossSigningKey {
+  const name = `${usage}_key`
+  if (object.user_id !== userId) throw malformed(`'${name}.user_id' must be ${userId}.`)
+  const usages = object.usage
+  if (!Array.isArray(usages) || usages.length !== 1 || usages[0] !== usage) {
+    throw malformed(`'${name}.usage' must be ["${usage}"].`)
+  }
+  const keys = requireObject(`${name}.keys`, object.keys)
+  const [id = '', ...others] = Object.keys(keys)
+  const publicKey = keys[id]
+  if (others.length > 0 || !isPublicKey(publicKey) || id !== `ed25519:${publicKey}` || !isUnpadded(publicKey)) {
+    throw malformed(`'${name}.keys' must hold one key, as "ed25519:<key>": "<key>" in unpadded base64.`)
+  }
+  return { usage, publicKey, json: signedJson(name, object) }
+}
+
+/** Keys are compared and looked up as texts, so there must be one text for each. */
+function isUnpadded(publicKey: string): boolean {
+  return encodeBase64(decodeBase64(publicKey)!) === publicKey
+}
+
+/** The master key's signature that the other two must carry. @throws ProtocolError `M_INVALID_SIGNATURE` */
+export function masterSignatureOf(object: JsonObject, key: CrossSigningKey, userId: UserId, master: string): string {
+  const signature = signatureOf(object, userId, `ed25519:${master}`)
+  if (signature === undefined || !verifySignature(master, key.json, signature)) {
+    throw invalidSignature(`'${key.usage}_key' must be signed by the master key.`)
+  }
+  return signature
+}

@@ -1,0 +1,153 @@
+import { ProtocolError } from '../../core/errors.ts'
+import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import { readOneTimeKey } from '../../core/keys/one-time-keys.ts'
+import type { Reader } from '../../store/db.ts'
+import { findLocalUsers } from '../../store/device-keys.ts'
+import type { Ledger } from '../../store/ledger.ts'
+import { type KeyWish, type TakenKey, takeOneTimeKeys, useFallbackKeys } from '../../store/one-time-keys.ts'
+import type { Clock } from '../clock.ts'
+import { MAX_KEYS_PER_CLAIM } from '../limits.ts'
+import type { DeviceKeyCounts } from './key-counts.ts'
+import { type RemoteKeys, UNREACHABLE } from './remote-keys.ts'
+
+/** User to device to algorithm. */
+export type WantedKeys = ReadonlyMap<UserId, ReadonlyMap<string, string>>
+
+/** User to device to the one key, as `{"<algorithm>:<key id>": key}`. */
+export type ClaimedKeys = ReadonlyMap<UserId, ReadonlyMap<string, string>>
+
+export interface KeyClaims {
+  /**
+   * Gives away keys of devices, of each the one that was uploaded first, or the fallback key where none is left. No one-time key
+   * is ever given twice. Values are JSON (client-server API, `POST keys/claim`).
+   *
+   * @param timeoutMs how long other servers may take
+   * @throws ProtocolError `M_TOO_LARGE`
+   */
+  claim(wanted: WantedKeys, timeoutMs: number): Promise<{ keys: ClaimedKeys; failures: JsonObject }>
+  /** The same for users of this server alone: for those who ask on behalf of other servers. Others are passed over. */
+  claimLocal(wanted: WantedKeys): Promise<ClaimedKeys>
+}
+
+/** Wishes of one statement. */
+const WISHES_AT_ONCE = 500
+
+export function createKeyClaims(deps: {
+  readonly serverName: ServerName
+  readonly db: Reader
+  readonly ledger: Ledger
+  readonly clock: Clock
+  readonly counts: DeviceKeyCounts
+  readonly remote: RemoteKeys
+}): KeyClaims {
+  const { serverName, db, ledger, clock, counts, remote } = deps
+
+  /** Committed before it resolves: a key that might have been told to somebody is gone, whatever happens to us. */
+  function take(wishes: readonly KeyWish[]): Promise<readonly TakenKey[]> {
+    let fallen: readonly TakenKey[] = []
+    return ledger.append(
+      async (tx) => {
+        const taken = await takeOneTimeKeys(tx, wishes, clock.now())
+        const served = new Set(taken.map(deviceNameOf))
+        const unmet = wishes.filter(({ userNid, deviceId }) => !served.has(`${userNid} ${deviceId}`))
+        const fallback = unmet.length === 0 ? [] : await useFallbackKeys(tx, unmet)
+        fallen = [...taken, ...fallback.filter(({ was_used }) => !was_used)]
+        return [...taken, ...fallback]
+      },
+      (_, position) => {
+        for (const { user_nid, device_id } of fallen) counts.fell({ userNid: user_nid, deviceId: device_id }, position)
+      },
+    )
+  }
+
+  const claimLocal: KeyClaims['claimLocal'] = async (wanted) => {
+    const users = await findLocalUsers(
+      db,
+      [...wanted.keys()].filter((userId) => serverOf(userId) === serverName),
+    )
+    const userIds = new Map([...users].map(([userId, userNid]) => [userNid, userId]))
+    const wishes = [...users].flatMap(([userId, userNid]) =>
+      [...wanted.get(userId)!].map(([deviceId, algorithm]) => ({ userNid, deviceId, algorithm })),
+    )
+    const claimed = new Map<UserId, Map<string, string>>()
+    for (let start = 0; start < wishes.length; start += WISHES_AT_ONCE) {
+      for (const key of await take(wishes.slice(start, start + WISHES_AT_ONCE))) {
+        put(claimed, userIds.get(key.user_nid)!, key.device_id, `${key.algorithm}:${key.key_id}`, key.json)
+      }
+    }
+    return claimed
+  }
+
+  return {
+    claimLocal,
+    async claim(wanted, timeoutMs) {
+      if ([...wanted.values()].reduce((sum, devices) => sum + devices.size, 0) > MAX_KEYS_PER_CLAIM) {
+        throw new ProtocolError('M_TOO_LARGE', `At most ${MAX_KEYS_PER_CLAIM} keys can be claimed at once.`, {
+          status: 400,
+        })
+      }
+      const keys = new Map(await claimLocal(wanted))
+      const failures = new Map<string, JsonValue>()
+      await Promise.all(
+        [...byServer(wanted, serverName)].map(async ([server, some]) => {
+          try {
+            const body = Object.fromEntries([...some].map(([userId, devices]) => [userId, Object.fromEntries(devices)]))
+            const answer = await remote.claim(server, body, timeoutMs)
+            for (const [userId, devices] of readRemote(some, answer)) keys.set(userId, devices)
+          } catch {
+            failures.set(server, UNREACHABLE)
+          }
+        }),
+      )
+      return { keys, failures: Object.fromEntries(failures) }
+    },
+  }
+}
+
+function deviceNameOf({ user_nid, device_id }: TakenKey): string {
+  return `${user_nid} ${device_id}`
+}
+
+function put(
+  keys: Map<UserId, Map<string, string>>,
+  userId: UserId,
+  deviceId: string,
+  name: string,
+  json: string,
+): void {
+  const devices = keys.get(userId) ?? new Map<string, string>()
+  keys.set(userId, devices.set(deviceId, `{${JSON.stringify(name)}:${json}}`))
+}
+
+function byServer(wanted: WantedKeys, own: ServerName): Map<ServerName, Map<UserId, ReadonlyMap<string, string>>> {
+  const servers = new Map<ServerName, Map<UserId, ReadonlyMap<string, string>>>()
+  for (const [userId, devices] of wanted) {
+    const server = serverOf(userId)
+    if (server === own) continue
+    const users = servers.get(server) ?? new Map()
+    servers.set(server, users.set(userId, devices))
+  }
+  return servers
+}
+
+/** What was asked for, of what another server gave, as far as it is well-formed. */
+function readRemote(wanted: WantedKeys, answer: JsonObject): Map<UserId, Map<string, string>> {
+  const keys = new Map<UserId, Map<string, string>>()
+  const users = isObject(answer.one_time_keys) ? answer.one_time_keys : {}
+  for (const [userId, devices] of wanted) {
+    const given = Object.hasOwn(users, userId) ? users[userId] : undefined
+    for (const deviceId of isObject(given) ? devices.keys() : []) {
+      const named = Object.hasOwn(given as JsonObject, deviceId) ? (given as JsonObject)[deviceId] : undefined
+      const [[name, value] = []] = isObject(named) ? Object.entries(named) : []
+      if (name === undefined || value === undefined) continue
+      try {
+        const { json } = readOneTimeKey(name, value, { userId, deviceId, ed25519: undefined })
+        put(keys, userId, deviceId, name, json)
+      } catch {
+        // As if the device had none.
+      }
+    }
+  }
+  return keys
+}

@@ -1,0 +1,102 @@
+import { LRUCache } from 'lru-cache'
+import type { Reader } from '../../store/db.ts'
+import { countKeys, type KeyCountRow } from '../../store/one-time-keys.ts'
+import { perTick } from '../../store/per-tick.ts'
+import type { Notifier } from '../sync/notifier.ts'
+
+/** What a device is told of its own keys in every sync. */
+export interface KeyCounts {
+  /** By algorithm. */
+  readonly oneTime: ReadonlyMap<string, number>
+  /** Algorithms. */
+  readonly unusedFallback: readonly string[]
+}
+
+interface Device {
+  readonly userNid: number
+  readonly deviceId: string
+}
+
+/** The counts of devices that are about: read once, and again after they changed. */
+export interface DeviceKeyCounts {
+  of(device: Device): KeyCounts | Promise<KeyCounts>
+  /** Keys of a device were given away, by the ledger's entry at `position`: its sync is to tell. */
+  fell(device: Device, position: number): void
+  /** The device has uploaded keys, and is told by the answer to that. */
+  rose(device: Device): void
+  /** Whether keys of the device were given away after a ledger position, as far as this process has seen. */
+  fellSince(device: Device, position: number): boolean
+}
+
+/** Clients take a missing algorithm for "as before": the one that is in use is always named. */
+const USUAL_ALGORITHM = 'signed_curve25519'
+
+export function createDeviceKeyCounts(deps: {
+  readonly db: Reader
+  readonly notifier: Notifier
+  readonly maxDevices: number
+}): DeviceKeyCounts {
+  const { db, notifier } = deps
+  const counts = new LRUCache<string, KeyCounts>({ max: deps.maxDevices })
+  const fallen = new LRUCache<string, number>({ max: deps.maxDevices })
+  /** What was read before something changed is not kept. */
+  let changes = 0
+
+  const read = perTick(async (names: readonly string[]) => {
+    const devices = names.map(deviceOf)
+    const rows = await countKeys(
+      db,
+      devices.map(({ userNid }) => userNid),
+      devices.map(({ deviceId }) => deviceId),
+    )
+    const found = new Map(names.map((name) => [name, [] as KeyCountRow[]]))
+    for (const row of rows) found.get(nameOf({ userNid: row.user_nid, deviceId: row.device_id }))?.push(row)
+    return new Map([...found].map(([name, some]) => [name, toCounts(some)]))
+  })
+
+  async function load(name: string): Promise<KeyCounts> {
+    const before = changes
+    const found = (await read([name])).get(name)!
+    if (changes === before) counts.set(name, found)
+    return found
+  }
+
+  function forget(name: string): void {
+    changes += 1
+    counts.delete(name)
+  }
+
+  return {
+    of(device) {
+      const name = nameOf(device)
+      return counts.get(name) ?? load(name)
+    },
+    fell(device, position) {
+      const name = nameOf(device)
+      forget(name)
+      fallen.set(name, position)
+      notifier.wakeUsers([device.userNid])
+    },
+    rose: (device) => forget(nameOf(device)),
+    fellSince: (device, position) => (fallen.get(nameOf(device)) ?? 0) > position,
+  }
+}
+
+function nameOf({ userNid, deviceId }: Device): string {
+  return `${userNid} ${deviceId}`
+}
+
+function deviceOf(name: string): Device {
+  const space = name.indexOf(' ')
+  return { userNid: Number(name.slice(0, space)), deviceId: name.slice(space + 1) }
+}
+
+function toCounts(rows: readonly KeyCountRow[]): KeyCounts {
+  const oneTime = new Map([[USUAL_ALGORITHM, 0]])
+  const unusedFallback: string[] = []
+  for (const { algorithm, left_over } of rows) {
+    if (left_over === null) unusedFallback.push(algorithm)
+    else oneTime.set(algorithm, left_over)
+  }
+  return { oneTime, unusedFallback }
+}

@@ -1,0 +1,29 @@
+import type { UserId } from '../../core/ids.ts'
+
+/** Keys of users as JSON texts, ready to be sent. */
+export interface KnownKeys {
+  /** By user and device. A user with no entry is not known. */
+  readonly devices: Map<UserId, ReadonlyMap<string, string>>
+  readonly master: Map<UserId, string>
+  readonly self_signing: Map<UserId, string>
+  readonly user_signing: Map<UserId, string>
+}
+
+/** By signer, then by the name of the key that signs. */
+export type SignatureMap = Map<UserId, Map<string, string>>
+
+export function noKeys(): KnownKeys {
+  return { devices: new Map(), master: new Map(), self_signing: new Map(), user_signing: new Map() }
+}
+
+export function addSignature(signatures: SignatureMap, signer: UserId, keyId: string, signature: string): void {
+  const own = signatures.get(signer) ?? new Map<string, string>()
+  signatures.set(signer, own.set(keyId, signature))
+}
+
+/** A signed object as it is sent. @param json canonical JSON of what is signed; not parsed again */
+export function writeSigned(json: string, signatures: SignatureMap, unsigned?: object): string {
+  const all = Object.fromEntries([...signatures].map(([signer, own]) => [signer, Object.fromEntries(own)]))
+  const tail = unsigned === undefined ? '' : `,"unsigned":${JSON.stringify(unsigned)}`
+  return `${json.slice(0, -1)},"signatures":${JSON.stringify(all)}${tail}}`
+}

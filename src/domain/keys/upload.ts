@@ -1,0 +1,123 @@
+import { ProtocolError } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { type DeviceKeys, readDeviceKeys, signingKeyOf } from '../../core/keys/device-keys.ts'
+import { readFallbackKeys, readOneTimeKeys } from '../../core/keys/one-time-keys.ts'
+import { crossSigningKeysOf } from '../../store/cross-signing-keys.ts'
+import type { Reader, Tx } from '../../store/db.ts'
+import { findDeviceKey, forgetSignaturesOf, forgetSignedBy, storeDeviceKey } from '../../store/device-keys.ts'
+import { findClash, type NamedKey, storeFallbackKeys, storeOneTimeKeys } from '../../store/one-time-keys.ts'
+import type { Requester } from '../accounts/requester.ts'
+import { MAX_KEY_ALGORITHMS_PER_DEVICE, MAX_ONE_TIME_KEYS_PER_ALGORITHM } from '../limits.ts'
+import type { Audience, DeviceLists } from './device-lists.ts'
+import type { DeviceKeyCounts, KeyCounts } from './key-counts.ts'
+
+/** What a device publishes; each part may be left out. */
+export interface KeyUpload {
+  readonly deviceKeys: JsonObject | undefined
+  readonly oneTimeKeys: JsonObject
+  readonly fallbackKeys: JsonObject
+}
+
+export interface KeyUploads {
+  /**
+   * Publishes keys of the requester's device, all or none; what is published already is passed over. Gives what is left of its
+   * one-time keys (client-server API, `POST keys/upload`).
+   *
+   * @throws ProtocolError `M_INVALID_PARAM` for keys that are malformed, too many, or known by the same name as others;
+   *   `M_INVALID_SIGNATURE`, `M_FORBIDDEN` for a device that is named as a cross-signing key
+   */
+  upload(by: Requester, upload: KeyUpload): Promise<KeyCounts>
+}
+
+/** Keys that were checked, and differ from what is stored. */
+interface Wanted {
+  readonly deviceKeys: DeviceKeys | undefined
+  /** The device signs with another key than before: it is another device under the same id. */
+  readonly isOtherDevice: boolean
+  readonly oneTimeKeys: readonly NamedKey[]
+  readonly fallbackKeys: readonly NamedKey[]
+}
+
+export function createKeyUploads(deps: {
+  readonly db: Reader
+  readonly deviceLists: Pick<DeviceLists, 'change'>
+  readonly counts: DeviceKeyCounts
+}): KeyUploads {
+  const { db, deviceLists, counts } = deps
+
+  async function check(by: Requester, upload: KeyUpload): Promise<Wanted> {
+    const { userId, deviceId } = by
+    const known = await findDeviceKey(db, by.userNid, deviceId)
+    const read = upload.deviceKeys && readDeviceKeys(upload.deviceKeys, { userId, deviceId })
+    const before = known === undefined ? undefined : signingKeyOf(known, deviceId)
+    const owner = { userId, deviceId, ed25519: read?.ed25519 ?? before }
+    const wanted = {
+      deviceKeys: read?.json === known ? undefined : read,
+      isOtherDevice: read !== undefined && before !== undefined && read.ed25519 !== before,
+      oneTimeKeys: readOneTimeKeys(upload.oneTimeKeys, owner),
+      fallbackKeys: readFallbackKeys(upload.fallbackKeys, owner),
+    }
+    if (wanted.deviceKeys) await checkName(by)
+    await Promise.all([checkRoom(by, wanted), wanted.isOtherDevice ? undefined : checkClash(db, by, wanted)])
+    return wanted
+  }
+
+  /** Signatures name devices and cross-signing keys alike. */
+  async function checkName({ userNid, deviceId }: Requester): Promise<void> {
+    const keys = await crossSigningKeysOf(db, [userNid])
+    if (!keys.some(({ public_key }) => public_key === deviceId)) return
+    throw new ProtocolError('M_FORBIDDEN', 'One of your cross-signing keys has the name of this device.')
+  }
+
+  /** Counted without a lock: a burst may go a little beyond. */
+  async function checkRoom(by: Requester, { oneTimeKeys, fallbackKeys, isOtherDevice }: Wanted): Promise<void> {
+    const sent = new Map<string, number>()
+    for (const { algorithm } of oneTimeKeys) sent.set(algorithm, (sent.get(algorithm) ?? 0) + 1)
+    const { oneTime, unusedFallback } = isOtherDevice ? NO_KEYS : await counts.of(by)
+    for (const [algorithm, count] of sent) {
+      if (count + (oneTime.get(algorithm) ?? 0) <= MAX_ONE_TIME_KEYS_PER_ALGORITHM) continue
+      const error = `A device may keep ${MAX_ONE_TIME_KEYS_PER_ALGORITHM} one-time keys of an algorithm here.`
+      throw new ProtocolError('M_INVALID_PARAM', error)
+    }
+    const fallback = fallbackKeys.map(({ algorithm }) => algorithm)
+    const algorithms = new Set([...oneTime.keys(), ...unusedFallback, ...sent.keys(), ...fallback])
+    if (algorithms.size <= MAX_KEY_ALGORITHMS_PER_DEVICE) return
+    const error = `A device may keep one-time keys of ${MAX_KEY_ALGORITHMS_PER_DEVICE} algorithms here.`
+    throw new ProtocolError('M_INVALID_PARAM', error)
+  }
+
+  async function checkClash(reader: Reader, by: Requester, { oneTimeKeys }: Wanted): Promise<void> {
+    const clash = oneTimeKeys.length === 0 ? undefined : await findClash(reader, by, oneTimeKeys)
+    if (clash === undefined) return
+    const name = `${clash.algorithm}:${clash.key_id}`
+    throw new ProtocolError('M_INVALID_PARAM', `There is another one-time key ${name} of this device already.`)
+  }
+
+  async function store(tx: Tx, by: Requester, wanted: Wanted): Promise<{ audience: Audience; result: undefined }> {
+    const { deviceKeys, isOtherDevice, oneTimeKeys, fallbackKeys } = wanted
+    if (isOtherDevice) await forgetSignedBy(tx, by.userNid, by.deviceId)
+    const { userNid, deviceId } = by
+    const [isStored] = await Promise.all([
+      deviceKeys && storeDeviceKey(tx, { userNid, deviceId, ...deviceKeys }),
+      deviceKeys && forgetSignaturesOf(tx, userNid, deviceId),
+      oneTimeKeys.length > 0 && storeOneTimeKeys(tx, by, oneTimeKeys),
+      fallbackKeys.length > 0 && storeFallbackKeys(tx, by, fallbackKeys),
+    ])
+    // Another upload of the device may have come first: then this one fails, and is rolled back.
+    await checkClash(tx, by, wanted)
+    return { audience: isStored ? 'sharing' : 'nobody', result: undefined }
+  }
+
+  return {
+    async upload(by, upload) {
+      const wanted = await check(by, upload)
+      const isNothing = !wanted.deviceKeys && wanted.oneTimeKeys.length + wanted.fallbackKeys.length === 0
+      if (isNothing) return counts.of(by)
+      await deviceLists.change(by.userNid, (tx) => store(tx, by, wanted))
+      counts.rose(by)
+      return counts.of(by)
+    },
+  }
+}
+
+const NO_KEYS: KeyCounts = { oneTime: new Map(), unusedFallback: [] }
