@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { isIP, type LookupFunction } from 'node:net'
-import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls'
+import { isIP, type LookupFunction, type Socket } from 'node:net'
+import { createSecureContext, rootCertificates, type SecureContext, TLSSocket } from 'node:tls'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { buildConnector, Pool } from 'undici'
@@ -33,6 +33,14 @@ export interface HttpAnswer {
   readonly body: Buffer
   /** Where it came from, after redirects. */
   readonly url: string
+  /** The certificate that spoke for it, where there was one. */
+  readonly certificate: PeerCertificate | undefined
+}
+
+export interface PeerCertificate {
+  readonly validUntil: number
+  /** Who vouches for it, in its own words. */
+  readonly issuer: string
 }
 
 /** The one way in which this server calls others. Never throws: what went wrong is part of the result. */
@@ -56,20 +64,32 @@ const MAX_TARGETS = 1_000
 /** An answer's header; other servers have no reason to send more. */
 const MAX_HEADER_BYTES = 16_384
 
+interface Peer {
+  /** The last one seen. */
+  certificate: PeerCertificate | undefined
+}
+
+/** Connections to one place for one name. */
+interface Target {
+  readonly pool: Pool
+  readonly peer: Peer
+}
+
 export async function createGuardedClient(options: GuardedClientOptions): Promise<GuardedClient> {
   const { allow_ranges, ca_file } = options.config.outbound
   const guard = createAddressGuard(allow_ranges)
   const lookup = guardedLookup(options.names ?? createNames(), guard)
   const secureContext = ca_file === undefined ? undefined : await trusting(ca_file)
-  const pools = new LRUCache<string, Pool>({
+  const targets = new LRUCache<string, Target>({
     max: MAX_TARGETS,
-    dispose: (pool) => void pool.close().catch((err: unknown) => options.log.debug({ err }, 'a pool did not close')),
+    dispose: ({ pool }) =>
+      void pool.close().catch((err: unknown) => options.log.debug({ err }, 'a pool did not close')),
   })
 
-  function poolFor(url: URL, { host, port }: Target): Pool {
+  function targetFor(url: URL, { host, port }: Place): Target {
     const servername = url.hostname
     const key = `${url.protocol}//${host}:${port} ${servername}`
-    const known = pools.get(key)
+    const known = targets.get(key)
     if (known !== undefined) return known
     const connect = buildConnector({
       lookup,
@@ -77,22 +97,29 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
       ...(secureContext && { secureContext }),
       ...(isLiteral(servername) ? {} : { servername }),
     } as buildConnector.BuildOptions)
+    const peer: Peer = { certificate: undefined }
     const pool = new Pool(`${url.protocol}//${host}:${port}`, {
-      connect,
+      connect: (wanted, done) =>
+        connect(wanted, (...made) => {
+          peer.certificate = certificateOf(made[1] ?? null) ?? peer.certificate
+          done(...made)
+        }),
       connections: CONNECTIONS_PER_TARGET,
       maxHeaderSize: MAX_HEADER_BYTES,
       // The whole request has a time limit of its own.
       headersTimeout: 0,
       bodyTimeout: 0,
     })
-    pools.set(key, pool)
-    return pool
+    const target = { pool, peer }
+    targets.set(key, target)
+    return target
   }
 
   async function once(request: HttpRequest, url: URL, signal: AbortSignal): Promise<HttpAnswer> {
-    const target = targetOf(url, request.via)
-    if (isLiteral(target.host) && !guard(bare(target.host))) throw refusedAddress(bare(target.host))
-    const { statusCode, headers, body } = await poolFor(url, target).request({
+    const place = placeOf(url, request.via)
+    if (isLiteral(place.host) && !guard(bare(place.host))) throw refusedAddress(bare(place.host))
+    const { pool, peer } = targetFor(url, place)
+    const { statusCode, headers, body } = await pool.request({
       method: request.method as 'GET',
       path: url.pathname + url.search,
       headers: {
@@ -105,7 +132,8 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
       signal,
     })
     const bytes = await readUpTo(body, request.maxBytes)
-    return { ok: true, status: statusCode, headers: flat(headers), body: bytes, url: url.href }
+    const { certificate } = peer
+    return { ok: true, status: statusCode, headers: flat(headers), body: bytes, url: url.href, certificate }
   }
 
   async function follow(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
@@ -135,10 +163,18 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
       }
     },
     async close() {
-      await Promise.all([...pools.values()].map((pool) => pool.destroy()))
-      pools.clear()
+      await Promise.all([...targets.values()].map(({ pool }) => pool.destroy()))
+      targets.clear()
     },
   }
+}
+
+function certificateOf(socket: Socket | null): PeerCertificate | undefined {
+  if (!(socket instanceof TLSSocket)) return undefined
+  // Empty where an earlier connection is resumed, and whatever its type says.
+  const { valid_to, issuer }: Partial<ReturnType<TLSSocket['getPeerCertificate']>> = socket.getPeerCertificate()
+  if (valid_to === undefined) return undefined
+  return { validUntil: Date.parse(valid_to), issuer: [issuer?.O ?? issuer?.CN ?? ''].flat().join(', ') }
 }
 
 /** The signal reaches a request only once it is connected. */
@@ -177,13 +213,13 @@ async function trusting(caFile: string): Promise<SecureContext> {
   }
 }
 
-interface Target {
+interface Place {
   /** As in a URL: IPv6 in brackets. */
   readonly host: string
   readonly port: number
 }
 
-function targetOf(url: URL, via: HttpRequest['via']): Target {
+function placeOf(url: URL, via: HttpRequest['via']): Place {
   if (via === undefined) return { host: url.hostname, port: Number(url.port || (url.protocol === 'https:' ? 443 : 80)) }
   // By way of a URL, so that every spelling of an address becomes the usual one.
   return { host: addressOf(`https://${isIP(via.host) === 6 ? `[${via.host}]` : via.host}`).hostname, port: via.port }
