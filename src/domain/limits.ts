@@ -104,3 +104,5 @@ export const MAX_KEYS_PER_CLAIM = 20_000
 export const MAX_KEY_QUERY_MS = 20_000
 /** A claimed one-time key is known for so long, in case that its device uploads it once more. */
 export const CLAIMED_KEYS_KEPT_MS = 30 * 24 * 60 * 60 * 1000
+/** Signatures of one request of another server. */
+export const MAX_REQUEST_SIGNATURES = 5

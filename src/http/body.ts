@@ -1,37 +1,39 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyRequest } from 'fastify'
 import { ProtocolError } from '../core/errors.ts'
-import { JsonTooDeepError, type ReadJson, readJson } from '../core/json.ts'
+import { JsonTooDeepError, type JsonValue, type ReadJson, readJson } from '../core/json.ts'
 import type { Endpoint } from './endpoint.ts'
 import { BAD_QUERY, parseQuery, queryReader, type RawQuery } from './query.ts'
 import type { RoleCodes } from './role.ts'
 import { validator } from './validate.ts'
 
-/** What a request's body was found to be. The value has the shape that the endpoint declares. */
-interface Body {
-  readonly value: unknown
+/** What a request's body was found to be. */
+export interface Body {
+  readonly value: JsonValue
   readonly offence: ReadJson['offence']
 }
 
-export type BodyReader = (raw: FastifyRequest) => Body
+export interface BodyReader {
+  parse(raw: FastifyRequest): Body
+  /** Throws unless the value has the shape that the endpoint declares. */
+  check(body: Body): void
+}
 
 /** How the bodies of an endpoint are read and checked; undefined when it wants none. */
 export function bodyReader({ options }: Endpoint, codes: RoleCodes): BodyReader | undefined {
   if (options.body === undefined) return undefined
-  const check = validator(options.body, { missing: codes.missingParam, wrongType: codes.wrongType, what: 'Key' })
-
-  function readJsonBody(raw: FastifyRequest): Body {
-    const body = parseBody(raw.body, options.bodyOptional === true)
-    check(body.value)
-    return body
-  }
-
-  if (!options.forms) return readJsonBody
+  const validate = validator(options.body, { missing: codes.missingParam, wrongType: codes.wrongType, what: 'Key' })
+  const check = ({ value }: Body): void => validate(value)
+  const parseJson = (raw: FastifyRequest): Body => parseBody(raw.body, options.bodyOptional === true)
+  if (!options.forms) return { parse: parseJson, check }
   const readForm = queryReader(options.body, codes, 'Key')
-  return (raw) => {
-    if (isForm(raw)) return { value: readForm(parseForm(raw.body)), offence: undefined }
-    if (isAbsent(raw.body)) return { value: readForm(raw.query as RawQuery), offence: undefined }
-    return readJsonBody(raw)
+  return {
+    parse(raw) {
+      if (isForm(raw)) return { value: readForm(parseForm(raw.body)) as JsonValue, offence: undefined }
+      if (isAbsent(raw.body)) return { value: readForm(raw.query as RawQuery) as JsonValue, offence: undefined }
+      return parseJson(raw)
+    },
+    check,
   }
 }
 

@@ -6,6 +6,7 @@ import { type Shape, type Static, Type } from '../core/shapes.ts'
 import type { UiaFlow, UiaProof } from '../domain/accounts/interactive-auth.ts'
 import type { Requester } from '../domain/accounts/requester.ts'
 import type { Operator } from '../domain/admin/operator.ts'
+import type { PeerRequester } from '../domain/federation/requester.ts'
 import type { IdentityRequester } from '../domain/identity/requester.ts'
 import type { Services } from '../domain/services.ts'
 import type { EndpointRequest } from './request.ts'
@@ -16,10 +17,11 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 export type EndpointLine = `${Method} ${string}`
 
 /**
+/**
  * Who may call: anybody, anybody (a token that is sent must be good), or the holder of a token; of an account's, of an
- * administrator's, or of the identity service's.
+ * administrator's, or of the identity service's; or a server that signs its requests.
  */
-export type EndpointAuth = 'none' | 'optional' | 'user' | 'admin' | 'identity-optional' | 'identity'
+export type EndpointAuth = 'none' | 'optional' | 'user' | 'admin' | 'identity-optional' | 'identity' | 'server'
 
 /** The buckets of `rate_limits` in the configuration. */
 export type LimitName = Exclude<keyof Config['rate_limits'], 'enabled'>
@@ -50,6 +52,7 @@ interface Requesters {
   readonly admin: Operator
   readonly 'identity-optional': IdentityRequester | undefined
   readonly identity: IdentityRequester
+  readonly server: PeerRequester
 }
 
 /** A request as a handler of this declaration sees it. */

@@ -3,8 +3,9 @@ import type { Logger } from 'pino'
 import { ProtocolError } from '../core/errors.ts'
 import { isEventId, isRoomAlias, isRoomId, isUserId } from '../core/ids.ts'
 import { expandPath } from '../core/paths.ts'
+import type { SignedRequest } from '../domain/federation/signed-requests.ts'
 import type { Services } from '../domain/services.ts'
-import { bodyReader } from './body.ts'
+import { type Body, bodyReader } from './body.ts'
 import { type AddressReader, limitKeyOf } from './client-address.ts'
 import type { Endpoint } from './endpoint.ts'
 import { BAD_QUERY, queryReader, type RawQuery, single } from './query.ts'
@@ -55,12 +56,24 @@ function tokenOf(raw: FastifyRequest): string | undefined {
   return single(raw.query as RawQuery, 'access_token')
 }
 
-type Authenticator = (raw: FastifyRequest) => Caller | undefined | Promise<Caller | undefined>
+type Authenticator = (raw: FastifyRequest, body: Body | undefined) => Caller | undefined | Promise<Caller | undefined>
+
+/** A signature covers the body, and a server may send several, of which the framework would show one. */
+function signedRequestOf(raw: FastifyRequest, body: Body | undefined): SignedRequest {
+  const { rawHeaders } = raw.raw
+  return {
+    method: raw.method,
+    uri: raw.raw.url ?? '',
+    authorizations: rawHeaders.filter((_, index) => index % 2 === 1 && /^authorization$/i.test(rawHeaders[index - 1]!)),
+    body: body && { text: (raw.body as Buffer).toString('utf8'), content: body.value },
+  }
+}
 
 function authenticator<By extends Caller>(endpoint: Endpoint, role: Role<By>, deps: MountDeps): Authenticator {
   const { options } = endpoint
   const { auth } = options
   if (auth === 'none') return () => undefined
+  if (auth === 'server') return (raw, body) => role.verify!(signedRequestOf(raw, body))
   const unknownToken = options.unknownToken ?? role.codes.unknownToken
 
   function admit(raw: FastifyRequest, caller: By | undefined): By | Promise<By> {
@@ -101,6 +114,7 @@ function partsOf<By extends Caller>(endpoint: Endpoint, role: Role<By>, deps: Mo
 function limitKey(caller: Caller | undefined, raw: FastifyRequest, route: RouteFacts): string | number {
   if (caller === undefined) return limitKeyOf(addressOf(raw, route.addressOf))
   if ('userNid' in caller) return caller.userNid
+  if ('server' in caller) return caller.server
   return 'userId' in caller ? caller.userId : caller.name
 }
 
@@ -108,12 +122,14 @@ function limitKey(caller: Caller | undefined, raw: FastifyRequest, route: RouteF
 function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: ReturnType<typeof partsOf>, services: Services) {
   const { options } = endpoint
   const { limited } = options
+  const isSigned = options.auth === 'server'
   const { headers, authenticate, readParams, readQuery, readBody, perform } = parts
 
   return async (raw: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     if (headers !== undefined) reply.headers(headers)
     if (raw.query === BAD_QUERY) throw new ProtocolError('M_INVALID_PARAM', 'The query holds a broken percent escape.')
-    const admitted = authenticate(raw)
+    const parsed = isSigned ? readBody?.parse(raw) : undefined
+    const admitted = authenticate(raw, parsed)
     const requester = admitted instanceof Promise ? await admitted : admitted
     if (limited !== undefined) {
       services.rateLimits.take(limited, limitKey(requester, raw, route))
@@ -121,9 +137,10 @@ function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: ReturnType<type
     const request = new MountedRequest(raw, reply, route, readParams(raw.params), requester)
     if (readQuery) request.query = readQuery(raw.query as RawQuery)
     if (readBody) {
-      const { value, offence } = readBody(raw)
-      request.body = value
-      request.bodyOffence = offence
+      const body = parsed ?? readBody.parse(raw)
+      readBody.check(body)
+      request.body = body.value
+      request.bodyOffence = body.offence
     }
     if (options.uia) {
       const challenge = await challengeOf(endpoint, request, services)

@@ -1,12 +1,14 @@
 import type { Errcode } from '../core/errors.ts'
 import type { Requester } from '../domain/accounts/requester.ts'
 import type { Operator } from '../domain/admin/operator.ts'
+import type { PeerRequester } from '../domain/federation/requester.ts'
+import type { SignedRequest } from '../domain/federation/signed-requests.ts'
 import type { IdentityRequester } from '../domain/identity/requester.ts'
 import type { Endpoint, Reply } from './endpoint.ts'
 import type { EndpointRequest } from './request.ts'
 
-/** Whoever a token stands for: the holder of an account here, an operator, or a user of the identity service. */
-export type Caller = Requester | Operator | IdentityRequester
+/** Who calls: the holder of an account here, an operator, a user of the identity service, or another server. */
+export type Caller = Requester | Operator | IdentityRequester | PeerRequester
 
 /** The codes in which the client and the identity interface differ for the same mistake. */
 export interface RoleCodes {
@@ -39,6 +41,8 @@ export interface Role<By extends Caller = Caller> {
   readonly headers?: Readonly<Record<string, string>>
   /** Whose token this is; undefined when it is nobody's. */
   authenticate(token: string): By | undefined | Promise<By | undefined>
+  /** Who has signed a request, in roles whose callers do. Throws when it is nobody. */
+  verify?(request: SignedRequest): Promise<By>
   /** What else a caller must satisfy for this endpoint. Throws where that is not so. */
   admit?(caller: By, endpoint: Endpoint): void | Promise<void>
   /** Runs the handler of an endpoint, with what belongs around it. */

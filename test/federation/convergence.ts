@@ -9,6 +9,7 @@ import type { Scene } from './actors.ts'
 import { type HeldEvent, memberships, type RoomView, viewRoom } from './room-view.ts'
 import type { Run } from './run.ts'
 import type { SimulatedServer } from './server.ts'
+import { honestAnswers } from './world.ts'
 
 const MAX_ROUNDS = 12
 
@@ -70,7 +71,7 @@ async function speak(run: Run, roomId: RoomId, server: SimulatedServer, round: n
   if (own.length === 0) return
   await sayIfAllowed(run, own[round % own.length]![0], roomId, round)
   const { extremities } = (await viewRoom(server.db, roomId))!
-  const newest = await server.engine.resident.events(roomId, extremities)
+  const newest = await honestAnswers(server.engine.resident).events(roomId, extremities)
   for (const other of await serversByOwnView(run, roomId)) run.post(server, other.name, roomId, newest)
   await run.network.settle()
 }
@@ -88,7 +89,7 @@ async function fillGaps(run: Run, roomId: RoomId, server: SimulatedServer): Prom
     for (const id of missing) {
       asked.add(id)
       for (const other of run.servers.values()) {
-        const texts = other === server ? [] : await other.engine.resident.events(roomId, [id])
+        const texts = other === server ? [] : await honestAnswers(other.engine.resident).events(roomId, [id])
         if (texts.length > 0) await run.receive(server, other.name, roomId, texts)
       }
     }

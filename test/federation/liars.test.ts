@@ -5,7 +5,7 @@ import type { EventId } from '../../src/core/ids.ts'
 import { encodeCanonical } from '../../src/core/json.ts'
 import { MAX_FETCHED_AUTH_EVENTS, MAX_FETCHES, MAX_TOLD_STATES } from '../../src/domain/limits.ts'
 import { forge, openStage, type Party, type Stage, setState, textOf, viewOf } from './party.ts'
-import type { Answers } from './world.ts'
+import { type Answers, honestAnswers } from './world.ts'
 
 let stage: Stage
 
@@ -57,7 +57,7 @@ describe('a server that lies about what is missing', () => {
       const other = await beta.engine.services.rooms.create(await beta.as(bob), request, undefined)
       const elsewhere = await viewOf({ roomId: other.roomId }, beta)
       const ids = [...elsewhere.events.keys()]
-      const texts = await beta.engine.resident.events(other.roomId, ids)
+      const texts = await honestAnswers(beta.engine.resident).events(other.roomId, ids)
       const event = await forge(party, bob, beta, { prev: [ids.at(-1)!] })
       const before = await shapeOf(party)
       const { kinds, asked } = await lieTo(
@@ -151,9 +151,9 @@ describe('a server that lies about what is missing', () => {
       const ids: EventId[] = []
       for (let level = 0; level <= 10; level++) ids.push(await run.say(bob, roomId, `${level}`))
       run.network.heal()
-      const { resident } = beta.engine
+      const honest = honestAnswers(beta.engine.resident)
       const slowly: Partial<Answers> = {
-        missingEvents: async (id, between) => (await resident.missingEvents(id, between)).slice(-1),
+        missingEvents: async (id, between) => (await honest.missingEvents(id, between)).slice(-1),
       }
       const { kinds, asked } = await lieTo(party, slowly, [await textOf(party, beta, ids.at(-1)!)])
       expect(kinds).toEqual(['accepted'])

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EventId, RoomId } from '../../src/core/ids.ts'
 import { openStage, type Party, type Stage, setState, shownTo, textOf, viewOf } from './party.ts'
+import { honestAnswers } from './world.ts'
 
 let stage: Stage
 
@@ -46,8 +47,7 @@ describe('events whose predecessors did not come', () => {
     stage.play('10', async (party) => {
       const { run, roomId, alpha, beta, gamma, ann } = party
       const ids = await unheard(party, 6)
-      const { resident } = beta.engine
-      run.lies.set(beta.name, { ...resident, missingEvents: async () => [] })
+      run.lies.set(beta.name, { ...honestAnswers(beta.engine.resident), missingEvents: async () => [] })
       const [received] = await run.receive(alpha, beta.name, roomId, [await textOf(party, beta, ids[4]!)])
       expect(received!.kind).toBe('accepted')
       const view = await viewOf(party, alpha)
@@ -59,7 +59,7 @@ describe('events whose predecessors did not come', () => {
 
       // They turn up after all, and are no newest events.
       run.lies.clear()
-      const texts = await gamma.engine.resident.events(roomId, ids.slice(0, 4))
+      const texts = await honestAnswers(gamma.engine.resident).events(roomId, ids.slice(0, 4))
       expect(texts).toHaveLength(4)
       const late = await run.receive(alpha, gamma.name, roomId, texts)
       expect(late.map(({ kind }) => kind)).toEqual(texts.map(() => 'accepted'))
@@ -87,11 +87,16 @@ describe('events whose predecessors did not come', () => {
         [gamma, second],
         [alpha, first],
       ] as const) {
-        const received = await run.receive(beta, from.name, roomId, await from.engine.resident.events(roomId, ids))
+        const received = await run.receive(
+          beta,
+          from.name,
+          roomId,
+          await honestAnswers(from.engine.resident).events(roomId, ids),
+        )
         expect(received.map(({ kind }) => kind)).toEqual(ids.map(() => 'accepted'))
       }
       const both = await run.say(bob, roomId, 'both')
-      run.lies.set(beta.name, { ...beta.engine.resident, missingEvents: async () => [] })
+      run.lies.set(beta.name, { ...honestAnswers(beta.engine.resident), missingEvents: async () => [] })
       await run.receive(gamma, beta.name, roomId, [await textOf(party, beta, both)])
       const [theirs, ours] = [await viewOf(party, beta), await viewOf(party, gamma)]
       expect(ours.events.get(both)!.prev).toHaveLength(2)
@@ -119,7 +124,7 @@ it.each(['2', '12'])('users go on while an answer is awaited, in room version %s
   stage.play(version, async (party) => {
     const { run, roomId, alpha, beta, ann } = party
     const ids = await unheard(party, 5)
-    const { resident } = beta.engine
+    const resident = honestAnswers(beta.engine.resident)
     const meanwhile: EventId[] = []
     run.lies.set(beta.name, {
       ...resident,
@@ -144,7 +149,7 @@ describe('a transaction', () => {
     stage.play('6', async (party) => {
       const { run, roomId, alpha, beta } = party
       const ids = await unheard(party, 8)
-      const texts = await beta.engine.resident.events(roomId, ids)
+      const texts = await honestAnswers(beta.engine.resident).events(roomId, ids)
       const received = await run.receive(alpha, beta.name, roomId, texts.toReversed())
       expect(received.map((one) => [one.kind, one.eventId])).toEqual(ids.toReversed().map((id) => ['accepted', id]))
       expect(run.questions.filter(({ from }) => from === alpha.name)).toEqual([])
@@ -155,7 +160,7 @@ describe('a transaction', () => {
     stage.play('12', async (party) => {
       const { run, roomId, alpha, beta } = party
       const ids = await unheard(party, 4)
-      const texts = await beta.engine.resident.events(roomId, ids)
+      const texts = await honestAnswers(beta.engine.resident).events(roomId, ids)
       const first = await run.receive(alpha, beta.name, roomId, [...texts, ...texts])
       expect(first.map(({ eventId }) => eventId)).toEqual([...ids, ...ids])
       const before = await shapeOf(party)
@@ -172,7 +177,7 @@ describe('a transaction', () => {
       const { rooms } = beta.engine.services
       const other = await rooms.create(await beta.as(bob), { preset: 'public_chat', room_version: '12' }, undefined)
       const view = await viewOf({ roomId: other.roomId }, beta)
-      const texts = await beta.engine.resident.events(other.roomId, [...view.events.keys()])
+      const texts = await honestAnswers(beta.engine.resident).events(other.roomId, [...view.events.keys()])
       expect(texts.length).toBeGreaterThan(4)
       for (const id of [other.roomId, '!nowhere:beta.test' as RoomId]) {
         const received = await run.receive(alpha, beta.name, id, texts)

@@ -77,7 +77,7 @@ export function setState(
 
 /** The JSON of an event as its server gives it. */
 export async function textOf({ roomId }: Party, server: SimulatedServer, eventId: EventId): Promise<string> {
-  return (await server.engine.resident.event(roomId, eventId))!
+  return (await server.engine.resident.events(roomId, [eventId]))[0]!.json
 }
 
 /** What a test wants an event to say; the rest is as an honest server would have it. */

@@ -13,7 +13,7 @@ import { Dice } from './dice.ts'
 import { Network } from './network.ts'
 import { madeSince, memberships } from './room-view.ts'
 import type { SimulatedServer } from './server.ts'
-import { type Answers, type Surroundings, seededRandom, virtualClock } from './world.ts'
+import { type Answers, honestAnswers, type Surroundings, seededRandom, virtualClock } from './world.ts'
 
 const FIRST_MOMENT = 1_700_000_000_000
 /** Runs are far apart in time: no two make a room in the same millisecond. */
@@ -49,7 +49,7 @@ export class Run implements Surroundings {
   }
 
   answersOf(server: ServerName): Answers {
-    return this.lies.get(server) ?? this.servers.get(server)!.engine.resident
+    return this.lies.get(server) ?? honestAnswers(this.servers.get(server)!.engine.resident)
   }
 
   asked(from: ServerName, of: ServerName, kind: keyof Questions): void {
@@ -192,8 +192,8 @@ export class Run implements Surroundings {
       this.trace.push(`  ${resident.name} refuses ${eventId}: ${received?.kind} ${received?.reason}`)
       return undefined
     }
-    const [text] = await engine.resident.events(roomId, [eventId])
-    for (const to of audience) if (to !== origin) this.post(resident, to, roomId, [text!])
+    const [stored] = await engine.resident.events(roomId, [eventId])
+    for (const to of audience) if (to !== origin) this.post(resident, to, roomId, [stored!.json])
     const answer = await engine.resident.joinAnswer(roomId, eventId)
     return answer && { event, ...answer }
   }

@@ -8,7 +8,21 @@ import type { Dice } from './dice.ts'
 import type { Network } from './network.ts'
 
 /** What a server answers others; one that lies has answers of its own. */
-export type Answers = Pick<Resident, 'missingEvents' | 'stateIds' | 'events'>
+export interface Answers extends Pick<Resident, 'stateIds'> {
+  missingEvents(...of: Parameters<Resident['missingEvents']>): Promise<string[]>
+  events(...of: Parameters<Resident['events']>): Promise<string[]>
+}
+
+const textsOf = (events: readonly { readonly json: string }[]): string[] => events.map(({ json }) => json)
+
+/** The answers of a server that tells the truth, as they go over the wire. */
+export function honestAnswers(resident: Resident): Answers {
+  return {
+    stateIds: resident.stateIds,
+    missingEvents: async (...of) => textsOf(await resident.missingEvents(...of)),
+    events: async (...of) => textsOf(await resident.events(...of)),
+  }
+}
 
 /** The surroundings of one run: its time, its randomness, its network. Several runs share the servers, each in rooms of its own. */
 export interface Surroundings {

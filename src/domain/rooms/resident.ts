@@ -27,18 +27,16 @@ export interface Between {
 }
 
 /**
- * What this server, being in a room, answers to others that ask about it. Events are given as canonical JSON, and only those
- * that were not rejected. Whether the asking server may know is for the caller.
+ * What this server, being in a room, has for others that ask about it: only events that were not rejected. Whether the asking
+ * server may know is for the caller.
  */
 export interface Resident extends Admission {
-  /** An event of the room (`GET event`). */
-  event(roomId: RoomId, eventId: EventId): Promise<string | undefined>
-  /** Those of some events that there are, in the order asked for. */
-  events(roomId: RoomId, eventIds: readonly EventId[]): Promise<string[]>
+  /** Those of some events that there are, in the order asked for (`GET event`). */
+  events(roomId: RoomId, eventIds: readonly EventId[]): Promise<RoomEvent[]>
   /** Back from `latest`, without these, as far as `earliest`: those nearest to `latest`, oldest first (`POST get_missing_events`). */
-  missingEvents(roomId: RoomId, between: Between): Promise<string[]>
+  missingEvents(roomId: RoomId, between: Between): Promise<RoomEvent[]>
   /** Some events and those before them, newest first (`GET backfill`). */
-  backfill(roomId: RoomId, eventIds: readonly EventId[], limit: number): Promise<string[]>
+  backfill(roomId: RoomId, eventIds: readonly EventId[], limit: number): Promise<RoomEvent[]>
   /** The state before an event and its auth chain (`GET state_ids`); undefined where this server does not know it. */
   stateIds(roomId: RoomId, eventId: EventId): Promise<ToldState | undefined>
   /** The state before an event and its auth chain, in full (`PUT send_join`, `GET state`). */
@@ -60,13 +58,6 @@ export function createResident(parts: ResidentParts): Resident {
       const event = found.get(id)
       return event?.roomNid === room.nid ? [event] : []
     })
-  }
-
-  async function textsOf(roomId: RoomId, eventIds: readonly EventId[]): Promise<string[]> {
-    const room = await registry.get(roomId)
-    if (!room) return []
-    const found = await loadIn(room, [...new Set(eventIds)].slice(0, MAX_EVENTS_PER_ANSWER))
-    return found.filter(isTold).map(({ json }) => json)
   }
 
   /**
@@ -107,8 +98,11 @@ export function createResident(parts: ResidentParts): Resident {
 
   return {
     ...createAdmission(parts),
-    events: textsOf,
-    event: async (roomId, eventId) => (await textsOf(roomId, [eventId]))[0],
+    async events(roomId, eventIds) {
+      const room = await registry.get(roomId)
+      if (!room) return []
+      return (await loadIn(room, [...new Set(eventIds)].slice(0, MAX_EVENTS_PER_ANSWER))).filter(isTold)
+    },
 
     async missingEvents(roomId, { earliest, latest, limit }) {
       const room = await registry.get(roomId)
@@ -116,16 +110,14 @@ export function createResident(parts: ResidentParts): Resident {
       const ends = await loadIn(room, latest.slice(0, MAX_EVENTS_PER_ANSWER))
       const seen = new Set([...earliest, ...latest])
       const given = await walkBack(room, ends.flatMap(prevIds), seen, capped(limit))
-      return topological(given, prevIds).order.map(({ json }) => json)
+      return [...topological(given, prevIds).order]
     },
 
     async backfill(roomId, eventIds, limit) {
       const room = await registry.get(roomId)
       if (!room) return []
       const given = await walkBack(room, eventIds.slice(0, MAX_EVENTS_PER_ANSWER), new Set(), capped(limit))
-      return topological(given, prevIds)
-        .order.map(({ json }) => json)
-        .reverse()
+      return [...topological(given, prevIds).order].reverse()
     },
 
     stateIds: (roomId, eventId) => stateBefore(roomId, eventId, getEventIds),

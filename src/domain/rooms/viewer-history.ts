@@ -3,8 +3,8 @@ import { type HistoryVisibility, historyVisibilityOf, type Membership, membershi
 import type { UserId } from '../../core/ids.ts'
 import { canSeeEvent } from '../../core/visibility.ts'
 import type { Reader } from '../../store/db.ts'
-import { getChainParents, getKeyHistory, type KeyChange, type StatePoint } from '../../store/state.ts'
 import type { EventCache } from './event-cache.ts'
+import { type KeyValues, keyHistories, placeOf } from './key-history.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 
@@ -34,19 +34,7 @@ export function createViewerHistories({ db, events }: { db: Reader; events: Even
   const known = new LRUCache<string, { room: Room; stamp: string; history: ViewerHistory }>({ max: REMEMBERED })
 
   async function load(room: Room, keys: DecidingKeys): Promise<ViewerHistory> {
-    const keyIds = [keys.visibility, keys.member].filter((keyId) => keyId !== undefined)
-    const changes = keyIds.length === 0 ? [] : await getKeyHistory(db, room.nid, keyIds)
-    const isBranched = room.committed.lastChain !== 0
-    const [parents, values] = await Promise.all([
-      isBranched ? getChainParents(db, room.nid) : new Map<number, StatePoint>(),
-      events.load(changes.map(({ event_nid }) => event_nid)),
-    ])
-    const valuesOf = (keyId: number | undefined): KeyValues =>
-      new KeyValues(
-        changes.filter((change) => change.key_id === keyId),
-        values,
-        parents,
-      )
+    const valuesOf = await keyHistories({ db, events }, room, [keys.visibility, keys.member])
     return historyFrom(keys, valuesOf(keys.visibility), valuesOf(keys.member))
   }
 
@@ -72,46 +60,6 @@ export function createViewerHistories({ db, events }: { db: Reader; events: Even
 interface DecidingKeys {
   readonly visibility: number | undefined
   readonly member: number | undefined
-}
-
-/** The values that one state key had, by point in the log. */
-class KeyValues {
-  readonly #byChain = new Map<number, KeyChange[]>()
-  readonly #events: ReadonlyMap<number, RoomEvent>
-  readonly #parents: ReadonlyMap<number, StatePoint>
-  /** Each value once, in the order of the room's timeline: history that was fetched later comes first. */
-  readonly events: readonly RoomEvent[]
-
-  constructor(
-    changes: readonly KeyChange[],
-    events: ReadonlyMap<number, RoomEvent>,
-    parents: ReadonlyMap<number, StatePoint>,
-  ) {
-    for (const change of changes) {
-      const chain = this.#byChain.get(change.chain)
-      if (chain) chain.push(change)
-      else this.#byChain.set(change.chain, [change])
-    }
-    this.#events = events
-    this.#parents = parents
-    this.events = [...new Set(changes.map(({ event_nid }) => event_nid))]
-      .flatMap((nid) => events.get(nid) ?? [])
-      .sort((a, b) => placeOf(a) - placeOf(b))
-  }
-
-  at(point: StatePoint): RoomEvent | undefined {
-    for (let at: StatePoint | undefined = point; at; at = this.#parents.get(at.chain)) {
-      const { seq } = at
-      const change = this.#byChain.get(at.chain)?.findLast((candidate) => candidate.seq <= seq)
-      if (change) return this.#events.get(change.event_nid)
-    }
-    return undefined
-  }
-}
-
-/** What is known without a place in the timeline lies before all of it. */
-function placeOf({ pos }: RoomEvent): number {
-  return Number.isNaN(pos) ? Number.NEGATIVE_INFINITY : pos
 }
 
 function historyFrom(keys: DecidingKeys, visibility: KeyValues, member: KeyValues): ViewerHistory {

@@ -85,7 +85,7 @@ async function inspectAnswers(
       ...(await resident.backfill(room.id, some, 100)),
       ...(await resident.missingEvents(room.id, { earliest: [], latest: some, limit: 100 })),
     ]
-    expect(idsIn(named).filter((id) => !mayName(id))).toEqual([])
+    expect(idsIn(named.map(({ json }) => json)).filter((id) => !mayName(id))).toEqual([])
   }
   for (const id of refused) {
     const told = await resident.stateIds(room.id, id)
@@ -114,8 +114,8 @@ function isToldByName(event: HeldEvent | undefined): boolean {
 async function walkBack(resident: Resident, room: WatchedRoom, latest: readonly EventId[]): Promise<EventId[]> {
   const found = new Set<EventId>()
   for (let front: readonly EventId[] = latest; front.length > 0; ) {
-    const texts = await resident.backfill(room.id, front, 100)
-    const pdus = texts.map((text) => JSON.parse(text) as Pdu)
+    const events = await resident.backfill(room.id, front, 100)
+    const pdus = events.map(({ json }) => JSON.parse(json) as Pdu)
     const fresh = pdus.filter((pdu) => !found.has(eventIdOf(room.version, pdu)))
     for (const pdu of fresh) found.add(eventIdOf(room.version, pdu))
     front = [...new Set(fresh.flatMap(prevIdsOf))].filter((id) => !found.has(id)).slice(0, 100)
