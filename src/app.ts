@@ -2,14 +2,16 @@ import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Requester } from './domain/accounts/requester.ts'
 import type { Operator } from './domain/admin/operator.ts'
+import type { PeerRequester } from './domain/federation/requester.ts'
 import { isIdentityServed } from './domain/identity/is-served.ts'
 import type { IdentityRequester } from './domain/identity/requester.ts'
+import { MAX_FEDERATION_BODY_BYTES } from './domain/limits.ts'
 import type { Services } from './domain/services.ts'
 import { addressReader } from './http/client-address.ts'
 import { withoutV1 } from './http/generations.ts'
 import { mount } from './http/mount.ts'
 import { recordAct } from './http/record-act.ts'
-import { CLIENT_CODES, IDENTITY_CODES, type Role } from './http/role.ts'
+import { CLIENT_CODES, FEDERATION_CODES, IDENTITY_CODES, type Role } from './http/role.ts'
 import { createServer, type RequestMetrics } from './http/server.ts'
 import { adminEndpoints } from './routes/admin/index.ts'
 import { clientEndpoints } from './routes/client/index.ts'
@@ -32,13 +34,9 @@ export function buildApp(context: AppContext): FastifyInstance {
   const app = createServer(context)
   const deps = { services, log, addressOf: addressReader(trusted_proxies) }
   if (roles.includes('client')) {
-    mount(
-      app,
-      [...wellKnownEndpoints, ...clientEndpoints, ...federationEndpoints, ...webEndpoints],
-      clientRole(services),
-      deps,
-    )
+    mount(app, [...wellKnownEndpoints, ...clientEndpoints, ...webEndpoints], clientRole(services), deps)
     mount(app, adminEndpoints, adminRole(services), deps)
+    mount(app, federationEndpoints, federationRole(services), deps)
   }
   if (isIdentityServed(services.config)) {
     const endpoints = identity.v1_api.enabled ? identityEndpoints : withoutV1(identityEndpoints)
@@ -65,6 +63,15 @@ function adminRole(services: Services): Role<Operator> {
     authenticate: (token) => services.admin.operators.find(token),
     seen: ({ requester }, ip, userAgent) => requester && sessions.seen(requester, ip, userAgent),
     perform: (endpoint, request, handle) => recordAct(services.admin.audit, endpoint, request, handle),
+  }
+}
+
+function federationRole({ config, federation }: Services): Role<PeerRequester> {
+  return {
+    codes: FEDERATION_CODES,
+    maxBodyBytes: Math.max(MAX_FEDERATION_BODY_BYTES, config.limits.max_body_bytes),
+    authenticate: () => undefined,
+    verify: async (request) => ({ server: await federation.signedRequests.originOf(request) }),
   }
 }
 

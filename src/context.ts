@@ -12,6 +12,7 @@ import { contactChore, createContactServices } from './domain/contact/contact-se
 import { createIdentityServers } from './domain/contact/identity-servers.ts'
 import { createE2eServices } from './domain/e2e/e2e-services.ts'
 import { NOBODY_REMOTE } from './domain/e2e/to-device.ts'
+import { createFederationServices, federationChores } from './domain/federation/federation-services.ts'
 import { createKeyRing } from './domain/federation/key-ring.ts'
 import { createOwnKeys } from './domain/federation/own-keys.ts'
 import { createIdentityServices, type IdentityServices, identityChores } from './domain/identity/identity-services.ts'
@@ -134,17 +135,18 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     remote: NO_REMOTE_KEYS,
   })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
+  const federation = createFederationServices({ ...{ config, db, clock, log, keys: serverKeys }, ...rooms })
   const janitor = startJanitor({
     db,
     clock,
     log,
-    chores: [...identityChores(config), contactChore(config), ...adminChores],
+    chores: [...identityChores(config), contactChore(config), ...adminChores, ...federationChores],
   })
   const closeIdentityWorkers = startIdentityWorkers(config, identity, log)
   metrics.watch({ waitingSyncs: rooms.notifier.waiting, waitingTransactions: db.waiting })
   return {
     services: {
-      ...{ config, clock, version, rateLimits, ownKeys, identity, admin },
+      ...{ config, clock, version, rateLimits, ownKeys, identity, admin, federation },
       ...contact.services,
       ...accounts,
       ...e2e,

@@ -106,3 +106,12 @@ export const MAX_KEY_QUERY_MS = 20_000
 export const CLAIMED_KEYS_KEPT_MS = 30 * 24 * 60 * 60 * 1000
 /** Signatures of one request of another server. */
 export const MAX_REQUEST_SIGNATURES = 5
+/** What one transaction of another server may hold (server-server API, "Transactions"). */
+export const MAX_PDUS_PER_TRANSACTION = 50
+export const MAX_EDUS_PER_TRANSACTION = 100
+/** Rooms of one transaction that are worked on side by side. */
+export const MAX_ROOMS_AT_ONCE = 8
+/** How long a transaction that is sent again gets the answer of the first time. */
+export const TRANSACTION_KEPT_MS = 24 * 60 * 60 * 1000
+/** Bodies of requests of other servers: a transaction of 50 events of 64 KiB, and its EDUs. */
+export const MAX_FEDERATION_BODY_BYTES = 16 * 1024 * 1024

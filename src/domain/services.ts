@@ -4,6 +4,7 @@ import type { AdminServices } from './admin/admin-services.ts'
 import type { Clock } from './clock.ts'
 import type { ContactServices } from './contact/contact-services.ts'
 import type { E2eServices } from './e2e/e2e-services.ts'
+import type { FederationServices } from './federation/federation-services.ts'
 import type { OwnKeys } from './federation/own-keys.ts'
 import type { IdentityServices } from './identity/identity-services.ts'
 import type { KeyServices } from './keys/key-services.ts'
@@ -42,6 +43,8 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   /** This server's signing keys, for others. */
   readonly ownKeys: OwnKeys
   readonly admin: AdminServices
+  /** What other servers ask, made in federation/federation-services.ts. */
+  readonly federation: FederationServices
   /** The identity service's, made in identity/identity-services.ts. */
   readonly identity: IdentityServices
 }

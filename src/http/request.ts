@@ -35,6 +35,8 @@ export interface EndpointRequest<Params = unknown, Query = unknown, Body = unkno
   readonly body: Body
   /** The first thing in the body that canonical JSON forbids. */
   readonly bodyOffence: JsonOffence | undefined
+  /** The body as it came. */
+  readonly bodyText: string
   readonly requester: By
   /** What user-interactive authentication established; undefined where this call needed none. */
   readonly uia: UiaProof | undefined
@@ -112,6 +114,10 @@ export class MountedRequest implements EndpointRequest {
 
   get acceptLanguage(): string | undefined {
     return this.#raw.headers['accept-language']
+  }
+
+  get bodyText(): string {
+    return Buffer.isBuffer(this.#raw.body) ? this.#raw.body.toString('utf8') : ''
   }
 
   get uri(): string {

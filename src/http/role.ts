@@ -33,6 +33,8 @@ export const IDENTITY_CODES: RoleCodes = {
   unknownToken: 'M_UNAUTHORIZED',
 }
 
+export const FEDERATION_CODES: RoleCodes = CLIENT_CODES
+
 /** What all endpoints of a role have in common. */
 export interface Role<By extends Caller = Caller> {
   readonly codes: RoleCodes

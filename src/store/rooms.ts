@@ -100,6 +100,14 @@ export function getJoinedOfServer(
   )
 }
 
+/** Everybody who is joined to a room. */
+export function getJoinedUsers(reader: Reader, roomNid: number): Promise<{ user_nid: number; user_id: UserId }[]> {
+  return reader.query(
+    `SELECT user_nid, user_id FROM room_member JOIN matrix_user USING (user_nid) WHERE room_nid = $1 AND membership = 'join'`,
+    [roomNid],
+  )
+}
+
 export function getMembers(reader: Reader, roomNid: number, memberships: readonly Membership[]): Promise<MemberRow[]> {
   return reader.query<MemberRow>(
     `SELECT room_nid, user_nid, user_id, membership, event_nid, forgotten FROM room_member JOIN matrix_user USING (user_nid)

@@ -37,6 +37,8 @@ export interface Resident extends Admission {
   missingEvents(roomId: RoomId, between: Between): Promise<RoomEvent[]>
   /** Some events and those before them, newest first (`GET backfill`). */
   backfill(roomId: RoomId, eventIds: readonly EventId[], limit: number): Promise<RoomEvent[]>
+  /** All events by which an event is authorised, and those by which these are, and so on (`GET event_auth`). */
+  authChain(roomId: RoomId, eventId: EventId): Promise<readonly string[] | undefined>
   /** The state before an event and its auth chain (`GET state_ids`); undefined where this server does not know it. */
   stateIds(roomId: RoomId, eventId: EventId): Promise<ToldState | undefined>
   /** The state before an event and its auth chain, in full (`PUT send_join`, `GET state`). */
@@ -118,6 +120,17 @@ export function createResident(parts: ResidentParts): Resident {
       if (!room) return []
       const given = await walkBack(room, eventIds.slice(0, MAX_EVENTS_PER_ANSWER), new Set(), capped(limit))
       return [...topological(given, prevIds).order].reverse()
+    },
+
+    async authChain(roomId, eventId) {
+      const room = await registry.get(roomId)
+      const [event] = room ? await loadIn(room, [eventId]) : []
+      if (!room || !event || !isTold(event)) return undefined
+      const cited = await loadIn(room, event.pdu.auth_events.map(referencedId))
+      const nids = cited.map(({ nid }) => nid)
+      const chain = [...new Set([...nids, ...authChainOf(await branches.authGraph(room), nids)])]
+      const texts = await getEventTexts({ query: db.scan }, chain)
+      return chain.flatMap((nid) => texts.get(nid) ?? [])
     },
 
     stateIds: (roomId, eventId) => stateBefore(roomId, eventId, getEventIds),

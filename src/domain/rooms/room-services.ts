@@ -32,7 +32,7 @@ import { createBranches } from './branches.ts'
 import { createCanonicalAliasCheck } from './canonical-alias.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import { createRoomMaker } from './create.ts'
-import { createEventCache } from './event-cache.ts'
+import { createEventCache, type EventCache } from './event-cache.ts'
 import type { AskedIdentityServers } from './identity-servers.ts'
 import { createMemberCheck, createMembership } from './membership.ts'
 import { createOutliers } from './outliers.ts'
@@ -42,7 +42,7 @@ import { createProfileEvents, type ProfileEvents, publicProfile } from './profil
 import type { KeyRing, Questions } from './questions.ts'
 import { createReadingServices, type ReadingServices } from './reading-services.ts'
 import { createReceiver, type Receiver } from './receive.ts'
-import { createRoomRegistry } from './registry.ts'
+import { createRoomRegistry, type RoomRegistry } from './registry.ts'
 import { createResident, type Resident } from './resident.ts'
 import type { Rooms } from './rooms.ts'
 import { createThirdPartyInvites, type InviteExchange, type ThirdPartyInvites } from './third-party-invites.ts'
@@ -84,6 +84,8 @@ export interface RoomServices {
   readonly profileEvents: ProfileEvents
   readonly receiver: Receiver
   readonly resident: Resident
+  readonly registry: RoomRegistry
+  readonly events: EventCache
   close(): Promise<void>
 }
 
@@ -282,7 +284,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     deviceLists,
     inboxes,
     keyCounts,
-    receiver,
+    ...{ receiver, registry, events },
     resident: createResident({ ...appendParts, db, branches }),
     profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),
     async close() {

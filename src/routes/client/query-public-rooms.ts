@@ -3,7 +3,7 @@ import { endpoint } from '../../http/endpoint.ts'
 
 const Query = Type.Object({ server: Type.Optional(Type.String()) })
 
-const Body = Type.Object({
+export const PublicRoomsBody = Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 0 })),
   since: Type.Optional(Type.String()),
   filter: Type.Optional(
@@ -19,7 +19,7 @@ const Body = Type.Object({
 
 export const queryPublicRooms = endpoint(
   'POST C/publicRooms',
-  { auth: 'user', guests: true, limited: 'other', query: Query, body: Body, bodyOptional: true },
+  { auth: 'user', guests: true, limited: 'other', query: Query, body: PublicRoomsBody, bodyOptional: true },
   ({ query, body }, { directory }) =>
     directory.list({
       server: query.server,

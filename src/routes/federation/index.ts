@@ -1,13 +1,53 @@
 import type { Endpoint } from '../../http/endpoint.ts'
+import { backfillRoom } from './backfill-room.ts'
 import { exchangeOpenIdToken } from './exchange-open-id-token.ts'
+import { getEvent } from './get-event.ts'
+import { getEventAuthorization } from './get-event-authorization.ts'
+import { getMissingPreviousEvents } from './get-missing-previous-events.ts'
+import { getPublicRooms } from './get-public-rooms.ts'
+import { getRoomState } from './get-room-state.ts'
+import { getRoomStateIds } from './get-room-state-ids.ts'
 import { getServerKey } from './get-server-key.ts'
+import { getVersion } from './get-version.ts'
+import { makeJoin } from './make-join.ts'
+import { makeKnock } from './make-knock.ts'
+import { makeLeave } from './make-leave.ts'
 import { onBindThirdPartyIdentifier } from './on-bind-third-party-identifier.ts'
 import { onBindThirdPartyIdentifierPost } from './on-bind-third-party-identifier-post.ts'
+import { queryProfile } from './query-profile.ts'
+import { queryPublicRooms } from './query-public-rooms.ts'
+import { queryRoomDirectory } from './query-room-directory.ts'
+import { sendJoinV1 } from './send-join-v1.ts'
+import { sendJoinV2 } from './send-join-v2.ts'
+import { sendKnock } from './send-knock.ts'
+import { sendLeaveV1 } from './send-leave-v1.ts'
+import { sendLeaveV2 } from './send-leave-v2.ts'
+import { sendTransaction } from './send-transaction.ts'
 
 /** What other servers ask, in the order of the specification. */
 export const federationEndpoints: readonly Endpoint[] = [
   getServerKey,
-  exchangeOpenIdToken,
+  getVersion,
+  sendTransaction,
+  getEventAuthorization,
+  backfillRoom,
+  getMissingPreviousEvents,
+  getEvent,
+  getRoomState,
+  getRoomStateIds,
+  makeJoin,
+  sendJoinV1,
+  sendJoinV2,
+  makeKnock,
+  sendKnock,
+  makeLeave,
+  sendLeaveV1,
+  sendLeaveV2,
   onBindThirdPartyIdentifier,
   onBindThirdPartyIdentifierPost,
+  getPublicRooms,
+  queryPublicRooms,
+  queryRoomDirectory,
+  queryProfile,
+  exchangeOpenIdToken,
 ]

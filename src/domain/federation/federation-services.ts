@@ -1,0 +1,51 @@
+import type { Logger } from 'pino'
+import type { Config } from '../../config/schema.ts'
+import type { Database, Tx } from '../../store/db.ts'
+import { forgetTransactions } from '../../store/federation-transactions.ts'
+import type { Clock } from '../clock.ts'
+import { TRANSACTION_KEPT_MS } from '../limits.ts'
+import type { EventCache } from '../rooms/event-cache.ts'
+import type { KeyRing } from '../rooms/questions.ts'
+import type { Receiver } from '../rooms/receive.ts'
+import type { RoomRegistry } from '../rooms/registry.ts'
+import type { Resident } from '../rooms/resident.ts'
+import { createHandshakes, type Handshakes } from './handshakes.ts'
+import { createRoomAnswers, type RoomAnswers } from './room-answers.ts'
+import { createServerAccess } from './server-access.ts'
+import { createSignedRequests, type SignedRequests } from './signed-requests.ts'
+import { createTransactions, type Transactions } from './transactions.ts'
+
+/** What other servers ask of this one. */
+export interface FederationServices {
+  readonly signedRequests: SignedRequests
+  readonly roomAnswers: RoomAnswers
+  readonly handshakes: Handshakes
+  readonly transactions: Transactions
+}
+
+/** Wires what answers other servers. */
+export function createFederationServices(deps: {
+  readonly config: Config
+  readonly db: Database
+  readonly clock: Clock
+  readonly keys: KeyRing
+  readonly registry: RoomRegistry
+  readonly events: EventCache
+  readonly resident: Resident
+  readonly receiver: Receiver
+  readonly log: Logger
+}): FederationServices {
+  const serverName = deps.config.server_name
+  const access = createServerAccess(deps)
+  return {
+    signedRequests: createSignedRequests({ ...deps, serverName }),
+    roomAnswers: createRoomAnswers({ ...deps, access }),
+    handshakes: createHandshakes({ ...deps, serverName, access, accepted: async () => {} }),
+    transactions: createTransactions({ ...deps, access, edus: {} }),
+  }
+}
+
+/** What of the federation's rows is due for removal at a moment. */
+export const federationChores: readonly ((tx: Tx, now: number, atMost: number) => Promise<number>)[] = [
+  (tx, now, atMost) => forgetTransactions(tx, now - TRANSACTION_KEPT_MS, atMost),
+]

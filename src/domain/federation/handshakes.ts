@@ -1,0 +1,165 @@
+import { ProtocolError } from '../../core/errors.ts'
+import { readPdu } from '../../core/event/read.ts'
+import { type EventId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import type { JsonObject, ReadJson } from '../../core/json.ts'
+import type { Template } from '../rooms/admission.ts'
+import { inviteState } from '../rooms/membership.ts'
+import type { Receiver } from '../rooms/receive.ts'
+import type { RoomRegistry } from '../rooms/registry.ts'
+import type { JoinAnswer, Resident } from '../rooms/resident.ts'
+import type { Room } from '../rooms/room.ts'
+import { isRefusal } from '../rooms/vet.ts'
+import type { ServerAccess } from './server-access.ts'
+
+export interface JoinedRoom extends JoinAnswer {
+  /** The join as the room has it, with our signature where it needs one. Canonical JSON. */
+  readonly event: string
+  readonly servers: readonly ServerName[]
+}
+
+/** How users of other servers join, leave and knock through this one (server-server API, "Joining Rooms" and what follows). */
+export interface Handshakes {
+  /**
+   * A template for the user's event.
+   *
+   * @param versions that the asking server understands; undefined where that does not matter
+   * @throws ProtocolError `M_NOT_FOUND` for rooms that this server is not in, and for those that are none of the asking server's
+   * business; `M_INCOMPATIBLE_ROOM_VERSION`; `M_FORBIDDEN` and others as the rules of the room have it
+   */
+  make(asking: ServerName, roomId: RoomId, wanted: WantedMembership): Promise<Template>
+  /** Takes a signed event in. @throws ProtocolError as {@link make}, `M_INVALID_PARAM` for another event than was to be sent */
+  sendJoin(asking: ServerName, roomId: RoomId, eventId: EventId, event: ReadJson): Promise<JoinedRoom>
+  sendLeave(asking: ServerName, roomId: RoomId, eventId: EventId, event: ReadJson): Promise<void>
+  /** Gives what the room shows to those who are not in it. */
+  sendKnock(asking: ServerName, roomId: RoomId, eventId: EventId, event: ReadJson): Promise<JsonObject[]>
+}
+
+export interface WantedMembership {
+  readonly membership: 'join' | 'leave' | 'knock'
+  readonly userId: UserId
+  readonly versions?: readonly string[]
+}
+
+export interface HandshakeParts {
+  readonly serverName: ServerName
+  readonly registry: RoomRegistry
+  readonly resident: Resident
+  readonly receiver: Receiver
+  readonly access: ServerAccess
+  /** An event that came by a handshake, and that nobody but us will tell the other servers of. */
+  accepted(room: Room, eventId: EventId, from: ServerName): Promise<void>
+}
+
+const notHere = () => new ProtocolError('M_NOT_FOUND', 'This server is not in the room.')
+
+export function createHandshakes(parts: HandshakeParts): Handshakes {
+  const { registry, resident, receiver, access } = parts
+
+  async function roomFor(asking: ServerName, roomId: RoomId): Promise<Room> {
+    const room = await registry.get(roomId)
+    if (!room || room.localMembers.size === 0) throw notHere()
+    if (!(await access.isAllowed(asking, room))) throw await refusal(asking, room)
+    return room
+  }
+
+  /** Whom a room shuts out is told so where its server has to do with the room; to others there is no such room. */
+  async function refusal(asking: ServerName, room: Room): Promise<ProtocolError> {
+    const isKnownThere = (await access.serversOf(room)).has(asking)
+    return isKnownThere ? new ProtocolError('M_FORBIDDEN', 'Your server may not take part in this room.') : notHere()
+  }
+
+  async function hideFromStrangers<T>(asking: ServerName, room: Room, userId: UserId, answer: Promise<T>): Promise<T> {
+    try {
+      return await answer
+    } catch (error) {
+      const isRefused = error instanceof ProtocolError && error.errcode === 'M_FORBIDDEN'
+      const isStranger = async () =>
+        !(await access.serversOf(room)).has(asking) && !(await room.stateEvent('m.room.member', userId))
+      if (isRefused && (await isStranger())) throw notHere()
+      throw error
+    }
+  }
+
+  async function take(
+    asking: ServerName,
+    roomId: RoomId,
+    eventId: EventId,
+    event: ReadJson,
+    membership: WantedMembership['membership'],
+  ): Promise<{ room: Room; json: string }> {
+    const room = await roomFor(asking, roomId)
+    const userId = requireMembership(room, asking, eventId, event, membership)
+    const signed =
+      membership === 'join' ? await hideFromStrangers(asking, room, userId, resident.countersign(roomId, event)) : event
+    const [received] = await receiver.receive(asking, roomId, [signed])
+    if (received?.kind !== 'accepted' && received?.kind !== 'known') {
+      const text = `The event was not accepted: ${received?.reason ?? 'for no reason that is known'}.`
+      const refused = new ProtocolError(received?.kind === 'dropped' ? 'M_INVALID_PARAM' : 'M_FORBIDDEN', text)
+      return hideFromStrangers(asking, room, userId, Promise.reject(refused))
+    }
+    const [stored] = await resident.events(roomId, [eventId])
+    if (!stored) throw new ProtocolError('M_FORBIDDEN', 'The room does not accept this event.')
+    if (received.kind === 'accepted') await parts.accepted(room, eventId, asking)
+    return { room, json: stored.json }
+  }
+
+  return {
+    async make(asking, roomId, { membership, userId, versions }) {
+      if (serverOf(userId) !== asking) {
+        throw new ProtocolError('M_FORBIDDEN', `${asking} cannot speak for ${userId}.`)
+      }
+      const room = await roomFor(asking, roomId)
+      const { id } = room.version
+      const wanted = { type: 'm.room.member', sender: userId, stateKey: userId, content: { membership } } as const
+      const template = await hideFromStrangers(asking, room, userId, resident.template(roomId, wanted))
+      if (versions !== undefined && !versions.includes(id)) {
+        const extra = { room_version: id }
+        const text = `The room has version ${id}, which your server does not name among those it understands.`
+        throw new ProtocolError('M_INCOMPATIBLE_ROOM_VERSION', text, { extra })
+      }
+      return template
+    },
+
+    async sendJoin(asking, roomId, eventId, event) {
+      const { room, json } = await take(asking, roomId, eventId, event, 'join')
+      const answer = await resident.joinAnswer(roomId, eventId)
+      if (!answer) throw new ProtocolError('M_FORBIDDEN', 'The room does not accept this event.')
+      return { ...answer, event: json, servers: [...(await access.serversOf(room)).keys()] }
+    },
+
+    async sendLeave(asking, roomId, eventId, event) {
+      await take(asking, roomId, eventId, event, 'leave')
+    },
+
+    async sendKnock(asking, roomId, eventId, event) {
+      const { room } = await take(asking, roomId, eventId, event, 'knock')
+      return inviteState(room)
+    },
+  }
+}
+
+/**
+ * What can be seen from the event alone: that it is the change of the user's own membership that the request is for.
+ * @throws ProtocolError `M_INVALID_PARAM`
+ */
+function requireMembership(
+  room: Room,
+  asking: ServerName,
+  eventId: EventId,
+  { value, offence }: ReadJson,
+  membership: string,
+): UserId {
+  const read = readPdu(room.version, value, offence)
+  if (isRefusal(read)) throw new ProtocolError('M_INVALID_PARAM', `The event is malformed: ${read.reason}.`)
+  const { pdu } = read
+  const flaws: readonly [boolean, string][] = [
+    [read.eventId !== eventId, 'its id is another than that in the path'],
+    [pdu.room_id !== room.id, 'it is for another room'],
+    [pdu.type !== 'm.room.member' || pdu.content.membership !== membership, `it is no ${membership}`],
+    [pdu.state_key !== pdu.sender, 'it is about another user than its sender'],
+    [serverOf(pdu.sender) !== asking, 'its sender is not a user of your server'],
+  ]
+  const flaw = flaws.find(([isThere]) => isThere)
+  if (flaw) throw new ProtocolError('M_INVALID_PARAM', `The event is not the one to be sent: ${flaw[1]}.`)
+  return pdu.sender
+}

@@ -1,0 +1,74 @@
+import { ProtocolError } from '../../core/errors.ts'
+import type { EventId, RoomId, ServerName } from '../../core/ids.ts'
+import type { EventCache } from '../rooms/event-cache.ts'
+import type { ToldState } from '../rooms/questions.ts'
+import type { RoomRegistry } from '../rooms/registry.ts'
+import type { Between, JoinAnswer, Resident } from '../rooms/resident.ts'
+import type { ServerAccess } from './server-access.ts'
+
+/**
+ * What other servers learn of the rooms that they share with us. Events are canonical JSON.
+ *
+ * @throws ProtocolError each: `M_FORBIDDEN` for servers that are not in the room, be there such a room or not; `M_NOT_FOUND` for what
+ * is not there or is not for them
+ */
+export interface RoomAnswers {
+  /** `GET event/{eventId}`. */
+  event(asking: ServerName, eventId: EventId): Promise<string>
+  /** `GET state/{roomId}`: the state before an event. */
+  state(asking: ServerName, roomId: RoomId, eventId: EventId): Promise<JoinAnswer>
+  /** `GET state_ids/{roomId}`. */
+  stateIds(asking: ServerName, roomId: RoomId, eventId: EventId): Promise<ToldState>
+  /** `GET event_auth/{roomId}/{eventId}`: the auth chain of an event. */
+  authChain(asking: ServerName, roomId: RoomId, eventId: EventId): Promise<readonly string[]>
+  /** `GET backfill/{roomId}`: some events and those before them, newest first. */
+  backfill(asking: ServerName, roomId: RoomId, eventIds: readonly EventId[], limit: number): Promise<string[]>
+  /** `POST get_missing_events/{roomId}`. */
+  missingEvents(asking: ServerName, roomId: RoomId, between: Between): Promise<string[]>
+}
+
+export function createRoomAnswers(parts: {
+  readonly registry: RoomRegistry
+  readonly events: EventCache
+  readonly resident: Resident
+  readonly access: ServerAccess
+}): RoomAnswers {
+  const { registry, events, resident, access } = parts
+  const notFound = () => new ProtocolError('M_NOT_FOUND', 'There is no such event here for your server to see.')
+
+  async function found<T>(answer: Promise<T | undefined>): Promise<T> {
+    const value = await answer
+    if (value === undefined) throw notFound()
+    return value
+  }
+
+  return {
+    async event(asking, eventId) {
+      const event = await events.getById(eventId)
+      const room = event && (await registry.getByNid(event.roomNid))
+      if (!room || !(await access.isIn(asking, room))) throw notFound()
+      const told = await resident.events(room.id, [eventId])
+      return found(access.shownTo(asking, room, told).then(([text]) => text))
+    },
+    async state(asking, roomId, eventId) {
+      await access.mustBeIn(asking, roomId)
+      return found(resident.joinAnswer(roomId, eventId))
+    },
+    async stateIds(asking, roomId, eventId) {
+      await access.mustBeIn(asking, roomId)
+      return found(resident.stateIds(roomId, eventId))
+    },
+    async authChain(asking, roomId, eventId) {
+      await access.mustBeIn(asking, roomId)
+      return found(resident.authChain(roomId, eventId))
+    },
+    async backfill(asking, roomId, eventIds, limit) {
+      const room = await access.mustBeIn(asking, roomId)
+      return access.shownTo(asking, room, await resident.backfill(roomId, eventIds, limit))
+    },
+    async missingEvents(asking, roomId, between) {
+      const room = await access.mustBeIn(asking, roomId)
+      return access.shownTo(asking, room, await resident.missingEvents(roomId, between))
+    },
+  }
+}

@@ -1,0 +1,116 @@
+import { LRUCache } from 'lru-cache'
+import { compileServerAcl, type ServerAcl } from '../../core/acl.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import { historyVisibilityOf, membershipOf } from '../../core/event/content.ts'
+import { redact } from '../../core/event/redact.ts'
+import type { RoomId, ServerName } from '../../core/ids.ts'
+import { serverOf } from '../../core/ids.ts'
+import { encodeCanonical } from '../../core/json.ts'
+import type { Reader } from '../../store/db.ts'
+import { getJoinedUsers } from '../../store/rooms.ts'
+import type { EventCache } from '../rooms/event-cache.ts'
+import { keyHistories } from '../rooms/key-history.ts'
+import type { RoomRegistry } from '../rooms/registry.ts'
+import type { Room } from '../rooms/room.ts'
+import type { RoomEvent } from '../rooms/room-event.ts'
+
+/** The one place that decides what another server may know of a room, and whether it may take part. */
+export interface ServerAccess {
+  /** Whether the room's access list lets a server take part (client-server API, `m.room.server_acl`). */
+  isAllowed(server: ServerName, room: Room): Promise<boolean>
+  /** @throws ProtocolError `M_FORBIDDEN` where the room's access list shuts the server out */
+  requireAllowed(server: ServerName, room: Room): Promise<void>
+  /**
+   * A room that the asking server has a user in. Others hear the same about rooms that there are and rooms that there are not.
+   *
+   * @throws ProtocolError `M_FORBIDDEN`
+   */
+  mustBeIn(server: ServerName, roomId: RoomId): Promise<Room>
+  /** The same, without a word. */
+  isIn(server: ServerName, room: Room): Promise<boolean>
+  /** The servers that have users in a room, with the numbers of these. */
+  serversOf(room: Room): Promise<ReadonlyMap<ServerName, ReadonlySet<number>>>
+  /**
+   * Events of a room that the server is in, as it may see them: messages of a time when none of its users could have read them
+   * are told redacted. State is told as it is: the server may ask for the state at any event.
+   */
+  shownTo(server: ServerName, room: Room, events: readonly RoomEvent[]): Promise<string[]>
+}
+
+const ACLS_KEPT = 1_000
+
+export function createServerAccess(parts: {
+  readonly db: Reader
+  readonly registry: RoomRegistry
+  readonly events: EventCache
+}): ServerAccess {
+  const { db, registry } = parts
+  const acls = new LRUCache<number, ServerAcl>({ max: ACLS_KEPT })
+
+  async function aclOf(room: Room): Promise<ServerAcl> {
+    const event = await room.stateEvent('m.room.server_acl', '')
+    if (event === undefined) return compileServerAcl(undefined)
+    // A redacted list is another one.
+    const known = event.redactedBy === undefined ? acls.get(event.nid) : undefined
+    const acl = known ?? compileServerAcl(event.pdu.content)
+    if (event.redactedBy === undefined) acls.set(event.nid, acl)
+    return acl
+  }
+
+  const isAllowed = async (server: ServerName, room: Room) => (await aclOf(room)).allows(server)
+  const serversOf = (room: Room) => room.servers(() => getJoinedUsers(db, room.nid))
+
+  async function isIn(server: ServerName, room: Room): Promise<boolean> {
+    // What we know of a room that none of our users is in is of the past.
+    return room.localMembers.size > 0 && (await serversOf(room)).has(server) && (await isAllowed(server, room))
+  }
+
+  /** Which messages a server may read; undefined when that is all of them, as in nearly every room. */
+  async function readableBy(server: ServerName, room: Room): Promise<((event: RoomEvent) => boolean) | undefined> {
+    const visibilityKey = room.keys.idOf('m.room.history_visibility', '')
+    const visibilityOf = (await keyHistories(parts, room, [visibilityKey]))(visibilityKey)
+    const isOpen = (event: RoomEvent | undefined) => isForLaterReaders(historyVisibilityOf(event))
+    if (visibilityOf.events.every(isOpen)) return undefined
+    const memberKeys = [...room.keys.ofType('m.room.member')].flatMap(([user, keyId]) =>
+      serverOf(user) === server ? [keyId] : [],
+    )
+    const valuesOf = await keyHistories(parts, room, memberKeys)
+    const members = memberKeys.map(valuesOf)
+    return ({ stateChain: chain, stateSeq: seq }) => {
+      const visibility = historyVisibilityOf(visibilityOf.at({ chain, seq }))
+      if (isForLaterReaders(visibility)) return true
+      const readers = visibility === 'invited' ? ['join', 'invite'] : ['join']
+      return members.some((values) => readers.includes(membershipOf(values.at({ chain, seq }))))
+    }
+  }
+
+  return {
+    isAllowed,
+    isIn,
+    serversOf,
+    async requireAllowed(server, room) {
+      if (!(await isAllowed(server, room))) {
+        throw new ProtocolError('M_FORBIDDEN', `The access list of this room shuts ${server} out.`)
+      }
+    },
+    async mustBeIn(server, roomId) {
+      const room = await registry.get(roomId)
+      if (!room || !(await isIn(server, room))) {
+        throw new ProtocolError('M_FORBIDDEN', 'Your server is not in this room.')
+      }
+      return room
+    },
+    async shownTo(server, room, events) {
+      const isReadable = events.some(({ isState }) => !isState) ? await readableBy(server, room) : undefined
+      return events.map((event) =>
+        event.isState || isReadable === undefined || isReadable(event)
+          ? event.json
+          : encodeCanonical(redact(room.version, event.pdu)),
+      )
+    },
+  }
+}
+
+function isForLaterReaders(visibility: string): boolean {
+  return visibility === 'shared' || visibility === 'world_readable'
+}

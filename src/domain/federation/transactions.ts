@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto'
+import type { Logger } from 'pino'
+import { ProtocolError } from '../../core/errors.ts'
+import { groupBy } from '../../core/group-by.ts'
+import { isRoomId, type RoomId, type ServerName } from '../../core/ids.ts'
+import { isObject, type JsonObject, type JsonValue, type ReadJson } from '../../core/json.ts'
+import type { Database } from '../../store/db.ts'
+import { findTransaction, insertTransaction } from '../../store/federation-transactions.ts'
+import type { Clock } from '../clock.ts'
+import { MAX_EDUS_PER_TRANSACTION, MAX_PDUS_PER_TRANSACTION, MAX_ROOMS_AT_ONCE } from '../limits.ts'
+import type { Received, Receiver } from '../rooms/receive.ts'
+import type { RoomRegistry } from '../rooms/registry.ts'
+import type { ServerAccess } from './server-access.ts'
+
+/** An ephemeral unit of data: `{edu_type, content}`. */
+export type EduHandler = (origin: ServerName, content: JsonObject) => Promise<void>
+
+export interface ReceivedTransaction {
+  readonly origin: ServerName
+  readonly txnId: string
+  readonly pdus: readonly ReadJson[]
+  readonly edus: readonly JsonValue[]
+}
+
+/** Takes in what other servers send (server-server API, "Transactions"). */
+export interface Transactions {
+  /**
+   * Gives the body of the answer: an entry per event whose id can be told, with an error for those that were not taken in. The same
+   * transaction gets the same answer again, also after a restart, and is not taken in a second time.
+   *
+   * @throws ProtocolError `M_TOO_LARGE`
+   */
+  receive(transaction: ReceivedTransaction): Promise<string>
+}
+
+export interface TransactionParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly registry: RoomRegistry
+  readonly receiver: Receiver
+  readonly access: ServerAccess
+  readonly edus: Readonly<Record<string, EduHandler>>
+  readonly log: Logger
+}
+
+interface Outcome {
+  readonly eventId: string | undefined
+  readonly error: string | undefined
+}
+
+export function createTransactions(parts: TransactionParts): Transactions {
+  const { db, clock, registry, receiver, access, log } = parts
+  const running = new Map<string, Promise<string>>()
+
+  async function takeRoom(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<Outcome[]> {
+    const room = await registry.get(roomId)
+    if (room && !(await access.isAllowed(origin, room))) {
+      const error = `the access list of the room shuts ${origin} out`
+      return pdus.map(({ value }) => ({ eventId: statedId(value), error }))
+    }
+    const received = await receiver.receive(origin, roomId, pdus)
+    return received.map((one, index) => ({ eventId: one.eventId ?? statedId(pdus[index]!.value), error: errorOf(one) }))
+  }
+
+  /** One room that fails, or takes long, holds up no other. */
+  async function takeSafely(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<Outcome[]> {
+    try {
+      return await takeRoom(origin, roomId, pdus)
+    } catch (err) {
+      // Told as such, the sender sends it again.
+      if (err instanceof ProtocolError && err.status === 503) throw err
+      log.error({ err, origin, roomId }, 'events of another server could not be taken in')
+      return pdus.map(({ value }) => ({ eventId: statedId(value), error: 'this server failed to take it in' }))
+    }
+  }
+
+  async function takeEdu(origin: ServerName, edu: JsonValue): Promise<void> {
+    const { edu_type: type, content } = isObject(edu) ? edu : {}
+    const handle = typeof type === 'string' && Object.hasOwn(parts.edus, type) ? parts.edus[type] : undefined
+    if (handle === undefined || !isObject(content)) return
+    try {
+      await handle(origin, content)
+    } catch (err) {
+      if (!(err instanceof ProtocolError)) log.error({ err, origin, type }, 'an EDU could not be taken in')
+      else if (err.status === 503) throw err
+    }
+  }
+
+  async function take({ origin, txnId, pdus, edus }: ReceivedTransaction, hash: Buffer): Promise<string> {
+    const known = await findTransaction(db, hash)
+    if (known !== undefined) return known
+    const byRoom = groupBy(pdus, ({ value }) =>
+      isObject(value) && isRoomId(value.room_id) ? value.room_id : undefined,
+    )
+    byRoom.delete(undefined)
+    const rooms = [...byRoom] as [RoomId, ReadJson[]][]
+    const outcomes: Outcome[] = []
+    const next = async (): Promise<void> => {
+      for (let entry = rooms.shift(); entry; entry = rooms.shift())
+        outcomes.push(...(await takeSafely(origin, ...entry)))
+    }
+    await Promise.all(Array.from({ length: Math.min(MAX_ROOMS_AT_ONCE, rooms.length) }, next))
+    for (const edu of edus) await takeEdu(origin, edu)
+    const answer = JSON.stringify({ pdus: resultsOf(outcomes) })
+    await db.tx((tx) => insertTransaction(tx, { hash, answer, receivedAt: clock.now() }))
+    log.debug({ origin, txnId, pdus: pdus.length, edus: edus.length }, 'a transaction was taken in')
+    return answer
+  }
+
+  return {
+    receive(transaction) {
+      const { origin, txnId, pdus, edus } = transaction
+      if (pdus.length > MAX_PDUS_PER_TRANSACTION || edus.length > MAX_EDUS_PER_TRANSACTION) {
+        const text = `A transaction holds at most ${MAX_PDUS_PER_TRANSACTION} PDUs and ${MAX_EDUS_PER_TRANSACTION} EDUs.`
+        throw new ProtocolError('M_TOO_LARGE', text, { status: 400 })
+      }
+      const key = `${origin} ${txnId}`
+      const already = running.get(key)
+      if (already) return already
+      const hash = createHash('sha256').update(key).digest()
+      const taking = take(transaction, hash).finally(() => running.delete(key))
+      running.set(key, taking)
+      return taking
+    },
+  }
+}
+
+/** The id that an event of an old room version states itself; those of others are not told without knowing the version. */
+function statedId(pdu: JsonValue): string | undefined {
+  return isObject(pdu) && typeof pdu.event_id === 'string' ? pdu.event_id : undefined
+}
+
+function errorOf({ kind, reason }: Received): string | undefined {
+  return kind === 'dropped' || kind === 'rejected' ? (reason ?? 'it was not accepted') : undefined
+}
+
+function resultsOf(outcomes: readonly Outcome[]): JsonObject {
+  return Object.fromEntries(
+    outcomes.flatMap(({ eventId, error }) =>
+      eventId === undefined ? [] : [[eventId, error === undefined ? {} : { error }]],
+    ),
+  )
+}

@@ -1,0 +1,5 @@
+import { endpoint } from '../../http/endpoint.ts'
+
+export const getVersion = endpoint('GET F/v1/version', { auth: 'none', also: ['F/version'] }, (_, { version }) => ({
+  server: { name: 'Hearth', version },
+}))
