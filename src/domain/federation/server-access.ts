@@ -58,7 +58,7 @@ export function createServerAccess(parts: {
   }
 
   const isAllowed = async (server: ServerName, room: Room) => (await aclOf(room)).allows(server)
-  const serversOf = (room: Room) => room.servers(() => getJoinedUsers(db, room.nid))
+  const serversOf = (room: Room) => room.servers.of(() => getJoinedUsers(db, room.nid))
 
   async function isIn(server: ServerName, room: Room): Promise<boolean> {
     // What we know of a room that none of our users is in is of the past.

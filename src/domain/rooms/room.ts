@@ -1,12 +1,13 @@
 import type { HashedReference } from '../../core/event/format.ts'
 import { indexMentionables, type MentionIndex } from '../../core/highlights.ts'
-import { type EventId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import type { EventId, RoomId, UserId } from '../../core/ids.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
 import type { AuthGraph } from '../../core/state/graph.ts'
 import { EMPTY_STATE, getState, type StateMap, setState } from '../../core/state/trie.ts'
 import type { Membership } from '../../store/rooms.ts'
 import type { StatePoint } from '../../store/state.ts'
 import type { EventCache } from './event-cache.ts'
+import { JoinedServers } from './joined-servers.ts'
 import type { RoomEvent } from './room-event.ts'
 import { StateKeys } from './state-keys.ts'
 
@@ -111,10 +112,7 @@ export class Room {
   /** Joined users of this server. */
   readonly localMembers = new Map<number, LocalMember>()
   readonly counts: Record<Membership, number> = { join: 0, invite: 0, leave: 0, ban: 0, knock: 0 }
-  /** The numbers of joined users by server; read when another server has to do with the room. */
-  #servers: Promise<Map<ServerName, Set<number>>> | undefined
-  /** Memberships that were committed since the reading of `#servers` began. */
-  #serverNews: MembershipChange[] = []
+  readonly servers = new JoinedServers()
   /** Newest last, without gaps. */
   timeline: RoomEvent[] = []
   /** The newest stretch of timeline as sync last wrote it, for the many who are woken by the same events. */
@@ -203,26 +201,6 @@ export class Room {
     this.#graphNews = []
     for (const event of news) graph.add(event.nid, event.authNids!)
     return graph
-  }
-
-  /** The servers that have users in the room, this one among them. @param read everybody who is joined by the database */
-  async servers(read: () => Promise<readonly JoinedUser[]>): Promise<ReadonlyMap<ServerName, ReadonlySet<number>>> {
-    if (!this.#servers) {
-      this.#serverNews = []
-      this.#servers = read().then((users) => {
-        const servers = new Map<ServerName, Set<number>>()
-        for (const { user_id, user_nid } of users) setJoined(servers, user_id, user_nid, true)
-        return servers
-      })
-      this.#servers.catch(() => {
-        this.#servers = undefined
-      })
-    }
-    const servers = await this.#servers
-    // In the order of commits, so that it does not matter which of them the reading had seen.
-    for (const { userId, userNid, after } of this.#serverNews) setJoined(servers, userId, userNid, after === 'join')
-    this.#serverNews = []
-    return servers
   }
 
   /** Number of the state event under a pair, 0 when there is none. */
@@ -355,7 +333,7 @@ export class Room {
   recordMember(change: MembershipChange): void {
     if (change.before !== undefined) this.counts[change.before]--
     this.counts[change.after]++
-    if (this.#servers) this.#serverNews.push(change)
+    this.servers.record(change)
     if (!change.isLocal) return
     this.#mentionables = undefined
     const { userNid, userId, displayName, changedAt } = change
@@ -365,19 +343,6 @@ export class Room {
       this.localMembers.set(userNid, { userNid, userId, displayName, since })
     }
   }
-}
-
-export interface JoinedUser {
-  readonly user_nid: number
-  readonly user_id: UserId
-}
-
-function setJoined(servers: Map<ServerName, Set<number>>, userId: UserId, userNid: number, isJoined: boolean): void {
-  const server = serverOf(userId)
-  const users = servers.get(server)
-  if (isJoined && users) users.add(userNid)
-  else if (isJoined) servers.set(server, new Set([userNid]))
-  else if (users?.delete(userNid) && users.size === 0) servers.delete(server)
 }
 
 /** What the events of one write make of a room. */
