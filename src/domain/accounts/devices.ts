@@ -76,10 +76,8 @@ export function createDevices(deps: {
     remove,
     list: async (userNid) => (await listDevices(db, userNid)).map(toDevice),
     async rename(userNid, deviceId, name) {
-      if (name === undefined) {
-        await get(userNid, deviceId)
-        return
-      }
+      await get(userNid, deviceId)
+      if (name === undefined) return
       if (name !== null) checkText('display_name', name, MAX_DEVICE_NAME_CHARS)
       const renamed = await deviceLists.change(userNid, async (tx) => {
         const result = await renameDevice(tx, userNid, deviceId, name)
