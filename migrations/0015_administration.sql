@@ -49,6 +49,8 @@ CREATE TABLE room_deletion (
   -- Users of this server that were in the room or invited when it was closed; those from `moved` on are still to be put out.
   members text[] COLLATE "C",
   moved integer NOT NULL DEFAULT 0,
+  -- Rows of the room that are gone.
+  removed bigint NOT NULL DEFAULT 0,
   failed text[] COLLATE "C" NOT NULL DEFAULT '{}',
   aliases text[] COLLATE "C" NOT NULL DEFAULT '{}',
   asked_at bigint NOT NULL,

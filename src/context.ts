@@ -40,6 +40,7 @@ import { findProfile } from './store/profiles.ts'
 import { startInviteDeliverer } from './workers/invite-deliverer.ts'
 import { startJanitor } from './workers/janitor.ts'
 import { startPepperRotator } from './workers/pepper-rotator.ts'
+import { startRoomDeleter } from './workers/room-deleter.ts'
 
 export interface ContextOptions {
   readonly config: Config
@@ -126,7 +127,11 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     deviceLists: rooms.deviceLists,
     contactStages: contact.stages,
   })
-  const admin = createAdminServices({ config, db, clock, random, accounts })
+  const admin = createAdminServices({
+    ...rooms,
+    ...{ config, db, clock, random, accounts, rooms: rooms.services.rooms },
+  })
+  const roomDeleter = startRoomDeleter({ deletions: rooms.deletions, log })
   const e2e = createE2eServices({ ...rooms, config, ledger, clock, remote: NOBODY_REMOTE })
   const { deviceLists, keyCounts } = rooms
   const keys = createKeyServices({
@@ -163,6 +168,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     drain: () => rooms.notifier.drain(),
     async close() {
       await closeIdentityWorkers()
+      await roomDeleter.close()
       await janitor.close()
       await rooms.close()
       messenger.close()

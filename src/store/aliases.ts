@@ -49,3 +49,14 @@ export async function insertAlias(
 export async function deleteAlias(tx: Tx, alias: RoomAlias): Promise<void> {
   await tx.query('DELETE FROM room_alias WHERE alias = $1', [alias])
 }
+
+/** Has all aliases of a room lead to another, or nowhere. Gives them. */
+export async function redirectAliases(tx: Tx, roomNid: number, to: number | undefined): Promise<RoomAlias[]> {
+  const rows = await tx.query<{ alias: RoomAlias }>(
+    to === undefined
+      ? 'DELETE FROM room_alias WHERE room_nid = $1 RETURNING alias'
+      : 'UPDATE room_alias SET room_nid = $2 WHERE room_nid = $1 RETURNING alias',
+    to === undefined ? [roomNid] : [roomNid, to],
+  )
+  return rows.map(({ alias }) => alias)
+}

@@ -1,11 +1,20 @@
 import type { Config } from '../../config/schema.ts'
-import type { Database } from '../../store/db.ts'
+import type { Database, Tx } from '../../store/db.ts'
 import { forgetNonces, forgetOperatorTokens } from '../../store/operator-tokens.ts'
+import { forgetDeletions } from '../../store/room-deletions.ts'
 import type { AccountServices } from '../accounts/account-services.ts'
 import type { Clock, Random } from '../clock.ts'
+import type { Appender } from '../rooms/append.ts'
+import type { RoomBlocks } from '../rooms/blocks.ts'
+import type { RoomDeletions } from '../rooms/deletion/deletions.ts'
+import type { EventCache } from '../rooms/event-cache.ts'
+import type { RoomRegistry } from '../rooms/registry.ts'
+import type { Rooms } from '../rooms/rooms.ts'
 import { type Audit, createAudit } from './audit.ts'
 import { createOperators, type Operators } from './operators.ts'
 import { createRegistrationTokenDesk, type RegistrationTokenDesk } from './registration-token-desk.ts'
+import { createRoomDesk, type RoomDesk } from './room-desk.ts'
+import { createRoomPower, type RoomPower } from './room-power.ts'
 import { createSharedSecret, type SharedSecret } from './shared-secret.ts'
 import { createUserDesk, type UserDesk } from './user-desk.ts'
 
@@ -16,6 +25,10 @@ export interface AdminServices {
   readonly sharedSecret: SharedSecret
   readonly users: UserDesk
   readonly registrationTokens: RegistrationTokenDesk
+  readonly rooms: RoomDesk
+  readonly roomPower: RoomPower
+  readonly roomBlocks: RoomBlocks
+  readonly roomDeletions: RoomDeletions
 }
 
 export interface AdminParts {
@@ -24,6 +37,12 @@ export interface AdminParts {
   readonly clock: Clock
   readonly random: Random
   readonly accounts: AccountServices
+  readonly registry: RoomRegistry
+  readonly events: EventCache
+  readonly appender: Appender
+  readonly rooms: Rooms
+  readonly blocks: RoomBlocks
+  readonly deletions: RoomDeletions
 }
 
 export function createAdminServices(parts: AdminParts): AdminServices {
@@ -35,8 +54,18 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     sharedSecret: createSharedSecret(deps),
     users: createUserDesk(deps),
     registrationTokens: createRegistrationTokenDesk(deps),
+    rooms: createRoomDesk(parts),
+    roomPower: createRoomPower(parts),
+    roomBlocks: parts.blocks,
+    roomDeletions: parts.deletions,
   }
 }
 
+const DELETIONS_KEPT_MS = 7 * 24 * 3_600_000
+
 /** What the janitor removes. */
-export const adminChores = [forgetOperatorTokens, forgetNonces] as const
+export const adminChores = [
+  forgetOperatorTokens,
+  forgetNonces,
+  (tx: Tx, now: number, atMost: number) => forgetDeletions(tx, now - DELETIONS_KEPT_MS, atMost),
+] as const

@@ -6,6 +6,7 @@ import type { Database } from '../../store/db.ts'
 import { forgetRoom } from '../../store/rooms.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Appender } from './append.ts'
+import type { RoomBlocks } from './blocks.ts'
 import { strippedState } from './client-event.ts'
 import type { Draft } from './draft.ts'
 import type { PublicProfile } from './profile-events.ts'
@@ -150,9 +151,14 @@ export function createMembership(parts: MembershipParts): MembershipActions {
  *
  * @throws ProtocolError `M_GUEST_ACCESS_FORBIDDEN`, `M_NOT_FOUND`
  */
-export function createMemberCheck({ serverName, isKnownUser }: Pick<MembershipParts, 'serverName' | 'isKnownUser'>) {
+export function createMemberCheck({
+  serverName,
+  isKnownUser,
+  blocks,
+}: Pick<MembershipParts, 'serverName' | 'isKnownUser'> & { readonly blocks: Pick<RoomBlocks, 'mustBeFree'> }) {
   return async (by: Requester, room: Room, target: string, content: JsonObject): Promise<void> => {
     const isOwn = target === by.userId
+    if (content.membership === 'join' || content.membership === 'invite') await blocks.mustBeFree(room.id)
     if (isOwn && by.isGuest && content.membership === 'join') {
       const before = membershipOf(await room.stateEvent('m.room.member', target, room.pending.state))
       if (before !== 'join') await admitGuest(room)

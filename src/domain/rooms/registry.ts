@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { ProtocolError } from '../../core/errors.ts'
 import { displayNameOf } from '../../core/event/content.ts'
 import type { Pdu } from '../../core/event/format.ts'
 import { groupBy } from '../../core/group-by.ts'
@@ -26,6 +27,8 @@ export interface RoomRegistry {
   confirm(room: Room): void
   /** Forgets a room whose write was refused; the next `get` loads what is true. */
   drop(room: Room): void
+  /** A room is gone for good: nobody finds it any more. */
+  remove(roomNid: number, roomId: RoomId): void
   /** Changes were missed: every room is read again. */
   forgetAll(): void
 }
@@ -42,6 +45,8 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
   const rooms = new LRUCache<number, Room>({ max: maxRooms })
   const nids = new LRUCache<RoomId, number>({ max: maxRooms * 4 })
   const loading = new Map<number, Promise<Room>>()
+  /** Numbers of rooms that were removed; none is given twice. */
+  const gone = new Set<number>()
 
   /** Reads many rooms in a handful of queries, however many they are. */
   async function read(roomNids: readonly number[]): Promise<Map<number, Room>> {
@@ -124,11 +129,13 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
   }
 
   function confirm(room: Room): void {
+    if (gone.has(room.nid)) return
     rooms.set(room.nid, room)
     nids.set(room.id, room.nid)
   }
 
   function getByNid(roomNid: number): Promise<Room> {
+    if (gone.has(roomNid)) return Promise.reject(removed())
     const known = rooms.get(roomNid)
     if (known?.alive) return Promise.resolve(known)
     let promise = loading.get(roomNid)
@@ -144,15 +151,28 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
     getByNid,
     peek: (roomNid) => rooms.get(roomNid),
     forgetAll: () => rooms.clear(),
+    remove(roomNid, roomId) {
+      gone.add(roomNid)
+      const room = rooms.peek(roomNid)
+      if (room) room.alive = false
+      rooms.delete(roomNid)
+      nids.delete(roomId)
+    },
     drop(room) {
       room.alive = false
       if (rooms.peek(room.nid) === room) rooms.delete(room.nid)
     },
     async get(roomId) {
       const nid = nids.get(roomId) ?? (await findRoomNid(db, roomId))
-      if (nid === undefined) return undefined
+      if (nid === undefined || gone.has(nid)) return undefined
       nids.set(roomId, nid)
       return getByNid(nid)
     },
   }
+}
+
+/** For a reader who found the room a moment ago: the next look does not. */
+function removed(): ProtocolError {
+  const message = 'A room was removed just now. Send the request again.'
+  return new ProtocolError('M_UNKNOWN', message, { status: 503, extra: { retry_after_ms: 100 } })
 }

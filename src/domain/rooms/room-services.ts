@@ -27,11 +27,14 @@ import type { Users } from '../users.ts'
 import { createRoomAccess } from './access.ts'
 import { createRoomActions } from './actions.ts'
 import { type AddressInvites, createAddressInvites } from './address-invites.ts'
-import { createAppender } from './append.ts'
+import { type Appender, createAppender } from './append.ts'
+import { createRoomBlocks, type RoomBlocks } from './blocks.ts'
 import { createBranches } from './branches.ts'
 import { createCanonicalAliasCheck } from './canonical-alias.ts'
 import { createCheckpoints } from './checkpoints.ts'
+import { createClosedRooms } from './closed-rooms.ts'
 import { createRoomMaker } from './create.ts'
+import { createRoomDeletions, type RoomDeletions } from './deletion/deletions.ts'
 import { createEventCache, type EventCache } from './event-cache.ts'
 import type { AskedIdentityServers } from './identity-servers.ts'
 import { createMemberCheck, createMembership } from './membership.ts'
@@ -82,10 +85,13 @@ export interface RoomServices {
   readonly inboxes: Inboxes
   readonly keyCounts: DeviceKeyCounts
   readonly profileEvents: ProfileEvents
-  readonly receiver: Receiver
-  readonly resident: Resident
+  readonly deletions: RoomDeletions
+  readonly blocks: RoomBlocks
   readonly registry: RoomRegistry
   readonly events: EventCache
+  readonly appender: Appender
+  readonly receiver: Receiver
+  readonly resident: Resident
   close(): Promise<void>
 }
 
@@ -178,7 +184,10 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const placing = createPlacing({ serverName, users, persister, branches })
   const receiver = createReceiver({ ...parts, events, registry, vetter, outliers, placing })
   const appendParts = { ...parts, serverName, events, registry, persister }
-  const appender = createAppender(appendParts)
+  const closed = createClosedRooms()
+  const unguarded = createAppender(appendParts)
+  const appender = closed.guard(unguarded)
+  const blocks = createRoomBlocks({ db, clock })
   const access = createRoomAccess({ db, registry, events })
   const run = parts.random.bytes(6).toString('hex')
   let ephemeral = 0
@@ -212,6 +221,14 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       defaultVersion: config.rooms.default_version,
     }),
     ...membership,
+    async join(by, roomId, details) {
+      await blocks.mustBeFree(roomId)
+      await membership.join(by, roomId, details)
+    },
+    async invite(by, roomId, target, details) {
+      await blocks.mustBeFree(roomId)
+      await membership.invite(by, roomId, target, details)
+    },
     async forget(by, roomId) {
       await membership.forget(by, roomId)
       const room = await registry.get(roomId)
@@ -230,9 +247,15 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       appender,
       transactions: createTransactions(),
       checkCanonicalAlias: createCanonicalAliasCheck({ db }),
-      checkMember: createMemberCheck({ ...parts, serverName }),
+      checkMember: createMemberCheck({ ...parts, serverName, blocks }),
     }),
   }
+
+  const deletions = createRoomDeletions({
+    ...appendParts,
+    ...{ db, ledger, clock, userRooms, closed, rooms, appender: unguarded, idle: persister.idle },
+  })
+  await deletions.resume()
 
   const addressInvites = createAddressInvites({
     ...{ appender, registry, rooms, log, profileOf, identityServers: parts.identityServers },
@@ -281,6 +304,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     services: { rooms, addressInvites, thirdPartyInvites, sync, presence, ...reading },
     notifier,
     ledgerWaker,
+    ...{ deletions, blocks, appender },
     deviceLists,
     inboxes,
     keyCounts,

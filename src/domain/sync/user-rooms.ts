@@ -16,6 +16,8 @@ export interface UserRooms {
   of(userNid: number): Promise<ReadonlyMap<number, UserRoom>>
   changed(userNid: number, roomNid: number, room: UserRoom): void
   forgotten(userNid: number, roomNid: number): void
+  /** A room is gone for good. */
+  removed(roomNid: number): void
   /** Changes were missed: everybody's rooms are read again. */
   forgetAll(): void
 }
@@ -23,10 +25,13 @@ export interface UserRooms {
 export function createUserRooms({ db, maxUsers }: { db: Reader; maxUsers: number }): UserRooms {
   const users = new LRUCache<number, Map<number, UserRoom>>({ max: maxUsers })
   const loading = new Map<number, Promise<Map<number, UserRoom>>>()
+  /** Numbers of rooms that were removed; none is given twice. */
+  const gone = new Set<number>()
   /** Changes that were committed while a user's rooms were being read. */
   const meanwhile = new Map<number, [roomNid: number, room: UserRoom][]>()
 
   function put(rooms: Map<number, UserRoom>, roomNid: number, room: UserRoom): void {
+    if (gone.has(roomNid)) return
     const known = rooms.get(roomNid)
     if (!known || known.changedAt <= room.changedAt) rooms.set(roomNid, room)
   }
@@ -37,7 +42,7 @@ export function createUserRooms({ db, maxUsers }: { db: Reader; maxUsers: number
       const rooms = new Map<number, UserRoom>()
       for (const row of await getMemberships(db, userNid)) {
         const { membership, event_nid: eventNid, changed_at: changedAt, forgotten } = row
-        rooms.set(row.room_nid, { membership, eventNid, changedAt, forgotten })
+        put(rooms, row.room_nid, { membership, eventNid, changedAt, forgotten })
       }
       for (const [roomNid, room] of meanwhile.get(userNid)!) put(rooms, roomNid, room)
       users.set(userNid, rooms)
@@ -63,6 +68,10 @@ export function createUserRooms({ db, maxUsers }: { db: Reader; maxUsers: number
       const rooms = users.get(userNid)
       if (rooms) put(rooms, roomNid, room)
       else meanwhile.get(userNid)?.push([roomNid, room])
+    },
+    removed(roomNid) {
+      gone.add(roomNid)
+      for (const rooms of users.values()) rooms.delete(roomNid)
     },
     forgetAll: () => users.clear(),
     forgotten(userNid, roomNid) {

@@ -1,10 +1,16 @@
 import type { Endpoint } from '../../http/endpoint.ts'
+import { blockRoom } from './block-room.ts'
 import { createRegistrationToken } from './create-registration-token.ts'
 import { deleteRegistrationToken } from './delete-registration-token.ts'
+import { deleteRoom } from './delete-room.ts'
 import { deleteUserDevice } from './delete-user-device.ts'
 import { deleteUserDevices } from './delete-user-devices.ts'
+import { getEvent } from './get-event.ts'
 import { getRegistrationNonce } from './get-registration-nonce.ts'
 import { getRegistrationToken } from './get-registration-token.ts'
+import { getRoom } from './get-room.ts'
+import { getRoomDeletion } from './get-room-deletion.ts'
+import { getRoomState } from './get-room-state.ts'
 import { getServerVersion } from './get-server-version.ts'
 import { getUser } from './get-user.ts'
 import { getUserAccountData } from './get-user-account-data.ts'
@@ -13,15 +19,21 @@ import { getUserDevice } from './get-user-device.ts'
 import { getUserJoinedRooms } from './get-user-joined-rooms.ts'
 import { getUserMemberships } from './get-user-memberships.ts'
 import { getUserSessions } from './get-user-sessions.ts'
+import { isRoomBlocked } from './is-room-blocked.ts'
 import { isUsernameAvailable } from './is-username-available.ts'
+import { joinUser } from './join-user.ts'
 import { listActs } from './list-acts.ts'
 import { listRegistrationTokens } from './list-registration-tokens.ts'
+import { listRoomDeletions } from './list-room-deletions.ts'
+import { listRoomMembers } from './list-room-members.ts'
+import { listRooms } from './list-rooms.ts'
 import { listUserDevices } from './list-user-devices.ts'
 import { listUserPushers } from './list-user-pushers.ts'
 import { listUsers } from './list-users.ts'
 import { listUsersByState } from './list-users-by-state.ts'
 import { logOutUser } from './log-out-user.ts'
 import { loginAsUser } from './login-as-user.ts'
+import { makeRoomAdmin } from './make-room-admin.ts'
 import { registerBySecret } from './register-by-secret.ts'
 import { resetUserPassword } from './reset-user-password.ts'
 import { setUserAdmin } from './set-user-admin.ts'
@@ -57,5 +69,17 @@ export const adminEndpoints: readonly Endpoint[] = [
   getRegistrationToken,
   updateRegistrationToken,
   deleteRegistrationToken,
+  listRooms,
+  getRoom,
+  listRoomMembers,
+  getRoomState,
+  getEvent,
+  isRoomBlocked,
+  blockRoom,
+  deleteRoom,
+  listRoomDeletions,
+  getRoomDeletion,
+  makeRoomAdmin,
+  joinUser,
   listActs,
 ]

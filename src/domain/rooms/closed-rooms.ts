@@ -1,0 +1,27 @@
+import { ProtocolError } from '../../core/errors.ts'
+import type { RoomId } from '../../core/ids.ts'
+import type { Appender } from './append.ts'
+
+/** Rooms that are about to be removed: their users write no more in them. */
+export interface ClosedRooms {
+  close(roomId: RoomId): void
+  reopen(roomId: RoomId): void
+  /** The same appender for everybody, closed rooms excepted: `M_FORBIDDEN`. */
+  guard(appender: Appender): Appender
+}
+
+export function createClosedRooms(): ClosedRooms {
+  const closed = new Set<RoomId>()
+
+  return {
+    close: (roomId) => void closed.add(roomId),
+    reopen: (roomId) => void closed.delete(roomId),
+    guard: (appender) => ({
+      ...appender,
+      async append(roomId, plan, transaction) {
+        if (closed.has(roomId)) throw new ProtocolError('M_FORBIDDEN', 'This room is being removed from this server.')
+        return appender.append(roomId, plan, transaction)
+      },
+    }),
+  }
+}
