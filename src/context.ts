@@ -132,13 +132,13 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     ...{ config, db, clock, random, accounts, rooms: rooms.services.rooms },
   })
   const roomDeleter = startRoomDeleter({ deletions: rooms.deletions, log })
-  const e2e = createE2eServices({ ...rooms, config, ledger, clock, remote: NOBODY_REMOTE })
   const { deviceLists, keyCounts } = rooms
   const keys = createKeyServices({
     ...{ config, db, ledger, clock, users, deviceLists },
     counts: keyCounts,
     remote: NO_REMOTE_KEYS,
   })
+  const e2e = createE2eServices({ ...rooms, config, db, ledger, clock, remote: NOBODY_REMOTE })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
   const federation = createFederationServices({ ...{ config, db, clock, log, keys: serverKeys }, ...rooms })
   const janitor = startJanitor({

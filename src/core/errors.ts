@@ -62,6 +62,7 @@ export const ERROR_STATUS = {
   M_USER_IN_USE: 400,
   M_USER_LOCKED: 401,
   M_WEAK_PASSWORD: 400,
+  M_WRONG_ROOM_KEYS_VERSION: 403,
 } as const satisfies Record<string, number>
 
 export type Errcode = keyof typeof ERROR_STATUS

@@ -142,8 +142,8 @@ function maySplitSurrogates(text: string): boolean {
   return !isWellFormed(text) || (text.includes('\\') && /\\u[dD][89a-fA-F]/.test(text))
 }
 
-/** In every supported Node, though not yet in the language level the types are for. */
-function isWellFormed(text: string): boolean {
+/** Whether no surrogate stands alone. (The method is in every supported Node, though not yet in the language level the types are for.) */
+export function isWellFormed(text: string): boolean {
   return (text as string & { isWellFormed(): boolean }).isWellFormed()
 }
 

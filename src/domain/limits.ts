@@ -94,6 +94,19 @@ export const MAX_TO_DEVICE_WAITING = 10_000
 export const TO_DEVICE_COUNTED_EVERY = 500
 /** Messages to a device in one answer to its sync. */
 export const MAX_TO_DEVICE_PER_SYNC = 100
+
+/** A backup of keys beyond these removes the user's oldest. */
+export const MAX_KEY_BACKUPS = 20
+/** Keys in all backups of a user. */
+export const MAX_BACKED_UP_KEYS = 1_000_000
+/** What is encrypted in one key of a backup, as JSON. */
+export const MAX_SESSION_DATA_BYTES = 16_384
+/** What a backup says of itself, as JSON. */
+export const MAX_BACKUP_AUTH_BYTES = 65_536
+export const MAX_BACKUP_ALGORITHM_CHARS = 255
+export const MAX_SESSION_ID_CHARS = 255
+/** The body of a call that puts many keys into a backup at once: above the usual cap, and only from users of this server. */
+export const MAX_KEYS_BODY_BYTES = 32 * 1024 * 1024
 export const MAX_ONE_TIME_KEYS_PER_ALGORITHM = 1_000
 export const MAX_KEY_ALGORITHMS_PER_DEVICE = 10
 /** Users whose keys are asked for in one request. */

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { Config } from '../config/schema.ts'
 import type { Errcode } from '../core/errors.ts'
 import type { EventId, RoomAlias, RoomId, UserId } from '../core/ids.ts'
@@ -84,6 +85,8 @@ export interface EndpointOptions<
   readonly query?: Query
   /** The body: no coercion, no defaults, unknown keys kept. */
   readonly body?: Body
+  /** The body may be so long, where the role's own cap is too low. It is then read only from those who may call. */
+  readonly maxBodyBytes?: number
   /** An empty body counts as `{}`. */
   readonly bodyOptional?: true
   /** The body may be a form instead, or be missing (or null) while the query holds its keys; texts are read as the types in `body`. */
@@ -101,20 +104,20 @@ export interface EndpointOptions<
 export class RawReply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  readonly body: Buffer | string
+  readonly body: Buffer | string | Readable
 
-  constructor(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string) {
+  constructor(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string | Readable) {
     this.status = status
     this.headers = headers
     this.body = body
   }
 }
 
-/** Bytes or text that are ready to send; JSON unless the headers say otherwise. */
+/** Bytes or text that are ready to send, or come as they are read; JSON unless the headers say otherwise. */
 export function rawReply(parts: {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  readonly body: Buffer | string
+  readonly body: Buffer | string | Readable
 }): RawReply {
   return new RawReply(parts.status ?? 200, parts.headers ?? {}, parts.body)
 }
@@ -136,6 +139,7 @@ export interface Endpoint {
     readonly limited?: LimitName
     readonly query?: Shape | undefined
     readonly body?: Shape | undefined
+    readonly maxBodyBytes?: number
     readonly bodyOptional?: true
     readonly forms?: true
     readonly also?: readonly string[]

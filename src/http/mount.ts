@@ -151,6 +151,15 @@ function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: ReturnType<type
   }
 }
 
+function bodyLimitOf<By extends Caller>({ options }: Endpoint, role: Role<By>, parts: ReturnType<typeof partsOf>) {
+  const { maxBodyBytes = 0 } = options
+  if (maxBodyBytes <= role.maxBodyBytes) return { bodyLimit: role.maxBodyBytes }
+  return {
+    bodyLimit: maxBodyBytes,
+    onRequest: async (raw: FastifyRequest) => void (await parts.authenticate(raw, undefined)),
+  }
+}
+
 /** Registers a role's endpoints under every path that serves them, in both dialects. */
 export function mount<By extends Caller>(
   app: FastifyInstance,
@@ -168,7 +177,7 @@ export function mount<By extends Caller>(
         app.route({
           method: endpoint.method,
           url,
-          bodyLimit: role.maxBodyBytes,
+          ...bodyLimitOf(endpoint, role, parts),
           config: { operation: endpoint.path },
           handler: handlerOf(endpoint, route, parts, services),
         })

@@ -20,7 +20,6 @@ const ENDPOINTS: readonly Endpoint[] = [...clientEndpoints, ...webEndpoints, ...
 /** They have nothing to give on a server that is configured as this one. */
 const ALWAYS_REFUSED = new Set([
   'GET C/voip/turnServer',
-  'GET C/room_keys/version',
   'GET /.well-known/{root}/server',
   'GET /.well-known/{root}/support',
 ])

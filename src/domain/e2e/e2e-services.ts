@@ -1,17 +1,21 @@
 import type { Config } from '../../config/schema.ts'
+import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import type { Waker } from '../accounts/account-data.ts'
 import type { Clock } from '../clock.ts'
 import type { Inboxes } from './inboxes.ts'
+import { createKeyBackups, type KeyBackups } from './key-backups.ts'
 import { createToDevice, type RemoteToDevice, type ToDevice } from './to-device.ts'
 
 /** What clients need to encrypt from end to end. */
 export interface E2eServices {
   readonly toDevice: ToDevice
+  readonly keyBackups: KeyBackups
 }
 
 export function createE2eServices(deps: {
   readonly config: Config
+  readonly db: Database
   readonly ledger: Ledger
   readonly clock: Clock
   readonly inboxes: Inboxes
@@ -20,5 +24,6 @@ export function createE2eServices(deps: {
 }): E2eServices {
   return {
     toDevice: createToDevice({ ...deps, serverName: deps.config.server_name }),
+    keyBackups: createKeyBackups(deps),
   }
 }

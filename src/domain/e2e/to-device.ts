@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { ProtocolError } from '../../core/errors.ts'
 import { isUserId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
-import type { JsonObject, JsonOffence } from '../../core/json.ts'
+import { isWellFormed, type JsonObject, type JsonOffence } from '../../core/json.ts'
 import type { Tx } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import { sendToDevices, type ToDeviceEntry } from '../../store/to-device.ts'
@@ -108,7 +108,7 @@ function entriesOf(messages: ToDeviceMessages): ToDeviceEntry[] {
       if (Buffer.byteLength(content) > MAX_TO_DEVICE_BYTES) {
         throw new ProtocolError('M_TOO_LARGE', `A message may have ${MAX_TO_DEVICE_BYTES} bytes.`)
       }
-      if (!deviceId.includes('\0')) entries.push({ userId, deviceId, content })
+      if (isWellFormed(deviceId) && !deviceId.includes('\0')) entries.push({ userId, deviceId, content })
     }
   }
   if (entries.length > MAX_TO_DEVICE_MESSAGES) throw tooLarge()

@@ -10,6 +10,10 @@ import { deleteDevice } from './delete-device.ts'
 import { deleteDevices } from './delete-devices.ts'
 import { deleteProfileField } from './delete-profile-field.ts'
 import { deleteRoomAlias } from './delete-room-alias.ts'
+import { deleteRoomKeyBySessionId } from './delete-room-key-by-session-id.ts'
+import { deleteRoomKeys } from './delete-room-keys.ts'
+import { deleteRoomKeysByRoomId } from './delete-room-keys-by-room-id.ts'
+import { deleteRoomKeysVersion } from './delete-room-keys-version.ts'
 import { delete3pidFromAccount } from './delete3pid-from-account.ts'
 import { forgetRoom } from './forget-room.ts'
 import { generateLoginToken } from './generate-login-token.ts'
@@ -39,6 +43,10 @@ import { getPushRulesGlobal } from './get-push-rules-global.ts'
 import { getPushers } from './get-pushers.ts'
 import { getRoomEvents } from './get-room-events.ts'
 import { getRoomIdByAlias } from './get-room-id-by-alias.ts'
+import { getRoomKeyBySessionId } from './get-room-key-by-session-id.ts'
+import { getRoomKeys } from './get-room-keys.ts'
+import { getRoomKeysByRoomId } from './get-room-keys-by-room-id.ts'
+import { getRoomKeysVersion } from './get-room-keys-version.ts'
 import { getRoomKeysVersionCurrent } from './get-room-keys-version-current.ts'
 import { getRoomState } from './get-room-state.ts'
 import { getRoomStateWithKey } from './get-room-state-with-key.ts'
@@ -58,7 +66,12 @@ import { login } from './login.ts'
 import { logout } from './logout.ts'
 import { logoutAll } from './logout-all.ts'
 import { postReceipt } from './post-receipt.ts'
+import { postRoomKeysVersion } from './post-room-keys-version.ts'
 import { post3pids } from './post3pids.ts'
+import { putRoomKeyBySessionId } from './put-room-key-by-session-id.ts'
+import { putRoomKeys } from './put-room-keys.ts'
+import { putRoomKeysByRoomId } from './put-room-keys-by-room-id.ts'
+import { putRoomKeysVersion } from './put-room-keys-version.ts'
 import { queryKeys } from './query-keys.ts'
 import { queryPublicRooms } from './query-public-rooms.ts'
 import { redactEvent } from './redact-event.ts'
@@ -183,7 +196,20 @@ export const clientEndpoints: readonly Endpoint[] = [
   queryKeys,
   claimKeys,
 
+  postRoomKeysVersion,
   getRoomKeysVersionCurrent,
+  getRoomKeysVersion,
+  putRoomKeysVersion,
+  deleteRoomKeysVersion,
+  putRoomKeyBySessionId,
+  getRoomKeyBySessionId,
+  deleteRoomKeyBySessionId,
+  putRoomKeysByRoomId,
+  getRoomKeysByRoomId,
+  deleteRoomKeysByRoomId,
+  putRoomKeys,
+  getRoomKeys,
+  deleteRoomKeys,
 
   getPushers,
   getPushRules,

@@ -101,7 +101,8 @@ function queryTwists(endpoint: Endpoint): Twist[] {
 
 function wholeBodyTwists({ method, options }: Endpoint): Twist[] {
   const bodies = BODIES.map(([name, bytes, errcode]): Twist => {
-    const isRead = options.body !== undefined || (errcode === 'M_TOO_LARGE' && method !== 'GET')
+    const isBounded = method !== 'GET' && options.maxBodyBytes === undefined
+    const isRead = errcode === 'M_TOO_LARGE' ? isBounded : options.body !== undefined
     const apply = (draft: Draft) => void Object.assign(draft, { bytes })
     return { name: `the body is ${name}`, apply, ...(errcode !== undefined && isRead && { errcodes: [errcode] }) }
   })

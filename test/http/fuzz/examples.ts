@@ -58,7 +58,7 @@ export const FILTER = {
 export const EVENT_FILTERS = { ...ROOM_FILTER, include_redundant_members: true, unread_thread_notifications: true }
 
 /** The value of a key wherever a schema has it. */
-function keyExamples({ roomId, eventId, accounts, fresh }: Scene): Readonly<Record<string, unknown>> {
+function keyExamples({ roomId, eventId, backupVersion, accounts, fresh }: Scene): Readonly<Record<string, unknown>> {
   return {
     user_id: accounts.stranger.userId,
     room_id: roomId,
@@ -88,6 +88,8 @@ function keyExamples({ roomId, eventId, accounts, fresh }: Scene): Readonly<Reco
     devices: ['GONE'],
     thread_id: 'main',
     limit: 5,
+    version: backupVersion,
+    algorithm: 'm.megolm_backup.v1.curve25519-aes-sha2',
     filter: { generic_search_term: 'fuzz', room_types: ['m.space', null] },
   }
 }
@@ -144,6 +146,8 @@ export function pathExample(name: string, path: string, scene: Scene, actor: Act
     keyName: 'displayname',
     deviceId: scene.accounts[actor].deviceId,
     filterId: scene.filterId,
+    version: scene.backupVersion,
+    sessionId: 'session',
     kind: 'override',
     ruleId: '.m.rule.master',
     receiptType: 'm.read',
@@ -159,6 +163,7 @@ export function queryExample(name: string, path: string, scene: Scene): string |
     dir: 'b',
     ts: String(Number.MAX_SAFE_INTEGER),
     username: scene.fresh(),
+    version: scene.backupVersion,
     token: 'x',
     limit: '5',
     timeout: '0',

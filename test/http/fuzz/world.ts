@@ -25,6 +25,8 @@ export interface Scene {
   readonly eventId: string
   readonly alias: string
   readonly filterId: string
+  /** Of the owner's key backup. */
+  readonly backupVersion: string
   readonly accounts: Readonly<Record<Actor, Account>>
   /** A name that nothing has yet. */
   fresh(): string
@@ -108,9 +110,23 @@ export async function openWorld(): Promise<World> {
     }
     await api.call('PUT', `${room}/state/org.example.state`, { token, body: { x: 1 } })
     await api.call('POST', `${room}/ban`, { token, body: { user_id: '@banned:localhost' } })
+    const backup = { algorithm: 'm.megolm_backup.v1.curve25519-aes-sha2', auth_data: {} }
+    const { version: backupVersion } = await api.call('POST', '/room_keys/version', { token, body: backup })
+    const key = { first_message_index: 1, forwarded_count: 1, is_verified: false, session_data: {} }
+    const keyPath = `/room_keys/keys/${encodeURIComponent(roomId)}/session?version=${backupVersion}`
+    await api.call('PUT', keyPath, { token, body: key })
     const leftRoomId = await createRoom(api, token)
     await api.call('POST', `/rooms/${encodeURIComponent(leftRoomId)}/leave`, { token, body: {} })
-    return { roomId, leftRoomId, eventId, alias: `#${name}:localhost`, filterId: filter_id, accounts, fresh }
+    return {
+      roomId,
+      leftRoomId,
+      eventId,
+      alias: `#${name}:localhost`,
+      filterId: filter_id,
+      backupVersion,
+      accounts,
+      fresh,
+    }
   }
 
   return {

@@ -1,0 +1,13 @@
+import { Type } from '../../core/shapes.ts'
+import { AnyObject, endpoint } from '../../http/endpoint.ts'
+
+const Body = Type.Object({ algorithm: Type.String(), auth_data: AnyObject, version: Type.Optional(Type.String()) })
+
+export const putRoomKeysVersion = endpoint(
+  'PUT C/room_keys/version/{version}',
+  { auth: 'user', limited: 'other', also: ['CU/room_keys/version/{version}'], body: Body },
+  async ({ requester, params, body }, { keyBackups }) => {
+    await keyBackups.update(requester.userNid, params.version, body)
+    return {}
+  },
+)
