@@ -17,6 +17,7 @@ import type { Receipts } from './rooms/receipts.ts'
 import type { Rooms } from './rooms/rooms.ts'
 import type { ThirdPartyInvites } from './rooms/third-party-invites.ts'
 import type { Typing } from './rooms/typing.ts'
+import type { KeyChanges } from './sync/key-changes.ts'
 import type { Presence } from './sync/presence.ts'
 import type { Sync } from './sync/sync.ts'
 
@@ -39,6 +40,7 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   readonly receipts: Receipts
   readonly typing: Typing
   readonly sync: Sync
+  readonly keyChanges: KeyChanges
   readonly presence: Presence
   /** This server's signing keys, for others. */
   readonly ownKeys: OwnKeys

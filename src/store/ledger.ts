@@ -31,8 +31,7 @@ interface Entry {
   readonly reject: (error: unknown) => void
 }
 
-/** How many positions one commit takes at most. */
-export const MAX_GROUP = 256
+const MAX_GROUP = 256
 
 export async function openLedger(db: Database): Promise<Ledger> {
   const [row] = await db.query<{ position: number }>('SELECT position FROM ledger')

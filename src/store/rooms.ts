@@ -116,6 +116,34 @@ export function getMembers(reader: Reader, roomNid: number, memberships: readonl
   )
 }
 
+/** Who is joined to rooms, and since when; a changed name counts as anew. */
+export function joinedMembers(
+  reader: Reader,
+  roomNids: readonly number[],
+): Promise<{ room_nid: number; user_nid: number; changed_at: number }[]> {
+  return reader.query(
+    `SELECT room_nid, user_nid, coalesce(changed_at, event_nid) AS changed_at FROM room_member
+     WHERE room_nid = ANY($1::bigint[]) AND membership = 'join'`,
+    [roomNids],
+  )
+}
+
+/** In which of the rooms users are joined, and since when. The users' own rooms are read, however many rooms are asked for. */
+export function joinedIn(
+  reader: Reader,
+  userNids: readonly number[],
+  roomNids: readonly number[],
+): Promise<{ room_nid: number; user_nid: number; changed_at: number }[]> {
+  return reader.query(
+    `WITH theirs AS MATERIALIZED (
+       SELECT room_nid, user_nid, coalesce(changed_at, event_nid) AS changed_at FROM room_member
+       WHERE user_nid = ANY($1::bigint[]) AND membership = 'join'
+     )
+     SELECT room_nid, user_nid, changed_at FROM theirs WHERE room_nid = ANY($2::bigint[])`,
+    [userNids, roomNids],
+  )
+}
+
 /** Up to `limit` others by whose names a nameless room is called: the joined and invited, or else those who were. */
 export async function getHeroes(reader: Reader, roomNid: number, userNid: number, limit: number): Promise<UserId[]> {
   const rows = await reader.query<{ user_id: UserId }>(

@@ -1,6 +1,6 @@
 import type { Tx } from '../../store/db.ts'
 import { recordDeviceListChange } from '../../store/device-lists.ts'
-import { type Ledger, MAX_GROUP } from '../../store/ledger.ts'
+import type { Ledger } from '../../store/ledger.ts'
 import type { Notifier } from '../sync/notifier.ts'
 import { RecentChanges } from '../sync/recent-changes.ts'
 import type { UserRooms } from '../sync/user-rooms.ts'
@@ -29,6 +29,9 @@ export function createDeviceLists(deps: {
   const { ledger, notifier, userRooms } = deps
   const rooms = new RecentChanges(ledger.position())
   const users = new RecentChanges(ledger.position())
+  ledger.onMissed(() => {
+    for (const changes of [rooms, users]) changes.forget(ledger.position())
+  })
 
   function tell(userNid: number, roomNids: Iterable<number>, position: number): void {
     users.record(userNid, position)
@@ -46,26 +49,17 @@ export function createDeviceLists(deps: {
       // Who comes to share a room with the user while this is written is told for that reason.
       const memberships = await userRooms.of(userNid)
       const joined = () => [...memberships].flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
-      try {
-        const { result } = await ledger.append(
-          async (tx, position) => {
-            const outcome = await write(tx, position)
-            if (outcome.audience === 'sharing') await recordDeviceListChange(tx, userNid, position)
-            return outcome
-          },
-          ({ audience }, position) => {
-            if (audience !== 'nobody') tell(userNid, audience === 'sharing' ? joined() : [], position)
-          },
-        )
-        return result
-      } catch (error) {
-        // Perhaps it was committed: readers from before ask the database.
-        if ((error as { status?: number }).status === 503) {
-          rooms.forget(ledger.position() + MAX_GROUP)
-          users.forget(ledger.position() + MAX_GROUP)
-        }
-        throw error
-      }
+      const { result } = await ledger.append(
+        async (tx, position) => {
+          const outcome = await write(tx, position)
+          if (outcome.audience === 'sharing') await recordDeviceListChange(tx, userNid, position)
+          return outcome
+        },
+        ({ audience }, position) => {
+          if (audience !== 'nobody') tell(userNid, audience === 'sharing' ? joined() : [], position)
+        },
+      )
+      return result
     },
   }
 }

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Reader } from '../../store/db.ts'
+import type { Ledger } from '../../store/ledger.ts'
 import { countKeys, type KeyCountRow } from '../../store/one-time-keys.ts'
 import { perTick } from '../../store/per-tick.ts'
 import type { Notifier } from '../sync/notifier.ts'
@@ -33,6 +34,7 @@ const USUAL_ALGORITHM = 'signed_curve25519'
 
 export function createDeviceKeyCounts(deps: {
   readonly db: Reader
+  readonly ledger: Ledger
   readonly notifier: Notifier
   readonly maxDevices: number
 }): DeviceKeyCounts {
@@ -41,6 +43,10 @@ export function createDeviceKeyCounts(deps: {
   const fallen = new LRUCache<string, number>({ max: deps.maxDevices })
   /** What was read before something changed is not kept. */
   let changes = 0
+  deps.ledger.onMissed(() => {
+    changes += 1
+    counts.clear()
+  })
 
   const read = perTick(async (names: readonly string[]) => {
     const devices = names.map(deviceOf)

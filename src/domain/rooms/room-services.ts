@@ -14,6 +14,7 @@ import { createDeviceLists, type DeviceLists } from '../keys/device-lists.ts'
 import { createDeviceKeyCounts, type DeviceKeyCounts } from '../keys/key-counts.ts'
 import { MAX_MEMBERS_SHARING_PRESENCE } from '../limits.ts'
 import type { Metrics } from '../metrics.ts'
+import { createKeyChanges, type KeyChanges } from '../sync/key-changes.ts'
 import { createLazyMembers } from '../sync/lazy-members.ts'
 import { createLedgerWaker, type LedgerWaker } from '../sync/ledger-waker.ts'
 import { createNotifier, type Notifier } from '../sync/notifier.ts'
@@ -77,6 +78,7 @@ export interface RoomServices {
     readonly addressInvites: AddressInvites
     readonly thirdPartyInvites: ThirdPartyInvites
     readonly sync: Sync
+    readonly keyChanges: KeyChanges
     readonly presence: Presence
   }
   readonly notifier: Notifier
@@ -113,7 +115,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const registry = createRoomRegistry({ db, events, serverName, maxRooms: MAX_ROOMS_IN_MEMORY })
   const userRooms = createUserRooms({ db, maxUsers: MAX_USERS_IN_MEMORY })
   const deviceLists = createDeviceLists({ ledger, notifier, userRooms })
-  const keyCounts = createDeviceKeyCounts({ db, notifier, maxDevices: MAX_DEVICES_IN_MEMORY })
+  const keyCounts = createDeviceKeyCounts({ db, ledger, notifier, maxDevices: MAX_DEVICES_IN_MEMORY })
   const unread = createUnread({ db, maxUsers: MAX_USERS_IN_MEMORY })
   const checkpoints = createCheckpoints({ db, log })
   const writing = db.dedicated(claimWriter)
@@ -140,11 +142,13 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       registry.forgetAll()
       events.forgetAll()
       roomEvents.forget(position)
+      roomMembers.forget(position)
       userRooms.forgetAll()
       unread.forgetAll()
     },
   })
   const roomEvents = new RecentChanges(persister.position())
+  const roomMembers = new RecentChanges(persister.position())
 
   /** Brings what was committed to everything in memory that speaks of it. */
   function takeIn(unit: Unit): void {
@@ -164,6 +168,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     }
     for (const member of unit.members) {
       room.recordMember(member)
+      if (member.before !== member.after) roomMembers.record(room.nid, unit.after.nid)
       if (!member.isLocal) continue
       userRooms.changed(member.userNid, room.nid, {
         membership: member.after,
@@ -289,6 +294,10 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     states: createRoomStates({ db, events }),
     lazyMembers: createLazyMembers(),
     roomEvents,
+    roomMembers,
+    users,
+    deviceLists,
+    keyCounts,
     roomLedger: ledgerWaker.rooms,
     userLedger: ledgerWaker.users,
     typing: typing.inRoom,
@@ -300,8 +309,9 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     return { events: [persister.position()], ledger: position, toDevice: position, ephemeral, run }
   }
   const sync = createSync({ clock, notifier, presence, userRooms, sources, now })
+  const keyChanges = createKeyChanges({ userRooms, sources, now })
   return {
-    services: { rooms, addressInvites, thirdPartyInvites, sync, presence, ...reading },
+    services: { rooms, addressInvites, thirdPartyInvites, sync, keyChanges, presence, ...reading },
     notifier,
     ledgerWaker,
     ...{ deletions, blocks, appender },

@@ -3,11 +3,13 @@ import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { type AccountDataRow, accountDataBetween } from '../../store/account-data.ts'
 import { getRecentTimelines } from '../../store/events.ts'
-import { getRoomsChangedSince } from '../../store/rooms.ts'
 import type { ToDeviceRow } from '../../store/to-device.ts'
 import type { Requester } from '../accounts/requester.ts'
+import type { KeyCounts } from '../keys/key-counts.ts'
 import { MAX_MEMBERS_SHARING_PRESENCE } from '../limits.ts'
 import type { Room } from '../rooms/room.ts'
+import { roomsWithEvents } from './active-rooms.ts'
+import { type DeviceChanges, deviceChanges } from './device-changes.ts'
 import { invitedSection } from './invited-room.ts'
 import { isJoinedIn, joinedSection } from './joined-room.ts'
 import { leftSection } from './left-room.ts'
@@ -39,26 +41,25 @@ export async function answerOf(
   const look: Look = { sources, by, request, since, now, timeMs: sources.clock.now() }
   const mail = await sources.inboxes.read(by, since?.toDevice ?? 0, now.ledger)
   const rooms = await sources.userRooms.of(by.userNid)
-  const joined = new Map<number, UserRoom>()
-  const entered: RoomNews[] = []
-  for (const [roomNid, membership] of rooms) {
-    // What is written and not yet published counts from the next answer on.
-    const isEarly = isNewer(membership.changedAt, now.events)
-    if (isEarly ? await wasJoined(look, roomNid) : membership.membership === 'join') joined.set(roomNid, membership)
-    else if (isOfInterest(look, membership)) {
-      entered.push({ roomNid, membership, receipts: undefined, accountData: [] })
-    }
-  }
+  const { joined, entered } = await standing(look, rooms)
   const accountData = await changedAccountData(look)
   const news = await newsOfJoined(look, joined, accountData)
-  const [join, others] = await Promise.all([sections(news, look, joinedSection), otherSections(look, entered)])
+  const active = news.map(({ roomNid }) => roomNid)
+  const [join, others, devices, counts] = await Promise.all([
+    sections(news, look, joinedSection),
+    otherSections(look, entered),
+    deviceChanges(look, joined, active, rooms),
+    sources.keyCounts.of(by),
+  ])
   const presence = presenceEvents(look, joined)
   const global = accountData.filter(
     ({ room_id, type, content }) => room_id === '' && request.filter.accountData.eventMatches({ type, content }),
   )
   const toDevice = mail.messages()
   const roomCount = join.length + others.invite.length + others.leave.length + others.knock.length
-  const isEmpty = roomCount + presence.length + global.length + toDevice.length === 0
+  const keysFell = since !== undefined && sources.keyCounts.fellSince(by, since.ledger)
+  const deviceCount = toDevice.length + devices.changed.length + devices.left.length
+  const isEmpty = roomCount + presence.length + global.length + deviceCount === 0 && !keysFell
   const next = encodeStreamToken({ ...now, toDevice: mail.upTo })
   const out = new JsonBytes().text(`{"next_batch":${JSON.stringify(next)}`)
   if (!isEmpty) {
@@ -71,13 +72,24 @@ export async function answerOf(
     )
   }
   writeToDevice(out, toDevice)
-  out.text(TAIL)
-  return { isEmpty, json: out.toBuffer() }
+  writeKeys(out, devices, counts)
+  return { isEmpty, json: out.text('}').toBuffer() }
 }
 
-/** Sections that clients look for in every answer. */
-const TAIL =
-  ',"device_lists":{"changed":[],"left":[]},"device_one_time_keys_count":{},"device_unused_fallback_key_types":[]}'
+/** The rooms that the user is in at the end of the look, and those of the others that there are news of. */
+async function standing(look: Look, rooms: ReadonlyMap<number, UserRoom>) {
+  const joined = new Map<number, UserRoom>()
+  const entered: RoomNews[] = []
+  for (const [roomNid, membership] of rooms) {
+    // What is written and not yet published counts from the next answer on.
+    const isEarly = isNewer(membership.changedAt, look.now.events)
+    if (isEarly ? await wasJoined(look, roomNid) : membership.membership === 'join') joined.set(roomNid, membership)
+    else if (isOfInterest(look, membership)) {
+      entered.push({ roomNid, membership, receipts: undefined, accountData: [] })
+    }
+  }
+  return { joined, entered }
+}
 
 /** Of the rooms a user is not in: news of invitations and leaving, and at first the standing invitations. */
 function isOfInterest({ since, now, request }: Look, { membership, changedAt, forgotten }: UserRoom): boolean {
@@ -105,7 +117,8 @@ async function newsOfJoined(
 ): Promise<RoomNews[]> {
   const { sources, since, now, request } = look
   const roomNids = [...joined.keys()]
-  const withEvents = since && !request.fullState ? await roomsWithEvents(look, roomNids) : new Set(roomNids)
+  const withEvents =
+    since && !request.fullState ? await roomsWithEvents(sources, since.events, roomNids) : new Set(roomNids)
   const receiptRooms = since
     ? roomNids.filter((nid) => sources.roomLedger.since(nid, since.ledger) !== false)
     : roomNids
@@ -142,20 +155,6 @@ async function newsOfJoined(
 function typesAnew({ sources, since }: Look, roomNid: number): boolean {
   const typing = sources.typing(roomNid)
   return typing !== undefined && since !== undefined && typing.position > since.ephemeral
-}
-
-async function roomsWithEvents({ sources, since }: Look, roomNids: readonly number[]): Promise<Set<number>> {
-  const found = new Set<number>()
-  const unknown: number[] = []
-  for (const nid of roomNids) {
-    const changed = sources.roomEvents.since(nid, since!.events[0] ?? 0)
-    if (changed === true) found.add(nid)
-    else if (changed === undefined) unknown.push(nid)
-  }
-  if (unknown.length > 0) {
-    for (const nid of await getRoomsChangedSince(sources.db, unknown, since!.events)) found.add(nid)
-  }
-  return found
 }
 
 /** Reads what a first sync needs of many rooms at once, instead of room by room. */
@@ -231,6 +230,13 @@ function writeToDevice(out: JsonBytes, messages: readonly ToDeviceRow[]): void {
     out.text(content).text('}')
   })
   out.text(']}')
+}
+
+/** Written in every answer, as the messages are. */
+function writeKeys(out: JsonBytes, devices: DeviceChanges, { oneTime, unusedFallback }: KeyCounts): void {
+  out.text(',"device_lists":').value(devices)
+  out.text(',"device_one_time_keys_count":').value(Object.fromEntries(oneTime))
+  out.text(',"device_unused_fallback_key_types":').value(unusedFallback)
 }
 
 /** Presence of those who share a small room with the user, and their own. */

@@ -9,7 +9,7 @@ import { loadReferences } from '../rooms/client-event.ts'
 import { encodePosition } from '../rooms/position-token.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
-import type { Look, RoomNews, Section } from './look.ts'
+import type { Look, RoomNews, Section, Span } from './look.ts'
 import { eventList, loadState, stateToTell, writeEventList } from './room-section.ts'
 import { readTimeline, type TimelineSlice, visiblePart } from './room-timeline.ts'
 import { isNewer } from './token.ts'
@@ -47,7 +47,7 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
 }
 
 /** What the client knows of the room's state; undefined when it was not in the room at its position, so that all is new to it. */
-export async function knownState(look: Look, room: Room): Promise<StateMap | undefined> {
+export async function knownState(look: Span, room: Room): Promise<StateMap | undefined> {
   const { since, by, sources } = look
   if (!since) return undefined
   const member = room.localMembers.get(by.userNid)
@@ -64,8 +64,8 @@ export async function knownState(look: Look, room: Room): Promise<StateMap | und
 export async function isJoinedIn(
   state: StateMap,
   room: Room,
-  { userId }: Look['by'],
-  { events }: Look['sources'],
+  { userId }: Span['by'],
+  { events }: Span['sources'],
 ): Promise<boolean> {
   const keyId = room.keys.idOf('m.room.member', userId)
   const nid = keyId === undefined ? 0 : getState(state, keyId)

@@ -21,13 +21,17 @@ export interface SyncRequest {
   readonly signal: AbortSignal
 }
 
-/** One look at everything, between two positions. */
-export interface Look {
+/** What lies between two positions for a user. */
+export interface Span {
   readonly sources: SyncSources
   readonly by: Requester
-  readonly request: SyncRequest
   readonly since: StreamPosition | undefined
   readonly now: StreamPosition
+}
+
+/** One look at everything, between two positions. */
+export interface Look extends Span {
+  readonly request: SyncRequest
   readonly timeMs: number
 }
 

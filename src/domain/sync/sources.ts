@@ -4,10 +4,13 @@ import type { Reader } from '../../store/db.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
 import type { Inboxes } from '../e2e/inboxes.ts'
+import type { DeviceLists } from '../keys/device-lists.ts'
+import type { DeviceKeyCounts } from '../keys/key-counts.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
+import type { Users } from '../users.ts'
 import type { LazyMembers } from './lazy-members.ts'
 import type { Presence } from './presence.ts'
 import type { RecentChanges } from './recent-changes.ts'
@@ -30,6 +33,11 @@ export interface SyncSources {
   readonly inboxes: Inboxes
   /** The newest event of each room, as far as this process has seen. */
   readonly roomEvents: RecentChanges
+  /** The newest event of each room that changed somebody's membership. */
+  readonly roomMembers: RecentChanges
+  readonly users: Users
+  readonly deviceLists: DeviceLists
+  readonly keyCounts: DeviceKeyCounts
   /** The newest ledger entry about each room: receipts. */
   readonly roomLedger: RecentChanges
   /** The newest ledger entry of each user: account data. */

@@ -28,6 +28,7 @@ import { getEventContext } from './get-event-context.ts'
 import { getFilter } from './get-filter.ts'
 import { getJoinedMembersByRoom } from './get-joined-members-by-room.ts'
 import { getJoinedRooms } from './get-joined-rooms.ts'
+import { getKeysChanges } from './get-keys-changes.ts'
 import { getLocalAliases } from './get-local-aliases.ts'
 import { getLoginFlows } from './get-login-flows.ts'
 import { getMembersByRoom } from './get-members-by-room.ts'
@@ -195,6 +196,7 @@ export const clientEndpoints: readonly Endpoint[] = [
   uploadKeys,
   queryKeys,
   claimKeys,
+  getKeysChanges,
 
   postRoomKeysVersion,
   getRoomKeysVersionCurrent,

@@ -1,0 +1,151 @@
+import { membershipOf } from '../../core/event/content.ts'
+import { isUserId, type UserId } from '../../core/ids.ts'
+import { diffState } from '../../core/state/trie.ts'
+import { deviceListsChanged } from '../../store/device-lists.ts'
+import { joinedIn, joinedMembers } from '../../store/rooms.ts'
+import type { Room } from '../rooms/room.ts'
+import { knownState } from './joined-room.ts'
+import type { Span } from './look.ts'
+import { isNewer, type StreamPosition } from './token.ts'
+import type { UserRoom } from './user-rooms.ts'
+
+/** What a client does about the device lists that it keeps (client-server API, "Tracking the device list for a user"). */
+export interface DeviceChanges {
+  /** To be asked for again: users who share a room and changed their keys, or who came to share a room. */
+  readonly changed: readonly UserId[]
+  /** To be forgotten: users who share no room any more. */
+  readonly left: readonly UserId[]
+}
+
+type Since = Span & { readonly since: StreamPosition }
+
+/** Who came into the rooms of a user and who went, by number. */
+interface Moves {
+  readonly came: Set<number>
+  readonly went: Set<number>
+}
+
+interface RoomMoves extends Moves {
+  /** Joined before and after, by another event. */
+  readonly stayed: Set<number>
+}
+
+const NONE: DeviceChanges = { changed: [], left: [] }
+
+/**
+ * The device lists that changed for a user. A span in which nobody's keys and nobody's membership changed costs no query.
+ *
+ * @param joined the rooms that the user is joined to at the end of the span
+ * @param active those of them that have events in the span, at least
+ * @param rooms all rooms that the user has to do with
+ */
+export async function deviceChanges(
+  span: Span,
+  joined: ReadonlyMap<number, UserRoom>,
+  active: readonly number[],
+  rooms: ReadonlyMap<number, UserRoom>,
+): Promise<DeviceChanges> {
+  const { since, now, sources } = span
+  if (!since) return NONE
+  const moved = active.filter((nid) => sources.roomMembers.since(nid, since.events[0] ?? 0) !== false)
+  const departed = [...rooms].flatMap(([nid, { changedAt }]) => {
+    const isOld = !isNewer(changedAt, since.events) || isNewer(changedAt, now.events)
+    return isOld || joined.has(nid) ? [] : [nid]
+  })
+  const [keys, moves] = await Promise.all([
+    changedKeys({ ...span, since }, [...joined.keys()]),
+    moved.length + departed.length === 0 ? undefined : movesIn({ ...span, since }, moved, departed),
+  ])
+  if (keys.length === 0 && (moves === undefined || moves.came.size + moves.went.size === 0)) return NONE
+  return told({ ...span, since }, joined, keys, moves ?? { came: new Set(), went: new Set() })
+}
+
+async function changedKeys({ sources, by, since, now }: Since, joined: readonly number[]): Promise<number[]> {
+  const { rooms, users } = sources.deviceLists
+  const suspects = joined.filter((nid) => rooms.since(nid, since.ledger) !== false)
+  if (suspects.length === 0 && users.since(by.userNid, since.ledger) === false) return []
+  const between = { after: since.ledger, upTo: now.ledger }
+  return deviceListsChanged(sources.db, { viewerNid: by.userNid, roomNids: suspects, ...between })
+}
+
+/** Those who share a room by it, or did before. */
+async function movesIn(span: Since, moved: readonly number[], departed: readonly number[]): Promise<Moves> {
+  const { sources, since } = span
+  const came = new Set<number>()
+  const went = new Set<number>()
+  const entered: number[] = []
+  const left: number[] = []
+  await Promise.all([
+    ...moved.map(async (nid) => {
+      const room = await sources.registry.getByNid(nid)
+      const moves = await movesOf(span, room)
+      if (moves === undefined) return void entered.push(nid)
+      for (const user of moves.came) came.add(user)
+      for (const user of moves.went) went.add(user)
+    }),
+    ...departed.map(async (nid) => {
+      const moves = await movesOf(span, await sources.registry.getByNid(nid))
+      if (moves === undefined) return
+      left.push(nid)
+      // Who came after the user had gone is none of their business.
+      for (const user of [...moves.went, ...moves.stayed]) went.add(user)
+    }),
+  ])
+  const isLeft = new Set(left)
+  const members = entered.length + left.length === 0 ? [] : await joinedMembers(sources.db, [...entered, ...left])
+  for (const { room_nid, user_nid, changed_at } of members) {
+    if (!isLeft.has(room_nid)) came.add(user_nid)
+    else if (!isNewer(changed_at, since.events)) went.add(user_nid)
+  }
+  return { came, went }
+}
+
+/** Who came into a room and who left it; undefined when the user was not there at the beginning. */
+async function movesOf(span: Since, room: Room): Promise<RoomMoves | undefined> {
+  const known = await knownState(span, room)
+  if (known === undefined) return undefined
+  const changes: { userId: UserId; before: number; after: number }[] = []
+  diffState(known, room.committed.state, (keyId, before, after) => {
+    const { type, stateKey } = room.keys.nameOf(keyId)
+    if (type === 'm.room.member' && isUserId(stateKey)) changes.push({ userId: stateKey, before, after })
+  })
+  const moves = { came: new Set<number>(), went: new Set<number>(), stayed: new Set<number>() }
+  if (changes.length === 0) return moves
+  const { sources } = span
+  const [events, nids] = await Promise.all([
+    sources.events.load(changes.flatMap(({ before, after }) => [before, after]).filter((nid) => nid !== 0)),
+    sources.users.intern(changes.map(({ userId }) => userId)),
+  ])
+  for (const { userId, before, after } of changes) {
+    const [was, is] = [before, after].map((nid) => (nid === 0 ? 'leave' : membershipOf(events.get(nid))))
+    // The invited are encrypted for as well, where they may read from their invitation on.
+    const isNew = (is === 'join' && was !== 'join') || (is === 'invite' && was !== 'join' && was !== 'invite')
+    if (isNew) moves.came.add(nids.get(userId)!)
+    else if (was === 'join') (is === 'join' ? moves.stayed : moves.went).add(nids.get(userId)!)
+  }
+  return moves
+}
+
+/** Of those who moved, who is a new neighbour and who is none any more. */
+async function told(
+  { sources, by, since }: Since,
+  joined: ReadonlyMap<number, UserRoom>,
+  keys: readonly number[],
+  { came, went }: Moves,
+): Promise<DeviceChanges> {
+  const moved = new Set([...came, ...went])
+  const sharing = new Set<number>()
+  const sharingBefore = new Set<number>()
+  const shared = moved.size === 0 ? [] : await joinedIn(sources.db, [...moved], [...joined.keys()])
+  for (const { room_nid, user_nid, changed_at } of shared) {
+    sharing.add(user_nid)
+    const isOld = !isNewer(changed_at, since.events) && !isNewer(joined.get(room_nid)!.changedAt, since.events)
+    if (isOld) sharingBefore.add(user_nid)
+  }
+  const left = [...went].filter((nid) => !sharing.has(nid) && nid !== by.userNid)
+  const neighbours = [...came].filter((nid) => !sharingBefore.has(nid) && nid !== by.userNid)
+  const changed = new Set([...keys, ...neighbours])
+  for (const nid of left) changed.delete(nid)
+  const ids = await sources.users.idsOf([...changed, ...left])
+  return { changed: [...changed].map((nid) => ids.get(nid)!), left: left.map((nid) => ids.get(nid)!) }
+}

@@ -1,0 +1,43 @@
+import { ProtocolError } from '../../core/errors.ts'
+import type { Requester } from '../accounts/requester.ts'
+import { roomsWithEvents } from './active-rooms.ts'
+import { type DeviceChanges, deviceChanges } from './device-changes.ts'
+import type { SyncSources } from './sources.ts'
+import { decodeStreamToken, type StreamPosition } from './token.ts'
+import type { UserRooms } from './user-rooms.ts'
+
+export interface KeyChanges {
+  /**
+   * Whose device lists changed since a sync (client-server API, `GET keys/changes`). What changed after `to` is told too: a client
+   * asks for it again at worst.
+   *
+   * @throws ProtocolError `M_INVALID_PARAM` for a token that is not ours
+   */
+  between(by: Requester, from: string, to: string): Promise<DeviceChanges>
+}
+
+export function createKeyChanges(parts: {
+  readonly sources: SyncSources
+  readonly userRooms: UserRooms
+  now(): StreamPosition
+}): KeyChanges {
+  const { sources, userRooms } = parts
+
+  function read(name: string, token: string): StreamPosition {
+    const position = decodeStreamToken(token)
+    if (position) return position
+    throw new ProtocolError('M_INVALID_PARAM', `\`${name}\` is not a token that this server gave out.`)
+  }
+
+  return {
+    async between(by, from, to) {
+      const since = read('from', from)
+      read('to', to)
+      const rooms = await userRooms.of(by.userNid)
+      const now = parts.now()
+      const joined = new Map([...rooms].filter(([, { membership }]) => membership === 'join'))
+      const active = await roomsWithEvents(sources, since.events, [...joined.keys()])
+      return deviceChanges({ sources, by, since, now }, joined, [...active], rooms)
+    },
+  }
+}
