@@ -131,6 +131,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     ...rooms,
     ...{ config, db, clock, random, accounts, rooms: rooms.services.rooms },
   })
+  await admin.notices.prepare()
   const roomDeleter = startRoomDeleter({ deletions: rooms.deletions, log })
   const { deviceLists, keyCounts } = rooms
   const keys = createKeyServices({

@@ -153,6 +153,19 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
       '12',
     ),
   }),
+  server_notices: section('What the server itself tells its users, each in a room that they cannot leave.', {
+    localpart: Type.Optional(
+      text(
+        'The part before the colon of the user in whose name it speaks. Nobody else may have this account. Without it there are no notices.',
+        { pattern: '^[a-z0-9._=/+-]{1,200}$', example: 'notices' },
+      ),
+    ),
+    display_name: text('What this user is called.', { default: 'Server notices', minLength: 1, maxLength: 256 }),
+    avatar_url: Type.Optional(
+      text('The picture of this user.', { pattern: '^mxc://[^\\s]+$', example: 'mxc://example.org/notices' }),
+    ),
+    room_name: text('What the rooms are called.', { default: 'Server notices', minLength: 1, maxLength: 256 }),
+  }),
   presence: section('Who is online.', { enabled: flag('Whether presence is tracked and sent to clients.', true) }),
   metrics: section('Prometheus metrics and health, on a listener of their own.', {
     enabled: flag('Whether this listener runs.', true),

@@ -15,6 +15,7 @@ import { createOperators, type Operators } from './operators.ts'
 import { createRegistrationTokenDesk, type RegistrationTokenDesk } from './registration-token-desk.ts'
 import { createRoomDesk, type RoomDesk } from './room-desk.ts'
 import { createRoomPower, type RoomPower } from './room-power.ts'
+import { createServerNotices, type ServerNotices } from './server-notices.ts'
 import { createSharedSecret, type SharedSecret } from './shared-secret.ts'
 import { createUserDesk, type UserDesk } from './user-desk.ts'
 
@@ -29,6 +30,7 @@ export interface AdminServices {
   readonly roomPower: RoomPower
   readonly roomBlocks: RoomBlocks
   readonly roomDeletions: RoomDeletions
+  readonly notices: ServerNotices
 }
 
 export interface AdminParts {
@@ -58,6 +60,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     roomPower: createRoomPower(parts),
     roomBlocks: parts.blocks,
     roomDeletions: parts.deletions,
+    notices: createServerNotices(deps),
   }
 }
 

@@ -9,6 +9,7 @@ import type { Appender } from './append.ts'
 import type { RoomBlocks } from './blocks.ts'
 import { strippedState } from './client-event.ts'
 import type { Draft } from './draft.ts'
+import type { NoticeRooms } from './notice-rooms.ts'
 import type { PublicProfile } from './profile-events.ts'
 import type { RoomRegistry } from './registry.ts'
 import { authoriserFor } from './restricted-join.ts'
@@ -155,10 +156,15 @@ export function createMemberCheck({
   serverName,
   isKnownUser,
   blocks,
-}: Pick<MembershipParts, 'serverName' | 'isKnownUser'> & { readonly blocks: Pick<RoomBlocks, 'mustBeFree'> }) {
+  noticeRooms,
+}: Pick<MembershipParts, 'serverName' | 'isKnownUser'> & {
+  readonly blocks: Pick<RoomBlocks, 'mustBeFree'>
+  readonly noticeRooms: NoticeRooms
+}) {
   return async (by: Requester, room: Room, target: string, content: JsonObject): Promise<void> => {
     const isOwn = target === by.userId
     if (content.membership === 'join' || content.membership === 'invite') await blocks.mustBeFree(room.id)
+    if (isOwn && content.membership === 'leave') await noticeRooms.mayLeave(by.userId, room.id)
     if (isOwn && by.isGuest && content.membership === 'join') {
       const before = membershipOf(await room.stateEvent('m.room.member', target, room.pending.state))
       if (before !== 'join') await admitGuest(room)

@@ -39,6 +39,7 @@ import { createRoomDeletions, type RoomDeletions } from './deletion/deletions.ts
 import { createEventCache, type EventCache } from './event-cache.ts'
 import type { AskedIdentityServers } from './identity-servers.ts'
 import { createMemberCheck, createMembership } from './membership.ts'
+import { createNoticeRooms } from './notice-rooms.ts'
 import { createOutliers } from './outliers.ts'
 import { openPersister, streamed, type Unit } from './persister.ts'
 import { createPlacing } from './placing.ts'
@@ -193,6 +194,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const unguarded = createAppender(appendParts)
   const appender = closed.guard(unguarded)
   const blocks = createRoomBlocks({ db, clock })
+  const noticeRooms = createNoticeRooms({ config, registry })
   const access = createRoomAccess({ db, registry, events })
   const run = parts.random.bytes(6).toString('hex')
   let ephemeral = 0
@@ -230,6 +232,10 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       await blocks.mustBeFree(roomId)
       await membership.join(by, roomId, details)
     },
+    async leave(by, roomId, details) {
+      await noticeRooms.mayLeave(by.userId, roomId)
+      await membership.leave(by, roomId, details)
+    },
     async invite(by, roomId, target, details) {
       await blocks.mustBeFree(roomId)
       await membership.invite(by, roomId, target, details)
@@ -252,7 +258,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       appender,
       transactions: createTransactions(),
       checkCanonicalAlias: createCanonicalAliasCheck({ db }),
-      checkMember: createMemberCheck({ ...parts, serverName, blocks }),
+      checkMember: createMemberCheck({ ...parts, serverName, blocks, noticeRooms }),
     }),
   }
 

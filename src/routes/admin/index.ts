@@ -36,6 +36,8 @@ import { loginAsUser } from './login-as-user.ts'
 import { makeRoomAdmin } from './make-room-admin.ts'
 import { registerBySecret } from './register-by-secret.ts'
 import { resetUserPassword } from './reset-user-password.ts'
+import { sendNotice } from './send-notice.ts'
+import { sendNoticeOnce } from './send-notice-once.ts'
 import { setUserAdmin } from './set-user-admin.ts'
 import { updateRegistrationToken } from './update-registration-token.ts'
 import { updateUserDevice } from './update-user-device.ts'
@@ -81,5 +83,7 @@ export const adminEndpoints: readonly Endpoint[] = [
   getRoomDeletion,
   makeRoomAdmin,
   joinUser,
+  sendNotice,
+  sendNoticeOnce,
   listActs,
 ]

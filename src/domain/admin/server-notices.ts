@@ -1,0 +1,121 @@
+import type { Config } from '../../config/schema.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import { membershipOf } from '../../core/event/content.ts'
+import type { EventId, RoomId, UserId } from '../../core/ids.ts'
+import { findAccount } from '../../store/accounts.ts'
+import type { Database } from '../../store/db.ts'
+import { deleteProfileField, setProfileField } from '../../store/profiles.ts'
+import { findNoticeRoom, setNoticeRoom } from '../../store/server-notice-rooms.ts'
+import type { AccountData } from '../accounts/account-data.ts'
+import { insertUser } from '../accounts/insert-user.ts'
+import type { Requester } from '../accounts/requester.ts'
+import type { Clock, Random } from '../clock.ts'
+import { createLanes } from '../rooms/lanes.ts'
+import { noticesUser } from '../rooms/notice-rooms.ts'
+import type { RoomRegistry } from '../rooms/registry.ts'
+import type { ClientTransaction, Rooms, SentContent } from '../rooms/rooms.ts'
+import { activeAccount, onBehalfOf } from './local-account.ts'
+import type { Operator } from './operator.ts'
+
+export interface Notice {
+  readonly userId: UserId
+  readonly type: string
+  /** Makes it a state event. */
+  readonly stateKey: string | undefined
+  readonly sent: SentContent
+}
+
+/** What the server tells a user, in a room of the two of them (client-server API, "Server Notices"). */
+export interface ServerNotices {
+  /** Makes the account in whose name the server speaks. @throws Error when somebody has it who can log in */
+  prepare(): Promise<void>
+  /**
+   * Sends an event to a user, who is invited first if need be. The same transaction of the same operator is sent once.
+   * @throws ProtocolError `M_UNKNOWN` (400) where there are no notices, `M_NOT_FOUND`, `M_USER_DEACTIVATED`
+   */
+  send(by: Operator, notice: Notice, transaction: ClientTransaction): Promise<EventId>
+}
+
+export interface NoticeParts {
+  readonly config: Pick<Config, 'server_name' | 'server_notices'>
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly accountData: AccountData
+  readonly registry: RoomRegistry
+  readonly rooms: Rooms
+}
+
+/** Users read only. */
+const READERS_LEVEL = -10
+
+export function createServerNotices(parts: NoticeParts): ServerNotices {
+  const { config, db, clock, registry, rooms } = parts
+  const { display_name, avatar_url, room_name } = config.server_notices
+  const speakerId = noticesUser(config)
+  const lanes = createLanes<number>()
+
+  async function speaker(): Promise<Requester> {
+    const account = speakerId && (await findAccount(db, speakerId))
+    if (account) return onBehalfOf(account)
+    const advice = 'This server sends no notices: see `server_notices.localpart`.'
+    throw new ProtocolError('M_UNKNOWN', advice, { status: 400 })
+  }
+
+  async function makeRoom(by: Requester, user: Requester): Promise<RoomId> {
+    const { roomId } = await rooms.create(
+      by,
+      {
+        preset: 'private_chat',
+        name: room_name,
+        invite: [user.userId],
+        creation_content: { 'm.federate': false },
+        power_level_content_override: { users_default: READERS_LEVEL },
+      },
+      undefined,
+    )
+    const room = (await registry.get(roomId))!
+    await db.tx((tx) => setNoticeRoom(tx, user.userNid, room.nid))
+    await parts.accountData.set(user.userNid, roomId, 'm.tag', { tags: { 'm.server_notice': {} } })
+    return roomId
+  }
+
+  async function roomOf(by: Requester, user: Requester): Promise<RoomId> {
+    const nid = await findNoticeRoom(db, user.userNid)
+    if (nid === undefined) return makeRoom(by, user)
+    const room = await registry.getByNid(nid)
+    // Left before the rooms of notices were kept, or put out.
+    if (membershipOf(await room.stateEvent('m.room.member', user.userId)) === 'leave') {
+      await rooms.invite(by, room.id, user.userId, {})
+    }
+    return room.id
+  }
+
+  return {
+    async prepare() {
+      if (speakerId === undefined) return
+      const existing = await findAccount(db, speakerId)
+      if (existing?.password_hash) {
+        throw new Error(`server_notices.localpart: ${speakerId} is the account of somebody who logs in by password`)
+      }
+      await db.tx(async (tx) => {
+        const kind = { passwordHash: undefined, isGuest: false, isAdmin: false }
+        const userNid = existing?.user_nid ?? (await insertUser(tx, clock, speakerId, kind))
+        await setProfileField(tx, userNid, 'displayname', display_name)
+        if (avatar_url === undefined) await deleteProfileField(tx, userNid, 'avatar_url')
+        else await setProfileField(tx, userNid, 'avatar_url', avatar_url)
+      })
+    },
+    async send(operator, { userId, type, stateKey, sent }, transaction) {
+      const by = { ...(await speaker()), tokenNid: operator.requester?.tokenNid ?? 0 }
+      const user = onBehalfOf(await activeAccount(db, userId, config.server_name))
+      if (user.userNid === by.userNid) {
+        throw new ProtocolError('M_INVALID_PARAM', 'This is the user that speaks for the server.')
+      }
+      // One after another, so that two first notices make one room.
+      const roomId = await lanes.run(user.userNid, () => roomOf(by, user))
+      if (stateKey !== undefined) return rooms.setState(by, roomId, type, stateKey, sent)
+      return rooms.send(by, roomId, type, sent, transaction)
+    },
+  }
+}

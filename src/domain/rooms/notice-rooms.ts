@@ -1,0 +1,34 @@
+import type { Config } from '../../config/schema.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import { type RoomId, type UserId, userId } from '../../core/ids.ts'
+import type { RoomRegistry } from './registry.ts'
+
+/** The user in whose name the server speaks to its users; undefined where it does not. */
+export function noticesUser(config: Pick<Config, 'server_name' | 'server_notices'>): UserId | undefined {
+  const { localpart } = config.server_notices
+  return localpart === undefined ? undefined : userId(localpart, config.server_name)
+}
+
+/** The rooms in which the server speaks to its users (client-server API, "Server Notices"): nobody leaves or rejects them. */
+export interface NoticeRooms {
+  /** @throws ProtocolError `M_CANNOT_LEAVE_SERVER_NOTICE_ROOM` */
+  mayLeave(by: UserId, roomId: RoomId): Promise<void>
+}
+
+export function createNoticeRooms(deps: {
+  readonly config: Pick<Config, 'server_name' | 'server_notices'>
+  readonly registry: RoomRegistry
+}): NoticeRooms {
+  const speaker = noticesUser(deps.config)
+  if (speaker === undefined) return { mayLeave: async () => {} }
+  return {
+    async mayLeave(by, roomId) {
+      if (by === speaker) return
+      const room = await deps.registry.get(roomId)
+      // Nobody else ever acts for this user.
+      if ((await room?.stateEvent('m.room.create', ''))?.sender !== speaker) return
+      const message = 'In this room the server tells you what you have to know: it cannot be left.'
+      throw new ProtocolError('M_CANNOT_LEAVE_SERVER_NOTICE_ROOM', message)
+    },
+  }
+}
