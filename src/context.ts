@@ -12,6 +12,7 @@ import { contactChore, createContactServices } from './domain/contact/contact-se
 import { createIdentityServers } from './domain/contact/identity-servers.ts'
 import { createE2eServices } from './domain/e2e/e2e-services.ts'
 import { NOBODY_REMOTE } from './domain/e2e/to-device.ts'
+import { createQuestions } from './domain/federation/ask-peers.ts'
 import { createFederationServices, federationChores } from './domain/federation/federation-services.ts'
 import { createKeyRing } from './domain/federation/key-ring.ts'
 import { createOwnKeys } from './domain/federation/own-keys.ts'
@@ -24,14 +25,13 @@ import { createKeyServices } from './domain/keys/key-services.ts'
 import { NO_REMOTE_KEYS } from './domain/keys/remote-keys.ts'
 import type { Metrics } from './domain/metrics.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
-import { NOBODY } from './domain/rooms/questions.ts'
 import { createRoomServices } from './domain/rooms/room-services.ts'
-import { NO_EXCHANGE } from './domain/rooms/third-party-invites.ts'
 import type { Services } from './domain/services.ts'
 import { createUsers } from './domain/users.ts'
 import { createHomeserverCalls, createOpenIdVerifier } from './outbound/federation.ts'
 import { createIdentityClient } from './outbound/identity.ts'
 import { openOutbound } from './outbound/outbound.ts'
+import { createPeers } from './outbound/peers.ts'
 import { createKeyFetcher } from './outbound/server-keys.ts'
 import { findAccount } from './store/accounts.ts'
 import { openDatabase } from './store/db.ts'
@@ -69,10 +69,11 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const clock: Clock = Date
   const random: Random = { bytes: randomBytes }
   if (isIdentityServed(config)) await requirePolicyTexts(policiesOf(config))
-  const outbound = await openOutbound({ config, version, now: clock.now, log })
+  const outbound = await openOutbound({ config, signingKey, version, now: clock.now, log })
   const messenger = await openMessenger({ config, clock, log, client: outbound.client })
   const db = openDatabase({ connection: options.connection, poolSize: config.database.pool_size })
   const ledger = await openLedger(db)
+  const peers = createPeers(outbound.federation)
   const fetcher = createKeyFetcher(outbound.federation)
   const serverKeys = createKeyRing({ config, db, clock, signingKey, fetcher, log })
   const users = createUsers({ db })
@@ -97,7 +98,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const identityServers = createIdentityServers({ config, identity, client, signingKey, log })
   const rooms = await createRoomServices({
     identityServers,
-    exchange: NO_EXCHANGE,
+    peers,
     config,
     db,
     ledger,
@@ -107,7 +108,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     random,
     metrics,
     log,
-    questions: NOBODY,
+    questions: createQuestions({ peers, log }),
     keys: serverKeys,
     profileOf: async (userId: UserId) => (await findProfile(db, userId)) ?? {},
     isKnownUser: async (userId: UserId) =>

@@ -10,8 +10,8 @@ import { createMetrics } from '../../src/domain/metrics.ts'
 import { NO_IDENTITY_SERVERS } from '../../src/domain/rooms/identity-servers.ts'
 import { type KeyRing, NOBODY } from '../../src/domain/rooms/questions.ts'
 import { createRoomServices, type RoomServices } from '../../src/domain/rooms/room-services.ts'
-import { NO_EXCHANGE } from '../../src/domain/rooms/third-party-invites.ts'
 import { createUsers } from '../../src/domain/users.ts'
+import { NO_PEERS } from '../../src/outbound/peers.ts'
 import { openLedger } from '../../src/store/ledger.ts'
 import { openRoomDatabase } from './room-database.ts'
 
@@ -44,7 +44,7 @@ export async function openReceivingServer(): Promise<ReceivingServer> {
   let drawn = 0
   const engine = await createRoomServices({
     identityServers: NO_IDENTITY_SERVERS,
-    exchange: NO_EXCHANGE,
+    peers: NO_PEERS,
     config: loadConfig({ values: { server_name: HERE }, directory: '.' }).config,
     db,
     ledger: await openLedger(db),

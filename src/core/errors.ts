@@ -67,6 +67,10 @@ export const ERROR_STATUS = {
 
 export type Errcode = keyof typeof ERROR_STATUS
 
+export function isErrcode(value: unknown): value is Errcode {
+  return typeof value === 'string' && Object.hasOwn(ERROR_STATUS, value)
+}
+
 /** Extra keys and a status other than the code's own. */
 export interface ErrorDetails {
   readonly status?: number

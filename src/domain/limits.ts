@@ -117,6 +117,8 @@ export const MAX_KEYS_PER_CLAIM = 20_000
 export const MAX_KEY_QUERY_MS = 20_000
 /** A claimed one-time key is known for so long, in case that its device uploads it once more. */
 export const CLAIMED_KEYS_KEPT_MS = 30 * 24 * 60 * 60 * 1000
+/** Servers that are tried, or named, as ways into a room. */
+export const MAX_SERVERS_TRIED = 20
 /** Signatures of one request of another server. */
 export const MAX_REQUEST_SIGNATURES = 5
 /** What one transaction of another server may hold (server-server API, "Transactions"). */

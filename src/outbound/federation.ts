@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { ProtocolError } from '../core/errors.ts'
-import { isObject, type JsonObject, type JsonValue, readJson } from '../core/json.ts'
+import { encodeCanonical, isObject, type JsonObject, type JsonOffence, type JsonValue, readJson } from '../core/json.ts'
 import type { Dialect } from '../core/paths.ts'
 import type { Discovery } from './discovery.ts'
 import type { Failure } from './failures.ts'
@@ -12,7 +12,10 @@ export interface FederationRequest {
   /** Beneath the root: `federation/v1/version`, query included. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: JsonObject
+  /** An object, or canonical JSON. */
+  readonly body?: JsonObject | string
+  /** Whether this server says who it is. */
+  readonly signed?: true
   readonly timeoutMs: number
   readonly maxBytes: number
 }
@@ -22,7 +25,18 @@ export interface FederationAnswer {
   readonly status: number
   /** Undefined when it was not JSON. */
   readonly body: JsonValue | undefined
+  /** The first thing in the body that canonical JSON forbids. */
+  readonly offence: JsonOffence | undefined
+  readonly bytes: Buffer
 }
+
+/** Signs requests in this server's name; the body as canonical JSON. */
+export type RequestSigner = (request: {
+  readonly method: string
+  readonly uri: string
+  readonly destination: string
+  readonly body: string | undefined
+}) => string
 
 /** Requests to other homeservers, wherever their names lead, in the dialect that they know. */
 export interface Federation {
@@ -37,20 +51,28 @@ export function createFederation(deps: {
   readonly discovery: Discovery
   /** The generations of paths, the preferred one first. */
   readonly dialects: readonly Dialect[]
+  readonly sign: RequestSigner
 }): Federation {
-  const { client, discovery, dialects } = deps
+  const { client, discovery, dialects, sign } = deps
   const known = new LRUCache<string, Dialect>({ max: MAX_REMEMBERED_SERVERS })
 
   async function ask(server: string, request: FederationRequest, dialect: Dialect): Promise<HttpAnswer | Failure> {
     const { targets, steps } = await discovery.find(server)
-    const content = request.body === undefined ? undefined : JSON.stringify(request.body)
+    const { method } = request
+    const uri = `/_${dialect}/${request.path}`
+    const body = typeof request.body === 'object' ? encodeCanonical(request.body) : request.body
+    const headers = {
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(request.signed && { authorization: sign({ method, uri, destination: server, body }) }),
+      ...request.headers,
+    }
     let answer: HttpAnswer | Failure = { ok: false, kind: 'refused', detail: steps.join('; ') }
     for (const { origin, via } of targets) {
       answer = await client.request({
-        method: request.method,
-        url: `${origin}/_${dialect}/${request.path}`,
-        headers: { ...(content !== undefined && { 'content-type': 'application/json' }), ...request.headers },
-        body: content,
+        method,
+        url: origin + uri,
+        headers,
+        body,
         timeoutMs: request.timeoutMs,
         maxBytes: request.maxBytes,
         via,
@@ -68,7 +90,8 @@ export function createFederation(deps: {
       for (const dialect of sure === undefined ? dialects : [sure]) {
         const answer = await ask(server, request, dialect)
         if (!answer.ok) return first ?? answer
-        const read = { ok: true, status: answer.status, body: readAnswer(answer) } as const
+        const { value: body, offence } = readAnswer(answer)
+        const read = { ok: true, status: answer.status, body, offence, bytes: answer.body } as const
         if (!isUnknownPath(read)) {
           known.set(server, dialect)
           return read
@@ -82,11 +105,11 @@ export function createFederation(deps: {
   }
 }
 
-function readAnswer({ body }: HttpAnswer): JsonValue | undefined {
+function readAnswer({ body }: HttpAnswer): { value: JsonValue | undefined; offence: JsonOffence | undefined } {
   try {
-    return readJson(body).value
+    return readJson(body)
   } catch {
-    return undefined
+    return { value: undefined, offence: undefined }
   }
 }
 

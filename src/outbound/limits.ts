@@ -9,3 +9,9 @@ export const MAX_HOSTS_PER_SERVER = 5
 export const MAX_OPENID_ANSWER_BYTES = 5_120
 export const MAX_KEY_ANSWER_BYTES = 51_200
 export const MAX_HOMESERVER_ANSWER_BYTES = 65_536
+/** An answer with little in it. */
+export const MAX_PEER_ANSWER_BYTES = 1024 * 1024
+/** A hundred events of 64 KiB each, or the ids of a large state. */
+export const MAX_EVENTS_ANSWER_BYTES = 16 * 1024 * 1024
+/** The whole state of a large room with its auth chain. */
+export const MAX_JOIN_ANSWER_BYTES = 256 * 1024 * 1024

@@ -9,8 +9,8 @@ import { createMetrics } from '../../src/domain/metrics.ts'
 import { NO_IDENTITY_SERVERS } from '../../src/domain/rooms/identity-servers.ts'
 import type { KeyRing } from '../../src/domain/rooms/questions.ts'
 import { createRoomServices, type RoomServices } from '../../src/domain/rooms/room-services.ts'
-import { NO_EXCHANGE } from '../../src/domain/rooms/third-party-invites.ts'
 import { createUsers, type Users } from '../../src/domain/users.ts'
+import { NO_PEERS } from '../../src/outbound/peers.ts'
 import { type Database, openDatabase } from '../../src/store/db.ts'
 import { openLedger } from '../../src/store/ledger.ts'
 import { createTestDatabase } from '../support/database.ts'
@@ -55,7 +55,7 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
     const users = createUsers({ db })
     const engine = await createRoomServices({
       identityServers: NO_IDENTITY_SERVERS,
-      exchange: NO_EXCHANGE,
+      peers: NO_PEERS,
       config,
       db,
       ledger: await openLedger(db),

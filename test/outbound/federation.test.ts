@@ -35,7 +35,7 @@ function speaking(dialects: readonly Dialect[]): Federation {
   const { client, names } = outside
   const wellKnown = createWellKnown({ client, now: Date.now, dialects })
   const discovery = createDiscovery({ names, wellKnown, now: Date.now, random: Math.random })
-  return createFederation({ client, discovery, dialects })
+  return createFederation({ client, discovery, dialects, sign: () => '' })
 }
 
 const paths = () => server.requests.map(({ url }) => url)

@@ -69,7 +69,7 @@ function openRing(key_servers: readonly ServerName[] = []): KeyRing {
   const clock = { now: () => now }
   const wellKnown = createWellKnown({ client, now: clock.now, dialects: ['matrix'] })
   const discovery = createDiscovery({ names, wellKnown, now: clock.now, random: Math.random })
-  const federation = createFederation({ client, discovery, dialects: ['matrix'] })
+  const federation = createFederation({ client, discovery, dialects: ['matrix'], sign: () => '' })
   const config = { server_name: OWN, ...outboundConfig({ key_servers }) }
   const log = pino({ level: 'silent' })
   return createKeyRing({ config, db: database.db, clock, signingKey: own, fetcher: createKeyFetcher(federation), log })

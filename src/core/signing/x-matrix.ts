@@ -18,6 +18,12 @@ export function isXMatrix(header: string): boolean {
   return SCHEME.test(header)
 }
 
+/** The header's text. Server names and signatures hold nothing that would have to be escaped. */
+export function writeXMatrix({ origin, destination, keyId, signature }: XMatrix): string {
+  const receiver = destination === undefined ? '' : `destination="${destination}",`
+  return `X-Matrix origin="${origin}",${receiver}key="${keyId}",sig="${signature}"`
+}
+
 /** Undefined for what does not follow the grammar, or lacks what is needed. Names that are not known are passed over. */
 export function readXMatrix(header: string): XMatrix | undefined {
   const scheme = SCHEME.exec(header)?.[0]

@@ -2,17 +2,20 @@ import { ProtocolError } from '../../core/errors.ts'
 import {
   isRoomAlias,
   isRoomId,
+  isServerName,
   localpartOf,
   type RoomAlias,
   type RoomId,
   type ServerName,
   serverOf,
 } from '../../core/ids.ts'
+import type { Peers } from '../../outbound/peers.ts'
 import { type AliasRow, deleteAlias, getAliases, getAliasesOfRoom, insertAlias } from '../../store/aliases.ts'
 import type { Database } from '../../store/db.ts'
+import { getJoinedUsers } from '../../store/rooms.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
-import { MAX_ALIASES_PER_ROOM } from '../limits.ts'
+import { MAX_ALIASES_PER_ROOM, MAX_SERVERS_TRIED } from '../limits.ts'
 import type { RoomAccess } from './access.ts'
 import type { Appender } from './append.ts'
 import { withoutAlias } from './canonical-alias.ts'
@@ -33,10 +36,12 @@ export interface Aliases {
    * @throws ProtocolError 409 `M_UNKNOWN` when the alias is taken, `M_INVALID_PARAM` when it cannot be one of this server
    */
   create(by: Requester, alias: RoomAlias, roomId: RoomId): Promise<void>
-  /** @throws ProtocolError `M_NOT_FOUND` */
+  /** Asks the server of the alias where that is another. @throws ProtocolError `M_NOT_FOUND`, 502 `M_UNKNOWN` */
   resolve(alias: RoomAlias): Promise<AliasTarget>
-  /** The room that an id or an alias stands for. @throws ProtocolError `M_INVALID_PARAM`, `M_NOT_FOUND` */
-  roomOf(idOrAlias: string): Promise<RoomId>
+  /** An alias of this server. @throws ProtocolError `M_NOT_FOUND` */
+  resolveHere(alias: RoomAlias): Promise<AliasTarget>
+  /** The room that an id or an alias stands for. @throws ProtocolError `M_INVALID_PARAM`, and as `resolve` */
+  targetOf(idOrAlias: string): Promise<AliasTarget>
   /** For who made the alias, or who may name the room. It goes from the canonical alias too, where the user may change that. */
   remove(by: Requester, alias: RoomAlias): Promise<void>
   /** All aliases of a room here, for those in it. */
@@ -54,6 +59,7 @@ export interface AliasParts {
   readonly access: RoomAccess
   readonly registry: RoomRegistry
   readonly appender: Appender
+  readonly peers: Pick<Peers, 'query'>
 }
 
 /** A reservation of which no room came within this time is void: whoever made it is gone. */
@@ -87,6 +93,23 @@ export function createAliases(parts: AliasParts): Aliases {
     return row
   }
 
+  async function resolveHere(alias: RoomAlias): Promise<AliasTarget> {
+    const { room_id, room_nid } = await find(alias)
+    const room = await registry.getByNid(room_nid)
+    const others = [...(await room.servers.of(() => getJoinedUsers(db, room_nid))).keys()]
+    return { room_id, servers: [...new Set([serverName, ...others])].slice(0, MAX_SERVERS_TRIED) }
+  }
+
+  async function resolve(alias: RoomAlias): Promise<AliasTarget> {
+    const server = serverOf(alias)
+    if (server === serverName) return resolveHere(alias)
+    const found = await parts.peers.query(server, `query/directory?room_alias=${encodeURIComponent(alias)}`)
+    const { room_id, servers } = found
+    if (!isRoomId(room_id)) throw new ProtocolError('M_NOT_FOUND', `${server} does not know the alias ${alias}.`)
+    const listed = Array.isArray(servers) ? servers.filter((name) => typeof name === 'string').filter(isServerName) : []
+    return { room_id, servers: [...new Set([server, ...listed])].slice(0, MAX_SERVERS_TRIED) }
+  }
+
   async function dropFromCanonical(by: Requester, { alias, room_id }: AliasRow): Promise<void> {
     try {
       await parts.appender.append(room_id, async (room) => {
@@ -112,14 +135,12 @@ export function createAliases(parts: AliasParts): Aliases {
       throw new ProtocolError('M_UNKNOWN', `The alias ${alias} is taken.`, { status: 409 })
     },
 
-    async resolve(alias) {
-      const { room_id } = await find(alias)
-      return { room_id, servers: [serverName] }
-    },
+    resolve,
+    resolveHere,
 
-    async roomOf(idOrAlias) {
-      if (isRoomId(idOrAlias)) return idOrAlias
-      if (isRoomAlias(idOrAlias)) return (await find(idOrAlias)).room_id
+    async targetOf(idOrAlias) {
+      if (isRoomId(idOrAlias)) return { room_id: idOrAlias, servers: [] }
+      if (isRoomAlias(idOrAlias)) return resolve(idOrAlias)
       throw new ProtocolError('M_INVALID_PARAM', 'This is neither a room id nor a room alias.')
     },
 

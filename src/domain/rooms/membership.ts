@@ -3,7 +3,7 @@ import { guestAccessOf, type Membership, membershipOf } from '../../core/event/c
 import { isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db.ts'
-import { forgetRoom } from '../../store/rooms.ts'
+import { forgetRoom, getJoinedUsers } from '../../store/rooms.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Appender } from './append.ts'
 import type { RoomBlocks } from './blocks.ts'
@@ -12,6 +12,7 @@ import type { Draft } from './draft.ts'
 import type { NoticeRooms } from './notice-rooms.ts'
 import type { PublicProfile } from './profile-events.ts'
 import type { RoomRegistry } from './registry.ts'
+import type { RemoteRooms } from './remote-rooms.ts'
 import { authoriserFor } from './restricted-join.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
@@ -24,6 +25,7 @@ export interface MembershipParts {
   readonly registry: RoomRegistry
   readonly serverName: ServerName
   readonly thirdPartyInvites: ThirdPartyInvites
+  readonly remoteRooms: RemoteRooms
   /** What a user shows of themselves in the rooms they are in; nothing for users of other servers. */
   profileOf(userId: UserId): Promise<PublicProfile>
   /** Whether a local user of that id exists and may be invited. */
@@ -90,14 +92,36 @@ export function createMembership(parts: MembershipParts): MembershipActions {
     await parts.thirdPartyInvites.claim({ roomId, sender, target: mxid, signed: { ...signed } })
   }
 
+  /** The servers by which a room has to be entered that none of our users is in; undefined when it is ours to change. */
+  async function waysInto(roomId: RoomId, via: readonly ServerName[]): Promise<readonly ServerName[] | undefined> {
+    const room = await parts.registry.get(roomId)
+    if (room && room.committed.extremities.length > 0) {
+      if (room.localMembers.size > 0 || room.counts.join === 0) return undefined
+    }
+    const known = room ? await room.servers.of(() => getJoinedUsers(parts.db, room.nid)) : undefined
+    const maker = roomId.includes(':') ? [serverOf(roomId as unknown as UserId)] : []
+    const ways = [...new Set([...via, ...maker, ...(known?.keys() ?? [])])].filter(
+      (server) => server !== parts.serverName,
+    )
+    // Told apart from a room that others know, there being nobody to ask.
+    return ways.length === 0 ? undefined : ways
+  }
+
   async function wasMember(room: Room, userId: UserId): Promise<boolean> {
     return (await room.stateEvent('m.room.member', userId, room.pending.state)) !== undefined
   }
 
   return {
-    async join(by, roomId, { reason, third_party_signed: signedFor }) {
+    async join(by, roomId, { reason, third_party_signed: signedFor, via = [] }) {
       if (signedFor !== undefined) await claimInvitation(by, roomId, signedFor)
       const profile = await parts.profileOf(by.userId)
+      const ways = await waysInto(roomId, via)
+      if (ways !== undefined) {
+        if (by.isGuest)
+          throw new ProtocolError('M_GUEST_ACCESS_FORBIDDEN', 'Guests may only join rooms of this server.')
+        const content = { ...profile, ...(reason !== undefined && { reason }) }
+        return parts.remoteRooms.join({ roomId, userId: by.userId, content, via: ways })
+      }
       await appender.append(roomId, async (room) => {
         if ((await membershipIn(room, by.userId)) === 'join') return []
         if (by.isGuest) await admitGuest(room)

@@ -1,4 +1,5 @@
 import type { ServerName } from '../../core/ids.ts'
+import type { Peers } from '../../outbound/peers.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import type { Clock } from '../clock.ts'
@@ -33,6 +34,7 @@ export interface ReadingParts {
   readonly events: EventCache
   readonly access: RoomAccess
   readonly appender: Appender
+  readonly peers: Pick<Peers, 'query'>
   readonly unread: Unread
   readonly notifier: Notifier
   readonly ledgerWaker: LedgerWaker

@@ -6,6 +6,7 @@ import { membershipOf } from '../../core/event/content.ts'
 import type { UserId } from '../../core/ids.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
+import type { Peers } from '../../outbound/peers.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import type { Clock, Random } from '../clock.ts'
@@ -48,9 +49,10 @@ import type { KeyRing, Questions } from './questions.ts'
 import { createReadingServices, type ReadingServices } from './reading-services.ts'
 import { createReceiver, type Receiver } from './receive.ts'
 import { createRoomRegistry, type RoomRegistry } from './registry.ts'
+import { createRemoteRooms } from './remote-rooms.ts'
 import { createResident, type Resident } from './resident.ts'
 import type { Rooms } from './rooms.ts'
-import { createThirdPartyInvites, type InviteExchange, type ThirdPartyInvites } from './third-party-invites.ts'
+import { createThirdPartyInvites, type ThirdPartyInvites } from './third-party-invites.ts'
 import { createTransactions } from './transactions.ts'
 import { createVetter } from './vet.ts'
 
@@ -68,7 +70,7 @@ export interface RoomServiceParts {
   readonly keys: KeyRing
   /** Identity servers, asked with their users' tokens. */
   readonly identityServers: AskedIdentityServers
-  readonly exchange: InviteExchange
+  readonly peers: Peers
   profileOf(userId: UserId): Promise<Readonly<Record<string, JsonValue>>>
   isKnownUser(userId: UserId): Promise<boolean>
 }
@@ -209,6 +211,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     notifier,
     ledgerWaker,
     nextPosition,
+    peers: parts.peers,
   })
   const { aliases, directory, receipts, typing } = reading
   const profileOf = async (userId: UserId) => publicProfile(await parts.profileOf(userId))
@@ -216,7 +219,11 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     ...parts,
     ...{ appender, registry, serverName, profileOf },
   })
-  const membership = createMembership({ ...parts, appender, registry, serverName, profileOf, thirdPartyInvites })
+  const remoteRooms = createRemoteRooms({ ...parts, serverName, receiver })
+  const membership = createMembership({
+    ...parts,
+    ...{ appender, registry, serverName, profileOf, thirdPartyInvites, remoteRooms },
+  })
   const rooms: Rooms = {
     create: createRoomMaker({
       ...appendParts,

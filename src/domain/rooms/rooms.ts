@@ -1,4 +1,4 @@
-import type { EventId, RoomAlias, RoomId, UserId } from '../../core/ids.ts'
+import type { EventId, RoomAlias, RoomId, ServerName, UserId } from '../../core/ids.ts'
 import type { JsonObject, JsonOffence } from '../../core/json.ts'
 import type { Requester } from '../accounts/requester.ts'
 
@@ -38,6 +38,8 @@ export interface RoomRequest {
 export interface JoinDetails {
   readonly reason?: string
   readonly third_party_signed?: SignedForInvite
+  /** Servers that may be in the room, where this one is not. */
+  readonly via?: readonly ServerName[]
 }
 
 /** An identity server's word that an address which was invited is a user's (client-server API, "Third-party Signed"). */

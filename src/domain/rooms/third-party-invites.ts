@@ -4,6 +4,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import { membershipOf } from '../../core/event/content.ts'
 import { isRoomId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import type { Peers } from '../../outbound/peers.ts'
 import { MAX_INVITES_OF_A_BIND } from '../limits.ts'
 import type { Users } from '../users.ts'
 import type { Appender } from './append.ts'
@@ -12,19 +13,6 @@ import type { PublicProfile } from './profile-events.ts'
 import type { RoomRegistry } from './registry.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
-
-/** How a server that sent an invitation is asked to make it one for a user (server-server API, `exchange_third_party_invite`). */
-export interface InviteExchange {
-  /** @throws Error when it has to be asked again */
-  exchange(server: ServerName, roomId: RoomId, event: JsonObject): Promise<void>
-}
-
-/** Of a server that asks no others. */
-export const NO_EXCHANGE: InviteExchange = {
-  async exchange(server) {
-    throw new Error(`${server} cannot be asked from here`)
-  },
-}
 
 /** Somebody's claim to an invitation that was made to an address: `signed` is an identity server's word for it. */
 export interface InviteClaim {
@@ -62,7 +50,7 @@ export interface ThirdPartyInviteParts {
   readonly users: Users
   readonly serverName: ServerName
   readonly identityServers: Pick<AskedIdentityServers, 'isKeyValid'>
-  readonly exchange: InviteExchange
+  readonly peers: Pick<Peers, 'exchangeInvite'>
   readonly log: Logger
   profileOf(userId: UserId): Promise<PublicProfile>
   /** Whether a local user of that id exists and may be invited. */
@@ -110,7 +98,7 @@ export function createThirdPartyInvites(parts: ThirdPartyInviteParts): ThirdPart
     if (serverOf(sender) === serverName) return claimHere(wanted)
     const event = { type: 'm.room.member', room_id: roomId, sender, state_key: target }
     const content = { membership: 'invite', third_party_invite: { display_name: '', signed } }
-    await parts.exchange.exchange(serverOf(sender), roomId, { ...event, content })
+    await parts.peers.exchangeInvite(serverOf(sender), roomId, { ...event, content })
   }
 
   /** Gives what stood in the way for now. */

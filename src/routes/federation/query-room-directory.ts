@@ -7,5 +7,5 @@ const Query = Type.Object({ room_alias: Type.Unsafe<RoomAlias>({ type: 'string',
 export const queryRoomDirectory = endpoint(
   'GET F/v1/query/directory',
   { auth: 'server', query: Query },
-  ({ query }, { aliases }) => aliases.resolve(query.room_alias),
+  ({ query }, { aliases }) => aliases.resolveHere(query.room_alias),
 )

@@ -7,8 +7,8 @@ import { createMetrics } from '../../../src/domain/metrics.ts'
 import { NO_IDENTITY_SERVERS } from '../../../src/domain/rooms/identity-servers.ts'
 import { type KeyRing, NOBODY, type Questions } from '../../../src/domain/rooms/questions.ts'
 import { createRoomServices, type RoomServices } from '../../../src/domain/rooms/room-services.ts'
-import { NO_EXCHANGE } from '../../../src/domain/rooms/third-party-invites.ts'
 import { createUsers } from '../../../src/domain/users.ts'
+import { NO_PEERS } from '../../../src/outbound/peers.ts'
 import { type Database, openDatabase } from '../../../src/store/db.ts'
 import { openLedger } from '../../../src/store/ledger.ts'
 import { createTestDatabase } from '../../support/database.ts'
@@ -60,7 +60,7 @@ export async function startWatchedServer(): Promise<WatchedServer> {
     let drawn = 0
     const engine = await createRoomServices({
       identityServers: NO_IDENTITY_SERVERS,
-      exchange: NO_EXCHANGE,
+      peers: NO_PEERS,
       config,
       db,
       ledger: await openLedger(db),

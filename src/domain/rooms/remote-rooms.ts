@@ -1,0 +1,102 @@
+import { ProtocolError } from '../../core/errors.ts'
+import type { BuiltEvent } from '../../core/event/build.ts'
+import { joinAuthoriserOf } from '../../core/event/content.ts'
+import type { RoomId, ServerName, UserId } from '../../core/ids.ts'
+import { serverOf } from '../../core/ids.ts'
+import { isObject, type JsonObject, readJson } from '../../core/json.ts'
+import { ROOM_VERSIONS, type RoomVersion, roomVersion } from '../../core/room-version.ts'
+import type { MembershipStep, Peers } from '../../outbound/peers.ts'
+import { MAX_SERVERS_TRIED } from '../limits.ts'
+import type { KeyRing } from './questions.ts'
+import type { Receiver } from './receive.ts'
+import { buildFromTemplate, type RemoteJoinParts, withAuthoriser } from './remote-join.ts'
+
+/** What a user of ours wants in a room that this server is not in. */
+export interface RemoteWish {
+  readonly roomId: RoomId
+  readonly userId: UserId
+  /** What else the event says: profile, reason. */
+  readonly content: JsonObject
+  /** Servers that may be in the room, the likeliest first. */
+  readonly via: readonly ServerName[]
+}
+
+/** Memberships in rooms of other servers (server-server API, "Joining Rooms", "Knocking upon a room", "Leaving Rooms"). */
+export interface RemoteRooms {
+  /**
+   * Joins through one server after another until one lets the user in. Resolves when this server takes part in the room.
+   * @throws ProtocolError what the last of them said; `M_NOT_FOUND` when there is none to ask
+   */
+  join(wish: RemoteWish): Promise<void>
+  /** Gives the event, which the other server has taken in. @throws as {@link join} */
+  leave(wish: RemoteWish): Promise<BuiltEvent>
+}
+
+/** What the next server may say otherwise. */
+const FINAL: ReadonlySet<string> = new Set(['M_FORBIDDEN', 'M_INCOMPATIBLE_ROOM_VERSION', 'M_UNSUPPORTED_ROOM_VERSION'])
+
+export function createRemoteRooms(
+  parts: RemoteJoinParts & { readonly peers: Peers; readonly receiver: Receiver; readonly keys: KeyRing },
+): RemoteRooms {
+  const { peers, receiver, keys, serverName } = parts
+  const understood = ROOM_VERSIONS.map(({ id }) => id)
+
+  async function throughAny<T>({ via, roomId }: RemoteWish, attempt: (server: ServerName) => Promise<T>): Promise<T> {
+    let last: unknown = new ProtocolError('M_NOT_FOUND', `No server is known through which ${roomId} could be reached.`)
+    for (const server of [...new Set(via)].filter((each) => each !== serverName).slice(0, MAX_SERVERS_TRIED)) {
+      try {
+        return await attempt(server)
+      } catch (error) {
+        if (!(error instanceof ProtocolError)) throw error
+        last = error
+        if (FINAL.has(error.errcode)) break
+      }
+    }
+    throw last
+  }
+
+  async function build(server: ServerName, step: MembershipStep, wish: RemoteWish) {
+    const { roomId, userId, content } = wish
+    const { roomVersion: id = '1', event } = await peers.make(server, step, roomId, userId, understood)
+    const version = roomVersion(id)
+    if (!version) {
+      throw new ProtocolError('M_UNSUPPORTED_ROOM_VERSION', `This server does not know rooms of version ${id}.`)
+    }
+    const built = buildFromTemplate(parts, { version, roomId, userId, membership: step, content }, event)
+    return { version, built }
+  }
+
+  async function authoriserKeys(
+    version: RoomVersion,
+    { pdu }: BuiltEvent,
+    returned: unknown,
+  ): Promise<Map<string, string>> {
+    const authoriser = version.restrictedJoins ? joinAuthoriserOf(pdu.content) : undefined
+    const server = authoriser === undefined ? undefined : serverOf(authoriser as UserId)
+    const all = isObject(returned as JsonObject) ? (returned as JsonObject).signatures : undefined
+    const own = server !== undefined && isObject(all) && Object.hasOwn(all, server) ? all[server] : undefined
+    if (server === undefined || !isObject(own)) return new Map()
+    const known = await keys.keysOf(server, Object.keys(own))
+    return new Map(known.map(({ keyId, publicKey }) => [keyId, publicKey]))
+  }
+
+  async function joinThrough(server: ServerName, wish: RemoteWish): Promise<void> {
+    const { version, built } = await build(server, 'join', wish)
+    const told = await peers.sendJoin(server, wish.roomId, built.eventId, built.json)
+    const json = withAuthoriser(version, built, told.event, await authoriserKeys(version, built, told.event))
+    const received = await receiver.adopt(server, version, wish.roomId, readJson(json), told)
+    if (received.kind === 'accepted' || received.kind === 'known') return
+    const text = `What ${server} tells of the room cannot be used: ${received.reason ?? received.kind}.`
+    throw new ProtocolError('M_UNKNOWN', text, { status: 502 })
+  }
+
+  return {
+    join: (wish) => throughAny(wish, (server) => joinThrough(server, wish)),
+    leave: (wish) =>
+      throughAny(wish, async (server) => {
+        const { built } = await build(server, 'leave', wish)
+        await peers.sendLeave(server, wish.roomId, built.eventId, built.json)
+        return built
+      }),
+  }
+}

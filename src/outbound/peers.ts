@@ -1,0 +1,237 @@
+import { isErrcode, ProtocolError } from '../core/errors.ts'
+import type { EventId, RoomId, UserId } from '../core/ids.ts'
+import { isObject, type JsonObject, type JsonValue, type ReadJson, readJson } from '../core/json.ts'
+import { elementTexts } from '../core/json-slices.ts'
+import type { Federation, FederationAnswer, FederationRequest } from './federation.ts'
+import { MAX_EVENTS_ANSWER_BYTES, MAX_JOIN_ANSWER_BYTES, MAX_PEER_ANSWER_BYTES } from './limits.ts'
+
+/** A template for an event of a user of ours, as another server proposes it. */
+export interface ProposedEvent {
+  /** Undefined from servers of old, whose rooms have version 1 or 2. */
+  readonly roomVersion: string | undefined
+  readonly event: JsonValue
+}
+
+/** What a server tells of a room that it has let us into. */
+export interface ToldJoin {
+  readonly state: readonly ReadJson[]
+  readonly authChain: readonly ReadJson[]
+  /** The join as it has it; undefined where it does not say. */
+  readonly event: JsonValue | undefined
+}
+
+export type MembershipStep = 'join' | 'leave' | 'knock'
+
+/**
+ * What is asked of other homeservers (server-server API), each answer read and none of it believed.
+ *
+ * @throws ProtocolError each: what the other server answers, as its `errcode`; 502 `M_UNKNOWN` when it cannot be asked, or makes no sense
+ */
+export interface Peers {
+  make(
+    of: string,
+    step: MembershipStep,
+    roomId: RoomId,
+    userId: UserId,
+    versions: readonly string[],
+  ): Promise<ProposedEvent>
+  /** @param json the signed event, canonical */
+  sendJoin(of: string, roomId: RoomId, eventId: EventId, json: string): Promise<ToldJoin>
+  sendLeave(of: string, roomId: RoomId, eventId: EventId, json: string): Promise<void>
+  sendKnock(of: string, roomId: RoomId, eventId: EventId, json: string): Promise<readonly JsonValue[]>
+  /** Gives the invitation with the signature of the invited user's server. */
+  invite(of: string, invitation: Invitation): Promise<JsonValue>
+  exchangeInvite(of: string, roomId: RoomId, event: JsonObject): Promise<void>
+  missingEvents(of: string, roomId: RoomId, body: JsonObject): Promise<readonly ReadJson[]>
+  backfill(of: string, roomId: RoomId, eventIds: readonly EventId[], limit: number): Promise<readonly ReadJson[]>
+  stateIds(of: string, roomId: RoomId, eventId: EventId): Promise<{ state: EventId[]; authChain: EventId[] }>
+  event(of: string, eventId: EventId): Promise<readonly ReadJson[]>
+  /** The body of the answer to a query. */
+  query(of: string, path: string): Promise<JsonObject>
+  post(of: string, path: string, body: JsonObject): Promise<JsonObject>
+  /** @param body of the transaction, canonical JSON */
+  sendTransaction(of: string, txnId: string, body: string): Promise<JsonObject>
+}
+
+export interface Invitation {
+  readonly roomId: RoomId
+  readonly eventId: EventId
+  readonly roomVersion: string
+  readonly event: JsonObject
+  readonly inviteState: readonly JsonObject[]
+  /** Whether servers that know the first version of the operation alone may be asked by that: rooms of version 1 and 2. */
+  readonly isOld: boolean
+}
+
+const SHORT_MS = 10_000
+const LONG_MS = 60_000
+const JOIN_MS = 180_000
+
+const path = (...parts: readonly string[]) => `federation/${parts.map(encodeURIComponent).join('/')}`
+
+export function createPeers(federation: Federation): Peers {
+  async function ask(
+    of: string,
+    request: Pick<FederationRequest, 'method' | 'path' | 'body'>,
+    limits: { readonly timeoutMs: number; readonly maxBytes: number } = {
+      timeoutMs: SHORT_MS,
+      maxBytes: MAX_PEER_ANSWER_BYTES,
+    },
+  ): Promise<FederationAnswer> {
+    const answer = await federation.request(of, { ...request, ...limits, signed: true })
+    if (!answer.ok) throw unreachable(of, answer.detail)
+    if (answer.status >= 200 && answer.status <= 299) return answer
+    throw refusalOf(of, answer)
+  }
+
+  const get = (of: string, where: string, limits?: Parameters<typeof ask>[2]) =>
+    ask(of, { method: 'GET', path: where }, limits)
+  const put = (of: string, where: string, body: JsonObject | string, limits?: Parameters<typeof ask>[2]) =>
+    ask(of, { method: 'PUT', path: where, body }, limits)
+
+  /** By the second version of an operation, or by the first, whose answers stand in a list, where that is all a server knows. */
+  async function putEither(
+    of: string,
+    operation: string,
+    rest: readonly string[],
+    body: string,
+    limits?: Parameters<typeof ask>[2],
+  ) {
+    try {
+      return { answer: await put(of, path('v2', operation, ...rest), body, limits), isFirst: false }
+    } catch (error) {
+      if (!(error instanceof ProtocolError) || error.errcode !== 'M_UNRECOGNIZED') throw error
+      return { answer: await put(of, path('v1', operation, ...rest), body, limits), isFirst: true }
+    }
+  }
+
+  return {
+    async make(of, step, roomId, userId, versions) {
+      const query =
+        step === 'leave' ? '' : `?${versions.map((version) => `ver=${encodeURIComponent(version)}`).join('&')}`
+      const { room_version: roomVersion, event } = objectOf(
+        of,
+        await get(of, path('v1', `make_${step}`, roomId, userId) + query),
+      )
+      return { roomVersion: typeof roomVersion === 'string' ? roomVersion : undefined, event: event ?? null }
+    },
+    async sendJoin(of, roomId, eventId, json) {
+      const limits = { timeoutMs: JOIN_MS, maxBytes: MAX_JOIN_ANSWER_BYTES }
+      const { answer, isFirst } = await putEither(of, 'send_join', [roomId, eventId], json, limits)
+      const body = isFirst ? secondOf(of, answer) : objectOf(of, answer)
+      const isPlain = answer.offence === undefined
+      const text = isPlain ? '' : answer.bytes.toString('utf8')
+      const whole = isFirst && !isPlain ? (elementTexts(`{"a":${text}}`, 'a')?.[1] ?? '{}') : text
+      const events = (key: string) => eventsIn(body[key], isPlain ? undefined : () => elementTexts(whole, key))
+      return { state: events('state'), authChain: events('auth_chain'), event: body.event }
+    },
+    async sendLeave(of, roomId, eventId, json) {
+      await putEither(of, 'send_leave', [roomId, eventId], json)
+    },
+    async sendKnock(of, roomId, eventId, json) {
+      const answer = objectOf(of, await put(of, path('v1', 'send_knock', roomId, eventId), json))
+      return Array.isArray(answer.knock_room_state) ? answer.knock_room_state : []
+    },
+    async invite(of, { roomId, eventId, roomVersion, event, inviteState, isOld }) {
+      const body = { room_version: roomVersion, event, invite_room_state: [...inviteState] }
+      try {
+        return objectOf(of, await put(of, path('v2', 'invite', roomId, eventId), body)).event ?? null
+      } catch (error) {
+        const knowsNot = error instanceof ProtocolError && error.errcode === 'M_UNRECOGNIZED'
+        if (!isOld || !knowsNot) throw error
+        const old = { ...event, unsigned: { invite_room_state: [...inviteState] } }
+        return secondOf(of, await put(of, path('v1', 'invite', roomId, eventId), old)).event ?? null
+      }
+    },
+    async exchangeInvite(of, roomId, event) {
+      await put(of, path('v1', 'exchange_third_party_invite', roomId), event)
+    },
+    async missingEvents(of, roomId, body) {
+      const where = path('v1', 'get_missing_events', roomId)
+      const answer = await ask(
+        of,
+        { method: 'POST', path: where, body },
+        { timeoutMs: SHORT_MS, maxBytes: MAX_EVENTS_ANSWER_BYTES },
+      )
+      return listIn(of, answer, 'events')
+    },
+    async backfill(of, roomId, eventIds, limit) {
+      const query = eventIds.map((id) => `v=${encodeURIComponent(id)}`).join('&')
+      const where = `${path('v1', 'backfill', roomId)}?${query}&limit=${limit}`
+      return listIn(of, await get(of, where, { timeoutMs: LONG_MS, maxBytes: MAX_EVENTS_ANSWER_BYTES }), 'pdus')
+    },
+    async stateIds(of, roomId, eventId) {
+      const where = `${path('v1', 'state_ids', roomId)}?event_id=${encodeURIComponent(eventId)}`
+      const answer = objectOf(of, await get(of, where, { timeoutMs: LONG_MS, maxBytes: MAX_EVENTS_ANSWER_BYTES }))
+      return { state: idsIn(answer.pdu_ids), authChain: idsIn(answer.auth_chain_ids) }
+    },
+    async event(of, eventId) {
+      return listIn(of, await get(of, path('v1', 'event', eventId)), 'pdus')
+    },
+    async query(of, where) {
+      return objectOf(of, await get(of, `federation/v1/${where}`))
+    },
+    async post(of, where, body) {
+      return objectOf(of, await ask(of, { method: 'POST', path: `federation/v1/${where}`, body }))
+    },
+    async sendTransaction(of, txnId, body) {
+      return objectOf(
+        of,
+        await put(of, path('v1', 'send', txnId), body, { timeoutMs: LONG_MS, maxBytes: MAX_PEER_ANSWER_BYTES }),
+      )
+    },
+  }
+}
+
+function unreachable(of: string, detail: string): ProtocolError {
+  return new ProtocolError('M_UNKNOWN', `The server ${of} cannot be asked: ${detail}.`, { status: 502 })
+}
+
+/** What another server refuses is refused here in its words, except that a failure to know us is no failure of our user's. */
+function refusalOf(of: string, { status, body }: FederationAnswer): ProtocolError {
+  const { errcode, error, ...extra } = isObject(body) ? body : {}
+  if (status === 401 || status >= 500 || !isErrcode(errcode)) return unreachable(of, `it answered ${status}`)
+  const text = typeof error === 'string' ? error.slice(0, 500) : 'no reason given'
+  return new ProtocolError(errcode, `${of} says: ${text}`, {
+    status,
+    extra: typeof extra.room_version === 'string' ? { room_version: extra.room_version } : {},
+  })
+}
+
+function objectOf(of: string, { body }: FederationAnswer): JsonObject {
+  if (!isObject(body)) throw unreachable(of, 'its answer makes no sense')
+  return body
+}
+
+function secondOf(of: string, { body }: FederationAnswer): JsonObject {
+  const second = Array.isArray(body) ? body[1] : undefined
+  if (!isObject(second)) throw unreachable(of, 'its answer makes no sense')
+  return second
+}
+
+function listIn(of: string, answer: FederationAnswer, key: string): readonly ReadJson[] {
+  const list = objectOf(of, answer)[key]
+  const isPlain = answer.offence === undefined
+  return eventsIn(list, isPlain ? undefined : () => elementTexts(answer.bytes.toString('utf8'), key))
+}
+
+/** @param texts of the elements, where something in the answer is against the rules: it is to tell against one event alone */
+function eventsIn(
+  list: JsonValue | undefined,
+  texts: (() => readonly string[] | undefined) | undefined,
+): readonly ReadJson[] {
+  if (!Array.isArray(list)) return []
+  if (texts === undefined) return list.map((value) => ({ value, offence: undefined }))
+  return (texts() ?? []).map((text) => readJson(text))
+}
+
+function idsIn(list: JsonValue | undefined): EventId[] {
+  return Array.isArray(list) ? (list.filter((id) => typeof id === 'string') as EventId[]) : []
+}
+
+/** Of a server that asks no others. */
+export const NO_PEERS = new Proxy({} as Peers, {
+  get: () => async (of: string) => {
+    throw unreachable(of, 'this server asks no others')
+  },
+})
