@@ -11,7 +11,7 @@ export const makeRoomAdmin = endpoint(
   async ({ requester, params, body }, { admin, aliases }) => {
     const userId = body.user_id ?? requester.requester?.userId
     if (userId === undefined) throw new ProtocolError('M_MISSING_PARAM', "Key 'user_id' is missing.")
-    await admin.roomPower.makeAdmin(await aliases.roomOf(params.roomIdOrAlias), userId)
+    await admin.roomPower.makeAdmin((await aliases.targetOf(params.roomIdOrAlias)).room_id, userId)
     return {}
   },
 )

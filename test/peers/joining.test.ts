@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Account } from '../support/api.ts'
+import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
+
+let street: Neighbourhood
+let alpha: Neighbour
+let beta: Neighbour
+let alice: Account
+let bob: Account
+
+beforeAll(async () => {
+  street = openNeighbourhood()
+  alpha = await street.open()
+  beta = await street.open()
+  alice = await alpha.person('alice')
+  bob = await beta.person('bob')
+})
+
+afterAll(() => street.close())
+
+const enc = encodeURIComponent
+
+describe('a room of another server', () => {
+  it.each(['1', '3', '6', '10', '11', '12'])('is joined by its alias, in room version %s', async (room_version) => {
+    const room_alias_name = `sofas-${room_version}`
+    const request = { preset: 'public_chat', room_version, room_alias_name, name: 'Sofas' }
+    const { room_id } = await alpha.api.call('POST', '/createRoom', { token: alice.token, body: request })
+    const said = `/rooms/${enc(room_id)}/send/m.room.message/1`
+    await alpha.api.call('PUT', said, { token: alice.token, body: { msgtype: 'm.text', body: 'before' } })
+    const alias = `#${room_alias_name}:${alpha.name}`
+    const joined = await beta.api.call('POST', `/join/${enc(alias)}`, { token: bob.token, body: {} })
+    expect(joined).toEqual({ room_id })
+    const ofBoth = [
+      [alpha, alice],
+      [beta, bob],
+    ] as const
+    for (const [at, { token }] of ofBoth) {
+      const { joined } = await at.api.call('GET', `/rooms/${enc(room_id)}/joined_members`, { token })
+      expect(Object.keys(joined).sort()).toEqual([alice.userId, bob.userId].sort())
+    }
+    const name = await beta.api.call('GET', `/rooms/${enc(room_id)}/state/m.room.name`, { token: bob.token })
+    expect(name).toEqual({ name: 'Sofas' })
+  })
+})
