@@ -1,5 +1,7 @@
 import { type Account, type Api, type Json, login, openApi, register, sendText, syncPath } from '../test/support/api.ts'
 import { type ChildServer, startChildServer } from '../test/support/child-server.ts'
+import { type SmtpSink, startSmtp } from '../test/support/smtp.ts'
+import { addAddress, findByAddress } from './demo-email.ts'
 
 /**
  * A conversation on a fresh server, told step by step. Every line marked "saw" comes from what the other side's own client
@@ -134,13 +136,19 @@ async function remember(api: Api, roomId: string, when: string): Promise<void> {
   for (const line of lines) tell(`  ${line}`)
 }
 
-async function tellStory(server: ChildServer): Promise<void> {
+async function tellStory(server: ChildServer, smtp: SmtpSink): Promise<void> {
   const api = openApi(server.baseUrl)
   try {
     const [ada, ben] = await meet(api)
     const roomId = await gather(ada, ben)
     const eventId = await talk(ada, ben, roomId)
     await takeBack(ada, ben, roomId, eventId)
+    chapter('Ada gives an email address, and Ben finds her by it')
+    const address = 'ada@example.org'
+    const mail = await addAddress(api, ada.account, address, smtp)
+    saw('Ada', `in her mailbox ${quote(mail.subject)}, and opened its link`)
+    tell(`her account has the address ${bold(address)}; with the identity service of this server she publishes it`)
+    saw('Ben', `by a hashed lookup of ${address}, that it is ${await findByAddress(api, ben.account, address)}`)
     chapter('Ada signs in on a second device')
     await remember(api, roomId, 'on the second device')
     chapter('The server is killed without warning and started again')
@@ -156,12 +164,26 @@ async function tellStory(server: ChildServer): Promise<void> {
 async function main(): Promise<void> {
   console.log(bold('Hearth: a conversation, step by step'))
   console.log(dim('Starting a fresh server with its own Postgres in a temporary directory ...'))
-  const server = await startChildServer()
+  const smtp = await startSmtp({ hideSTARTTLS: true })
+  try {
+    await withServer(smtp)
+  } finally {
+    await smtp.close()
+  }
+}
+
+async function withServer(smtp: SmtpSink): Promise<void> {
+  const server = await startChildServer({
+    env: {
+      HEARTH__IDENTITY__MAIL__SMTP__HOST: '127.0.0.1',
+      HEARTH__IDENTITY__MAIL__SMTP__PORT: String(smtp.port),
+      HEARTH__IDENTITY__MAIL__SMTP__SECURITY: 'none',
+    },
+  })
   console.log(`Ready after ${Math.round(server.startedInMs())} ms at ${server.baseUrl}, data in ${server.dataDir}`)
   try {
-    await tellStory(server)
+    await tellStory(server, smtp)
     console.log(`\n${green('Everything that was said was seen by the other side.')}`)
-    console.log(dim('Not part of it yet: an email address checked by a real mail exchange.'))
   } catch (error) {
     const complaints = server
       .output()

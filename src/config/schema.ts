@@ -203,21 +203,24 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
   }),
   outbound: outboundSection,
   identity: identitySection,
-  contact: section('Email addresses and phone numbers of accounts, which this homeserver validates itself.', {
-    allowed_emails: Type.Array(Type.String({ minLength: 1 }), {
-      description: 'Patterns of email addresses that accounts may have, with `*` and `?`; empty: all.',
-      default: [],
-      maxItems: 1_000,
-      example: ['*@example.org'],
-    }),
-    allowed_numbers: Type.Array(Type.String({ minLength: 1 }), {
-      description:
-        'Patterns of phone numbers that accounts may have: digits with the country code and without `+`, with `*` and `?`; empty: all.',
-      default: [],
-      maxItems: 1_000,
-      example: ['49*'],
-    }),
-  }),
+  contact: section(
+    'Email addresses and phone numbers of accounts. The homeserver validates them itself, with the messages and limits that `identity` describes.',
+    {
+      allowed_emails: Type.Array(Type.String({ minLength: 1 }), {
+        description: 'Patterns of email addresses that accounts may have, with `*` and `?`; empty: all.',
+        default: [],
+        maxItems: 1_000,
+        example: ['*@example.org'],
+      }),
+      allowed_numbers: Type.Array(Type.String({ minLength: 1 }), {
+        description:
+          'Patterns of phone numbers that accounts may have: digits with the country code and without `+`, with `*` and `?`; empty: all.',
+        default: [],
+        maxItems: 1_000,
+        example: ['49*'],
+      }),
+    },
+  ),
   identity_servers: section('Identity servers that users of this homeserver publish addresses with and invite by.', {
     trusted: Type.Array(Type.Unsafe<ServerName>({ type: 'string', format: 'server-name' }), {
       description:
