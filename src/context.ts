@@ -5,6 +5,7 @@ import type { Config } from './config/schema.ts'
 import { serverOf, type UserId } from './core/ids.ts'
 import type { SigningKey } from './core/signing/key.ts'
 import { createAccountServices } from './domain/accounts/account-services.ts'
+import { NONE_RESERVED } from './domain/accounts/exclusive-users.ts'
 import { createOpenIdTokens } from './domain/accounts/openid-tokens.ts'
 import { adminChores, createAdminServices } from './domain/admin/admin-services.ts'
 import type { Clock, Random } from './domain/clock.ts'
@@ -20,7 +21,7 @@ import { createIdentityServices, type IdentityServices, identityChores } from '.
 import { isIdentityServed } from './domain/identity/is-served.ts'
 import type { IdentityKeyRing } from './domain/identity/keys.ts'
 import { openMessenger } from './domain/identity/messenger.ts'
-import { policiesOf, requirePolicyTexts } from './domain/identity/policies.ts'
+import { requirePolicyTexts } from './domain/identity/policies.ts'
 import { createKeyServices } from './domain/keys/key-services.ts'
 import { NO_REMOTE_KEYS } from './domain/keys/remote-keys.ts'
 import type { Metrics } from './domain/metrics.ts'
@@ -68,8 +69,13 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const { config, log, metrics, signingKey, version } = options
   const clock: Clock = Date
   const random: Random = { bytes: randomBytes }
+<<<<<<< HEAD
   if (isIdentityServed(config)) await requirePolicyTexts(policiesOf(config))
   const outbound = await openOutbound({ config, signingKey, version, now: clock.now, log })
+=======
+  await requirePolicyTexts(config)
+  const outbound = await openOutbound({ config, version, now: clock.now, log })
+>>>>>>> 7fdfa0a (accounts: fallback pages, captcha, terms, refresh tokens, soft logout, guests who stay)
   const messenger = await openMessenger({ config, clock, log, client: outbound.client })
   const db = openDatabase({ connection: options.connection, poolSize: config.database.pool_size })
   const ledger = await openLedger(db)
@@ -126,7 +132,10 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     notifier: rooms.ledgerWaker,
     listener: rooms.profileEvents,
     deviceLists: rooms.deviceLists,
+    contacts: contact.services.contacts,
     contactStages: contact.stages,
+    exclusiveUsers: NONE_RESERVED,
+    client: outbound.client,
   })
   const admin = createAdminServices({
     ...rooms,

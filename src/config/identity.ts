@@ -2,34 +2,7 @@ import { Type } from '../core/shapes.ts'
 import { invitesSection, lookupSection } from './identity-lookup.ts'
 import { mailSection, sessionsSection, smsSection } from './identity-messages.ts'
 import { flag, integer, section, text } from './parts.ts'
-
-/** Names that may stand in a path as they are. */
-const NAME = '^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$'
-
-const policy = Type.Object(
-  {
-    id: Type.String({ pattern: NAME }),
-    version: Type.String({ pattern: NAME }),
-    languages: Type.Array(
-      Type.Object(
-        {
-          language: Type.String({ pattern: '^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$' }),
-          name: Type.String({ minLength: 1 }),
-          url: Type.Optional(Type.String({ pattern: '^https?://[^\\s]+$' })),
-        },
-        { additionalProperties: false },
-      ),
-      { minItems: 1, maxItems: 100 },
-    ),
-  },
-  { additionalProperties: false },
-)
-
-const POLICY_EXAMPLE = {
-  id: 'privacy_policy',
-  version: '1.2',
-  languages: [{ language: 'en', name: 'Privacy Policy', url: 'https://example.org/privacy-1.2-en.html' }],
-}
+import { termsSection } from './terms.ts'
 
 export const identitySection = section('The identity service.', {
   enabled: flag('Whether it is served, where `roles` has `identity`.', true),
@@ -51,19 +24,10 @@ export const identitySection = section('The identity service.', {
       87_600,
     ),
   }),
-  terms: section('Policies that users must accept before they may use the service.', {
-    directory: text(
-      'Texts of the policies that have no `url`: `<id>-<version>-<language>.txt`, with paragraphs between empty lines, headings after `#` and lists after `-`.',
-      { default: 'policies', path: true, minLength: 1 },
-    ),
-    policies: Type.Array(policy, {
-      description:
-        'The policies, each in one or more languages. To accept one language is to accept the policy; a new version is to be accepted again.',
-      default: [],
-      maxItems: 100,
-      example: [POLICY_EXAMPLE],
-    }),
-  }),
+  terms: termsSection(
+    'Policies that users must accept before they may use the service.',
+    'The policies, each in one or more languages. To accept one language is to accept the policy; a new version is to be accepted again.',
+  ),
   lookup: lookupSection,
   invites: invitesSection,
   sessions: sessionsSection,

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { expectation, isValid } from './check.ts'
+import { contradictions, type Given } from './contradictions.ts'
 import { withFilesRead } from './item-secrets.ts'
 import {
   type Assignment,
@@ -40,11 +41,6 @@ export class ConfigError extends Error {
     this.name = 'ConfigError'
     this.problems = problems
   }
-}
-
-interface Given {
-  readonly value: unknown
-  readonly origin: string
 }
 
 export function loadConfig(sources: ConfigSources): LoadedConfig {
@@ -106,36 +102,6 @@ function assignFromFile(given: Map<string, Given>, key: string, path: string, or
 function mismatch(option: Option, value: unknown): string {
   const found = holdsSecrets(option.schema) ? 'something else' : JSON.stringify(value)
   return `${option.key}: expected ${expectation(option.schema)}, found ${found}`
-}
-
-function contradictions(given: ReadonlyMap<string, Given>): Problem[] {
-  return [...missingToken(given), ...repeatedPolicies(given), ...repeatedProviders(given)]
-}
-
-function repeatedProviders(given: ReadonlyMap<string, Given>): Problem[] {
-  const key = 'sso.providers'
-  const { value = [], origin = '' } = given.get(key) ?? {}
-  const ids = (value as Config['sso']['providers']).map(({ id }) => id)
-  const twice = new Set(ids.filter((id, index) => ids.indexOf(id) !== index))
-  return [...twice].map((id) => ({ origin, message: `${key}: ${id} is there twice` }))
-}
-
-function missingToken(given: ReadonlyMap<string, Given>): Problem[] {
-  const required = given.get('registration.require_token')
-  if (required?.value !== true || given.has('registration.token')) return []
-  return [{ origin: required.origin, message: 'registration.require_token needs a registration.token' }]
-}
-
-function repeatedPolicies(given: ReadonlyMap<string, Given>): Problem[] {
-  const key = 'identity.terms.policies'
-  const { value = [], origin = '' } = given.get(key) ?? {}
-  const policies = value as Config['identity']['terms']['policies']
-  const names = policies.flatMap(({ id, languages }) => [
-    id,
-    ...languages.map(({ language }) => `${id} in ${language}`),
-  ])
-  const twice = new Set(names.filter((name, index) => names.indexOf(name) !== index))
-  return [...twice].map((name) => ({ origin, message: `${key}: ${name} is there twice` }))
 }
 
 function build(given: ReadonlyMap<string, Given>, directory: string): Config {

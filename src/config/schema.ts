@@ -3,6 +3,8 @@ import { type Static, Type } from '../core/shapes.ts'
 import { identitySection } from './identity.ts'
 import { outboundSection } from './outbound.ts'
 import { choice, flag, integer, port, section, text } from './parts.ts'
+import { registrationSection } from './registration.ts'
+import { userSessionsSection } from './sessions.ts'
 import { singleSignOnSection } from './single-sign-on.ts'
 
 /**
@@ -90,28 +92,8 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
       'auto',
     ),
   }),
-  registration: section('Who may make an account.', {
-    enabled: choice(
-      '`true`: anyone who reaches the server. `false`: nobody, except by `token`. `auto`: as `true` while the server listens on loopback only, else as `false`.',
-      ['auto', true, false],
-      'auto',
-    ),
-    token: Type.Optional(
-      text('Whoever presents this registration token may make an account, also while registration is closed.', {
-        secret: true,
-        pattern: '^[A-Za-z0-9._~-]{1,64}$',
-        example: 'a-long-random-word',
-      }),
-    ),
-    require_token: flag('Ask everyone for the token, also while registration is open.', false),
-    shared_secret: Type.Optional(
-      text(
-        'Whoever knows this makes accounts, those of administrators too, by `/_synapse/admin/v1/register`. Without it that is closed.',
-        { secret: true, minLength: 16, maxLength: 512, example: 'a-long-random-sentence' },
-      ),
-    ),
-    allow_guests: flag('Whether guest accounts may be made while registration is open.', true),
-  }),
+  registration: registrationSection,
+  sessions: userSessionsSection,
   login_tokens: section('Tokens by which a client logs in once: after single sign-on, or by leave of another client.', {
     lifetime_seconds: integer('How long one is good for.', 120, 5, 3_600),
     from_session: flag(

@@ -25,6 +25,10 @@ export const MAX_UIA_SESSIONS_PER_USER = 50
 export const MAX_UIA_SESSIONS_PER_ADDRESS = 2_000
 /** Tries at the stages of one session; after them it is ended. */
 export const MAX_UIA_ATTEMPTS = 50
+/** An answer of a captcha's widget. */
+export const MAX_CAPTCHA_ANSWER_CHARS = 8_192
+/** For how long it is noticed that a refresh token is used again. */
+export const ENDED_REFRESH_TOKENS_KEPT_MS = 7 * 24 * 60 * 60 * 1000
 export const MAX_ALIASES_PER_ROOM = 500
 /** Users shown as typing in one room; others are not. */
 export const MAX_TYPING_PER_ROOM = 100

@@ -16,6 +16,8 @@ export interface Wire {
   /** The `Authorization` header as it came. */
   readonly authorization: string | undefined
   readonly acceptLanguage: string | undefined
+  /** `Sec-Fetch-Site`: what a browser says of who made it ask, `same-origin`, `same-site`, `cross-site` or `none`. */
+  readonly fetchSite: string | undefined
   /** The target of the request as it came: path and query. */
   readonly uri: string
   readonly id: string
@@ -118,6 +120,11 @@ export class MountedRequest implements EndpointRequest {
 
   get bodyText(): string {
     return Buffer.isBuffer(this.#raw.body) ? this.#raw.body.toString('utf8') : ''
+  }
+
+  get fetchSite(): string | undefined {
+    const site = this.#raw.headers['sec-fetch-site']
+    return Array.isArray(site) ? site[0] : site
   }
 
   get uri(): string {

@@ -56,3 +56,24 @@ export async function hasPassword(reader: Reader, userNid: number): Promise<bool
 export async function setAdmin(tx: Tx, userNid: number, isAdmin: boolean): Promise<void> {
   await tx.query('UPDATE account SET is_admin = $2 WHERE user_nid = $1', [userNid, isAdmin])
 }
+
+const COUNTING_LOCK = 0x75736572
+
+/** How many accounts there are that are no guests and not deactivated. Until the transaction ends nobody else counts. */
+export async function countUsers(tx: Tx): Promise<number> {
+  await tx.query('SELECT 1 AS one FROM pg_advisory_xact_lock($1)', [COUNTING_LOCK])
+  const [row] = await tx.query<{ count: number }>(
+    'SELECT count(*) AS count FROM account WHERE NOT is_guest AND deactivated_at IS NULL',
+  )
+  return row?.count ?? 0
+}
+
+/** Makes a guest's account a user's; false when it is none (any more). */
+export async function upgradeGuest(tx: Tx, userNid: number, passwordHash: string): Promise<boolean> {
+  const rows = await tx.query(
+    `UPDATE account SET is_guest = false, password_hash = $2
+     WHERE user_nid = $1 AND is_guest AND deactivated_at IS NULL RETURNING 1 AS one`,
+    [userNid, passwordHash],
+  )
+  return rows.length === 1
+}

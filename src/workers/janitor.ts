@@ -1,12 +1,13 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../domain/clock.ts'
-import { CLAIMED_KEYS_KEPT_MS, UIA_SESSION_MS } from '../domain/limits.ts'
+import { CLAIMED_KEYS_KEPT_MS, ENDED_REFRESH_TOKENS_KEPT_MS, UIA_SESSION_MS } from '../domain/limits.ts'
 import type { Database, Tx } from '../store/db.ts'
 import { forgetLoginTokens } from '../store/login-tokens.ts'
 import { forgetClaimedKeys } from '../store/one-time-keys.ts'
 import { forgetOpenIdTokens } from '../store/openid-tokens.ts'
 import { forgetFlows } from '../store/sso-flows.ts'
 import { forgetToDeviceCalls } from '../store/to-device.ts'
+import { forgetRefreshTokens } from '../store/tokens.ts'
 import { forgetTransactionIds } from '../store/transaction-ids.ts'
 import { forgetUiaSessions } from '../store/uia-sessions.ts'
 import { createStateCollector } from './state-collector.ts'
@@ -33,6 +34,7 @@ const CHORES: readonly Chore[] = [
   forgetLoginTokens,
   forgetFlows,
   (tx, now, atMost) => forgetClaimedKeys(tx, now - CLAIMED_KEYS_KEPT_MS, atMost),
+  (tx, now, atMost) => forgetRefreshTokens(tx, now - ENDED_REFRESH_TOKENS_KEPT_MS, atMost),
   (tx, now, atMost) => forgetUiaSessions(tx, now - UIA_SESSION_MS, atMost),
 ]
 

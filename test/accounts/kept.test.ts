@@ -192,8 +192,6 @@ describe('what clients ask at their start', () => {
       available: { '1': 'stable', '12': 'stable' },
     })
     expect(capabilities['m.change_password']).toEqual({ enabled: false })
-    const backup = await api.request('GET', '/room_keys/version', as(alice.token))
-    expect(backup).toMatchObject({ status: 404, body: { errcode: 'M_NOT_FOUND' } })
     expect(await api.request('GET', '/voip/turnServer', as(alice.token))).toMatchObject({ status: 403 })
     expect(await api.call('GET', '/pushers', as(alice.token))).toEqual({ pushers: [] })
     expect(await api.call('GET', '/thirdparty/protocols', as(alice.token))).toEqual({})

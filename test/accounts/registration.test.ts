@@ -163,6 +163,106 @@ describe('guests', () => {
   })
 })
 
+describe('a guest who stays', () => {
+  const guest = async () => (await api.request('POST', '/register?kind=guest', { body: {} })).body
+  const stay = (guest_access_token: string, changes: Json = {}) =>
+    register({ guest_access_token, password: PASSWORD, auth: DUMMY, ...changes })
+
+  it('keeps the name and becomes a user; what the guest was trusted with ends', async () => {
+    const { user_id, access_token } = await guest()
+    const { status, body } = await stay(access_token, { username: user_id.slice(1, user_id.indexOf(':')) })
+    expect([status, body.user_id]).toEqual([200, user_id])
+    const me = await api.call('GET', '/account/whoami', { token: body.access_token })
+    expect(me).toMatchObject({ user_id, is_guest: false })
+    expect((await api.request('GET', '/account/whoami', { token: access_token })).status).toBe(401)
+    const { devices } = await api.call('GET', '/devices', { token: body.access_token })
+    expect(devices.map((device: Json) => device.device_id)).toEqual([body.device_id])
+    const identifier = { type: 'm.id.user', user: user_id }
+    const login = { type: 'm.login.password', identifier, password: PASSWORD }
+    expect((await api.request('POST', '/login', { body: login })).status).toBe(200)
+  })
+
+  it('proves it by a token of its own, once', async () => {
+    const { access_token } = await guest()
+    const { body: user } = await register({ username: 'nobodysguest', password: PASSWORD, auth: DUMMY })
+    const refusals: [answer: ReturnType<typeof stay>, status: number, errcode: string][] = [
+      [stay('hearth_unknown'), 401, 'M_UNKNOWN_TOKEN'],
+      [stay(user.access_token), 403, 'M_FORBIDDEN'],
+      [stay(access_token, { username: 'othername' }), 403, 'M_FORBIDDEN'],
+      [stay(access_token, { username: 'nobodysguest' }), 403, 'M_FORBIDDEN'],
+    ]
+    for (const [answer, status, errcode] of refusals) expect(await answer).toMatchObject({ status, body: { errcode } })
+    const answers = await mapConcurrently(Array.from({ length: 6 }), 6, () => stay(access_token))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+  })
+})
+
+describe('names of application services', () => {
+  it('are theirs alone', async () => {
+    const reserving = await startAccountServer(
+      {},
+      { exclusiveUsers: { isReserved: (userId) => userId.startsWith('@bridge_') } },
+    )
+    const at = openApi(reserving.baseUrl)
+    const available = await at.request('GET', '/register/available?username=Bridge_1')
+    expect(available).toMatchObject({ status: 400, body: { errcode: 'M_EXCLUSIVE' } })
+    const answer = await register({ username: 'bridge_1', password: PASSWORD, auth: DUMMY }, at)
+    expect(answer).toMatchObject({ status: 400, body: { errcode: 'M_EXCLUSIVE' } })
+    expect((await at.request('GET', '/register/available?username=bridge')).status).toBe(200)
+    await at.close()
+    await reserving.close()
+  })
+})
+
+describe('a server that is full', () => {
+  it('says whom to write to, and never takes more than it may', async () => {
+    const full = await startAccountServer({
+      registration: { enabled: true, max_users: 3 },
+      well_known: { support_email: 'admin@example.org' },
+    })
+    const at = openApi(full.baseUrl)
+    const answers = await mapConcurrently(Array.from({ length: 12 }), 12, (_, index) =>
+      register({ username: `user${index}`, password: PASSWORD, auth: DUMMY }, at),
+    )
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(3)
+    for (const answer of answers.filter(({ status }) => status !== 200)) {
+      expect(answer).toMatchObject({
+        status: 403,
+        body: { errcode: 'M_RESOURCE_LIMIT_EXCEEDED', admin_contact: 'mailto:admin@example.org' },
+      })
+    }
+    const guest = (await at.request('POST', '/register?kind=guest', { body: {} })).body
+    const stay = await register({ guest_access_token: guest.access_token, password: PASSWORD, auth: DUMMY }, at)
+    expect(stay.body.errcode).toBe('M_RESOURCE_LIMIT_EXCEEDED')
+    await at.close()
+    await full.close()
+  })
+})
+
+describe('a token with 50 uses', () => {
+  it('makes exactly 50 accounts when 1,000 use it at once, and counts nothing else', async () => {
+    const party = await startAccountServer({ registration: { enabled: false } })
+    const at = openApi(party.baseUrl)
+    const token = 'fifty'
+    await party.db.tx((tx) =>
+      insertRegistrationToken(tx, { token, usesAllowed: 50, createdAt: 0, expiresAt: undefined }),
+    )
+    const auth = { type: 'm.login.registration_token', token }
+    /** Whoever is told to wait, because too many passwords are being hashed, comes again. */
+    const insist = async (username: string): ReturnType<typeof register> => {
+      const answer = await register({ username, password: PASSWORD, auth }, at)
+      return answer.status === 429 ? insist(username) : answer
+    }
+    const answers = await Promise.all(Array.from({ length: 1000 }, (_, index) => insist(`party${index}`)))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(50)
+    expect(answers.filter(({ status }) => status >= 500)).toEqual([])
+    expect(await party.db.query('SELECT uses FROM registration_token')).toEqual([{ uses: 50 }])
+    expect(await party.db.query('SELECT count(*) AS count FROM account')).toEqual([{ count: 50 }])
+    await at.close()
+    await party.close()
+  })
+})
+
 describe('closed registration', () => {
   let closed: AccountServer
   let at: Api

@@ -15,10 +15,18 @@ import { openWorld, type Scene, type World } from './fuzz/world.ts'
 const SEED = Number(process.env.FUZZ_SEED ?? 20_190_611)
 const CASES = Number(process.env.FUZZ_CASES ?? 40)
 
-const ENDPOINTS: readonly Endpoint[] = [...clientEndpoints, ...webEndpoints, ...wellKnownEndpoints]
+/** Pages refuse by a page. */
+const isPage = ({ path }: Endpoint) => /^C\/auth|^\/policies|^CU\/hearth\/validate/.test(path)
+
+const ENDPOINTS: readonly Endpoint[] = [
+  ...clientEndpoints,
+  ...webEndpoints.filter((endpoint) => !isPage(endpoint)),
+  ...wellKnownEndpoints,
+]
 
 /** They have nothing to give on a server that is configured as this one. */
 const ALWAYS_REFUSED = new Set([
+  'POST C/refresh',
   'GET C/voip/turnServer',
   'GET /.well-known/{root}/server',
   'GET /.well-known/{root}/support',

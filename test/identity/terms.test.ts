@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import type { UserId } from '../../src/core/ids.ts'
-import { policiesOf, requirePolicyTexts } from '../../src/domain/identity/policies.ts'
+import { requirePolicyTexts } from '../../src/domain/identity/policies.ts'
 import { createTerms } from '../../src/domain/identity/terms.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
 import { type IdentityApi, openIdentity } from './identity-api.ts'
@@ -193,7 +193,7 @@ describe('policies as configured', () => {
   it('cannot be started without the text of one that has no url', async () => {
     const terms = { directory: '/nowhere', policies: POLICIES }
     const { config } = loadConfig({ values: { identity: { terms } }, directory })
-    await expect(requirePolicyTexts(policiesOf(config))).rejects.toThrow('/nowhere/terms_of_service-2.0-en.txt')
+    await expect(requirePolicyTexts(config)).rejects.toThrow('/nowhere/terms_of_service-2.0-en.txt')
   })
 
   it('may come from the environment, as JSON', () => {

@@ -10,6 +10,7 @@ import type { Config } from '../../src/config/schema.ts'
 import { ProtocolError } from '../../src/core/errors.ts'
 import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { createAccountServices } from '../../src/domain/accounts/account-services.ts'
+import { type ExclusiveUsers, NONE_RESERVED } from '../../src/domain/accounts/exclusive-users.ts'
 import { createOpenIdTokens } from '../../src/domain/accounts/openid-tokens.ts'
 import { createContactServices } from '../../src/domain/contact/contact-services.ts'
 import { createIdentityServers } from '../../src/domain/contact/identity-servers.ts'
@@ -80,6 +81,8 @@ export interface AccountServerOptions {
   readonly ownHomeserver?: OwnHomeserver
   /** How identity servers of others are asked; as any other server without. */
   readonly requests?: Requests
+  /** Names that application services keep; none without. */
+  readonly exclusiveUsers?: ExclusiveUsers
 }
 
 export async function startAccountServer(
@@ -97,10 +100,10 @@ export async function startAccountServer(
   const profileChanges: AccountServer['profileChanges'] = []
   const rateLimits = createRateLimits({ config, clock })
   const ledger = await openLedger(database.db)
+  const client = await createGuardedClient({ config, log })
   const userRooms = createUserRooms({ db: database.db, maxUsers: 100 })
   const random = { bytes: randomBytes }
   const signingKey = signingKeyFromSeed('ed25519:test', randomBytes(32))
-  const client = await createGuardedClient({ config, log })
   const messenger = await openMessenger({ config, clock, log, client })
   const identity = createIdentityServices({
     config,
@@ -125,10 +128,13 @@ export async function startAccountServer(
     db: database.db,
     ledger,
     deviceLists: createDeviceLists({ ledger, notifier: createNotifier(), userRooms }),
+    exclusiveUsers: options.exclusiveUsers ?? NONE_RESERVED,
+    client,
     clock,
     random,
     rateLimits,
     notifier: { wakeUsers: () => {} },
+    contacts: contact.services.contacts,
     contactStages: contact.stages,
     listener: { profileChanged: async (userId, profile) => void profileChanges.push({ userId, profile }) },
   })

@@ -3,14 +3,23 @@ import type { Random } from '../clock.ts'
 import { tokenKind } from '../opaque-tokens.ts'
 
 const ACCESS_TOKENS = tokenKind('hearth_')
+const REFRESH_TOKENS = tokenKind('hearth_refresh_')
 
 export function newAccessToken(random: Random): string {
   return ACCESS_TOKENS.make(random)
 }
 
-/** Whether a text was ever a token of this server. */
+/** Whether a text was ever an access token of this server. */
 export function isAccessToken(token: string): boolean {
   return ACCESS_TOKENS.recognises(token)
+}
+
+export function newRefreshToken(random: Random): string {
+  return REFRESH_TOKENS.make(random)
+}
+
+export function isRefreshToken(token: string): boolean {
+  return REFRESH_TOKENS.recognises(token)
 }
 
 /** What is stored instead of a token: its SHA-256 in base64. */

@@ -1,11 +1,15 @@
 import type { Config } from '../../config/schema.ts'
+import type { GuardedClient } from '../../outbound/http.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import type { Clock, Random } from '../clock.ts'
+import type { Contacts } from '../contact/contacts.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import type { RateLimits } from '../rate-limits.ts'
 import { type AccountData, createAccountData, type Waker } from './account-data.ts'
+import { CAPTCHA_STAGE, captchaStage } from './captcha.ts'
 import { createDevices, type Devices } from './devices.ts'
+import type { ExclusiveUsers } from './exclusive-users.ts'
 import { createFilters, type Filters } from './filters.ts'
 import { createInteractiveAuth, type InteractiveAuth, outOfBand, type UiaStage } from './interactive-auth.ts'
 import { createLoginTokens, type LoginTokens } from './login-tokens.ts'
@@ -14,8 +18,10 @@ import { createOpenIdTokens, type OpenIdTokens } from './openid-tokens.ts'
 import { createPasswords, type Passwords } from './passwords.ts'
 import { createProfiles, type ProfileListener, type Profiles } from './profiles.ts'
 import { createRegistration, type Registration } from './registration.ts'
+import { createRegistrationTerms, type RegistrationTerms, TERMS_STAGE } from './registration-terms.ts'
 import { createRegistrationTokens, type RegistrationTokens, TOKEN_STAGE } from './registration-tokens.ts'
 import { createSessions, type Sessions } from './sessions.ts'
+import { createTokenRenewal, type TokenRenewal } from './token-renewal.ts'
 
 /** The services about accounts, as endpoints know them. */
 export interface AccountServices {
@@ -24,7 +30,9 @@ export interface AccountServices {
   readonly registration: Registration
   readonly registrationTokens: RegistrationTokens
   readonly loginTokens: LoginTokens
+  readonly registrationTerms: RegistrationTerms
   readonly logins: Logins
+  readonly tokenRenewal: TokenRenewal
   readonly interactiveAuth: InteractiveAuth
   readonly devices: Devices
   readonly profiles: Profiles
@@ -46,29 +54,40 @@ export function createAccountServices(deps: {
   /** Told of changed names and avatars: the rooms service. */
   readonly listener: ProfileListener
   readonly deviceLists: Pick<DeviceLists, 'change'>
+  readonly contacts: Contacts
   /** The stages that show an address. */
   readonly contactStages: Readonly<Record<string, UiaStage>>
+  /** Names that application services keep for themselves. */
+  readonly exclusiveUsers: ExclusiveUsers
+  /** Calls the vendor of captchas. */
+  readonly client: Pick<GuardedClient, 'request'>
 }): AccountServices {
   const passwords = createPasswords(deps)
   const sessions = createSessions(deps)
   const registrationTokens = createRegistrationTokens(deps)
   const devices = createDevices({ ...deps, sessions })
   const loginTokens = createLoginTokens(deps)
+  const registrationTerms = createRegistrationTerms(deps.config)
+  const captcha = captchaStage(deps)
   const logins = createLogins({ ...deps, passwords, sessions, devices, loginTokens })
   const stages: Readonly<Record<string, UiaStage>> = {
     'm.login.dummy': { prove: async () => ({}) },
     'm.login.password': { prove: logins.provePassword },
     'm.login.sso': { prove: outOfBand('Sign in on the fallback page, and ask again with the session alone.') },
+    ...(captcha && { [CAPTCHA_STAGE]: captcha }),
+    [TERMS_STAGE]: registrationTerms.stage,
     [TOKEN_STAGE]: { prove: registrationTokens.prove },
     ...deps.contactStages,
   }
   return {
     passwords,
     sessions,
-    registration: createRegistration({ ...deps, passwords, registrationTokens }),
+    registration: createRegistration({ ...deps, passwords, sessions, devices, registrationTokens, registrationTerms }),
     registrationTokens,
     loginTokens,
+    registrationTerms,
     logins,
+    tokenRenewal: createTokenRenewal({ ...deps, sessions }),
     interactiveAuth: createInteractiveAuth({ ...deps, stages }),
     devices,
     profiles: createProfiles(deps),

@@ -1,10 +1,12 @@
 import { ProtocolError } from '../../core/errors.ts'
+import type { UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db.ts'
+import { userIdsOf } from '../../store/users.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Requester } from './requester.ts'
 import { isFlowDone, nextStages, type UiaFlow, type UiaProof } from './uia-flows.ts'
-import { createUiaSessions, isUiaSessionId, type UiaOperation, type UiaSession } from './uia-sessions.ts'
+import { createUiaSessions, sessionEnded, stageUnwanted, type UiaOperation, type UiaSession } from './uia-sessions.ts'
 
 export interface UiaAttempt extends UiaOperation {
   readonly requester: Requester | undefined
@@ -25,7 +27,7 @@ export interface UiaStage {
    */
   prove(
     auth: JsonObject,
-    call: { readonly requester: Requester | undefined; readonly session: string },
+    call: { readonly requester: UiaCaller | undefined; readonly session: string },
   ): Promise<JsonObject>
   /**
    * What was established elsewhere since `prove` was last called: asked when a client polls by the session alone. Clients may also poll
@@ -33,6 +35,9 @@ export interface UiaStage {
    */
   poll?(call: { readonly session: string }): Promise<JsonObject | undefined>
 }
+
+/** Whose account it is about, where there is one already. */
+export type UiaCaller = Pick<Requester, 'userNid' | 'userId'>
 
 export interface InteractiveAuth {
   /** @throws ProtocolError `M_FORBIDDEN` when the session was begun for another request; what stages throw that is no 4xx, and 429 */
@@ -42,12 +47,18 @@ export interface InteractiveAuth {
    * @throws ProtocolError `M_NOT_FOUND` when the session is unknown, `M_BAD_STATE` when it does not want this stage now
    */
   complete(session: string, stage: string, proof: JsonObject): Promise<void>
+  /**
+   * What a person entered on the fallback page of a stage: judged, and completed when it holds.
+   * @throws ProtocolError as `complete`, and what the stage throws
+   */
+  submit(session: string, stage: string, auth: JsonObject): Promise<void>
   /** What a fallback page needs: all stages of its flows, what is completed, and whose session it is. */
   look(session: string): Promise<UiaView | undefined>
 }
 
 export interface UiaView {
   readonly userNid: number | undefined
+  readonly userId: UserId | undefined
   /** `POST C/delete_devices` */
   readonly operation: string
   readonly stages: readonly string[]
@@ -75,7 +86,7 @@ export function createInteractiveAuth(deps: {
   readonly random: Random
   readonly stages: Readonly<Record<string, UiaStage>>
 }): InteractiveAuth {
-  const { stages } = deps
+  const { db, stages } = deps
   const sessions = createUiaSessions(deps)
 
   function paramsOf(flows: readonly UiaFlow[]): JsonObject {
@@ -152,6 +163,20 @@ export function createInteractiveAuth(deps: {
     return isFlowDone(flows, after.completed) ? { proof: after.completed } : challenge(flows, after)
   }
 
+  async function look(id: string): Promise<UiaView | undefined> {
+    const session = await sessions.find(id)
+    if (session === undefined) return undefined
+    const { userNid, operation, flows, completed } = session
+    return {
+      userNid,
+      userId: userNid === undefined ? undefined : (await userIdsOf(db, [userNid])).get(userNid),
+      operation,
+      stages: [...new Set(flows.flat())],
+      completed: Object.keys(completed),
+      next: nextStages(flows, completed),
+    }
+  }
+
   return {
     async advance(attempt) {
       const { auth, flows } = attempt
@@ -161,16 +186,15 @@ export function createInteractiveAuth(deps: {
       return session === undefined ? restart(attempt) : tryStage(attempt, auth, session)
     },
     complete: sessions.complete,
-    async look(id) {
-      const row = isUiaSessionId(id) ? await sessions.find(id) : undefined
-      if (row === undefined) return undefined
-      return {
-        userNid: row.userNid,
-        operation: row.operation,
-        stages: [...new Set(row.flows.flat())],
-        completed: Object.keys(row.completed),
-        next: nextStages(row.flows, row.completed),
-      }
+    look,
+    async submit(id, stage, auth) {
+      const view = await look(id)
+      if (view === undefined || !(await sessions.count(id))) throw sessionEnded()
+      if (view.completed.includes(stage)) return
+      if (!view.next.includes(stage) || stages[stage] === undefined) throw stageUnwanted(stage)
+      const { userNid, userId } = view
+      const requester = userNid === undefined || userId === undefined ? undefined : { userNid, userId }
+      await sessions.complete(id, stage, await stages[stage].prove(auth, { requester, session: id }))
     },
   }
 }

@@ -1,22 +1,35 @@
+import type { Config } from '../../config/schema.ts'
 import type { Tx } from '../../store/db.ts'
 import { ensureDevice } from '../../store/devices.ts'
-import { replaceToken } from '../../store/tokens.ts'
+import { insertRefreshToken, replaceToken } from '../../store/tokens.ts'
 import type { Clock, Random } from '../clock.ts'
 import { MAX_DEVICE_ID_CHARS, MAX_DEVICE_NAME_CHARS } from '../limits.ts'
+import { hashToken } from '../opaque-tokens.ts'
 import { checkText } from '../text.ts'
-import { hashAccessToken, newAccessToken } from './access-tokens.ts'
+import { newAccessToken, newRefreshToken } from './access-tokens.ts'
 
 /** The device that a login is for: the client's own, or a new one. */
 export interface DeviceWish {
   readonly deviceId: string | undefined
   /** The name of a new device; one that exists keeps its own. */
   readonly displayName: string | undefined
+  /** The client can renew its access token, so that it gets a short one. */
+  readonly canRefresh?: boolean | undefined
 }
 
-/** A login that was granted. The token is told once and kept nowhere. */
+/** A login that was granted. The tokens are told once and kept nowhere. */
 export interface Issued {
   readonly accessToken: string
   readonly deviceId: string
+  readonly refreshToken?: string
+  /** Undefined for an access token that does not end by itself. */
+  readonly expiresInMs?: number
+}
+
+export interface TokenDeps {
+  readonly clock: Clock
+  readonly random: Random
+  readonly config: Pick<Config, 'sessions'>
 }
 
 const DEVICE_ID_LETTERS = 10
@@ -32,17 +45,25 @@ export function checkDeviceWish({ deviceId, displayName }: DeviceWish): void {
   if (displayName !== undefined) checkText('initial_device_display_name', displayName, MAX_DEVICE_NAME_CHARS)
 }
 
-/** Logs a device of the user in. The token that the device had before stops working: the caller must forget it after the commit. */
-export async function issueToken(
-  tx: Tx,
-  deps: { readonly clock: Clock; readonly random: Random },
-  userNid: number,
-  wish: DeviceWish,
-): Promise<Issued> {
+/** For how long an access token is good; undefined: until it is taken away. */
+export function tokenLifetimeMs({ sessions }: Pick<Config, 'sessions'>, canRefresh: boolean): number | undefined {
+  if (canRefresh) return sessions.access_token_minutes * 60_000
+  return sessions.token_lifetime_hours === 0 ? undefined : sessions.token_lifetime_hours * 3_600_000
+}
+
+/** Logs a device of the user in. The tokens that the device had before stop working: the caller must forget them after the commit. */
+export async function issueToken(tx: Tx, deps: TokenDeps, userNid: number, wish: DeviceWish): Promise<Issued> {
   const createdAt = deps.clock.now()
   const deviceId = wish.deviceId || newDeviceId(deps.random)
   const accessToken = newAccessToken(deps.random)
-  await ensureDevice(tx, { userNid, deviceId, displayName: wish.displayName, createdAt })
-  await replaceToken(tx, { hash: Buffer.from(hashAccessToken(accessToken), 'base64'), userNid, deviceId, createdAt })
-  return { accessToken, deviceId }
+  const expiresInMs = tokenLifetimeMs(deps.config, wish.canRefresh === true)
+  const expiresAt = expiresInMs === undefined ? undefined : createdAt + expiresInMs
+  const token = { userNid, deviceId, createdAt }
+  await ensureDevice(tx, { ...token, displayName: wish.displayName })
+  await replaceToken(tx, { ...token, hash: hashToken(accessToken), expiresAt })
+  const issued = { accessToken, deviceId, ...(expiresInMs !== undefined && { expiresInMs }) }
+  if (wish.canRefresh !== true) return issued
+  const refreshToken = newRefreshToken(deps.random)
+  await insertRefreshToken(tx, { ...token, hash: hashToken(refreshToken) })
+  return { ...issued, refreshToken }
 }

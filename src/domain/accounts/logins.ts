@@ -8,6 +8,7 @@ import { findProvidersOf } from '../../store/external-ids.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { RateLimits } from '../rate-limits.ts'
 import type { Devices } from './devices.ts'
+import type { UiaStage } from './interactive-auth.ts'
 import { checkDeviceWish, type DeviceWish, type Issued, issueToken } from './issue-token.ts'
 import type { LoginTokens } from './login-tokens.ts'
 import type { Passwords } from './passwords.ts'
@@ -34,7 +35,7 @@ export interface Logins {
   /** How a user can prove again who they are: by password, where there is one, or by single sign-on. */
   proofsOf(userNid: number): Promise<readonly UiaFlow[]>
   /** The stage `m.login.password`: the requester's own password again. */
-  provePassword(auth: JsonObject, call: { readonly requester: Requester | undefined }): Promise<JsonObject>
+  provePassword: UiaStage['prove']
   /** Ends the requester's session and removes its device. */
   logout(requester: Requester): Promise<void>
   /** Ends all sessions of the requester and removes the devices. */
@@ -53,7 +54,7 @@ export function createLogins(deps: {
   readonly devices: Pick<Devices, 'remove' | 'removeAll' | 'trim'>
   readonly loginTokens: LoginTokens
   readonly rateLimits: RateLimits
-  readonly config: Pick<Config, 'server_name' | 'sso'>
+  readonly config: Pick<Config, 'server_name' | 'sso' | 'sessions'>
 }): Logins {
   const { db, passwords, sessions, devices, loginTokens, rateLimits, config } = deps
   const providers = new Set(config.sso.providers.map(({ id }) => id))

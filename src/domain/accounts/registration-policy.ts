@@ -2,7 +2,9 @@ import { isIP } from 'node:net'
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 
-type PolicyConfig = Pick<Config, 'registration' | 'listen' | 'trusted_proxies' | 'public_base_url'>
+type PolicyConfig = Pick<Config, 'listen' | 'trusted_proxies' | 'public_base_url'> & {
+  readonly registration: Pick<Config['registration'], 'enabled'>
+}
 
 function isLoopback(host: string): boolean {
   if (host === 'localhost' || host === '::1' || host === '[::1]') return true

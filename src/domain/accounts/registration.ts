@@ -1,22 +1,39 @@
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
-import type { UserId } from '../../core/ids.ts'
-import type { Database } from '../../store/db.ts'
+import { localpartOf, type UserId } from '../../core/ids.ts'
+import { upgradeGuest } from '../../store/accounts.ts'
+import type { Database, Tx } from '../../store/db.ts'
 import type { Clock, Random } from '../clock.ts'
+import type { Contacts } from '../contact/contacts.ts'
+import type { Devices } from './devices.ts'
+import { type ExclusiveUsers, requireUnreserved } from './exclusive-users.ts'
 import { insertUser, requireFree } from './insert-user.ts'
-import type { UiaFlow, UiaProof } from './interactive-auth.ts'
 import { checkDeviceWish, type DeviceWish, type Issued, issueToken } from './issue-token.ts'
 import { chosenName, newUserId } from './new-user-id.ts'
 import type { Passwords } from './passwords.ts'
+import { registrationFlows } from './registration-flows.ts'
 import { isRegistrationOpen, registrationClosed } from './registration-policy.ts'
-import { type RegistrationTokens, TOKEN_STAGE } from './registration-tokens.ts'
+import type { RegistrationTerms } from './registration-terms.ts'
+import type { RegistrationTokens } from './registration-tokens.ts'
+import type { Requester } from './requester.ts'
+import type { Sessions } from './sessions.ts'
+import type { UiaFlow, UiaProof } from './uia-flows.ts'
+import { requireRoomForUser } from './user-cap.ts'
 
-export interface NewAccount {
+/** What can be judged of a wish for an account before anyone authenticates. */
+export interface AccountWish {
   /** Undefined lets the server choose. */
   readonly username: string | undefined
+  readonly password: string | undefined
+  readonly device: DeviceWish
+  /** The token of a guest whose account is to become a user's, under the name that it has. */
+  readonly guestToken: string | undefined
+}
+
+export interface NewAccount extends AccountWish {
   readonly password: string
-  /** Undefined makes no login. */
-  readonly device: DeviceWish | undefined
+  /** Whether a login is made too. */
+  readonly logsIn: boolean
 }
 
 export interface Registered {
@@ -24,23 +41,22 @@ export interface Registered {
   readonly issued: Issued | undefined
 }
 
-/** What can be judged of a wish for an account before anyone authenticates. */
-export interface AccountWish {
-  readonly username: string | undefined
-  readonly password: string | undefined
-  readonly device: DeviceWish
-}
-
 export interface Registration {
   /** Whether anyone may make an account, without a token. */
   isOpen(isForwarded: boolean): boolean
   /** The flows that lead to an account now. @throws ProtocolError `M_FORBIDDEN` with advice when none does */
   flows(isForwarded: boolean): Promise<readonly UiaFlow[]>
-  /** The id that a user name would get. Reserves nothing. @throws ProtocolError `M_INVALID_USERNAME`, `M_USER_IN_USE` */
+  /**
+   * The id that a user name would get. Reserves nothing.
+   * @throws ProtocolError `M_INVALID_USERNAME`, `M_USER_IN_USE`, `M_EXCLUSIVE`
+   */
   checkAvailable(username: string): Promise<UserId>
-  /** @throws as `checkAvailable`, and `M_WEAK_PASSWORD`, `M_INVALID_PARAM` */
+  /** @throws as `checkAvailable`, and `M_WEAK_PASSWORD`, `M_INVALID_PARAM`; `M_UNKNOWN_TOKEN` or `M_FORBIDDEN` for a guest's token */
   check(wish: AccountWish): Promise<void>
-  /** Makes an account. A registration token in the proof is counted in the same transaction. */
+  /**
+   * Makes an account. A registration token in the proof is counted in the same transaction, and proven addresses become its own.
+   * @throws as `check`, and `M_FORBIDDEN`, `M_THREEPID_IN_USE`, `M_RESOURCE_LIMIT_EXCEEDED`
+   */
   register(account: NewAccount, proof: UiaProof): Promise<Registered>
   /** @throws ProtocolError `M_FORBIDDEN` where guests are not welcome */
   registerGuest(displayName: string | undefined, isForwarded: boolean): Promise<Registered>
@@ -51,42 +67,95 @@ export interface RegistrationDeps {
   readonly clock: Clock
   readonly random: Random
   readonly passwords: Passwords
+  readonly sessions: Sessions
+  readonly devices: Pick<Devices, 'removeAll'>
+  readonly contacts: Pick<Contacts, 'addFrom'>
   readonly registrationTokens: RegistrationTokens
-  readonly config: Pick<Config, 'server_name' | 'registration' | 'listen' | 'trusted_proxies' | 'public_base_url'>
+  readonly registrationTerms: RegistrationTerms
+  readonly exclusiveUsers: ExclusiveUsers
+  readonly config: Pick<
+    Config,
+    'server_name' | 'registration' | 'sessions' | 'listen' | 'trusted_proxies' | 'public_base_url' | 'well_known'
+  >
 }
 
 export function createRegistration(deps: RegistrationDeps): Registration {
-  const { db, clock, random, passwords, registrationTokens, config } = deps
+  const { db, clock, random, passwords, sessions, devices, registrationTokens, registrationTerms, contacts, config } =
+    deps
   const { require_token, allow_guests } = config.registration
   const isOpen = (isForwarded: boolean) => isRegistrationOpen(config, isForwarded) && !require_token
 
   async function checkAvailable(username: string): Promise<UserId> {
     const wanted = newUserId(username, config.server_name)
+    requireUnreserved(deps.exclusiveUsers, wanted)
     await requireFree(db, wanted)
     return wanted
+  }
+
+  /** The guest who wants to stay. A guest keeps the name by which others know it. */
+  async function guestOf(token: string, username: string | undefined): Promise<Requester> {
+    const guest = await sessions.find(token)
+    if (guest === undefined) throw new ProtocolError('M_UNKNOWN_TOKEN', "The guest's access token is not known here.")
+    if (guest.isGuest && (username === undefined || localpartOf(guest.userId) === username)) return guest
+    throw new ProtocolError('M_FORBIDDEN', "Only a guest's own account can be kept, under the name that it has.")
+  }
+
+  async function insert(tx: Tx, id: UserId, passwordHash: string, proof: UiaProof): Promise<number> {
+    await requireRoomForUser(tx, config)
+    await registrationTokens.redeem(tx, proof)
+    const userNid = await insertUser(tx, clock, id, { passwordHash, isGuest: false, isAdmin: false })
+    await keep(tx, userNid, proof)
+    return userNid
+  }
+
+  /** What the stages established about the new user. */
+  async function keep(tx: Tx, userNid: number, proof: UiaProof): Promise<void> {
+    await registrationTerms.record(tx, userNid, proof, clock.now())
+    await contacts.addFrom(tx, userNid, proof)
+  }
+
+  async function upgrade(guest: Requester, passwordHash: string, account: NewAccount, proof: UiaProof) {
+    const registered = await db.tx(async (tx) => {
+      await requireRoomForUser(tx, config)
+      await registrationTokens.redeem(tx, proof)
+      if (!(await upgradeGuest(tx, guest.userNid, passwordHash))) {
+        throw new ProtocolError('M_FORBIDDEN', 'This account is no guest any more.')
+      }
+      await keep(tx, guest.userNid, proof)
+      const issued = account.logsIn ? await issueToken(tx, deps, guest.userNid, account.device) : undefined
+      return { userId: guest.userId, issued }
+    })
+    // What the guest's device was trusted with ends with the guest.
+    await devices.removeAll(guest.userNid, registered.issued?.deviceId)
+    sessions.forget(guest.userNid)
+    return registered
   }
 
   return {
     isOpen,
     checkAvailable,
     async flows(isForwarded) {
-      if (isOpen(isForwarded)) return [['m.login.dummy']]
-      if (await registrationTokens.isAnyUsable()) return [[TOKEN_STAGE]]
+      if (isOpen(isForwarded)) return registrationFlows(config, false)
+      if (await registrationTokens.isAnyUsable()) return registrationFlows(config, true)
       throw registrationClosed()
     },
-    async check({ username, password, device }) {
-      if (username !== undefined) await checkAvailable(username)
+    async check({ username, password, device, guestToken }) {
+      if (guestToken !== undefined) await guestOf(guestToken, username)
+      else if (username !== undefined) await checkAvailable(username)
       if (password !== undefined) passwords.checkNew(password)
       checkDeviceWish(device)
     },
-    async register({ username, password, device }, proof) {
-      const id = newUserId(username ?? chosenName('u', random), config.server_name)
+    async register(account, proof) {
+      const { username, password, guestToken, device, logsIn } = account
       passwords.checkNew(password)
+      const guest = guestToken === undefined ? undefined : await guestOf(guestToken, username)
+      const id = newUserId(username ?? chosenName('u', random), config.server_name)
+      if (guest === undefined) requireUnreserved(deps.exclusiveUsers, id)
       const passwordHash = await passwords.hash(password)
+      if (guest !== undefined) return upgrade(guest, passwordHash, account, proof)
       return db.tx(async (tx) => {
-        await registrationTokens.redeem(tx, proof)
-        const userNid = await insertUser(tx, clock, id, { passwordHash, isGuest: false, isAdmin: false })
-        return { userId: id, issued: device && (await issueToken(tx, deps, userNid, device)) }
+        const userNid = await insert(tx, id, passwordHash, proof)
+        return { userId: id, issued: logsIn ? await issueToken(tx, deps, userNid, device) : undefined }
       })
     },
     async registerGuest(displayName, isForwarded) {

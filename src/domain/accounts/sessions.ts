@@ -1,14 +1,18 @@
 import { LRUCache } from 'lru-cache'
+import { ProtocolError } from '../../core/errors.ts'
 import type { Database } from '../../store/db.ts'
 import { recordSightings, type Sighting } from '../../store/devices.ts'
-import { findToken } from '../../store/tokens.ts'
+import { confirmRenewal, findToken } from '../../store/tokens.ts'
 import type { Clock } from '../clock.ts'
 import { hashAccessToken, isAccessToken } from './access-tokens.ts'
 import type { Requester } from './requester.ts'
 
 /** Who is behind a token, remembered; and when each device was last here. */
 export interface Sessions {
-  /** Whose token this is. Answers at once when it was seen lately. */
+  /**
+   * Whose token this is. Answers at once when it was seen lately.
+   * @throws ProtocolError `M_UNKNOWN_TOKEN` with `soft_logout` when it has ended by itself
+   */
   find(token: string): Requester | undefined | Promise<Requester | undefined>
   /** Notes that a device was here; written later, with others, and at most once a minute per device. */
   seen(requester: Requester, ip: () => string, userAgent: string | undefined): void
@@ -21,6 +25,7 @@ export interface Sessions {
 
 interface Entry {
   readonly requester: Requester
+  readonly expiresAt: number
   seenAt: number
 }
 
@@ -53,6 +58,12 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
     remembered.set(hash, entry)
   }
 
+  /** What ends by itself can be renewed, and its device logs in again: nothing that the client keeps is lost. */
+  function holderOf({ requester, expiresAt }: Entry): Requester {
+    if (clock.now() < expiresAt) return requester
+    throw new ProtocolError('M_UNKNOWN_TOKEN', 'The access token has expired.', { extra: { soft_logout: true } })
+  }
+
   async function read(hash: string): Promise<Requester | undefined> {
     const before = forgotten
     const row = await findToken(db, Buffer.from(hash, 'base64'))
@@ -64,10 +75,13 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
       tokenNid: row.token_nid,
       isGuest: row.is_guest,
     }
-    const entry = { requester, seenAt: 0 }
+    const entry = { requester, seenAt: 0, expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY }
+    const holder = holderOf(entry)
+    const { token_nid, renewed_by } = row
+    if (renewed_by !== null) await db.tx((tx) => confirmRenewal(tx, token_nid, renewed_by, clock.now()))
     entryOf.set(requester, entry)
     if (forgotten === before) remember(hash, entry)
-    return requester
+    return holder
   }
 
   async function flush(): Promise<void> {
@@ -82,7 +96,9 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
   return {
     find(token) {
       const hash = hashAccessToken(token)
-      return remembered.get(hash)?.requester ?? (isAccessToken(token) ? read(hash) : undefined)
+      const entry = remembered.get(hash)
+      if (entry !== undefined) return holderOf(entry)
+      return isAccessToken(token) ? read(hash) : undefined
     },
     seen(requester, ip, userAgent) {
       const now = clock.now()

@@ -47,8 +47,16 @@ const SESSION_BYTES = 18
 /** As `fresh` makes them. */
 const SESSION_ID = /^[\w-]{24}$/
 
-export function isUiaSessionId(text: string): boolean {
+function isUiaSessionId(text: string): boolean {
   return SESSION_ID.test(text)
+}
+
+export function sessionEnded(): ProtocolError {
+  return new ProtocolError('M_NOT_FOUND', 'This session is not known or has ended.')
+}
+
+export function stageUnwanted(stage: string): ProtocolError {
+  return new ProtocolError('M_BAD_STATE', `This session does not ask for ${stage} now.`)
 }
 
 /** What is stored of an id: who reads the table can take up no session. */
@@ -152,12 +160,10 @@ export function createUiaSessions(deps: { readonly db: Database; readonly clock:
     async complete(id: string, stage: string, proof: JsonObject): Promise<void> {
       await db.tx(async (tx) => {
         const row = isUiaSessionId(id) ? await lockUiaSession(tx, storedId(id), notBefore()) : undefined
-        if (row === undefined) throw new ProtocolError('M_NOT_FOUND', 'This session is not known or has ended.')
+        if (row === undefined) throw sessionEnded()
         const { completed, flows } = parsed(row)
         if (Object.hasOwn(completed, stage)) return
-        if (!nextStages(flows, completed).includes(stage)) {
-          throw new ProtocolError('M_BAD_STATE', `This session does not ask for ${stage} now.`)
-        }
+        if (!nextStages(flows, completed).includes(stage)) throw stageUnwanted(stage)
         const state = {
           bodyHash: row.body_hash ?? undefined,
           completed: JSON.stringify({ ...completed, [stage]: proof }),
@@ -167,7 +173,11 @@ export function createUiaSessions(deps: { readonly db: Database; readonly clock:
       })
     },
 
+    /** Counts an attempt at a stage; false when there were too many. */
+    count: (id: string): Promise<boolean> => db.tx((tx) => countUiaAttempt(tx, storedId(id), MAX_UIA_ATTEMPTS)),
+
     async find(id: string): Promise<FoundSession | undefined> {
+      if (!isUiaSessionId(id)) return undefined
       const row = await findUiaSession(db, storedId(id), notBefore())
       return row && parsed(row)
     },

@@ -38,7 +38,7 @@ const MAX_CHARS = 512
 const NONCE = /^(\d{13})\.([\w-]{24})\.([\w-]{43})$/
 
 export function createSharedSecret(deps: {
-  readonly config: Pick<Config, 'server_name' | 'registration'>
+  readonly config: Pick<Config, 'server_name' | 'registration' | 'sessions'>
   readonly db: Database
   readonly clock: Clock
   readonly random: Random

@@ -62,7 +62,7 @@ const MAX_LIMIT = 1_000
 const OPERATOR_DEVICE = 'Administrator'
 
 export function createUserDesk(deps: {
-  readonly config: Pick<Config, 'server_name'>
+  readonly config: Pick<Config, 'server_name' | 'sessions'>
   readonly db: Database
   readonly clock: Clock
   readonly random: Random

@@ -5,11 +5,10 @@ import type { UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db.ts'
 import { countOtherAcceptedUrls, findAcceptedUrls, insertAcceptedUrls } from '../../store/identity/accepted-urls.ts'
-import { readPolicyText } from '../../store/identity/policy-texts.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_ACCEPTED_URLS_AT_ONCE, MAX_FOREIGN_ACCEPTED_URLS, MAX_URL_CHARS } from '../limits.ts'
 import { checkText } from '../text.ts'
-import { policiesOf, policyMap } from './policies.ts'
+import { identityPolicies, policyMap, type ReadablePolicy, readPolicy } from './policies.ts'
 
 /** Policies, and who has accepted them (identity service API, "Terms of service"). */
 export interface Terms {
@@ -23,16 +22,7 @@ export interface Terms {
   /** @throws ProtocolError `M_TERMS_NOT_SIGNED` while a policy is left that the user has accepted in no language */
   require(userId: UserId): void | Promise<void>
   /** A policy to read; undefined when it is not one that this server shows. */
-  read(id: string, version: string, language: string): Promise<ReadablePolicy | undefined>
-}
-
-export interface ReadablePolicy {
-  readonly name: string
-  readonly version: string
-  readonly language: string
-  readonly text: string
-  /** The languages in which it can be read, this one among them. */
-  readonly languages: readonly { readonly language: string; readonly name: string; readonly url: string }[]
+  read(wanted: Parameters<typeof readPolicy>[1]): Promise<ReadablePolicy | undefined>
 }
 
 const MAX_REMEMBERED = 50_000
@@ -43,7 +33,7 @@ export function createTerms(deps: {
   readonly clock: Clock
 }): Terms {
   const { db, clock } = deps
-  const policies = policiesOf(deps.config)
+  const policies = identityPolicies(deps.config)
   const urlsOfPolicies = policies.map(({ texts }) => texts.map(({ url }) => url))
   const allUrls = urlsOfPolicies.flat()
   // Nothing that was accepted is ever taken back, so a user who has accepted everything need not be looked up again.
@@ -73,12 +63,6 @@ export function createTerms(deps: {
       })
     },
     require: (userId) => (policies.length === 0 || satisfied.has(userId) ? undefined : check(userId)),
-    async read(id, version, language) {
-      const policy = policies.find((each) => each.id === id && each.version === version)
-      const found = policy?.texts.find((each) => each.language === language)
-      if (policy === undefined || found?.path === undefined) return undefined
-      const text = await readPolicyText(found.path)
-      return text === undefined ? undefined : { name: found.name, version, language, text, languages: policy.texts }
-    },
+    read: (wanted) => readPolicy(policies, wanted),
   }
 }

@@ -76,6 +76,7 @@ import { putRoomKeysVersion } from './put-room-keys-version.ts'
 import { queryKeys } from './query-keys.ts'
 import { queryPublicRooms } from './query-public-rooms.ts'
 import { redactEvent } from './redact-event.ts'
+import { refresh } from './refresh.ts'
 import { register } from './register.ts'
 import { registrationTokenValidity } from './registration-token-validity.ts'
 import { requestOpenIdToken } from './request-open-id-token.ts'
@@ -109,6 +110,7 @@ export const clientEndpoints: readonly Endpoint[] = [
   getLoginFlows,
   login,
   generateLoginToken,
+  refresh,
   logout,
   logoutAll,
 

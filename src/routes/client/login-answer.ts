@@ -7,6 +7,11 @@ export function loginAnswer(config: Pick<Config, 'server_name'>, userId: UserId,
   return {
     user_id: userId,
     home_server: config.server_name,
-    ...(issued && { access_token: issued.accessToken, device_id: issued.deviceId }),
+    ...(issued && {
+      access_token: issued.accessToken,
+      device_id: issued.deviceId,
+      ...(issued.refreshToken !== undefined && { refresh_token: issued.refreshToken }),
+      ...(issued.expiresInMs !== undefined && { expires_in_ms: issued.expiresInMs }),
+    }),
   }
 }

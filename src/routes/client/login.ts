@@ -11,14 +11,15 @@ const Body = Type.Object({
   token: Type.Optional(Type.String()),
   device_id: Type.Optional(Type.String()),
   initial_device_display_name: Type.Optional(Type.String()),
+  refresh_token: Type.Optional(Type.Boolean()),
 })
 
 export const login = endpoint(
   'POST C/login',
   { auth: 'none', limited: 'login', body: Body },
   async ({ body }, { logins, config }) => {
-    const { type, token, device_id, initial_device_display_name, ...credentials } = body
-    const device = { deviceId: device_id, displayName: initial_device_display_name }
+    const { type, token, device_id, initial_device_display_name, refresh_token: canRefresh, ...credentials } = body
+    const device = { deviceId: device_id, displayName: initial_device_display_name, canRefresh }
     if (type === 'm.login.token') {
       if (token === undefined) throw new ProtocolError('M_MISSING_PARAM', "Key 'token' is missing.")
       const { userId, ...issued } = await logins.byToken(token, device)

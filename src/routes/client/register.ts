@@ -1,5 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
-import { Type } from '../../core/shapes.ts'
+import { type Static, Type } from '../../core/shapes.ts'
+import type { AccountWish } from '../../domain/accounts/registration.ts'
 import { AnyObject, endpoint } from '../../http/endpoint.ts'
 import { loginAnswer } from './login-answer.ts'
 
@@ -14,7 +15,15 @@ const Body = Type.Object({
   device_id: Type.Optional(Type.String()),
   initial_device_display_name: Type.Optional(Type.String()),
   inhibit_login: Type.Optional(Type.Boolean()),
+  refresh_token: Type.Optional(Type.Boolean()),
+  guest_access_token: Type.Optional(Type.String()),
 })
+
+function wishOf(body: Static<typeof Body>): AccountWish {
+  const { username, password, device_id, initial_device_display_name, refresh_token, guest_access_token } = body
+  const device = { deviceId: device_id, displayName: initial_device_display_name, canRefresh: refresh_token }
+  return { username, password, device, guestToken: guest_access_token }
+}
 
 export const register = endpoint(
   'POST C/register',
@@ -27,23 +36,19 @@ export const register = endpoint(
     async uia({ query, body, isForwarded }, { registration }) {
       if (query.kind === 'guest') return undefined
       const flows = await registration.flows(isForwarded)
-      await registration.check({
-        username: body.username,
-        password: body.password,
-        device: { deviceId: body.device_id, displayName: body.initial_device_display_name },
-      })
+      await registration.check(wishOf(body))
       return flows
     },
   },
   async ({ body, uia, isForwarded }, { registration, config }) => {
-    const { username, password, device_id, initial_device_display_name, inhibit_login } = body
     if (uia === undefined) {
-      const guest = await registration.registerGuest(initial_device_display_name, isForwarded)
+      const guest = await registration.registerGuest(body.initial_device_display_name, isForwarded)
       return loginAnswer(config, guest.userId, guest.issued)
     }
+    const { password } = body
     if (password === undefined) throw new ProtocolError('M_MISSING_PARAM', "Key 'password' is missing.")
-    const device = inhibit_login ? undefined : { deviceId: device_id, displayName: initial_device_display_name }
-    const { userId, issued } = await registration.register({ username, password, device }, uia)
+    const logsIn = body.inhibit_login !== true
+    const { userId, issued } = await registration.register({ ...wishOf(body), password, logsIn }, uia)
     return loginAnswer(config, userId, issued)
   },
 )

@@ -7,7 +7,7 @@ export const getPolicyPage = endpoint(
   'GET /identity/policies/{policyId}/{version}/{language}',
   { auth: 'none' },
   async ({ params }, { identity, config }) => {
-    const policy = await identity.terms.read(params.policyId, params.version, params.language)
+    const policy = await identity.terms.read(params)
     if (policy === undefined) throw new ProtocolError('M_NOT_FOUND', 'There is no such policy here.')
     return pageReply(policyPage(policy, config.identity.brand))
   },

@@ -1,12 +1,23 @@
 import type { Endpoint } from '../../http/endpoint.ts'
 import { confirmContact } from './confirm-contact.ts'
 import { getPolicyPage } from './get-policy-page.ts'
+import { getRegistrationPolicy } from './get-registration-policy.ts'
 import { getWelcomePage } from './get-welcome-page.ts'
 import { openContactLink } from './open-contact-link.ts'
+import { showFallback } from './show-fallback.ts'
 import { submitContactToken } from './submit-contact-token.ts'
+import { submitFallback } from './submit-fallback.ts'
 
 /** Pages for people. */
-export const webEndpoints: readonly Endpoint[] = [getWelcomePage, openContactLink, confirmContact, submitContactToken]
+export const webEndpoints: readonly Endpoint[] = [
+  getWelcomePage,
+  showFallback,
+  submitFallback,
+  getRegistrationPolicy,
+  openContactLink,
+  confirmContact,
+  submitContactToken,
+]
 
 /** Those of the identity service. */
 export const identityPages: readonly Endpoint[] = [getPolicyPage]

@@ -40,20 +40,31 @@ input { display: block; width: 100%; margin-top: .35rem; border: 1px solid var(-
 .choices a { display: flex; align-items: center; gap: .9rem; border: 1px solid var(--line); border-radius: .6rem; padding: .7rem .9rem; background: var(--ground); color: var(--text); font-weight: 600; text-decoration: none; }
 .choices a:hover { border-color: var(--ember); }
 .badge { flex: none; display: grid; place-items: center; width: 2.2rem; height: 2.2rem; border-radius: 50%; background: var(--ember); color: var(--on-ember); }
+form > * + * { margin-top: 1rem; }
+label.choice { display: flex; gap: .6rem; align-items: baseline; font-weight: 400; }
+input[type=checkbox] { flex: none; display: inline; width: 1.1rem; height: 1.1rem; accent-color: var(--ember); }
 @media (max-width: 26rem) { .actions > * { width: 100%; } dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .6rem; } }
 `
 
-const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
+const sourceOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
-/** Nothing may be loaded, run or framed; the one style sheet is named by its hash. */
-function policy({ hasForm }: Page): string {
-  return [
-    "default-src 'none'",
-    `style-src 'sha256-${STYLE_HASH}'`,
-    "base-uri 'none'",
-    `form-action ${hasForm ? "'self'" : "'none'"}`,
-    "frame-ancestors 'none'",
-  ].join('; ')
+/** Nothing may be loaded, run or framed but what the page says; styles and scripts of its own are named by their hash. */
+function policyOf({ hasForm, script, vendor = [] }: Page): string {
+  const scripts = [...(script === undefined ? [] : [sourceOf(script)]), ...vendor]
+  const directives: [name: string, sources: readonly string[]][] = [
+    ['default-src', []],
+    ['style-src', [sourceOf(STYLE), ...vendor]],
+    ['script-src', scripts],
+    ['frame-src', vendor],
+    ['connect-src', vendor],
+    ['base-uri', []],
+    ['form-action', hasForm ? ["'self'"] : []],
+    ['frame-ancestors', []],
+  ]
+  return directives
+    .filter(([name, sources]) => sources.length > 0 || !/^(?:script|frame|connect)-src$/.test(name))
+    .map(([name, sources]) => `${name} ${sources.length === 0 ? "'none'" : sources.join(' ')}`)
+    .join('; ')
 }
 
 const FLAME = `<svg viewBox="0 0 64 64" aria-hidden="true"><path class="outer" d="M33 3c3 12 19 18 19 36a20 20 0 0 1-40 0c0-9 5-14 8-20 1 4 3 6 6 7 0-9 2-17 7-23z"/><path class="inner" d="M33 30c2 6 9 9 9 17a10 10 0 0 1-20 0c0-5 3-8 5-11 1 2 2 3 3 3 0-4 1-6 3-9z"/></svg>`
@@ -72,13 +83,17 @@ export interface Page {
   readonly subheading: string
   readonly content: string
   readonly footer?: string
-  /** A form on it may be sent, to this server only. */
+  /** Whether it has a form, which is sent to this server. */
   readonly hasForm?: true
+  /** Text of a script to run on it. */
+  readonly script?: string
+  /** Origins that its scripts, styles and frames may come from. */
+  readonly vendor?: readonly string[]
 }
 
-/** The page as an answer: light and dark, readable on a phone, without scripts. */
+/** The page as an answer: light and dark, readable on a phone. */
 export function pageReply(page: Page): RawReply {
-  const { status = 200, language = 'en', title, heading, subheading, content, footer } = page
+  const { status = 200, language = 'en', title, heading, subheading, content, footer, script } = page
   const body = `<!doctype html>
 <html lang="${escapeHtml(language)}">
 <head>
@@ -91,7 +106,7 @@ export function pageReply(page: Page): RawReply {
 <main>
 <header>${FLAME}<div><h1>${escapeHtml(heading)}</h1><p>${escapeHtml(subheading)}</p></div></header>
 ${content}${footer === undefined ? '' : `\n<footer>${escapeHtml(footer)}</footer>`}
-</main>
+</main>${script === undefined ? '' : `\n<script>${script}</script>`}
 </body>
 </html>
 `
@@ -99,7 +114,7 @@ ${content}${footer === undefined ? '' : `\n<footer>${escapeHtml(footer)}</footer
     status,
     headers: {
       'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': policy(page),
+      'content-security-policy': policyOf(page),
       'x-content-type-options': 'nosniff',
       'referrer-policy': 'no-referrer',
       'cache-control': 'no-cache',

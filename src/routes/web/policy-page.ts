@@ -1,4 +1,4 @@
-import type { ReadablePolicy } from '../../domain/identity/terms.ts'
+import type { ReadablePolicy } from '../../domain/identity/policies.ts'
 import { escapeHtml, type Page } from './page.ts'
 
 /** A block between empty lines: a heading after `#`, a list whose every line begins with `-`, or a paragraph. */

@@ -124,7 +124,7 @@ export function bodyExample({ path, options }: Endpoint, scene: Scene, actor: Ac
   if (path.includes('/redact/')) return { reason: 'x', redacts: scene.eventId }
   const target = TARGETS[path.slice(path.lastIndexOf('/') + 1)]
   const known = { ...keyExamples(scene), ...(target && { user_id: target }) }
-  const body = exampleOf(options.body as SchemaNode, '', known) as object
+  const { guest_access_token: _, ...body } = exampleOf(options.body as SchemaNode, '', known) as Record<string, unknown>
   if (!options.uia) return body
   const password = { type: 'm.login.password', identifier: { type: 'm.id.user', user: userId }, password: PASSWORD }
   return { ...body, auth: path === 'C/register' ? { type: 'm.login.dummy' } : password }

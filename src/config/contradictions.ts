@@ -1,0 +1,57 @@
+import type { Problem } from './layers.ts'
+import type { Config } from './schema.ts'
+
+/** What was given for an option, and where. */
+export interface Given {
+  readonly value: unknown
+  readonly origin: string
+}
+
+type AllGiven = ReadonlyMap<string, Given>
+
+/** What is wrong with options together that are each right. */
+export function contradictions(given: AllGiven): Problem[] {
+  return [
+    ...needs(given, 'registration.require_token', (value) => value === true, ['registration.token']),
+    ...needs(given, 'registration.captcha.vendor', (value) => value !== 'none', [
+      'registration.captcha.site_key',
+      'registration.captcha.secret',
+    ]),
+    ...needs(given, 'registration.max_users', (value) => value !== 0, ['well_known.support_email']),
+    ...repeatedPolicies(given, 'identity.terms.policies'),
+    ...repeatedPolicies(given, 'registration.terms.policies'),
+    ...repeatedProviders(given),
+  ]
+}
+
+function needs(
+  given: AllGiven,
+  key: string,
+  applies: (value: unknown) => boolean,
+  needed: readonly string[],
+): Problem[] {
+  const option = given.get(key)
+  if (option === undefined || !applies(option.value)) return []
+  return needed
+    .filter((each) => !given.has(each))
+    .map((each) => ({ origin: option.origin, message: `${key} needs a ${each}` }))
+}
+
+function repeatedPolicies(given: AllGiven, key: string): Problem[] {
+  const { value = [], origin = '' } = given.get(key) ?? {}
+  const policies = value as Config['identity']['terms']['policies']
+  const names = policies.flatMap(({ id, languages }) => [
+    id,
+    ...languages.map(({ language }) => `${id} in ${language}`),
+  ])
+  const twice = new Set(names.filter((name, index) => names.indexOf(name) !== index))
+  return [...twice].map((name) => ({ origin, message: `${key}: ${name} is there twice` }))
+}
+
+function repeatedProviders(given: AllGiven): Problem[] {
+  const key = 'sso.providers'
+  const { value = [], origin = '' } = given.get(key) ?? {}
+  const ids = (value as Config['sso']['providers']).map(({ id }) => id)
+  const twice = new Set(ids.filter((id, index) => ids.indexOf(id) !== index))
+  return [...twice].map((id) => ({ origin, message: `${key}: ${id} is there twice` }))
+}

@@ -1,0 +1,65 @@
+import { ProtocolError } from '../../core/errors.ts'
+import type { Database } from '../../store/db.ts'
+import { endDeviceTokens, lockRefreshToken, renewToken } from '../../store/tokens.ts'
+import { hashToken } from '../opaque-tokens.ts'
+import { isRefreshToken, newAccessToken, newRefreshToken } from './access-tokens.ts'
+import { type TokenDeps, tokenLifetimeMs } from './issue-token.ts'
+import type { Sessions } from './sessions.ts'
+
+export interface Renewed {
+  readonly accessToken: string
+  readonly refreshToken: string
+  readonly expiresInMs: number | undefined
+}
+
+/** New access tokens for clients that ask in time (client-server API, "Refreshing access tokens"). */
+export interface TokenRenewal {
+  /**
+   * A new access token and a new refresh token for the device. The refresh token that was given stays good until one of the two is
+   * used, in case the answer is lost. After that its use means that two have it: the device is logged out, softly.
+   * @throws ProtocolError `M_UNKNOWN_TOKEN`, with `soft_logout` where the device can log in again; `M_USER_DEACTIVATED`
+   */
+  renew(refreshToken: string): Promise<Renewed>
+}
+
+function unknownToken(): ProtocolError {
+  return new ProtocolError('M_UNKNOWN_TOKEN', 'The refresh token is not known here.')
+}
+
+function usedTwice(): ProtocolError {
+  const error = 'The refresh token was used before. Somebody else may have it: please log in again.'
+  return new ProtocolError('M_UNKNOWN_TOKEN', error, { extra: { soft_logout: true } })
+}
+
+export function createTokenRenewal(
+  deps: TokenDeps & { readonly db: Database; readonly sessions: Pick<Sessions, 'forget'> },
+): TokenRenewal {
+  const { db, clock, random, config, sessions } = deps
+  return {
+    async renew(given) {
+      if (!isRefreshToken(given)) throw unknownToken()
+      const by = hashToken(given)
+      const accessToken = newAccessToken(random)
+      const refreshToken = newRefreshToken(random)
+      const expiresInMs = tokenLifetimeMs(config, true)
+      const device = await db.tx(async (tx) => {
+        const row = await lockRefreshToken(tx, by)
+        if (row === undefined) throw unknownToken()
+        if (row.is_deactivated) throw new ProtocolError('M_USER_DEACTIVATED', 'This account has been deactivated.')
+        const { user_nid: userNid, device_id: deviceId } = row
+        if (row.ended_at !== null) {
+          await endDeviceTokens(tx, userNid, deviceId)
+          return { userNid, deviceId, isReuse: true }
+        }
+        const createdAt = clock.now()
+        const expiresAt = expiresInMs === undefined ? undefined : createdAt + expiresInMs
+        const access = { hash: hashToken(accessToken), userNid, deviceId, createdAt, expiresAt }
+        await renewToken(tx, { access, refresh: hashToken(refreshToken), by })
+        return { userNid, deviceId, isReuse: false }
+      })
+      sessions.forget(device.userNid, device.deviceId)
+      if (device.isReuse) throw usedTwice()
+      return { accessToken, refreshToken, expiresInMs }
+    },
+  }
+}

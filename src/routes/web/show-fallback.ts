@@ -1,0 +1,16 @@
+import { Type } from '../../core/shapes.ts'
+import { endpoint } from '../../http/endpoint.ts'
+import { donePage, lostPage, stagePage } from './fallback-page.ts'
+import { FALLBACK_STAGES } from './fallback-stages.ts'
+
+export const showFallback = endpoint(
+  'GET C/auth/{stage}/fallback/web',
+  { auth: 'none', limited: 'other', query: Type.Object({ session: Type.String() }) },
+  async ({ params, query: { session } }, services) => {
+    const stage = FALLBACK_STAGES.get(params.stage)
+    const view = await services.interactiveAuth.look(session)
+    if (view?.completed.includes(params.stage)) return donePage(services)
+    if (stage === undefined || !view?.next.includes(params.stage)) return lostPage(services)
+    return stagePage(stage, { session, view, error: undefined }, services)
+  },
+)

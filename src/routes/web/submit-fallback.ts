@@ -1,0 +1,35 @@
+import { ProtocolError } from '../../core/errors.ts'
+import { Type } from '../../core/shapes.ts'
+import { endpoint } from '../../http/endpoint.ts'
+import { donePage, lostPage, stagePage } from './fallback-page.ts'
+import { FALLBACK_STAGES } from './fallback-stages.ts'
+
+const Body = Type.Object({
+  session: Type.String(),
+  password: Type.Optional(Type.String()),
+  token: Type.Optional(Type.String()),
+  'g-recaptcha-response': Type.Optional(Type.String()),
+  'h-captcha-response': Type.Optional(Type.String()),
+  'cf-turnstile-response': Type.Optional(Type.String()),
+})
+
+/** The session in the form is the secret that no other site knows; nothing here acts on what a browser sends by itself. */
+export const submitFallback = endpoint(
+  'POST C/auth/{stage}/fallback/web',
+  { auth: 'none', limited: 'other', body: Body, forms: true },
+  async ({ params, body, fetchSite }, services) => {
+    if (fetchSite === 'cross-site') throw new ProtocolError('M_FORBIDDEN', 'Another site may not send this form.')
+    const { session } = body
+    const stage = FALLBACK_STAGES.get(params.stage)
+    const view = await services.interactiveAuth.look(session)
+    if (stage === undefined || view === undefined) return lostPage(services)
+    try {
+      await services.interactiveAuth.submit(session, params.stage, stage.auth(body, services, view))
+      return donePage(services)
+    } catch (error) {
+      if (!(error instanceof ProtocolError) || error.status >= 500) throw error
+      if (error.errcode === 'M_NOT_FOUND' || error.errcode === 'M_BAD_STATE') return lostPage(services)
+      return stagePage(stage, { session, view, error }, services)
+    }
+  },
+)
