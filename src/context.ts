@@ -69,13 +69,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const { config, log, metrics, signingKey, version } = options
   const clock: Clock = Date
   const random: Random = { bytes: randomBytes }
-<<<<<<< HEAD
-  if (isIdentityServed(config)) await requirePolicyTexts(policiesOf(config))
-  const outbound = await openOutbound({ config, signingKey, version, now: clock.now, log })
-=======
   await requirePolicyTexts(config)
-  const outbound = await openOutbound({ config, version, now: clock.now, log })
->>>>>>> 7fdfa0a (accounts: fallback pages, captcha, terms, refresh tokens, soft logout, guests who stay)
+  const outbound = await openOutbound({ config, signingKey, version, now: clock.now, log })
   const messenger = await openMessenger({ config, clock, log, client: outbound.client })
   const db = openDatabase({ connection: options.connection, poolSize: config.database.pool_size })
   const ledger = await openLedger(db)
