@@ -252,7 +252,7 @@ describe('the link of a mail', () => {
       .then(outcome)
     await people.requestEmail('account/password', OWNED, { next_link: 'https://app.example.org/done?a=1&b=2' })
     const { page } = await people.follow()
-    expect(page).toMatch(/<a href="https:\/\/app\.example\.org\/done\?a=1&#38;b=2&#38;sid=/)
+    expect(page).toMatch(/<a class="button" href="https:\/\/app\.example\.org\/done\?a=1&#38;b=2&#38;sid=/)
   })
 
   it('wrong, cut off and expired ones: a page that says so, with its status', async () => {

@@ -82,7 +82,10 @@ export function submissionPage(
   const outcome = error === undefined ? 'confirmed' : (OUTCOMES[error.errcode] ?? 'unknown')
   const heading = texts.headings[outcome]
   const paragraphs = texts.messages[outcome].map((text) => text.replace('{}', texts.subjects[medium]))
-  const onwards = nextLink === undefined ? [] : [`<p><a href="${escapeHtml(nextLink)}">${texts.onwards}</a></p>`]
+  const onwards =
+    nextLink === undefined
+      ? []
+      : [`<p class="actions"><a class="button" href="${escapeHtml(nextLink)}">${texts.onwards}</a></p>`]
   return {
     status: error?.status ?? 200,
     language,

@@ -39,7 +39,7 @@ export function confirmationPage(
     content: `<section>\n${paragraphs.map((text) => `<p>${escapeHtml(text)}</p>`).join('\n')}
 <form method="post" action="confirm">
 ${hidden.join('\n')}
-<button type="submit">${escapeHtml(button)}</button>
+<div class="actions"><button type="submit">${escapeHtml(button)}</button></div>
 </form>
 </section>`,
   }
