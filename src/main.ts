@@ -22,6 +22,10 @@ const VERBS: Readonly<Record<string, Verb>> = {
     summary: 'check the configuration, or print what is in force',
     load: async () => (await import('./cli/config.ts')).configCommand,
   },
+  doctor: {
+    summary: 'look at the server from outside inwards, and say what is wrong and what to do',
+    load: async () => (await import('./cli/doctor.ts')).doctorCommand,
+  },
   user: {
     summary: 'make an account, whether the server runs or not',
     load: async () => (await import('./cli/user.ts')).userCommand,

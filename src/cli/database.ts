@@ -11,7 +11,7 @@ import {
 
 export const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url))
 
-const OLDEST_POSTGRES = 140_000
+export const OLDEST_POSTGRES = 140_000
 
 export interface RunningDatabase {
   readonly connection: pg.ClientConfig

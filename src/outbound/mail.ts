@@ -51,28 +51,11 @@ const SAFE = { disableFileAccess: true, disableUrlAccess: true }
 
 /** Sends through a mail server, over a few connections that stay open. */
 export function createSmtpMailer(options: SmtpOptions): Mailer {
-  const { host, port, security, user, password, timeout_ms: timeout } = options
   const transport = createTransport({
-    ...SAFE,
+    ...connectionOf(options),
     pool: true,
     maxConnections: options.connections,
     maxRequeues: REQUEUES,
-    host,
-    port,
-    secure: security === 'tls',
-    requireTLS: security === 'starttls',
-    ignoreTLS: security === 'none',
-    tls: {
-      rejectUnauthorized: options.verify_certificate,
-      minVersion: 'TLSv1.2',
-      ...(options.ca !== undefined && { ca: options.ca }),
-    },
-    connectionTimeout: timeout,
-    greetingTimeout: timeout,
-    socketTimeout: timeout,
-    dnsTimeout: timeout,
-    ...(user !== undefined && { auth: { user, pass: password ?? '' } }),
-    ...(options.helo_name !== undefined && { name: options.helo_name }),
   })
   // When each message that is under way was given to us, the oldest first.
   const underWay = new Map<symbol, number>()
@@ -80,7 +63,7 @@ export function createSmtpMailer(options: SmtpOptions): Mailer {
   /** Whoever asks now would wait behind others who have waited in vain. */
   function isStuck(): boolean {
     const [oldest = Number.POSITIVE_INFINITY] = underWay.values()
-    return underWay.size >= options.connections && performance.now() - oldest > STUCK_AFTER * timeout
+    return underWay.size >= options.connections && performance.now() - oldest > STUCK_AFTER * options.timeout_ms
   }
 
   return {
@@ -98,6 +81,41 @@ export function createSmtpMailer(options: SmtpOptions): Mailer {
     },
     close: () => transport.close(),
   }
+}
+
+/** Goes as far as a message would, without one: connects, encrypts, logs in. @throws MailError */
+export async function checkSmtp(options: SmtpOptions): Promise<void> {
+  const transport = createTransport(connectionOf(options))
+  try {
+    await transport.verify()
+  } catch (error) {
+    throw new MailError(error)
+  } finally {
+    transport.close()
+  }
+}
+
+function connectionOf(options: SmtpOptions) {
+  const { host, port, security, user, password, timeout_ms: timeout } = options
+  return {
+    ...SAFE,
+    host,
+    port,
+    secure: security === 'tls',
+    requireTLS: security === 'starttls',
+    ignoreTLS: security === 'none',
+    tls: {
+      rejectUnauthorized: options.verify_certificate,
+      minVersion: 'TLSv1.2',
+      ...(options.ca !== undefined && { ca: options.ca }),
+    },
+    connectionTimeout: timeout,
+    greetingTimeout: timeout,
+    socketTimeout: timeout,
+    dnsTimeout: timeout,
+    ...(user !== undefined && { auth: { user, pass: password ?? '' } }),
+    ...(options.helo_name !== undefined && { name: options.helo_name }),
+  } as const
 }
 
 /** Keeps messages as `.eml` files: for a laptop, and for a first look at what would be sent. */

@@ -15,7 +15,8 @@ const hearth = (words: string, env: Record<string, string> = {}) => runHearth(wo
 test('--help names every command and exit code', async () => {
   const { code, stdout } = await hearth('--help')
   expect(code).toBe(0)
-  for (const word of ['serve', 'init', 'config', 'user', 'keys', 'migrate', '78']) expect(stdout).toContain(word)
+  for (const word of ['serve', 'init', 'config', 'doctor', 'user', 'keys', 'migrate', '78'])
+    expect(stdout).toContain(word)
 })
 
 test('--version is the one of package.json', async () => {
@@ -36,7 +37,7 @@ test.each([
 })
 
 test('each command explains itself', async () => {
-  for (const name of ['serve', 'init', 'config', 'user', 'keys', 'migrate']) {
+  for (const name of ['serve', 'init', 'config', 'doctor', 'user', 'keys', 'migrate']) {
     const { code, stdout } = await hearth(`${name} --help`)
     expect([code, stdout]).toEqual([0, expect.stringContaining(`${name} `)])
   }

@@ -20,6 +20,7 @@ import { generateLoginToken } from './generate-login-token.ts'
 import { getAccountData } from './get-account-data.ts'
 import { getAccountDataPerRoom } from './get-account-data-per-room.ts'
 import { getAccount3pids } from './get-account3pids.ts'
+import { getCaller } from './get-caller.ts'
 import { getCapabilities } from './get-capabilities.ts'
 import { getDevice } from './get-device.ts'
 import { getDevices } from './get-devices.ts'
@@ -234,4 +235,5 @@ export const clientEndpoints: readonly Endpoint[] = [
   getProtocols,
 
   requestOpenIdToken,
+  getCaller,
 ]

@@ -1,0 +1,35 @@
+import { isIP } from 'node:net'
+import { splitServerName } from '../../core/ids.ts'
+import { publicBaseUrl } from '../../domain/public-address.ts'
+import { createAddressGuard } from '../../outbound/addresses.ts'
+import { type Examination, type Finding, ok, problem, warning } from './finding.ts'
+
+/** The names that lead here, and whether others can follow them. */
+export async function examineAddresses(examination: Examination): Promise<readonly Finding[]> {
+  const { server_name, well_known } = examination.config
+  const hosts = [server_name, well_known.server ?? server_name, new URL(publicBaseUrl(examination.config)).host]
+    .map((name) => splitServerName(name)?.host ?? name)
+    .filter((host) => isIP(host.replace(/^\[|\]$/g, '')) === 0)
+  return Promise.all([...new Set(hosts)].map((host) => examineHost(host, examination)))
+}
+
+/** Whether a host can be asked at all; where not, that is said under the names already. */
+export async function hasAddress({ names }: Examination, host: string): Promise<boolean> {
+  const isLiteral = isIP(host.replace(/^\[|\]$/g, '')) !== 0
+  return isLiteral || (await names.addressesOf(host).catch(() => [])).length > 0
+}
+
+async function examineHost(host: string, { names, config }: Examination): Promise<Finding> {
+  const isOpen = createAddressGuard(config.outbound.allow_ranges)
+  const addresses = await names.addressesOf(host).catch(() => [])
+  const shown = addresses.map(({ address }) => address).join(', ')
+  if (addresses.length === 0) {
+    const advice = `add an A record (and AAAA, where you have IPv6) for ${host} at your DNS provider`
+    return problem(host, 'has no address in DNS', advice)
+  }
+  const closed = addresses.filter(({ address }) => !isOpen(address))
+  if (closed.length === 0) return ok(host, shown)
+  const advice = `point it at a public address; if all that should reach it are inside too, allow the network in outbound.allow_ranges`
+  const text = `${closed.map(({ address }) => address).join(', ')} cannot be reached from the internet`
+  return closed.length === addresses.length ? problem(host, text, advice) : warning(host, text, advice)
+}

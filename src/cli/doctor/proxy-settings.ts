@@ -1,0 +1,151 @@
+import type { Config } from '../../config/schema.ts'
+import { splitServerName } from '../../core/ids.ts'
+import { publicBaseUrl } from '../../domain/public-address.ts'
+import { urlHost } from '../banner.ts'
+
+interface Facts {
+  /** What Hearth listens on, as seen by a proxy on the same machine. */
+  readonly upstream: string
+  /** The host of `public_base_url`. */
+  readonly home: string
+  /** The host of `server_name`, where well-knowns are looked for. */
+  readonly site: string
+  readonly maxBodyBytes: number
+  readonly maxWaitSeconds: number
+}
+
+const WRITERS: Readonly<Record<string, (facts: Facts) => string>> = { nginx, caddy, traefik }
+
+export const PROXIES: readonly string[] = Object.keys(WRITERS)
+
+/** What to put into the configuration of a reverse proxy, and into ours. Undefined for a proxy that is not known here. */
+export function proxySettings(name: string, config: Config): string | undefined {
+  const site = splitServerName(config.server_name)?.host ?? config.server_name
+  const facts: Facts = {
+    upstream: `${urlHost(config.listen.host)}:${config.listen.port}`,
+    home: config.public_base_url === undefined ? `matrix.${site}` : new URL(publicBaseUrl(config)).hostname,
+    site,
+    maxBodyBytes: config.limits.max_body_bytes,
+    maxWaitSeconds: Math.ceil(config.limits.max_sync_timeout_ms / 1000) + 60,
+  }
+  const write = Object.hasOwn(WRITERS, name) ? WRITERS[name] : undefined
+  return write && `${write(facts)}\n${ours(facts)}`
+}
+
+function ours({ home, site }: Facts): string {
+  return `# And in hearth.yaml, with the proxy on the same machine:
+#
+#   server_name: ${site}
+#   public_base_url: https://${home}
+#   trusted_proxies: [127.0.0.1, "::1"]
+#   well_known:
+#     server: ${home}:443
+#
+# Then: hearth doctor`
+}
+
+const names = ({ home, site }: Facts): readonly string[] => [...new Set([home, site])]
+
+function nginx(facts: Facts): string {
+  const { upstream, home, site, maxBodyBytes, maxWaitSeconds } = facts
+  const pass = `        proxy_pass http://${upstream};  # without a slash at its end: paths stay as they are
+        proxy_http_version 1.1;
+        proxy_set_header Host $host;
+        proxy_set_header X-Forwarded-For $remote_addr;
+        proxy_set_header X-Forwarded-Proto $scheme;
+        proxy_read_timeout ${maxWaitSeconds}s;  # a sync may wait that long
+        client_max_body_size ${maxBodyBytes};`
+  const server = (name: string, location: string) => `server {
+    listen 443 ssl;
+    listen [::]:443 ssl;
+    server_name ${name};
+    ssl_certificate /etc/letsencrypt/live/${name}/fullchain.pem;
+    ssl_certificate_key /etc/letsencrypt/live/${name}/privkey.pem;
+
+    location ${location} {
+${pass}
+    }
+}`
+  const homes = server(home, '/').replace(
+    '    location / {',
+    '    location /_synapse/ { return 404; }  # for administrators: not for everybody\n    location / {',
+  )
+  if (home === site) return `# nginx, in its http block:\n\n${homes}\n`
+  const wellKnown = '~ ^/\\.well-known/(?:matrix|proto)/'
+  return `# nginx, in its http block:
+
+${homes}
+
+# In the server that answers for ${site} there may be one already: it needs the location alone.
+${server(site, wellKnown)}
+`
+}
+
+function caddy(facts: Facts): string {
+  const { upstream, home, site, maxBodyBytes, maxWaitSeconds } = facts
+  const pass = `    request_body {
+        max_size ${maxBodyBytes}
+    }
+    reverse_proxy ${upstream} {
+        transport http {
+            response_header_timeout ${maxWaitSeconds}s
+        }
+    }`
+  const own = `${home} {
+    @admin path /_synapse/*
+    respond @admin 404  # for administrators: not for everybody
+${pass}
+}`
+  if (home === site) return `# Caddyfile; certificates come by themselves, X-Forwarded-For too:\n\n${own}\n`
+  return `# Caddyfile; certificates come by themselves, X-Forwarded-For too:
+
+${own}
+
+# If ${site} has a block already, put the reverse_proxy line into it.
+${site} {
+    reverse_proxy /.well-known/matrix/* ${upstream}
+    reverse_proxy /.well-known/proto/* ${upstream}
+}
+`
+}
+
+function traefik(facts: Facts): string {
+  const { upstream, home, site, maxBodyBytes, maxWaitSeconds } = facts
+  const rule =
+    home === site
+      ? `Host(\`${home}\`)`
+      : `Host(\`${home}\`) || (Host(\`${site}\`) && (PathPrefix(\`/.well-known/matrix/\`) || PathPrefix(\`/.well-known/proto/\`)))`
+  return `# Traefik, dynamic configuration (file provider), for ${names(facts).join(' and ')}.
+# In the static one, the entry point "websecure" needs, since ids in paths hold encoded characters and uploads take their time:
+#
+#   http:
+#     encodedCharacters: {allowEncodedSlash: true, allowEncodedHash: true, allowEncodedPercent: true,
+#       allowEncodedQuestionMark: true, allowEncodedSemicolon: true, allowEncodedBackSlash: true}
+#   transport:
+#     respondingTimeouts: {readTimeout: 0s}
+
+http:
+  routers:
+    hearth:
+      rule: "(${rule}) && !PathPrefix(\`/_synapse/\`)"
+      entryPoints: [websecure]
+      middlewares: [hearth-bodies]
+      service: hearth
+      tls:
+        certResolver: letsencrypt
+  middlewares:
+    hearth-bodies:
+      buffering:
+        maxRequestBodyBytes: ${maxBodyBytes}
+  serversTransports:
+    hearth:
+      forwardingTimeouts:
+        responseHeaderTimeout: ${maxWaitSeconds}s
+  services:
+    hearth:
+      loadBalancer:
+        serversTransport: hearth
+        servers:
+          - url: http://${upstream}
+`
+}

@@ -1,0 +1,98 @@
+import { constants, existsSync } from 'node:fs'
+import { access, statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Config } from '../../config/schema.ts'
+import { isRegistrationOpen } from '../../domain/accounts/registration-policy.ts'
+import { publicBaseUrl } from '../../domain/public-address.ts'
+import { readSecret } from '../secret-file.ts'
+import { signingKeyPath } from '../signing-key-file.ts'
+import { type Finding, isTrial, ok, problem, skipped, warning } from './finding.ts'
+
+const GIB = 2 ** 30
+/** The oldest release of Node that still gets security fixes. */
+const OLDEST_NODE = 22
+
+/** The configuration, and the machine. */
+export async function examineSetup(config: Config, nodeVersion: string): Promise<readonly Finding[]> {
+  return [
+    serverName(config),
+    address(config),
+    registration(config),
+    node(nodeVersion),
+    await dataDirectory(config),
+    await signingKey(config),
+    await disk(config),
+  ]
+}
+
+function serverName(config: Config): Finding {
+  if (!isTrial(config)) return ok('server_name', config.server_name)
+  return warning(
+    'server_name',
+    `${config.server_name}: for trying out, nobody else can reach it`,
+    'set server_name to a domain of yours before anyone depends on it: it is part of every id, and stays',
+  )
+}
+
+function address(config: Config): Finding {
+  const { public_base_url } = config
+  const url = publicBaseUrl(config)
+  if (isTrial(config)) return ok('public_base_url', url)
+  if (public_base_url === undefined) {
+    const advice = 'set public_base_url to the https:// address that your reverse proxy has for this server'
+    return problem('public_base_url', `is not set: clients are told ${url}`, advice)
+  }
+  if (public_base_url.startsWith('https:')) return ok('public_base_url', url)
+  const advice = 'let a reverse proxy do TLS (--proxy shows how), and set public_base_url to its https:// address'
+  return problem('public_base_url', `${url} is without TLS: passwords and messages go about in clear`, advice)
+}
+
+function registration(config: Config): Finding {
+  if (!config.roles.includes('client')) return skipped('registration', 'there are no accounts here')
+  const { require_token } = config.registration
+  // As a request comes through a proxy.
+  if (!isRegistrationOpen(config, true) || require_token || isTrial(config)) {
+    return ok('registration', require_token ? 'with a token' : isTrial(config) ? 'open, on this machine' : 'closed')
+  }
+  const advice =
+    'set registration.enabled to false, or registration.require_token to true: open servers are found by spammers'
+  return warning('registration', 'anyone may register', advice)
+}
+
+function node(version: string): Finding {
+  if (Number(version.split('.')[0]) >= OLDEST_NODE) return ok('Node.js', version)
+  return warning('Node.js', `${version} gets no security fixes any more`, 'move to Node.js 24')
+}
+
+async function dataDirectory({ data_dir }: Config): Promise<Finding> {
+  if (!existsSync(data_dir)) return ok('data_dir', `${data_dir} is made at the first start`)
+  try {
+    await access(data_dir, constants.R_OK | constants.W_OK | constants.X_OK)
+    return ok('data_dir', data_dir)
+  } catch {
+    return problem('data_dir', `${data_dir} cannot be written`, 'give it to the user that Hearth runs as (chown)')
+  }
+}
+
+async function signingKey({ data_dir }: Config): Promise<Finding> {
+  const path = signingKeyPath(data_dir)
+  if (!existsSync(path)) return ok('signing key', 'is made at the first start')
+  try {
+    await readSecret(path)
+    return ok('signing key', `${path}; keep a copy in a safe place`)
+  } catch (error) {
+    return problem('signing key', (error as Error).message, `chmod 600 ${path}, as the user that Hearth runs as`)
+  }
+}
+
+async function disk({ data_dir }: Config): Promise<Finding> {
+  let place = data_dir
+  while (!existsSync(place) && place !== dirname(place)) place = dirname(place)
+  const { bavail, blocks, bsize } = await statfs(place)
+  const free = bavail * bsize
+  const share = bavail / blocks
+  const text = `${(free / GIB).toFixed(1)} GiB free (${Math.round(share * 100)} %) where ${data_dir} is`
+  const advice = 'make room: when the disk is full, nothing can be sent or received'
+  if (free < GIB) return problem('disk', text, advice)
+  return share < 0.1 || free < 5 * GIB ? warning('disk', text, advice) : ok('disk', text)
+}
