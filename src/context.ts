@@ -28,6 +28,7 @@ import type { Metrics } from './domain/metrics.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
 import { createRoomServices } from './domain/rooms/room-services.ts'
 import type { Services } from './domain/services.ts'
+import { createSingleSignOn } from './domain/sso/single-sign-on.ts'
 import { createUsers } from './domain/users.ts'
 import { createHomeserverCalls, createOpenIdVerifier } from './outbound/federation.ts'
 import { createIdentityClient } from './outbound/identity.ts'
@@ -145,6 +146,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     remote: NO_REMOTE_KEYS,
   })
   const e2e = createE2eServices({ ...rooms, config, db, ledger, clock, remote: NOBODY_REMOTE })
+  const singleSignOn = createSingleSignOn({ ...accounts, config, db, clock, random, client: outbound.client, log })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
   const federation = createFederationServices({ ...{ config, db, clock, log, keys: serverKeys }, ...rooms })
   const janitor = startJanitor({
@@ -157,7 +159,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   metrics.watch({ waitingSyncs: rooms.notifier.waiting, waitingTransactions: db.waiting })
   return {
     services: {
-      ...{ config, clock, version, rateLimits, ownKeys, identity, admin, federation },
+      ...{ config, clock, version, rateLimits, ownKeys, identity, admin, federation, singleSignOn },
       ...contact.services,
       ...accounts,
       ...e2e,

@@ -29,6 +29,10 @@ export const MAX_UIA_ATTEMPTS = 50
 export const MAX_CAPTCHA_ANSWER_CHARS = 8_192
 /** For how long it is noticed that a refresh token is used again. */
 export const ENDED_REFRESH_TOKENS_KEPT_MS = 7 * 24 * 60 * 60 * 1000
+/** Time to sign in at another service and come back, and then again to choose a user name. */
+export const SSO_FLOW_MS = 15 * 60 * 1000
+/** What is kept of an answer of such a service. */
+export const MAX_SSO_SUBJECT_CHARS = 1_000
 export const MAX_ALIASES_PER_ROOM = 500
 /** Users shown as typing in one room; others are not. */
 export const MAX_TYPING_PER_ROOM = 100

@@ -17,6 +17,7 @@ import type { Receipts } from './rooms/receipts.ts'
 import type { Rooms } from './rooms/rooms.ts'
 import type { ThirdPartyInvites } from './rooms/third-party-invites.ts'
 import type { Typing } from './rooms/typing.ts'
+import type { SingleSignOn } from './sso/single-sign-on.ts'
 import type { KeyChanges } from './sync/key-changes.ts'
 import type { Presence } from './sync/presence.ts'
 import type { Sync } from './sync/sync.ts'
@@ -47,6 +48,7 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   readonly admin: AdminServices
   /** What other servers ask, made in federation/federation-services.ts. */
   readonly federation: FederationServices
+  readonly singleSignOn: SingleSignOn
   /** The identity service's, made in identity/identity-services.ts. */
   readonly identity: IdentityServices
 }

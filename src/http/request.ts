@@ -18,6 +18,8 @@ export interface Wire {
   readonly acceptLanguage: string | undefined
   /** `Sec-Fetch-Site`: what a browser says of who made it ask, `same-origin`, `same-site`, `cross-site` or `none`. */
   readonly fetchSite: string | undefined
+  /** The cookie of this name. */
+  cookie(name: string): string | undefined
   /** The target of the request as it came: path and query. */
   readonly uri: string
   readonly id: string
@@ -125,6 +127,11 @@ export class MountedRequest implements EndpointRequest {
   get fetchSite(): string | undefined {
     const site = this.#raw.headers['sec-fetch-site']
     return Array.isArray(site) ? site[0] : site
+  }
+
+  cookie(name: string): string | undefined {
+    const pairs = (this.#raw.headers.cookie ?? '').split('; ')
+    return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1)
   }
 
   get uri(): string {

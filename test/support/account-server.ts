@@ -26,6 +26,7 @@ import { createMetrics, type Metrics } from '../../src/domain/metrics.ts'
 import { createRateLimits } from '../../src/domain/rate-limits.ts'
 import { type KeyRing, NOBODY } from '../../src/domain/rooms/questions.ts'
 import type { Services } from '../../src/domain/services.ts'
+import { createSingleSignOn } from '../../src/domain/sso/single-sign-on.ts'
 import { createNotifier } from '../../src/domain/sync/notifier.ts'
 import { createUserRooms } from '../../src/domain/sync/user-rooms.ts'
 import { createGuardedClient } from '../../src/outbound/http.ts'
@@ -138,10 +139,12 @@ export async function startAccountServer(
     contactStages: contact.stages,
     listener: { profileChanged: async (userId, profile) => void profileChanges.push({ userId, profile }) },
   })
+  const singleSignOn = createSingleSignOn({ ...contactDeps, ...accounts, client })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
   const services = {
     ...accounts,
     ...contact.services,
+    singleSignOn,
     identity,
     ownKeys,
     config,

@@ -77,6 +77,8 @@ import { putRoomKeysVersion } from './put-room-keys-version.ts'
 import { queryKeys } from './query-keys.ts'
 import { queryPublicRooms } from './query-public-rooms.ts'
 import { redactEvent } from './redact-event.ts'
+import { redirectToIdp } from './redirect-to-idp.ts'
+import { redirectToSso } from './redirect-to-sso.ts'
 import { refresh } from './refresh.ts'
 import { register } from './register.ts'
 import { registrationTokenValidity } from './registration-token-validity.ts'
@@ -112,6 +114,8 @@ export const clientEndpoints: readonly Endpoint[] = [
   login,
   generateLoginToken,
   refresh,
+  redirectToSso,
+  redirectToIdp,
   logout,
   logoutAll,
 

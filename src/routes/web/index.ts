@@ -1,4 +1,5 @@
 import type { Endpoint } from '../../http/endpoint.ts'
+import { ssoEndpoints } from '../sso/index.ts'
 import { confirmContact } from './confirm-contact.ts'
 import { getPolicyPage } from './get-policy-page.ts'
 import { getRegistrationPolicy } from './get-registration-policy.ts'
@@ -17,6 +18,7 @@ export const webEndpoints: readonly Endpoint[] = [
   openContactLink,
   confirmContact,
   submitContactToken,
+  ...ssoEndpoints,
 ]
 
 /** Those of the identity service. */

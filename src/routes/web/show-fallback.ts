@@ -1,5 +1,7 @@
 import { Type } from '../../core/shapes.ts'
+import { SSO_STAGE } from '../../domain/sso/single-sign-on.ts'
 import { endpoint } from '../../http/endpoint.ts'
+import { ssoFallback } from '../sso/fallback.ts'
 import { donePage, lostPage, stagePage } from './fallback-page.ts'
 import { FALLBACK_STAGES } from './fallback-stages.ts'
 
@@ -10,6 +12,7 @@ export const showFallback = endpoint(
     const stage = FALLBACK_STAGES.get(params.stage)
     const view = await services.interactiveAuth.look(session)
     if (view?.completed.includes(params.stage)) return donePage(services)
+    if (params.stage === SSO_STAGE) return ssoFallback(session, services)
     if (stage === undefined || !view?.next.includes(params.stage)) return lostPage(services)
     return stagePage(stage, { session, view, error: undefined }, services)
   },

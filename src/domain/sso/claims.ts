@@ -1,0 +1,53 @@
+import type { Config } from '../../config/schema.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { oneLine, readClaimsTemplate, type Template } from '../../core/template.ts'
+import { isEmailAddress, normaliseAddress } from '../../core/threepid.ts'
+import { MAX_DISPLAYNAME_CHARS } from '../limits.ts'
+
+type ProviderConfig = Config['sso']['providers'][number]
+
+/** What a provider's claims say of somebody who has no account here yet. */
+export interface Newcomer {
+  /** As the template makes it, in lower case; it may be empty, or no user name at all. */
+  readonly localpart: string
+  readonly displayName: string | undefined
+  /** In the spelling of core/threepid.ts; only what the provider itself has verified. */
+  readonly email: string | undefined
+}
+
+export type ClaimMapping = (claims: JsonObject) => Newcomer
+
+/** How the claims of a provider become a user name, a display name and an address. */
+export function claimMapping(config: Pick<ProviderConfig, 'localpart' | 'display_name' | 'email'>): ClaimMapping {
+  const localpart = readClaimsTemplate(config.localpart ?? '{{preferred_username}}')
+  const displayName = readClaimsTemplate(config.display_name ?? '{{name}}')
+  const email = readClaimsTemplate(config.email ?? '{{email}}')
+  return (claims) => {
+    const values = texts(claims)
+    const render = (template: Template): string => oneLine(template(values))
+    return {
+      localpart: render(localpart).toLowerCase(),
+      displayName: render(displayName).slice(0, MAX_DISPLAYNAME_CHARS) || undefined,
+      email: claims.email_verified === true ? addressOf(render(email)) : undefined,
+    }
+  }
+}
+
+/** Claims that are no text count as absent, except for numbers, which some providers have as ids. */
+function texts(claims: JsonObject): Record<string, string> {
+  const entries = Object.entries(claims).filter(([, value]) => typeof value === 'string' || typeof value === 'number')
+  return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]))
+}
+
+function addressOf(text: string): string | undefined {
+  return isEmailAddress(text) ? normaliseAddress('email', text) : undefined
+}
+
+/** A user name that comes near to a text; empty when nothing of it can be kept. */
+export function suggestedName(text: string): string {
+  const plain = text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
+  return plain
+    .replace(/[^a-z0-9._=/+-]+/g, '.')
+    .replace(/^[._]+|\.+$/g, '')
+    .slice(0, 64)
+}

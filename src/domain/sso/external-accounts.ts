@@ -1,0 +1,79 @@
+import type { Config } from '../../config/schema.ts'
+import { isNewLocalpart, type UserId, userId } from '../../core/ids.ts'
+import { findAccount } from '../../store/accounts.ts'
+import type { Database, Tx } from '../../store/db.ts'
+import { type ExternalAccountRow, findExternalAccount, insertExternalId } from '../../store/external-ids.ts'
+import { setProfileField } from '../../store/profiles.ts'
+import { insertUserThreepid } from '../../store/user-threepids.ts'
+import { insertUser } from '../accounts/insert-user.ts'
+import { newUserId } from '../accounts/new-user-id.ts'
+import type { Clock } from '../clock.ts'
+import { SignInFailure } from './failure.ts'
+import type { Person } from './flows.ts'
+
+/** Which account of this server a person at a provider has. */
+export interface ExternalAccounts {
+  find(providerId: string, subject: string): Promise<ExternalAccountRow | undefined>
+  /**
+   * Gives a person the account that has this user name; undefined when nobody has it, or a guest.
+   * @throws SignInFailure `deactivated`
+   */
+  adopt(providerId: string, subject: string, localpart: string): Promise<ExternalAccountRow | undefined>
+  /**
+   * Makes an account for a person. `meanwhile` runs in the same transaction, first.
+   * @throws ProtocolError `M_INVALID_USERNAME`, `M_USER_IN_USE`
+   */
+  create(
+    providerId: string,
+    person: Person,
+    username: string,
+    meanwhile?: (tx: Tx) => Promise<void>,
+  ): Promise<ExternalAccountRow>
+}
+
+export function createExternalAccounts(deps: {
+  readonly db: Database
+  readonly clock: Clock
+  readonly config: Pick<Config, 'server_name'>
+}): ExternalAccounts {
+  const { db, clock, config } = deps
+
+  async function link(tx: Tx, provider: string, subject: string, userNid: number): Promise<void> {
+    const isLinked = await insertExternalId(tx, { provider, subject, userNid, createdAt: clock.now() })
+    // Two sign-ins of one person at once: the other one has made the account.
+    if (!isLinked) throw new SignInFailure('ended')
+  }
+
+  return {
+    find: (providerId, subject) => findExternalAccount(db, providerId, subject),
+
+    async adopt(providerId, subject, localpart) {
+      if (!isNewLocalpart(localpart, config.server_name)) return undefined
+      const account = await findAccount(db, userId(localpart, config.server_name))
+      if (account === undefined || account.is_guest) return undefined
+      if (account.deactivated_at !== null) throw new SignInFailure('deactivated')
+      await db.tx((tx) => link(tx, providerId, subject, account.user_nid))
+      return account
+    },
+
+    async create(providerId, person, username, meanwhile) {
+      const id: UserId = newUserId(username, config.server_name)
+      return db.tx(async (tx) => {
+        await meanwhile?.(tx)
+        const user = { passwordHash: undefined, isGuest: false, isAdmin: false }
+        const userNid = await insertUser(tx, clock, id, user)
+        await link(tx, providerId, person.subject, userNid)
+        await describe(tx, userNid, person)
+        return { user_nid: userNid, user_id: id, deactivated_at: null }
+      })
+    },
+  }
+
+  async function describe(tx: Tx, userNid: number, { displayName, email }: Person): Promise<void> {
+    if (displayName !== undefined) await setProfileField(tx, userNid, 'displayname', displayName)
+    if (email === undefined) return
+    const now = clock.now()
+    // An address that somebody has already stays with them.
+    await insertUserThreepid(tx, userNid, { medium: 'email', address: email, validated_at: now, added_at: now }, 1)
+  }
+}

@@ -1,0 +1,37 @@
+import { ProtocolError } from '../../core/errors.ts'
+import type { Identity } from '../../outbound/openid-provider.ts'
+import type { ExternalAccountRow } from '../../store/external-ids.ts'
+import { suggestedName } from './claims.ts'
+import type { ExternalAccounts } from './external-accounts.ts'
+import { SignInFailure } from './failure.ts'
+import type { Person } from './flows.ts'
+import type { Provider } from './providers.ts'
+
+/**
+ * What becomes of somebody whom a provider vouches for and who has no account here: the account of the same name where the operator
+ * allows that, else a new one; or just the person, when the name is taken or is none.
+ * @throws SignInFailure `no-account`, `deactivated`; ProviderError
+ */
+export async function firstSignIn(
+  provider: Provider,
+  identity: Identity,
+  accounts: ExternalAccounts,
+): Promise<{ readonly account: ExternalAccountRow } | { readonly person: Person }> {
+  const { subject } = identity
+  const newcomer = provider.newcomerOf(await identity.allClaims())
+  const { localpart, displayName, email } = newcomer
+  if (provider.takesExistingUsers) {
+    const account = await accounts.adopt(provider.id, subject, localpart)
+    if (account !== undefined) return { account }
+  }
+  if (!provider.makesAccounts) throw new SignInFailure('no-account')
+  const person = { subject, suggestion: suggestedName(localpart), displayName, email }
+  try {
+    return { account: await accounts.create(provider.id, person, localpart) }
+  } catch (error) {
+    if (!(error instanceof ProtocolError) || error.status >= 500) throw error
+    // Signed in twice at once: the other sign-in has made the account.
+    const account = await accounts.find(provider.id, subject)
+    return account === undefined ? { person } : { account }
+  }
+}

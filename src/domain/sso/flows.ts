@@ -1,0 +1,103 @@
+import { createHmac } from 'node:crypto'
+import type { SignInSecrets } from '../../outbound/openid-provider.ts'
+import type { Database, Tx } from '../../store/db.ts'
+import { type FlowKey, type FlowRow, findFlow, insertFlow, takeFlow } from '../../store/sso-flows.ts'
+import type { Clock, Random } from '../clock.ts'
+import { SSO_FLOW_MS } from '../limits.ts'
+import { hashToken } from '../opaque-tokens.ts'
+import type { Purpose, SignInAttempt } from './failure.ts'
+
+/** Somebody for whom a provider vouched, and who has no account here yet. */
+export interface Person {
+  readonly subject: string
+  readonly suggestion: string
+  readonly displayName: string | undefined
+  readonly email: string | undefined
+}
+
+export interface Flow extends SignInAttempt {
+  readonly startedAt: number
+}
+
+const SECRET_BYTES = 32
+const SECRET = /^[\w-]{43}$/
+
+/**
+ * Sign-ins under way. One belongs to the browser that began it: whoever gets hold of its id, which passes through addresses, can do
+ * nothing without that browser's cookie, and so nobody can be signed in by a link as somebody else.
+ */
+export function createFlows(deps: { readonly db: Database; readonly clock: Clock; readonly random: Random }) {
+  const { db, clock, random } = deps
+  const newSecret = (): string => random.bytes(SECRET_BYTES).toString('base64url')
+
+  function keyOf(flow: string, browser: string | undefined, isAnswered: boolean): FlowKey | undefined {
+    if (browser === undefined || !SECRET.test(flow) || !SECRET.test(browser)) return undefined
+    return { flowHash: hashToken(flow), browserHash: hashToken(browser), isAnswered }
+  }
+
+  async function store(
+    tx: Tx,
+    { providerId, purpose }: SignInAttempt,
+    browser: string,
+    person?: Person,
+  ): Promise<string> {
+    const flow = newSecret()
+    const startedAt = clock.now()
+    await insertFlow(
+      tx,
+      { flowHash: hashToken(flow), browserHash: hashToken(browser) },
+      {
+        provider: providerId,
+        purpose: JSON.stringify(purpose),
+        person: person && JSON.stringify(person),
+        startedAt,
+        expiresAt: startedAt + SSO_FLOW_MS,
+      },
+    )
+    return flow
+  }
+
+  return {
+    /** The secret of a browser: the one in its cookie, or a new one for a cookie to be. */
+    browserSecret: (cookie: string | undefined): string =>
+      cookie !== undefined && SECRET.test(cookie) ? cookie : newSecret(),
+
+    /** Derived, so that no table holds what could finish a sign-in. */
+    secretsOf(flow: string, browser: string): SignInSecrets {
+      const derive = (use: string): string => createHmac('sha256', browser).update(`${use} ${flow}`).digest('base64url')
+      return { state: flow, nonce: derive('nonce'), codeVerifier: derive('verifier') }
+    },
+
+    begin: (attempt: SignInAttempt, browser: string): Promise<string> => db.tx((tx) => store(tx, attempt, browser)),
+
+    /** The flow that a provider's answer belongs to, once: undefined when it is not this browser's, has expired, or was answered. */
+    async answer(flow: string, browser: string | undefined): Promise<Flow | undefined> {
+      const key = keyOf(flow, browser, false)
+      return key && parsed(await db.tx((tx) => takeFlow(tx, key, clock.now())))
+    },
+
+    /** Keeps a person until a user name is chosen, and gives the id of that. */
+    park: (attempt: SignInAttempt, browser: string, person: Person): Promise<string> =>
+      db.tx((tx) => store(tx, attempt, browser, person)),
+
+    async parked(flow: string, browser: string | undefined): Promise<(Flow & { person: Person }) | undefined> {
+      const key = keyOf(flow, browser, true)
+      return key && withPerson(await findFlow(db, key, clock.now()))
+    },
+
+    /** Ends the waiting for a user name, in the transaction that makes the account. */
+    async unpark(tx: Tx, flow: string, browser: string): Promise<boolean> {
+      const key = keyOf(flow, browser, true)
+      return key !== undefined && (await takeFlow(tx, key, clock.now())) !== undefined
+    },
+  }
+}
+
+function parsed(row: FlowRow | undefined): Flow | undefined {
+  return row && { providerId: row.provider, purpose: JSON.parse(row.purpose) as Purpose, startedAt: row.started_at }
+}
+
+function withPerson(row: FlowRow | undefined): (Flow & { person: Person }) | undefined {
+  const flow = parsed(row)
+  return flow && { ...flow, person: JSON.parse(row?.person ?? '{}') as Person }
+}

@@ -1,0 +1,199 @@
+import type { Logger } from 'pino'
+import type { Config } from '../../config/schema.ts'
+import type { UserId } from '../../core/ids.ts'
+import { isReturnAddress, isUnderOneOf, withLoginToken } from '../../core/return-address.ts'
+import type { GuardedClient } from '../../outbound/http.ts'
+import { type Identity, ProviderError } from '../../outbound/openid-provider.ts'
+import type { Database } from '../../store/db.ts'
+import { type ExternalAccountRow, findProvidersOf } from '../../store/external-ids.ts'
+import type { InteractiveAuth } from '../accounts/interactive-auth.ts'
+import type { LoginTokens } from '../accounts/login-tokens.ts'
+import type { Clock, Random } from '../clock.ts'
+import { MAX_SSO_SUBJECT_CHARS } from '../limits.ts'
+import { createExternalAccounts } from './external-accounts.ts'
+import { type SignInAttempt, SignInFailure } from './failure.ts'
+import { firstSignIn } from './first-sign-in.ts'
+import { createFlows, type Flow } from './flows.ts'
+import { openProviders, type Provider } from './providers.ts'
+
+export const SSO_STAGE = 'm.login.sso'
+
+/** Where a sign-in has led. */
+export type Arrival = SignedIn | Unnamed | { readonly kind: 'proven' }
+
+export interface SignedIn {
+  readonly kind: 'signed-in'
+  readonly userId: UserId
+  /** The client's address, and the same with a login token. */
+  readonly returnTo: string
+  readonly location: string
+  /** Whether the browser may go there without asking the person. */
+  readonly isTrusted: boolean
+}
+
+/** A new person, who has to choose a user name. */
+export interface Unnamed {
+  readonly kind: 'unnamed'
+  readonly flow: string
+}
+
+/** What a page needs on which a person chooses a user name. */
+export interface NameChoice {
+  readonly providerName: string
+  readonly suggestion: string
+  readonly displayName: string | undefined
+}
+
+export interface Demand {
+  readonly userId: UserId
+  /** What is done then: `POST C/delete_devices` */
+  readonly operation: string
+  readonly providers: readonly Provider[]
+}
+
+/** Sign-in through other services (client-server API, "SSO client login/authentication"), by OpenID Connect. */
+export interface SingleSignOn {
+  readonly providers: ReadonlyMap<string, Provider>
+  /**
+   * Begins a sign-in: where the browser goes, and the secret for its cookie. `cookie` is the one it has.
+   * @throws SignInFailure
+   */
+  begin(
+    attempt: SignInAttempt,
+    cookie: string | undefined,
+    wantsAccount?: boolean,
+  ): Promise<{ readonly location: string; readonly browser: string }>
+  /** What becomes of a provider's answer, which a browser brought back. @throws SignInFailure */
+  arrive(answer: URLSearchParams, browser: string | undefined): Promise<Arrival>
+  /** @throws SignInFailure `ended` */
+  nameChoice(flow: string, browser: string | undefined): Promise<NameChoice>
+  /** @throws SignInFailure `ended`; ProtocolError `M_INVALID_USERNAME`, `M_USER_IN_USE`, after which another name can be tried */
+  chooseName(flow: string, browser: string | undefined, username: string): Promise<SignedIn>
+  /**
+   * What a session of user-interactive authentication asks a person to prove, and by which providers that can be done.
+   * @throws SignInFailure `ended` when it asks for nothing of the kind
+   */
+  demandOf(session: string): Promise<Demand>
+}
+
+/** A provider's clock may be off by so much. */
+const CLOCK_TOLERANCE_MS = 60_000
+
+export function createSingleSignOn(deps: {
+  readonly config: Pick<Config, 'server_name' | 'sso' | 'public_base_url' | 'listen'>
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly loginTokens: LoginTokens
+  readonly interactiveAuth: Pick<InteractiveAuth, 'complete' | 'look'>
+  readonly log: Logger
+  readonly client: Pick<GuardedClient, 'request'>
+}): SingleSignOn {
+  const { config, db, loginTokens, interactiveAuth, log } = deps
+  const providers = openProviders(deps)
+  const flows = createFlows(deps)
+  const accounts = createExternalAccounts(deps)
+
+  /** Runs what asks a provider. The log is told nothing that was answered. */
+  async function asking<T>(attempt: SignInAttempt, work: (provider: Provider) => Promise<T>): Promise<T> {
+    const provider = providers.get(attempt.providerId)
+    if (provider === undefined) throw new SignInFailure('unknown-provider')
+    try {
+      return await work(provider)
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error
+      const facts = { provider: provider.id, code: error.code, reason: error.message }
+      if (error.kind !== 'cancelled') log.warn(facts, 'single sign-on failed at the provider')
+      throw new SignInFailure(error.kind, attempt)
+    }
+  }
+
+  async function signIn(account: ExternalAccountRow, returnTo: string): Promise<SignedIn> {
+    if (account.deactivated_at !== null) throw new SignInFailure('deactivated')
+    const { token } = await loginTokens.issue(account.user_nid)
+    return {
+      kind: 'signed-in',
+      userId: account.user_id,
+      returnTo,
+      location: withLoginToken(returnTo, token),
+      isTrusted: isUnderOneOf(returnTo, config.sso.trusted_clients),
+    }
+  }
+
+  /** The person who signs in again is the one whose session it is, and was asked again (where the provider tells when). */
+  async function prove(flow: Flow, session: string, { subject, claims }: Identity): Promise<Arrival> {
+    const [account, view] = [await accounts.find(flow.providerId, subject), await interactiveAuth.look(session)]
+    if (view === undefined) throw new SignInFailure('ended')
+    if (account === undefined || account.user_nid !== view.userNid) throw new SignInFailure('other-person', flow)
+    if (account.deactivated_at !== null) throw new SignInFailure('deactivated')
+    const { auth_time: signedInAt } = claims
+    if (typeof signedInAt === 'number' && signedInAt * 1000 < flow.startedAt - CLOCK_TOLERANCE_MS) {
+      throw new SignInFailure('not-again', flow)
+    }
+    await interactiveAuth.complete(session, SSO_STAGE, { provider: flow.providerId })
+    return { kind: 'proven' }
+  }
+
+  async function login(flow: Flow, returnTo: string, identity: Identity, browser: string): Promise<Arrival> {
+    const known = await accounts.find(flow.providerId, identity.subject)
+    if (known !== undefined) return signIn(known, returnTo)
+    const found = await asking(flow, (provider) => firstSignIn(provider, identity, accounts))
+    if ('account' in found) return signIn(found.account, returnTo)
+    return { kind: 'unnamed', flow: await flows.park(flow, browser, found.person) }
+  }
+
+  return {
+    providers,
+
+    async begin(attempt, cookie, wantsAccount) {
+      const { purpose } = attempt
+      if (purpose.kind === 'login' && !isReturnAddress(purpose.returnTo)) throw new SignInFailure('bad-address')
+      const browser = flows.browserSecret(cookie)
+      const wish = purpose.kind === 'proof' ? 'again' : wantsAccount ? 'register' : undefined
+      const location = await asking(attempt, async ({ service }) => {
+        const flow = await flows.begin(attempt, browser)
+        return service.authorizationUrl(flows.secretsOf(flow, browser), wish)
+      })
+      return { location: location.href, browser }
+    },
+
+    async arrive(answer, browser) {
+      const state = answer.get('state') ?? ''
+      const flow = await flows.answer(state, browser)
+      if (flow === undefined || browser === undefined) throw new SignInFailure('ended')
+      const identity = await asking(flow, ({ service }) => service.redeem(answer, flows.secretsOf(state, browser)))
+      if (identity.subject.length > MAX_SSO_SUBJECT_CHARS || identity.subject.includes('\0'))
+        throw new SignInFailure('refused', flow)
+      const { purpose } = flow
+      if (purpose.kind === 'proof') return prove(flow, purpose.session, identity)
+      return login(flow, purpose.returnTo, identity, browser)
+    },
+
+    async nameChoice(flow, browser) {
+      const parked = await flows.parked(flow, browser)
+      const provider = providers.get(parked?.providerId ?? '')
+      if (parked === undefined || provider === undefined) throw new SignInFailure('ended')
+      const { suggestion, displayName } = parked.person
+      return { providerName: provider.name, suggestion, displayName }
+    },
+
+    async chooseName(flow, browser, username) {
+      const parked = await flows.parked(flow, browser)
+      if (parked?.purpose.kind !== 'login' || browser === undefined) throw new SignInFailure('ended')
+      const account = await accounts.create(parked.providerId, parked.person, username, async (tx) => {
+        if (!(await flows.unpark(tx, flow, browser))) throw new SignInFailure('ended')
+      })
+      return signIn(account, parked.purpose.returnTo)
+    },
+
+    async demandOf(session) {
+      const view = await interactiveAuth.look(session)
+      if (view?.userNid === undefined || view.userId === undefined || !view.next.includes(SSO_STAGE)) {
+        throw new SignInFailure('ended')
+      }
+      const { userNid, userId, operation } = view
+      const ids = await findProvidersOf(db, userNid)
+      return { userId, operation, providers: ids.flatMap((id) => providers.get(id) ?? []) }
+    },
+  }
+}
