@@ -16,6 +16,7 @@ import { NOBODY_REMOTE } from './domain/e2e/to-device.ts'
 import { createQuestions } from './domain/federation/ask-peers.ts'
 import { createFederationServices, federationChores } from './domain/federation/federation-services.ts'
 import { createKeyRing } from './domain/federation/key-ring.ts'
+import { createOutgoing } from './domain/federation/outgoing.ts'
 import { createOwnKeys } from './domain/federation/own-keys.ts'
 import { createIdentityServices, type IdentityServices, identityChores } from './domain/identity/identity-services.ts'
 import { isIdentityServed } from './domain/identity/is-served.ts'
@@ -98,7 +99,9 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   })
   const client = createIdentityClient(outbound.client, config.outbound.dialect)
   const identityServers = createIdentityServers({ config, identity, client, signingKey, log })
+  const outgoing = createOutgoing({ ...{ db, peers, clock, random, log }, serverName: config.server_name })
   const rooms = await createRoomServices({
+    outgoing,
     identityServers,
     peers,
     config,
@@ -148,7 +151,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const e2e = createE2eServices({ ...rooms, config, db, ledger, clock, remote: NOBODY_REMOTE })
   const singleSignOn = createSingleSignOn({ ...accounts, config, db, clock, random, client: outbound.client, log })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
-  const federation = createFederationServices({ ...{ config, db, clock, log, keys: serverKeys }, ...rooms })
+  const federation = createFederationServices({ ...{ config, db, clock, log, keys: serverKeys, outgoing }, ...rooms })
+  await outgoing.start(rooms, rooms.position())
   const janitor = startJanitor({
     db,
     clock,
@@ -179,6 +183,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       await roomDeleter.close()
       await janitor.close()
       await rooms.close()
+      await outgoing.close()
       messenger.close()
       await outbound.close()
       await accounts.sessions.close()

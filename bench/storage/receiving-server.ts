@@ -45,6 +45,7 @@ export async function openReceivingServer(): Promise<ReceivingServer> {
   const engine = await createRoomServices({
     identityServers: NO_IDENTITY_SERVERS,
     peers: NO_PEERS,
+    outgoing: { committed: () => {} },
     config: loadConfig({ values: { server_name: HERE }, directory: '.' }).config,
     db,
     ledger: await openLedger(db),

@@ -132,6 +132,10 @@ export const MAX_REQUEST_SIGNATURES = 5
 /** What one transaction of another server may hold (server-server API, "Transactions"). */
 export const MAX_PDUS_PER_TRANSACTION = 50
 export const MAX_EDUS_PER_TRANSACTION = 100
+/** Events for one server that are kept in memory while it does not take them; the rest is read again. */
+export const MAX_PDUS_IN_MEMORY = 200
+/** What passes, such as typing, for one server that does not take it: the oldest goes first. */
+export const MAX_EDUS_WAITING = 500
 /** Rooms of one transaction that are worked on side by side. */
 export const MAX_ROOMS_AT_ONCE = 8
 /** How long a transaction that is sent again gets the answer of the first time. */

@@ -10,6 +10,7 @@ import type { Receiver } from '../rooms/receive.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { Resident } from '../rooms/resident.ts'
 import { createHandshakes, type Handshakes } from './handshakes.ts'
+import type { Outgoing } from './outgoing.ts'
 import { createRoomAnswers, type RoomAnswers } from './room-answers.ts'
 import { createServerAccess } from './server-access.ts'
 import { createSignedRequests, type SignedRequests } from './signed-requests.ts'
@@ -34,13 +35,14 @@ export function createFederationServices(deps: {
   readonly resident: Resident
   readonly receiver: Receiver
   readonly log: Logger
+  readonly outgoing: Outgoing
 }): FederationServices {
   const serverName = deps.config.server_name
   const access = createServerAccess(deps)
   return {
-    signedRequests: createSignedRequests({ ...deps, serverName }),
+    signedRequests: createSignedRequests({ ...deps, serverName, heard: deps.outgoing.heard }),
     roomAnswers: createRoomAnswers({ ...deps, access }),
-    handshakes: createHandshakes({ ...deps, serverName, access, accepted: async () => {} }),
+    handshakes: createHandshakes({ ...deps, serverName, access, accepted: deps.outgoing.forward }),
     transactions: createTransactions({ ...deps, access, edus: {} }),
   }
 }

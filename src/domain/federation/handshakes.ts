@@ -8,6 +8,7 @@ import type { Receiver } from '../rooms/receive.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { JoinAnswer, Resident } from '../rooms/resident.ts'
 import type { Room } from '../rooms/room.ts'
+import type { RoomEvent } from '../rooms/room-event.ts'
 import { isRefusal } from '../rooms/vet.ts'
 import type { ServerAccess } from './server-access.ts'
 
@@ -47,7 +48,7 @@ export interface HandshakeParts {
   readonly receiver: Receiver
   readonly access: ServerAccess
   /** An event that came by a handshake, and that nobody but us will tell the other servers of. */
-  accepted(room: Room, eventId: EventId, from: ServerName): Promise<void>
+  accepted(room: Room, event: RoomEvent, from: ServerName): void
 }
 
 const notHere = () => new ProtocolError('M_NOT_FOUND', 'This server is not in the room.')
@@ -99,7 +100,7 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
     }
     const [stored] = await resident.events(roomId, [eventId])
     if (!stored) throw new ProtocolError('M_FORBIDDEN', 'The room does not accept this event.')
-    if (received.kind === 'accepted') await parts.accepted(room, eventId, asking)
+    if (received.kind === 'accepted') parts.accepted(room, stored, asking)
     return { room, json: stored.json }
   }
 

@@ -36,8 +36,10 @@ export function createSignedRequests(deps: {
   readonly serverName: ServerName
   readonly clock: Clock
   readonly keys: KeyRing
+  /** Told of each server that has proven to be itself. */
+  heard(server: ServerName): void
 }): SignedRequests {
-  const { serverName, clock, keys } = deps
+  const { serverName, clock, keys, heard } = deps
 
   function headersOf(authorizations: readonly string[]): XMatrix[] {
     const signed = authorizations.filter(isXMatrix)
@@ -68,8 +70,10 @@ export function createSignedRequests(deps: {
         const key = known.find((each) => each.keyId === keyId && each.validUntilTs >= now)
         if (key === undefined) continue
         const isOver = (text: string) => verifySignature(key.publicKey, text, signature)
-        if (body !== undefined && isOver(requestTextFrom(body.text, request))) return origin
-        if (isOver(requestText(request))) return origin
+        if ((body !== undefined && isOver(requestTextFrom(body.text, request))) || isOver(requestText(request))) {
+          heard(origin)
+          return origin
+        }
       }
       throw refusal(`No key of ${origin} that is valid now confirms the signature of this request.`)
     },

@@ -51,6 +51,8 @@ import { createReceiver, type Receiver } from './receive.ts'
 import { createRoomRegistry, type RoomRegistry } from './registry.ts'
 import { createRemoteRooms } from './remote-rooms.ts'
 import { createResident, type Resident } from './resident.ts'
+import type { Room } from './room.ts'
+import type { RoomEvent } from './room-event.ts'
 import type { Rooms } from './rooms.ts'
 import { createThirdPartyInvites, type ThirdPartyInvites } from './third-party-invites.ts'
 import { createTransactions } from './transactions.ts'
@@ -71,6 +73,8 @@ export interface RoomServiceParts {
   /** Identity servers, asked with their users' tokens. */
   readonly identityServers: AskedIdentityServers
   readonly peers: Peers
+  /** Told of every event that was committed. */
+  readonly outgoing: { committed(room: Room, events: readonly RoomEvent[]): void }
   profileOf(userId: UserId): Promise<Readonly<Record<string, JsonValue>>>
   isKnownUser(userId: UserId): Promise<boolean>
 }
@@ -93,6 +97,8 @@ export interface RoomServices {
   readonly deletions: RoomDeletions
   readonly blocks: RoomBlocks
   readonly registry: RoomRegistry
+  /** The newest committed position of the stream of events. */
+  position(): number
   readonly events: EventCache
   readonly appender: Appender
   readonly receiver: Receiver
@@ -131,6 +137,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     metrics: parts.metrics,
     committed(unit) {
       takeIn(unit)
+      parts.outgoing.committed(unit.room, streamed(unit))
       if (streamed(unit).some(({ isInTimeline }) => isInTimeline)) wokenRooms.add(unit.room.nid)
     },
     published() {
@@ -331,7 +338,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     deviceLists,
     inboxes,
     keyCounts,
-    ...{ receiver, registry, events },
+    ...{ receiver, registry, events, position: persister.position },
     resident: createResident({ ...appendParts, db, branches }),
     profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),
     async close() {

@@ -1,0 +1,213 @@
+import type { Logger } from 'pino'
+import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Peers } from '../../outbound/peers.ts'
+import type { Database } from '../../store/db.ts'
+import {
+  getDestinations,
+  getLastOwnEventsFor,
+  getOwnEvents,
+  getOwnEventsFor,
+  saveSending,
+  sentPosition,
+} from '../../store/federation-destinations.ts'
+import { getJoinedUsers } from '../../store/rooms.ts'
+import type { Clock, Random } from '../clock.ts'
+import { MAX_PDUS_IN_MEMORY } from '../limits.ts'
+import type { EventCache } from '../rooms/event-cache.ts'
+import type { RoomRegistry } from '../rooms/registry.ts'
+import type { Room } from '../rooms/room.ts'
+import type { RoomEvent } from '../rooms/room-event.ts'
+import { Destination, type OutgoingPdu } from './destination.ts'
+
+/** What this server sends to others by itself (server-server API, "Transactions"). */
+export interface Outgoing {
+  /** Takes note of events right after their commit, in order. */
+  committed(room: Room, events: readonly RoomEvent[]): void
+  /** Passes on an event of another server that only we were given. */
+  forward(room: Room, event: RoomEvent, from: ServerName): void
+  /** Sends what need not outlive the process. */
+  edu(servers: Iterable<ServerName>, edu: JsonObject): void
+  /** A server has spoken to us. */
+  heard(server: ServerName): void
+  /** Takes up what was left when the process ended. */
+  start(rooms: { readonly registry: RoomRegistry; readonly events: EventCache }, position: number): Promise<void>
+  close(): Promise<void>
+}
+
+interface Entry {
+  readonly room: Room
+  readonly event: RoomEvent
+  readonly except: ServerName | undefined
+}
+
+const SAVE_EVERY_MS = 2_000
+/** Servers with nothing to be said to that are kept in memory. */
+const MAX_IDLE_DESTINATIONS = 2_000
+
+export function createOutgoing(deps: {
+  readonly db: Database
+  readonly serverName: ServerName
+  readonly peers: Pick<Peers, 'sendTransaction'>
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}): Outgoing {
+  const { db, serverName, log } = deps
+  const destinations = new Map<ServerName, Destination>()
+  /** Those that have a row in the database. */
+  const saved = new Set<ServerName>()
+  let rooms: Parameters<Outgoing['start']>[0] | undefined
+  let queue: Entry[] = []
+  let spreading: Promise<void> | undefined
+  /** The last event that was committed, and the last up to which every destination knows of all that concern it. */
+  let seen = 0
+  let position = 0
+  let savedPosition = -1
+  let timer: NodeJS.Timeout | undefined
+  let saving: Promise<void> | undefined
+
+  async function missed(server: ServerName, from: number): Promise<OutgoingPdu[]> {
+    const next = await getOwnEventsFor(db, from, serverName, server, MAX_PDUS_IN_MEMORY)
+    const nids = next.length < MAX_PDUS_IN_MEMORY ? next : await getLastOwnEventsFor(db, from, serverName, server)
+    return [...(await rooms!.events.load(nids)).values()].sort((a, b) => a.nid - b.nid)
+  }
+
+  function destinationOf(server: ServerName): Destination {
+    const known = destinations.get(server)
+    if (known) return known
+    if (destinations.size > MAX_IDLE_DESTINATIONS + saved.size) forgetIdle()
+    const made = new Destination(server, { ...deps, missed })
+    destinations.set(server, made)
+    return made
+  }
+
+  function forgetIdle(): void {
+    for (const [server, destination] of destinations) {
+      if (destination.isIdle && !saved.has(server)) destinations.delete(server)
+    }
+  }
+
+  async function serversFor({ room, event, except }: Entry): Promise<ServerName[]> {
+    const joined = await room.servers.of(() => getJoinedUsers(db, room.nid))
+    const servers = new Set(joined.keys())
+    // Who is put out is told so.
+    if (event.type === 'm.room.member') servers.add(serverOf(event.pdu.state_key as UserId))
+    servers.delete(serverName)
+    if (except !== undefined) servers.delete(except)
+    if (isInvitation(event)) servers.delete(targetsServer(event, joined))
+    return [...servers]
+  }
+
+  async function spread(): Promise<void> {
+    while (queue.length > 0) {
+      const entries = queue
+      queue = []
+      for (const entry of entries) {
+        const { event } = entry
+        for (const server of await serversFor(entry)) destinationOf(server).pdu(event)
+      }
+    }
+    position = seen
+  }
+
+  function add(entries: readonly Entry[]): void {
+    queue.push(...entries)
+    spreading ??= spread()
+      .catch((err) => log.error({ err }, 'events could not be handed to other servers'))
+      .finally(() => {
+        spreading = undefined
+      })
+  }
+
+  function save(): void {
+    saving = saveNow()
+      .catch((err) => log.warn({ err }, 'how far events were sent could not be noted; it will be tried again'))
+      .finally(() => {
+        saving = undefined
+        timer = saved.size > 0 || seen !== savedPosition ? setTimeout(save, SAVE_EVERY_MS).unref() : undefined
+      })
+  }
+
+  /** The position and who lags behind it, as of one moment. */
+  async function saveNow(): Promise<void> {
+    const at = spreading ? position : seen
+    const behind = [...destinations.values()].flatMap((destination) => destination.row ?? [])
+    const lagging = new Set(behind.map(({ server }) => server))
+    const caughtUp = [...saved].filter((server) => !lagging.has(server))
+    if (at === savedPosition && behind.length === 0 && caughtUp.length === 0) return
+    await db.tx((tx) => saveSending(tx, at, behind, caughtUp))
+    savedPosition = at
+    for (const server of caughtUp) saved.delete(server)
+    for (const server of lagging) saved.add(server)
+  }
+
+  /** Events that were committed and that nothing was noted of. */
+  async function takeUp(from: number): Promise<void> {
+    for (let next = from + 1; ; ) {
+      const nids = await getOwnEvents(db, next, serverName, MAX_PDUS_IN_MEMORY)
+      const events = [...(await rooms!.events.load(nids)).values()].sort((a, b) => a.nid - b.nid)
+      for (const event of events)
+        add([{ room: await rooms!.registry.getByNid(event.roomNid), event, except: undefined }])
+      await spreading
+      if (nids.length < MAX_PDUS_IN_MEMORY) return
+      next = nids.at(-1)! + 1
+    }
+  }
+
+  return {
+    committed(room, events) {
+      const isShared = room.counts.join > room.localMembers.size
+      const concerned = events.filter(
+        (event) => isOwn(event, serverName) && (isShared || isAboutAnother(event, serverName)),
+      )
+      seen = Math.max(seen, ...events.map(({ nid }) => nid))
+      timer ??= setTimeout(save, SAVE_EVERY_MS).unref()
+      if (concerned.length > 0) add(concerned.map((event) => ({ room, event, except: undefined })))
+    },
+    forward: (room, event, from) => add([{ room, event, except: from }]),
+    edu(servers, edu) {
+      for (const server of servers) if (server !== serverName) destinationOf(server).edu(edu)
+    },
+    heard: (server) => destinations.get(server)?.heard(),
+    async start(given, current) {
+      rooms = given
+      for (const row of await getDestinations(db)) {
+        const destination = new Destination(row.server, { ...deps, missed }, row)
+        destinations.set(row.server, destination)
+        saved.add(row.server)
+        destination.wake()
+      }
+      const sent = await sentPosition(db)
+      position = sent ?? current
+      seen = current
+      if (sent === undefined) await saveNow()
+      else await takeUp(sent)
+    },
+    async close() {
+      clearTimeout(timer)
+      await spreading
+      await saving
+      await Promise.all([...destinations.values()].map((destination) => destination.close()))
+      await saveNow()
+    },
+  }
+}
+
+function isInvitation(event: RoomEvent): boolean {
+  return event.type === 'm.room.member' && event.content.membership === 'invite'
+}
+
+/** The invited user's server was given the invitation by hand, unless it is in the room anyway. */
+function targetsServer(event: RoomEvent, joined: ReadonlyMap<ServerName, unknown>): ServerName {
+  const server = serverOf(event.pdu.state_key as UserId)
+  return joined.has(server) ? ('' as ServerName) : server
+}
+
+function isOwn({ standing, isInTimeline, sender }: RoomEvent, serverName: ServerName): boolean {
+  return standing === undefined && isInTimeline && serverOf(sender) === serverName
+}
+
+function isAboutAnother({ type, pdu }: RoomEvent, serverName: ServerName): boolean {
+  return type === 'm.room.member' && serverOf(pdu.state_key as UserId) !== serverName
+}

@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Account, sendText } from '../support/api.ts'
+import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
+import { waitUntil } from '../support/wait.ts'
+
+let street: Neighbourhood
+let alpha: Neighbour
+let beta: Neighbour
+let gamma: Neighbour
+let alice: Account
+let bob: Account
+let carol: Account
+let room: string
+let sent = 0
+
+beforeAll(async () => {
+  street = openNeighbourhood()
+  ;[alpha, beta, gamma] = await Promise.all([street.open(), street.open(), street.open()])
+  alice = await alpha.person('alice')
+  bob = await beta.person('bob')
+  carol = await gamma.person('carol')
+})
+
+afterAll(() => street.close())
+
+const enc = encodeURIComponent
+
+beforeEach(async () => {
+  const body = { preset: 'public_chat' }
+  room = (await alpha.api.call('POST', '/createRoom', { token: alice.token, body })).room_id
+  await join(beta, bob)
+})
+
+const join = (at: Neighbour, { token }: Account, via = alpha.name) =>
+  at.api.call('POST', `/join/${enc(room)}?server_name=${enc(via)}`, { token, body: {} })
+
+const say = (at: Neighbour, { token }: Account, text: string) => sendText(at.api, token, room, `t${sent++}`, text)
+
+async function textsAt(at: Neighbour, { token }: Account): Promise<string[]> {
+  const { chunk } = await at.api.call('GET', `/rooms/${enc(room)}/messages?dir=b&limit=100`, { token })
+  return chunk.flatMap(({ content }: { content: { body?: string } }) => content.body ?? []).reverse()
+}
+
+const heard = (at: Neighbour, who: Account, text: string) =>
+  waitUntil(text, async () => ((await textsAt(at, who)).includes(text) ? true : undefined))
+
+async function membershipAt(at: Neighbour, { token }: Account, of: Account): Promise<string> {
+  const path = `/rooms/${enc(room)}/state/m.room.member/${enc(of.userId)}`
+  return (await at.api.call('GET', path, { token })).membership
+}
+
+describe('servers in one room', () => {
+  it('hear each other, in order', async () => {
+    for (let i = 0; i < 20; i++) await say(i % 2 ? beta : alpha, i % 2 ? bob : alice, `${i}`)
+    await heard(beta, bob, '18')
+    await heard(alpha, alice, '19')
+    const own = (texts: string[], odd: number) => texts.filter((text) => Number(text) % 2 === odd).map(Number)
+    for (const odd of [0, 1]) {
+      const there = own(await textsAt(beta, bob), odd)
+      expect(there).toEqual([...there].sort((a, b) => a - b))
+      expect(own(await textsAt(alpha, alice), odd)).toEqual(there)
+    }
+  })
+
+  it('are told by the one that lets a third in, and hear the third', async () => {
+    await join(gamma, carol)
+    await waitUntil('the join', async () =>
+      (await membershipAt(beta, bob, carol).catch(() => 'none')) === 'join' ? true : undefined,
+    )
+    await say(gamma, carol, 'hello from gamma')
+    await heard(beta, bob, 'hello from gamma')
+    await heard(alpha, alice, 'hello from gamma')
+    await say(beta, bob, 'hello from beta')
+    await heard(gamma, carol, 'hello from beta')
+  })
+
+  it('tell a user who is put out so', async () => {
+    await alpha.api.call('POST', `/rooms/${enc(room)}/kick`, { token: alice.token, body: { user_id: bob.userId } })
+    await waitUntil('the kick', async () => {
+      const { rooms } = await beta.api.call('GET', '/sync?timeout=0', { token: bob.token })
+      return rooms?.join?.[room] === undefined ? true : undefined
+    })
+  })
+
+  it('deliver what was said while the other was away, or they were away themselves', async () => {
+    const { handler } = beta.front
+    beta.front.handler = (_request, response) => {
+      response.writeHead(502).end()
+    }
+    await say(alpha, alice, 'while you were out')
+    await alpha.server.restart()
+    beta.front.handler = handler
+    await say(beta, bob, 'I am back')
+    await heard(alpha, alice, 'I am back')
+    await heard(beta, bob, 'while you were out')
+  })
+})
