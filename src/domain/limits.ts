@@ -121,6 +121,8 @@ export const MAX_KEY_ALGORITHMS_PER_DEVICE = 10
 export const MAX_USERS_PER_KEY_QUERY = 10_000
 /** One-time keys that are claimed in one request. */
 export const MAX_KEYS_PER_CLAIM = 20_000
+/** Keys with new signatures in one request. */
+export const MAX_SIGNED_KEYS_PER_UPLOAD = 1_000
 /** Longest time for which other servers are waited for on behalf of a query of keys. */
 export const MAX_KEY_QUERY_MS = 20_000
 /** A claimed one-time key is known for so long, in case that its device uploads it once more. */

@@ -17,40 +17,54 @@ export function crossSigningKeysOf(reader: Reader, userNids: readonly number[]):
   )
 }
 
+export interface NewCrossSigningKey {
+  readonly userNid: number
+  readonly usage: CrossSigningKeyRow['usage']
+  readonly publicKey: string
+  readonly json: string
+  readonly signature: string | null
+}
+
+const keyValues = (key: NewCrossSigningKey) => [key.userNid, key.usage, key.publicKey, key.json, key.signature]
+
+/** Stores a key; false when there is one already. */
+export async function insertCrossSigningKey(tx: Tx, key: NewCrossSigningKey): Promise<boolean> {
+  const rows = await tx.query(
+    `INSERT INTO cross_signing_key (user_nid, usage, public_key, json, signature) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (user_nid, usage) DO NOTHING RETURNING usage`,
+    keyValues(key),
+  )
+  return rows.length === 1
+}
+
 /** Stores a key in place of the one before, and removes the signatures by and of that one. */
-export async function storeCrossSigningKey(
-  tx: Tx,
-  key: {
-    readonly userNid: number
-    readonly usage: CrossSigningKeyRow['usage']
-    readonly publicKey: string
-    readonly json: string
-    readonly signature: string | null
-  },
-): Promise<void> {
+export async function replaceCrossSigningKey(tx: Tx, key: NewCrossSigningKey): Promise<void> {
   await Promise.all([
+    deleteCrossSigningKeys(tx, key.userNid, [key.usage]),
     tx.query(
-      `WITH old AS (SELECT public_key FROM cross_signing_key WHERE user_nid = $1 AND usage = $2),
-         signed AS (DELETE FROM key_signature WHERE target_nid = $1 AND target IN (SELECT public_key FROM old))
-       DELETE FROM key_signature
-       WHERE signer_nid = $1 AND signer_key IN (SELECT 'ed25519:' || public_key FROM old)`,
-      [key.userNid, key.usage],
-    ),
-    tx.query(
-      `INSERT INTO cross_signing_key (user_nid, usage, public_key, json, signature) VALUES ($1, $2, $3, $4, $5)
-       ON CONFLICT (user_nid, usage)
-       DO UPDATE SET public_key = EXCLUDED.public_key, json = EXCLUDED.json, signature = EXCLUDED.signature`,
-      [key.userNid, key.usage, key.publicKey, key.json, key.signature],
+      'INSERT INTO cross_signing_key (user_nid, usage, public_key, json, signature) VALUES ($1, $2, $3, $4, $5)',
+      keyValues(key),
     ),
   ])
 }
 
-/** Removes a user's keys, and all signatures by and of them. Gives whether there were any. */
-export async function deleteCrossSigningKeys(tx: Tx, userNid: number): Promise<boolean> {
-  const [rows] = await Promise.all([
-    tx.query('DELETE FROM cross_signing_key WHERE user_nid = $1 RETURNING usage', [userNid]),
-    tx.query('DELETE FROM key_signature WHERE target_nid = $1 OR signer_nid = $1', [userNid]),
-  ])
+/** Removes keys of a user, and all signatures by and of them. Gives whether there were any. */
+export async function deleteCrossSigningKeys(
+  tx: Tx,
+  userNid: number,
+  usages: readonly CrossSigningKeyRow['usage'][],
+): Promise<boolean> {
+  const rows = await tx.query(
+    `WITH gone AS (
+       DELETE FROM cross_signing_key WHERE user_nid = $1 AND usage = ANY($2::text[]) RETURNING public_key
+     ), signed AS (
+       DELETE FROM key_signature WHERE target_nid = $1 AND target IN (SELECT public_key FROM gone)
+     ), signing AS (
+       DELETE FROM key_signature WHERE signer_nid = $1 AND signer_key IN (SELECT 'ed25519:' || public_key FROM gone)
+     )
+     SELECT public_key FROM gone`,
+    [userNid, usages],
+  )
   return rows.length > 0
 }
 

@@ -4,10 +4,12 @@ import type { Ledger } from '../../store/ledger.ts'
 import type { Clock } from '../clock.ts'
 import type { Users } from '../users.ts'
 import { createKeyClaims, type KeyClaims } from './claim.ts'
+import { type CrossSigning, createCrossSigning } from './cross-signing.ts'
 import type { DeviceLists } from './device-lists.ts'
 import type { DeviceKeyCounts } from './key-counts.ts'
 import { createKeyQueries, type KeyQueries } from './query.ts'
 import type { RemoteKeys } from './remote-keys.ts'
+import { createKeySignatures, type KeySignatures } from './signatures.ts'
 import { createKeyUploads, type KeyUploads } from './upload.ts'
 
 /** The services about end-to-end keys, as endpoints know them. */
@@ -15,6 +17,8 @@ export interface KeyServices {
   readonly keyUploads: KeyUploads
   readonly keyQueries: KeyQueries
   readonly keyClaims: KeyClaims
+  readonly crossSigning: CrossSigning
+  readonly keySignatures: KeySignatures
 }
 
 export function createKeyServices(deps: {
@@ -32,5 +36,7 @@ export function createKeyServices(deps: {
     keyUploads: createKeyUploads(parts),
     keyQueries: createKeyQueries(parts),
     keyClaims: createKeyClaims(parts),
+    crossSigning: createCrossSigning(parts),
+    keySignatures: createKeySignatures(parts),
   }
 }

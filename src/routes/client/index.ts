@@ -104,6 +104,8 @@ import { sync } from './sync.ts'
 import { unban } from './unban.ts'
 import { unbind3pidFromAccount } from './unbind3pid-from-account.ts'
 import { updateDevice } from './update-device.ts'
+import { uploadCrossSigningKeys } from './upload-cross-signing-keys.ts'
+import { uploadCrossSigningSignatures } from './upload-cross-signing-signatures.ts'
 import { uploadKeys } from './upload-keys.ts'
 
 /** The client-server interface, in the order of the specification. */
@@ -204,6 +206,8 @@ export const clientEndpoints: readonly Endpoint[] = [
   queryKeys,
   claimKeys,
   getKeysChanges,
+  uploadCrossSigningKeys,
+  uploadCrossSigningSignatures,
 
   postRoomKeysVersion,
   getRoomKeysVersionCurrent,

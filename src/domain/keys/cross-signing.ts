@@ -1,0 +1,154 @@
+import { ProtocolError } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json.ts'
+import {
+  type CrossSigningKey,
+  type KeyUsage,
+  masterSignatureOf,
+  readCrossSigningKey,
+  USAGES,
+} from '../../core/keys/cross-signing-keys.ts'
+import { signingKeyOf } from '../../core/keys/device-keys.ts'
+import { signatureOf } from '../../core/signing/json-signature.ts'
+import { verifySignature } from '../../core/signing/key.ts'
+import {
+  type CrossSigningKeyRow,
+  crossSigningKeysOf,
+  deleteCrossSigningKeys,
+  insertCrossSigningKey,
+  type KeySignatureRow,
+  replaceCrossSigningKey,
+  storeKeySignatures,
+} from '../../store/cross-signing-keys.ts'
+import type { Reader, Tx } from '../../store/db.ts'
+import { deviceKeysOf } from '../../store/device-keys.ts'
+import { listDevices } from '../../store/devices.ts'
+import type { Requester } from '../accounts/requester.ts'
+import type { DeviceLists } from './device-lists.ts'
+
+/** The keys of an upload, unread. */
+export type CrossSigningUpload = { readonly [Usage in KeyUsage]: JsonObject | undefined }
+
+export interface CrossSigning {
+  /**
+   * Whether an upload puts keys in the place of others, or beside them: only the first keys of a user, and the same again, are
+   * taken without the user proving who they are (client-server API, `POST keys/device_signing/upload`).
+   *
+   * @throws ProtocolError as `upload`
+   */
+  replaces(by: Requester, upload: CrossSigningUpload): Promise<boolean>
+  /**
+   * Publishes a user's cross-signing keys, all or none.
+   *
+   * @param isProven whether the user has proven who they are; else keys that are there stay
+   * @throws ProtocolError `M_INVALID_PARAM`, `M_INVALID_SIGNATURE`, `M_MISSING_PARAM` without a master key, `M_FORBIDDEN` for a key
+   *   that is named as a device
+   */
+  upload(by: Requester, upload: CrossSigningUpload, isProven: boolean): Promise<void>
+  /** Removes the keys of a user who is no more, and the signatures by and of them. */
+  removeAll(userNid: number): Promise<void>
+}
+
+/** A key that is not stored as it is. */
+interface NewKey extends CrossSigningKey {
+  /** The master key's; null of the master key. */
+  readonly signature: string | null
+}
+
+interface Checked {
+  readonly keys: readonly NewKey[]
+  /** Keys that a new master key has not signed. */
+  readonly orphans: readonly KeyUsage[]
+  /** Of the master key, by devices of the user. */
+  readonly signatures: readonly KeySignatureRow[]
+  readonly isFirst: boolean
+}
+
+export function createCrossSigning(deps: {
+  readonly db: Reader
+  readonly deviceLists: Pick<DeviceLists, 'change'>
+}): CrossSigning {
+  const { db, deviceLists } = deps
+
+  async function check(by: Requester, upload: CrossSigningUpload): Promise<Checked> {
+    const stored = new Map((await crossSigningKeysOf(db, [by.userNid])).map((row) => [row.usage, row]))
+    const sent = USAGES.flatMap((usage) => {
+      const object = upload[usage]
+      return object ? [{ object, key: readCrossSigningKey(object, usage, by.userId) }] : []
+    })
+    const master = sent.find(({ key }) => key.usage === 'master')?.key.publicKey ?? stored.get('master')?.public_key
+    if (sent.length > 0 && master === undefined) {
+      throw new ProtocolError('M_MISSING_PARAM', "Key 'master_key' is missing: you have none yet.")
+    }
+    const keys = sent.map(({ object, key }) => ({
+      ...key,
+      signature: key.usage === 'master' ? null : masterSignatureOf(object, key, by.userId, master!),
+    }))
+    await checkNames(by, keys, stored)
+    const fresh = keys.filter((key) => stored.get(key.usage)?.json !== key.json)
+    const isNewMaster = fresh.some(({ usage }) => usage === 'master')
+    return {
+      keys: fresh,
+      orphans: isNewMaster ? [...stored.keys()].filter((usage) => !keys.some((key) => key.usage === usage)) : [],
+      signatures: isNewMaster ? await deviceSignatures(by, upload.master!, master!) : [],
+      isFirst: !stored.has('master'),
+    }
+  }
+
+  /** Signatures name devices and keys alike, so no two may have one name. */
+  async function checkNames(
+    { userNid }: Requester,
+    keys: readonly CrossSigningKey[],
+    stored: ReadonlyMap<KeyUsage, CrossSigningKeyRow>,
+  ): Promise<void> {
+    const others = [...stored.values()].filter(({ usage }) => !keys.some((key) => key.usage === usage))
+    const names = [...keys.map(({ publicKey }) => publicKey), ...others.map(({ public_key }) => public_key)]
+    if (new Set(names).size < names.length) {
+      throw new ProtocolError('M_INVALID_PARAM', 'Each of your cross-signing keys must be another key.')
+    }
+    const devices = await listDevices(db, userNid)
+    if (!devices.some(({ device_id }) => names.includes(device_id))) return
+    throw new ProtocolError('M_FORBIDDEN', 'One of these keys is named as one of your devices.')
+  }
+
+  /** Those that are good. Others are passed over: the key is none the worse. */
+  async function deviceSignatures(by: Requester, object: JsonObject, master: string): Promise<KeySignatureRow[]> {
+    const { json } = readCrossSigningKey(object, 'master', by.userId)
+    return (await deviceKeysOf(db, [by.userNid])).flatMap((device) => {
+      const signerKey = `ed25519:${device.device_id}`
+      const signature = signatureOf(object, by.userId, signerKey)
+      const publicKey = signingKeyOf(device.json, device.device_id)
+      if (signature === undefined || !verifySignature(publicKey, json, signature)) return []
+      const nids = { target_nid: by.userNid, signer_nid: by.userNid }
+      return [{ ...nids, target: master, signer_key: signerKey, signature }]
+    })
+  }
+
+  async function store(tx: Tx, { userNid }: Requester, checked: Checked, position: number, isProven: boolean) {
+    const rows = checked.keys.map((key) => ({ userNid, ...key }))
+    if (isProven) await Promise.all(rows.map((row) => replaceCrossSigningKey(tx, row)))
+    else if ((await Promise.all(rows.map((row) => insertCrossSigningKey(tx, row)))).includes(false)) {
+      throw new ProtocolError('M_FORBIDDEN', 'Other keys were uploaded meanwhile.')
+    }
+    await Promise.all(checked.orphans.map((usage) => deleteCrossSigningKeys(tx, userNid, [usage])))
+    if (checked.signatures.length > 0) await storeKeySignatures(tx, checked.signatures, position)
+    return { audience: 'sharing' as const, result: undefined }
+  }
+
+  return {
+    async replaces(by, upload) {
+      const { keys, isFirst } = await check(by, upload)
+      return keys.length > 0 && !isFirst
+    },
+    async upload(by, upload, isProven) {
+      const checked = await check(by, upload)
+      if (checked.keys.length === 0) return
+      await deviceLists.change(by.userNid, (tx, position) => store(tx, by, checked, position, isProven))
+    },
+    async removeAll(userNid) {
+      await deviceLists.change(userNid, async (tx) => {
+        const hadKeys = await deleteCrossSigningKeys(tx, userNid, USAGES)
+        return { audience: hadKeys ? 'sharing' : 'nobody', result: undefined }
+      })
+    },
+  }
+}
