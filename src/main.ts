@@ -27,8 +27,16 @@ const VERBS: Readonly<Record<string, Verb>> = {
     load: async () => (await import('./cli/doctor.ts')).doctorCommand,
   },
   user: {
-    summary: 'make an account, whether the server runs or not',
+    summary: 'make accounts, list them, administer them',
     load: async () => (await import('./cli/user.ts')).userCommand,
+  },
+  token: {
+    summary: 'make, list and delete registration tokens',
+    load: async () => (await import('./cli/token.ts')).tokenCommand,
+  },
+  audit: {
+    summary: 'who administered this server, and how',
+    load: async () => (await import('./cli/audit.ts')).auditCommand,
   },
   keys: {
     summary: "show the server's signing key, or make one",
@@ -39,7 +47,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
     load: async () => (await import('./cli/identity.ts')).identityCommand,
   },
   room: {
-    summary: 'look into a room, or check all of it from scratch',
+    summary: 'list rooms, look into them, check them, remove them',
     load: async () => (await import('./cli/room.ts')).roomCommand,
   },
   migrate: {

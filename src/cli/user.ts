@@ -1,57 +1,133 @@
-import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import type { Config } from '../config/schema.ts'
-import { createUser } from '../domain/accounts/create-user.ts'
-import { createPasswords } from '../domain/accounts/passwords.ts'
-import { openDatabase } from '../store/db.ts'
-import { prepareDatabase } from '../store/prepare.ts'
+import { type Administration, userNamed, withAdministration } from './administration.ts'
 import { CONFIG_OPTIONS, type Command, EXIT, type Host, readConfig, UsageError } from './command.ts'
-import { ensureDataDirectory } from './data-directory.ts'
-import { borrowDatabase, MIGRATIONS } from './database.ts'
-import { createLog } from './log.ts'
+import { minute, table } from './table.ts'
+import { makeUser } from './user-create.ts'
+
+const OPTIONS = {
+  ...CONFIG_OPTIONS,
+  admin: { type: 'boolean' },
+  name: { type: 'string' },
+  admins: { type: 'boolean' },
+  deactivated: { type: 'boolean' },
+  'keep-devices': { type: 'boolean' },
+  json: { type: 'boolean' },
+} as const
+
+interface Values {
+  readonly name?: string
+  readonly admins?: boolean
+  readonly deactivated?: boolean
+  readonly 'keep-devices'?: boolean
+  readonly json?: boolean
+}
+
+type Action = (of: { host: Host; api: Administration; user: string; values: Values; password: string }) => Promise<void>
+
+/** What is done to one account. */
+const ACTIONS: Readonly<Record<string, Action>> = {
+  async show({ host, api, user }) {
+    host.print(
+      JSON.stringify(await api.call('GET', `/_synapse/admin/v2/users/${encodeURIComponent(user)}`), undefined, 2),
+    )
+  },
+  async 'reset-password'({ host, api, user, values, password }) {
+    const body = { new_password: password, logout_devices: !values['keep-devices'] }
+    await api.call('POST', `/_synapse/admin/v1/reset_password/${encodeURIComponent(user)}`, body)
+    host.print(`${user} has the new password${values['keep-devices'] ? '' : ', and is logged out everywhere'}.`)
+  },
+  async logout({ host, api, user }) {
+    const path = `/_hearth/admin/v1/users/${encodeURIComponent(user)}/logout`
+    const { devices } = await api.call('POST', path, {})
+    host.print(`${user} is logged out: ${devices} devices.`)
+  },
+  async 'make-admin'({ host, api, user }) {
+    await api.call('PUT', `/_synapse/admin/v1/users/${encodeURIComponent(user)}/admin`, { admin: true })
+    host.print(`${user} may administer this server.`)
+  },
+  async 'remove-admin'({ host, api, user }) {
+    await api.call('PUT', `/_synapse/admin/v1/users/${encodeURIComponent(user)}/admin`, { admin: false })
+    host.print(`${user} may no longer administer this server.`)
+  },
+}
 
 export const userCommand: Command = {
-  usage: `create NAME [--admin] [--config FILE] [--set KEY=VALUE]...
+  usage: `create NAME [--admin]
+       user list [--name TEXT] [--admins] [--deactivated] [--json]
+       user show | logout | make-admin | remove-admin NAME
+       user reset-password NAME [--keep-devices]
+       all with [--config FILE] [--set KEY=VALUE]...
 
-  NAME      the part of the user id before the colon: alice, not @alice:example.org
-  --admin   the account may administer this server
+  NAME             alice, or @alice:example.org; of a new account the part before the colon
+  --admin          the new account may administer this server
+  --name           those with this in their name or display name
+  --admins, --deactivated
+                   only these
+  --keep-devices   the user stays logged in
+  --json           for programs
 
-The password is asked for, or read from standard input when that is not a terminal.`,
+A password is asked for, or read from standard input when that is not a terminal. The server may run meanwhile or not; what it
+has in memory follows at once.`,
 
   async run(host, words) {
-    const options = { ...CONFIG_OPTIONS, admin: { type: 'boolean' } } as const
-    const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true })
-    const [action, username, ...rest] = positionals
-    if (action !== 'create' || username === undefined || rest.length > 0) throw new UsageError('say "create NAME"')
+    const { values, positionals } = parseArgs({ args: [...words], options: OPTIONS, allowPositionals: true })
+    const [action = '', name, ...rest] = positionals
+    if (action === 'list' && name === undefined) return list(host, readConfig(host, values).config, values)
+    const known = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined
+    if (known === undefined && action !== 'create')
+      throw new UsageError('say "create NAME", "list" or another of these')
+    if (name === undefined || rest.length > 0) throw new UsageError(`say "${action} NAME"`)
     const { config } = readConfig(host, values)
-    const password = await host.askSecret(`Password for ${username}: `)
-    const userId = await makeUser(host, config, { username, password, isAdmin: values.admin ?? false })
-    host.print(`${userId} can log in now.`)
+    const password =
+      action === 'create' || action === 'reset-password' ? await host.askSecret(`Password for ${name}: `) : ''
+    if (known === undefined) {
+      const userId = await makeUser(host, config, { username: name, password, isAdmin: values.admin ?? false })
+      host.print(`${userId} can log in now.`)
+    } else {
+      await withAdministration(host, config, (api) =>
+        known({ host, api, user: userNamed(name, config), values, password }),
+      )
+    }
     return EXIT.ok
   },
 }
 
-interface NewUser {
-  readonly username: string
-  readonly password: string
-  readonly isAdmin: boolean
+interface ListedUser {
+  readonly name: string
+  readonly displayname: string | null
+  readonly creation_ts: number
+  readonly last_seen_ts: number | null
+  readonly admin: boolean
+  readonly deactivated: boolean
+  readonly is_guest: boolean
 }
 
-async function makeUser(host: Host, config: Config, user: NewUser): Promise<string> {
-  await ensureDataDirectory(config.data_dir, host.uid)
-  const log = createLog({ level: 'error', format: 'auto' }, host.isTerminal)
-  const database = await borrowDatabase(config, host.uid, log)
-  try {
-    await prepareDatabase(database.connection, MIGRATIONS, config.server_name)
-    const db = openDatabase({ connection: database.connection, poolSize: 1 })
-    const passwords = createPasswords({ config, random: { bytes: randomBytes } })
-    try {
-      return await createUser({ db, clock: Date, passwords, config }, user)
-    } finally {
-      await passwords.close()
-      await db.close()
+async function list(host: Host, config: Config, values: Values): Promise<number> {
+  const query = new URLSearchParams({
+    limit: '1000',
+    ...(values.name === undefined ? {} : { name: values.name }),
+    ...(values.admins ? { admins: 'true' } : {}),
+    ...(values.deactivated ? { deactivated: 'true' } : {}),
+  })
+  const users = await withAdministration(host, config, async (api) => {
+    const found: ListedUser[] = []
+    for (let from: string | undefined = '0'; from !== undefined; ) {
+      query.set('from', from)
+      const page: { users: ListedUser[]; next_token?: string } = await api.call(
+        'GET',
+        `/_synapse/admin/v3/users?${query}`,
+      )
+      found.push(...page.users)
+      from = page.next_token
     }
-  } finally {
-    await database.stop()
-  }
+    return found
+  })
+  host.print(values.json ? JSON.stringify(users, undefined, 2) : table(users.map(rowOf)))
+  return EXIT.ok
+}
+
+function rowOf(user: ListedUser): string[] {
+  const marks = [user.admin && 'admin', user.is_guest && 'guest', user.deactivated && 'deactivated'].filter(Boolean)
+  return [user.name, user.displayname ?? '-', minute(user.creation_ts), minute(user.last_seen_ts), marks.join(' ')]
 }

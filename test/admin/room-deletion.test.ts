@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { BY_NID } from '../../src/store/room-purge.ts'
 import { type Account, createRoom, type Json, join, sendText, syncPath } from '../support/api.ts'
 import { waitUntil } from '../support/wait.ts'
 import { type Office, openOffice } from './office.ts'
@@ -71,6 +72,23 @@ async function busyRoom(): Promise<string> {
   await ofAlice('PUT', `/user/${alice.userId}/rooms/${enc(room)}/account_data/org.x`, { a: 1 })
   return room
 }
+
+/** Tables that name rooms and keep doing so. */
+const KEPT: Readonly<Record<string, string>> = {
+  blocked_room: 'says that nobody may come back',
+  room_deletion: 'says that it was removed',
+  identity_invite: 'is of the identity service, which serves rooms of all servers',
+  backed_up_key: 'is what users keep for themselves, sealed',
+}
+
+test('every table that names a room is known', async () => {
+  const rows = await office.server.database.db.query<{ table_name: string }>(
+    `SELECT DISTINCT table_name FROM information_schema.columns
+     WHERE table_schema = 'public' AND column_name IN ('room_nid', 'room_id')`,
+  )
+  const known = new Set([...BY_NID, ...Object.keys(KEPT), 'room', 'event', 'account_data'])
+  expect(rows.map(({ table_name }) => table_name).filter((name) => !known.has(name))).toEqual([])
+})
 
 describe('a deleted room', () => {
   test('is gone, with every row that spoke of it', async () => {

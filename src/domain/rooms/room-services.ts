@@ -1,4 +1,3 @@
-import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
@@ -9,6 +8,7 @@ import type { SigningKey } from '../../core/signing/key.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
+import { claimWriter } from '../../store/writer-lock.ts'
 import type { Clock, Random } from '../clock.ts'
 import { createInboxes, type Inboxes } from '../e2e/inboxes.ts'
 import { createDeviceLists, type DeviceLists } from '../keys/device-lists.ts'
@@ -127,7 +127,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const keyCounts = createDeviceKeyCounts({ db, ledger, notifier, maxDevices: MAX_DEVICES_IN_MEMORY })
   const unread = createUnread({ db, maxUsers: MAX_USERS_IN_MEMORY })
   const checkpoints = createCheckpoints({ db, log })
-  const writing = db.dedicated(claimWriter)
+  const writing = db.dedicated((client) => claimWriter(client, WRITER))
   let wokenRooms = new Set<number>()
   let wokenUsers = new Set<number>()
   const persister = await openPersister({
@@ -346,21 +346,5 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       typing.close()
       await persister.idle()
     },
-  }
-}
-
-/** One writer per index and database; any number that no other lock here uses. */
-const WRITER_LOCK = 0x4865_7700
-
-/** Makes sure that no other process writes events under the same index: their numbers would collide. */
-async function claimWriter(client: pg.Client): Promise<void> {
-  // The batch statement reaches every table by its key. Planned once, also while the tables are still small.
-  await client.query(`SET lock_timeout = '5s'; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off`)
-  try {
-    await client.query('SELECT pg_advisory_lock($1)', [WRITER_LOCK + WRITER])
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== '55P03') throw error
-    const message = 'another Hearth is using this database: stop it, or give this one a database of its own'
-    throw new ProtocolError('M_UNKNOWN', message, { status: 503 })
   }
 }

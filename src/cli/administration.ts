@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto'
+import type { Logger } from 'pino'
+import { buildApp } from '../app.ts'
+import type { Config } from '../config/schema.ts'
+import { createContext } from '../context.ts'
+import { isUserId, userId } from '../core/ids.ts'
+import { issueOperatorToken } from '../domain/admin/operators.ts'
+import { createMetrics } from '../domain/metrics.ts'
+import { openDatabase } from '../store/db.ts'
+import { prepareDatabase } from '../store/prepare.ts'
+import { isWriterPresent } from '../store/writer-lock.ts'
+import type { Host } from './command.ts'
+import { ensureDataDirectory } from './data-directory.ts'
+import { borrowDatabase, MIGRATIONS, type RunningDatabase } from './database.ts'
+import { loadIdentityKeys } from './identity-key-file.ts'
+import { createLog } from './log.ts'
+import { loadSigningKey } from './signing-key-file.ts'
+
+/** The administrators' endpoints, as the command line uses them. */
+export interface Administration {
+  /** The body of a 2xx answer. @throws Error with the words of any other */
+  // biome-ignore lint/suspicious/noExplicitAny: answers of our own endpoints
+  call(method: Method, path: string, body?: object): Promise<any>
+}
+
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+
+interface Answer {
+  readonly status: number
+  readonly text: string
+}
+
+type Ask = (method: Method, path: string, headers: Record<string, string>, body: string | undefined) => Promise<Answer>
+
+/** Index of the process that writes events. */
+const WRITER = 0
+
+/**
+ * Lets work be done through the endpoints of the server that runs; without one, through the same endpoints in this process, which
+ * then is the server for the while and listens nowhere. The database vouches for the command line, by a token that ends with it.
+ */
+export async function withAdministration<T>(
+  host: Host,
+  config: Config,
+  work: (administration: Administration) => Promise<T>,
+): Promise<T> {
+  await ensureDataDirectory(config.data_dir, host.uid)
+  const log = createLog({ level: 'error', format: 'auto' }, host.isTerminal)
+  const database = await borrowDatabase(config, host.uid, log)
+  try {
+    await prepareDatabase(database.connection, MIGRATIONS, config.server_name)
+    const db = openDatabase({ connection: database.connection, poolSize: 1 })
+    try {
+      const { token, end } = await issueOperatorToken({ db, clock: Date, random: { bytes: randomBytes } })
+      const isRunning = await isWriterPresent(db, WRITER)
+      const side = isRunning ? await beside(config, token) : await alone(host, config, database, log)
+      try {
+        return await work(administration(side.ask, token))
+      } finally {
+        await side.close()
+        await end()
+      }
+    } finally {
+      await db.close()
+    }
+  } finally {
+    await database.stop()
+  }
+}
+
+interface Side {
+  readonly ask: Ask
+  close(): Promise<void>
+}
+
+/** Before anything is told to what listens there, it has to know the token that is in our database. */
+async function beside(config: Config, token: string): Promise<Side> {
+  const origin = `http://${loopbackOf(config.listen.host)}:${config.listen.port}`
+  const ask: Ask = async (method, path, headers, body) => {
+    const answer = await fetch(origin + path, { method, headers, ...(body === undefined ? {} : { body }) })
+    return { status: answer.status, text: await answer.text() }
+  }
+  const path = '/_hearth/admin/v1/acts?limit=1'
+  const first = await ask('GET', path, { authorization: `Bearer ${token}` }, undefined).catch(() => undefined)
+  if (first?.status === 200) return { ask, close: async () => {} }
+  throw new Error(
+    `the server runs, but not at ${origin}; give the command the configuration that the server has, such as --set listen.port=8008`,
+  )
+}
+
+function loopbackOf(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return host.includes(':') ? `[${host}]` : host
+}
+
+async function alone(host: Host, config: Config, { connection }: RunningDatabase, log: Logger): Promise<Side> {
+  const context = await createContext({
+    config: { ...config, roles: ['client'] },
+    connection,
+    signingKey: await loadSigningKey(config.data_dir),
+    identityKeys: await loadIdentityKeys(config.data_dir),
+    version: host.version,
+    metrics: createMetrics({ version: host.version, node: host.nodeVersion }),
+    log,
+  })
+  const app = buildApp(context)
+  return {
+    async ask(method, url, headers, body) {
+      const answer = await app.inject({ method, url, headers, ...(body === undefined ? {} : { payload: body }) })
+      return { status: answer.statusCode, text: answer.body }
+    },
+    async close() {
+      await app.close()
+      await context.close()
+    },
+  }
+}
+
+function administration(ask: Ask, token: string): Administration {
+  return {
+    async call(method, path, body) {
+      const headers = {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      }
+      const { status, text } = await ask(method, path, headers, body && JSON.stringify(body))
+      const answer = JSON.parse(text) as { readonly error?: string }
+      if (status >= 200 && status < 300) return answer
+      throw new Error(answer.error ?? `the server answered ${status}`)
+    },
+  }
+}
+
+/** `alice`, `@alice` and `@alice:example.org` are the same user of this server. */
+export function userNamed(name: string, config: Config): string {
+  if (isUserId(name)) return name
+  return userId(name.startsWith('@') ? name.slice(1) : name, config.server_name)
+}

@@ -1,0 +1,18 @@
+/** Rows of words in columns. What could steer a terminal is shown as a question mark. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const shown = rows.map((row) => row.map((word) => word.replace(/[\p{Cc}\p{Cf}]/gu, '?')))
+  const widths = (shown[0] ?? []).map((_, column) => Math.max(...shown.map((row) => (row[column] ?? '').length)))
+  return shown
+    .map((row) =>
+      row
+        .map((word, column) => word.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+/** A time in milliseconds to the minute, in UTC; a dash for none. */
+export function minute(ms: number | null): string {
+  return ms === null ? '-' : new Date(ms).toISOString().slice(0, 16).replace('T', ' ')
+}

@@ -1,0 +1,40 @@
+import { randomBytes } from 'node:crypto'
+import type { Config } from '../config/schema.ts'
+import { createUser } from '../domain/accounts/create-user.ts'
+import { createPasswords } from '../domain/accounts/passwords.ts'
+import { createAudit } from '../domain/admin/audit.ts'
+import { COMMAND_LINE } from '../domain/admin/operators.ts'
+import { openDatabase } from '../store/db.ts'
+import { prepareDatabase } from '../store/prepare.ts'
+import type { Host } from './command.ts'
+import { ensureDataDirectory } from './data-directory.ts'
+import { borrowDatabase, MIGRATIONS } from './database.ts'
+import { createLog } from './log.ts'
+
+export interface NewUser {
+  readonly username: string
+  readonly password: string
+  readonly isAdmin: boolean
+}
+
+/** Through the database: a new account concerns nothing that a running server has in memory. Gives its id. */
+export async function makeUser(host: Host, config: Config, user: NewUser): Promise<string> {
+  await ensureDataDirectory(config.data_dir, host.uid)
+  const log = createLog({ level: 'error', format: 'auto' }, host.isTerminal)
+  const database = await borrowDatabase(config, host.uid, log)
+  try {
+    await prepareDatabase(database.connection, MIGRATIONS, config.server_name)
+    const db = openDatabase({ connection: database.connection, poolSize: 1 })
+    const passwords = createPasswords({ config, random: { bytes: randomBytes } })
+    try {
+      const act = { actor: COMMAND_LINE.name, act: 'user create', target: user.username }
+      const create = () => createUser({ db, clock: Date, passwords, config }, user)
+      return await createAudit({ db, clock: Date }).record(act, create)
+    } finally {
+      await passwords.close()
+      await db.close()
+    }
+  } finally {
+    await database.stop()
+  }
+}

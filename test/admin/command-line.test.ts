@@ -1,0 +1,152 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Account, type Api, createRoom, login, openApi, PASSWORD, sendText } from '../support/api.ts'
+import { type ChildServer, startChildServer } from '../support/child-server.ts'
+import { runHearth } from '../support/run-hearth.ts'
+
+let server: ChildServer
+let api: Api
+beforeAll(async () => {
+  server = await startChildServer({ env: { HEARTH__PASSWORDS__SCRYPT__LOG2_COST: '4' } })
+  api = openApi(server.baseUrl)
+}, 60_000)
+afterAll(async () => {
+  await api?.close()
+  await server?.dispose()
+})
+
+function hearth(words: string[], input = '') {
+  const env = {
+    HEARTH__DATA_DIR: join(server.dataDir, 'data'),
+    HEARTH__LISTEN__PORT: new URL(server.baseUrl).port,
+    HEARTH__METRICS__PORT: '0',
+    HEARTH__PASSWORDS__SCRYPT__LOG2_COST: '4',
+  }
+  return runHearth(words, { directory: server.dataDir, env, input })
+}
+
+async function done(words: string[], input = ''): Promise<string> {
+  const { code, stdout, stderr } = await hearth(words, input)
+  expect([code, stderr], words.join(' ')).toEqual([0, ''])
+  return stdout
+}
+
+const isKnown = async ({ token }: Account) => (await api.request('GET', '/account/whoami', { token })).status === 200
+
+describe('beside a running server', () => {
+  test('the first administrator is made, and what is taken is taken at once', async () => {
+    await done(['user', 'create', 'alice'], `${PASSWORD}\n`)
+    const alice = await login(api, 'alice')
+    const list = () => api.request('GET', '/_synapse/admin/v2/users', { token: alice.token })
+    expect((await list()).status).toBe(403)
+    expect(await done(['user', 'make-admin', 'alice'])).toContain('@alice:localhost may administer')
+    expect((await list()).status).toBe(200)
+    await done(['user', 'remove-admin', '@alice:localhost'])
+    expect((await list()).status).toBe(403)
+  })
+
+  test('a token that the server has in memory ends with a logout and with a new password', async () => {
+    await done(['user', 'create', 'bob'], `${PASSWORD}\n`)
+    const first = await login(api, 'bob')
+    expect(await isKnown(first)).toBe(true)
+    expect(await done(['user', 'logout', 'bob'])).toContain('1 devices')
+    expect(await isKnown(first)).toBe(false)
+    const second = await login(api, 'bob')
+    expect(await isKnown(second)).toBe(true)
+    await done(['user', 'reset-password', 'bob', '--keep-devices'], 'another password\n')
+    expect(await isKnown(second)).toBe(true)
+    await done(['user', 'reset-password', 'bob'], 'a third password\n')
+    expect(await isKnown(second)).toBe(false)
+    await login(api, 'bob', 'a third password')
+  })
+
+  test('users are listed and shown', async () => {
+    await done(['user', 'create', 'carol', '--admin'], `${PASSWORD}\n`)
+    expect(await done(['user', 'list', '--admins'])).toMatch(/^@carol:localhost .* admin\n$/)
+    const listed = JSON.parse(await done(['user', 'list', '--name', 'carol', '--json']))
+    expect(listed).toMatchObject([{ name: '@carol:localhost', admin: true }])
+    expect(JSON.parse(await done(['user', 'show', 'carol']))).toMatchObject({ name: '@carol:localhost' })
+    expect(await hearth(['user', 'show', 'nobody'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There is no account @nobody:localhost.'),
+    })
+  })
+
+  test('registration tokens are made, listed and deleted', async () => {
+    const token = (await done(['token', 'create', '--uses', '2', '--days', '7'])).trim()
+    const path = `/_matrix/client/v1/register/m.login.registration_token/validity?token=${token}`
+    expect(await api.call('GET', path)).toEqual({ valid: true })
+    expect(await done(['token', 'list'])).toMatch(new RegExp(`${token} +0 +2 +\\d{4}-`))
+    await done(['token', 'delete', token])
+    expect(await api.call('GET', path)).toEqual({ valid: false })
+  })
+
+  test('rooms are listed, blocked and removed', async () => {
+    const dora = await login(api, 'carol')
+    const room = await createRoom(api, dora.token, { name: 'Doomed', room_alias_name: 'doomed' })
+    await sendText(api, dora.token, room, '1', 'hello')
+    expect(await done(['room', 'list', '--search', 'doomed'])).toContain(room)
+    await done(['room', 'block', '#doomed:localhost'])
+    await done(['room', 'unblock', room])
+    expect(await done(['room', 'delete', room, '--block'])).toMatch(/is removed: 1 users were in it, \d+ rows are gone/)
+    await expect(sendText(api, dora.token, room, '2', 'hello?')).rejects.toMatchObject({ status: 404 })
+    expect(await hearth(['room', 'delete', room])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('no room'),
+    })
+  })
+
+  test('all of it is on the record', async () => {
+    const acts = await done(['audit', '--target', '@bob:localhost'])
+    expect(acts).toMatch(/command line +done +POST \/_synapse\/admin\/v1\/reset_password\/\{userId\} +@bob:localhost/)
+    expect(await done(['audit', '--actor', 'command line', '--limit', '1000'])).toContain('user create')
+    expect(acts).not.toContain('a third password')
+  })
+
+  test('another server at that address is told nothing', async () => {
+    const { code, stderr } = await hearth(['user', 'logout', 'bob', '--set', 'listen.port=1'])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('the server runs, but not at http://127.0.0.1:1')])
+  })
+})
+
+describe('without a server', () => {
+  let bob: Account
+  beforeAll(async () => {
+    bob = await login(api, 'bob', 'a third password')
+    await server.kill('SIGTERM')
+  }, 30_000)
+
+  test('the same is done, and counts when it starts', async () => {
+    expect(await done(['user', 'list', '--name', 'bob'])).toContain('@bob:localhost')
+    await done(['user', 'logout', 'bob'])
+    await done(['user', 'make-admin', 'bob'])
+    const token = (await done(['token', 'create', 'made-while-away'])).trim()
+    await server.start()
+    expect(await isKnown(bob)).toBe(false)
+    const again = await login(api, 'bob', 'a third password')
+    const path = `/_synapse/admin/v1/registration_tokens/${token}`
+    expect(await api.call('GET', path, { token: again.token })).toMatchObject({ token })
+  }, 60_000)
+
+  test('a room is removed', async () => {
+    const { token } = await login(api, 'bob', 'a third password')
+    const room = await createRoom(api, token, { name: 'Doomed too' })
+    await server.kill('SIGTERM')
+    await done(['room', 'delete', room])
+    await server.start()
+    expect((await api.call('GET', '/joined_rooms', { token })).joined_rooms).toEqual([])
+  }, 60_000)
+})
+
+test.each([
+  ['user', 'say "create NAME"'],
+  ['user logout', 'say "logout NAME"'],
+  ['user list alice', 'say "create NAME", "list"'],
+  ['token', 'say "create"'],
+  ['token create --uses many', '--uses takes a number'],
+  ['audit now', '"now" is not understood'],
+  ['room delete', 'or "list", "delete ROOM"'],
+])('%s is a wrong use, with advice', async (words, advice) => {
+  const { code, stderr } = await hearth(words.split(' '))
+  expect([code, stderr]).toEqual([2, expect.stringContaining(advice)])
+})
