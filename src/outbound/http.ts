@@ -155,11 +155,14 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
 
   return {
     async request(request) {
+      const controller = new AbortController()
+      const timer = setTimeout(() => controller.abort(), request.timeoutMs)
       try {
-        const signal = AbortSignal.timeout(request.timeoutMs)
-        return await Promise.race([follow(request, signal), endOf(signal)])
+        return await Promise.race([follow(request, controller.signal), endOf(controller.signal)])
       } catch (error) {
         return failureOf(error)
+      } finally {
+        clearTimeout(timer)
       }
     },
     async close() {

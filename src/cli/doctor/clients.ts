@@ -45,7 +45,7 @@ async function homeserver({ client, names, config, now }: Examination): Promise<
       return problem(address, `does not answer, while others of ${base.hostname} do: ${through.detail}`, advice)
     }),
   )
-  return [ok('homeserver', base.href), ...certificateOf(answer, 'its certificate', now()), ...each]
+  return [ok('homeserver', publicBaseUrl(config)), ...certificateOf(answer, 'its certificate', now()), ...each]
 }
 
 async function wellKnown({ client, config }: Examination, host: string, dialect: Dialect): Promise<Finding> {

@@ -22,7 +22,7 @@ export const PROXIES: readonly string[] = Object.keys(WRITERS)
 export function proxySettings(name: string, config: Config): string | undefined {
   const site = splitServerName(config.server_name)?.host ?? config.server_name
   const facts: Facts = {
-    upstream: `${urlHost(config.listen.host)}:${config.listen.port}`,
+    upstream: `${upstreamHost(config.listen.host)}:${config.listen.port}`,
     home: config.public_base_url === undefined ? `matrix.${site}` : new URL(publicBaseUrl(config)).hostname,
     site,
     maxBodyBytes: config.limits.max_body_bytes,
@@ -30,6 +30,11 @@ export function proxySettings(name: string, config: Config): string | undefined 
   }
   const write = Object.hasOwn(WRITERS, name) ? WRITERS[name] : undefined
   return write && `${write(facts)}\n${ours(facts)}`
+}
+
+/** Spelled out where all addresses are listened on: `localhost` may mean one that is not among them. */
+function upstreamHost(host: string): string {
+  return host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : urlHost(host)
 }
 
 function ours({ home, site }: Facts): string {
@@ -43,8 +48,6 @@ function ours({ home, site }: Facts): string {
 #
 # Then: hearth doctor`
 }
-
-const names = ({ home, site }: Facts): readonly string[] => [...new Set([home, site])]
 
 function nginx(facts: Facts): string {
   const { upstream, home, site, maxBodyBytes, maxWaitSeconds } = facts
@@ -81,27 +84,18 @@ ${server(site, wellKnown)}
 `
 }
 
-function caddy(facts: Facts): string {
-  const { upstream, home, site, maxBodyBytes, maxWaitSeconds } = facts
-  const pass = `    request_body {
-        max_size ${maxBodyBytes}
-    }
-    reverse_proxy ${upstream} {
-        transport http {
-            response_header_timeout ${maxWaitSeconds}s
-        }
-    }`
-  const own = `${home} {
+function caddy({ upstream, home, site }: Facts): string {
+  const own = `# Caddyfile; certificates come by themselves, X-Forwarded-For too.
+
+${home} {
     @admin path /_synapse/*
     respond @admin 404  # for administrators: not for everybody
-${pass}
-}`
-  if (home === site) return `# Caddyfile; certificates come by themselves, X-Forwarded-For too:\n\n${own}\n`
-  return `# Caddyfile; certificates come by themselves, X-Forwarded-For too:
-
-${own}
-
-# If ${site} has a block already, put the reverse_proxy line into it.
+    reverse_proxy ${upstream}
+}
+`
+  if (home === site) return own
+  return `${own}
+# If ${site} has a block already, put these two lines into it.
 ${site} {
     reverse_proxy /.well-known/matrix/* ${upstream}
     reverse_proxy /.well-known/proto/* ${upstream}
@@ -109,13 +103,10 @@ ${site} {
 `
 }
 
-function traefik(facts: Facts): string {
-  const { upstream, home, site, maxBodyBytes, maxWaitSeconds } = facts
-  const rule =
-    home === site
-      ? `Host(\`${home}\`)`
-      : `Host(\`${home}\`) || (Host(\`${site}\`) && (PathPrefix(\`/.well-known/matrix/\`) || PathPrefix(\`/.well-known/proto/\`)))`
-  return `# Traefik, dynamic configuration (file provider), for ${names(facts).join(' and ')}.
+function traefik({ upstream, home, site }: Facts): string {
+  const wellKnown = `Host(\`${site}\`) && (PathPrefix(\`/.well-known/matrix/\`) || PathPrefix(\`/.well-known/proto/\`))`
+  const rule = home === site ? `Host(\`${home}\`)` : `(Host(\`${home}\`) || (${wellKnown}))`
+  return `# Traefik, dynamic configuration (file provider); it sets X-Forwarded-For by itself.
 # In the static one, the entry point "websecure" needs, since ids in paths hold encoded characters and uploads take their time:
 #
 #   http:
@@ -127,24 +118,14 @@ function traefik(facts: Facts): string {
 http:
   routers:
     hearth:
-      rule: "(${rule}) && !PathPrefix(\`/_synapse/\`)"
+      rule: "${rule} && !PathPrefix(\`/_synapse/\`)"  # which is for administrators
       entryPoints: [websecure]
-      middlewares: [hearth-bodies]
       service: hearth
       tls:
         certResolver: letsencrypt
-  middlewares:
-    hearth-bodies:
-      buffering:
-        maxRequestBodyBytes: ${maxBodyBytes}
-  serversTransports:
-    hearth:
-      forwardingTimeouts:
-        responseHeaderTimeout: ${maxWaitSeconds}s
   services:
     hearth:
       loadBalancer:
-        serversTransport: hearth
         servers:
           - url: http://${upstream}
 `
