@@ -1,4 +1,5 @@
 import * as fanOut from './cases/fan-out.ts'
+import * as identityLookup from './cases/identity-lookup.ts'
 import * as idle from './cases/idle.ts'
 import * as initialSync from './cases/initial-sync.ts'
 import * as noopSync from './cases/noop-sync.ts'
@@ -24,6 +25,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [roomState.BENCHMARK]: roomState.measureRoomState,
   [receive.BENCHMARK]: receive.measureReceive,
   [resolution.BENCHMARK]: resolution.measureResolution,
+  [identityLookup.BENCHMARK]: identityLookup.measureIdentityLookup,
 }
 
 async function main(args: string[]): Promise<void> {

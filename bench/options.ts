@@ -12,6 +12,7 @@ export interface BenchOptions {
   readonly seconds: number
   readonly members: readonly number[]
   readonly rooms: number
+  readonly bindings: number
   readonly withFloor: boolean
   readonly profile: boolean
   readonly write: boolean
@@ -19,7 +20,8 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [benchmark ...] [options]
 
-Benchmarks: send, fan-out, initial-sync, register-login, idle, noop-sync, storage, room-state, resolution, receive
+Benchmarks: send, fan-out, initial-sync, register-login, idle, noop-sync, storage, room-state, resolution, receive,
+identity-lookup
 (all of them when none is named), and the floor programs alone: floor.
 
   --url http://...          drive this homeserver instead of starting one of ours
@@ -31,6 +33,7 @@ Benchmarks: send, fan-out, initial-sync, register-login, idle, noop-sync, storag
   --seconds N               length of one measurement (10)
   --members N,N             listeners of fan-out (100,1000)
   --rooms N                 rooms of initial-sync (200)
+  --bindings N              bound addresses of identity-lookup (1000000)
   --no-floor                leave out the floor programs
   --profile                 run our server under --cpu-prof; profiles land in bench/profiles
   --write                   write the table into bench/RESULTS.md`
@@ -45,6 +48,7 @@ const OPTIONS = {
   seconds: { type: 'string', default: '10' },
   members: { type: 'string', default: '100,1000' },
   rooms: { type: 'string', default: '200' },
+  bindings: { type: 'string', default: '1000000' },
   'no-floor': { type: 'boolean', default: false },
   profile: { type: 'boolean', default: false },
   write: { type: 'boolean', default: false },
@@ -65,6 +69,7 @@ export function readOptions(args: string[]): BenchOptions | undefined {
     seconds: Number(values.seconds),
     members: values.members.split(',').map(Number),
     rooms: Number(values.rooms),
+    bindings: Number(values.bindings),
     withFloor: !values['no-floor'],
     profile: values.profile,
     write: values.write,

@@ -20,6 +20,8 @@ export interface Target {
 export interface TargetWish {
   /** Keep the real cost of password hashing: only where logging in is what is measured. */
   readonly withRealPasswords?: boolean
+  /** Configuration that the case needs. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 export async function openTarget(options: BenchOptions, wish: TargetWish = {}): Promise<Target> {
@@ -37,6 +39,7 @@ async function startOwn(options: BenchOptions, wish: TargetWish): Promise<Target
       HEARTH__RATE_LIMITS__ENABLED: 'false',
       HEARTH__LOG__LEVEL: 'warn',
       ...(wish.withRealPasswords === true ? {} : { HEARTH__PASSWORDS__SCRYPT__LOG2_COST: '4' }),
+      ...wish.env,
     },
     nodeArgs: options.profile ? ['--cpu-prof', `--cpu-prof-dir=${join(PROJECT_ROOT, 'bench/profiles')}`] : [],
   })

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { HoldTask } from './hold.ts'
+import type { LookupResult, LookupTask } from './lookups.ts'
 
 /** Runs a driver as a process of its own: one message with the task in, one with the result out. */
 export async function runDriver<Task extends object, Result>(file: string, task: Task): Promise<Result> {
@@ -18,6 +19,21 @@ export async function startHolding(task: HoldTask): Promise<{ end(): Promise<voi
     end: () => {
       child.disconnect()
       return ended
+    },
+  }
+}
+
+/** Looks up until it is told to end. */
+export function startLookups(task: LookupTask): { end(): Promise<LookupResult> } {
+  const child = forkHere('./lookups.js')
+  const result = firstAnswer<LookupResult>(child, task)
+  result.catch(() => undefined)
+  return {
+    async end() {
+      child.send('end')
+      const found = await result
+      child.disconnect()
+      return found
     },
   }
 }

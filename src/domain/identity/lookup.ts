@@ -44,6 +44,9 @@ export interface Lookup {
   usersOf(threepids: readonly Threepid[], who: string): Promise<readonly (readonly [string, string, UserId])[]>
 }
 
+/** What a pepper may be made of (identity service API, "Association lookup"); Postgres cannot even be asked about some others. */
+const PEPPER = /^[a-zA-Z0-9]+$/
+
 const keyOf = ({ medium, address }: ThreepidRow): string => `${medium} ${address}`
 
 /** Postgres stores no NUL, so what holds one is bound to nobody. */
@@ -84,6 +87,7 @@ export function createLookup(deps: {
   }
 
   async function byHash(pepper: string, entries: readonly string[]): Promise<ReadonlyMap<string, UserId>> {
+    if (!PEPPER.test(pepper)) checkPepper(pepper, (await findPepper(db)).pepper)
     const hashes = entries.map(decodeBase64UrlStrict).filter((bytes) => bytes?.length === LOOKUP_HASH_BYTES)
     const answer = await findByHashes(db, pepper, hashes as Buffer[])
     checkPepper(pepper, answer.pepper)
