@@ -23,12 +23,6 @@ export function decodeBase64Strict(text: string): Buffer | undefined {
   return encodeBase64(bytes) === text ? bytes : undefined
 }
 
-/** Only what {@link encodeBase64Url} writes. */
-export function decodeBase64UrlStrict(text: string): Buffer | undefined {
-  const bytes = Buffer.from(text, 'base64url')
-  return encodeBase64Url(bytes) === text ? bytes : undefined
-}
-
 function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }

@@ -18,6 +18,23 @@ export function lookupHash(address: string, medium: Medium, pepper: string): str
   return hash('sha256', `${address} ${medium} ${pepper}`, 'buffer').toString('base64url')
 }
 
+/** 43 characters, the last of which has two bits that stand for nothing: other spellings of the same bytes are no hash. */
+const HASHED_ENTRY = /^[\w-]{42}[AEIMQUYcgkosw048]$/
+
+/** Whether this can be what {@link lookupHash} wrote; anything else matches nothing. */
+export function isHashedLookupEntry(entry: string): boolean {
+  return HASHED_ENTRY.test(entry)
+}
+
+/** The bytes of hashed entries, end to end. */
+export function lookupHashBytes(entries: readonly string[]): Buffer {
+  const bytes = Buffer.alloc(entries.length * LOOKUP_HASH_BYTES)
+  entries.forEach((entry, n) => {
+    bytes.write(entry, n * LOOKUP_HASH_BYTES, LOOKUP_HASH_BYTES, 'base64url')
+  })
+  return bytes
+}
+
 /** The form of an address under algorithm `none`. */
 export function plainLookupEntry(address: string, medium: Medium): string {
   return `${address} ${medium}`

@@ -1,12 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import {
-  decodeBase64,
-  decodeBase64Strict,
-  decodeBase64UrlStrict,
-  encodeBase64,
-  encodeBase64Url,
-} from '../../src/core/base64.ts'
+import { decodeBase64, decodeBase64Strict, encodeBase64, encodeBase64Url } from '../../src/core/base64.ts'
 
 test('every writer is read back by every reader that should', () => {
   fc.assert(
@@ -18,7 +12,6 @@ test('every writer is read back by every reader that should', () => {
       expect(url).toMatch(/^[A-Za-z0-9_-]*$/)
       for (const text of [standard, url, bytes.toString('base64')]) expect(decodeBase64(text)).toEqual(bytes)
       expect(decodeBase64Strict(standard)).toEqual(bytes)
-      expect(decodeBase64UrlStrict(url)).toEqual(bytes)
     }),
   )
 })
@@ -26,13 +19,11 @@ test('every writer is read back by every reader that should', () => {
 test.each(['A', 'Zg===', 'Zm 9v', 'Zm9v\n', 'Zm9v!', '+-+-', 'é', 'Zg=a'])('%j is not base64', (text) => {
   expect(decodeBase64(text)).toBeUndefined()
   expect(decodeBase64Strict(text)).toBeUndefined()
-  expect(decodeBase64UrlStrict(text)).toBeUndefined()
 })
 
 test('strict readers refuse what their writer does not write', () => {
   expect(decodeBase64Strict('Zg==')).toBeUndefined()
   expect(decodeBase64Strict('Zh')).toBeUndefined()
   expect(decodeBase64Strict('__-_')).toBeUndefined()
-  expect(decodeBase64UrlStrict('//+/')).toBeUndefined()
   expect(decodeBase64('Zh')).toEqual(Buffer.from('f'))
 })

@@ -1,5 +1,12 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { lookupHash, plainLookupEntry, readPlainLookupEntry } from '../../src/core/lookup-hash.ts'
+import {
+  isHashedLookupEntry,
+  lookupHash,
+  lookupHashBytes,
+  plainLookupEntry,
+  readPlainLookupEntry,
+} from '../../src/core/lookup-hash.ts'
 import type { Medium } from '../../src/core/threepid.ts'
 
 /** Published with the identity service API, "Association lookup"; the pepper is `matrixrocks`. */
@@ -8,6 +15,8 @@ const VECTORS: readonly (readonly [string, Medium, string])[] = [
   ['bob@example.com', 'email', 'LJwSazmv46n0hlMlsb_iYxI0_HXEqy_yj6Jm636cdT8'],
   ['18005552067', 'msisdn', 'nlo35_T5fzSGZzJApqu8lgIudJvmOQtDaHtr-I4rU7I'],
 ]
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
 describe('identity service API, "Association lookup"', () => {
   it.each(VECTORS)('sha256 of %s %s', (address, medium, hash) => {
@@ -19,5 +28,28 @@ describe('identity service API, "Association lookup"', () => {
     expect(readPlainLookupEntry('bob@example.com email')).toEqual({ address: 'bob@example.com', medium: 'email' })
     expect(readPlainLookupEntry('two words email')).toEqual({ address: 'two words', medium: 'email' })
     for (const entry of ['', ' ', 'email', ' email']) expect(readPlainLookupEntry(entry)).toBeUndefined()
+  })
+
+  it('an entry that was hashed has one spelling', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), fc.constantFrom(...ALPHABET), (array, last) => {
+        const entry = Buffer.from(array).toString('base64url')
+        const other = entry.slice(0, -1) + last
+        expect(isHashedLookupEntry(entry)).toBe(true)
+        expect(isHashedLookupEntry(other)).toBe(Buffer.from(other, 'base64url').toString('base64url') === other)
+        expect(lookupHashBytes([entry, entry])).toEqual(Buffer.concat([array, array]))
+      }),
+    )
+    const [, , hash] = VECTORS[0]!
+    for (const entry of [
+      '',
+      hash.slice(1),
+      `${hash}A`,
+      `${hash}=`,
+      `${hash}\n`,
+      hash.replace('4', '+'),
+      hash.replace('4', 'é'),
+    ])
+      expect(isHashedLookupEntry(entry)).toBe(false)
   })
 })

@@ -102,6 +102,8 @@ describe('seed 1, POST P2/lookup', () => {
     [{ pepper: undefined }, 'M_MISSING_PARAMS'],
     [{ addresses: undefined }, 'M_MISSING_PARAMS'],
     [{ addresses: 'x' }, 'M_INVALID_PARAM'],
+    [{ algorithm: 'sha256', pepper: '\0' }, 'M_INVALID_PEPPER'],
+    [{ algorithm: 'none', pepper: 'a\0b' }, 'M_INVALID_PEPPER'],
     [{ addresses: [1] }, 'M_INVALID_PARAM'],
     [{ addresses: Array(21).fill('x') }, 'M_TOO_LARGE'],
   ])('%j gives 400 %s', async (change, errcode) => {

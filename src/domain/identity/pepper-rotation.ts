@@ -1,11 +1,13 @@
 import type { Database } from '../../store/db.ts'
 import {
+  countHashBlocks,
   deleteOldHashes,
   deleteOldPeppers,
   ensureNextPepper,
   findNextPepper,
   findPepper,
   hashMoreBindings,
+  hasOldPeppers,
   lockPeppers,
   switchPeppers,
 } from '../../store/identity/peppers.ts'
@@ -24,7 +26,10 @@ export interface PepperRotation {
   rotate(options?: { readonly minAgeMs?: number; readonly stop?: () => boolean }): Promise<number | undefined>
 }
 
-const BINDINGS_AT_ONCE = 5_000
+/** Whoever binds an address waits for as many at most. */
+const BINDINGS_AT_ONCE = 2_000
+/** Of old hashes, some ten thousand, for whose removal nobody waits. */
+const BLOCKS_AT_ONCE = 200
 const PEPPER_BYTES = 16
 const NEVER = (): boolean => false
 
@@ -50,7 +55,10 @@ export function createPepperRotation(deps: {
   async function hashAll(pepperNid: number, stop: () => boolean): Promise<number | undefined> {
     let total = 0
     while (!stop()) {
-      const hashed = await db.tx((tx) => hashMoreBindings(tx, pepperNid, BINDINGS_AT_ONCE))
+      const hashed = await db.tx(async (tx) => {
+        await lockPeppers(tx)
+        return hashMoreBindings(tx, pepperNid, BINDINGS_AT_ONCE)
+      })
       if (hashed === 0) return total
       total += hashed
     }
@@ -58,14 +66,16 @@ export function createPepperRotation(deps: {
   }
 
   async function tidy(stop: () => boolean): Promise<void> {
-    while (!stop()) {
-      if ((await db.tx((tx) => deleteOldHashes(tx, BINDINGS_AT_ONCE))) > 0) continue
-      await db.tx(async (tx) => {
-        await lockPeppers(tx)
-        await deleteOldPeppers(tx)
-      })
-      return
+    if (!(await hasOldPeppers(db))) return
+    const blocks = await countHashBlocks(db)
+    for (let block = 0; block < blocks; block += BLOCKS_AT_ONCE) {
+      if (stop()) return
+      await db.tx((tx) => deleteOldHashes(tx, block, BLOCKS_AT_ONCE))
     }
+    await db.tx(async (tx) => {
+      await lockPeppers(tx)
+      await deleteOldPeppers(tx)
+    })
   }
 
   return {

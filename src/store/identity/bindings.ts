@@ -29,14 +29,12 @@ export async function lockAddress(tx: Tx, { medium, address }: ThreepidRow): Pro
 /** Binds an address, away from whomever it was bound to, and hashes it for lookup. */
 export async function upsertBinding(tx: Tx, binding: BindingRow): Promise<void> {
   await lockPeppersAsTheyAre(tx)
-  const [row] = await tx.query<{ binding_nid: number }>(
+  await tx.query(
     `INSERT INTO identity_binding (medium, address, user_id, bound_at) VALUES ($1, $2, $3, $4)
-     ON CONFLICT (medium, address) DO UPDATE SET user_id = excluded.user_id, bound_at = excluded.bound_at
-     RETURNING binding_nid`,
+     ON CONFLICT (medium, address) DO UPDATE SET user_id = excluded.user_id, bound_at = excluded.bound_at`,
     [binding.medium, binding.address, binding.user_id, binding.bound_at],
   )
-  if (row === undefined) throw new Error('a binding was not written')
-  await hashBinding(tx, row.binding_nid, binding)
+  await hashBinding(tx, binding)
 }
 
 /** Removes the binding of an address to this user. Gives whether there was one. */

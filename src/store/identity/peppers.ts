@@ -27,18 +27,18 @@ interface Address {
   readonly address: string
 }
 
-/** Writes a binding's hash under the current and the next pepper. */
-export async function hashBinding(tx: Tx, bindingNid: number, { medium, address }: Address): Promise<void> {
+/** Writes a binding's hash under the current and the next pepper. Needs {@link lockPeppersAsTheyAre}. */
+export async function hashBinding(tx: Tx, { medium, address, user_id }: Address & { user_id: UserId }): Promise<void> {
   await tx.query(
-    `INSERT INTO identity_lookup_hash (pepper_nid, hash, binding_nid)
+    `INSERT INTO identity_lookup_hash (pepper_nid, hash, user_id)
      SELECT pepper_nid, ${HASH}, $3
      FROM identity_pepper, (SELECT $1::text AS address, $2::text AS medium) bound WHERE standing <> 'old'
-     ON CONFLICT (pepper_nid, hash) DO UPDATE SET binding_nid = excluded.binding_nid`,
-    [address, medium, bindingNid],
+     ON CONFLICT (pepper_nid, hash) DO UPDATE SET user_id = excluded.user_id`,
+    [address, medium, user_id],
   )
 }
 
-/** Removes the hashes of an address under every pepper. */
+/** Removes the hashes of an address under every pepper. Needs {@link lockPeppersAsTheyAre}. */
 export async function unhashBinding(tx: Tx, { medium, address }: Address): Promise<void> {
   await tx.query(
     `DELETE FROM identity_lookup_hash WHERE (pepper_nid, hash) IN (
@@ -59,28 +59,33 @@ export async function findPepper(reader: Reader): Promise<{ readonly pepper: str
 /** What was found under the pepper that the asker used, if that is the current one. */
 export interface HashedLookup {
   readonly pepper: string
-  readonly found: readonly { readonly hash: Buffer; readonly userId: UserId }[]
+  /** Users by the place of their hash, from 0. */
+  readonly users: Readonly<Record<string, UserId>>
 }
 
 /**
  * Looks hashes up, and says which pepper is the current one. A single statement, so that one moment is looked at: no rotation can
- * come between the pepper and its hashes.
+ * come between the pepper and its hashes. They go there as one value, their users come back as one: a thousand of either would
+ * cost more than the search.
+ *
+ * @param hashes of 32 bytes each, end to end
  */
-export async function findByHashes(reader: Reader, pepper: string, hashes: readonly Buffer[]): Promise<HashedLookup> {
-  const rows = await reader.query<{ pepper: string; hash: Buffer | null; user_id: UserId | null }>(
-    `SELECT p.pepper, found.hash, found.user_id FROM identity_pepper p
+export async function findByHashes(reader: Reader, pepper: string, hashes: Buffer): Promise<HashedLookup> {
+  // LIMIT keeps the planner from joining all hashes there are with those that are asked for.
+  const [row] = await reader.query<{ pepper: string; users: string | null }>(
+    `SELECT p.pepper, found.users FROM identity_pepper p
      LEFT JOIN LATERAL (
-       SELECT h.hash, b.user_id FROM identity_lookup_hash h JOIN identity_binding b USING (binding_nid)
-       WHERE p.pepper = $1 AND h.pepper_nid = p.pepper_nid AND h.hash = ANY($2::bytea[])) found ON true
+       SELECT json_object_agg(n, bound.user_id)::text AS users
+       FROM generate_series(0, length($2::bytea) / 32 - 1) n
+       CROSS JOIN LATERAL (
+         SELECT h.user_id FROM identity_lookup_hash h
+         WHERE h.pepper_nid = p.pepper_nid AND h.hash = substring($2 FROM n * 32 + 1 FOR 32) LIMIT 1) bound
+       WHERE p.pepper = $1) found ON true
      WHERE p.standing = 'current'`,
     [pepper, hashes],
   )
-  const [first] = rows
-  if (first === undefined) throw new Error('there is no current pepper')
-  return {
-    pepper: first.pepper,
-    found: rows.flatMap(({ hash, user_id: userId }) => (hash === null || userId === null ? [] : [{ hash, userId }])),
-  }
+  if (row === undefined) throw new Error('there is no current pepper')
+  return { pepper: row.pepper, users: row.users === null ? {} : JSON.parse(row.users) }
 }
 
 /** The pepper that a rotation is about, a new one if none was begun. Needs {@link lockPeppers}. */
@@ -103,24 +108,27 @@ export async function findNextPepper(reader: Reader): Promise<number | undefined
   return row?.pepper_nid
 }
 
-/** Hashes at most so many more bindings with this pepper, in the order in which they were made. Gives how many. */
+/**
+ * Hashes at most so many more bindings with this pepper, in the order in which they were made. Gives how many. Needs
+ * {@link lockPeppers}: a binding that changes meanwhile would be hashed as it was.
+ */
 export async function hashMoreBindings(tx: Tx, pepperNid: number, atMost: number): Promise<number> {
-  await useIndexes(tx)
-  const [next] = await tx.query<{ hashed_to: number }>(
-    `SELECT hashed_to FROM identity_pepper WHERE pepper_nid = $1 AND standing = 'next' FOR UPDATE`,
+  await workInBackground(tx)
+  const [next] = await tx.query<{ pepper: string; hashed_to: number }>(
+    `SELECT pepper, hashed_to FROM identity_pepper WHERE pepper_nid = $1 AND standing = 'next'`,
     [pepperNid],
   )
   if (next === undefined) return 0
   const [batch] = await tx.query<{ hashed: number; last: number | null }>(
     `WITH batch AS MATERIALIZED (
-       SELECT binding_nid, medium, address FROM identity_binding
-       WHERE binding_nid > $2 ORDER BY binding_nid LIMIT $3),
+       SELECT binding_nid, medium, address, user_id, $2::text AS pepper FROM identity_binding
+       WHERE binding_nid > $3 ORDER BY binding_nid LIMIT $4),
      written AS (
-       INSERT INTO identity_lookup_hash (pepper_nid, hash, binding_nid)
-       SELECT pepper_nid, ${HASH}, binding_nid FROM batch, identity_pepper WHERE pepper_nid = $1
+       INSERT INTO identity_lookup_hash (pepper_nid, hash, user_id)
+       SELECT $1, ${HASH} AS hash, user_id FROM batch ORDER BY hash
        ON CONFLICT (pepper_nid, hash) DO NOTHING)
      SELECT count(*) AS hashed, max(binding_nid) AS last FROM batch`,
-    [pepperNid, next.hashed_to, atMost],
+    [pepperNid, next.pepper, next.hashed_to, atMost],
   )
   if (batch === undefined || batch.last === null) return 0
   await tx.query('UPDATE identity_pepper SET hashed_to = $2 WHERE pepper_nid = $1', [pepperNid, batch.last])
@@ -135,28 +143,38 @@ export async function switchPeppers(tx: Tx, pepperNid: number, now: number): Pro
   await tx.query(`UPDATE identity_pepper SET standing = 'current', since = $2 WHERE pepper_nid = $1`, [pepperNid, now])
 }
 
-/** Removes at most so many hashes of old peppers, and gives how many. */
-export async function deleteOldHashes(tx: Tx, atMost: number): Promise<number> {
-  await useIndexes(tx)
-  const rows = await tx.query(
-    `DELETE FROM identity_lookup_hash WHERE ctid = ANY(ARRAY(
-       SELECT h.ctid FROM identity_lookup_hash h
-       WHERE h.pepper_nid = (SELECT min(pepper_nid) FROM identity_pepper WHERE standing = 'old') LIMIT $1))
-     RETURNING 1 AS one`,
-    [atMost],
+/** How many blocks of hashes there are. */
+export async function countHashBlocks(reader: Reader): Promise<number> {
+  const [row] = await reader.query<{ blocks: number }>(
+    `SELECT pg_relation_size('identity_lookup_hash') / current_setting('block_size')::bigint AS blocks`,
   )
-  return rows.length
+  return row?.blocks ?? 0
 }
 
-/** The plan of a statement is made when it is first used, and these tables may have been empty then. */
-async function useIndexes(tx: Tx): Promise<void> {
-  await tx.query(`SELECT set_config('enable_seqscan', 'off', true) AS off`)
-}
-
-/** Removes the old peppers themselves. Needs {@link lockPeppers}, so that nobody writes one more hash with them. */
-export async function deleteOldPeppers(tx: Tx): Promise<void> {
+/** Removes the hashes of old peppers from some of the blocks. Block by block: by the index each would be a page of its own. */
+export async function deleteOldHashes(tx: Tx, firstBlock: number, blocks: number): Promise<void> {
+  await workInBackground(tx)
   await tx.query(
-    `DELETE FROM identity_lookup_hash WHERE pepper_nid = ANY(ARRAY(SELECT pepper_nid FROM identity_pepper WHERE standing = 'old'))`,
+    `DELETE FROM identity_lookup_hash WHERE ctid >= format('(%s,0)', $1::bigint)::tid AND ctid < format('(%s,0)', $2::bigint)::tid
+       AND pepper_nid = ANY(ARRAY(SELECT pepper_nid FROM identity_pepper WHERE standing = 'old'))`,
+    [firstBlock, firstBlock + blocks],
   )
+}
+
+/**
+ * For parts of a rotation. The plan of a statement is made when it is first used, and these tables may have been empty then. And
+ * nobody needs such a part to be on the disk before a later commit, that of the switch at the latest, which brings it there.
+ */
+async function workInBackground(tx: Tx): Promise<void> {
+  await tx.query(`SELECT set_config('enable_seqscan', 'off', true), set_config('synchronous_commit', 'off', true)`)
+}
+
+/** Whether a rotation left peppers behind. */
+export async function hasOldPeppers(reader: Reader): Promise<boolean> {
+  return (await reader.query(`SELECT 1 AS one FROM identity_pepper WHERE standing = 'old'`)).length > 0
+}
+
+/** Removes the old peppers, whose hashes are gone: none was written any more since they became old. Needs {@link lockPeppers}. */
+export async function deleteOldPeppers(tx: Tx): Promise<void> {
   await tx.query(`DELETE FROM identity_pepper WHERE standing = 'old'`)
 }
