@@ -17,7 +17,7 @@ export const BENCHMARK = 'identity-lookup'
 /** What is asked, while nothing else happens and while the pepper is rotated. */
 const LOADS = [
   { perSecond: 200, addressesPerCall: 10 },
-  { perSecond: 50, addressesPerCall: 1_000 },
+  { perSecond: 25, addressesPerCall: 1_000 },
   { perSecond: 100, addressesPerCall: 1_000 },
   { perSecond: 200, addressesPerCall: 1_000 },
 ] as const
