@@ -138,7 +138,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   })
   const admin = createAdminServices({
     ...rooms,
-    ...{ config, db, clock, random, accounts, rooms: rooms.services.rooms },
+    ...{ config, db, clock, random, accounts, rooms: rooms.services.rooms, contacts: contact.services.contacts },
   })
   await admin.notices.prepare()
   const roomDeleter = startRoomDeleter({ deletions: rooms.deletions, log })

@@ -45,3 +45,17 @@ export async function insertExternalId(
   )
   return rows.length === 1
 }
+
+/** Who an account is at providers. */
+export function listExternalIds(
+  reader: Reader,
+  userNid: number,
+): Promise<{ readonly provider: string; readonly subject: string }[]> {
+  return reader.query('SELECT provider, subject FROM user_external_id WHERE user_nid = $1 ORDER BY provider, subject', [
+    userNid,
+  ])
+}
+
+export async function deleteExternalIds(tx: Tx, userNid: number): Promise<void> {
+  await tx.query('DELETE FROM user_external_id WHERE user_nid = $1', [userNid])
+}

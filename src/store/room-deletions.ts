@@ -1,7 +1,7 @@
 import type { RoomId, UserId } from '../core/ids.ts'
 import type { Reader, Tx } from './db.ts'
 
-// Table: room_deletion
+// Tables: room_deletion, room, federation_sent, federation_destination
 
 export type DeletionStatus = 'scheduled' | 'active' | 'complete' | 'failed'
 
@@ -31,6 +31,7 @@ export interface DeletionRow {
   readonly failed: readonly UserId[]
   readonly removed: number
   readonly aliases: readonly string[]
+  readonly asked_at: number
 }
 
 interface StoredRow extends Omit<DeletionRow, 'request'> {
@@ -38,7 +39,7 @@ interface StoredRow extends Omit<DeletionRow, 'request'> {
 }
 
 const COLUMNS =
-  'deletion_id, room_id, room_nid, request, status, error, new_room_id, members, moved, removed, failed, aliases'
+  'deletion_id, room_id, room_nid, request, status, error, new_room_id, members, moved, removed, failed, aliases, asked_at'
 
 const read = (row: StoredRow): DeletionRow => ({ ...row, request: JSON.parse(row.request) as DeletionRequest })
 
@@ -81,6 +82,17 @@ export async function openDeletions(reader: Reader): Promise<DeletionRow[]> {
     `SELECT ${COLUMNS} FROM room_deletion WHERE ended_at IS NULL ORDER BY asked_at, deletion_id`,
   )
   return rows.map(read)
+}
+
+/** Whether other servers that can be reached have all events of a room, so that ours need not be kept for them. */
+export async function isDelivered(reader: Reader, roomNid: number): Promise<boolean> {
+  const [row] = await reader.query<{ is_delivered: boolean }>(
+    `SELECT coalesce(s.position >= r.last_nid, true) AND NOT EXISTS (
+       SELECT FROM federation_destination WHERE first_unsent <= r.last_nid AND failures = 0) AS is_delivered
+     FROM room r LEFT JOIN federation_sent s ON true WHERE r.room_nid = $1`,
+    [roomNid],
+  )
+  return row?.is_delivered ?? true
 }
 
 export async function beginMoving(tx: Tx, id: string, members: readonly UserId[]): Promise<void> {

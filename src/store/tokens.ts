@@ -151,3 +151,12 @@ export async function forgetRefreshTokens(tx: Tx, before: number, atMost: number
   )
   return rows.length
 }
+
+/** Has the access token of a device end by itself at a time. */
+export async function setTokenEnd(tx: Tx, userNid: number, deviceId: string, expiresAt: number): Promise<void> {
+  await tx.query('UPDATE access_token SET expires_at = $3 WHERE user_nid = $1 AND device_id = $2', [
+    userNid,
+    deviceId,
+    expiresAt,
+  ])
+}

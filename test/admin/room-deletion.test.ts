@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { isDelivered } from '../../src/store/room-deletions.ts'
 import { BY_NID } from '../../src/store/room-purge.ts'
 import { type Account, createRoom, type Json, join, sendText, syncPath } from '../support/api.ts'
+import { createTestDatabase } from '../support/database.ts'
 import { waitUntil } from '../support/wait.ts'
 import { type Office, openOffice } from './office.ts'
 
@@ -303,4 +305,27 @@ test('a purge that was half done is finished, and syncs never stumble over what 
   expect(rooms?.join?.[room]).toBeUndefined()
   expect(await ended('half-done')).toMatchObject({ status: 'complete' })
   expect(await mentions(nid, room)).toEqual(['room_deletion.room_id', 'room_deletion.room_nid'])
+})
+
+test('what other servers have not been sent yet is known, but for those that cannot be reached', async () => {
+  const database = await createTestDatabase()
+  try {
+    const { db } = database
+    await db.tx(async (tx) => {
+      await tx.query(`INSERT INTO room (room_nid, room_id, room_version, head_version, extremities, depth, last_pos, last_nid,
+        notifiable, state_chain, state_seq) VALUES (1, '!r', '11', 1, '{50}', 1, 1, 50, 0, 0, 0)`)
+    })
+    const run = (text: string) => db.tx((tx) => tx.query(text))
+    expect(await isDelivered(db, 1)).toBe(true)
+    await run('INSERT INTO federation_sent (position) VALUES (49)')
+    expect(await isDelivered(db, 1)).toBe(false)
+    await run('UPDATE federation_sent SET position = 50')
+    expect(await isDelivered(db, 1)).toBe(true)
+    await run("INSERT INTO federation_destination VALUES ('slow.example', 50, 0, 0)")
+    expect(await isDelivered(db, 1)).toBe(false)
+    await run('UPDATE federation_destination SET failures = 1')
+    expect(await isDelivered(db, 1)).toBe(true)
+  } finally {
+    await database.drop()
+  }
 })

@@ -4,6 +4,7 @@ import { forgetNonces, forgetOperatorTokens } from '../../store/operator-tokens.
 import { forgetDeletions } from '../../store/room-deletions.ts'
 import type { AccountServices } from '../accounts/account-services.ts'
 import type { Clock, Random } from '../clock.ts'
+import type { Contacts } from '../contact/contacts.ts'
 import type { Appender } from '../rooms/append.ts'
 import type { RoomBlocks } from '../rooms/blocks.ts'
 import type { RoomDeletions } from '../rooms/deletion/deletions.ts'
@@ -18,6 +19,7 @@ import { createRoomPower, type RoomPower } from './room-power.ts'
 import { createServerNotices, type ServerNotices } from './server-notices.ts'
 import { createSharedSecret, type SharedSecret } from './shared-secret.ts'
 import { createUserDesk, type UserDesk } from './user-desk.ts'
+import { createUserEditing, type UserEditing } from './user-editing.ts'
 
 /** What operators do with this server. */
 export interface AdminServices {
@@ -25,6 +27,7 @@ export interface AdminServices {
   readonly audit: Audit
   readonly sharedSecret: SharedSecret
   readonly users: UserDesk
+  readonly userEditing: UserEditing
   readonly registrationTokens: RegistrationTokenDesk
   readonly rooms: RoomDesk
   readonly roomPower: RoomPower
@@ -39,6 +42,7 @@ export interface AdminParts {
   readonly clock: Clock
   readonly random: Random
   readonly accounts: AccountServices
+  readonly contacts: Contacts
   readonly registry: RoomRegistry
   readonly events: EventCache
   readonly appender: Appender
@@ -50,11 +54,13 @@ export interface AdminParts {
 export function createAdminServices(parts: AdminParts): AdminServices {
   const audit = createAudit(parts)
   const deps = { ...parts, ...parts.accounts, audit }
+  const users = createUserDesk(deps)
   return {
     audit,
     operators: createOperators(deps),
     sharedSecret: createSharedSecret(deps),
-    users: createUserDesk(deps),
+    users,
+    userEditing: createUserEditing({ ...deps, users }),
     registrationTokens: createRegistrationTokenDesk(deps),
     rooms: createRoomDesk(parts),
     roomPower: createRoomPower(parts),

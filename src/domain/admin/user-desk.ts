@@ -2,10 +2,14 @@ import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { RoomId, UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { normaliseAddress } from '../../core/threepid.ts'
 import { listAccountData } from '../../store/account-data.ts'
 import { setAdmin, setPasswordHash } from '../../store/accounts.ts'
 import type { Database } from '../../store/db.ts'
+import { findExternalAccount, listExternalIds } from '../../store/external-ids.ts'
+import { deleteLoginTokensOf } from '../../store/login-tokens.ts'
 import { getMemberships, getRooms, type Membership } from '../../store/rooms.ts'
+import { setTokenEnd } from '../../store/tokens.ts'
 import {
   type DeviceSighting,
   listDeviceSightings,
@@ -15,7 +19,7 @@ import {
   type UserOrder,
   type UserQuery,
 } from '../../store/user-survey.ts'
-import { listUserThreepids } from '../../store/user-threepids.ts'
+import { findThreepidOwner, listUserThreepids } from '../../store/user-threepids.ts'
 import { findUserNids } from '../../store/users.ts'
 import type { Devices } from '../accounts/devices.ts'
 import { type Issued, issueToken } from '../accounts/issue-token.ts'
@@ -41,8 +45,8 @@ export interface UserDesk {
   isAdmin(userId: UserId): Promise<boolean>
   /** @throws ProtocolError `M_FORBIDDEN` for an operator who would take it from themselves, `M_USER_DEACTIVATED` */
   setAdmin(by: Operator, userId: UserId, isAdmin: boolean): Promise<void>
-  /** Logs a new device of the user in, which the user sees among the others. @throws ProtocolError `M_FORBIDDEN` for oneself, `M_USER_DEACTIVATED` */
-  loginAs(by: Operator, userId: UserId): Promise<Issued>
+  /** Logs a new device of the user in, for good or until a time; the user sees it among the others. @throws ProtocolError `M_FORBIDDEN` for oneself, `M_USER_DEACTIVATED` */
+  loginAs(by: Operator, userId: UserId, until: number | undefined): Promise<Issued>
   devices(userId: UserId): Promise<JsonObject[]>
   /** @throws ProtocolError `M_NOT_FOUND` */
   device(userId: UserId, deviceId: string): Promise<JsonObject>
@@ -53,6 +57,8 @@ export interface UserDesk {
   /** The rooms that a user, of this server or another, has to do with as far as this server knows. */
   memberships(userId: UserId): Promise<{ readonly roomId: RoomId; readonly membership: Membership }[]>
   accountData(userId: UserId): Promise<JsonObject>
+  byThreepid(medium: string, address: string): Promise<UserId | undefined>
+  byExternalId(provider: string, externalId: string): Promise<UserId | undefined>
   /** Who uses which devices from where (client-server API, `GET admin/whois`). */
   whois(userId: UserId): Promise<JsonObject>
 }
@@ -83,9 +89,9 @@ export function createUserDesk(deps: {
 
   async function logOut(userId: UserId): Promise<number> {
     const { user_nid } = await account(userId)
-    const ids = (await devices.list(user_nid)).map(({ device_id }) => device_id)
-    await devices.remove(user_nid, ids)
-    return ids.length
+    const before = await devices.list(user_nid)
+    await devices.removeAll(user_nid)
+    return before.length
   }
 
   return {
@@ -99,14 +105,25 @@ export function createUserDesk(deps: {
     },
     async get(userId) {
       const { user_nid } = await account(userId)
-      const [user, threepids] = await Promise.all([surveyUser(db, userId), listUserThreepids(db, user_nid)])
-      return { ...userView(user!), threepids: threepids.map((threepid) => ({ ...threepid })), external_ids: [] }
+      const [user, threepids, externalIds] = await Promise.all([
+        surveyUser(db, userId),
+        listUserThreepids(db, user_nid),
+        listExternalIds(db, user_nid),
+      ])
+      return {
+        ...userView(user!),
+        threepids: threepids.map((threepid) => ({ ...threepid })),
+        external_ids: externalIds.map(({ provider, subject }) => ({ auth_provider: provider, external_id: subject })),
+      }
     },
     async setPassword(userId, password, logoutDevices) {
       const { user_nid } = await active(userId)
       passwords.checkNew(password)
       const hash = await passwords.hash(password)
-      await db.tx((tx) => setPasswordHash(tx, user_nid, hash))
+      await db.tx(async (tx) => {
+        await setPasswordHash(tx, user_nid, hash)
+        await deleteLoginTokensOf(tx, user_nid)
+      })
       if (logoutDevices) await logOut(userId)
     },
     isAdmin: async (userId) => (await account(userId)).is_admin,
@@ -117,10 +134,14 @@ export function createUserDesk(deps: {
       }
       await db.tx((tx) => setAdmin(tx, user_nid, isAdmin))
     },
-    async loginAs(by, userId) {
+    async loginAs(by, userId, until) {
       const { user_nid } = await active(userId)
       if (by.requester?.userNid === user_nid) throw new ProtocolError('M_FORBIDDEN', 'This is your own account.')
-      return db.tx((tx) => issueToken(tx, deps, user_nid, { deviceId: undefined, displayName: OPERATOR_DEVICE }))
+      return db.tx(async (tx) => {
+        const issued = await issueToken(tx, deps, user_nid, { deviceId: undefined, displayName: OPERATOR_DEVICE })
+        if (until !== undefined) await setTokenEnd(tx, user_nid, issued.deviceId, until)
+        return issued
+      })
     },
     devices: async (userId) => (await sightings(userId)).map((device) => deviceView(userId, device)),
     async device(userId, deviceId) {
@@ -158,6 +179,9 @@ export function createUserDesk(deps: {
       }
       return { account_data: { global, rooms } }
     },
+    byThreepid: async (medium, address) =>
+      (await findThreepidOwner(db, medium, normaliseAddress(medium, address)))?.user_id,
+    byExternalId: async (provider, externalId) => (await findExternalAccount(db, provider, externalId))?.user_id,
     async whois(userId) {
       const seen = await sightings(userId)
       return { user_id: userId, devices: Object.fromEntries(seen.map((one) => [one.device_id, sessionsOf(one)])) }

@@ -5,6 +5,8 @@ import { deleteRegistrationToken } from './delete-registration-token.ts'
 import { deleteRoom } from './delete-room.ts'
 import { deleteUserDevice } from './delete-user-device.ts'
 import { deleteUserDevices } from './delete-user-devices.ts'
+import { findUserByExternalId } from './find-user-by-external-id.ts'
+import { findUserByThreepid } from './find-user-by-threepid.ts'
 import { getEvent } from './get-event.ts'
 import { getRegistrationNonce } from './get-registration-nonce.ts'
 import { getRegistrationToken } from './get-registration-token.ts'
@@ -34,6 +36,7 @@ import { listUsersByState } from './list-users-by-state.ts'
 import { logOutUser } from './log-out-user.ts'
 import { loginAsUser } from './login-as-user.ts'
 import { makeRoomAdmin } from './make-room-admin.ts'
+import { putUser } from './put-user.ts'
 import { registerBySecret } from './register-by-secret.ts'
 import { resetUserPassword } from './reset-user-password.ts'
 import { sendNotice } from './send-notice.ts'
@@ -50,6 +53,9 @@ export const adminEndpoints: readonly Endpoint[] = [
   listUsers,
   listUsersByState,
   getUser,
+  putUser,
+  findUserByThreepid,
+  findUserByExternalId,
   getUserSessions,
   resetUserPassword,
   getUserAdmin,

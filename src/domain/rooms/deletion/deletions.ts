@@ -11,6 +11,7 @@ import {
   endDeletion,
   findDeletion,
   insertDeletion,
+  isDelivered,
   openDeletions,
 } from '../../../store/room-deletions.ts'
 import { findRoomNid } from '../../../store/rooms.ts'
@@ -32,7 +33,7 @@ export interface RoomDeletions {
   ofRoom(roomId: RoomId): Promise<JsonObject[]>
   /** Closes what was to be removed when this process began. Before anybody asks for rooms. */
   resume(): Promise<void>
-  /** Works off what was begun. @param isOver asked between steps */
+  /** Goes on with what was begun. What has to wait for other servers is left for the next time. @param isOver asked between steps */
   runAll(isOver: () => boolean): Promise<void>
   /** Calls when there is something to do. */
   onWake(listener: () => void): void
@@ -47,6 +48,8 @@ export interface DeletionParts extends EvacuationParts, PurgeParts {
 const ID_BYTES = 12
 /** Clients that wait for news get this long to be told that their users have left. */
 const FAREWELL_MS = 500
+/** And other servers this long. */
+const DELIVERY_MS = 10 * 60_000
 
 export function createRoomDeletions(parts: DeletionParts): RoomDeletions {
   const { db, clock, closed, registry, log } = parts
@@ -65,16 +68,27 @@ export function createRoomDeletions(parts: DeletionParts): RoomDeletions {
     return request.forcePurge ? [] : evacuation.remaining(room_nid)
   }
 
+  /** Ours and other servers are told first that our users have left; those that are not told in time find out when they next ask. */
+  async function purgeOnceTold(deletion: DeletionRow, isBegun: boolean, isOver: () => boolean): Promise<boolean> {
+    if (!isBegun) {
+      const isPatient = clock.now() < deletion.asked_at + DELIVERY_MS
+      if (isPatient && (await evacuation.isShared(deletion.room_nid)) && !(await isDelivered(db, deletion.room_nid))) {
+        return false
+      }
+      await delay(FAREWELL_MS)
+    }
+    return purge.run(deletion, isOver)
+  }
+
   async function carryOut(deletion: DeletionRow, isOver: () => boolean): Promise<void> {
     const isPurging = (await findRoomNid(db, deletion.room_id)) !== deletion.room_nid
     if (!isPurging) {
       await evacuation.run(deletion, isOver)
       if (isOver()) return
       const inside = await stillInside(deletion)
-      if (deletion.request.purge) await delay(FAREWELL_MS)
       if (inside.length > 0) return end(deletion, `Users could not be put out of the room: ${inside.length}.`)
     }
-    if (deletion.request.purge && !(await purge.run(deletion, isOver))) return
+    if (deletion.request.purge && !(await purgeOnceTold(deletion, isPurging, isOver))) return
     await end(deletion)
   }
 
@@ -120,9 +134,7 @@ export function createRoomDeletions(parts: DeletionParts): RoomDeletions {
       }
     },
     async runAll(isOver) {
-      for (let open = await openDeletions(db); open.length > 0 && !isOver(); open = await openDeletions(db)) {
-        await run(open[0]!, isOver)
-      }
+      for (const deletion of await openDeletions(db)) if (!isOver()) await run(deletion, isOver)
     },
     onWake(listener) {
       wake = listener

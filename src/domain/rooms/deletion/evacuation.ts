@@ -30,6 +30,8 @@ export interface Evacuation {
   run(deletion: DeletionRow, isOver: () => boolean): Promise<void>
   /** Those of this server who are still in the room, invited to it or knocking. */
   remaining(roomNid: number): Promise<UserId[]>
+  /** Whether users of other servers are in the room. */
+  isShared(roomNid: number): Promise<boolean>
 }
 
 export interface EvacuationParts {
@@ -138,6 +140,9 @@ export function createEvacuation(parts: EvacuationParts): Evacuation {
 
   return {
     remaining,
+    async isShared(roomNid) {
+      return (await getMembers(db, roomNid, ['join'])).some(({ user_id }) => serverOf(user_id) !== serverName)
+    },
     async run(deletion, isOver) {
       const { deletion_id: id, room_id: roomId, request } = deletion
       const members = await membersOf(deletion)
