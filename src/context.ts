@@ -40,6 +40,7 @@ import { findAccount } from './store/accounts.ts'
 import { openDatabase } from './store/db.ts'
 import { openLedger } from './store/ledger.ts'
 import { findProfile } from './store/profiles.ts'
+import { startDeactivationRunner } from './workers/deactivation-runner.ts'
 import { startInviteDeliverer } from './workers/invite-deliverer.ts'
 import { startJanitor } from './workers/janitor.ts'
 import { startPepperRotator } from './workers/pepper-rotator.ts'
@@ -132,6 +133,9 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     listener: rooms.profileEvents,
     deviceLists: rooms.deviceLists,
     contacts: contact.services.contacts,
+    identityAccounts: identity.accounts,
+    rooms: rooms.services.rooms,
+    log,
     contactStages: contact.stages,
     exclusiveUsers: NONE_RESERVED,
     client: outbound.client,
@@ -141,6 +145,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     ...{ config, db, clock, random, accounts, rooms: rooms.services.rooms, contacts: contact.services.contacts },
   })
   await admin.notices.prepare()
+  const deactivationRunner = startDeactivationRunner({ deactivation: accounts.deactivation, log })
   const roomDeleter = startRoomDeleter({ deletions: rooms.deletions, log })
   const { deviceLists, keyCounts } = rooms
   const keys = createKeyServices({
@@ -180,6 +185,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     drain: () => rooms.notifier.drain(),
     async close() {
       await closeIdentityWorkers()
+      await deactivationRunner.close()
       await roomDeleter.close()
       await janitor.close()
       await rooms.close()

@@ -117,6 +117,10 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
   ),
   passwords: section('How passwords are checked and kept.', {
     min_length: integer('Shortest password accepted for a new account.', 8, 1, 512),
+    require_lowercase: flag('Whether a new password must have a lower-case letter.', false),
+    require_uppercase: flag('Whether a new password must have a capital letter.', false),
+    require_digit: flag('Whether a new password must have a digit.', false),
+    require_symbol: flag('Whether a new password must have a character that is neither letter nor digit.', false),
     scrypt: section('Cost of one password hash.', {
       log2_cost: integer(
         'Base-2 logarithm of the cost; memory per hash is 128 bytes × 2^log2_cost × block_size.',

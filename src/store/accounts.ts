@@ -22,6 +22,16 @@ export async function findAccount(reader: Reader, userId: UserId): Promise<Accou
   return row
 }
 
+/** The account, its row locked against changes until the transaction ends. */
+export async function lockAccount(tx: Tx, userNid: number): Promise<AccountRow | undefined> {
+  const [row] = await tx.query<AccountRow>(
+    `SELECT a.user_nid, u.user_id, a.password_hash, a.is_guest, a.is_admin, a.created_at, a.deactivated_at
+     FROM account a JOIN matrix_user u USING (user_nid) WHERE a.user_nid = $1 FOR UPDATE OF a`,
+    [userNid],
+  )
+  return row
+}
+
 /** Makes an account; false when the user has one already. */
 export async function insertAccount(
   tx: Tx,

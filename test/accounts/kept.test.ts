@@ -191,7 +191,7 @@ describe('what clients ask at their start', () => {
       default: '12',
       available: { '1': 'stable', '12': 'stable' },
     })
-    expect(capabilities['m.change_password']).toEqual({ enabled: false })
+    expect(capabilities['m.change_password']).toEqual({ enabled: true })
     expect(await api.request('GET', '/voip/turnServer', as(alice.token))).toMatchObject({ status: 403 })
     expect(await api.call('GET', '/pushers', as(alice.token))).toEqual({ pushers: [] })
     expect(await api.call('GET', '/thirdparty/protocols', as(alice.token))).toEqual({})

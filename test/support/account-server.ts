@@ -136,6 +136,9 @@ export async function startAccountServer(
     rateLimits,
     notifier: { wakeUsers: () => {} },
     contacts: contact.services.contacts,
+    identityAccounts: identity.accounts,
+    rooms: { leave: async () => {} },
+    log,
     contactStages: contact.stages,
     listener: { profileChanged: async (userId, profile) => void profileChanges.push({ userId, profile }) },
   })

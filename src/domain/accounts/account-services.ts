@@ -1,13 +1,17 @@
+import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import type { GuardedClient } from '../../outbound/http.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Contacts } from '../contact/contacts.ts'
+import type { IdentityAccounts } from '../identity/accounts.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import type { RateLimits } from '../rate-limits.ts'
+import type { Rooms } from '../rooms/rooms.ts'
 import { type AccountData, createAccountData, type Waker } from './account-data.ts'
 import { CAPTCHA_STAGE, captchaStage } from './captcha.ts'
+import { createDeactivation, type Deactivation } from './deactivation.ts'
 import { createDevices, type Devices } from './devices.ts'
 import type { ExclusiveUsers } from './exclusive-users.ts'
 import { createFilters, type Filters } from './filters.ts'
@@ -15,6 +19,7 @@ import { createInteractiveAuth, type InteractiveAuth, outOfBand, type UiaStage }
 import { createLoginTokens, type LoginTokens } from './login-tokens.ts'
 import { createLogins, type Logins } from './logins.ts'
 import { createOpenIdTokens, type OpenIdTokens } from './openid-tokens.ts'
+import { createPasswordChanges, type PasswordChanges } from './password-changes.ts'
 import { createPasswords, type Passwords } from './passwords.ts'
 import { createProfiles, type ProfileListener, type Profiles } from './profiles.ts'
 import { createRegistration, type Registration } from './registration.ts'
@@ -33,6 +38,8 @@ export interface AccountServices {
   readonly registrationTerms: RegistrationTerms
   readonly logins: Logins
   readonly tokenRenewal: TokenRenewal
+  readonly passwordChanges: PasswordChanges
+  readonly deactivation: Deactivation
   readonly interactiveAuth: InteractiveAuth
   readonly devices: Devices
   readonly profiles: Profiles
@@ -55,6 +62,11 @@ export function createAccountServices(deps: {
   readonly listener: ProfileListener
   readonly deviceLists: Pick<DeviceLists, 'change'>
   readonly contacts: Contacts
+  /** The identity service's, which end with an account. */
+  readonly identityAccounts: Pick<IdentityAccounts, 'removeAll'>
+  /** Left by those who end their account. */
+  readonly rooms: Pick<Rooms, 'leave'>
+  readonly log: Logger
   /** The stages that show an address. */
   readonly contactStages: Readonly<Record<string, UiaStage>>
   /** Names that application services keep for themselves. */
@@ -88,6 +100,8 @@ export function createAccountServices(deps: {
     registrationTerms,
     logins,
     tokenRenewal: createTokenRenewal({ ...deps, sessions }),
+    passwordChanges: createPasswordChanges({ ...deps, passwords, logins, devices }),
+    deactivation: createDeactivation({ ...deps, devices }),
     interactiveAuth: createInteractiveAuth({ ...deps, stages }),
     devices,
     profiles: createProfiles(deps),

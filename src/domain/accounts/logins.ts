@@ -2,9 +2,10 @@ import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { type AccountRow, findAccount, hasPassword, setPasswordHash } from '../../store/accounts.ts'
-import type { Database } from '../../store/db.ts'
+import { type AccountRow, findAccount, hasPassword, lockAccount, setPasswordHash } from '../../store/accounts.ts'
+import type { Database, Tx } from '../../store/db.ts'
 import { findProvidersOf } from '../../store/external-ids.ts'
+import { findThreepidOwner } from '../../store/user-threepids.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { RateLimits } from '../rate-limits.ts'
 import type { Devices } from './devices.ts'
@@ -15,7 +16,7 @@ import type { Passwords } from './passwords.ts'
 import type { Requester } from './requester.ts'
 import type { Sessions } from './sessions.ts'
 import type { UiaFlow } from './uia-flows.ts'
-import { identifiedUsers } from './user-lookup.ts'
+import { type Identified, identifiedBy } from './user-lookup.ts'
 
 export interface LoggedIn extends Issued {
   readonly userId: UserId
@@ -45,6 +46,10 @@ export interface Logins {
 const PASSWORD_STAGE = 'm.login.password'
 const REFUSED = 'The user name or the password is wrong.'
 
+function deactivated(): ProtocolError {
+  return new ProtocolError('M_USER_DEACTIVATED', 'This account has been deactivated.')
+}
+
 export function createLogins(deps: {
   readonly db: Database
   readonly clock: Clock
@@ -67,33 +72,50 @@ export function createLogins(deps: {
     return undefined
   }
 
+  /** The account, and what its logins are counted by. Takes the same number of queries whether there is one or not. */
+  async function find(identified: Identified): Promise<AccountRow | undefined> {
+    if (identified.kind === 'user') return firstAccount(identified.ids)
+    const owner = await findThreepidOwner(db, identified.medium, identified.address)
+    return owner && findAccount(db, owner.user_id)
+  }
+
   async function authenticate(credentials: JsonObject): Promise<AccountRow> {
     const { password } = credentials
     if (typeof password !== 'string') throw new ProtocolError('M_MISSING_PARAM', "Key 'password' is missing.")
-    const ids = identifiedUsers(credentials, config.server_name)
-    rateLimits.take('login', ids.at(-1) ?? 'nobody')
-    const account = await firstAccount(ids)
+    const identified = identifiedBy(credentials, config.server_name)
+    rateLimits.take('login', identified.kind === 'user' ? (identified.ids.at(-1) ?? 'nobody') : identified.address)
+    const account = await find(identified)
     const fits = await passwords.verify(password, account?.password_hash)
+    // An account that has ended has no password by which its owner could be told from others.
+    const isEnded = account !== undefined && account.deactivated_at !== null
+    if (isEnded && (fits || account.password_hash === null)) throw deactivated()
     if (account === undefined || !fits) throw new ProtocolError('M_FORBIDDEN', REFUSED)
-    if (account.deactivated_at !== null) {
-      throw new ProtocolError('M_USER_DEACTIVATED', 'This account has been deactivated.')
-    }
     return account
   }
 
+  /** What was true when the password was checked must still be: the password may have been changed, or the account ended, meanwhile. */
+  async function requireUnchanged(tx: Tx, account: AccountRow): Promise<void> {
+    const now = await lockAccount(tx, account.user_nid)
+    if (now === undefined || now.deactivated_at !== null) throw deactivated()
+    if (now.password_hash !== account.password_hash) throw new ProtocolError('M_FORBIDDEN', REFUSED)
+  }
+
   /** Hashes again at today's cost, now that the password is at hand. */
-  async function refreshHash(account: AccountRow, password: string): Promise<void> {
-    if (account.password_hash === null || !passwords.isOutdated(account.password_hash)) return
-    const hash = await passwords.hash(password)
-    await db.tx((tx) => setPasswordHash(tx, account.user_nid, hash))
+  async function refreshedHash(account: AccountRow, password: string): Promise<string | undefined> {
+    if (account.password_hash === null || !passwords.isOutdated(account.password_hash)) return undefined
+    return passwords.hash(password)
   }
 
   return {
     async byPassword(credentials, device) {
       checkDeviceWish(device)
       const account = await authenticate(credentials)
-      await refreshHash(account, credentials.password as string)
-      const issued = await db.tx((tx) => issueToken(tx, deps, account.user_nid, device))
+      const hash = await refreshedHash(account, credentials.password as string)
+      const issued = await db.tx(async (tx) => {
+        await requireUnchanged(tx, account)
+        if (hash !== undefined) await setPasswordHash(tx, account.user_nid, hash)
+        return issueToken(tx, deps, account.user_nid, device)
+      })
       sessions.forget(account.user_nid, issued.deviceId)
       await devices.trim(account.user_nid)
       return { ...issued, userId: account.user_id }

@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
+import { weaknessOf } from '../../core/password-policy.ts'
 import type { Random } from '../clock.ts'
 import { MAX_PASSWORD_CHARS } from '../limits.ts'
 import { formatPhc, parsePhc, type ScryptCost, type ScryptHash } from './phc.ts'
@@ -24,7 +25,7 @@ export function createPasswords(deps: {
   readonly config: Pick<Config, 'passwords'>
   readonly random: Random
 }): Passwords {
-  const { min_length, scrypt } = deps.config.passwords
+  const { scrypt } = deps.config.passwords
   const cost: ScryptCost = {
     log2Cost: scrypt.log2_cost,
     blockSize: scrypt.block_size,
@@ -46,9 +47,8 @@ export function createPasswords(deps: {
       if (password.length > MAX_PASSWORD_CHARS) {
         throw new ProtocolError('M_WEAK_PASSWORD', `A password may have at most ${MAX_PASSWORD_CHARS} characters.`)
       }
-      if ([...password].length < min_length) {
-        throw new ProtocolError('M_WEAK_PASSWORD', `A password must have at least ${min_length} characters.`)
-      }
+      const weakness = weaknessOf(password, deps.config.passwords)
+      if (weakness !== undefined) throw new ProtocolError('M_WEAK_PASSWORD', weakness)
     },
     async hash(password) {
       const salt = deps.random.bytes(SALT_BYTES)

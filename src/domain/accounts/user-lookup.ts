@@ -1,34 +1,73 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { isUserId, type ServerName, serverOf, type UserId, userId } from '../../core/ids.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import { isMedium, type Medium, normaliseAddress } from '../../core/threepid.ts'
+import { readPhoneNumber } from '../identity/phone-numbers.ts'
+
+/** Whom a login or a password stage is about: by ids, to be tried in their order, or by an address of theirs. */
+export type Identified =
+  | { readonly kind: 'user'; readonly ids: readonly UserId[] }
+  | { readonly kind: 'threepid'; readonly medium: Medium; readonly address: string }
 
 /**
- * The user that a login or a password stage is about: the `identifier` object, or the `user` key of older clients.
- *
- * Gives the ids to try in their order: names are kept in lower case, but people also type capitals.
+ * Reads the `identifier` object (client-server API, "Identifier types": `m.id.user`, `m.id.thirdparty`, `m.id.phone`), or the `user`,
+ * `medium` and `address` keys of older clients. What is well formed and nobody's is no error: it must take as long as any other.
  * @throws ProtocolError `M_MISSING_PARAM`, `M_BAD_JSON`, `M_UNKNOWN` for a kind of identifier that is not served
  */
-export function identifiedUsers(request: JsonObject, server: ServerName): UserId[] {
-  const name = nameIn(request)
-  const exact = isUserId(name) ? name : userId(name.startsWith('@') ? name.slice(1) : name, server)
-  if (!isUserId(exact) || serverOf(exact) !== server) return []
-  const lower = exact.toLowerCase() as UserId
-  return lower === exact ? [exact] : [exact, lower]
+export function identifiedBy(request: JsonObject, server: ServerName): Identified {
+  const { identifier } = request
+  if (identifier === undefined) return identifiedByOldKeys(request, server)
+  if (!isObject(identifier)) throw new ProtocolError('M_BAD_JSON', "Key 'identifier' must be an object.")
+  switch (identifier.type) {
+    case 'm.id.user':
+      return byName(required(identifier, 'user'), server)
+    case 'm.id.thirdparty':
+      return byAddress(required(identifier, 'medium'), required(identifier, 'address'))
+    case 'm.id.phone':
+      // `number` is what the key was called while it was a proposal.
+      return byPhone(required(identifier, 'country'), required(identifier, 'phone' in identifier ? 'phone' : 'number'))
+    default: {
+      const error = "This server knows identifiers of the types 'm.id.user', 'm.id.thirdparty' and 'm.id.phone'."
+      throw new ProtocolError('M_UNKNOWN', error, { status: 400 })
+    }
+  }
 }
 
-function nameIn(request: JsonObject): string {
-  const { identifier, user } = request
-  if (identifier === undefined) {
-    if (typeof user !== 'string') throw new ProtocolError('M_MISSING_PARAM', "Key 'identifier' is missing.")
-    return user
+function identifiedByOldKeys(request: JsonObject, server: ServerName): Identified {
+  const { user, medium, address } = request
+  if (user === undefined && typeof medium === 'string' && typeof address === 'string') return byAddress(medium, address)
+  if (typeof user === 'string') return byName(user, server)
+  throw new ProtocolError('M_MISSING_PARAM', "Key 'identifier' is missing.")
+}
+
+function required(identifier: JsonObject, key: string): string {
+  const value: JsonValue | undefined = identifier[key]
+  if (typeof value === 'string') return value
+  const [errcode, what] =
+    value === undefined ? (['M_MISSING_PARAM', 'is missing'] as const) : (['M_BAD_JSON', 'must be a string'] as const)
+  throw new ProtocolError(errcode, `Key 'identifier.${key}' ${what}.`)
+}
+
+/** Names are kept in lower case, but people also type capitals. */
+function byName(name: string, server: ServerName): Identified {
+  const exact = isUserId(name) ? name : userId(name.startsWith('@') ? name.slice(1) : name, server)
+  if (!isUserId(exact) || serverOf(exact) !== server) return { kind: 'user', ids: [] }
+  const lower = exact.toLowerCase() as UserId
+  return { kind: 'user', ids: lower === exact ? [exact] : [exact, lower] }
+}
+
+function byAddress(medium: string, address: string): Identified {
+  if (!isMedium(medium)) throw new ProtocolError('M_UNKNOWN', "A 'medium' is 'email' or 'msisdn'.", { status: 400 })
+  const normal = normaliseAddress(medium, address)
+  // No table can hold it, so that it is nobody's.
+  return normal.includes('\0') ? { kind: 'user', ids: [] } : { kind: 'threepid', medium, address: normal }
+}
+
+function byPhone(country: string, number: string): Identified {
+  try {
+    return { kind: 'threepid', medium: 'msisdn', address: readPhoneNumber(country, number).msisdn }
+  } catch (error) {
+    if (error instanceof ProtocolError && error.errcode === 'M_INVALID_ADDRESS') return { kind: 'user', ids: [] }
+    throw error
   }
-  if (!isObject(identifier)) throw new ProtocolError('M_BAD_JSON', "Key 'identifier' must be an object.")
-  if (identifier.type !== 'm.id.user') {
-    const error = "This server knows users by identifiers of type 'm.id.user' only."
-    throw new ProtocolError('M_UNKNOWN', error, { status: 400 })
-  }
-  if (typeof identifier.user !== 'string') {
-    throw new ProtocolError('M_MISSING_PARAM', "Key 'identifier.user' is missing.")
-  }
-  return identifier.user
 }

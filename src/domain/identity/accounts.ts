@@ -5,6 +5,7 @@ import { isServerName, isUserId, type ServerName, serverOf, splitServerName, typ
 import type { Database } from '../../store/db.ts'
 import {
   deleteIdentityToken,
+  deleteIdentityTokensOf,
   ensureIdentityAccount,
   findIdentityToken,
   insertIdentityToken,
@@ -30,6 +31,8 @@ export interface IdentityAccounts {
   find(token: string): IdentityRequester | undefined | Promise<IdentityRequester | undefined>
   /** The token stops working; the user's others do not. */
   logout(requester: IdentityRequester): Promise<void>
+  /** All tokens of a user stop working. */
+  removeAll(userId: UserId): Promise<void>
 }
 
 interface Entry {
@@ -133,6 +136,9 @@ export function createIdentityAccounts(deps: {
     async logout({ tokenNid }) {
       await db.tx((tx) => deleteIdentityToken(tx, tokenNid))
       forget([tokenNid])
+    },
+    async removeAll(userId) {
+      forget(await db.tx((tx) => deleteIdentityTokensOf(tx, userId)))
     },
   }
 }

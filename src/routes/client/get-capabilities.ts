@@ -8,7 +8,7 @@ export const getCapabilities = endpoint(
   { auth: 'user', guests: true, limited: 'other' },
   (_request, { config }) => ({
     capabilities: {
-      'm.change_password': { enabled: false },
+      'm.change_password': { enabled: true },
       'm.3pid_changes': { enabled: true },
       'm.get_login_token': { enabled: config.login_tokens.from_session },
       'm.set_displayname': { enabled: true },

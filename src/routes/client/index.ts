@@ -2,9 +2,11 @@ import type { Endpoint } from '../../http/endpoint.ts'
 import { add3pid } from './add3pid.ts'
 import { ban } from './ban.ts'
 import { bind3pid } from './bind3pid.ts'
+import { changePassword } from './change-password.ts'
 import { checkUsernameAvailability } from './check-username-availability.ts'
 import { claimKeys } from './claim-keys.ts'
 import { createRoom } from './create-room.ts'
+import { deactivateAccount } from './deactivate-account.ts'
 import { defineFilter } from './define-filter.ts'
 import { deleteDevice } from './delete-device.ts'
 import { deleteDevices } from './delete-devices.ts'
@@ -126,8 +128,10 @@ export const clientEndpoints: readonly Endpoint[] = [
   requestTokenToRegisterMsisdn,
   checkUsernameAvailability,
   registrationTokenValidity,
+  changePassword,
   requestTokenToResetPasswordEmail,
   requestTokenToResetPasswordMsisdn,
+  deactivateAccount,
 
   getAccount3pids,
   post3pids,

@@ -52,6 +52,15 @@ export async function deleteIdentityToken(tx: Tx, tokenNid: number): Promise<voi
   await tx.query('DELETE FROM identity_token WHERE token_nid = $1', [tokenNid])
 }
 
+/** Gives which tokens that were. */
+export async function deleteIdentityTokensOf(tx: Tx, userId: UserId): Promise<number[]> {
+  const rows = await tx.query<{ token_nid: number }>(
+    'DELETE FROM identity_token WHERE user_id = $1 RETURNING token_nid',
+    [userId],
+  )
+  return rows.map((row) => row.token_nid)
+}
+
 /** Removes tokens that were last used before a moment. Gives how many. */
 export async function forgetIdentityTokens(tx: Tx, before: number, atMost: number): Promise<number> {
   const rows = await tx.query(

@@ -1,0 +1,133 @@
+import type { Logger } from 'pino'
+import { ProtocolError } from '../../core/errors.ts'
+import type { RoomId } from '../../core/ids.ts'
+import type { Database } from '../../store/db.ts'
+import {
+  claimDeactivations,
+  type DeactivationRow,
+  endAccount,
+  eraseAccount,
+  finishDeactivation,
+  insertDeactivation,
+  postponeDeactivation,
+} from '../../store/deactivations.ts'
+import { deleteLoginTokensOf } from '../../store/login-tokens.ts'
+import { getMemberships, getRooms } from '../../store/rooms.ts'
+import type { Clock } from '../clock.ts'
+import type { Contacts } from '../contact/contacts.ts'
+import type { UnbindResult } from '../contact/identity-server.ts'
+import type { IdentityAccounts } from '../identity/accounts.ts'
+import type { Devices } from './devices.ts'
+import type { Requester } from './requester.ts'
+
+/** Whose account ends. */
+export type EndingUser = Pick<Requester, 'userNid' | 'userId'>
+
+/** The end of accounts (client-server API, "Account deactivation"). What is left to do is a row: it survives restarts. */
+export interface Deactivation {
+  /**
+   * Ends an account at once: nothing logs in to it or acts for it any more, and nobody else gets its name. Its rooms are left and
+   * its invitations rejected a little later. Once more changes nothing, but an erasure.
+   * @returns whether all addresses were unbound that had been bound
+   */
+  deactivate(
+    user: EndingUser,
+    wish: { readonly erase: boolean; readonly idServer: string | undefined },
+  ): Promise<UnbindResult>
+  /** Goes on with what is due, and gives how many accounts that were. What fails is due again later. */
+  continueDue(): Promise<number>
+  /** Calls the listener whenever something becomes due. */
+  onWake(listener: () => void): void
+}
+
+const AT_ONCE = 5
+/** A process that took one and said no more: others try after this. */
+const LEASE_MS = 120_000
+const FIRST_PAUSE_MS = 10_000
+const LONGEST_PAUSE_MS = 3_600_000
+const MAX_ATTEMPTS = 50
+const STILL_THERE = new Set(['join', 'invite', 'knock'])
+
+export function createDeactivation(deps: {
+  readonly db: Database
+  readonly clock: Clock
+  readonly devices: Pick<Devices, 'removeAll'>
+  readonly contacts: Pick<Contacts, 'removeAll'>
+  readonly identityAccounts: Pick<IdentityAccounts, 'removeAll'>
+  readonly rooms: { leave(by: Requester, roomId: RoomId, details: object): Promise<void> }
+  readonly log: Logger
+}): Deactivation {
+  const { db, clock, devices, contacts, identityAccounts, rooms, log } = deps
+  const listeners: (() => void)[] = []
+
+  /** Everything that must not wait for rooms. May be done twice. */
+  async function cutOff({ userNid, userId }: EndingUser, idServer: string | undefined): Promise<UnbindResult> {
+    await devices.removeAll(userNid)
+    await identityAccounts.removeAll(userId)
+    return contacts.removeAll(userNid, idServer)
+  }
+
+  async function leave({ userNid, userId }: EndingUser, roomId: RoomId): Promise<void> {
+    try {
+      await rooms.leave({ userId, userNid, deviceId: '', tokenNid: 0, isGuest: false }, roomId, {})
+    } catch (error) {
+      // The room does not let them go, or is not there any more: asking again would change nothing.
+      if (!(error instanceof ProtocolError) || error.status >= 500) throw error
+      log.info({ user_id: userId, room_id: roomId, reason: error.message }, 'a deactivated user stays in a room')
+    }
+  }
+
+  async function leaveRooms(user: EndingUser): Promise<void> {
+    const there = (await getMemberships(db, user.userNid)).filter(({ membership }) => STILL_THERE.has(membership))
+    const found = await getRooms(
+      db,
+      there.map(({ room_nid }) => room_nid),
+    )
+    for (const { room_id } of found) await leave(user, room_id)
+  }
+
+  async function windUp({ user_nid, user_id, id_server, attempts }: DeactivationRow): Promise<void> {
+    const user = { userNid: user_nid, userId: user_id }
+    try {
+      await cutOff(user, id_server ?? undefined)
+      await leaveRooms(user)
+    } catch (error) {
+      const isLast = attempts >= MAX_ATTEMPTS
+      log.warn(
+        { err: error, user_id, attempts },
+        isLast ? 'a deactivation was given up' : 'a deactivation goes on later',
+      )
+      const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempts - 1, 20), LONGEST_PAUSE_MS)
+      await db.tx((tx) =>
+        isLast ? finishDeactivation(tx, user_nid) : postponeDeactivation(tx, user_nid, clock.now() + pause),
+      )
+      return
+    }
+    await db.tx((tx) => finishDeactivation(tx, user_nid))
+  }
+
+  return {
+    onWake: (listener) => void listeners.push(listener),
+    async deactivate(user, { erase, idServer }) {
+      const { userNid } = user
+      const now = clock.now()
+      await db.tx(async (tx) => {
+        if (await endAccount(tx, userNid, now)) {
+          await deleteLoginTokensOf(tx, userNid)
+          await insertDeactivation(tx, { userNid, idServer, now, dueAt: now + LEASE_MS })
+        }
+        if (erase) await eraseAccount(tx, userNid, now)
+      })
+      const unbound = await cutOff(user, idServer)
+      await db.tx((tx) => postponeDeactivation(tx, userNid, clock.now()))
+      for (const listener of listeners) listener()
+      return unbound
+    },
+    async continueDue() {
+      const now = clock.now()
+      const due = await db.tx((tx) => claimDeactivations(tx, now, now + LEASE_MS, AT_ONCE))
+      for (const one of due) await windUp(one)
+      return due.length
+    },
+  }
+}

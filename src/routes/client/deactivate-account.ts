@@ -1,0 +1,18 @@
+import { Type } from '../../core/shapes.ts'
+import { AnyObject, endpoint } from '../../http/endpoint.ts'
+import { ownProof } from '../../http/uia.ts'
+
+const Body = Type.Object({
+  auth: Type.Optional(AnyObject),
+  id_server: Type.Optional(Type.String()),
+  erase: Type.Optional(Type.Boolean()),
+})
+
+export const deactivateAccount = endpoint(
+  'POST C/account/deactivate',
+  { auth: 'user', limited: 'login', body: Body, bodyOptional: true, uia: ownProof },
+  async ({ requester, body }, { deactivation }) => {
+    const { id_server: idServer, erase = false } = body
+    return { id_server_unbind_result: await deactivation.deactivate(requester, { erase, idServer }) }
+  },
+)
