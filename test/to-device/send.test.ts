@@ -129,7 +129,13 @@ describe('a transaction id', () => {
   })
 
   it('sends once after it was read, and after a restart, in every spelling of the path', async () => {
-    for (const prefix of ['/_matrix/client/v3', '/_matrix/client/r0', '/_proto/client/r0', '/_proto/client/v3']) {
+    for (const prefix of [
+      '/_matrix/client/v3',
+      '/_matrix/client/r0',
+      '/_proto/client/r0',
+      '/_proto/client/v3',
+      '/_matrix/client/unstable',
+    ]) {
       expect((await alice.send(one(2), { txnId: 'again', prefix })).status).toBe(200)
     }
     expect(await bob.readAll()).toEqual([{ number: 2 }])

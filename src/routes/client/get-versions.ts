@@ -8,6 +8,6 @@ const VERSIONS = { proto: [...R0, 'r0.6.1'], matrix: [...R0, 'r0.6.0', 'r0.6.1',
 
 export const getVersions = endpoint('GET client/versions', { auth: 'none' }, ({ dialect }) => ({
   versions: VERSIONS[dialect],
-  // Clients from before release 1.1 ask for it by this name.
-  unstable_features: { 'org.matrix.e2e_cross_signing': true },
+  // Clients from before release 1.1 ask for these by such names, and use them under `client/unstable`.
+  unstable_features: { 'org.matrix.e2e_cross_signing': true, 'org.matrix.msc2432': true },
 }))

@@ -11,7 +11,7 @@ const Body = Type.Object({
 
 export const sendToDevice = endpoint(
   'PUT C/sendToDevice/{eventType}/{txnId}',
-  { auth: 'user', guests: true, limited: 'other', body: Body },
+  { auth: 'user', guests: true, limited: 'other', also: ['CU/sendToDevice/{eventType}/{txnId}'], body: Body },
   async ({ requester, params, body, bodyOffence, path }, { toDevice }) => {
     await toDevice.send(requester, { type: params.eventType, messages: body.messages, offence: bodyOffence, path })
     return {}
