@@ -9,6 +9,7 @@ import { examineClients } from './doctor/clients.ts'
 import { examineClock } from './doctor/clock.ts'
 import { examineDatabase } from './doctor/database.ts'
 import { type Examination, isTrial, type Section, skipped } from './doctor/finding.ts'
+import { examineIdentity } from './doctor/identity.ts'
 import { examineMail } from './doctor/mail.ts'
 import { examineProxy } from './doctor/proxy.ts'
 import { PROXIES, proxySettings } from './doctor/proxy-settings.ts'
@@ -96,11 +97,13 @@ export async function examineOutside(examination: Examination): Promise<readonly
     const text = `nobody looks for a server called ${config.server_name}; set server_name, and ask again`
     return [{ title: 'From outside', findings: [skipped('everything', text)] }]
   }
-  const hasHomeserver = config.roles.includes('client')
-  return [
-    { title: 'Names', findings: await examineAddresses(examination) },
-    ...(hasHomeserver ? [{ title: 'For clients', findings: await examineClients(examination) }] : []),
-    { title: 'Through the proxy', findings: await examineProxy(examination) },
-    ...(hasHomeserver ? [{ title: 'For other servers', findings: await examineServers(examination) }] : []),
+  const sections: [boolean, string, typeof examineAddresses][] = [
+    [true, 'Names', examineAddresses],
+    [config.roles.includes('client'), 'For clients', examineClients],
+    [config.roles.includes('client'), 'Through the proxy', examineProxy],
+    [config.roles.includes('client'), 'For other servers', examineServers],
+    [isIdentityServed(config), 'Identity service', examineIdentity],
   ]
+  const wanted = sections.filter(([isWanted]) => isWanted)
+  return Promise.all(wanted.map(async ([, title, examine]) => ({ title, findings: await examine(examination) })))
 }

@@ -94,6 +94,7 @@ describe('from outside inwards', () => {
       'For clients',
       'Through the proxy',
       'For other servers',
+      'Identity service',
     ])
     expect(found(sections, 'callers')?.text).toContain(CALLER)
     expect(found(sections, 'hs.test:443')?.text).toBe('answers as site.test')
@@ -227,6 +228,22 @@ describe('from outside inwards', () => {
       expect((await verdictOn('callers'))[0]).toBe('skipped')
       configured({ trusted_proxies: [] })
       expect(await verdictOn('callers')).toEqual(['warning', expect.stringContaining('add it to trusted_proxies')])
+    })
+  })
+
+  describe('the identity service', () => {
+    test('may be all there is', async () => {
+      configured({ roles: ['identity'], server_name: 'hs.test' as ServerName })
+      const sections = await examineOutside(examination)
+      expect(sections.map(({ title, findings }) => [title, ...findings.map(({ verdict }) => verdict)])).toEqual([
+        ['Names', 'ok'],
+        ['Identity service', 'ok', 'ok', 'ok'],
+      ])
+    })
+
+    test('that the proxy does not pass on to', async () => {
+      proxy.handler = (request, response) => (/identity/.test(request.url) ? json({}, 404) : good)(request, response)
+      expect(await verdictOn('identity service')).toEqual(['problem', expect.stringContaining('/_matrix/identity')])
     })
   })
 

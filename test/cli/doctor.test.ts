@@ -54,6 +54,12 @@ describe('the machine', () => {
     ['without public_base_url', { server_name: 'site.test' }, 'public_base_url', 'problem'],
     ['without TLS', { server_name: 'site.test', public_base_url: 'http://hs.test' }, 'public_base_url', 'problem'],
     ['with both', SETTINGS, 'public_base_url', 'ok'],
+    [
+      'of identities alone',
+      { ...SETTINGS, roles: ['identity'], identity: { base_url: 'http://id.test' } },
+      'identity.base_url',
+      'problem',
+    ],
     ['open to all', { ...SETTINGS, registration: { enabled: true } }, 'registration', 'warning'],
     [
       'open by token',

@@ -1,16 +1,25 @@
 import { isIP } from 'node:net'
+import type { Config } from '../../config/schema.ts'
 import { splitServerName } from '../../core/ids.ts'
-import { publicBaseUrl } from '../../domain/public-address.ts'
+import { isIdentityServed } from '../../domain/identity/is-served.ts'
+import { identityBaseUrl, publicBaseUrl } from '../../domain/public-address.ts'
 import { createAddressGuard } from '../../outbound/addresses.ts'
 import { type Examination, type Finding, ok, problem, warning } from './finding.ts'
 
 /** The names that lead here, and whether others can follow them. */
 export async function examineAddresses(examination: Examination): Promise<readonly Finding[]> {
-  const { server_name, well_known } = examination.config
-  const hosts = [server_name, well_known.server ?? server_name, new URL(publicBaseUrl(examination.config)).host]
+  const { config } = examination
+  const hosts = namesOf(config)
     .map((name) => splitServerName(name)?.host ?? name)
     .filter((host) => isIP(host.replace(/^\[|\]$/g, '')) === 0)
   return Promise.all([...new Set(hosts)].map((host) => examineHost(host, examination)))
+}
+
+function namesOf(config: Config): readonly string[] {
+  const base = new URL(publicBaseUrl(config)).host
+  const identity = isIdentityServed(config) ? [new URL(identityBaseUrl(config)).host] : []
+  if (!config.roles.includes('client')) return identity
+  return [config.server_name, config.well_known.server ?? config.server_name, base, ...identity]
 }
 
 /** Whether a host can be asked at all; where not, that is said under the names already. */

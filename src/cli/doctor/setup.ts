@@ -3,7 +3,7 @@ import { access, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Config } from '../../config/schema.ts'
 import { isRegistrationOpen } from '../../domain/accounts/registration-policy.ts'
-import { publicBaseUrl } from '../../domain/public-address.ts'
+import { identityBaseUrl, publicBaseUrl } from '../../domain/public-address.ts'
 import { readSecret } from '../secret-file.ts'
 import { signingKeyPath } from '../signing-key-file.ts'
 import { type Finding, isTrial, ok, problem, skipped, warning } from './finding.ts'
@@ -35,16 +35,18 @@ function serverName(config: Config): Finding {
 }
 
 function address(config: Config): Finding {
-  const { public_base_url } = config
-  const url = publicBaseUrl(config)
-  if (isTrial(config)) return ok('public_base_url', url)
-  if (public_base_url === undefined) {
-    const advice = 'set public_base_url to the https:// address that your reverse proxy has for this server'
-    return problem('public_base_url', `is not set: clients are told ${url}`, advice)
+  const hasHomeserver = config.roles.includes('client')
+  const subject = hasHomeserver || config.identity.base_url === undefined ? 'public_base_url' : 'identity.base_url'
+  const given = hasHomeserver ? config.public_base_url : (config.identity.base_url ?? config.public_base_url)
+  const url = hasHomeserver ? publicBaseUrl(config) : identityBaseUrl(config)
+  if (isTrial(config)) return ok(subject, url)
+  if (given === undefined) {
+    const advice = `set ${subject} to the https:// address that your reverse proxy has for this server`
+    return problem(subject, `is not set: clients are told ${url}`, advice)
   }
-  if (public_base_url.startsWith('https:')) return ok('public_base_url', url)
-  const advice = 'let a reverse proxy do TLS (--proxy shows how), and set public_base_url to its https:// address'
-  return problem('public_base_url', `${url} is without TLS: passwords and messages go about in clear`, advice)
+  if (given.startsWith('https:')) return ok(subject, url)
+  const advice = `let a reverse proxy do TLS (--proxy shows how), and set ${subject} to its https:// address`
+  return problem(subject, `${url} is without TLS: passwords and messages go about in clear`, advice)
 }
 
 function registration(config: Config): Finding {
