@@ -156,7 +156,15 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const e2e = createE2eServices({ ...rooms, config, db, ledger, clock, remote: NOBODY_REMOTE })
   const singleSignOn = createSingleSignOn({ ...accounts, config, db, clock, random, client: outbound.client, log })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
-  const federation = createFederationServices({ ...{ config, db, clock, log, keys: serverKeys, outgoing }, ...rooms })
+  const findUser = async (userId: UserId) => {
+    const account = await findAccount(db, userId)
+    return account && account.deactivated_at === null ? account.user_nid : undefined
+  }
+  const federation = createFederationServices({
+    ...{ config, db, clock, log, keys: serverKeys, outgoing, signingKey },
+    ...rooms,
+    findUser,
+  })
   await outgoing.start(rooms, rooms.position())
   const janitor = startJanitor({
     db,

@@ -1,5 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
+import type { UserId } from '../../core/ids.ts'
+import type { SigningKey } from '../../core/signing/key.ts'
 import type { Database, Tx } from '../../store/db.ts'
 import { forgetTransactions } from '../../store/federation-transactions.ts'
 import type { Clock } from '../clock.ts'
@@ -8,8 +10,11 @@ import type { EventCache } from '../rooms/event-cache.ts'
 import type { KeyRing } from '../rooms/questions.ts'
 import type { Receiver } from '../rooms/receive.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
+import type { RemoteMembers } from '../rooms/remote-members.ts'
 import type { Resident } from '../rooms/resident.ts'
+import type { Vetter } from '../rooms/vet.ts'
 import { createHandshakes, type Handshakes } from './handshakes.ts'
+import { createInvitations, type Invitations } from './invitations.ts'
 import type { Outgoing } from './outgoing.ts'
 import { createRoomAnswers, type RoomAnswers } from './room-answers.ts'
 import { createServerAccess } from './server-access.ts'
@@ -22,6 +27,7 @@ export interface FederationServices {
   readonly roomAnswers: RoomAnswers
   readonly handshakes: Handshakes
   readonly transactions: Transactions
+  readonly invitations: Invitations
 }
 
 /** Wires what answers other servers. */
@@ -34,16 +40,23 @@ export function createFederationServices(deps: {
   readonly events: EventCache
   readonly resident: Resident
   readonly receiver: Receiver
+  readonly signingKey: SigningKey
+  readonly vetter: Vetter
+  readonly remoteMembers: RemoteMembers
+  /** The number of a user of ours who may be invited. */
+  findUser(userId: UserId): Promise<number | undefined>
   readonly log: Logger
   readonly outgoing: Outgoing
 }): FederationServices {
   const serverName = deps.config.server_name
   const access = createServerAccess(deps)
+  const invitations = createInvitations({ ...deps, serverName })
   return {
     signedRequests: createSignedRequests({ ...deps, serverName, heard: deps.outgoing.heard }),
     roomAnswers: createRoomAnswers({ ...deps, access }),
     handshakes: createHandshakes({ ...deps, serverName, access, accepted: deps.outgoing.forward }),
-    transactions: createTransactions({ ...deps, access, edus: {} }),
+    transactions: createTransactions({ ...deps, access, invitations, edus: {} }),
+    invitations,
   }
 }
 

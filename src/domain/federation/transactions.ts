@@ -10,6 +10,7 @@ import type { Clock } from '../clock.ts'
 import { MAX_EDUS_PER_TRANSACTION, MAX_PDUS_PER_TRANSACTION, MAX_ROOMS_AT_ONCE } from '../limits.ts'
 import type { Received, Receiver } from '../rooms/receive.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
+import type { Invitations } from './invitations.ts'
 import type { ServerAccess } from './server-access.ts'
 
 /** An ephemeral unit of data: `{edu_type, content}`. */
@@ -39,6 +40,7 @@ export interface TransactionParts {
   readonly registry: RoomRegistry
   readonly receiver: Receiver
   readonly access: ServerAccess
+  readonly invitations: Pick<Invitations, 'rescind'>
   readonly edus: Readonly<Record<string, EduHandler>>
   readonly log: Logger
 }
@@ -58,8 +60,14 @@ export function createTransactions(parts: TransactionParts): Transactions {
       const error = `the access list of the room shuts ${origin} out`
       return pdus.map(({ value }) => ({ eventId: statedId(value), error }))
     }
+    if (!room || room.localMembers.size === 0) await takeBackInvitations(origin, roomId, pdus)
     const received = await receiver.receive(origin, roomId, pdus)
     return received.map((one, index) => ({ eventId: one.eventId ?? statedId(pdus[index]!.value), error: errorOf(one) }))
+  }
+
+  /** Of rooms that we are not in we hear when an invitation is no more. */
+  async function takeBackInvitations(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<void> {
+    for (const pdu of pdus) await parts.invitations.rescind(origin, roomId, pdu)
   }
 
   /** One room that fails, or takes long, holds up no other. */

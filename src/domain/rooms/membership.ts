@@ -8,11 +8,13 @@ import type { Requester } from '../accounts/requester.ts'
 import type { Appender } from './append.ts'
 import type { RoomBlocks } from './blocks.ts'
 import { strippedState } from './client-event.ts'
+import type { Decline } from './decline.ts'
 import type { Draft } from './draft.ts'
 import type { NoticeRooms } from './notice-rooms.ts'
 import type { PublicProfile } from './profile-events.ts'
 import type { RoomRegistry } from './registry.ts'
-import type { RemoteRooms } from './remote-rooms.ts'
+import type { RemoteMembers } from './remote-members.ts'
+import { makerOf, type RemoteRooms } from './remote-rooms.ts'
 import { authoriserFor } from './restricted-join.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
@@ -26,6 +28,10 @@ export interface MembershipParts {
   readonly serverName: ServerName
   readonly thirdPartyInvites: ThirdPartyInvites
   readonly remoteRooms: RemoteRooms
+  readonly remoteMembers: RemoteMembers
+  readonly decline: Decline
+  /** Invites a user of another server, which signs the invitation. */
+  inviteRemotely(by: Requester, roomId: RoomId, target: UserId, content: JsonObject): Promise<void>
   /** What a user shows of themselves in the rooms they are in; nothing for users of other servers. */
   profileOf(userId: UserId): Promise<PublicProfile>
   /** Whether a local user of that id exists and may be invited. */
@@ -93,18 +99,29 @@ export function createMembership(parts: MembershipParts): MembershipActions {
   }
 
   /** The servers by which a room has to be entered that none of our users is in; undefined when it is ours to change. */
-  async function waysInto(roomId: RoomId, via: readonly ServerName[]): Promise<readonly ServerName[] | undefined> {
+  async function waysInto(
+    by: Requester,
+    roomId: RoomId,
+    via: readonly ServerName[],
+  ): Promise<readonly ServerName[] | undefined> {
     const room = await parts.registry.get(roomId)
     if (room && room.committed.extremities.length > 0) {
       if (room.localMembers.size > 0 || room.counts.join === 0) return undefined
     }
     const known = room ? await room.servers.of(() => getJoinedUsers(parts.db, room.nid)) : undefined
-    const maker = roomId.includes(':') ? [serverOf(roomId as unknown as UserId)] : []
-    const ways = [...new Set([...via, ...maker, ...(known?.keys() ?? [])])].filter(
+    const pending = await parts.remoteMembers.pendingOf(by.userNid, roomId)
+    const inviter = pending ? [serverOf(pending.event.sender)] : []
+    const ways = [...new Set([...inviter, ...via, ...makerOf(roomId), ...(known?.keys() ?? [])])].filter(
       (server) => server !== parts.serverName,
     )
     // Told apart from a room that others know, there being nobody to ask.
     return ways.length === 0 ? undefined : ways
+  }
+
+  async function inviteElsewhere(by: Requester, roomId: RoomId, target: UserId, reason: string | undefined) {
+    const room = await parts.registry.get(roomId)
+    if (room && (await membershipIn(room, target)) === 'invite') return
+    await parts.inviteRemotely(by, roomId, target, { membership: 'invite', ...(reason !== undefined && { reason }) })
   }
 
   async function wasMember(room: Room, userId: UserId): Promise<boolean> {
@@ -115,7 +132,7 @@ export function createMembership(parts: MembershipParts): MembershipActions {
     async join(by, roomId, { reason, third_party_signed: signedFor, via = [] }) {
       if (signedFor !== undefined) await claimInvitation(by, roomId, signedFor)
       const profile = await parts.profileOf(by.userId)
-      const ways = await waysInto(roomId, via)
+      const ways = await waysInto(by, roomId, via)
       if (ways !== undefined) {
         if (by.isGuest)
           throw new ProtocolError('M_GUEST_ACCESS_FORBIDDEN', 'Guests may only join rooms of this server.')
@@ -131,14 +148,18 @@ export function createMembership(parts: MembershipParts): MembershipActions {
       })
     },
 
-    leave: (by, roomId, { reason }) =>
-      setLeave(by, roomId, by.userId, ['join', 'invite', 'knock'], 'You are not in this room.', reason),
+    async leave(by, roomId, { reason }) {
+      const pending = await parts.remoteMembers.pendingOf(by.userNid, roomId)
+      if (pending) return parts.decline(by, pending, reason)
+      await setLeave(by, roomId, by.userId, ['join', 'invite', 'knock'], 'You are not in this room.', reason)
+    },
 
     async invite(by, roomId, target, { reason }) {
       if (serverOf(target) === parts.serverName && !(await parts.isKnownUser(target))) {
         throw new ProtocolError('M_NOT_FOUND', `There is no user ${target} on this server.`)
       }
       const profile = await parts.profileOf(target)
+      if (serverOf(target) !== parts.serverName) return inviteElsewhere(by, roomId, target, reason)
       await appender.append(roomId, async (room) => {
         if ((await membershipIn(room, target)) === 'invite') return []
         return [change(by, target, { membership: 'invite', ...profile }, reason)]

@@ -181,6 +181,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     stateIds: readonly EventId[],
   ): Promise<Received | 'moved'> {
     const { eventId, pdu } = read
+    const wasStrange = room.pending.extremities.length === 0
     await outliers.take(room, told)
     const prevIds = prevIdsOf(pdu)
     const known = await outliers.find(room, [eventId, ...stateIds, ...authIdsOf(pdu), ...impliedIds(room), ...prevIds])
@@ -208,6 +209,8 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     })
     if (placed === 'moved') return 'moved'
     const [one] = await settled([placed])
+    // What invitations counted for in memory, while the room was not known, is read anew.
+    if (wasStrange) registry.drop(room)
     return one?.outcome === 'committed' ? receivedAs(eventId, placed.event.standing, placed.event.reason) : 'moved'
   }
 

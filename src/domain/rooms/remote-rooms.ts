@@ -32,6 +32,12 @@ export interface RemoteRooms {
   leave(wish: RemoteWish): Promise<BuiltEvent>
 }
 
+/** The server that made a room, as its id has it; room ids of version 12 do not. */
+export function makerOf(roomId: RoomId): ServerName[] {
+  const colon = roomId.indexOf(':')
+  return colon === -1 ? [] : [roomId.slice(colon + 1) as ServerName]
+}
+
 /** What the next server may say otherwise. */
 const FINAL: ReadonlySet<string> = new Set(['M_FORBIDDEN', 'M_INCOMPATIBLE_ROOM_VERSION', 'M_UNSUPPORTED_ROOM_VERSION'])
 

@@ -36,6 +36,7 @@ import { createCanonicalAliasCheck } from './canonical-alias.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import { createClosedRooms } from './closed-rooms.ts'
 import { createRoomMaker } from './create.ts'
+import { createDecline } from './decline.ts'
 import { createRoomDeletions, type RoomDeletions } from './deletion/deletions.ts'
 import { createEventCache, type EventCache } from './event-cache.ts'
 import type { AskedIdentityServers } from './identity-servers.ts'
@@ -49,6 +50,8 @@ import type { KeyRing, Questions } from './questions.ts'
 import { createReadingServices, type ReadingServices } from './reading-services.ts'
 import { createReceiver, type Receiver } from './receive.ts'
 import { createRoomRegistry, type RoomRegistry } from './registry.ts'
+import { createRemoteInvites } from './remote-invites.ts'
+import { createRemoteMembers, type RemoteMembers } from './remote-members.ts'
 import { createRemoteRooms } from './remote-rooms.ts'
 import { createResident, type Resident } from './resident.ts'
 import type { Room } from './room.ts'
@@ -56,7 +59,7 @@ import type { RoomEvent } from './room-event.ts'
 import type { Rooms } from './rooms.ts'
 import { createThirdPartyInvites, type ThirdPartyInvites } from './third-party-invites.ts'
 import { createTransactions } from './transactions.ts'
-import { createVetter } from './vet.ts'
+import { createVetter, type Vetter } from './vet.ts'
 
 export interface RoomServiceParts {
   readonly config: Config
@@ -103,6 +106,8 @@ export interface RoomServices {
   readonly appender: Appender
   readonly receiver: Receiver
   readonly resident: Resident
+  readonly remoteMembers: RemoteMembers
+  readonly vetter: Vetter
   close(): Promise<void>
 }
 
@@ -227,9 +232,13 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     ...{ appender, registry, serverName, profileOf },
   })
   const remoteRooms = createRemoteRooms({ ...parts, serverName, receiver })
+  const remoteMembers = createRemoteMembers({ db, registry, events, users, userRooms, persister })
+  const resident = createResident({ ...appendParts, db, branches })
   const membership = createMembership({
     ...parts,
-    ...{ appender, registry, serverName, profileOf, thirdPartyInvites, remoteRooms },
+    ...{ appender, registry, serverName, profileOf, thirdPartyInvites, remoteRooms, remoteMembers },
+    decline: createDecline({ ...parts, serverName, remoteRooms, remoteMembers }),
+    inviteRemotely: createRemoteInvites({ ...parts, serverName, registry, resident, receiver }),
   })
   const rooms: Rooms = {
     create: createRoomMaker({
@@ -339,7 +348,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     inboxes,
     keyCounts,
     ...{ receiver, registry, events, position: persister.position },
-    resident: createResident({ ...appendParts, db, branches }),
+    ...{ resident, remoteMembers, vetter },
     profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),
     async close() {
       presence.close()

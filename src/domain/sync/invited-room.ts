@@ -1,14 +1,23 @@
 import { JsonBytes } from '../../core/json-bytes.ts'
+import { getStrippedState } from '../../store/stripped-state.ts'
 import { strippedState } from '../rooms/client-event.ts'
 import { inviteState } from '../rooms/membership.ts'
+import type { Room } from '../rooms/room.ts'
 import type { Look, RoomNews, Section } from './look.ts'
+
+/** What the room shows, and the membership: of a room that nobody here is in what came with the invitation. */
+async function shownOf({ sources, by }: Look, room: Room, eventNid: number) {
+  const member = (await sources.events.load([eventNid])).get(eventNid)
+  if (member?.standing === 'outlier') return [await getStrippedState(sources.db, member.id), member] as const
+  return Promise.all([inviteState(room), room.stateEvent('m.room.member', by.userId)])
+}
 
 /** A room that the user was invited to or knocked on: a few pieces of state by which to recognise it. */
 export async function invitedSection(look: Look, news: RoomNews): Promise<Section | undefined> {
-  const { sources, by, request } = look
+  const { sources, request } = look
   const room = await sources.registry.getByNid(news.roomNid)
   if (!request.filter.room.roomMatches(room.id)) return undefined
-  const [state, member] = await Promise.all([inviteState(room), room.stateEvent('m.room.member', by.userId)])
+  const [state, member] = await shownOf(look, room, news.membership.eventNid)
   const events = member ? [...state, strippedState(member)] : state
   const name = news.membership.membership === 'knock' ? 'knock_state' : 'invite_state'
   return { roomId: room.id, json: new JsonBytes().text(`{"${name}":{"events":${JSON.stringify(events)}}}`) }

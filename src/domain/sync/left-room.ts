@@ -19,6 +19,7 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
   if (!request.filter.room.roomMatches(room.id)) return undefined
   const leaving = (await sources.events.load([news.membership.eventNid])).get(news.membership.eventNid)
   if (!leaving) return undefined
+  if (leaving.standing === 'outlier') return declinedSection(look, room, leaving)
   const departure = await departureOf(look, leaving)
   const isUndone = wasUndone(look, news, leaving)
   const end = isUndone ? news.membership.changedAt : departure?.streamPos
@@ -41,6 +42,13 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
   )
   out.text(',"state":{"events":')
   writeEventList(out, look, await loadState(look, nids)).text('}}')
+  return { roomId: room.id, json: out }
+}
+
+/** A room that nobody here was in: an invitation was declined or taken back. */
+function declinedSection(look: Look, room: Room, leaving: RoomEvent): Section {
+  const out = new JsonBytes().text('{"timeline":{"events":')
+  writeEventList(out, look, [leaving]).text(',"limited":false},"state":{"events":[]}}')
   return { roomId: room.id, json: out }
 }
 

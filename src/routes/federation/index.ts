@@ -17,6 +17,8 @@ import { onBindThirdPartyIdentifierPost } from './on-bind-third-party-identifier
 import { queryProfile } from './query-profile.ts'
 import { queryPublicRooms } from './query-public-rooms.ts'
 import { queryRoomDirectory } from './query-room-directory.ts'
+import { sendInviteV1 } from './send-invite-v1.ts'
+import { sendInviteV2 } from './send-invite-v2.ts'
 import { sendJoinV1 } from './send-join-v1.ts'
 import { sendJoinV2 } from './send-join-v2.ts'
 import { sendKnock } from './send-knock.ts'
@@ -40,6 +42,8 @@ export const federationEndpoints: readonly Endpoint[] = [
   sendJoinV2,
   makeKnock,
   sendKnock,
+  sendInviteV1,
+  sendInviteV2,
   makeLeave,
   sendLeaveV1,
   sendLeaveV2,

@@ -1,0 +1,110 @@
+import { ProtocolError } from '../../core/errors.ts'
+import type { Pdu } from '../../core/event/format.ts'
+import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import { encodeCanonical, isObject, type JsonObject, type JsonValue, type ReadJson } from '../../core/json.ts'
+import { type RoomVersion, roomVersion } from '../../core/room-version.ts'
+import { signEvent } from '../../core/signing/event-hash.ts'
+import type { SigningKey } from '../../core/signing/key.ts'
+import { MAX_STRIPPED_STATE, MAX_STRIPPED_STATE_CHARS } from '../limits.ts'
+import type { RemoteMembers } from '../rooms/remote-members.ts'
+import { isRefusal, type Vetter } from '../rooms/vet.ts'
+
+/** An invitation of a user of ours by a user of another server. */
+export interface ReceivedInvitation {
+  readonly roomId: RoomId
+  readonly eventId: EventId
+  readonly roomVersion: string
+  readonly event: ReadJson
+  readonly inviteState: JsonValue | undefined
+}
+
+/** Takes invitations from other servers (server-server API, "Inviting to a room"). */
+export interface Invitations {
+  /**
+   * Gives the event with this server's signature.
+   * @throws ProtocolError `M_INCOMPATIBLE_ROOM_VERSION`, `M_INVALID_PARAM`, `M_FORBIDDEN`
+   */
+  receive(asking: ServerName, invitation: ReceivedInvitation): Promise<JsonObject>
+  /** Takes back what was sent so. Gives false when there is nothing to be taken back, or it is not theirs to. */
+  rescind(asking: ServerName, roomId: RoomId, event: ReadJson): Promise<boolean>
+}
+
+export interface InvitationParts {
+  readonly serverName: ServerName
+  readonly signingKey: SigningKey
+  readonly vetter: Vetter
+  readonly remoteMembers: RemoteMembers
+  /** The number of a user of ours who may be invited. */
+  findUser(userId: UserId): Promise<number | undefined>
+}
+
+export function createInvitations(parts: InvitationParts): Invitations {
+  const { serverName, signingKey, vetter, remoteMembers } = parts
+
+  async function check(
+    asking: ServerName,
+    version: RoomVersion,
+    { roomId, eventId, event }: ReceivedInvitation,
+  ): Promise<Pdu> {
+    const read = await vetter.vet({ id: roomId, version }, event)
+    if (isRefusal(read)) throw new ProtocolError('M_INVALID_PARAM', `The event is malformed: ${read.reason}.`)
+    const { pdu } = read
+    const flaws: readonly [boolean, string][] = [
+      [read.isRedacted, 'its hash is not that of its content'],
+      [read.eventId !== eventId, 'its id is another than that in the path'],
+      [pdu.type !== 'm.room.member' || pdu.content.membership !== 'invite', 'it is no invitation'],
+      [serverOf(pdu.sender) !== asking, 'its sender is not a user of your server'],
+      [!isUserId(pdu.state_key) || serverOf(pdu.state_key) !== serverName, `it is not for a user of ${serverName}`],
+    ]
+    const flaw = flaws.find(([isThere]) => isThere)
+    if (flaw) throw new ProtocolError('M_INVALID_PARAM', `The event is not the one to be sent: ${flaw[1]}.`)
+    return pdu
+  }
+
+  return {
+    async receive(asking, invitation) {
+      const { roomVersion: id, roomId, eventId } = invitation
+      const version = roomVersion(id)
+      if (!version) {
+        const text = `This server does not know rooms of version ${id}.`
+        throw new ProtocolError('M_INCOMPATIBLE_ROOM_VERSION', text, { extra: { room_version: id } })
+      }
+      const pdu = await check(asking, version, invitation)
+      if ((await parts.findUser(pdu.state_key as UserId)) === undefined) {
+        throw new ProtocolError('M_FORBIDDEN', `${pdu.state_key} cannot be invited.`)
+      }
+      const { unsigned: _, ...signed } = signEvent(version, pdu, serverName, signingKey)
+      const state = strippedStateIn(invitation.inviteState)
+      await remoteMembers.record({ version, roomId, eventId, pdu: signed as Pdu, json: encodeCanonical(signed), state })
+      return signed as JsonObject
+    },
+
+    async rescind(asking, roomId, event) {
+      const target = isObject(event.value) ? event.value.state_key : undefined
+      const userNid = isUserId(target) && serverOf(target) === serverName ? await parts.findUser(target) : undefined
+      const pending = userNid === undefined ? undefined : await remoteMembers.pendingOf(userNid, roomId)
+      if (!pending) return false
+      const { version } = pending.room
+      const read = await vetter.vet({ id: roomId, version }, event)
+      if (isRefusal(read)) return false
+      const { pdu, eventId, json } = read
+      const isEnd =
+        pdu.type === 'm.room.member' && (pdu.content.membership === 'leave' || pdu.content.membership === 'ban')
+      // Of the power levels there nothing is known; those at home where the invitation came from may take it back.
+      if (!isEnd || serverOf(pdu.sender) !== asking || serverOf(pending.event.sender) !== asking) return false
+      await remoteMembers.record({ version, roomId, eventId, pdu, json, state: [] })
+      return true
+    },
+  }
+}
+
+/** As much of it as makes sense: it is shown to the user, and nothing else depends on it. */
+function strippedStateIn(given: JsonValue | undefined): JsonObject[] {
+  const events = (Array.isArray(given) ? given : []).slice(0, MAX_STRIPPED_STATE).filter(isObject)
+  const stripped = events.flatMap(({ type, state_key, sender, content }) =>
+    typeof type === 'string' && typeof state_key === 'string' && typeof sender === 'string' && isObject(content)
+      ? [{ type, state_key, sender, content }]
+      : [],
+  )
+  return JSON.stringify(stripped).length <= MAX_STRIPPED_STATE_CHARS ? stripped : []
+}

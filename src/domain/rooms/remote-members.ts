@@ -1,0 +1,111 @@
+import { displayNameOf, membershipOf } from '../../core/event/content.ts'
+import type { Pdu } from '../../core/event/format.ts'
+import type { EventId, RoomId, UserId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { RoomVersion } from '../../core/room-version.ts'
+import type { Database } from '../../store/db.ts'
+import { nextRoomNid } from '../../store/rooms.ts'
+import { putStrippedState } from '../../store/stripped-state.ts'
+import type { UserRooms } from '../sync/user-rooms.ts'
+import type { Users } from '../users.ts'
+import type { EventCache } from './event-cache.ts'
+import { NO_GRAPH, type Persister } from './persister.ts'
+import type { RoomRegistry } from './registry.ts'
+import { emptyRoom, type Room } from './room.ts'
+import { ACCEPTED, RoomEvent } from './room-event.ts'
+
+/** A membership of a user of ours in a room that this server takes no part in: an invitation, a knock, or the end of either. */
+export interface RemoteMembershipEvent {
+  readonly version: RoomVersion
+  readonly roomId: RoomId
+  readonly eventId: EventId
+  readonly pdu: Pdu
+  readonly json: string
+  /** What the room shows to those who are not in it. */
+  readonly state: readonly JsonObject[]
+}
+
+/**
+ * What users of ours have to do with rooms that this server is not in. The events are kept by themselves: nothing is known of the room
+ * around them.
+ */
+export interface RemoteMembers {
+  /** Keeps a membership and tells the user. Does nothing when the event is known, or this server is in the room by now. */
+  record(event: RemoteMembershipEvent): Promise<void>
+  /** The invitation or knock by which a user has to do with such a room; undefined when there is none. */
+  pendingOf(userNid: number, roomId: RoomId): Promise<{ readonly room: Room; readonly event: RoomEvent } | undefined>
+}
+
+const MAX_ATTEMPTS = 8
+
+/**
+ * Under which such an event is kept. Should this server come into the room, the event itself is told and judged with all others, by
+ * events that are not known before.
+ */
+const copyOf = (eventId: EventId): EventId => `~${eventId}` as EventId
+
+export function createRemoteMembers(parts: {
+  readonly db: Database
+  readonly registry: RoomRegistry
+  readonly events: EventCache
+  readonly users: Users
+  readonly userRooms: UserRooms
+  readonly persister: Persister
+}): RemoteMembers {
+  const { db, registry, events, users, userRooms, persister } = parts
+
+  async function roomOf({ roomId, version }: RemoteMembershipEvent): Promise<Room> {
+    return (await registry.get(roomId)) ?? emptyRoom({ nid: await nextRoomNid(db), id: roomId, version, events })
+  }
+
+  async function write(room: Room, { eventId, pdu, json }: RemoteMembershipEvent): Promise<boolean> {
+    const userId = pdu.state_key as UserId
+    const nids = await users.intern([userId, pdu.sender])
+    const userNid = nids.get(userId)!
+    const before = (await userRooms.of(userNid)).get(room.nid)?.membership
+    if (!room.alive) return false
+    const nid = persister.takeNid()
+    const event = new RoomEvent(
+      {
+        ...{ ...ACCEPTED, standing: 'outlier', state_chain: -1, state_seq: 0 },
+        ...{ event_nid: nid, room_nid: room.nid, room_pos: null, sender_nid: nids.get(pdu.sender)! },
+        ...{ origin_server_ts: pdu.origin_server_ts, notifiable: 0, replaces_nid: null, redacted_by: null },
+        ...{ txn_token: null, txn_id: null, key_id: null, event_id: copyOf(eventId), type: pdu.type, auth_nids: null, json },
+      },
+      pdu,
+    )
+    const member = {
+      ...{ userNid, userId, isLocal: true, displayName: displayNameOf(event), before, after: membershipOf(event) },
+      ...{ eventNid: nid, changedAt: nid },
+    }
+    const head = room.pending
+    const unit = {
+      ...NO_GRAPH,
+      ...{ changes: [], highlights: [], redactions: [], txn: undefined, keys: [], room, events: [event] },
+      ...{ before: head, after: { ...head, version: head.version + 1 }, members: [member] },
+    }
+    room.enqueued(unit)
+    room.outliersTaken++
+    return (await persister.enqueue(unit)).kind === 'committed'
+  }
+
+  return {
+    async record(wanted) {
+      await db.tx((tx) => putStrippedState(tx, copyOf(wanted.eventId), wanted.state))
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        const room = await roomOf(wanted)
+        if (room.localMembers.size > 0 || (await events.getById(copyOf(wanted.eventId)))) return
+        if (await write(room, wanted)) return
+      }
+      throw new Error(`${wanted.roomId} is too busy`)
+    },
+
+    async pendingOf(userNid, roomId) {
+      const room = await registry.get(roomId)
+      const known = room && (await userRooms.of(userNid)).get(room.nid)
+      if (!known || (known.membership !== 'invite' && known.membership !== 'knock')) return undefined
+      const event = (await events.load([known.eventNid])).get(known.eventNid)
+      return event?.standing === 'outlier' ? { room, event } : undefined
+    },
+  }
+}

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Account, type Json, sendText } from '../support/api.ts'
+import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
+import { waitUntil } from '../support/wait.ts'
+
+let street: Neighbourhood
+let alpha: Neighbour
+let beta: Neighbour
+let alice: Account
+let bob: Account
+let room: string
+
+const enc = encodeURIComponent
+
+beforeAll(async () => {
+  street = openNeighbourhood()
+  ;[alpha, beta] = await Promise.all([street.open(), street.open()])
+  alice = await alpha.person('alice')
+  bob = await beta.person('bob')
+  const displayname = { token: alice.token, body: { displayname: 'Alice' } }
+  await alpha.api.call('PUT', `/profile/${enc(alice.userId)}/displayname`, displayname)
+})
+
+afterAll(() => street.close())
+
+async function newRoom(room_version: string) {
+  const body = { preset: 'private_chat', name: 'Kitchen', room_version }
+  room = (await alpha.api.call('POST', '/createRoom', { token: alice.token, body })).room_id
+}
+
+const inRoom = (rest: string) => `/rooms/${enc(room)}${rest}`
+const invite = (whom: string, reason?: string) =>
+  alpha.api.request('POST', inRoom('/invite'), { token: alice.token, body: { user_id: whom, reason } })
+const sync = (at: Neighbour, { token }: Account, query = ''): Promise<Json> =>
+  at.api.call('GET', `/sync?timeout=0${query}`, { token })
+const invitation = async () => (await sync(beta, bob)).rooms?.invite?.[room]
+const membershipAtHome = async () => {
+  const path = inRoom(`/state/m.room.member/${enc(bob.userId)}`)
+  const { status, body } = await alpha.api.request('GET', path, { token: alice.token })
+  return status === 200 ? body.membership : 'none'
+}
+
+describe.each(['1', '2', '4', '9', '11', '12'])('an invitation across servers, in room version %s', (version) => {
+  beforeEach(() => newRoom(version))
+
+  it('arrives in the sync of the invited user, with what the room shows', async () => {
+    expect(await invite(bob.userId, 'tea')).toEqual({ status: 200, body: {} })
+    const { events } = (await invitation()).invite_state
+    expect(events).toContainEqual(expect.objectContaining({ type: 'm.room.name', content: { name: 'Kitchen' } }))
+    expect(events.at(-1)).toMatchObject({
+      type: 'm.room.member',
+      sender: alice.userId,
+      state_key: bob.userId,
+      content: { membership: 'invite', reason: 'tea' },
+    })
+    expect(await membershipAtHome()).toBe('invite')
+  })
+
+  it('is accepted, also after the server was started again', async () => {
+    await invite(bob.userId)
+    if (version === '11') await beta.server.restart()
+    expect(await beta.api.call('POST', inRoom('/join'), { token: bob.token, body: {} })).toEqual({ room_id: room })
+    expect(await membershipAtHome()).toBe('join')
+    expect(await invitation()).toBe(undefined)
+    await sendText(beta.api, bob.token, room, 'hi', 'hi')
+    await waitUntil('hi', async () => {
+      const { chunk } = await alpha.api.call('GET', inRoom('/messages?dir=b'), { token: alice.token })
+      return chunk.some(({ content }: Json) => content.body === 'hi') ? true : undefined
+    })
+    const { joined_member_count, ...rest } = (await sync(beta, bob)).rooms.join[room].summary ?? {}
+    expect(joined_member_count ? [joined_member_count, rest['m.invited_member_count'] ?? 0] : [2, 0]).toEqual([2, 0])
+  })
+
+  it('is declined', async () => {
+    await invite(bob.userId)
+    const { next_batch } = await sync(beta, bob)
+    await beta.api.call('POST', inRoom('/leave'), { token: bob.token, body: {} })
+    expect(await membershipAtHome()).toBe('leave')
+    expect(await invitation()).toBe(undefined)
+    expect((await sync(beta, bob, `&since=${next_batch}`)).rooms.leave[room].timeline.events).toHaveLength(1)
+  })
+
+  it('is taken back', async () => {
+    await invite(bob.userId)
+    await alpha.api.call('POST', inRoom('/kick'), { token: alice.token, body: { user_id: bob.userId } })
+    await waitUntil('the end of it', async () => ((await invitation()) === undefined ? true : undefined))
+    expect(await membershipAtHome()).toBe('leave')
+    await invite(bob.userId)
+    expect(await invitation()).toBeDefined()
+  })
+})
+
+describe('an invitation that comes to nothing', () => {
+  beforeEach(() => newRoom('12'))
+
+  it('of a user who is not there is refused, and no event of the room', async () => {
+    expect(await invite(`@nobody:${beta.name}`)).toMatchObject({ status: 403, body: { errcode: 'M_FORBIDDEN' } })
+    const path = inRoom(`/state/m.room.member/${enc(`@nobody:${beta.name}`)}`)
+    expect(await alpha.api.request('GET', path, { token: alice.token })).toMatchObject({ status: 404 })
+  })
+
+  it('through a server that cannot be reached: 502, and no event of the room', async () => {
+    expect(await invite('@bob:localhost:1')).toMatchObject({ status: 502 })
+  })
+
+  it('declined while the other server is away, is gone here', async () => {
+    await invite(bob.userId)
+    const { handler } = alpha.front
+    alpha.front.handler = (_request, response) => {
+      response.writeHead(502).end()
+    }
+    await beta.api.call('POST', inRoom('/leave'), { token: bob.token, body: {} })
+    alpha.front.handler = handler
+    expect(await invitation()).toBe(undefined)
+  })
+})
