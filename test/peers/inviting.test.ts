@@ -114,3 +114,16 @@ describe('an invitation that comes to nothing', () => {
     expect(await invitation()).toBe(undefined)
   })
 })
+
+describe('inviting while a room is made, and as state', () => {
+  it('asks the other server too', async () => {
+    const body = { preset: 'trusted_private_chat', invite: [bob.userId, '@bob:localhost:1'], is_direct: true }
+    room = (await alpha.api.call('POST', '/createRoom', { token: alice.token, body })).room_id
+    expect((await invitation()).invite_state.events.at(-1).content).toMatchObject({ is_direct: true })
+    expect(await membershipAtHome()).toBe('invite')
+    await newRoom('12')
+    const path = inRoom(`/state/m.room.member/${enc(bob.userId)}`)
+    await alpha.api.call('PUT', path, { token: alice.token, body: { membership: 'invite' } })
+    expect(await invitation()).toBeDefined()
+  })
+})

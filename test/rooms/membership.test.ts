@@ -157,7 +157,7 @@ describe('membership', () => {
     }
     const seen = () => house.server.database.db.query('SELECT FROM matrix_user WHERE user_id = $1', [stranger.user_id])
     expect(await seen()).toHaveLength(0)
-    await host.call('POST', inRoom(room, '/invite'), stranger)
+    await host.call('POST', inRoom(room, '/ban'), stranger)
     expect(await seen()).toHaveLength(1)
   })
 

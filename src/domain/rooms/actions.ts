@@ -1,10 +1,11 @@
 import { ProtocolError } from '../../core/errors.ts'
-import type { EventId, RoomId } from '../../core/ids.ts'
-import { encodeCanonical, type JsonOffence } from '../../core/json.ts'
+import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import { encodeCanonical, type JsonObject, type JsonOffence } from '../../core/json.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Appender } from './append.ts'
 import type { Draft, Transaction } from './draft.ts'
+import type { InviteRemotely } from './remote-invites.ts'
 import type { Room } from './room.ts'
 import type { Rooms, SentContent } from './rooms.ts'
 import type { Transactions } from './transactions.ts'
@@ -16,6 +17,8 @@ export interface ActionParts {
   checkCanonicalAlias(room: Room, content: SentContent['content']): Promise<void>
   /** Refuses memberships that could not be had by joining and inviting. */
   checkMember(by: Requester, room: Room, target: string, content: SentContent['content']): Promise<void>
+  readonly inviteRemotely: InviteRemotely
+  readonly serverName: ServerName
 }
 
 const OFFENCES: Readonly<Record<JsonOffence, string>> = {
@@ -51,6 +54,12 @@ export function createRoomActions(parts: ActionParts): Pick<Rooms, 'send' | 'set
     return (await appender.append(roomId, plan, transaction)).eventIds[0]!
   }
 
+  function isInvitationElsewhere(type: string, target: string, { membership }: JsonObject): target is UserId {
+    return (
+      type === 'm.room.member' && membership === 'invite' && isUserId(target) && serverOf(target) !== parts.serverName
+    )
+  }
+
   return {
     send(by, roomId, type, { content, offence }, transaction) {
       const draft = { type, content, sender: by.userId, senderNid: by.userNid, ...redactionTarget({ type, content }) }
@@ -58,6 +67,7 @@ export function createRoomActions(parts: ActionParts): Pick<Rooms, 'send' | 'set
     },
 
     async setState(by, roomId, type, stateKey, { content, offence }) {
+      if (isInvitationElsewhere(type, stateKey, content)) return parts.inviteRemotely(by, roomId, stateKey, content)
       let unchanged: EventId | undefined
       const appended = await appender.append(roomId, async (room) => {
         checkOffence(room.version, offence)

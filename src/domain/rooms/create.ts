@@ -1,6 +1,7 @@
+import type { Logger } from 'pino'
 import { ProtocolError } from '../../core/errors.ts'
 import { buildEvent } from '../../core/event/build.ts'
-import { isUserId, type RoomAlias, type RoomId, type UserId } from '../../core/ids.ts'
+import { isUserId, type RoomAlias, type RoomId, serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { type RoomVersion, roomVersion } from '../../core/room-version.ts'
 import { roomIdOfCreate } from '../../core/signing/event-hash.ts'
@@ -12,6 +13,7 @@ import type { Appender, AppendParts } from './append.ts'
 import { powerLevels, presetOf } from './create-presets.ts'
 import type { Draft } from './draft.ts'
 import type { MembershipParts } from './membership.ts'
+import type { InviteRemotely } from './remote-invites.ts'
 import { emptyRoom, type Room } from './room.ts'
 import type { RoomRequest, Rooms } from './rooms.ts'
 
@@ -29,6 +31,8 @@ export interface CreateParts
   readonly db: Database
   readonly appender: Appender
   readonly names: RoomNames
+  readonly inviteRemotely: InviteRemotely
+  readonly log: Logger
   readonly defaultVersion: string
 }
 
@@ -67,6 +71,19 @@ export function createRoomMaker(parts: CreateParts): Rooms['create'] {
     })
   }
 
+  /** Their servers sign, which takes the room. It is there by now, and its maker has to learn of it whatever they say. */
+  async function inviteElsewhere(by: Requester, roomId: RoomId, request: RoomRequest, invited: readonly UserId[]) {
+    const content = { membership: 'invite', ...(request.is_direct === true && { is_direct: true }) }
+    for (const userId of invited.filter((each) => serverOf(each) !== parts.serverName)) {
+      await parts.inviteRemotely(by, roomId, userId, content).catch((error: Error) => {
+        parts.log.info(
+          { roomId, userId, reason: error.message },
+          'a user of another server was not invited to a new room',
+        )
+      })
+    }
+  }
+
   return async (by, request, offence) => {
     const version = chosenVersion(request.room_version ?? parts.defaultVersion)
     checkOffence(version, offence)
@@ -78,6 +95,7 @@ export function createRoomMaker(parts: CreateParts): Rooms['create'] {
       const later = await firstEvents(parts, by, version, request, invited, alias)
       const room = await makeRoom(nid, version, () => createDraft(by, version, request, invited, creationTime()), later)
       if (request.visibility === 'public') await parts.names.publish(nid)
+      await inviteElsewhere(by, room.id, request, invited)
       return { roomId: room.id, alias }
     } catch (error) {
       if (alias !== undefined) await parts.names.release(alias)
@@ -193,7 +211,7 @@ async function firstEvents(
   if (request.name !== undefined) drafts.push(state(by, 'm.room.name', { name: request.name }))
   if (request.topic !== undefined) drafts.push(state(by, 'm.room.topic', { topic: request.topic }))
   const directly = request.is_direct === true ? { is_direct: true } : {}
-  for (const userId of invited) {
+  for (const userId of invited.filter((each) => serverOf(each) === parts.serverName)) {
     const content = { membership: 'invite', ...(await parts.profileOf(userId)), ...directly }
     drafts.push(state(by, 'm.room.member', content, undefined, userId))
   }

@@ -7,17 +7,16 @@ import { forgetRoom, getJoinedUsers } from '../../store/rooms.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Appender } from './append.ts'
 import type { RoomBlocks } from './blocks.ts'
-import { strippedState } from './client-event.ts'
 import type { Decline } from './decline.ts'
 import type { Draft } from './draft.ts'
 import type { NoticeRooms } from './notice-rooms.ts'
 import type { PublicProfile } from './profile-events.ts'
 import type { RoomRegistry } from './registry.ts'
+import type { InviteRemotely } from './remote-invites.ts'
 import type { RemoteMembers } from './remote-members.ts'
 import { makerOf, type RemoteRooms } from './remote-rooms.ts'
 import { authoriserFor } from './restricted-join.ts'
 import type { Room } from './room.ts'
-import type { RoomEvent } from './room-event.ts'
 import type { Rooms, SignedForInvite } from './rooms.ts'
 import type { ThirdPartyInvites } from './third-party-invites.ts'
 
@@ -30,8 +29,7 @@ export interface MembershipParts {
   readonly remoteRooms: RemoteRooms
   readonly remoteMembers: RemoteMembers
   readonly decline: Decline
-  /** Invites a user of another server, which signs the invitation. */
-  inviteRemotely(by: Requester, roomId: RoomId, target: UserId, content: JsonObject): Promise<void>
+  readonly inviteRemotely: InviteRemotely
   /** What a user shows of themselves in the rooms they are in; nothing for users of other servers. */
   profileOf(userId: UserId): Promise<PublicProfile>
   /** Whether a local user of that id exists and may be invited. */
@@ -39,22 +37,6 @@ export interface MembershipParts {
 }
 
 type MembershipActions = Pick<Rooms, 'join' | 'leave' | 'invite' | 'kick' | 'ban' | 'unban' | 'forget'>
-
-/** What an invitation shows of the room to somebody who is not in it. */
-const INVITE_STATE = [
-  'm.room.create',
-  'm.room.join_rules',
-  'm.room.canonical_alias',
-  'm.room.name',
-  'm.room.avatar',
-  'm.room.topic',
-  'm.room.encryption',
-]
-
-export async function inviteState(room: Room, state = room.committed.state): Promise<JsonObject[]> {
-  const events = await Promise.all(INVITE_STATE.map((type) => room.stateEvent(type, '', state)))
-  return events.filter((event): event is RoomEvent => event !== undefined).map(strippedState)
-}
 
 export function createMembership(parts: MembershipParts): MembershipActions {
   const { appender } = parts

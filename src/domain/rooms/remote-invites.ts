@@ -1,6 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { buildEvent, checkBuilt, type EventDraft } from '../../core/event/build.ts'
-import type { RoomId, ServerName, UserId } from '../../core/ids.ts'
+import type { EventId, RoomId, ServerName, UserId } from '../../core/ids.ts'
 import { serverOf } from '../../core/ids.ts'
 import { encodeCanonical, isObject, type JsonObject, readJson } from '../../core/json.ts'
 import { signedEventText } from '../../core/signing/event-hash.ts'
@@ -9,14 +9,17 @@ import { type SigningKey, verifySignature } from '../../core/signing/key.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Random } from '../clock.ts'
-import { inviteState } from './membership.ts'
+import { inviteState } from './invite-state.ts'
 import type { KeyRing } from './questions.ts'
 import type { Receiver } from './receive.ts'
 import type { RoomRegistry } from './registry.ts'
 import type { Resident } from './resident.ts'
 
-/** Invites a user of another server to a room of ours: that server is asked first, and signs (server-server API, "Inviting to a room"). */
-export type InviteRemotely = (by: Requester, roomId: RoomId, target: UserId, content: JsonObject) => Promise<void>
+/**
+ * Invites a user of another server to a room of ours: that server is asked first, and signs (server-server API, "Inviting to a room").
+ * Gives the event.
+ */
+export type InviteRemotely = (by: Requester, roomId: RoomId, target: UserId, content: JsonObject) => Promise<EventId>
 
 export function createRemoteInvites(parts: {
   readonly serverName: ServerName
@@ -51,7 +54,7 @@ export function createRemoteInvites(parts: {
     })
     const signed = await countersigned(parts.keys, server, pdu as JsonObject, signedEventText(version, pdu), returned)
     const [received] = await receiver.receive(serverName, roomId, [readJson(encodeCanonical(signed))])
-    if (received?.kind === 'accepted' || received?.kind === 'known') return
+    if (received?.kind === 'accepted' || received?.kind === 'known') return eventId
     throw new ProtocolError('M_FORBIDDEN', `The room does not accept the invitation: ${received?.reason ?? eventId}.`)
   }
 }

@@ -70,7 +70,15 @@ export function createRemoteMembers(parts: {
         ...{ ...ACCEPTED, standing: 'outlier', state_chain: -1, state_seq: 0 },
         ...{ event_nid: nid, room_nid: room.nid, room_pos: null, sender_nid: nids.get(pdu.sender)! },
         ...{ origin_server_ts: pdu.origin_server_ts, notifiable: 0, replaces_nid: null, redacted_by: null },
-        ...{ txn_token: null, txn_id: null, key_id: null, event_id: copyOf(eventId), type: pdu.type, auth_nids: null, json },
+        ...{
+          txn_token: null,
+          txn_id: null,
+          key_id: null,
+          event_id: copyOf(eventId),
+          type: pdu.type,
+          auth_nids: null,
+          json,
+        },
       },
       pdu,
     )

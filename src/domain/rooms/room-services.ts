@@ -234,17 +234,19 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const remoteRooms = createRemoteRooms({ ...parts, serverName, receiver })
   const remoteMembers = createRemoteMembers({ db, registry, events, users, userRooms, persister })
   const resident = createResident({ ...appendParts, db, branches })
+  const inviteRemotely = createRemoteInvites({ ...parts, serverName, registry, resident, receiver })
   const membership = createMembership({
     ...parts,
     ...{ appender, registry, serverName, profileOf, thirdPartyInvites, remoteRooms, remoteMembers },
     decline: createDecline({ ...parts, serverName, remoteRooms, remoteMembers }),
-    inviteRemotely: createRemoteInvites({ ...parts, serverName, registry, resident, receiver }),
+    inviteRemotely,
   })
   const rooms: Rooms = {
     create: createRoomMaker({
       ...appendParts,
       db,
       appender,
+      ...{ inviteRemotely, log },
       names: { reserve: aliases.reserve, release: aliases.release, publish: directory.publish },
       profileOf,
       isKnownUser: parts.isKnownUser,
@@ -278,7 +280,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       throw new ProtocolError('M_FORBIDDEN', `You share no room with ${other}.`)
     },
     ...createRoomActions({
-      appender,
+      ...{ appender, inviteRemotely, serverName },
       transactions: createTransactions(),
       checkCanonicalAlias: createCanonicalAliasCheck({ db }),
       checkMember: createMemberCheck({ ...parts, serverName, blocks, noticeRooms }),

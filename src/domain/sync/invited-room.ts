@@ -1,7 +1,7 @@
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { getStrippedState } from '../../store/stripped-state.ts'
 import { strippedState } from '../rooms/client-event.ts'
-import { inviteState } from '../rooms/membership.ts'
+import { inviteState } from '../rooms/invite-state.ts'
 import type { Room } from '../rooms/room.ts'
 import type { Look, RoomNews, Section } from './look.ts'
 
