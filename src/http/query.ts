@@ -44,7 +44,8 @@ interface Parameter {
 }
 
 interface PropertySchema {
-  readonly type?: string
+  /** Of several types, a text is read as the first. */
+  readonly type?: string | readonly string[]
   readonly items?: PropertySchema
   readonly properties?: Readonly<Record<string, PropertySchema>>
 }
@@ -52,7 +53,8 @@ interface PropertySchema {
 function parameters(schema: PropertySchema): Parameter[] {
   return Object.entries(schema.properties ?? {}).map(([name, property]) => {
     const repeats = property.type === 'array'
-    return { name, repeats, kind: ((repeats ? property.items?.type : property.type) ?? 'string') as Kind }
+    const [kind = 'string'] = [(repeats ? property.items?.type : property.type) ?? []].flat()
+    return { name, repeats, kind: kind as Kind }
   })
 }
 

@@ -42,7 +42,7 @@ function expectation(error: ErrorObject): string {
   const { keyword, params } = error
   switch (keyword) {
     case 'type':
-      return `must be ${/^[aeio]/.test(String(params.type)) ? 'an' : 'a'} ${params.type}`
+      return `must be ${/^[aeio]/.test(String(params.type)) ? 'an' : 'a'} ${[params.type].flat().join(' or ')}`
     case 'enum':
       return `must be one of ${(params.allowedValues as unknown[]).map((value) => JSON.stringify(value)).join(', ')}`
     case 'const':

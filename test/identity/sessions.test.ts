@@ -352,6 +352,21 @@ describe('time', () => {
   })
 })
 
+test('clients in use send the attempt as text, under the published root', async () => {
+  const { client_secret, email } = fresh()
+  const path = '/_matrix/identity/v2/validate/email/requestToken'
+  const ask = async (send_attempt: unknown) =>
+    outcome(await identity.ask('POST', path, { token, body: { client_secret, email, send_attempt } }))
+  expect(await ask('1')).toEqual([200, undefined])
+  expect(smtp.mails).toHaveLength(1)
+  expect(await ask('2')).toEqual([200, undefined])
+  expect(await ask(2)).toEqual([200, undefined])
+  expect(smtp.mails).toHaveLength(2)
+  for (const bad of ['', '1.5', '-1', ' 3', '1e3', '9'.repeat(16), null, [], true]) {
+    expect(await ask(bad)).toEqual([400, 'M_INVALID_PARAM'])
+  }
+})
+
 describe('what is asked badly is refused, and nothing is sent:', () => {
   const good = { client_secret: 'good', email: 'good@example.org', send_attempt: 1 }
 

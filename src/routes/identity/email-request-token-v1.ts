@@ -1,8 +1,8 @@
 import { Type } from '../../core/shapes.ts'
 import { endpoint } from '../../http/endpoint.ts'
-import { LookQuery, TOKEN_REQUEST_KEYS, tokenRequestOf } from './token-request.ts'
+import { IDENTITY_TOKEN_KEYS, LookQuery, tokenRequestOf } from './token-request.ts'
 
-const Body = Type.Object({ ...TOKEN_REQUEST_KEYS, email: Type.String() })
+const Body = Type.Object({ ...IDENTITY_TOKEN_KEYS, email: Type.String() })
 
 export const emailRequestTokenV1 = endpoint(
   'POST P1/validate/email/requestToken',

@@ -1,3 +1,4 @@
+import { ProtocolError } from '../../core/errors.ts'
 import { preferredLanguages } from '../../core/languages.ts'
 import type { Dialect } from '../../core/paths.ts'
 import { Type } from '../../core/shapes.ts'
@@ -8,11 +9,19 @@ import { limitKeyOf } from '../../http/client-address.ts'
 /** `client_secret` and `sid`. */
 export const Opaque = Type.String({ pattern: '^[0-9a-zA-Z.=_-]{1,255}$' })
 
+const ATTEMPT = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
+
 /** What requests for a token have in common. */
 export const TOKEN_REQUEST_KEYS = {
   client_secret: Opaque,
-  send_attempt: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+  send_attempt: Type.Integer(ATTEMPT),
   next_link: Type.Optional(Type.String({ maxLength: 2_000 })),
+}
+
+/** Clients in use write the attempt as text when they ask an identity server. */
+export const IDENTITY_TOKEN_KEYS = {
+  ...TOKEN_REQUEST_KEYS,
+  send_attempt: Type.Unsafe<number | string>({ type: ['integer', 'string'], ...ATTEMPT, pattern: '^[0-9]{1,15}$' }),
 }
 
 /** Which templates the message is made from. */
@@ -24,7 +33,7 @@ export const LookQuery = Type.Object({
 export const Submission = Type.Object({ sid: Opaque, client_secret: Opaque, token: Type.String({ maxLength: 255 }) })
 
 interface Parts {
-  readonly body: { readonly client_secret: string; readonly send_attempt: number; readonly next_link?: string }
+  readonly body: { readonly client_secret: string; readonly send_attempt: number | string; readonly next_link?: string }
   readonly query: { readonly brand?: string; readonly lang?: string }
   readonly dialect: Dialect
   readonly requester: IdentityRequester | undefined
@@ -35,10 +44,18 @@ interface Parts {
 export function tokenRequestOf({ body, query, dialect, requester, acceptLanguage, ip }: Parts): TokenRequest {
   return {
     clientSecret: body.client_secret,
-    sendAttempt: body.send_attempt,
+    sendAttempt: attemptIn(body.send_attempt, dialect),
     nextLink: body.next_link === '' ? undefined : body.next_link,
     dialect,
     sender: requester?.userId ?? limitKeyOf(ip),
     look: { brand: query.brand, languages: preferredLanguages(query.lang ?? acceptLanguage) },
   }
+}
+
+/** @throws ProtocolError `M_INVALID_PARAM` for text where nobody ever sent any */
+function attemptIn(attempt: number | string, dialect: Dialect): number {
+  if (typeof attempt === 'string' && dialect === 'proto') {
+    throw new ProtocolError('M_INVALID_PARAM', "Key 'send_attempt' must be an integer.")
+  }
+  return Number(attempt)
 }
