@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { ConfigError, type ConfigSources, loadConfig } from '../../src/config/load.ts'
 import { OPTIONS } from '../../src/config/options.ts'
+import { printConfig } from '../../src/config/render.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'hearth-config-'))
 afterAll(() => rmSync(directory, { recursive: true }))
@@ -157,5 +158,57 @@ describe('what is wrong is named with line, expectation and the nearest key', ()
       '--set listen.prt: unknown key "listen.prt"; did you mean "listen.port"?',
       '--set listen.port: expected key=value',
     ])
+  })
+})
+
+describe('providers of single sign-on', () => {
+  const PROVIDER = { id: 'a', name: 'A', issuer: 'https://a.test', client_id: 'x' }
+  const withProvider = (more: object) => {
+    const values = { sso: { providers: [{ ...PROVIDER, ...more }] } }
+    return loadConfig({ values, directory })
+  }
+
+  test('may have their secrets in files, and show them to nobody', () => {
+    writeFileSync(join(directory, 'sso-secret'), 'canary-secret\n')
+    const loaded = withProvider({ client_secret_file: 'sso-secret' })
+    expect(loaded.config.sso.providers).toEqual([{ ...PROVIDER, client_secret: 'canary-secret' }])
+    const printed = printConfig(loaded)
+    expect(printed).toContain('"client_id":"x"')
+    expect(printed).not.toContain('canary-secret')
+  })
+
+  test.each<[string, object, RegExp]>([
+    [
+      'a secret that is there twice',
+      { client_secret: 'canary', client_secret_file: 'sso-secret' },
+      /either client_secret or/,
+    ],
+    ['a secret in no file', { client_secret_file: 'missing' }, /missing cannot be read/],
+    ['an issuer without TLS', { issuer: 'http://a.test', client_secret: 'canary' }, /expected a list/],
+    ['an issuer that looks like loopback', { issuer: 'http://127.0.0.1.evil.test' }, /expected a list/],
+    ['a template that is none', { localpart: '{{#name}}' }, /expected a list/],
+    ['an id that no path can hold', { id: 'a/b' }, /expected a list/],
+    ['an unknown key', { colour: 'red' }, /expected a list/],
+  ])('cannot have %s', (_name, more, message) => {
+    expect(() => withProvider(more)).toThrow(message)
+    expect(() => withProvider(more)).not.toThrow('canary')
+  })
+
+  test('are there once each', () => {
+    const values = { sso: { providers: [PROVIDER, PROVIDER] } }
+    expect(() => loadConfig({ values, directory })).toThrow('sso.providers: a is there twice')
+  })
+
+  test.each(['http://127.0.0.1:8080', 'http://localhost/realm', 'http://[::1]:1'])(
+    'may run on this machine: %s',
+    (issuer) => {
+      expect(withProvider({ issuer }).config.sso.providers[0]?.issuer).toBe(issuer)
+    },
+  )
+
+  test.each(['javascript:alert(1)', 'app.example.org', 'https://a@b.test'])('trust no client at %s', (address) => {
+    expect(() => loadConfig({ values: { sso: { trusted_clients: [address] } }, directory })).toThrow(
+      'sso.trusted_clients',
+    )
   })
 })

@@ -30,6 +30,8 @@ describe('a template', () => {
     ['name', 'Boss <boss@bank.example>, "x"', 'Boss boss@bank.example x'],
     ['url', 'a b&c=d/é', 'a%20b%26c%3Dd%2F%C3%A9'],
     ['url', '\ud800', '%EF%BF%BD'],
+    ['localpart', 'ada@x@y', 'ada'],
+    ['localpart', 'ada', 'ada'],
   ])('filters for %s', (filter, value, expected) => {
     expect(render('{{name}}', { name: value }, filter)).toBe(expected)
     expect(render(`{{name | ${filter}}}`, { name: value }, filter === 'text' ? 'html' : 'text')).toBe(expected)

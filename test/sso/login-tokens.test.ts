@@ -136,6 +136,19 @@ describe('a login token', () => {
     expect(await useToken(late)).toMatchObject({ status: 403, body: { errcode: 'M_USER_DEACTIVATED' } })
   })
 
+  it('is over when its user logs out everywhere', async () => {
+    const harry = await register(api, 'harry')
+    const { login_token: token } = await getToken(harry)
+    await api.call('POST', '/logout/all', { token: harry.token, body: {} })
+    expect(await useToken(token)).toMatchObject({ status: 403, body: { errcode: 'M_FORBIDDEN' } })
+  })
+
+  it('gives a refresh token to a client that can use one', async () => {
+    const { login_token: token } = await getToken()
+    const { body } = await useToken(token, { refresh_token: true })
+    expect(body).toMatchObject({ refresh_token: expect.any(String), expires_in_ms: expect.any(Number) })
+  })
+
   const refused: [name: string, token: unknown, status: number, errcode: string][] = [
     ['none', undefined, 400, 'M_MISSING_PARAM'],
     ['a number', 5, 400, 'M_BAD_JSON'],

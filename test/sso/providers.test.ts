@@ -108,3 +108,24 @@ describe.skipIf(chromiumPath() === undefined)('a provider whose names are truste
     expect(cookies.find(({ name }) => name.includes('hearth'))).toMatchObject({ name: 'hearth-sso', sameSite: 'Lax' })
   })
 })
+
+describe.skipIf(chromiumPath() === undefined)('a server that is full', () => {
+  let world: SsoWorld
+  beforeAll(async () => {
+    const values = { registration: { max_users: 1 }, well_known: { support_email: 'help@localhost' } }
+    world = await openSsoWorld({ values })
+    world.provider.people.late = { preferred_username: 'late' }
+  })
+  afterAll(() => world?.close())
+
+  it('makes no account, and says why', async () => {
+    const early = await register(world.api, 'early')
+    const page = await (await world.newBrowser()).newPage()
+    await page.goto(beginAt(world))
+    await signInAtProvider(page, 'late')
+    await shows(page, 'There is no room for another account')
+    expect(await page.innerText('footer')).toContain('M_RESOURCE_LIMIT_EXCEEDED')
+    const users = await world.server.db.query('SELECT user_id FROM account JOIN matrix_user USING (user_nid)')
+    expect(users).toEqual([{ user_id: early.userId }])
+  })
+})

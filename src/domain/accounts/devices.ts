@@ -8,6 +8,7 @@ import {
   listDevices,
   renameDevice,
 } from '../../store/devices.ts'
+import { deleteLoginTokensOf } from '../../store/login-tokens.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import { MAX_DEVICE_NAME_CHARS, MAX_DEVICES_PER_USER } from '../limits.ts'
 import { checkText } from '../text.ts'
@@ -32,7 +33,7 @@ export interface Devices {
    * Ids that are no devices are passed over.
    */
   remove(userNid: number, deviceIds: readonly string[]): Promise<void>
-  /** Removes all devices, or all but one. */
+  /** Removes all devices, or all but one, and the login tokens by which others could come. */
   removeAll(userNid: number, except?: string): Promise<void>
   /** Removes the devices that were not used for longest, where there are more than a user may have. */
   trim(userNid: number): Promise<void>
@@ -87,6 +88,7 @@ export function createDevices(deps: {
       if (renamed === undefined) throw unknownDevice()
     },
     async removeAll(userNid, except) {
+      await db.tx((tx) => deleteLoginTokensOf(tx, userNid))
       const devices = await listDevices(db, userNid)
       const ids = devices.map(({ device_id }) => device_id)
       await remove(

@@ -1,12 +1,14 @@
 import type { Config } from '../../config/schema.ts'
-import { isNewLocalpart, type UserId, userId } from '../../core/ids.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import { isNewLocalpart, userId } from '../../core/ids.ts'
 import { findAccount } from '../../store/accounts.ts'
 import type { Database, Tx } from '../../store/db.ts'
 import { type ExternalAccountRow, findExternalAccount, insertExternalId } from '../../store/external-ids.ts'
 import { setProfileField } from '../../store/profiles.ts'
 import { insertUserThreepid } from '../../store/user-threepids.ts'
 import { insertUser } from '../accounts/insert-user.ts'
-import { newUserId } from '../accounts/new-user-id.ts'
+import type { Registration } from '../accounts/registration.ts'
+import { requireRoomForUser } from '../accounts/user-cap.ts'
 import type { Clock } from '../clock.ts'
 import { SignInFailure } from './failure.ts'
 import type { Person } from './flows.ts'
@@ -21,7 +23,7 @@ export interface ExternalAccounts {
   adopt(providerId: string, subject: string, localpart: string): Promise<ExternalAccountRow | undefined>
   /**
    * Makes an account for a person. `meanwhile` runs in the same transaction, first.
-   * @throws ProtocolError `M_INVALID_USERNAME`, `M_USER_IN_USE`
+   * @throws ProtocolError `M_INVALID_USERNAME`, `M_USER_IN_USE`, `M_EXCLUSIVE`; SignInFailure `full`
    */
   create(
     providerId: string,
@@ -34,14 +36,23 @@ export interface ExternalAccounts {
 export function createExternalAccounts(deps: {
   readonly db: Database
   readonly clock: Clock
-  readonly config: Pick<Config, 'server_name'>
+  readonly registration: Pick<Registration, 'checkAvailable'>
+  readonly config: Pick<Config, 'server_name' | 'registration' | 'well_known'>
 }): ExternalAccounts {
-  const { db, clock, config } = deps
+  const { db, clock, registration, config } = deps
 
   async function link(tx: Tx, provider: string, subject: string, userNid: number): Promise<void> {
     const isLinked = await insertExternalId(tx, { provider, subject, userNid, createdAt: clock.now() })
     // Two sign-ins of one person at once: the other one has made the account.
     if (!isLinked) throw new SignInFailure('ended')
+  }
+
+  async function requireRoom(tx: Tx): Promise<void> {
+    try {
+      await requireRoomForUser(tx, config)
+    } catch (error) {
+      throw error instanceof ProtocolError ? new SignInFailure('full') : error
+    }
   }
 
   return {
@@ -57,8 +68,9 @@ export function createExternalAccounts(deps: {
     },
 
     async create(providerId, person, username, meanwhile) {
-      const id: UserId = newUserId(username, config.server_name)
+      const id = await registration.checkAvailable(username)
       return db.tx(async (tx) => {
+        await requireRoom(tx)
         await meanwhile?.(tx)
         const user = { passwordHash: undefined, isGuest: false, isAdmin: false }
         const userNid = await insertUser(tx, clock, id, user)

@@ -14,6 +14,8 @@ const FAILURES = {
   refused: ['M_FORBIDDEN', 403],
   deactivated: ['M_USER_DEACTIVATED', 403],
   'no-account': ['M_FORBIDDEN', 403],
+  /** As many accounts as the operator wants. */
+  full: ['M_RESOURCE_LIMIT_EXCEEDED', 403],
   /** Somebody else than the one who is to prove who they are. */
   'other-person': ['M_FORBIDDEN', 403],
   /** The provider knew the person already and didn't ask again. */

@@ -1,4 +1,4 @@
-import { ProtocolError } from '../../core/errors.ts'
+import { type Errcode, ProtocolError } from '../../core/errors.ts'
 import type { Identity } from '../../outbound/openid-provider.ts'
 import type { ExternalAccountRow } from '../../store/external-ids.ts'
 import { suggestedName } from './claims.ts'
@@ -6,6 +6,8 @@ import type { ExternalAccounts } from './external-accounts.ts'
 import { SignInFailure } from './failure.ts'
 import type { Person } from './flows.ts'
 import type { Provider } from './providers.ts'
+
+const ABOUT_NAMES: ReadonlySet<Errcode> = new Set(['M_USER_IN_USE', 'M_INVALID_USERNAME', 'M_EXCLUSIVE'])
 
 /**
  * What becomes of somebody whom a provider vouches for and who has no account here: the account of the same name where the operator
@@ -29,7 +31,7 @@ export async function firstSignIn(
   try {
     return { account: await accounts.create(provider.id, person, localpart) }
   } catch (error) {
-    if (!(error instanceof ProtocolError) || error.status >= 500) throw error
+    if (!(error instanceof ProtocolError) || !ABOUT_NAMES.has(error.errcode)) throw error
     // Signed in twice at once: the other sign-in has made the account.
     const account = await accounts.find(provider.id, subject)
     return account === undefined ? { person } : { account }

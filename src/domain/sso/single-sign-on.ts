@@ -8,6 +8,7 @@ import type { Database } from '../../store/db.ts'
 import { type ExternalAccountRow, findProvidersOf } from '../../store/external-ids.ts'
 import type { InteractiveAuth } from '../accounts/interactive-auth.ts'
 import type { LoginTokens } from '../accounts/login-tokens.ts'
+import type { Registration } from '../accounts/registration.ts'
 import type { Clock, Random } from '../clock.ts'
 import { MAX_SSO_SUBJECT_CHARS } from '../limits.ts'
 import { createExternalAccounts } from './external-accounts.ts'
@@ -67,7 +68,7 @@ export interface SingleSignOn {
   arrive(answer: URLSearchParams, browser: string | undefined): Promise<Arrival>
   /** @throws SignInFailure `ended` */
   nameChoice(flow: string, browser: string | undefined): Promise<NameChoice>
-  /** @throws SignInFailure `ended`; ProtocolError `M_INVALID_USERNAME`, `M_USER_IN_USE`, after which another name can be tried */
+  /** @throws SignInFailure `ended`; ProtocolError `M_INVALID_USERNAME`, `M_USER_IN_USE`, `M_EXCLUSIVE`: another name can be tried */
   chooseName(flow: string, browser: string | undefined, username: string): Promise<SignedIn>
   /**
    * What a session of user-interactive authentication asks a person to prove, and by which providers that can be done.
@@ -80,11 +81,12 @@ export interface SingleSignOn {
 const CLOCK_TOLERANCE_MS = 60_000
 
 export function createSingleSignOn(deps: {
-  readonly config: Pick<Config, 'server_name' | 'sso' | 'public_base_url' | 'listen'>
+  readonly config: Pick<Config, 'server_name' | 'sso' | 'public_base_url' | 'listen' | 'registration' | 'well_known'>
   readonly db: Database
   readonly clock: Clock
   readonly random: Random
   readonly loginTokens: LoginTokens
+  readonly registration: Pick<Registration, 'checkAvailable'>
   readonly interactiveAuth: Pick<InteractiveAuth, 'complete' | 'look'>
   readonly log: Logger
   readonly client: Pick<GuardedClient, 'request'>

@@ -33,7 +33,7 @@ const TEXTS: Readonly<Record<FailureReason, Text>> = {
   },
   cancelled: {
     heading: 'You have not been signed in',
-    paragraphs: ['The sign-in was cancelled at {provider}. Nothing has changed.'],
+    paragraphs: ['The sign-in at {provider} was cancelled. Nothing has changed.'],
   },
   unreachable: {
     heading: '{provider} does not answer',
@@ -56,6 +56,10 @@ const TEXTS: Readonly<Record<FailureReason, Text>> = {
       '{provider} knows you, but this server makes no new accounts for its people.',
       'Ask the people who run this server for one.',
     ],
+  },
+  full: {
+    heading: 'There is no room for another account',
+    paragraphs: ['This server has as many accounts as it may have. Please write to the people who run it.'],
   },
   'other-person': {
     heading: 'That was somebody else',
@@ -85,7 +89,7 @@ export function failurePage(failure: SignInFailure, config: Config): Page {
     heading: capitalised(fill(heading)),
     subheading: `Sign-in to ${config.server_name}`,
     content: `<section>\n${texts.join('\n')}${retry === undefined ? '' : actions(failure, config)}\n</section>`,
-    footer: errcode,
+    footer: `Error code: ${errcode}`,
   }
 }
 

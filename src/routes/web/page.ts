@@ -12,8 +12,9 @@ main { max-width: 42rem; margin: 0 auto; padding: clamp(1.5rem, 6vw, 4rem) 1.25r
 header { display: flex; align-items: center; gap: 1.25rem; margin-bottom: 2rem; }
 header svg { flex: none; width: 4rem; height: 4rem; }
 .outer { fill: var(--ember); } .inner { fill: var(--glow); }
-h1 { margin: 0; font-size: clamp(1.6rem, 6vw, 2.2rem); line-height: 1.2; overflow-wrap: anywhere; }
-header p { margin: .25rem 0 0; color: var(--soft); }
+h1 { margin: 0; font-size: clamp(1.6rem, 6vw, 2.2rem); line-height: 1.2; overflow-wrap: anywhere; text-wrap: balance; }
+header div { min-width: 0; }
+header p { margin: .25rem 0 0; color: var(--soft); overflow-wrap: anywhere; }
 section { background: var(--card); border: 1px solid var(--line); border-radius: .75rem; padding: 1.25rem 1.5rem; margin-bottom: 1.25rem; overflow-wrap: anywhere; }
 h2 { margin: 1.5rem 0 .5rem; font-size: 1.15rem; } h3 { margin: 1.25rem 0 .5rem; font-size: 1rem; }
 section > :first-child { margin-top: 0; }
@@ -32,10 +33,10 @@ button:hover, .button:hover { filter: brightness(1.08); }
 .actions { display: flex; flex-wrap: wrap; gap: .75rem; margin-top: 1.25rem; }
 :focus-visible { outline: 3px solid var(--glow); outline-offset: 2px; }
 label { display: block; font-weight: 600; }
-input { display: block; width: 100%; margin-top: .35rem; border: 1px solid var(--edge); border-radius: .5rem; padding: .65rem .8rem; background: var(--ground); color: var(--text); font: inherit; }
+input { display: block; width: 100%; margin-top: .35rem; border: 1px solid var(--edge); border-radius: .5rem; padding: .65rem .8rem; background: var(--ground); color: var(--text); font: inherit; font-weight: 400; }
 .hint { color: var(--soft); font-size: .92rem; }
 .problem { border-left: .25rem solid var(--ember); padding-left: .75rem; font-weight: 600; }
-.choices { list-style: none; padding: 0; }
+.choices { list-style: none; margin: 1rem 0; padding: 0; }
 .choices li + li { margin-top: .6rem; }
 .choices a { display: flex; align-items: center; gap: .9rem; border: 1px solid var(--line); border-radius: .6rem; padding: .7rem .9rem; background: var(--ground); color: var(--text); font-weight: 600; text-decoration: none; }
 .choices a:hover { border-color: var(--ember); }
