@@ -26,6 +26,7 @@ import { requirePolicyTexts } from './domain/identity/policies.ts'
 import { createKeyServices } from './domain/keys/key-services.ts'
 import { NO_REMOTE_KEYS } from './domain/keys/remote-keys.ts'
 import type { Metrics } from './domain/metrics.ts'
+import { openRateLimitOverrides } from './domain/rate-limit-overrides.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
 import { createRoomServices } from './domain/rooms/room-services.ts'
 import type { Services } from './domain/services.ts'
@@ -121,7 +122,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       serverOf(userId) !== config.server_name || (await findAccount(db, userId)) !== undefined,
   })
   const contact = createContactServices({ config, db, clock, random, messenger, identityServers, log })
-  const rateLimits = createRateLimits({ config, clock })
+  const rateLimitOverrides = await openRateLimitOverrides({ db, clock })
+  const rateLimits = createRateLimits({ config, clock, overrides: rateLimitOverrides })
   const accounts = createAccountServices({
     config,
     db,
@@ -176,7 +178,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   metrics.watch({ waitingSyncs: rooms.notifier.waiting, waitingTransactions: db.waiting })
   return {
     services: {
-      ...{ config, clock, version, rateLimits, ownKeys, identity, admin, federation, singleSignOn },
+      ...{ config, clock, version, rateLimits, rateLimitOverrides, ownKeys, identity, admin, federation, singleSignOn },
       ...contact.services,
       ...accounts,
       ...e2e,

@@ -1,12 +1,16 @@
 import type { Config } from '../config/schema.ts'
 import { ProtocolError } from '../core/errors.ts'
 import type { Clock } from './clock.ts'
+import type { RateLimitOverrides } from './rate-limit-overrides.ts'
 
 export type LimitName = Exclude<keyof Config['rate_limits'], 'enabled'>
 
 /** Buckets in memory; each is one of a named kind for one user, address or account. */
 export interface RateLimits {
-  /** Takes one token; an empty bucket throws 429 `M_LIMIT_EXCEEDED` with `retry_after_ms`. */
+  /**
+   * Takes one token; an empty bucket throws 429 `M_LIMIT_EXCEEDED` with `retry_after_ms`. A number is a user's, who may have limits
+   * of their own.
+   */
   take(name: LimitName, key: string | number): void
 }
 
@@ -16,7 +20,9 @@ const MAX_KEYS = 20_000
 export function createRateLimits(deps: {
   readonly config: Pick<Config, 'rate_limits'>
   readonly clock: Clock
+  readonly overrides: Pick<RateLimitOverrides, 'get'>
 }): RateLimits {
+  const { overrides } = deps
   const limits = deps.config.rate_limits
   if (!limits.enabled) return { take: () => {} }
   // Of each bucket only the moment is kept at which it will be full again.
@@ -41,7 +47,9 @@ export function createRateLimits(deps: {
 
   return {
     take(name, key) {
-      const { per_second, burst } = limits[name]
+      const own = typeof key === 'number' ? overrides.get(key) : undefined
+      if (own?.per_second === 0) return
+      const { per_second, burst } = own !== undefined && name === 'message' ? own : limits[name]
       const tokenMs = 1000 / per_second
       const now = deps.clock.now()
       const buckets = bucketsOf(name)

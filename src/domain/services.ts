@@ -8,6 +8,7 @@ import type { FederationServices } from './federation/federation-services.ts'
 import type { OwnKeys } from './federation/own-keys.ts'
 import type { IdentityServices } from './identity/identity-services.ts'
 import type { KeyServices } from './keys/key-services.ts'
+import type { RateLimitOverrides } from './rate-limit-overrides.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { AddressInvites } from './rooms/address-invites.ts'
 import type { Aliases } from './rooms/aliases.ts'
@@ -24,7 +25,7 @@ import type { Sync } from './sync/sync.ts'
 
 /**
  * Everything that endpoints call, one property per service; made in context.ts:
- * `rateLimits` by `createRateLimits({ config, clock })`, what `AccountServices` lists by `createAccountServices(...)`, and so on.
+ * `rateLimits` by `createRateLimits({ config, clock, overrides })`, what `AccountServices` lists by `createAccountServices(...)`, and so on.
  */
 export interface Services extends AccountServices, ContactServices, E2eServices, KeyServices {
   readonly config: Config
@@ -32,6 +33,7 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   /** This server's own release: `0.1.0`. */
   readonly version: string
   readonly rateLimits: RateLimits
+  readonly rateLimitOverrides: RateLimitOverrides
   readonly rooms: Rooms
   readonly addressInvites: AddressInvites
   readonly thirdPartyInvites: ThirdPartyInvites

@@ -23,6 +23,7 @@ import { openMessenger } from '../../src/domain/identity/messenger.ts'
 import type { OpenIdVerifier } from '../../src/domain/identity/openid-verifier.ts'
 import { createDeviceLists } from '../../src/domain/keys/device-lists.ts'
 import { createMetrics, type Metrics } from '../../src/domain/metrics.ts'
+import { openRateLimitOverrides } from '../../src/domain/rate-limit-overrides.ts'
 import { createRateLimits } from '../../src/domain/rate-limits.ts'
 import { type KeyRing, NOBODY } from '../../src/domain/rooms/questions.ts'
 import type { Services } from '../../src/domain/services.ts'
@@ -99,7 +100,8 @@ export async function startAccountServer(
   const clock = { now: () => Date.now() + ahead }
   const metrics = createMetrics({ version: 'test', node: process.version })
   const profileChanges: AccountServer['profileChanges'] = []
-  const rateLimits = createRateLimits({ config, clock })
+  const rateLimitOverrides = await openRateLimitOverrides({ db: database.db, clock })
+  const rateLimits = createRateLimits({ config, clock, overrides: rateLimitOverrides })
   const ledger = await openLedger(database.db)
   const client = await createGuardedClient({ config, log })
   const userRooms = createUserRooms({ db: database.db, maxUsers: 100 })
@@ -153,6 +155,7 @@ export async function startAccountServer(
     config,
     clock,
     version: '0.0.0-test',
+    rateLimitOverrides,
     rateLimits,
   } as Services
   const app = buildApp({ services, metrics, log })

@@ -1,0 +1,52 @@
+import type { Database } from '../store/db.ts'
+import { deleteRateLimitOverride, listRateLimitOverrides, setRateLimitOverride } from '../store/rate-limit-overrides.ts'
+import type { Clock } from './clock.ts'
+
+/** How many events a user may send; `per_second` 0 lifts every limit. */
+export interface RateLimitOverride {
+  readonly per_second: number
+  readonly burst: number
+}
+
+/** The users who have limits of their own. Known in memory, so that no request asks for them. */
+export interface RateLimitOverrides {
+  /** Undefined for a user with the limits of the configuration. What another process has set is seen within half a minute. */
+  get(userNid: number): RateLimitOverride | undefined
+  set(userNid: number, override: RateLimitOverride): Promise<void>
+  remove(userNid: number): Promise<void>
+}
+
+const READ_EVERY_MS = 30_000
+
+/** Reads the overrides before it answers. */
+export async function openRateLimitOverrides(deps: {
+  readonly db: Database
+  readonly clock: Clock
+}): Promise<RateLimitOverrides> {
+  const { db, clock } = deps
+  let known = new Map<number, RateLimitOverride>()
+  let readAt = clock.now()
+
+  async function read(): Promise<void> {
+    readAt = clock.now()
+    const rows = await listRateLimitOverrides(db)
+    known = new Map(rows.map(({ user_nid, per_second, burst }) => [user_nid, { per_second, burst }]))
+  }
+
+  await read()
+  return {
+    get(userNid) {
+      // What cannot be read now stays as it was, until the next time.
+      if (clock.now() - readAt >= READ_EVERY_MS) void read().catch(() => {})
+      return known.get(userNid)
+    },
+    async set(userNid, { per_second, burst }) {
+      await db.tx((tx) => setRateLimitOverride(tx, { user_nid: userNid, per_second, burst }))
+      await read()
+    },
+    async remove(userNid) {
+      await db.tx((tx) => deleteRateLimitOverride(tx, userNid))
+      await read()
+    },
+  }
+}
