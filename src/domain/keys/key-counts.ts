@@ -11,6 +11,9 @@ export interface KeyCounts {
   readonly oneTime: ReadonlyMap<string, number>
   /** Algorithms. */
   readonly unusedFallback: readonly string[]
+  /** The same as JSON, which every sync repeats. */
+  readonly oneTimeJson: string
+  readonly unusedFallbackJson: string
 }
 
 interface Device {
@@ -104,5 +107,6 @@ function toCounts(rows: readonly KeyCountRow[]): KeyCounts {
     if (left_over === null) unusedFallback.push(algorithm)
     else oneTime.set(algorithm, left_over)
   }
-  return { oneTime, unusedFallback }
+  const oneTimeJson = JSON.stringify(Object.fromEntries(oneTime))
+  return { oneTime, unusedFallback, oneTimeJson, unusedFallbackJson: JSON.stringify(unusedFallback) }
 }

@@ -73,14 +73,20 @@ export function createKeyUploads(deps: {
   async function checkRoom(by: Requester, { oneTimeKeys, fallbackKeys, isOtherDevice }: Wanted): Promise<void> {
     const sent = new Map<string, number>()
     for (const { algorithm } of oneTimeKeys) sent.set(algorithm, (sent.get(algorithm) ?? 0) + 1)
-    const { oneTime, unusedFallback } = isOtherDevice ? NO_KEYS : await counts.of(by)
+    // Of another device under the same id nothing stays.
+    const known = isOtherDevice ? undefined : await counts.of(by)
     for (const [algorithm, count] of sent) {
-      if (count + (oneTime.get(algorithm) ?? 0) <= MAX_ONE_TIME_KEYS_PER_ALGORITHM) continue
+      if (count + (known?.oneTime.get(algorithm) ?? 0) <= MAX_ONE_TIME_KEYS_PER_ALGORITHM) continue
       const error = `A device may keep ${MAX_ONE_TIME_KEYS_PER_ALGORITHM} one-time keys of an algorithm here.`
       throw new ProtocolError('M_INVALID_PARAM', error)
     }
     const fallback = fallbackKeys.map(({ algorithm }) => algorithm)
-    const algorithms = new Set([...oneTime.keys(), ...unusedFallback, ...sent.keys(), ...fallback])
+    const algorithms = new Set([
+      ...(known?.oneTime.keys() ?? []),
+      ...(known?.unusedFallback ?? []),
+      ...sent.keys(),
+      ...fallback,
+    ])
     if (algorithms.size <= MAX_KEY_ALGORITHMS_PER_DEVICE) return
     const error = `A device may keep one-time keys of ${MAX_KEY_ALGORITHMS_PER_DEVICE} algorithms here.`
     throw new ProtocolError('M_INVALID_PARAM', error)
@@ -119,5 +125,3 @@ export function createKeyUploads(deps: {
     },
   }
 }
-
-const NO_KEYS: KeyCounts = { oneTime: new Map(), unusedFallback: [] }

@@ -9,7 +9,7 @@ import type { KeyCounts } from '../keys/key-counts.ts'
 import { MAX_MEMBERS_SHARING_PRESENCE } from '../limits.ts'
 import type { Room } from '../rooms/room.ts'
 import { roomsWithEvents } from './active-rooms.ts'
-import { type DeviceChanges, deviceChanges } from './device-changes.ts'
+import { changedWithin, type DeviceChanges, deviceChanges } from './device-changes.ts'
 import { invitedSection } from './invited-room.ts'
 import { isJoinedIn, joinedSection } from './joined-room.ts'
 import { leftSection } from './left-room.ts'
@@ -41,14 +41,14 @@ export async function answerOf(
   const look: Look = { sources, by, request, since, now, timeMs: sources.clock.now() }
   const mail = await sources.inboxes.read(by, since?.toDevice ?? 0, now.ledger)
   const rooms = await sources.userRooms.of(by.userNid)
-  const { joined, entered } = await standing(look, rooms)
+  const { joined, entered, departed } = await standing(look, rooms)
   const accountData = await changedAccountData(look)
   const news = await newsOfJoined(look, joined, accountData)
   const active = news.map(({ roomNid }) => roomNid)
   const [join, others, devices, counts] = await Promise.all([
     sections(news, look, joinedSection),
     otherSections(look, entered),
-    deviceChanges(look, joined, active, rooms),
+    deviceChanges(look, joined, active, departed),
     sources.keyCounts.of(by),
   ])
   const presence = presenceEvents(look, joined)
@@ -76,19 +76,22 @@ export async function answerOf(
   return { isEmpty, json: out.text('}').toBuffer() }
 }
 
-/** The rooms that the user is in at the end of the look, and those of the others that there are news of. */
+/** The rooms that the user is in at the end of the look; of the others, those that there are news of, and those lately left. */
 async function standing(look: Look, rooms: ReadonlyMap<number, UserRoom>) {
   const joined = new Map<number, UserRoom>()
   const entered: RoomNews[] = []
+  const departed: number[] = []
   for (const [roomNid, membership] of rooms) {
     // What is written and not yet published counts from the next answer on.
     const isEarly = isNewer(membership.changedAt, look.now.events)
-    if (isEarly ? await wasJoined(look, roomNid) : membership.membership === 'join') joined.set(roomNid, membership)
-    else if (isOfInterest(look, membership)) {
-      entered.push({ roomNid, membership, receipts: undefined, accountData: [] })
+    if (isEarly ? await wasJoined(look, roomNid) : membership.membership === 'join') {
+      joined.set(roomNid, membership)
+      continue
     }
+    if (isOfInterest(look, membership)) entered.push({ roomNid, membership, receipts: undefined, accountData: [] })
+    if (look.since && changedWithin(membership, look.since, look.now)) departed.push(roomNid)
   }
-  return { joined, entered }
+  return { joined, entered, departed }
 }
 
 /** Of the rooms a user is not in: news of invitations and leaving, and at first the standing invitations. */
@@ -233,10 +236,11 @@ function writeToDevice(out: JsonBytes, messages: readonly ToDeviceRow[]): void {
 }
 
 /** Written in every answer, as the messages are. */
-function writeKeys(out: JsonBytes, devices: DeviceChanges, { oneTime, unusedFallback }: KeyCounts): void {
-  out.text(',"device_lists":').value(devices)
-  out.text(',"device_one_time_keys_count":').value(Object.fromEntries(oneTime))
-  out.text(',"device_unused_fallback_key_types":').value(unusedFallback)
+function writeKeys(out: JsonBytes, { changed, left }: DeviceChanges, counts: KeyCounts): void {
+  if (changed.length + left.length === 0) out.text(',"device_lists":{"changed":[],"left":[]}')
+  else out.text(',"device_lists":').value({ changed, left })
+  out.text(`,"device_one_time_keys_count":${counts.oneTimeJson}`)
+  out.text(`,"device_unused_fallback_key_types":${counts.unusedFallbackJson}`)
 }
 
 /** Presence of those who share a small room with the user, and their own. */

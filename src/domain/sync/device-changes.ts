@@ -37,35 +37,56 @@ const NONE: DeviceChanges = { changed: [], left: [] }
  *
  * @param joined the rooms that the user is joined to at the end of the span
  * @param active those of them that have events in the span, at least
- * @param rooms all rooms that the user has to do with
+ * @param departed other rooms, in which the user's membership changed in the span
  */
-export async function deviceChanges(
+export function deviceChanges(
   span: Span,
   joined: ReadonlyMap<number, UserRoom>,
   active: readonly number[],
-  rooms: ReadonlyMap<number, UserRoom>,
-): Promise<DeviceChanges> {
-  const { since, now, sources } = span
+  departed: readonly number[],
+): DeviceChanges | Promise<DeviceChanges> {
+  const { since, sources, by } = span
   if (!since) return NONE
   const moved = active.filter((nid) => sources.roomMembers.since(nid, since.events[0] ?? 0) !== false)
-  const departed = [...rooms].flatMap(([nid, { changedAt }]) => {
-    const isOld = !isNewer(changedAt, since.events) || isNewer(changedAt, now.events)
-    return isOld || joined.has(nid) ? [] : [nid]
-  })
-  const [keys, moves] = await Promise.all([
-    changedKeys({ ...span, since }, [...joined.keys()]),
-    moved.length + departed.length === 0 ? undefined : movesIn({ ...span, since }, moved, departed),
-  ])
-  if (keys.length === 0 && (moves === undefined || moves.came.size + moves.went.size === 0)) return NONE
-  return told({ ...span, since }, joined, keys, moves ?? { came: new Set(), went: new Set() })
+  const { rooms, users } = sources.deviceLists
+  const suspects = rooms.isQuietSince(since.ledger)
+    ? []
+    : [...joined.keys()].filter((nid) => rooms.since(nid, since.ledger) !== false)
+  const isOwn = users.since(by.userNid, since.ledger) !== false
+  if (moved.length + departed.length + suspects.length === 0 && !isOwn) return NONE
+  return changesOf({ ...span, since }, joined, { moved, departed, suspects, isOwn })
 }
 
-async function changedKeys({ sources, by, since, now }: Since, joined: readonly number[]): Promise<number[]> {
-  const { rooms, users } = sources.deviceLists
-  const suspects = joined.filter((nid) => rooms.since(nid, since.ledger) !== false)
-  if (suspects.length === 0 && users.since(by.userNid, since.ledger) === false) return []
+/** Where there may be something to tell. */
+interface Hints {
+  /** Rooms of the user where memberships changed. */
+  readonly moved: readonly number[]
+  readonly departed: readonly number[]
+  /** Rooms where somebody's keys changed. */
+  readonly suspects: readonly number[]
+  /** The user's own keys changed, or what the user alone sees of others'. */
+  readonly isOwn: boolean
+}
+
+async function changesOf(span: Since, joined: ReadonlyMap<number, UserRoom>, hints: Hints): Promise<DeviceChanges> {
+  const { moved, departed } = hints
+  const [keys, moves] = await Promise.all([
+    changedKeys(span, hints),
+    moved.length + departed.length === 0 ? undefined : movesIn(span, moved, departed),
+  ])
+  if (keys.length === 0 && (moves === undefined || moves.came.size + moves.went.size === 0)) return NONE
+  return told(span, joined, keys, moves ?? { came: new Set(), went: new Set() })
+}
+
+async function changedKeys({ sources, by, since, now }: Since, { suspects, isOwn }: Hints): Promise<number[]> {
+  if (suspects.length === 0 && !isOwn) return []
   const between = { after: since.ledger, upTo: now.ledger }
   return deviceListsChanged(sources.db, { viewerNid: by.userNid, roomNids: suspects, ...between })
+}
+
+/** Whether a user's membership of a room changed between two positions. */
+export function changedWithin({ changedAt }: UserRoom, since: StreamPosition, now: StreamPosition): boolean {
+  return isNewer(changedAt, since.events) && !isNewer(changedAt, now.events)
 }
 
 /** Those who share a room by it, or did before. */

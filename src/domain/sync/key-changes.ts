@@ -1,7 +1,7 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { Requester } from '../accounts/requester.ts'
 import { roomsWithEvents } from './active-rooms.ts'
-import { type DeviceChanges, deviceChanges } from './device-changes.ts'
+import { changedWithin, type DeviceChanges, deviceChanges } from './device-changes.ts'
 import type { SyncSources } from './sources.ts'
 import { decodeStreamToken, type StreamPosition } from './token.ts'
 import type { UserRooms } from './user-rooms.ts'
@@ -37,7 +37,9 @@ export function createKeyChanges(parts: {
       const now = parts.now()
       const joined = new Map([...rooms].filter(([, { membership }]) => membership === 'join'))
       const active = await roomsWithEvents(sources, since.events, [...joined.keys()])
-      return deviceChanges({ sources, by, since, now }, joined, [...active], rooms)
+      const others = [...rooms].filter(([nid, room]) => !joined.has(nid) && changedWithin(room, since, now))
+      const departed = others.map(([nid]) => nid)
+      return deviceChanges({ sources, by, since, now }, joined, [...active], departed)
     },
   }
 }

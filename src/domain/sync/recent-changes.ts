@@ -5,11 +5,14 @@
 export class RecentChanges {
   readonly #newest = new Map<number, number>()
   #floor: number
+  /** Nothing at all has changed after it. */
+  #latest: number
   readonly #max: number
 
   /** @param floor the position when this process began to watch */
   constructor(floor: number, max = 100_000) {
     this.#floor = floor
+    this.#latest = floor
     this.#max = max
   }
 
@@ -18,12 +21,19 @@ export class RecentChanges {
       this.forget(position)
     }
     this.#newest.set(key, position)
+    this.#latest = Math.max(this.#latest, position)
   }
 
   /** Something that is not known here may have changed, up to a position. */
   forget(position: number): void {
     this.#newest.clear()
     this.#floor = position
+    this.#latest = Math.max(this.#latest, position)
+  }
+
+  /** Whether nothing changed after `position`, whatever the key. */
+  isQuietSince(position: number): boolean {
+    return position >= this.#latest
   }
 
   /** Whether anything changed after `position`: yes, no, or not known here. */
