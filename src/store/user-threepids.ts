@@ -15,6 +15,8 @@ export interface UserThreepidRow {
 export interface ThreepidOwner {
   readonly user_nid: number
   readonly user_id: UserId
+  /** Since when. */
+  readonly added_at: number
 }
 
 /** Whose account an address belongs to. */
@@ -24,7 +26,7 @@ export async function findThreepidOwner(
   address: string,
 ): Promise<ThreepidOwner | undefined> {
   const [row] = await reader.query<ThreepidOwner>(
-    `SELECT t.user_nid, u.user_id FROM user_threepid t JOIN matrix_user u USING (user_nid)
+    `SELECT t.user_nid, u.user_id, t.added_at FROM user_threepid t JOIN matrix_user u USING (user_nid)
      WHERE t.medium = $1 AND t.address = $2`,
     [medium, address],
   )

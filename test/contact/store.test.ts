@@ -45,7 +45,9 @@ test('an address is added again by its owner, listed once, and deleted by its ow
     of('a@example.org'),
   ])
   expect(await db.tx((tx) => deleteUserThreepid(tx, bob, 'email', 'a@example.org'))).toBe(false)
-  expect(await findThreepidOwner(db, 'email', 'a@example.org')).toEqual({ user_nid: alice, user_id: '@alice:here' })
+  expect(await findThreepidOwner(db, 'email', 'a@example.org')).toEqual({
+    ...{ user_nid: alice, user_id: '@alice:here', added_at: 2 },
+  })
   expect(await db.tx((tx) => deleteUserThreepid(tx, alice, 'email', 'a@example.org'))).toBe(true)
   expect(await findThreepidOwner(db, 'email', 'a@example.org')).toBeUndefined()
 })

@@ -44,7 +44,10 @@ export interface Contacts {
   list(userNid: number): Promise<UserThreepidRow[]>
   /** Gives a new account the addresses that its registration has shown. @throws ProtocolError `M_THREEPID_IN_USE` */
   addFrom(tx: Tx, userNid: number, proof: UiaProof): Promise<void>
-  /** Whose account has the address that was shown for a new password. @throws ProtocolError `M_THREEPID_AUTH_FAILED` when nobody's */
+  /**
+   * Whose account has the address that was shown for a new password, and had it when it was shown.
+   * @throws ProtocolError `M_THREEPID_AUTH_FAILED` when nobody's
+   */
   ownerOf(proof: UiaProof): Promise<ThreepidOwner>
   /** Adds the address of a validated session. @throws ProtocolError `M_THREEPID_AUTH_FAILED`, `M_THREEPID_IN_USE` */
   add(owner: Owner, proof: SessionProof): Promise<void>
@@ -132,8 +135,12 @@ export function createContacts(deps: {
     },
     async ownerOf(proof) {
       const [shown] = threepidsIn(proof, 'password')
-      const owner = shown && (await findThreepidOwner(db, shown.medium, shown.address))
-      if (owner === undefined) throw new ProtocolError('M_THREEPID_AUTH_FAILED', 'No account has this address.')
+      if (shown === undefined) throw new ProtocolError('M_THREEPID_AUTH_FAILED', 'No address was confirmed.')
+      const owner = await findThreepidOwner(db, shown.medium, shown.address)
+      // Whoever had an address before its owner did shows nothing about the owner.
+      if (owner === undefined || owner.added_at > shown.validatedAt) {
+        throw new ProtocolError('M_THREEPID_AUTH_FAILED', 'No account has had this address since it was confirmed.')
+      }
       return owner
     },
     async add({ userNid }, proof) {
