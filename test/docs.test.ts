@@ -8,6 +8,7 @@ const PAGES = [
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   'docs/ARCHITECTURE.md',
+  'docs/administration.md',
   'docs/roadmap.md',
   'docs/operations.md',
 ]
