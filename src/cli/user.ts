@@ -12,6 +12,7 @@ const OPTIONS = {
   admins: { type: 'boolean' },
   deactivated: { type: 'boolean' },
   'keep-devices': { type: 'boolean' },
+  erase: { type: 'boolean' },
   json: { type: 'boolean' },
 } as const
 
@@ -20,6 +21,7 @@ interface Values {
   readonly admins?: boolean
   readonly deactivated?: boolean
   readonly 'keep-devices'?: boolean
+  readonly erase?: boolean
   readonly json?: boolean
 }
 
@@ -42,6 +44,11 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     const { devices } = await api.call('POST', path, {})
     host.print(`${user} is logged out: ${devices} devices.`)
   },
+  async deactivate({ host, api, user, values }) {
+    const path = `/_synapse/admin/v1/deactivate/${encodeURIComponent(user)}`
+    await api.call('POST', path, { erase: values.erase ?? false })
+    host.print(`${user} is deactivated for good${values.erase ? ', and what was kept of them is gone' : ''}.`)
+  },
   async 'make-admin'({ host, api, user }) {
     await api.call('PUT', `/_synapse/admin/v1/users/${encodeURIComponent(user)}/admin`, { admin: true })
     host.print(`${user} may administer this server.`)
@@ -57,6 +64,7 @@ export const userCommand: Command = {
        user list [--name TEXT] [--admins] [--deactivated] [--json]
        user show | logout | make-admin | remove-admin NAME
        user reset-password NAME [--keep-devices]
+       user deactivate NAME [--erase]
        all with [--config FILE] [--set KEY=VALUE]...
 
   NAME             alice, or @alice:example.org; of a new account the part before the colon
@@ -65,6 +73,7 @@ export const userCommand: Command = {
   --admins, --deactivated
                    only these
   --keep-devices   the user stays logged in
+  --erase          profile, account data and filters are removed too; messages stay
   --json           for programs
 
 A password is asked for, or read from standard input when that is not a terminal. The server may run meanwhile or not; what it

@@ -22,7 +22,11 @@ export async function localAccount(reader: Reader, userId: UserId, server: Serve
 export async function activeAccount(reader: Reader, userId: UserId, server: ServerName): Promise<AccountRow> {
   const account = await localAccount(reader, userId, server)
   if (account.deactivated_at === null) return account
-  throw new ProtocolError('M_USER_DEACTIVATED', `The account ${userId} is deactivated, and stays so.`)
+  throw deactivated(userId)
+}
+
+export function deactivated(userId: UserId): ProtocolError {
+  return new ProtocolError('M_USER_DEACTIVATED', `The account ${userId} is deactivated, and stays so.`)
 }
 
 /** A user on whose behalf the server acts, without any login. */

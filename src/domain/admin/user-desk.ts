@@ -4,7 +4,7 @@ import type { RoomId, UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { normaliseAddress } from '../../core/threepid.ts'
 import { listAccountData } from '../../store/account-data.ts'
-import { setAdmin, setPasswordHash } from '../../store/accounts.ts'
+import { lockAccount, setAdmin, setPasswordHash } from '../../store/accounts.ts'
 import type { Database } from '../../store/db.ts'
 import { findExternalAccount, listExternalIds } from '../../store/external-ids.ts'
 import { deleteLoginTokensOf } from '../../store/login-tokens.ts'
@@ -21,12 +21,14 @@ import {
 } from '../../store/user-survey.ts'
 import { findThreepidOwner, listUserThreepids } from '../../store/user-threepids.ts'
 import { findUserNids } from '../../store/users.ts'
+import type { Deactivation } from '../accounts/deactivation.ts'
 import type { Devices } from '../accounts/devices.ts'
 import { type Issued, issueToken } from '../accounts/issue-token.ts'
 import type { Passwords } from '../accounts/passwords.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Clock, Random } from '../clock.ts'
-import { activeAccount, localAccount } from './local-account.ts'
+import type { UnbindResult } from '../contact/identity-server.ts'
+import { activeAccount, deactivated, localAccount } from './local-account.ts'
 import type { Operator } from './operator.ts'
 
 export interface UsersPage {
@@ -42,6 +44,8 @@ export interface UserDesk {
   get(userId: UserId): Promise<JsonObject>
   /** Gives an account another password and, unless told otherwise, ends all its sessions. @throws ProtocolError `M_WEAK_PASSWORD`, `M_USER_DEACTIVATED` */
   setPassword(userId: UserId, password: string, logoutDevices: boolean): Promise<void>
+  /** Ends an account for good. Once more changes nothing, but an erasure. */
+  deactivate(userId: UserId, erase: boolean): Promise<UnbindResult>
   isAdmin(userId: UserId): Promise<boolean>
   /** @throws ProtocolError `M_FORBIDDEN` for an operator who would take it from themselves, `M_USER_DEACTIVATED` */
   setAdmin(by: Operator, userId: UserId, isAdmin: boolean): Promise<void>
@@ -75,6 +79,7 @@ export function createUserDesk(deps: {
   readonly passwords: Passwords
   readonly sessions: Sessions
   readonly devices: Devices
+  readonly deactivation: Pick<Deactivation, 'deactivate'>
 }): UserDesk {
   const { config, db, passwords, devices } = deps
   const account = (userId: UserId) => localAccount(db, userId, config.server_name)
@@ -121,10 +126,15 @@ export function createUserDesk(deps: {
       passwords.checkNew(password)
       const hash = await passwords.hash(password)
       await db.tx(async (tx) => {
+        if ((await lockAccount(tx, user_nid))?.deactivated_at !== null) throw deactivated(userId)
         await setPasswordHash(tx, user_nid, hash)
         await deleteLoginTokensOf(tx, user_nid)
       })
       if (logoutDevices) await logOut(userId)
+    },
+    async deactivate(userId, erase) {
+      const { user_nid } = await account(userId)
+      return deps.deactivation.deactivate({ userId, userNid: user_nid }, { erase, idServer: undefined })
     },
     isAdmin: async (userId) => (await account(userId)).is_admin,
     async setAdmin(by, userId, isAdmin) {
@@ -132,7 +142,10 @@ export function createUserDesk(deps: {
       if (!isAdmin && by.requester?.userNid === user_nid) {
         throw new ProtocolError('M_FORBIDDEN', 'Administrators cannot take this from themselves: ask another one.')
       }
-      await db.tx((tx) => setAdmin(tx, user_nid, isAdmin))
+      await db.tx(async (tx) => {
+        if ((await lockAccount(tx, user_nid))?.deactivated_at !== null) throw deactivated(userId)
+        await setAdmin(tx, user_nid, isAdmin)
+      })
     },
     async loginAs(by, userId, until) {
       const { user_nid } = await active(userId)
@@ -197,7 +210,7 @@ function userView(user: SurveyedUser): JsonObject {
     is_guest: user.is_guest,
     admin: user.is_admin,
     deactivated: user.is_deactivated,
-    erased: false,
+    erased: user.is_erased,
     shadow_banned: false,
     locked: false,
     suspended: false,

@@ -191,7 +191,7 @@ export function createMemberCheck({
   return async (by: Requester, room: Room, target: string, content: JsonObject): Promise<void> => {
     const isOwn = target === by.userId
     if (content.membership === 'join' || content.membership === 'invite') await blocks.mustBeFree(room.id)
-    if (isOwn && content.membership === 'leave') await noticeRooms.mayLeave(by.userId, room.id)
+    if (isOwn && content.membership === 'leave') await noticeRooms.mayLeave(by, room.id)
     if (isOwn && by.isGuest && content.membership === 'join') {
       const before = membershipOf(await room.stateEvent('m.room.member', target, room.pending.state))
       if (before !== 'join') await admitGuest(room)

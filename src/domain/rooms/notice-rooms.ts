@@ -1,6 +1,7 @@
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { type RoomId, type UserId, userId } from '../../core/ids.ts'
+import type { Requester } from '../accounts/requester.ts'
 import type { RoomRegistry } from './registry.ts'
 
 /** The user in whose name the server speaks to its users; undefined where it does not. */
@@ -12,7 +13,7 @@ export function noticesUser(config: Pick<Config, 'server_name' | 'server_notices
 /** The rooms in which the server speaks to its users (client-server API, "Server Notices"): nobody leaves or rejects them. */
 export interface NoticeRooms {
   /** @throws ProtocolError `M_CANNOT_LEAVE_SERVER_NOTICE_ROOM` */
-  mayLeave(by: UserId, roomId: RoomId): Promise<void>
+  mayLeave(by: Requester, roomId: RoomId): Promise<void>
 }
 
 export function createNoticeRooms(deps: {
@@ -23,7 +24,8 @@ export function createNoticeRooms(deps: {
   if (speaker === undefined) return { mayLeave: async () => {} }
   return {
     async mayLeave(by, roomId) {
-      if (by === speaker) return
+      // The server itself takes users out whose account ends: they have no login.
+      if (by.userId === speaker || by.tokenNid === 0) return
       const room = await deps.registry.get(roomId)
       // Nobody else ever acts for this user.
       if ((await room?.stateEvent('m.room.create', ''))?.sender !== speaker) return

@@ -258,7 +258,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       await membership.join(by, roomId, details)
     },
     async leave(by, roomId, details) {
-      await noticeRooms.mayLeave(by.userId, roomId)
+      await noticeRooms.mayLeave(by, roomId)
       await membership.leave(by, roomId, details)
     },
     async invite(by, roomId, target, details) {

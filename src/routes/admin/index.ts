@@ -1,6 +1,7 @@
 import type { Endpoint } from '../../http/endpoint.ts'
 import { blockRoom } from './block-room.ts'
 import { createRegistrationToken } from './create-registration-token.ts'
+import { deactivateUser } from './deactivate-user.ts'
 import { deleteRegistrationToken } from './delete-registration-token.ts'
 import { deleteRoom } from './delete-room.ts'
 import { deleteUserDevice } from './delete-user-device.ts'
@@ -57,6 +58,7 @@ export const adminEndpoints: readonly Endpoint[] = [
   findUserByThreepid,
   findUserByExternalId,
   getUserSessions,
+  deactivateUser,
   resetUserPassword,
   getUserAdmin,
   setUserAdmin,

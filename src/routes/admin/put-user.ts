@@ -45,7 +45,13 @@ export const putUser = endpoint(
   'PUT /_synapse/admin/v2/users/{userId}',
   { auth: 'admin', body: Body },
   async ({ requester, params, body }, { admin }) => {
-    const isNew = await admin.userEditing.put(requester, params.userId, wishOf(body))
+    if (body.locked) throw new ProtocolError('M_INVALID_PARAM', 'This server locks no accounts: it deactivates them.')
+    const wish = wishOf(body)
+    if (body.deactivated) {
+      await admin.users.deactivate(params.userId, false)
+      return admin.users.get(params.userId)
+    }
+    const isNew = await admin.userEditing.put(requester, params.userId, wish)
     return rawReply({ status: isNew ? 201 : 200, body: JSON.stringify(await admin.users.get(params.userId)) })
   },
 )
