@@ -1,7 +1,7 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { readPdu } from '../../core/event/read.ts'
-import { type EventId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
-import type { JsonObject, ReadJson } from '../../core/json.ts'
+import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import { isObject, type JsonObject, type ReadJson } from '../../core/json.ts'
 import type { Template } from '../rooms/admission.ts'
 import { inviteState } from '../rooms/invite-state.ts'
 import type { Receiver } from '../rooms/receive.ts'
@@ -81,6 +81,21 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
     }
   }
 
+  /** What is wrong with an event is told to those who could have found the room by asking for a template. */
+  async function membershipOf(
+    ...[room, asking, eventId, event, membership]: Parameters<typeof requireMembership>
+  ): Promise<UserId> {
+    try {
+      return requireMembership(room, asking, eventId, event, membership)
+    } catch (error) {
+      const { sender } = isObject(event.value) ? event.value : {}
+      const userId = isUserId(sender) ? sender : (`@:${asking}` as UserId)
+      const wanted = { type: 'm.room.member', sender: userId, stateKey: userId, content: { membership } } as const
+      await hideFromStrangers(asking, room, userId, resident.template(room.id, wanted))
+      throw error
+    }
+  }
+
   async function take(
     asking: ServerName,
     roomId: RoomId,
@@ -89,7 +104,7 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
     membership: WantedMembership['membership'],
   ): Promise<{ room: Room; json: string }> {
     const room = await roomFor(asking, roomId)
-    const userId = requireMembership(room, asking, eventId, event, membership)
+    const userId = await membershipOf(room, asking, eventId, event, membership)
     const signed =
       membership === 'join' ? await hideFromStrangers(asking, room, userId, resident.countersign(roomId, event)) : event
     const [received] = await receiver.receive(asking, roomId, [signed])
@@ -148,7 +163,7 @@ function requireMembership(
   asking: ServerName,
   eventId: EventId,
   { value, offence }: ReadJson,
-  membership: string,
+  membership: WantedMembership['membership'],
 ): UserId {
   const read = readPdu(room.version, value, offence)
   if (isRefusal(read)) throw new ProtocolError('M_INVALID_PARAM', `The event is malformed: ${read.reason}.`)

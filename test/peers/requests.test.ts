@@ -1,0 +1,162 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { JsonObject } from '../../src/core/json.ts'
+import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
+import { type Account, sendText } from '../support/api.ts'
+import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
+import { openStranger, type SignedAsk, type Stranger } from '../support/stranger.ts'
+
+const F = '/_matrix/federation'
+const enc = encodeURIComponent
+
+let street: Neighbourhood
+let home: Neighbour
+let stranger: Stranger
+let alice: Account
+let room: string
+let said: string
+
+beforeAll(async () => {
+  street = openNeighbourhood()
+  home = await street.open()
+  stranger = await openStranger(street.authority)
+  alice = await home.person('alice')
+  room = (await home.api.call('POST', '/createRoom', { token: alice.token, body: { preset: 'private_chat' } })).room_id
+  said = await sendText(home.api, alice.token, room, 'secret', 'secret')
+})
+
+afterAll(async () => {
+  await stranger.close()
+  await street.close()
+})
+
+const ask = (method: string, uri: string, how?: SignedAsk) =>
+  stranger.ask({ name: home.name, url: home.server.baseUrl }, method, uri, how)
+const outcome = ({ status, body }: { status: number; body: { errcode?: string } }) => [status, body.errcode]
+const profile = () => `${F}/v1/query/profile?user_id=${enc(alice.userId)}`
+const transaction = (): JsonObject => ({ origin: stranger.name, origin_server_ts: 1, pdus: [], edus: [] })
+
+describe('a request of another server', () => {
+  it('is answered when its signature is good, under both roots', async () => {
+    expect(await ask('GET', profile())).toMatchObject({ status: 200 })
+    expect(await ask('GET', profile().replace('_matrix', '_proto'))).toMatchObject({ status: 200 })
+    expect(await ask('PUT', `${F}/v1/send/1`, { body: transaction() })).toEqual({ status: 200, body: { pdus: {} } })
+  })
+
+  it('with a body that is not canonical JSON is the same request', async () => {
+    const body = transaction()
+    const sent = JSON.stringify({ pdus: [], edus: [], origin: stranger.name, origin_server_ts: 1 }, null, 2)
+    expect(await ask('PUT', `${F}/v1/send/2`, { body, sent })).toMatchObject({ status: 200 })
+  })
+
+  const other = () => signingKeyFromSeed('ed25519:stranger', randomBytes(32))
+  it.each<[string, () => SignedAsk]>([
+    ['no signature', () => ({ authorization: undefined })],
+    ['a token instead', () => ({ authorization: `Bearer ${alice.token}` })],
+    ['half a header', () => ({ authorization: 'X-Matrix origin="localhost"' })],
+    ['a key that is not its own', () => ({ key: other() })],
+    ['a key that nobody knows', () => ({ key: signingKeyFromSeed('ed25519:other', randomBytes(32)) })],
+    ['the name of another server', () => ({ origin: home.name })],
+    ['a name that is none', () => ({ origin: 'a b' })],
+    ['another destination', () => ({ destination: 'localhost:1' })],
+    ['the signature of another path', () => ({ uri: `${F}/v1/version` })],
+  ])('with %s: 401 M_UNAUTHORIZED', async (_name, how) => {
+    expect(outcome(await ask('GET', profile(), how()))).toEqual([401, 'M_UNAUTHORIZED'])
+  })
+
+  it('with another body than was signed: 401', async () => {
+    const sent = JSON.stringify({ ...transaction(), origin_server_ts: 2 })
+    expect(outcome(await ask('PUT', `${F}/v1/send/3`, { body: transaction(), sent }))).toEqual([401, 'M_UNAUTHORIZED'])
+  })
+
+  it('with several signatures of one server is good by one of them, and not of two servers', async () => {
+    const good = signedHeader(stranger.key, stranger.name)
+    const bad = good.replace(/sig="./, 'sig="A')
+    const answer = (headers: string[]) => rawAsk(profile(), headers)
+    expect(await answer([bad, good])).toBe(200)
+    expect(await answer([good, good.replace(stranger.name, 'localhost:1')])).toBe(401)
+    expect(await answer(Array(6).fill(good))).toBe(401)
+  })
+})
+
+function signedHeader(key: Stranger['key'], origin: string): string {
+  const text = JSON.stringify({ destination: home.name, method: 'GET', origin, uri: profile() })
+  return `X-Matrix origin="${origin}",destination="${home.name}",key="${key.keyId}",sig="${key.sign(text)}"`
+}
+
+async function rawAsk(uri: string, authorizations: string[]): Promise<number> {
+  const { request } = await import('node:http')
+  return new Promise((resolve, reject) => {
+    const asking = request(home.server.baseUrl + uri, (answer) => {
+      answer.resume()
+      resolve(answer.statusCode ?? 0)
+    })
+    asking.setHeader('authorization', authorizations)
+    asking.on('error', reject).end()
+  })
+}
+
+describe('a server that is not in a room', () => {
+  const nowhere = '!nowhere:localhost'
+  const unknown = '$Wmbq5zJ2vZ8bG3oWfO3nQz0H0ZzYV8l2v0dVJ0n4x2c'
+
+  it.each<[string, (room: string, event: string) => [string, string, SignedAsk?]]>([
+    ['state', (r, e) => ['GET', `${F}/v1/state/${enc(r)}?event_id=${enc(e)}`]],
+    ['state_ids', (r, e) => ['GET', `${F}/v1/state_ids/${enc(r)}?event_id=${enc(e)}`]],
+    ['event_auth', (r, e) => ['GET', `${F}/v1/event_auth/${enc(r)}/${enc(e)}`]],
+    ['backfill', (r, e) => ['GET', `${F}/v1/backfill/${enc(r)}?v=${enc(e)}&limit=10`]],
+    [
+      'get_missing_events',
+      (r, e) => [
+        'POST',
+        `${F}/v1/get_missing_events/${enc(r)}`,
+        { body: { earliest_events: [], latest_events: [e], limit: 10 } },
+      ],
+    ],
+    ['make_leave', (r) => ['GET', `${F}/v1/make_leave/${enc(r)}/${enc(`@x:${stranger.name}`)}`]],
+    ['make_join', (r) => ['GET', `${F}/v1/make_join/${enc(r)}/${enc(`@x:${stranger.name}`)}?ver=12`]],
+    ['make_join of an older server', (r) => ['GET', `${F}/v1/make_join/${enc(r)}/${enc(`@x:${stranger.name}`)}`]],
+    ['make_knock', (r) => ['GET', `${F}/v1/make_knock/${enc(r)}/${enc(`@x:${stranger.name}`)}?ver=12`]],
+    ['event', (_r, e) => ['GET', `${F}/v1/event/${enc(e)}`]],
+    ['send_join', (r, e) => ['PUT', `${F}/v2/send_join/${enc(r)}/${enc(e)}`, { body: { type: 'm.room.member' } }]],
+  ])('hears the same of %s whether there is such a room or not', async (_name, request) => {
+    const real = await ask(...request(room, said))
+    const made = await ask(...request(nowhere, unknown))
+    expect(real).toEqual(made)
+    expect(real.status).toBeGreaterThanOrEqual(400)
+    expect(real.status).toBeLessThan(500)
+  })
+
+  it('speaks for no users of others', async () => {
+    const uri = `${F}/v1/make_join/${enc(room)}/${enc('@x:elsewhere.test')}?ver=12`
+    expect(outcome(await ask('GET', uri))).toEqual([403, 'M_FORBIDDEN'])
+  })
+})
+
+describe('a transaction', () => {
+  it('has at most 50 PDUs and 100 EDUs', async () => {
+    const many = { ...transaction(), pdus: Array(51).fill({}) }
+    expect(outcome(await ask('PUT', `${F}/v1/send/51`, { body: many }))).toEqual([400, 'M_TOO_LARGE'])
+    const edus = { ...transaction(), edus: Array(101).fill({}) }
+    expect(outcome(await ask('PUT', `${F}/v1/send/101`, { body: edus }))).toEqual([400, 'M_TOO_LARGE'])
+  })
+
+  it('of nonsense is answered', async () => {
+    const pdus = [1, null, 'x', {}, { room_id: room }, { room_id: '!nowhere:x', event_id: '$x:y' }, { room_id: 7 }]
+    const body = {
+      ...transaction(),
+      pdus,
+      edus: [1, {}, { edu_type: 'm.typing' }, { edu_type: '__proto__', content: {} }],
+    }
+    const first = await ask('PUT', `${F}/v1/send/nonsense`, { body })
+    expect(first).toMatchObject({ status: 200, body: { pdus: { '$x:y': { error: expect.any(String) } } } })
+    expect(await ask('PUT', `${F}/v1/send/nonsense`, { body })).toEqual(first)
+  })
+
+  it('that was answered is answered again, whatever it holds by now, also after a start', async () => {
+    const body = { ...transaction(), pdus: [{ room_id: '!nowhere:x', event_id: '$a:b' }] }
+    const first = await ask('PUT', `${F}/v1/send/again`, { body })
+    await home.server.restart()
+    expect(await ask('PUT', `${F}/v1/send/again`, { body: transaction() })).toEqual(first)
+  })
+})
