@@ -138,7 +138,9 @@ async function measureBrokenRotation(scene: Scene, load: Load): Promise<Measurem
   return whileLookingUp(scene, load, async () => {
     const doomed = startRotation(scene.own)
     const ended = once(doomed, 'close')
-    await waitUntil('half of the bindings', async () => (await hashedTo(scene.client)) > scene.options.bindings / 2)
+    await waitUntil('half of the bindings', async () => (await hashedTo(scene.client)) > scene.options.bindings / 2, {
+      timeoutMs: 120_000,
+    })
     doomed.kill('SIGKILL')
     await ended
     const reached = await hashedTo(scene.client)

@@ -53,7 +53,13 @@ async function registerTwo(baseUrl: string): Promise<[string, string]> {
   return names
 }
 
-async function startClient(baseUrl: string, fetchFn: Fetch, name: string, initialSyncLimit: number) {
+/** A device of somebody who is registered, after its first sync. Whoever starts it stops it. */
+export async function startClient(
+  baseUrl: string,
+  fetchFn: Fetch,
+  name: string,
+  initialSyncLimit: number,
+): Promise<MatrixClient> {
   const entrance = createClient({ baseUrl, fetchFn, logger: silent })
   const session = await entrance.loginRequest({
     type: 'm.login.password',

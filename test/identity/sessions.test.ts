@@ -392,7 +392,10 @@ describe('what is asked badly is refused, and nothing is sent:', () => {
     ['half an attempt', { send_attempt: 1.5 }, 'M_INVALID_PARAM'],
     ['a negative attempt', { send_attempt: -1 }, 'M_INVALID_PARAM'],
     ['an attempt beyond 2^53', { send_attempt: 2 ** 53 }, 'M_INVALID_PARAM'],
-    ['an attempt as text', { send_attempt: '1' }, 'M_INVALID_PARAM'],
+    ['an attempt that is no number', { send_attempt: 'one' }, 'M_INVALID_PARAM'],
+    ['a negative attempt as text', { send_attempt: '-1' }, 'M_INVALID_PARAM'],
+    ['an attempt beyond 2^53 as text', { send_attempt: '9007199254740993' }, 'M_INVALID_PARAM'],
+    ['no attempt in the text', { send_attempt: '' }, 'M_INVALID_PARAM'],
     ['a number for next_link', { next_link: 1 }, 'M_INVALID_PARAM'],
   ])('%s', async (_name, change, errcode) => {
     expect(outcome(await requestMail({ ...good, ...change }))).toEqual([400, errcode])

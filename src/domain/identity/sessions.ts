@@ -126,7 +126,7 @@ export function createValidationSessions(deps: {
   const lifetimeMs = options.lifetime_hours * HOUR_MS
   const allowedWrong = { email: options.max_wrong_mail_tokens, msisdn: options.max_wrong_sms_tokens }
   const hours = String(options.lifetime_hours)
-  // Requests of one scope wait for each other: a repeated one is answered by what became of the first.
+  // Requests of one scope wait for each other, as submissions to one session do: a repeated one is answered by what became of the first.
   const underWay = new Map<string, Promise<unknown>>()
 
   function makeCode(): string {
@@ -212,6 +212,20 @@ export function createValidationSessions(deps: {
     return row
   }
 
+  async function submit(medium: Medium, proof: SessionProof, token: string) {
+    if (isSpent(await open(proof, medium))) throw expired()
+    const { sid } = proof
+    const given = tokenHash(sid, tidyToken(medium, token))
+    const good = await db.tx((tx) => spendAttempt(tx, sid, allowedWrong[medium]))
+    if (good === undefined) throw expired()
+    if (!good.some((each) => timingSafeEqual(each, given))) {
+      throw new ProtocolError('M_TOKEN_INCORRECT', 'The token is not the one that was sent.')
+    }
+    const now = clock.now()
+    const row = await db.tx((tx) => markValidated(tx, sid, now, now + lifetimeMs))
+    return { nextLink: row?.next_link ?? undefined }
+  }
+
   function expired(): ProtocolError {
     return new ProtocolError('M_SESSION_EXPIRED', 'This session has expired. Begin a new one.')
   }
@@ -249,19 +263,8 @@ export function createValidationSessions(deps: {
       )
       return { sid, phone }
     },
-    async submit(medium, proof, token) {
-      await open(proof, medium)
-      const { sid } = proof
-      const given = tokenHash(sid, tidyToken(medium, token))
-      const good = await db.tx((tx) => spendAttempt(tx, sid, allowedWrong[medium]))
-      if (good === undefined) throw expired()
-      if (!good.some((each) => timingSafeEqual(each, given))) {
-        throw new ProtocolError('M_TOKEN_INCORRECT', 'The token is not the one that was sent.')
-      }
-      const now = clock.now()
-      const row = await db.tx((tx) => markValidated(tx, sid, now, now + lifetimeMs))
-      return { nextLink: row?.next_link ?? undefined }
-    },
+    // In turn, so that whoever guesses without end keeps one connection busy, and not all of them.
+    submit: (medium, proof, token) => inTurn(`submit ${proof.sid}`, () => submit(medium, proof, token)),
     async findValidated(proof) {
       const row = await open(proof)
       const { medium, address, validated_at: validatedAt } = row
