@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MAX_KEY_BACKUPS } from '../../src/domain/limits.ts'
-import { type Api, openApi } from '../support/api.ts'
+import { type Api, openApi, PASSWORD } from '../support/api.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { ALGORITHM, keysPath, newKey, newOwner, type Owner, ROOM } from './backups.ts'
 
@@ -148,6 +148,21 @@ describe('DELETE room_keys/version/{version}', () => {
     expect((await alice.ask('DELETE', '/room_keys/version/2')).body.errcode).toBe('M_NOT_FOUND')
     expect((await alice.ask('DELETE', '/room_keys/version/0')).body.errcode).toBe('M_NOT_FOUND')
   })
+})
+
+it('goes with the account', async () => {
+  const alice = await owner()
+  const version = await alice.backup()
+  await alice.call('PUT', keysPath(version, ROOM, 's'), newKey())
+  const identifier = { type: 'm.id.user', user: alice.userId }
+  const auth = { type: 'm.login.password', identifier, password: PASSWORD }
+  await alice.call('POST', '/account/deactivate', { auth })
+  const [row] = await server.database.db.query<{ count: number }>(
+    `SELECT count(*) AS count FROM key_backup LEFT JOIN backed_up_key USING (user_nid, version) JOIN matrix_user USING (user_nid)
+     WHERE user_id = $1`,
+    [alice.userId],
+  )
+  expect(row!.count).toBe(0)
 })
 
 it('guests have no backups', async () => {

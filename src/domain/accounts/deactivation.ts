@@ -11,6 +11,7 @@ import {
   insertDeactivation,
   postponeDeactivation,
 } from '../../store/deactivations.ts'
+import { deleteKeyBackups } from '../../store/key-backups.ts'
 import { deleteLoginTokensOf } from '../../store/login-tokens.ts'
 import { getMemberships, getRooms } from '../../store/rooms.ts'
 import type { Clock } from '../clock.ts'
@@ -114,6 +115,7 @@ export function createDeactivation(deps: {
       await db.tx(async (tx) => {
         if (await endAccount(tx, userNid, now)) {
           await deleteLoginTokensOf(tx, userNid)
+          await deleteKeyBackups(tx, userNid)
           await insertDeactivation(tx, { userNid, idServer, now, dueAt: now + LEASE_MS })
         }
         if (erase) await eraseAccount(tx, userNid, now)
