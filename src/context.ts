@@ -124,6 +124,12 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const contact = createContactServices({ config, db, clock, random, messenger, identityServers, log })
   const rateLimitOverrides = await openRateLimitOverrides({ db, clock })
   const rateLimits = createRateLimits({ config, clock, overrides: rateLimitOverrides })
+  const { deviceLists, keyCounts } = rooms
+  const keys = createKeyServices({
+    ...{ config, db, ledger, clock, users, deviceLists },
+    counts: keyCounts,
+    remote: NO_REMOTE_KEYS,
+  })
   const accounts = createAccountServices({
     config,
     db,
@@ -133,7 +139,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     rateLimits,
     notifier: rooms.ledgerWaker,
     listener: rooms.profileEvents,
-    deviceLists: rooms.deviceLists,
+    deviceLists,
+    crossSigning: keys.crossSigning,
     contacts: contact.services.contacts,
     identityAccounts: identity.accounts,
     rooms: rooms.services.rooms,
@@ -149,12 +156,6 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   await admin.notices.prepare()
   const deactivationRunner = startDeactivationRunner({ deactivation: accounts.deactivation, log })
   const roomDeleter = startRoomDeleter({ deletions: rooms.deletions, log })
-  const { deviceLists, keyCounts } = rooms
-  const keys = createKeyServices({
-    ...{ config, db, ledger, clock, users, deviceLists },
-    counts: keyCounts,
-    remote: NO_REMOTE_KEYS,
-  })
   const e2e = createE2eServices({ ...rooms, config, db, ledger, clock, remote: NOBODY_REMOTE })
   const singleSignOn = createSingleSignOn({ ...accounts, config, db, clock, random, client: outbound.client, log })
   const ownKeys = createOwnKeys({ config, clock, signingKey })

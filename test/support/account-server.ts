@@ -21,6 +21,7 @@ import { createIdentityServices } from '../../src/domain/identity/identity-servi
 import type { IdentityKeyRing } from '../../src/domain/identity/keys.ts'
 import { openMessenger } from '../../src/domain/identity/messenger.ts'
 import type { OpenIdVerifier } from '../../src/domain/identity/openid-verifier.ts'
+import { createCrossSigning } from '../../src/domain/keys/cross-signing.ts'
 import { createDeviceLists } from '../../src/domain/keys/device-lists.ts'
 import { createMetrics, type Metrics } from '../../src/domain/metrics.ts'
 import { openRateLimitOverrides } from '../../src/domain/rate-limit-overrides.ts'
@@ -105,6 +106,7 @@ export async function startAccountServer(
   const ledger = await openLedger(database.db)
   const client = await createGuardedClient({ config, log })
   const userRooms = createUserRooms({ db: database.db, maxUsers: 100 })
+  const deviceLists = createDeviceLists({ ledger, notifier: createNotifier(), userRooms })
   const random = { bytes: randomBytes }
   const signingKey = signingKeyFromSeed('ed25519:test', randomBytes(32))
   const messenger = await openMessenger({ config, clock, log, client })
@@ -130,7 +132,8 @@ export async function startAccountServer(
     config,
     db: database.db,
     ledger,
-    deviceLists: createDeviceLists({ ledger, notifier: createNotifier(), userRooms }),
+    deviceLists,
+    crossSigning: createCrossSigning({ db: database.db, deviceLists }),
     exclusiveUsers: options.exclusiveUsers ?? NONE_RESERVED,
     client,
     clock,

@@ -6,6 +6,7 @@ import type { Ledger } from '../../store/ledger.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Contacts } from '../contact/contacts.ts'
 import type { IdentityAccounts } from '../identity/accounts.ts'
+import type { CrossSigning } from '../keys/cross-signing.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import type { RateLimits } from '../rate-limits.ts'
 import type { Rooms } from '../rooms/rooms.ts'
@@ -61,6 +62,7 @@ export function createAccountServices(deps: {
   /** Told of changed names and avatars: the rooms service. */
   readonly listener: ProfileListener
   readonly deviceLists: Pick<DeviceLists, 'change'>
+  readonly crossSigning: Pick<CrossSigning, 'removeAll'>
   readonly contacts: Contacts
   /** The identity service's, which end with an account. */
   readonly identityAccounts: Pick<IdentityAccounts, 'removeAll'>

@@ -18,6 +18,7 @@ import type { Clock } from '../clock.ts'
 import type { Contacts } from '../contact/contacts.ts'
 import type { UnbindResult } from '../contact/identity-server.ts'
 import type { IdentityAccounts } from '../identity/accounts.ts'
+import type { CrossSigning } from '../keys/cross-signing.ts'
 import type { Devices } from './devices.ts'
 import type { Requester } from './requester.ts'
 
@@ -53,17 +54,19 @@ export function createDeactivation(deps: {
   readonly db: Database
   readonly clock: Clock
   readonly devices: Pick<Devices, 'removeAll'>
+  readonly crossSigning: Pick<CrossSigning, 'removeAll'>
   readonly contacts: Pick<Contacts, 'removeAll'>
   readonly identityAccounts: Pick<IdentityAccounts, 'removeAll'>
   readonly rooms: { leave(by: Requester, roomId: RoomId, details: object): Promise<void> }
   readonly log: Logger
 }): Deactivation {
-  const { db, clock, devices, contacts, identityAccounts, rooms, log } = deps
+  const { db, clock, devices, crossSigning, contacts, identityAccounts, rooms, log } = deps
   const listeners: (() => void)[] = []
 
   /** Everything that must not wait for rooms. May be done twice. */
   async function cutOff({ userNid, userId }: EndingUser, idServer: string | undefined): Promise<UnbindResult> {
     await devices.removeAll(userNid)
+    await crossSigning.removeAll(userNid)
     await identityAccounts.removeAll(userId)
     return contacts.removeAll(userNid, idServer)
   }
