@@ -59,6 +59,29 @@ Without \`database.url\` the server starts and owns a Postgres in \`<data_dir>/p
 itself. As root it runs as the user \`nobody\`. With \`database.url\` the server uses that Postgres (14 or later) and brings its tables
 to this release at the start.
 
+## Single sign-on
+
+People sign in with accounts that they have elsewhere, at any service that speaks OpenID Connect. Register with it a web client
+whose redirect address is \`<public_base_url>/_hearth/sso/callback\`; \`public_base_url\` must be what browsers see.
+
+\`\`\`yaml
+sso:
+  providers:
+    - id: example                        # never changes: accounts are tied to it
+      name: Example Inc.
+      issuer: https://login.example.org/realms/main
+      client_id: hearth
+      client_secret_file: /run/secrets/hearth-sso
+      localpart: '{{preferred_username}}'
+  trusted_clients: ['https://app.example.org/', 'element://connect']
+\`\`\`
+
+An account belongs to the provider's \`id\` and to what the service itself calls the person (\`sub\`), in the table \`user_external_id\`; names and
+addresses may change there. Where the name that the template makes is taken or is none, the person chooses one. A service in a
+network of your own needs \`outbound.allow_ranges\`. Only a client in \`trusted_clients\` gets people back without asking them. The log says
+why a sign-in failed at a provider, without what was answered. When a provider ends somebody's session, sessions here go on: end them with
+\`logout_all\` in the client or as an administrator.
+
 ## Identity service
 
 It is served beside the homeserver, over the same database, unless \`roles\` or \`identity.enabled\` say otherwise; \`hearth serve

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { chromiumPath } from '../support/browser.ts'
 import type { Tampering } from './provider.ts'
+import { passProvider } from './without-browser.ts'
 import { beginAt, openSsoWorld, type SsoWorld, shows, signInAtProvider } from './world.ts'
 
 describe.skipIf(chromiumPath() === undefined)('single sign-on under attack', () => {
@@ -49,6 +50,21 @@ describe.skipIf(chromiumPath() === undefined)('single sign-on under attack', () 
     expect(await accounts()).toEqual([])
     expect(await world.server.db.query('SELECT 1 AS one FROM login_token')).toEqual([])
     await context.close()
+  })
+
+  it('takes no answer that names another issuer, and none with another code', async () => {
+    for (const [name, value] of [
+      ['iss', 'https://evil.test'],
+      ['code', 'invented'],
+    ] as const) {
+      const begun = await redirect('https://a.test/')
+      const cookie = begun.headers.get('set-cookie')?.split(';')[0] ?? ''
+      const callback = await passProvider(new URL(begun.headers.get('location') ?? ''), 'alice')
+      callback.searchParams.set(name, value)
+      const answer = await ask(callback.pathname + callback.search, { headers: { cookie } })
+      expect(answer.status, name).toBe(403)
+      expect(await answer.text()).toContain('We could not verify who you are')
+    }
   })
 
   it('says in the log what was wrong', () => {
@@ -173,7 +189,7 @@ describe.skipIf(chromiumPath() === undefined)('single sign-on under attack', () 
       const begun = await redirect(address)
       const cookie = begun.headers.get('set-cookie')?.split(';')[0] ?? ''
       const at = new URL(begun.headers.get('location') ?? '')
-      const callback = await passProvider(at)
+      const callback = await passProvider(at, 'alice')
       const answer = await ask(callback.pathname + callback.search, { headers: { cookie } })
       if (isTrusted) {
         expect(answer.status).toBe(302)
@@ -190,28 +206,4 @@ describe.skipIf(chromiumPath() === undefined)('single sign-on under attack', () 
 const changed = (body: string): string => {
   const claims = JSON.parse(Buffer.from(body, 'base64url').toString())
   return Buffer.from(JSON.stringify({ ...claims, sub: 'admin' })).toString('base64url')
-}
-
-/** Goes through the provider's forms without a browser, and gives where it leads back to. */
-async function passProvider(at: URL): Promise<URL> {
-  const jar = new Map<string, string>()
-  let url = at
-  let body: URLSearchParams | undefined
-  for (let step = 0; step < 8; step += 1) {
-    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
-    const answer = await fetch(url, { redirect: 'manual', headers: { cookie }, ...(body && { method: 'POST', body }) })
-    for (const set of answer.headers.getSetCookie()) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? []
-      jar.set(name, value)
-    }
-    const location = answer.headers.get('location')
-    if (location === null) {
-      body = new URLSearchParams({ prompt: 'login', login: 'alice', password: 'any' })
-      continue
-    }
-    body = undefined
-    url = new URL(location, url)
-    if (url.pathname === '/_hearth/sso/callback') return url
-  }
-  throw new Error('the provider did not lead back')
 }
