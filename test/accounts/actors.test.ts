@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { DIALECTS, expandPath } from '../../src/core/paths.ts'
+import type { Endpoint } from '../../src/http/endpoint.ts'
+import { clientEndpoints } from '../../src/routes/client/index.ts'
+import { type AccountServer, startAccountServer } from '../support/account-server.ts'
+import { type Api, type Json, openApi, PASSWORD, register } from '../support/api.ts'
+
+let server: AccountServer
+let api: Api
+let tokens: Record<'expired' | 'renewedElsewhere' | 'deactivated' | 'guest' | 'other', string>
+
+const auth = (user: string) => ({
+  type: 'm.login.password',
+  identifier: { type: 'm.id.user', user },
+  password: PASSWORD,
+})
+
+beforeAll(async () => {
+  server = await startAccountServer()
+  api = openApi(server.baseUrl)
+  await register(api, 'alice')
+  const refreshing = () => api.call('POST', '/login', { body: { ...auth('alice'), refresh_token: true } })
+  const [expired, stolen] = [await refreshing(), await refreshing()]
+  server.advance(6 * 60_000)
+  const renewed = await api.call('POST', '/refresh', { body: { refresh_token: stolen.refresh_token } })
+  await api.call('GET', '/account/whoami', { token: renewed.access_token })
+  await api.request('POST', '/refresh', { body: { refresh_token: stolen.refresh_token } })
+  const gone = await register(api, 'gone')
+  await api.call('POST', '/account/deactivate', { token: gone.token, body: { auth: auth('gone') } })
+  tokens = {
+    expired: expired.access_token,
+    renewedElsewhere: renewed.access_token,
+    deactivated: gone.token,
+    guest: (await api.call('POST', '/register?kind=guest', { body: {} })).access_token,
+    other: (await register(api, 'other')).token,
+  }
+})
+
+afterAll(async () => {
+  await api.close()
+  await server.close()
+})
+
+interface Answer {
+  readonly status: number
+  readonly errcode: string | undefined
+  readonly softLogout: unknown
+}
+
+const PARAMS: Readonly<Record<string, string>> = {
+  userId: '@alice:localhost',
+  roomId: '!room:localhost',
+  eventId: '$event',
+  roomAlias: '#alias:localhost',
+}
+const urlOf = (path: string) => path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(PARAMS[name] ?? 'x'))
+
+/** Asked under both dialects, which must answer the same. */
+async function ask({ method, path }: Endpoint, authorization?: string, body?: Json): Promise<Answer> {
+  const paths = expandPath(path)
+  const urls = DIALECTS.flatMap((dialect) => paths.find((one) => one.dialect === dialect) ?? [])
+  const answers = await Promise.all(
+    urls.map(async ({ path: url }) => {
+      const answer = await fetch(server.baseUrl + urlOf(url), {
+        method,
+        redirect: 'manual',
+        headers: authorization === undefined ? {} : { authorization },
+        body: body === undefined ? null : JSON.stringify(body),
+      })
+      const text = await answer.text()
+      const json: Json = text.startsWith('{') ? JSON.parse(text) : {}
+      return { status: answer.status, errcode: json.errcode, softLogout: json.soft_logout }
+    }),
+  )
+  for (const answer of answers) expect(answer).toEqual(answers[0])
+  return answers[0]!
+}
+
+const line = ({ method, path }: Endpoint): [string] => [`${method} ${path}`]
+const named = (name: string): Endpoint => clientEndpoints.find((endpoint) => line(endpoint)[0] === name)!
+const withAuth = (...kinds: string[]) => clientEndpoints.filter(({ options }) => kinds.includes(options.auth)).map(line)
+const X_MATRIX = 'X-Matrix origin="peer.example",destination="localhost",key="ed25519:1",sig="AAAA"'
+
+describe.each(withAuth('user'))('%s', (name) => {
+  const endpoint = named(name)
+
+  it('wants a token: of nobody, and of a server that signs instead, M_MISSING_TOKEN', async () => {
+    expect(await ask(endpoint)).toMatchObject({ status: 401, errcode: 'M_MISSING_TOKEN' })
+    expect(await ask(endpoint, X_MATRIX)).toMatchObject({ status: 401, errcode: 'M_MISSING_TOKEN' })
+  })
+
+  it('takes none that is unknown, of a deactivated user, or renewed elsewhere; an expired one is a soft logout', async () => {
+    const refused = { status: 401, errcode: 'M_UNKNOWN_TOKEN' }
+    for (const token of ['hearth_nonsense', tokens.deactivated, tokens.renewedElsewhere]) {
+      const answer = await ask(endpoint, `Bearer ${token}`)
+      expect(answer).toMatchObject(refused)
+      expect(answer.softLogout).toBeUndefined()
+    }
+    expect(await ask(endpoint, `Bearer ${tokens.expired}`)).toEqual({ ...refused, softLogout: true })
+  })
+
+  it(`${endpoint.options.guests ? 'lets guests in' : 'sends guests away: M_GUEST_ACCESS_FORBIDDEN'}`, async () => {
+    // What ends a session must not end the one that all others are asked with.
+    if (/logout/.test(name)) return
+    const answer = await ask(endpoint, `Bearer ${tokens.guest}`)
+    if (endpoint.options.guests) expect(answer.errcode).not.toBe('M_GUEST_ACCESS_FORBIDDEN')
+    else expect(answer).toMatchObject({ status: 403, errcode: 'M_GUEST_ACCESS_FORBIDDEN' })
+  })
+})
+
+describe.each(withAuth('optional'))('%s', (name) => {
+  it('needs no token, but takes no bad one', async () => {
+    expect((await ask(named(name), undefined, name.startsWith('GET') ? undefined : {})).errcode).not.toBe(
+      'M_MISSING_TOKEN',
+    )
+    for (const token of [tokens.deactivated, tokens.renewedElsewhere, tokens.expired]) {
+      expect(await ask(named(name), `Bearer ${token}`)).toMatchObject({ status: 401, errcode: 'M_UNKNOWN_TOKEN' })
+    }
+  })
+})
+
+describe.each(withAuth('none'))('%s', (name) => {
+  it('asks nobody for a token, whatever is sent as one', async () => {
+    for (const authorization of [undefined, `Bearer ${tokens.deactivated}`, X_MATRIX]) {
+      const { errcode } = await ask(named(name), authorization)
+      if (name !== 'POST C/refresh') expect(errcode).not.toBe('M_UNKNOWN_TOKEN')
+      expect(errcode).not.toBe('M_MISSING_TOKEN')
+    }
+  })
+})
+
+const OWN = /^(?:\w+ C\/user\/\{userId\}\/|(?:PUT|DELETE) C\/profile\/\{userId\}|PUT C\/presence\/)/
+describe.each(withAuth('user').filter(([name]) => OWN.test(name)))('%s', (name) => {
+  it("is not another user's: M_FORBIDDEN", async () => {
+    const body = { displayname: 'x', presence: 'online', x: 'x' }
+    const sent = name.startsWith('GET') ? undefined : body
+    expect(await ask(named(name), `Bearer ${tokens.other}`, sent)).toMatchObject({
+      status: 403,
+      errcode: 'M_FORBIDDEN',
+    })
+  })
+})
