@@ -164,8 +164,9 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     return account && account.deactivated_at === null ? account.user_nid : undefined
   }
   const federation = createFederationServices({
-    ...{ config, db, clock, log, keys: serverKeys, outgoing, signingKey },
+    ...{ config, db, clock, log, keys: serverKeys, outgoing, signingKey, users },
     ...rooms,
+    ...rooms.services,
     findUser,
   })
   await outgoing.start(rooms, rooms.position())

@@ -45,7 +45,7 @@ export async function openReceivingServer(): Promise<ReceivingServer> {
   const engine = await createRoomServices({
     identityServers: NO_IDENTITY_SERVERS,
     peers: NO_PEERS,
-    outgoing: { committed: () => {} },
+    outgoing: { committed: () => {}, toRoom: () => {} },
     config: loadConfig({ values: { server_name: HERE }, directory: '.' }).config,
     db,
     ledger: await openLedger(db),

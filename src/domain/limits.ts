@@ -141,6 +141,8 @@ export const MAX_EDUS_WAITING = 500
 /** What another server may show of a room with an invitation: events, and characters of JSON. */
 export const MAX_STRIPPED_STATE = 100
 export const MAX_STRIPPED_STATE_CHARS = 65_536
+/** Receipts of one EDU that are looked at. */
+export const MAX_RECEIPTS_PER_EDU = 500
 /** Rooms of one transaction that are worked on side by side. */
 export const MAX_ROOMS_AT_ONCE = 8
 /** How long a transaction that is sent again gets the answer of the first time. */

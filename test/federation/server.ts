@@ -56,7 +56,7 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
     const engine = await createRoomServices({
       identityServers: NO_IDENTITY_SERVERS,
       peers: NO_PEERS,
-      outgoing: { committed: () => {} },
+      outgoing: { committed: () => {}, toRoom: () => {} },
       config,
       db,
       ledger: await openLedger(db),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Account, sendText } from '../support/api.ts'
+import { type Account, type Json, sendText } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -93,5 +93,31 @@ describe('servers in one room', () => {
     await say(beta, bob, 'I am back')
     await heard(alpha, alice, 'I am back')
     await heard(beta, bob, 'while you were out')
+  })
+
+  it('see who types and who has read what', async () => {
+    const eventId = await say(alpha, alice, 'read this')
+    await heard(beta, bob, 'read this')
+    const ephemeral = async () => {
+      const { rooms } = await alpha.api.call('GET', '/sync?timeout=0', { token: alice.token })
+      return (rooms?.join?.[room]?.ephemeral?.events ?? []) as { type: string; content: Json }[]
+    }
+    const contentOf = async (type: string) => (await ephemeral()).find((event) => event.type === type)?.content
+    const types = (typing: boolean) =>
+      beta.api.call('PUT', `/rooms/${enc(room)}/typing/${enc(bob.userId)}`, {
+        token: bob.token,
+        body: { typing, timeout: 20_000 },
+      })
+    await types(true)
+    await waitUntil('typing', async () =>
+      (await contentOf('m.typing'))?.user_ids.includes(bob.userId) ? true : undefined,
+    )
+    await types(false)
+    await waitUntil('rest', async () =>
+      ((await contentOf('m.typing'))?.user_ids ?? []).length === 0 ? true : undefined,
+    )
+    await beta.api.call('POST', `/rooms/${enc(room)}/receipt/m.read/${enc(eventId)}`, { token: bob.token, body: {} })
+    const read = await waitUntil('the receipt', async () => (await contentOf('m.receipt'))?.[eventId]?.['m.read'])
+    expect(read[bob.userId]).toEqual({ ts: expect.any(Number) })
   })
 })

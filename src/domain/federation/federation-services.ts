@@ -8,11 +8,15 @@ import type { Clock } from '../clock.ts'
 import { TRANSACTION_KEPT_MS } from '../limits.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { KeyRing } from '../rooms/questions.ts'
+import type { Receipts } from '../rooms/receipts.ts'
 import type { Receiver } from '../rooms/receive.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { RemoteMembers } from '../rooms/remote-members.ts'
 import type { Resident } from '../rooms/resident.ts'
+import type { Typing } from '../rooms/typing.ts'
 import type { Vetter } from '../rooms/vet.ts'
+import type { Users } from '../users.ts'
+import { createEduHandlers } from './edus.ts'
 import { createHandshakes, type Handshakes } from './handshakes.ts'
 import { createInvitations, type Invitations } from './invitations.ts'
 import type { Outgoing } from './outgoing.ts'
@@ -40,6 +44,9 @@ export function createFederationServices(deps: {
   readonly events: EventCache
   readonly resident: Resident
   readonly receiver: Receiver
+  readonly users: Users
+  readonly typing: Typing
+  readonly receipts: Receipts
   readonly signingKey: SigningKey
   readonly vetter: Vetter
   readonly remoteMembers: RemoteMembers
@@ -50,12 +57,13 @@ export function createFederationServices(deps: {
 }): FederationServices {
   const serverName = deps.config.server_name
   const access = createServerAccess(deps)
+  const edus = createEduHandlers({ ...deps, access })
   const invitations = createInvitations({ ...deps, serverName })
   return {
     signedRequests: createSignedRequests({ ...deps, serverName, heard: deps.outgoing.heard }),
     roomAnswers: createRoomAnswers({ ...deps, access }),
     handshakes: createHandshakes({ ...deps, serverName, access, accepted: deps.outgoing.forward }),
-    transactions: createTransactions({ ...deps, access, invitations, edus: {} }),
+    transactions: createTransactions({ ...deps, access, invitations, edus }),
     invitations,
   }
 }

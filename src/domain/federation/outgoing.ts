@@ -26,7 +26,9 @@ export interface Outgoing {
   committed(room: Room, events: readonly RoomEvent[]): void
   /** Passes on an event of another server that only we were given. */
   forward(room: Room, event: RoomEvent, from: ServerName): void
-  /** Sends what need not outlive the process. */
+  /** Tells the other servers of a room something that need not outlive the process. */
+  toRoom(room: Room, edu: JsonObject): void
+  /** The same for some servers. */
   edu(servers: Iterable<ServerName>, edu: JsonObject): void
   /** A server has spoken to us. */
   heard(server: ServerName): void
@@ -88,8 +90,14 @@ export function createOutgoing(deps: {
     }
   }
 
+  const serversIn = (room: Room) => room.servers.of(() => getJoinedUsers(db, room.nid))
+
+  function sendEdu(servers: Iterable<ServerName>, edu: JsonObject): void {
+    for (const server of servers) if (server !== serverName) destinationOf(server).edu(edu)
+  }
+
   async function serversFor({ room, event, except }: Entry): Promise<ServerName[]> {
-    const joined = await room.servers.of(() => getJoinedUsers(db, room.nid))
+    const joined = await serversIn(room)
     const servers = new Set(joined.keys())
     // Who is put out is told so.
     if (event.type === 'm.room.member') servers.add(serverOf(event.pdu.state_key as UserId))
@@ -166,9 +174,13 @@ export function createOutgoing(deps: {
       if (concerned.length > 0) add(concerned.map((event) => ({ room, event, except: undefined })))
     },
     forward: (room, event, from) => add([{ room, event, except: from }]),
-    edu(servers, edu) {
-      for (const server of servers) if (server !== serverName) destinationOf(server).edu(edu)
+    toRoom(room, edu) {
+      if (room.counts.join === room.localMembers.size) return
+      serversIn(room)
+        .then((joined) => sendEdu(joined.keys(), edu))
+        .catch((err) => log.debug({ err }, 'nobody was told what passes in a room'))
     },
+    edu: sendEdu,
     heard: (server) => destinations.get(server)?.heard(),
     async start(given, current) {
       rooms = given

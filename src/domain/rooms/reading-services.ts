@@ -1,4 +1,5 @@
-import type { ServerName } from '../../core/ids.ts'
+import { type ServerName, serverOf } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
@@ -12,8 +13,9 @@ import type { Appender } from './append.ts'
 import { createRoomDirectory, type RoomDirectory } from './directory.ts'
 import type { EventCache } from './event-cache.ts'
 import { createRoomReader, type RoomReader } from './reader.ts'
-import { createReceipts, type Receipts } from './receipts.ts'
+import { createReceipts, type Receipts, type WrittenReceipt } from './receipts.ts'
 import type { RoomRegistry } from './registry.ts'
+import type { Room } from './room.ts'
 import { createTyping, type Typing } from './typing.ts'
 
 /** What users find out about rooms, what rooms are called, and what passes in them without being an event. */
@@ -35,6 +37,8 @@ export interface ReadingParts {
   readonly access: RoomAccess
   readonly appender: Appender
   readonly peers: Pick<Peers, 'query'>
+  /** Tells the other servers of a room what passes in it. */
+  readonly outgoing: { toRoom(room: Room, edu: JsonObject): void }
   readonly unread: Unread
   readonly notifier: Notifier
   readonly ledgerWaker: LedgerWaker
@@ -44,17 +48,36 @@ export interface ReadingParts {
 
 export function createReadingServices(parts: ReadingParts): ReadingServices {
   const { notifier, ledgerWaker, unread } = parts
+
+  /** A room that has just been read is in memory. */
+  function tellOthers({ by, event, threadId, ts }: WrittenReceipt): void {
+    if (serverOf(by.userId) !== parts.serverName) return
+    const room = parts.registry.peek(event.roomNid)
+    const data = threadId === '' ? { ts } : { ts, thread_id: threadId }
+    const content = room && { [room.id]: { 'm.read': { [by.userId]: { event_ids: [event.id], data } } } }
+    if (content) parts.outgoing.toRoom(room, { edu_type: 'm.receipt', content })
+  }
+
   return {
     roomReader: createRoomReader(parts),
     aliases: createAliases(parts),
     directory: createRoomDirectory(parts),
-    typing: createTyping({ ...parts, changed: notifier.wakeRoom }),
+    typing: createTyping({
+      ...parts,
+      changed: notifier.wakeRoom,
+      told: (room, user_id, typing) =>
+        parts.outgoing.toRoom(room, { edu_type: 'm.typing', content: { room_id: room.id, user_id, typing } }),
+    }),
     receipts: createReceipts({
       ...parts,
       waker: ledgerWaker,
-      written({ by, event, isPublic, isForRoom, position }) {
+      written(receipt) {
+        const { by, event, isPublic, isForRoom, position } = receipt
         if (isForRoom) unread.read(by.userNid, event)
-        if (isPublic) return ledgerWaker.wakeRoom(event.roomNid)
+        if (isPublic) {
+          tellOthers(receipt)
+          return ledgerWaker.wakeRoom(event.roomNid)
+        }
         ledgerWaker.rooms.record(event.roomNid, position)
         notifier.wakeUsers([by.userNid])
       },

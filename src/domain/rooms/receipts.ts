@@ -35,6 +35,8 @@ export interface Receipts {
   mark(by: Requester, roomId: RoomId, kind: MarkerKind, eventId: EventId, threadId?: string): Promise<void>
   /** Several markers of a room in one go. */
   markAll(by: Requester, roomId: RoomId, marks: { readonly [Kind in MarkerKind]?: EventId }): Promise<void>
+  /** Takes the public receipt of a user of another server. @param ts milliseconds, by that server's clock */
+  receive(who: Viewer, event: RoomEvent, ts: number | undefined, threadId: string | undefined): Promise<void>
   /** The content of `m.receipt` for each room with receipts between two ledger positions that the user may see. */
   between(
     viewer: Viewer,
@@ -57,12 +59,15 @@ export interface ReceiptParts {
 }
 
 export interface WrittenReceipt {
-  readonly by: Requester
+  readonly by: Viewer
   readonly event: RoomEvent
   /** All members may see it, not only its user. */
   readonly isPublic: boolean
   /** It says what was read of the room's main timeline, not of a thread. */
   readonly isForRoom: boolean
+  /** '' for a receipt of the whole room. */
+  readonly threadId: string
+  readonly ts: number
   /** Its place in the ledger. */
   readonly position: number
 }
@@ -91,11 +96,16 @@ export function createReceipts(parts: ReceiptParts): Receipts {
     throw new ProtocolError('M_INVALID_PARAM', 'The event is not in the thread that `thread_id` names.')
   }
 
-  async function receipt(by: Requester, event: RoomEvent, kind: ReceiptKind, threadId: string): Promise<void> {
+  async function receipt(
+    by: Viewer,
+    event: RoomEvent,
+    kind: ReceiptKind,
+    threadId: string,
+    ts = clock.now(),
+  ): Promise<void> {
     const of = { roomNid: event.roomNid, userNid: by.userNid, kind, threadId }
     const before = await receiptPosition(db, of)
     if (before !== undefined && before >= event.pos) return
-    const ts = clock.now()
     const isForRoom = threadId === '' || threadId === 'main'
     const position = await ledger.append(async (tx, position) => {
       await Promise.all([
@@ -104,7 +114,7 @@ export function createReceipts(parts: ReceiptParts): Receipts {
       ])
       return position
     })
-    parts.written({ by, event, isPublic: kind === 'm.read', isForRoom, position })
+    parts.written({ by, event, isPublic: kind === 'm.read', isForRoom, threadId, ts, position })
   }
 
   async function fullyRead(by: Requester, roomId: RoomId, event: RoomEvent): Promise<void> {
@@ -132,6 +142,8 @@ export function createReceipts(parts: ReceiptParts): Receipts {
 
   return {
     mark,
+
+    receive: (who, event, ts, threadId = '') => receipt(who, event, 'm.read', threadId, ts),
 
     async markAll(by, roomId, marks) {
       await access.mustBeInRoom(by, roomId)

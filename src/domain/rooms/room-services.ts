@@ -3,7 +3,7 @@ import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { membershipOf } from '../../core/event/content.ts'
 import type { UserId } from '../../core/ids.ts'
-import type { JsonValue } from '../../core/json.ts'
+import type { JsonObject, JsonValue } from '../../core/json.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import type { Database } from '../../store/db.ts'
@@ -77,7 +77,10 @@ export interface RoomServiceParts {
   readonly identityServers: AskedIdentityServers
   readonly peers: Peers
   /** Told of every event that was committed. */
-  readonly outgoing: { committed(room: Room, events: readonly RoomEvent[]): void }
+  readonly outgoing: {
+    committed(room: Room, events: readonly RoomEvent[]): void
+    toRoom(room: Room, edu: JsonObject): void
+  }
   profileOf(userId: UserId): Promise<Readonly<Record<string, JsonValue>>>
   isKnownUser(userId: UserId): Promise<boolean>
 }
@@ -224,6 +227,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     ledgerWaker,
     nextPosition,
     peers: parts.peers,
+    outgoing: parts.outgoing,
   })
   const { aliases, directory, receipts, typing } = reading
   const profileOf = async (userId: UserId) => publicProfile(await parts.profileOf(userId))

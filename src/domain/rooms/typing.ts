@@ -4,6 +4,8 @@ import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_ROOMS_WITH_TYPING, MAX_TYPING_MS, MAX_TYPING_PER_ROOM } from '../limits.ts'
 import type { RoomAccess } from './access.ts'
+import type { Room } from './room.ts'
+import type { Viewer } from './viewer-history.ts'
 
 /** Who types in rooms. Kept in memory: it is over in seconds. */
 export interface Typing {
@@ -11,6 +13,8 @@ export interface Typing {
   set(by: Requester, roomId: RoomId, timeoutMs: number | undefined): Promise<void>
   /** Who types, in the order in which they began, and the position at which that last changed; undefined when nobody has. */
   inRoom(roomNid: number): { readonly userIds: readonly UserId[]; readonly position: number } | undefined
+  /** The same for a user of another server who is in the room. */
+  setFor(room: Room, who: Viewer, timeoutMs: number): void
   /** A user has left a room, or has sent what they typed. */
   stop(roomNid: number, userNid: number): void
   close(): void
@@ -23,6 +27,8 @@ export interface TypingParts {
   nextPosition(): number
   /** Told of a room in which somebody began or stopped. */
   changed(roomNid: number): void
+  /** Told of what a user of ours does in a room. */
+  told(room: Room, userId: UserId, isTyping: boolean): void
 }
 
 interface Typist {
@@ -36,7 +42,7 @@ interface RoomTyping {
   position: number
 }
 
-export function createTyping({ clock, access, nextPosition, changed }: TypingParts): Typing {
+export function createTyping({ clock, access, nextPosition, changed, told }: TypingParts): Typing {
   const rooms = new LRUCache<number, RoomTyping>({
     max: MAX_ROOMS_WITH_TYPING,
     dispose: ({ typists }) => {
@@ -76,12 +82,18 @@ export function createTyping({ clock, access, nextPosition, changed }: TypingPar
     if (!before) move(roomNid, room)
   }
 
+  function setFor(room: Room, { userId, userNid }: Viewer, timeoutMs: number): void {
+    if (timeoutMs <= 0) stop(room.nid, userNid)
+    else start(room.nid, userNid, userId, Math.min(timeoutMs, MAX_TYPING_MS))
+  }
+
   return {
     async set(by, roomId, timeoutMs) {
       const room = await access.mustBeInRoom(by, roomId)
-      if (timeoutMs === undefined || timeoutMs <= 0) stop(room.nid, by.userNid)
-      else start(room.nid, by.userNid, by.userId, Math.min(timeoutMs, MAX_TYPING_MS))
+      setFor(room, by, timeoutMs ?? 0)
+      told(room, by.userId, (timeoutMs ?? 0) > 0)
     },
+    setFor,
     inRoom(roomNid) {
       const room = rooms.peek(roomNid)
       if (!room) return undefined

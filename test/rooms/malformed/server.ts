@@ -61,7 +61,7 @@ export async function startWatchedServer(): Promise<WatchedServer> {
     const engine = await createRoomServices({
       identityServers: NO_IDENTITY_SERVERS,
       peers: NO_PEERS,
-      outgoing: { committed: () => {} },
+      outgoing: { committed: () => {}, toRoom: () => {} },
       config,
       db,
       ledger: await openLedger(db),

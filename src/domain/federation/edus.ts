@@ -1,0 +1,71 @@
+import { isRoomId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import { MAX_RECEIPTS_PER_EDU } from '../limits.ts'
+import type { EventCache } from '../rooms/event-cache.ts'
+import type { Receipts } from '../rooms/receipts.ts'
+import type { RoomRegistry } from '../rooms/registry.ts'
+import type { Room } from '../rooms/room.ts'
+import type { Typing } from '../rooms/typing.ts'
+import type { Users } from '../users.ts'
+import type { ServerAccess } from './server-access.ts'
+import type { EduHandler } from './transactions.ts'
+
+export interface EduParts {
+  readonly registry: RoomRegistry
+  readonly events: EventCache
+  readonly users: Users
+  readonly access: ServerAccess
+  readonly typing: Pick<Typing, 'setFor'>
+  readonly receipts: Pick<Receipts, 'receive'>
+}
+
+/** How long somebody of another server types when it does not say that they stopped. */
+const TYPING_MS = 30_000
+
+interface Member {
+  readonly room: Room
+  readonly userId: UserId
+  readonly userNid: number
+}
+
+/** What passes in rooms and is no event, as other servers tell it of their own users; all else is passed over. */
+export function createEduHandlers(parts: EduParts): Readonly<Record<string, EduHandler>> {
+  const { registry, events, users, access, typing, receipts } = parts
+
+  /** A user of the server itself who is in a room that we are in. */
+  async function memberOf(origin: ServerName, roomId: JsonValue | undefined, userId: JsonValue | undefined) {
+    if (!isRoomId(roomId) || !isUserId(userId) || serverOf(userId) !== origin) return undefined
+    const room = await registry.get(roomId as RoomId)
+    if (!room || room.localMembers.size === 0 || !(await access.isAllowed(origin, room))) return undefined
+    const userNid = await users.find(userId)
+    const isJoined = userNid !== undefined && (await access.serversOf(room)).get(origin)?.has(userNid)
+    return isJoined ? { room, userId, userNid } : undefined
+  }
+
+  async function receipt({ room, ...who }: Member, read: JsonValue): Promise<void> {
+    const { event_ids: ids, data } = isObject(read) ? read : {}
+    const { ts, thread_id: threadId } = isObject(data) ? data : {}
+    const eventId = Array.isArray(ids) ? ids[0] : undefined
+    const event = typeof eventId === 'string' ? await events.getById(eventId) : undefined
+    if (event?.roomNid !== room.nid || !event.isInTimeline) return
+    const at = typeof ts === 'number' && Number.isSafeInteger(ts) ? ts : undefined
+    await receipts.receive(who, event, at, typeof threadId === 'string' ? threadId : undefined)
+  }
+
+  return {
+    'm.typing': async (origin, { room_id, user_id, typing: isTyping }) => {
+      const member = await memberOf(origin, room_id, user_id)
+      if (member) typing.setFor(member.room, member, isTyping === true ? TYPING_MS : 0)
+    },
+    'm.receipt': async (origin, content) => {
+      const all = Object.entries(content).flatMap(([roomId, kinds]) => {
+        const read: JsonValue | undefined = isObject(kinds) ? kinds['m.read'] : undefined
+        return Object.entries(isObject(read) ? (read as JsonObject) : {}).map((entry) => [roomId, ...entry] as const)
+      })
+      for (const [roomId, userId, read] of all.slice(0, MAX_RECEIPTS_PER_EDU)) {
+        const member = await memberOf(origin, roomId, userId)
+        if (member) await receipt(member, read)
+      }
+    },
+  }
+}
