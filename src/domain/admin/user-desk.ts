@@ -42,6 +42,8 @@ export interface UsersPage {
 export interface UserDesk {
   list(query: UserQuery, page: UsersPage): Promise<JsonObject>
   get(userId: UserId): Promise<JsonObject>
+  /** By which other tables name the account. */
+  numberOf(userId: UserId): Promise<number>
   /** Gives an account another password and, unless told otherwise, ends all its sessions. @throws ProtocolError `M_WEAK_PASSWORD`, `M_USER_DEACTIVATED` */
   setPassword(userId: UserId, password: string, logoutDevices: boolean): Promise<void>
   /** Ends an account for good. Once more changes nothing, but an erasure. */
@@ -108,6 +110,7 @@ export function createUserDesk(deps: {
       const end = from + users.length
       return { users: users.map(userView), total, ...(end < total ? { next_token: String(end) } : {}) }
     },
+    numberOf: async (userId) => (await account(userId)).user_nid,
     async get(userId) {
       const { user_nid } = await account(userId)
       const [user, threepids, externalIds] = await Promise.all([

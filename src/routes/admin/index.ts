@@ -6,6 +6,7 @@ import { deleteRegistrationToken } from './delete-registration-token.ts'
 import { deleteRoom } from './delete-room.ts'
 import { deleteUserDevice } from './delete-user-device.ts'
 import { deleteUserDevices } from './delete-user-devices.ts'
+import { deleteUserRateLimit } from './delete-user-rate-limit.ts'
 import { findUserByExternalId } from './find-user-by-external-id.ts'
 import { findUserByThreepid } from './find-user-by-threepid.ts'
 import { getEvent } from './get-event.ts'
@@ -21,6 +22,7 @@ import { getUserAdmin } from './get-user-admin.ts'
 import { getUserDevice } from './get-user-device.ts'
 import { getUserJoinedRooms } from './get-user-joined-rooms.ts'
 import { getUserMemberships } from './get-user-memberships.ts'
+import { getUserRateLimit } from './get-user-rate-limit.ts'
 import { getUserSessions } from './get-user-sessions.ts'
 import { isRoomBlocked } from './is-room-blocked.ts'
 import { isUsernameAvailable } from './is-username-available.ts'
@@ -43,6 +45,7 @@ import { resetUserPassword } from './reset-user-password.ts'
 import { sendNotice } from './send-notice.ts'
 import { sendNoticeOnce } from './send-notice-once.ts'
 import { setUserAdmin } from './set-user-admin.ts'
+import { setUserRateLimit } from './set-user-rate-limit.ts'
 import { updateRegistrationToken } from './update-registration-token.ts'
 import { updateUserDevice } from './update-user-device.ts'
 
@@ -73,6 +76,9 @@ export const adminEndpoints: readonly Endpoint[] = [
   getUserMemberships,
   getUserAccountData,
   listUserPushers,
+  getUserRateLimit,
+  setUserRateLimit,
+  deleteUserRateLimit,
   isUsernameAvailable,
   listRegistrationTokens,
   createRegistrationToken,
