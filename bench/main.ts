@@ -9,6 +9,7 @@ import * as resolution from './cases/resolution.ts'
 import * as roomState from './cases/room-state.ts'
 import * as send from './cases/send.ts'
 import * as storage from './cases/storage.ts'
+import * as toDevice from './cases/to-device.ts'
 import { FLOORS } from './floor/run.ts'
 import type { Measurement } from './measurement.ts'
 import { type BenchOptions, readOptions, USAGE } from './options.ts'
@@ -25,6 +26,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [roomState.BENCHMARK]: roomState.measureRoomState,
   [receive.BENCHMARK]: receive.measureReceive,
   [resolution.BENCHMARK]: resolution.measureResolution,
+  [toDevice.BENCHMARK]: toDevice.measureToDevice,
   [identityLookup.BENCHMARK]: identityLookup.measureIdentityLookup,
 }
 

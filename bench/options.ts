@@ -20,7 +20,7 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [benchmark ...] [options]
 
-Benchmarks: send, fan-out, initial-sync, register-login, idle, noop-sync, storage, room-state, resolution, receive,
+Benchmarks: send, fan-out, initial-sync, register-login, idle, noop-sync, storage, room-state, resolution, receive, to-device,
 identity-lookup
 (all of them when none is named), and the floor programs alone: floor.
 

@@ -90,7 +90,7 @@ export const MAX_REMEMBERED_KEY_OWNERS = 5_000
 
 /** One message from device to device, as JSON: as large as an event. */
 export const MAX_TO_DEVICE_BYTES = 65_536
-/** What one call may come to, once `*` stands for all devices of a user. */
+/** What one call may come to, once `*` stands for all devices of a user; its body may be as long. */
 export const MAX_TO_DEVICE_MESSAGES = 10_000
 export const MAX_TO_DEVICE_CALL_BYTES = 16 * 1024 * 1024
 /**

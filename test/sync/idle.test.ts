@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type House, openHouse, type Person } from '../rooms/people.ts'
+
+let house: House
+let alice: Person
+let bob: Person
+
+beforeAll(async () => {
+  house = await openHouse()
+  alice = await house.person('alice')
+  bob = await house.person('bob')
+})
+afterAll(() => house.close())
+
+/** Runs `work` while nothing can be read from any table. */
+async function withoutTables<T>(work: () => Promise<T>): Promise<T> {
+  const { db } = house.server.database
+  return db.tx(async (tx) => {
+    const tables = await tx.query<{ name: string }>(
+      `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`,
+    )
+    await tx.query(`LOCK TABLE ${tables.map(({ name }) => `"${name}"`).join(', ')} IN ACCESS EXCLUSIVE MODE`)
+    return work()
+  })
+}
+
+it('an incremental sync that finds nothing asks the database nothing at all', async () => {
+  const room = await alice.createRoom({ preset: 'public_chat' })
+  await bob.join(room)
+  await alice.say(room, 'hello')
+  const device = { [bob.deviceId]: { x: 1 } }
+  await alice.call('PUT', '/sendToDevice/m.test/1', { messages: { [bob.userId]: device } })
+  let since = (await bob.sync()).next_batch
+  since = (await bob.sync(`&since=${since}`)).next_batch
+  // Somebody else's news move every position.
+  await alice.call('PUT', '/sendToDevice/m.test/2', { messages: { [alice.userId]: { '*': {} } } })
+  await alice.say(await alice.createRoom(), 'to myself')
+  await withoutTables(async () => {
+    for (let time = 0; time < 5; time++) {
+      const signal = AbortSignal.timeout(10_000)
+      const { body } = await house.api.request('GET', `/sync?timeout=${time}&since=${since}`, {
+        token: bob.token,
+        signal,
+      })
+      since = body.next_batch
+      expect([body.rooms, body.to_device.events]).toEqual([undefined, []])
+    }
+  })
+}, 30_000)
