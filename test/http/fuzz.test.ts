@@ -27,6 +27,7 @@ const ENDPOINTS: readonly Endpoint[] = [
 /** They have nothing to give on a server that is configured as this one. */
 const ALWAYS_REFUSED = new Set([
   'POST C/refresh',
+  'POST C/account/deactivate',
   'GET C/voip/turnServer',
   'GET /.well-known/{root}/server',
   'GET /.well-known/{root}/support',
@@ -88,6 +89,8 @@ function faultsOf({ status, headers, text }: Answer, { errcodes, request: { meth
 function isPlausible(status: number, errcode: string, usual: number): boolean {
   if (errcode === 'M_UNKNOWN') return status === 400 || status === 431
   if (errcode === 'M_UNRECOGNIZED' || errcode === 'M_BAD_JSON') return status === usual || status === 405
+  // What an identity server says is passed on: that an address is bound to nobody but whose token it is.
+  if (errcode === 'M_UNAUTHORIZED') return status === usual || status === 403
   return status === usual
 }
 

@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../../src/http/endpoint.ts'
 import { PASSWORD } from '../../support/api.ts'
 import type { SchemaNode } from './body.ts'
-import type { Actor, Scene } from './world.ts'
+import { type Actor, OWNED, type Scene } from './world.ts'
 
 /** State that anyone's program may keep. */
 export const PLAIN_STATE = 'org.example.state'
@@ -58,8 +58,19 @@ export const FILTER = {
 export const EVENT_FILTERS = { ...ROOM_FILTER, include_redundant_members: true, unread_thread_notifications: true }
 
 /** The value of a key wherever a schema has it. */
-function keyExamples({ roomId, eventId, backupVersion, accounts, fresh }: Scene): Readonly<Record<string, unknown>> {
+function keyExamples(
+  { roomId, eventId, backupVersion, accounts, contact, fresh }: Scene,
+  path: string,
+): Readonly<Record<string, unknown>> {
+  const isOwned = path.startsWith('C/account/password')
   return {
+    email: isOwned ? OWNED.email : `${fresh()}@example.org`,
+    country: 'GB',
+    phone_number: isOwned ? `+${OWNED.msisdn}` : '07400 123456',
+    next_link: 'https://app.example.org/',
+    sid: path.endsWith('/add') ? contact.addSid : contact.bindSid,
+    id_server: 'localhost',
+    id_access_token: contact.identityToken,
     user_id: accounts.stranger.userId,
     room_id: roomId,
     'm.fully_read': eventId,
@@ -85,6 +96,7 @@ function keyExamples({ roomId, eventId, backupVersion, accounts, fresh }: Scene)
     user: 'stranger',
     username: fresh(),
     password: PASSWORD,
+    new_password: PASSWORD,
     devices: ['GONE'],
     thread_id: 'main',
     limit: 5,
@@ -123,10 +135,12 @@ export function bodyExample({ path, options }: Endpoint, scene: Scene, actor: Ac
   if (path.includes('/send/')) return { msgtype: 'm.text', body: 'x', 'm.mentions': { user_ids: [userId], room: true } }
   if (path.includes('/redact/')) return { reason: 'x', redacts: scene.eventId }
   const target = TARGETS[path.slice(path.lastIndexOf('/') + 1)]
-  const known = { ...keyExamples(scene), ...(target && { user_id: target }) }
+  const known = { ...keyExamples(scene, path), ...(target && { user_id: target }) }
   const { guest_access_token: _, ...body } = exampleOf(options.body as SchemaNode, '', known) as Record<string, unknown>
   if (!options.uia) return body
-  const password = { type: 'm.login.password', identifier: { type: 'm.id.user', user: userId }, password: PASSWORD }
+  // Whom it worked for would be gone from the world.
+  const secret = path === 'C/account/deactivate' ? `not ${PASSWORD}` : PASSWORD
+  const password = { type: 'm.login.password', identifier: { type: 'm.id.user', user: userId }, password: secret }
   return { ...body, auth: path === 'C/register' ? { type: 'm.login.dummy' } : password }
 }
 

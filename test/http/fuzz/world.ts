@@ -1,3 +1,7 @@
+import { createHash } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join as joinPath } from 'node:path'
 import pg from 'pg'
 import { pino } from 'pino'
 import {
@@ -28,9 +32,14 @@ export interface Scene {
   /** Of the owner's key backup. */
   readonly backupVersion: string
   readonly accounts: Readonly<Record<Actor, Account>>
+  /** Validated sessions whose secret is `x`: of the homeserver for an address to add, and of the identity service. */
+  readonly contact: { readonly addSid: string; readonly bindSid: string; readonly identityToken: string }
   /** A name that nothing has yet. */
   fresh(): string
 }
+
+/** Addresses of the owner's account. */
+export const OWNED = { email: 'owner@example.org', msisdn: '447400100000' } as const
 
 export interface World {
   readonly server: TestServer
@@ -73,13 +82,18 @@ function castOf(api: Api, secrets: Set<string>) {
 export async function openWorld(): Promise<World> {
   const lines: string[] = []
   const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) })
-  const server = await startServer({ limits: { max_sync_timeout_ms: 1000 }, registration: { enabled: true } }, { log })
+  const outbox = await mkdtemp(joinPath(tmpdir(), 'hearth-fuzz-'))
+  const server = await startServer(
+    { limits: { max_sync_timeout_ms: 1000 }, registration: { enabled: true }, identity: { outbox } },
+    { log },
+  )
   const api = openApi(server.baseUrl)
   const secrets = new Set<string>([PASSWORD, UNKNOWN_TOKEN])
   const account = castOf(api, secrets)
   for (const name of ['owner', 'member', 'stranger', 'bystander']) await register(api, name)
   const bystander = await account('bystander', () => login(api, 'bystander'))
   const ownRoom = await createRoom(api, bystander.token)
+  await ownAddresses(server)
   const writes = await watchWrites(server)
   let count = 0
   const fresh = () => `fuzz-${++count}`
@@ -115,6 +129,8 @@ export async function openWorld(): Promise<World> {
     const key = { first_message_index: 1, forwarded_count: 1, is_verified: false, session_data: {} }
     const keyPath = `/room_keys/keys/${encodeURIComponent(roomId)}/session?version=${backupVersion}`
     await api.call('PUT', keyPath, { token, body: key })
+    const contact = await contactOf(server, api, accounts.owner, name)
+    secrets.add(contact.identityToken)
     const leftRoomId = await createRoom(api, token)
     await api.call('POST', `/rooms/${encodeURIComponent(leftRoomId)}/leave`, { token, body: {} })
     return {
@@ -124,6 +140,7 @@ export async function openWorld(): Promise<World> {
       alias: `#${name}:localhost`,
       filterId: filter_id,
       backupVersion,
+      contact,
       accounts,
       fresh,
     }
@@ -143,8 +160,37 @@ export async function openWorld(): Promise<World> {
       await writes.close()
       await api.close()
       await server.close()
+      await rm(outbox, { recursive: true })
     },
   }
+}
+
+async function ownAddresses({ database }: TestServer): Promise<void> {
+  await database.db.tx((tx) =>
+    tx.query(
+      `INSERT INTO user_threepid (medium, address, user_nid, validated_at, added_at)
+       SELECT medium, address, user_nid, 1, 1 FROM matrix_user, unnest($1::text[], $2::text[]) AS t (medium, address)
+       WHERE user_id = '@owner:localhost'`,
+      [Object.keys(OWNED), Object.values(OWNED)],
+    ),
+  )
+}
+
+/** Sessions as they are once the link of a mail was followed. */
+async function contactOf({ database }: TestServer, api: Api, { userId, token }: Account, name: string) {
+  const openId = await api.call('POST', `/user/${encodeURIComponent(userId)}/openid/request_token`, { token, body: {} })
+  const identity = await api.call('POST', '/_matrix/identity/v2/account/register', { body: openId })
+  const [addSid, bindSid] = [`${name}-add`, `${name}-bind`]
+  await database.db.tx((tx) =>
+    tx.query(
+      `INSERT INTO identity_session (sid, realm, secret_hash, medium, address, token_hashes, send_attempt, wrong_tokens,
+         created_at, validated_at, expires_at)
+       SELECT sid, realm, $3, 'email', sid || '@example.org', '', 1, 0, $4::bigint, $4::bigint, $4::bigint + 3600000
+       FROM unnest($1::text[], $2::text[]) AS t (sid, realm)`,
+      [[addSid, bindSid], ['homeserver add', 'identity'], createHash('sha256').update('x').digest(), Date.now()],
+    ),
+  )
+  return { addSid, bindSid, identityToken: identity.token as string }
 }
 
 const IS_SIGHTING = `TG_TABLE_NAME = 'device' AND TG_OP = 'UPDATE'`
