@@ -1,4 +1,7 @@
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { signJson } from '../../src/core/signing/json-signature.ts'
+import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { type Account, type Json, sendText } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -125,5 +128,34 @@ describe('inviting while a room is made, and as state', () => {
     const path = inRoom(`/state/m.room.member/${enc(bob.userId)}`)
     await alpha.api.call('PUT', path, { token: alice.token, body: { membership: 'invite' } })
     expect(await invitation()).toBeDefined()
+  })
+})
+
+describe('an address that was invited, and belongs to a user elsewhere', () => {
+  const key = signingKeyFromSeed('ed25519:0', randomBytes(32))
+  const boundAt = async (at: Neighbour, token: string, mxid: string) => {
+    const word = signJson({ mxid, token }, 'id.test', key)
+    const entry = { medium: 'email', address: 'b@e.test', mxid, room_id: room, sender: alice.userId, signed: word }
+    const body = { medium: 'email', address: 'b@e.test', mxid, invites: [entry] }
+    return at.api.request('PUT', '/_matrix/federation/v1/3pid/onbind', { body })
+  }
+
+  it('is exchanged for an invitation of the user', async () => {
+    await newRoom('12')
+    const path = inRoom('/state/m.room.third_party_invite/abc')
+    const invite = { display_name: 'b...@e...', public_key: key.publicKey }
+    await alpha.api.call('PUT', path, { token: alice.token, body: invite })
+    expect(await boundAt(beta, 'abc', bob.userId)).toEqual({ status: 200, body: {} })
+    expect((await invitation()).invite_state.events.at(-1).content.third_party_invite).toMatchObject({
+      signed: { mxid: bob.userId, token: 'abc' },
+    })
+    expect(await membershipAtHome()).toBe('invite')
+    await beta.api.call('POST', inRoom('/join'), { token: bob.token, body: {} })
+    expect(await membershipAtHome()).toBe('join')
+  })
+
+  it('of which the room knows nothing stays to be asked for again', async () => {
+    await newRoom('12')
+    expect(await boundAt(beta, 'nothing', bob.userId)).toMatchObject({ status: 503 })
   })
 })

@@ -19,7 +19,12 @@ import type { Resident } from './resident.ts'
  * Invites a user of another server to a room of ours: that server is asked first, and signs (server-server API, "Inviting to a room").
  * Gives the event.
  */
-export type InviteRemotely = (by: Requester, roomId: RoomId, target: UserId, content: JsonObject) => Promise<EventId>
+export type InviteRemotely = (
+  by: Pick<Requester, 'userId'>,
+  roomId: RoomId,
+  target: UserId,
+  content: JsonObject,
+) => Promise<EventId>
 
 export function createRemoteInvites(parts: {
   readonly serverName: ServerName

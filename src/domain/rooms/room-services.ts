@@ -231,14 +231,14 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   })
   const { aliases, directory, receipts, typing } = reading
   const profileOf = async (userId: UserId) => publicProfile(await parts.profileOf(userId))
+  const resident = createResident({ ...appendParts, db, branches })
+  const inviteRemotely = createRemoteInvites({ ...parts, serverName, registry, resident, receiver })
   const thirdPartyInvites = createThirdPartyInvites({
     ...parts,
-    ...{ appender, registry, serverName, profileOf },
+    ...{ appender, registry, serverName, profileOf, inviteRemotely },
   })
   const remoteRooms = createRemoteRooms({ ...parts, serverName, receiver })
   const remoteMembers = createRemoteMembers({ db, registry, events, users, userRooms, persister })
-  const resident = createResident({ ...appendParts, db, branches })
-  const inviteRemotely = createRemoteInvites({ ...parts, serverName, registry, resident, receiver })
   const membership = createMembership({
     ...parts,
     ...{ appender, registry, serverName, profileOf, thirdPartyInvites, remoteRooms, remoteMembers },

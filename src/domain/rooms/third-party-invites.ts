@@ -11,6 +11,7 @@ import type { Appender } from './append.ts'
 import type { AskedIdentityServers } from './identity-servers.ts'
 import type { PublicProfile } from './profile-events.ts'
 import type { RoomRegistry } from './registry.ts'
+import type { InviteRemotely } from './remote-invites.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 
@@ -51,6 +52,7 @@ export interface ThirdPartyInviteParts {
   readonly serverName: ServerName
   readonly identityServers: Pick<AskedIdentityServers, 'isKeyValid'>
   readonly peers: Pick<Peers, 'exchangeInvite'>
+  readonly inviteRemotely: InviteRemotely
   readonly log: Logger
   profileOf(userId: UserId): Promise<PublicProfile>
   /** Whether a local user of that id exists and may be invited. */
@@ -87,10 +89,24 @@ export function createThirdPartyInvites(parts: ThirdPartyInviteParts): ThirdPart
       ...profile,
       third_party_invite: { ...(typeof shown === 'string' && { display_name: shown }), signed },
     }
+    if (serverOf(target) !== serverName) return claimElsewhere(roomId, invite, sender, target, content)
     await appender.append(roomId, async (room) => {
       if (await isAnswered(room, invite, target)) return []
       return [{ type: 'm.room.member', stateKey: target, content, sender, senderNid: nids.get(sender)! }]
     })
+  }
+
+  /** The owner's server is given the invitation, and signs it. */
+  async function claimElsewhere(
+    roomId: RoomId,
+    invite: RoomEvent,
+    sender: UserId,
+    target: UserId,
+    content: JsonObject,
+  ): Promise<void> {
+    const room = (await registry.get(roomId))!
+    if (!(await isAnswered(room, invite, target)))
+      await parts.inviteRemotely({ userId: sender }, roomId, target, content)
   }
 
   async function claim(wanted: InviteClaim): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Endpoint } from '../../http/endpoint.ts'
 import { backfillRoom } from './backfill-room.ts'
 import { exchangeOpenIdToken } from './exchange-open-id-token.ts'
+import { exchangeThirdPartyInvite } from './exchange-third-party-invite.ts'
 import { getEvent } from './get-event.ts'
 import { getEventAuthorization } from './get-event-authorization.ts'
 import { getMissingPreviousEvents } from './get-missing-previous-events.ts'
@@ -47,6 +48,7 @@ export const federationEndpoints: readonly Endpoint[] = [
   makeLeave,
   sendLeaveV1,
   sendLeaveV2,
+  exchangeThirdPartyInvite,
   onBindThirdPartyIdentifier,
   onBindThirdPartyIdentifierPost,
   getPublicRooms,
