@@ -84,7 +84,7 @@ why a sign-in failed at a provider, without what was answered. When a provider e
 
 ## Identity service
 
-It is served beside the homeserver, over the same database, unless \`roles\` or \`identity.enabled\` say otherwise; \`hearth serve
+It is served beside the homeserver, over the same database, unless \`roles\` says otherwise; \`hearth serve
 --roles identity\` runs it alone, with a database of its own. Users of every homeserver may register with it by a token that their
 homeserver vouches for. ${servedOf(identity)} operations of the interface, both generations counted, are served.
 

@@ -4,8 +4,7 @@ import { mailSection, sessionsSection, smsSection } from './identity-messages.ts
 import { flag, integer, section, text } from './parts.ts'
 import { termsSection } from './terms.ts'
 
-export const identitySection = section('The identity service.', {
-  enabled: flag('Whether it is served, where `roles` has `identity`.', true),
+export const identitySection = section('The identity service, which is served where `roles` has `identity`.', {
   base_url: Type.Optional(
     text('Where clients and homeservers reach it. Without it: `public_base_url`.', {
       format: 'http-url',

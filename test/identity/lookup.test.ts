@@ -136,6 +136,23 @@ describe('seed 1, POST P2/lookup', () => {
     expect(await ask(20)).toMatchObject({ status: 200 })
   })
 
+  it('facts S19: whom the quota has stopped learns nothing by inviting either', async () => {
+    const user = '@prober:hs.test'
+    const by = await people.tokenOf(user)
+    await people.bind('probed@example.com', '@probed:hs.test')
+    const invite = (address: string) =>
+      people.identity.ask('POST', '/store-invite', {
+        token: by,
+        body: { medium: 'email', address, room_id: '!r:hs.test', sender: user },
+      })
+    expect(outcome(await invite('probed@example.com'))).toEqual([400, 'M_THREEPID_IN_USE'])
+    for (const count of [20, 20, 19]) {
+      await lookup({ algorithm: 'sha256', pepper, addresses: Array(count).fill('x') }, by)
+    }
+    expect(outcome(await invite('probed@example.com'))).toEqual([429, 'M_LIMIT_EXCEEDED'])
+    expect(outcome(await invite('nobody@example.com'))).toEqual([429, 'M_LIMIT_EXCEEDED'])
+  })
+
   it('facts S19: no more than the quota is looked up by requests in parallel', async () => {
     const by = await somebody()
     const addresses = Array(10).fill('x')

@@ -20,6 +20,7 @@ import { createHomeserverRequests, type HomeserverRequests } from './homeserver-
 import { createInvitations, type Invitations } from './invitations.ts'
 import { createIdentityKeys, type IdentityKeyRing, type IdentityKeys } from './keys.ts'
 import { createLookup, type Lookup } from './lookup.ts'
+import { createLookupQuota } from './lookup-quota.ts'
 import type { Messenger } from './messenger.ts'
 import type { OpenIdVerifier } from './openid-verifier.ts'
 import { createPepperRotation, type PepperRotation } from './pepper-rotation.ts'
@@ -63,6 +64,7 @@ export function createIdentityServices(deps: {
 }): IdentityServices {
   const keys = createIdentityKeys(deps)
   const sendLimits = createSendLimits(deps)
+  const quota = createLookupQuota(deps)
   const sessions = createValidationSessions({ ...deps, sendLimits, realm: identityRealm(deps.config) })
   const deliveries = createInviteDeliveries({ ...deps, keys })
   return {
@@ -72,9 +74,9 @@ export function createIdentityServices(deps: {
     sessions,
     bindings: createBindings({ ...deps, keys, sessions, deliveries }),
     homeserverRequests: createHomeserverRequests(deps),
-    lookup: createLookup({ ...deps, keys }),
+    lookup: createLookup({ ...deps, keys, quota }),
     pepperRotation: createPepperRotation(deps),
-    invitations: createInvitations({ ...deps, keys, sendLimits }),
+    invitations: createInvitations({ ...deps, keys, quota, sendLimits }),
     deliveries,
   }
 }

@@ -14,6 +14,7 @@ import type { Clock, Random } from '../clock.ts'
 import { MAX_INVITE_CHARS } from '../limits.ts'
 import { type InviteRequest, type InviteSecrets, inviteMailValues } from './invite-mail.ts'
 import type { IdentityKeys } from './keys.ts'
+import type { LookupQuota } from './lookup-quota.ts'
 import type { Look, Messenger } from './messenger.ts'
 import type { IdentityRequester } from './requester.ts'
 import type { SendLimits } from './send-limits.ts'
@@ -106,9 +107,10 @@ export function createInvitations(deps: {
   readonly random: Random
   readonly keys: Pick<IdentityKeys, 'createEphemeral'>
   readonly messenger: Pick<Messenger, 'mail'>
+  readonly quota: LookupQuota
   readonly sendLimits: SendLimits
 }): Invitations {
-  const { config, db, clock, random, keys, messenger, sendLimits } = deps
+  const { config, db, clock, random, keys, messenger, quota, sendLimits } = deps
   const { lifetime_days: lifetimeDays, shown_letters: shownLetters } = config.identity.invites
 
   /** With the address locked: it cannot be bound between the look and the invitation. */
@@ -141,6 +143,8 @@ export function createInvitations(deps: {
     async store(asked, { requester, who, look }) {
       const request = checkRequest(asked, requester)
       const { address } = request
+      // Whether it is bound, and to whom, is told here as by a look-up.
+      await quota.spend(who, 1)
       const bound = await findBinding(db, { medium: 'email', address })
       if (bound !== undefined) throw inUse(bound.user_id)
       await sendLimits.take({ medium: 'email', address, sender: who })

@@ -11,13 +11,11 @@ import {
 import { normaliseAddress } from '../../core/threepid.ts'
 import type { Database } from '../../store/db.ts'
 import { findBinding, findBindings, type ThreepidRow } from '../../store/identity/bindings.ts'
-import { spendLookups } from '../../store/identity/lookup-quota.ts'
 import { findByHashes, findPepper } from '../../store/identity/peppers.ts'
-import type { Clock } from '../clock.ts'
-import { LOOKUP_QUOTA_MS } from '../limits.ts'
 import { type SignedAssociation, signedAssociation } from './association.ts'
 import type { Threepid } from './bindings.ts'
 import type { IdentityKeys } from './keys.ts'
+import type { LookupQuota } from './lookup-quota.ts'
 
 export interface HashDetails {
   readonly algorithms: readonly LookupAlgorithm[]
@@ -57,13 +55,13 @@ function isStorable({ medium, address }: Threepid): boolean {
 export function createLookup(deps: {
   readonly config: Pick<Config, 'identity'>
   readonly db: Database
-  readonly clock: Clock
+  readonly quota: LookupQuota
   readonly keys: Pick<IdentityKeys, 'sign'>
 }): Lookup {
-  const { db, clock, keys } = deps
+  const { db, quota, keys } = deps
   // A thousand addresses take milliseconds, for which nobody's sync should have to wait.
   const hashes = db.dedicated((client) => client.query('SET enable_seqscan = off').then(() => {}))
-  const { max_addresses: maxAddresses, addresses_per_day: quota, allow_plain } = deps.config.identity.lookup
+  const { max_addresses: maxAddresses, allow_plain } = deps.config.identity.lookup
   const algorithms = LOOKUP_ALGORITHMS.filter((algorithm) => algorithm !== 'none' || allow_plain)
 
   async function spend(who: string, count: number): Promise<void> {
@@ -72,13 +70,7 @@ export function createLookup(deps: {
         status: 400,
       })
     }
-    if (quota === 0 || count === 0) return
-    const now = clock.now()
-    const since = await db.tx((tx) => spendLookups(tx, { who, count, now, dayMs: LOOKUP_QUOTA_MS }, quota))
-    if (since === undefined) return
-    throw new ProtocolError('M_LIMIT_EXCEEDED', `At most ${quota} addresses can be looked up in a day.`, {
-      extra: { retry_after_ms: Math.max(1, since + LOOKUP_QUOTA_MS - now) },
-    })
+    await quota.spend(who, count)
   }
 
   function checkPepper(given: string, pepper: string): void {
