@@ -75,25 +75,18 @@ export function openProvider(
   }
 
   return {
-    async authorizationUrl({ state, nonce, codeVerifier }, wish) {
-      const known = await translated(configuration)
-      const { prompt_values_supported: prompts } = known.serverMetadata()
-      const canRegister = Array.isArray(prompts) && prompts.includes('create')
-      return oidc.buildAuthorizationUrl(known, {
-        redirect_uri: client.redirectUri,
-        scope: client.scopes.join(' '),
-        state,
-        nonce,
-        code_challenge: await oidc.calculatePKCECodeChallenge(codeVerifier),
-        code_challenge_method: 'S256',
-        ...(wish === 'register' && canRegister && { prompt: 'create' }),
-        // Known to every provider; a session that is there already does not do.
-        ...(wish === 'again' && { max_age: '0' }),
-      })
+    async authorizationUrl(secrets, wish) {
+      try {
+        return await beginning(async () => addressOf(client, await configuration(), secrets, wish))
+      } catch (error) {
+        // What it published may be at fault: asked again next time.
+        discovered = undefined
+        throw error
+      }
     },
 
     async redeem(answer, { state, nonce, codeVerifier }) {
-      const known = await translated(configuration)
+      const known = await beginning(configuration)
       const callback = new URL(`${client.redirectUri}?${answer}`)
       const checks = {
         expectedState: state,
@@ -115,6 +108,27 @@ export function openProvider(
       }
     },
   }
+}
+
+async function addressOf(
+  client: ProviderClient,
+  known: oidc.Configuration,
+  { state, nonce, codeVerifier }: SignInSecrets,
+  wish: 'register' | 'again' | undefined,
+): Promise<URL> {
+  const { prompt_values_supported: prompts } = known.serverMetadata()
+  const canRegister = Array.isArray(prompts) && prompts.includes('create')
+  return oidc.buildAuthorizationUrl(known, {
+    redirect_uri: client.redirectUri,
+    scope: client.scopes.join(' '),
+    state,
+    nonce,
+    code_challenge: await oidc.calculatePKCECodeChallenge(codeVerifier),
+    code_challenge_method: 'S256',
+    ...(wish === 'register' && canRegister && { prompt: 'create' }),
+    // Known to every provider; a session that is there already does not do.
+    ...(wish === 'again' && { max_age: '0' }),
+  })
 }
 
 async function discover(client: ProviderClient, fetch: oidc.CustomFetch): Promise<oidc.Configuration> {
@@ -158,6 +172,16 @@ async function translated<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/** For what comes before anybody was asked: whatever is wrong then, the provider cannot be used now. */
+async function beginning<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const { code, message } = toProviderError(error)
+    throw new ProviderError('unreachable', code, message)
+  }
+}
+
 /** What the person decided, or a sign-in there that came to nothing by itself. */
 const CANCELLED = new Set(['access_denied', 'login_required', 'interaction_required', 'consent_required'])
 
@@ -177,7 +201,8 @@ function toProviderError(error: unknown): ProviderError {
     const isAbsent = error.code === undefined || UNREACHABLE.has(error.code) || (answer?.status ?? 0) >= 500
     return new ProviderError(isAbsent ? 'unreachable' : 'refused', error.code ?? 'none', error.message)
   }
-  return new ProviderError('unreachable', (error as Error).name, (error as Error).message)
+  const { code, name, message } = error as NodeJS.ErrnoException
+  return new ProviderError('unreachable', code ?? name, message)
 }
 
 const UNREACHABLE = new Set(['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_RESPONSE_IS_NOT_JSON', 'OAUTH_PARSE_ERROR'])

@@ -17,6 +17,8 @@ export interface TestProvider {
   /** Queries of the requests to its authorization endpoint. */
   readonly asked: URLSearchParams[]
   tampering: Tampering | undefined
+  /** What it publishes of itself besides, or instead. */
+  published: object
   /** While it is true, nothing is answered but 503. */
   isDown: boolean
   close(): Promise<void>
@@ -42,6 +44,7 @@ export async function openTestProvider(redirectUri: string): Promise<TestProvide
     people: {},
     asked: [],
     tampering: undefined,
+    published: {},
     isDown: false,
     close: async () => {},
   }
@@ -56,6 +59,7 @@ export async function openTestProvider(redirectUri: string): Promise<TestProvide
       return provider.isDown
     },
     async edit(path, body) {
+      if (path.startsWith('/.well-known/')) return JSON.stringify({ ...JSON.parse(body), ...provider.published })
       if (path !== '/token' || provider.tampering === undefined) return body
       const answer = JSON.parse(body)
       return JSON.stringify({ ...answer, id_token: provider.tampering(claimsOf(answer.id_token), sign) })

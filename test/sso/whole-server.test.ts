@@ -59,3 +59,25 @@ it('survives a restart in the middle of a sign-in', async () => {
   expect(flows).toEqual([{ stages: ['m.login.sso'] }])
   await api.close()
 })
+
+it('begins nothing with a provider that is not what it should be', async () => {
+  for (const published of [{ issuer: 'https://evil.test' }, { authorization_endpoint: 5 }]) {
+    provider.published = published
+    await open.restart()
+    expect((await begin(open)).status, JSON.stringify(published)).toBe(502)
+  }
+  provider.published = {}
+  expect((await begin(open)).status).toBe(302)
+})
+
+it('asks for a new account where the provider knows what that is', async () => {
+  const prompt = async (action: string): Promise<string | null> => {
+    const query = `redirectUrl=element%3A%2F%2Fconnect&action=${action}`
+    const answer = await fetch(`${open.baseUrl}/_proto/client/r0/login/sso/redirect?${query}`, { redirect: 'manual' })
+    return new URL(answer.headers.get('location') ?? '').searchParams.get('prompt')
+  }
+  expect(await prompt('register')).toBeNull()
+  provider.published = { prompt_values_supported: ['none', 'login', 'create'] }
+  await open.restart()
+  expect([await prompt('register'), await prompt('login')]).toEqual(['create', null])
+})
