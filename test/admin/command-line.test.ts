@@ -96,6 +96,19 @@ describe('beside a running server', () => {
     })
   })
 
+  test('an account ends for good', async () => {
+    await done(['user', 'create', 'eve'], `${PASSWORD}\n`)
+    const eve = await login(api, 'eve')
+    expect(await isKnown(eve)).toBe(true)
+    expect(await done(['user', 'deactivate', 'eve', '--erase'])).toContain('@eve:localhost is deactivated for good')
+    expect(await isKnown(eve)).toBe(false)
+    await expect(login(api, 'eve')).rejects.toMatchObject({ status: 403 })
+    expect(await hearth(['user', 'make-admin', 'eve'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('stays so'),
+    })
+  })
+
   test('all of it is on the record', async () => {
     const acts = await done(['audit', '--target', '@bob:localhost'])
     expect(acts).toMatch(/command line +done +POST \/_synapse\/admin\/v1\/reset_password\/\{userId\} +@bob:localhost/)

@@ -6,6 +6,8 @@ import type { Appender } from './append.ts'
 export interface ClosedRooms {
   close(roomId: RoomId): void
   reopen(roomId: RoomId): void
+  /** @throws ProtocolError `M_FORBIDDEN` */
+  mustBeOpen(roomId: RoomId): void
   /** The same appender for everybody, closed rooms excepted: `M_FORBIDDEN`. */
   guard(appender: Appender): Appender
 }
@@ -13,13 +15,18 @@ export interface ClosedRooms {
 export function createClosedRooms(): ClosedRooms {
   const closed = new Set<RoomId>()
 
+  function mustBeOpen(roomId: RoomId): void {
+    if (closed.has(roomId)) throw new ProtocolError('M_FORBIDDEN', 'This room is being removed from this server.')
+  }
+
   return {
+    mustBeOpen,
     close: (roomId) => void closed.add(roomId),
     reopen: (roomId) => void closed.delete(roomId),
     guard: (appender) => ({
       ...appender,
       async append(roomId, plan, transaction) {
-        if (closed.has(roomId)) throw new ProtocolError('M_FORBIDDEN', 'This room is being removed from this server.')
+        mustBeOpen(roomId)
         return appender.append(roomId, plan, transaction)
       },
     }),

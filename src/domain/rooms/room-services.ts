@@ -258,6 +258,8 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     }),
     ...membership,
     async join(by, roomId, details) {
+      // Through another server it would come back while its rows are still going.
+      closed.mustBeOpen(roomId)
       await blocks.mustBeFree(roomId)
       await membership.join(by, roomId, details)
     },
