@@ -2,6 +2,7 @@ import * as fanOut from './cases/fan-out.ts'
 import * as identityLookup from './cases/identity-lookup.ts'
 import * as idle from './cases/idle.ts'
 import * as initialSync from './cases/initial-sync.ts'
+import * as keys from './cases/keys.ts'
 import * as noopSync from './cases/noop-sync.ts'
 import * as receive from './cases/receive.ts'
 import * as registerLogin from './cases/register-login.ts'
@@ -27,6 +28,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [receive.BENCHMARK]: receive.measureReceive,
   [resolution.BENCHMARK]: resolution.measureResolution,
   [toDevice.BENCHMARK]: toDevice.measureToDevice,
+  [keys.BENCHMARK]: keys.measureKeys,
   [identityLookup.BENCHMARK]: identityLookup.measureIdentityLookup,
 }
 

@@ -115,6 +115,8 @@ export const MAX_BACKUP_ALGORITHM_CHARS = 255
 export const MAX_SESSION_ID_CHARS = 255
 /** The body of a call that puts many keys into a backup at once: above the usual cap, and only from users of this server. */
 export const MAX_KEYS_BODY_BYTES = 32 * 1024 * 1024
+/** One-time and fallback keys in one request: their signatures are verified while others wait. */
+export const MAX_KEYS_PER_UPLOAD = 300
 export const MAX_ONE_TIME_KEYS_PER_ALGORITHM = 1_000
 export const MAX_KEY_ALGORITHMS_PER_DEVICE = 10
 /** Users whose keys are asked for in one request. */
@@ -122,7 +124,7 @@ export const MAX_USERS_PER_KEY_QUERY = 10_000
 /** One-time keys that are claimed in one request. */
 export const MAX_KEYS_PER_CLAIM = 20_000
 /** Keys with new signatures in one request. */
-export const MAX_SIGNED_KEYS_PER_UPLOAD = 1_000
+export const MAX_SIGNED_KEYS_PER_UPLOAD = 500
 /** Longest time for which other servers are waited for on behalf of a query of keys. */
 export const MAX_KEY_QUERY_MS = 20_000
 /** A claimed one-time key is known for so long, in case that its device uploads it once more. */

@@ -174,10 +174,11 @@ describe('one-time keys', () => {
     expect((await upload(gus, {})).body.one_time_key_counts).toEqual({ [SIGNED]: 1 })
   })
 
-  it('are 1,000 of an algorithm and of 10 algorithms at most', async () => {
+  it('are 300 of an upload, 1,000 of an algorithm and of 10 algorithms at most', async () => {
     const hal = await house.person('hal')
     const maker = deviceMaker(hal)
-    await upload(hal, { one_time_keys: maker.keys(999) })
+    expect((await upload(hal, { one_time_keys: maker.keys(301) })).body.errcode).toBe('M_TOO_LARGE')
+    for (const count of [300, 300, 300, 99]) await upload(hal, { one_time_keys: maker.keys(count) })
     expect((await upload(hal, { one_time_keys: maker.keys(2) })).body.errcode).toBe('M_INVALID_PARAM')
     expect((await upload(hal, { one_time_keys: maker.keys(1) })).status).toBe(200)
     const many = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`a${index}:k`, 'x']))

@@ -7,7 +7,7 @@ import type { Reader, Tx } from '../../store/db.ts'
 import { findDeviceKey, forgetSignaturesOf, forgetSignedBy, storeDeviceKey } from '../../store/device-keys.ts'
 import { findClash, type NamedKey, storeFallbackKeys, storeOneTimeKeys } from '../../store/one-time-keys.ts'
 import type { Requester } from '../accounts/requester.ts'
-import { MAX_KEY_ALGORITHMS_PER_DEVICE, MAX_ONE_TIME_KEYS_PER_ALGORITHM } from '../limits.ts'
+import { MAX_KEY_ALGORITHMS_PER_DEVICE, MAX_KEYS_PER_UPLOAD, MAX_ONE_TIME_KEYS_PER_ALGORITHM } from '../limits.ts'
 import type { Audience, DeviceLists } from './device-lists.ts'
 import type { DeviceKeyCounts, KeyCounts } from './key-counts.ts'
 
@@ -24,7 +24,7 @@ export interface KeyUploads {
    * one-time keys (client-server API, `POST keys/upload`).
    *
    * @throws ProtocolError `M_INVALID_PARAM` for keys that are malformed, too many, or known by the same name as others;
-   *   `M_INVALID_SIGNATURE`, `M_FORBIDDEN` for a device that is named as a cross-signing key
+   *   `M_TOO_LARGE`, `M_INVALID_SIGNATURE`, `M_FORBIDDEN` for a device that is named as a cross-signing key
    */
   upload(by: Requester, upload: KeyUpload): Promise<KeyCounts>
 }
@@ -47,6 +47,10 @@ export function createKeyUploads(deps: {
 
   async function check(by: Requester, upload: KeyUpload): Promise<Wanted> {
     const { userId, deviceId } = by
+    if ([upload.oneTimeKeys, upload.fallbackKeys].flatMap(Object.keys).length > MAX_KEYS_PER_UPLOAD) {
+      const error = `At most ${MAX_KEYS_PER_UPLOAD} keys can be uploaded at once.`
+      throw new ProtocolError('M_TOO_LARGE', error, { status: 400 })
+    }
     const known = await findDeviceKey(db, by.userNid, deviceId)
     const read = upload.deviceKeys && readDeviceKeys(upload.deviceKeys, { userId, deviceId })
     const before = known === undefined ? undefined : signingKeyOf(known, deviceId)
