@@ -113,14 +113,14 @@ describe.skipIf(chromiumPath() === undefined)('single sign-on in a browser', () 
     await page.goto(beginAt(world))
     world.server.advance(15 * 60_000)
     await signInAtProvider(page, 'carol')
-    await shows(page, 'This sign-in is over')
+    await shows(page, 'This page has expired')
   })
 
   it('takes an answer of the provider once', async () => {
     const page = await signIn('carol')
     await shows(page, 'Almost there')
     await page.reload()
-    await shows(page, 'This sign-in is over')
+    await shows(page, 'This page has expired')
   })
 
   it('takes it from the browser that began only: nobody is signed in by a link', async () => {
@@ -140,7 +140,7 @@ describe.skipIf(chromiumPath() === undefined)('single sign-on in a browser', () 
     for (const victim of victims) {
       const page = await victim.newPage()
       await page.goto(callback)
-      await shows(page, 'This sign-in is over')
+      await shows(page, 'This page has expired')
     }
     // Nor has that spoiled it for the one who began.
     await attacker.goto(callback)

@@ -25,7 +25,7 @@ const TEXTS: Readonly<Record<FailureReason, Text>> = {
     ],
   },
   ended: {
-    heading: 'This sign-in is over',
+    heading: 'This page has expired',
     paragraphs: [
       'It took too long, was finished already, or was begun in another browser.',
       'Go back to your app and start again. If you did not begin to sign in, just close this page: nothing has happened.',
