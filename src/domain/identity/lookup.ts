@@ -9,7 +9,7 @@ import {
   readPlainLookupEntry,
 } from '../../core/lookup-hash.ts'
 import { normaliseAddress } from '../../core/threepid.ts'
-import type { Database } from '../../store/db.ts'
+import type { Database, Reader } from '../../store/db.ts'
 import { findBinding, findBindings, type ThreepidRow } from '../../store/identity/bindings.ts'
 import { findByHashes, findPepper } from '../../store/identity/peppers.ts'
 import { type SignedAssociation, signedAssociation } from './association.ts'
@@ -45,6 +45,8 @@ export interface Lookup {
 /** What a pepper may be made of (identity service API, "Association lookup"); Postgres cannot even be asked about some others. */
 const PEPPER = /^[a-zA-Z0-9]+$/
 
+const HASH_CONNECTIONS = 2
+
 const keyOf = ({ medium, address }: ThreepidRow): string => `${medium} ${address}`
 
 /** Postgres stores no NUL, so what holds one is bound to nobody. */
@@ -59,8 +61,11 @@ export function createLookup(deps: {
   readonly keys: Pick<IdentityKeys, 'sign'>
 }): Lookup {
   const { db, quota, keys } = deps
-  // A thousand addresses take milliseconds, for which nobody's sync should have to wait.
-  const hashes = db.dedicated((client) => client.query('SET enable_seqscan = off').then(() => {}))
+  // A thousand addresses take milliseconds, for which nobody's sync should have to wait, and few of one another's.
+  const hashes = Array.from({ length: HASH_CONNECTIONS }, () =>
+    db.dedicated((client) => client.query('SET enable_seqscan = off').then(() => {})),
+  )
+  let turn = 0
   const { max_addresses: maxAddresses, allow_plain } = deps.config.identity.lookup
   const algorithms = LOOKUP_ALGORITHMS.filter((algorithm) => algorithm !== 'none' || allow_plain)
 
@@ -83,7 +88,8 @@ export function createLookup(deps: {
   async function byHash(pepper: string, entries: readonly string[]): Promise<ReadonlyMap<string, UserId>> {
     if (!PEPPER.test(pepper)) checkPepper(pepper, (await findPepper(db)).pepper)
     const hashed = entries.filter(isHashedLookupEntry)
-    const answer = await findByHashes(hashes, pepper, lookupHashBytes(hashed))
+    turn = (turn + 1) % HASH_CONNECTIONS
+    const answer = await findByHashes(hashes[turn] as Reader, pepper, lookupHashBytes(hashed))
     checkPepper(pepper, answer.pepper)
     return new Map(Object.entries(answer.users).map(([place, user]) => [hashed[Number(place)] as string, user]))
   }
