@@ -11,14 +11,6 @@ export async function recordDeviceListChange(tx: Tx, userNid: number, position: 
   )
 }
 
-/** The version of a user's device list; 0 when it never changed. */
-export async function deviceListVersion(reader: Reader, userNid: number): Promise<number> {
-  const [row] = await reader.query<{ position: number }>('SELECT position FROM device_list WHERE user_nid = $1', [
-    userNid,
-  ])
-  return row?.position ?? 0
-}
-
 /**
  * Whose keys changed after ledger position `after`, up to and with `upTo`: of the viewer, of those joined to one of the rooms, and
  * of those whose master key the viewer signed.
