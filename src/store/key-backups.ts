@@ -136,6 +136,33 @@ interface PutRow {
   readonly key_count: number
 }
 
+const PUT_KEYS = `WITH known AS (
+    SELECT max(version) AS current, coalesce(bool_or(version = $2), false) AS is_known, coalesce(sum(key_count), 0) AS keys
+    FROM key_backup WHERE user_nid = $1
+  ), given AS (
+    SELECT * FROM unnest($3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::boolean[], $8::text[]) AS given (${KEY})
+  ), added AS (
+    -- One look-up per key, whatever is believed of the table's size: as a join this may compare all with all.
+    SELECT count(*) AS added FROM given WHERE (
+      SELECT version FROM backed_up_key old WHERE user_nid = $1 AND version = $2
+      AND old.room_id = given.room_id AND old.session_id = given.session_id) IS NULL
+  ), verdict AS (
+    SELECT current, is_known, added, keys + added > $9 AS is_full FROM known, added
+  ), put AS (
+    INSERT INTO backed_up_key AS old (user_nid, version, ${KEY})
+    SELECT $1, $2, given.* FROM given, verdict WHERE current = $2 AND NOT is_full
+    ON CONFLICT (user_nid, version, room_id, session_id) DO UPDATE SET
+      first_message_index = EXCLUDED.first_message_index, forwarded_count = EXCLUDED.forwarded_count,
+      is_verified = EXCLUDED.is_verified, session_data = EXCLUDED.session_data
+    WHERE (NOT EXCLUDED.is_verified, EXCLUDED.first_message_index, EXCLUDED.forwarded_count)
+        < (NOT old.is_verified, old.first_message_index, old.forwarded_count)
+    RETURNING 1
+  ), state AS (
+    UPDATE key_backup SET etag = etag + EXISTS (SELECT FROM put)::int, key_count = key_count + added
+    FROM verdict WHERE user_nid = $1 AND version = $2 AND current = $2 AND NOT is_full RETURNING etag, key_count
+  )
+  SELECT current, is_known, is_full, etag, key_count FROM verdict LEFT JOIN state ON true`
+
 /**
  * Puts keys into a backup if it is the current one. A key that is there already gives way to one that is verified where it is not,
  * else to one of a lower first index, else to one that was forwarded less often (client-server API, "Backup algorithms").
@@ -149,45 +176,17 @@ export async function putBackedUpKeys(
   maxKeys: number,
 ): Promise<PutKeys> {
   const locked = lockOwner(tx, userNid)
-  const putting = tx.query<PutRow>(
-    `WITH known AS (
-       SELECT max(version) AS current, coalesce(bool_or(version = $2), false) AS is_known, coalesce(sum(key_count), 0) AS keys
-       FROM key_backup WHERE user_nid = $1
-     ), given AS (
-       SELECT * FROM unnest($3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::boolean[], $8::text[]) AS given (${KEY})
-     ), added AS (
-       -- One look-up per key, whatever is believed of the table's size: as a join this may compare all with all.
-       SELECT count(*) AS added FROM given WHERE (
-         SELECT version FROM backed_up_key old WHERE user_nid = $1 AND version = $2
-         AND old.room_id = given.room_id AND old.session_id = given.session_id) IS NULL
-     ), verdict AS (
-       SELECT current, is_known, added, keys + added > $9 AS is_full FROM known, added
-     ), put AS (
-       INSERT INTO backed_up_key AS old (user_nid, version, ${KEY})
-       SELECT $1, $2, given.* FROM given, verdict WHERE current = $2 AND NOT is_full
-       ON CONFLICT (user_nid, version, room_id, session_id) DO UPDATE SET
-         first_message_index = EXCLUDED.first_message_index, forwarded_count = EXCLUDED.forwarded_count,
-         is_verified = EXCLUDED.is_verified, session_data = EXCLUDED.session_data
-       WHERE (NOT EXCLUDED.is_verified, EXCLUDED.first_message_index, EXCLUDED.forwarded_count)
-           < (NOT old.is_verified, old.first_message_index, old.forwarded_count)
-       RETURNING 1
-     ), state AS (
-       UPDATE key_backup SET etag = etag + EXISTS (SELECT FROM put)::int, key_count = key_count + added
-       FROM verdict WHERE user_nid = $1 AND version = $2 AND current = $2 AND NOT is_full RETURNING etag, key_count
-     )
-     SELECT current, is_known, is_full, etag, key_count FROM verdict LEFT JOIN state ON true`,
-    [
-      userNid,
-      version,
-      keys.map((key) => key.room_id),
-      keys.map((key) => key.session_id),
-      keys.map((key) => key.first_message_index),
-      keys.map((key) => key.forwarded_count),
-      keys.map((key) => key.is_verified),
-      keys.map((key) => key.session_data),
-      maxKeys,
-    ],
-  )
+  const putting = tx.query<PutRow>(PUT_KEYS, [
+    userNid,
+    version,
+    keys.map((key) => key.room_id),
+    keys.map((key) => key.session_id),
+    keys.map((key) => key.first_message_index),
+    keys.map((key) => key.forwarded_count),
+    keys.map((key) => key.is_verified),
+    keys.map((key) => key.session_data),
+    maxKeys,
+  ])
   // Sent one behind the other: the second sees everything that was committed before the first got its lock.
   const [, rows] = await Promise.all([locked, putting])
   const [row] = rows as [PutRow]

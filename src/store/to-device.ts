@@ -54,50 +54,49 @@ interface SentRow {
   readonly device_id: string
 }
 
-/** Devices that are being removed at this moment are passed over: waiting for that would hold up everybody's messages. */
+/** Locked, so that a device that is being removed is either gone or removed after this, with its messages. */
 const RECIPIENTS = `SELECT d.user_nid, d.device_id, w.device_id = '*' AS is_to_all, w.content
   FROM wanted w JOIN matrix_user USING (user_id) JOIN device d USING (user_nid)`
+
+const SEND = `WITH wanted AS (
+    SELECT * FROM unnest($7::text[], $8::text[], $9::text[]) AS wanted (user_id, device_id, content)
+  ), named AS (
+    ${RECIPIENTS} WHERE w.device_id <> '*' AND d.device_id = w.device_id FOR KEY SHARE OF d
+  ), everyone AS (
+    ${RECIPIENTS} WHERE w.device_id = '*' FOR KEY SHARE OF d
+  ), recipient AS MATERIALIZED (
+    SELECT * FROM named UNION ALL SELECT * FROM everyone
+  ), total AS (
+    SELECT count(*) > $10 OR coalesce(sum(octet_length(content)), 0) > $11 AS is_too_large FROM recipient
+  ), txn AS (
+    INSERT INTO to_device_txn (user_nid, device_id, txn_hash, created_ts)
+    SELECT d.user_nid, d.device_id, $3, $4 FROM device d, total
+    WHERE d.user_nid = $1 AND d.device_id = $2 AND NOT is_too_large FOR KEY SHARE OF d
+    ON CONFLICT DO NOTHING RETURNING user_nid
+  ), sent AS (
+    INSERT INTO to_device (user_nid, device_id, position, is_to_all, sender, type, content)
+    SELECT r.user_nid, r.device_id, $12, r.is_to_all, $5, $6, r.content FROM recipient r, txn
+    RETURNING user_nid, device_id
+  )
+  SELECT is_too_large, EXISTS (SELECT FROM txn) AS is_new, user_nid, device_id FROM total LEFT JOIN sent ON true`
 
 /** Puts the messages of one call into the inboxes of those recipients that exist, all under one position. */
 export async function sendToDevices(tx: Tx, call: ToDeviceCall, position: number): Promise<SentToDevice> {
   const { from, entries } = call
-  const rows = await tx.query<SentRow>(
-    `WITH wanted AS (
-       SELECT * FROM unnest($7::text[], $8::text[], $9::text[]) AS wanted (user_id, device_id, content)
-     ), named AS (
-       ${RECIPIENTS} WHERE w.device_id <> '*' AND d.device_id = w.device_id FOR KEY SHARE OF d SKIP LOCKED
-     ), everyone AS (
-       ${RECIPIENTS} WHERE w.device_id = '*' FOR KEY SHARE OF d SKIP LOCKED
-     ), recipient AS MATERIALIZED (
-       SELECT * FROM named UNION ALL SELECT * FROM everyone
-     ), total AS (
-       SELECT count(*) > $10 OR coalesce(sum(octet_length(content)), 0) > $11 AS is_too_large FROM recipient
-     ), txn AS (
-       INSERT INTO to_device_txn (user_nid, device_id, txn_hash, created_ts)
-       SELECT d.user_nid, d.device_id, $3, $4 FROM device d, total
-       WHERE d.user_nid = $1 AND d.device_id = $2 AND NOT is_too_large FOR KEY SHARE OF d SKIP LOCKED
-       ON CONFLICT DO NOTHING RETURNING user_nid
-     ), sent AS (
-       INSERT INTO to_device (user_nid, device_id, position, is_to_all, sender, type, content)
-       SELECT r.user_nid, r.device_id, $12, r.is_to_all, $5, $6, r.content FROM recipient r, txn
-       RETURNING user_nid, device_id
-     )
-     SELECT is_too_large, EXISTS (SELECT FROM txn) AS is_new, user_nid, device_id FROM total LEFT JOIN sent ON true`,
-    [
-      from.userNid,
-      from.deviceId,
-      call.txnHash,
-      call.sentAt,
-      call.sender,
-      call.type,
-      entries.map(({ userId }) => userId),
-      entries.map(({ deviceId }) => deviceId),
-      entries.map(({ content }) => content),
-      call.maxMessages,
-      call.maxBytes,
-      position,
-    ],
-  )
+  const rows = await tx.query<SentRow>(SEND, [
+    from.userNid,
+    from.deviceId,
+    call.txnHash,
+    call.sentAt,
+    call.sender,
+    call.type,
+    entries.map(({ userId }) => userId),
+    entries.map(({ deviceId }) => deviceId),
+    entries.map(({ content }) => content),
+    call.maxMessages,
+    call.maxBytes,
+    position,
+  ])
   const [{ is_too_large: isTooLarge, is_new: isNew }] = rows as [SentRow]
   const recipients = rows.flatMap(({ user_nid, device_id }) =>
     user_nid === null ? [] : { userNid: user_nid, deviceId: device_id },

@@ -32,7 +32,7 @@ export async function verifyBySas(asked: CryptoDevice, request: VerificationRequ
 }
 
 const phaseOf = (request: VerificationRequest, phase: VerificationPhase) =>
-  waitUntil(`phase ${VerificationPhase[phase]}`, () => request.phase === phase || undefined)
+  waitUntil(`phase ${VerificationPhase[phase]}`, () => request.phase === phase, { timeoutMs: 40_000 })
 
 const emojiOf = (verifier: Verifier): Promise<ShowSasCallbacks> =>
   new Promise((resolve) => void verifier.once(VerifierEvent.ShowSas, resolve))

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MAX_TO_DEVICE_BYTES, MAX_TO_DEVICE_MESSAGES } from '../../src/domain/limits.ts'
 import { type Api, openApi } from '../support/api.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { waitUntil } from '../support/wait.ts'
 import { type Device, messagesIn, userWithDevices } from './devices.ts'
 
 let server: TestServer
@@ -163,6 +164,25 @@ describe('a transaction id', () => {
     expect(row!.count).toBe(0)
     await bob.readAll()
   })
+})
+
+it('a message is not lost while the row of a device is locked: by a login, or by a token that is renewed', async () => {
+  await bob.readAll()
+  const waiting: Promise<unknown>[] = []
+  for (const locked of [bob, alice]) {
+    await server.database.db.tx(async (tx) => {
+      await tx.query('SELECT FROM device WHERE device_id = $1 FOR UPDATE', [locked.deviceId])
+      waiting.push(alice.send({ [bob.userId]: { [bob.deviceId]: { locked: locked.userId } } }))
+      await waitUntil('the message to wait', async () => {
+        const [row] = await server.database.db.query<{ count: number }>(
+          `SELECT count(*) AS count FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        )
+        return row!.count > 0
+      })
+    })
+    await Promise.all(waiting)
+  }
+  expect(await bob.readAll()).toEqual([{ locked: bob.userId }, { locked: alice.userId }])
 })
 
 it('messages of one sender keep their order while others send too', async () => {
