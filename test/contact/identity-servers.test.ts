@@ -244,6 +244,15 @@ describe('identity servers that misbehave', () => {
     expect(changed).toBe(2)
   })
 
+  it.each(['', 'a b', 'a\r\nX-Evil: 1', 'ü', 'x'.repeat(4_097)])(
+    'the token %j is not sent: 400 M_INVALID_PARAM',
+    async (token) => {
+      const threepid = { medium: 'email', address: 'a@b.c' }
+      expect(await codeOf(servers('remote').lookup(REMOTE, token, threepid))).toEqual([400, 'M_INVALID_PARAM'])
+      expect(asked).toEqual([])
+    },
+  )
+
   it('bind: an association of somebody else is not believed', async () => {
     instead = { status: 200, body: JSON.stringify({ medium: 'email', address: 'a@b.c', mxid: '@other:hs.test' }) }
     const proof = { sid: 'x', clientSecret: 'x' }

@@ -10,6 +10,9 @@ import { isMedium, normaliseAddress } from '../../core/threepid.ts'
 import { type IdentityAnswer, type IdentityClient, IdentityServerError } from '../../outbound/identity.ts'
 import type { IdentityServer, PublicKeyOfInvite } from './identity-server.ts'
 
+/** What may stand in a header. */
+const TOKEN = /^[\x21-\x7e]{1,4096}$/
+
 /** What is asked of an identity server, whatever stands for the right to ask. */
 type Request = Pick<Parameters<IdentityClient['call']>[0], 'method' | 'path' | 'body'>
 
@@ -38,6 +41,9 @@ export function createRemoteIdentityServer(
   }
 
   async function ask(accessToken: string, request: Request): Promise<JsonObject> {
+    if (!TOKEN.test(accessToken)) {
+      throw new ProtocolError('M_INVALID_PARAM', "Key 'id_access_token' must be letters, digits and signs of ASCII.")
+    }
     const { status, body } = await call(request, () => `Bearer ${accessToken}`)
     if (status < 200 || status > 299) throw passedOn(server, status, body)
     if (body === undefined) throw nonsense()
