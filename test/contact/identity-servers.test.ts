@@ -207,6 +207,8 @@ describe('identity servers that misbehave', () => {
     [{ status: 200, body: '[]' }, [502, 'M_UNKNOWN']],
     [{ status: 200, body: '{"algorithms":["rot13"],"lookup_pepper":"x"}' }, [502, 'M_UNKNOWN']],
     [{ status: 500, body: '<html>' }, [502, 'M_UNKNOWN']],
+    [{ status: 503, body: '{"errcode":"M_FORBIDDEN","error":"no"}' }, [502, 'M_UNKNOWN']],
+    [{ status: 429, body: '{"errcode":"M_LIMIT_EXCEEDED","error":"no"}' }, [429, 'M_LIMIT_EXCEEDED']],
     [{ status: 302, body: '{"errcode":"M_FORBIDDEN","error":"x"}' }, [502, 'M_UNKNOWN']],
     [{ status: 403, body: '{"errcode":"M_FORBIDDEN","error":"no"}' }, [403, 'M_FORBIDDEN']],
     [{ status: 418, body: '{"errcode":"ORG.EXAMPLE_TEAPOT","error":"no"}' }, [418, 'ORG.EXAMPLE_TEAPOT']],

@@ -148,7 +148,8 @@ const NOT_OF_HERE: ReadonlySet<string> = new Set(['M_UNKNOWN_TOKEN', 'M_MISSING_
 /** The error of an identity server, as this one tells it to the client. */
 function passedOn(server: ServerName, status: number, body: JsonObject | undefined): ProtocolError {
   const { errcode, error } = body ?? {}
-  if (status < 400 || status > 599 || typeof errcode !== 'string' || !ERRCODE.test(errcode)) {
+  // What went wrong there is no failure of ours, and no answer to the client.
+  if (status < 400 || status > 499 || typeof errcode !== 'string' || !ERRCODE.test(errcode)) {
     return new ProtocolError('M_UNKNOWN', `The identity server ${server} answered with status ${status}.`, {
       status: 502,
     })
