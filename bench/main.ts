@@ -3,6 +3,7 @@ import * as identityLookup from './cases/identity-lookup.ts'
 import * as idle from './cases/idle.ts'
 import * as initialSync from './cases/initial-sync.ts'
 import * as keys from './cases/keys.ts'
+import * as loginStorm from './cases/login-storm.ts'
 import * as noopSync from './cases/noop-sync.ts'
 import * as receive from './cases/receive.ts'
 import * as registerLogin from './cases/register-login.ts'
@@ -21,6 +22,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [fanOut.BENCHMARK]: fanOut.measureFanOut,
   [initialSync.BENCHMARK]: initialSync.measureInitialSync,
   [registerLogin.BENCHMARK]: registerLogin.measureRegisterLogin,
+  [loginStorm.BENCHMARK]: loginStorm.measureLoginStorm,
   [idle.BENCHMARK]: idle.measureIdle,
   [noopSync.BENCHMARK]: noopSync.measureNoopSync,
   [storage.BENCHMARK]: storage.measureStorage,

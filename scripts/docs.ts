@@ -1,4 +1,6 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { EXIT_MEANINGS } from '../src/cli/command.ts'
 import { exampleYaml, jsonSchema, optionTable } from '../src/config/render.ts'
 import { ERROR_STATUS } from '../src/core/errors.ts'
@@ -14,7 +16,7 @@ const FILES: Readonly<Record<string, string>> = {
   'config/example.yaml': exampleYaml(),
   'config/schema.json': jsonSchema(),
   'docs/operations.md': await operations(),
-  'docs/errors.md': errors(),
+  'docs/errors.md': await errors(),
 }
 
 const stale: string[] = []
@@ -27,16 +29,35 @@ for (const [name, content] of Object.entries(FILES)) {
 if (stale.length > 0) console.log(`${isCheck ? 'stale (run npm run docs)' : 'wrote'}: ${stale.join(', ')}`)
 process.exitCode = isCheck && stale.length > 0 ? 1 : 0
 
-function errors(): string {
-  const rows = Object.entries(ERROR_STATUS).map(([code, status]) => `| \`${code}\` | ${status} |`)
+async function errors(): Promise<string> {
+  const places = await placesOfCodes()
+  const rows = Object.entries(ERROR_STATUS).map(
+    ([code, status]) => `| \`${code}\` | ${status} | ${places.get(code)?.join(', ') ?? 'never answered here'} |`,
+  )
   return `${generated('Error codes')}
 An error is an answer of the status below with the body \`{"errcode": "M_...", "error": "what happened, in words"}\`; some carry
-further keys, such as \`retry_after_ms\`. Where the specification asks for it, an endpoint answers a code with another status.
+further keys, such as \`retry_after_ms\`. Where the specification asks for it, an endpoint answers a code with another status. The
+last column says which folders of \`src/\` raise it or answer to it.
 
-| code | status |
-|---|---|
+| code | status | where |
+|---|---|---|
 ${rows.join('\n')}
 `
+}
+
+/** The folders of the sources that name each code, the list of all codes apart. */
+async function placesOfCodes(): Promise<Map<string, string[]>> {
+  const root = fileURLToPath(new URL('../src', import.meta.url))
+  const places = new Map<string, string[]>()
+  for (const name of (await readdir(root, { recursive: true })).sort()) {
+    if (!name.endsWith('.ts') || name === join('core', 'errors.ts')) continue
+    const folder = `\`${dirname(name).replaceAll('\\', '/')}\``
+    for (const [, code = ''] of (await readFile(join(root, name), 'utf8')).matchAll(/'(M_[A-Z_0-9]+)'/g)) {
+      const known = places.get(code) ?? []
+      if (!known.includes(folder)) places.set(code, [...known, folder].sort())
+    }
+  }
+  return places
 }
 
 async function operations(): Promise<string> {
