@@ -94,7 +94,7 @@ async function rotate(own: ChildServer): Promise<{ seconds: number; said: string
   return { seconds: (now() - begun) / 1_000, said: said.trim() }
 }
 
-async function whileLookingUp(scene: Scene, load: Load, work: () => Promise<string>) {
+async function whileLookingUp(scene: Scene, load: Load, what: string, work: () => Promise<string>) {
   const { target, token, options } = scene
   let result: LookupResult | undefined
   let note = ''
@@ -111,7 +111,7 @@ async function whileLookingUp(scene: Scene, load: Load, work: () => Promise<stri
   if (wrong > 0) throw new Error(`${wrong} of ${calls} answers were wrong: ${complaints.join('; ')}`)
   return measurement({
     benchmark: BENCHMARK,
-    variant: `${load.perSecond} calls/s of ${load.addressesPerCall} addresses`,
+    variant: `${load.perSecond} calls/s of ${load.addressesPerCall} addresses${what}`,
     perSecond: latenciesMs.length / seconds,
     ...latenciesOf(latenciesMs),
     ...cost,
@@ -121,21 +121,21 @@ async function whileLookingUp(scene: Scene, load: Load, work: () => Promise<stri
 }
 
 async function measureQuiet(scene: Scene, load: Load): Promise<Measurement> {
-  return whileLookingUp(scene, load, async () => {
+  return whileLookingUp(scene, load, '', async () => {
     await new Promise((resolve) => setTimeout(resolve, scene.options.seconds * 1_000))
     return `among ${scene.options.bindings}`
   })
 }
 
 async function measureRotation(scene: Scene, load: Load): Promise<Measurement> {
-  return whileLookingUp(scene, load, async () => {
+  return whileLookingUp(scene, load, ', rotating', async () => {
     const { seconds } = await rotate(scene.own)
-    return `while the pepper is rotated, which took ${seconds.toFixed(1)} s`
+    return `rotated within ${seconds.toFixed(1)} s`
   })
 }
 
 async function measureBrokenRotation(scene: Scene, load: Load): Promise<Measurement> {
-  return whileLookingUp(scene, load, async () => {
+  return whileLookingUp(scene, load, ', killed and resumed', async () => {
     const doomed = startRotation(scene.own)
     const ended = once(doomed, 'close')
     await waitUntil('half of the bindings', async () => (await hashedTo(scene.client)) > scene.options.bindings / 2, {
