@@ -6,9 +6,9 @@ import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import { MAX_ACCOUNT_DATA_PER_USER } from '../limits.ts'
 
-/** Wakes the syncs of users after something of theirs was written. */
+/** Wakes the syncs of users about something of theirs that was written at a position of the ledger. */
 export interface Waker {
-  wakeUsers(userNids: readonly number[]): void
+  wakeUsers(userNids: readonly number[], position: number): void
 }
 
 export interface AccountData {
@@ -48,10 +48,10 @@ export function createAccountData(deps: {
       const room = roomId ?? ''
       await checkRoomLeft(userNid, room, type)
       const text = JSON.stringify(content)
-      await ledger.append((tx, position) =>
-        setAccountData(tx, { userNid, roomId: room, type, content: text, position }),
+      await ledger.append(
+        (tx, position) => setAccountData(tx, { userNid, roomId: room, type, content: text, position }),
+        (_, position) => notifier.wakeUsers([userNid], position),
       )
-      notifier.wakeUsers([userNid])
     },
   }
 }

@@ -1,8 +1,8 @@
 import type { Config } from '../../config/schema.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
-import type { Waker } from '../accounts/account-data.ts'
 import type { Clock } from '../clock.ts'
+import type { Notifier } from '../sync/notifier.ts'
 import type { Inboxes } from './inboxes.ts'
 import { createKeyBackups, type KeyBackups } from './key-backups.ts'
 import { createToDevice, type RemoteToDevice, type ToDevice } from './to-device.ts'
@@ -19,7 +19,7 @@ export function createE2eServices(deps: {
   readonly ledger: Ledger
   readonly clock: Clock
   readonly inboxes: Inboxes
-  readonly notifier: Waker
+  readonly notifier: Pick<Notifier, 'wakeUsers'>
   readonly remote: RemoteToDevice
 }): E2eServices {
   return {

@@ -5,10 +5,10 @@ import { isWellFormed, type JsonObject, type JsonOffence } from '../../core/json
 import type { Tx } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import { sendToDevices, type ToDeviceEntry } from '../../store/to-device.ts'
-import type { Waker } from '../accounts/account-data.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_TO_DEVICE_BYTES, MAX_TO_DEVICE_CALL_BYTES, MAX_TO_DEVICE_MESSAGES } from '../limits.ts'
+import type { Notifier } from '../sync/notifier.ts'
 import type { Inboxes } from './inboxes.ts'
 
 /** User id, then device id or `*` for all of the user's devices, then content. */
@@ -52,7 +52,7 @@ export function createToDevice(deps: {
   readonly clock: Clock
   readonly inboxes: Inboxes
   /** Woken after messages were written: the sync notifier. */
-  readonly notifier: Waker
+  readonly notifier: Pick<Notifier, 'wakeUsers'>
   readonly remote: RemoteToDevice
 }): ToDevice {
   const { serverName, ledger, clock, inboxes, notifier, remote } = deps

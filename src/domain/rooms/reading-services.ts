@@ -76,7 +76,7 @@ export function createReadingServices(parts: ReadingParts): ReadingServices {
         if (isForRoom) unread.read(by.userNid, event)
         if (isPublic) {
           tellOthers(receipt)
-          return ledgerWaker.wakeRoom(event.roomNid)
+          return ledgerWaker.wakeRoom(event.roomNid, position)
         }
         ledgerWaker.rooms.record(event.roomNid, position)
         notifier.wakeUsers([by.userNid])

@@ -54,7 +54,7 @@ export interface ReceiptParts {
   readonly events: EventCache
   /** Wakes users after something only they see was written. */
   readonly waker: Waker
-  /** Told of every receipt that was written. */
+  /** Told of every receipt that was written, before its position is published. */
   written(receipt: WrittenReceipt): void
 }
 
@@ -107,14 +107,15 @@ export function createReceipts(parts: ReceiptParts): Receipts {
     const before = await receiptPosition(db, of)
     if (before !== undefined && before >= event.pos) return
     const isForRoom = threadId === '' || threadId === 'main'
-    const position = await ledger.append(async (tx, position) => {
-      await Promise.all([
-        putReceipt(tx, { ...of, eventNid: event.nid, eventPos: event.pos, ts, position }),
-        isForRoom ? clearHighlights(tx, by.userNid, of.roomNid, event.pos) : undefined,
-      ])
-      return position
-    })
-    parts.written({ by, event, isPublic: kind === 'm.read', isForRoom, threadId, ts, position })
+    const isPublic = kind === 'm.read'
+    await ledger.append(
+      (tx, position) =>
+        Promise.all([
+          putReceipt(tx, { ...of, eventNid: event.nid, eventPos: event.pos, ts, position }),
+          isForRoom ? clearHighlights(tx, by.userNid, of.roomNid, event.pos) : undefined,
+        ]),
+      (_, position) => parts.written({ by, event, isPublic, isForRoom, threadId, ts, position }),
+    )
   }
 
   async function fullyRead(by: Requester, roomId: RoomId, event: RoomEvent): Promise<void> {
@@ -123,8 +124,10 @@ export function createReceipts(parts: ReceiptParts): Receipts {
     if (known?.roomNid === event.roomNid && known.pos >= event.pos) return
     const content = JSON.stringify({ event_id: event.id })
     const marker = { userNid: by.userNid, roomId, type: 'm.fully_read', content }
-    await ledger.append((tx, position) => setAccountData(tx, { ...marker, position }))
-    parts.waker.wakeUsers([by.userNid])
+    await ledger.append(
+      (tx, position) => setAccountData(tx, { ...marker, position }),
+      (_, position) => parts.waker.wakeUsers([by.userNid], position),
+    )
   }
 
   const mark: Receipts['mark'] = async (by, roomId, kind, eventId, threadId) => {

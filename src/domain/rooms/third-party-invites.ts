@@ -9,6 +9,7 @@ import { MAX_INVITES_OF_A_BIND } from '../limits.ts'
 import type { Users } from '../users.ts'
 import type { Appender } from './append.ts'
 import type { AskedIdentityServers } from './identity-servers.ts'
+import { createLanes } from './lanes.ts'
 import type { PublicProfile } from './profile-events.ts'
 import type { RoomRegistry } from './registry.ts'
 import type { InviteRemotely } from './remote-invites.ts'
@@ -61,6 +62,7 @@ export interface ThirdPartyInviteParts {
 
 export function createThirdPartyInvites(parts: ThirdPartyInviteParts): ThirdPartyInvites {
   const { appender, registry, users, serverName, identityServers, log } = parts
+  const lanes = createLanes<string>()
 
   /** A key that was taken back vouches for nothing more, whatever it signed before. */
   async function requireStandingKey(signed: JsonObject, invite: RoomEvent): Promise<void> {
@@ -111,7 +113,8 @@ export function createThirdPartyInvites(parts: ThirdPartyInviteParts): ThirdPart
 
   async function claim(wanted: InviteClaim): Promise<void> {
     const { roomId, sender, target, signed } = wanted
-    if (serverOf(sender) === serverName) return claimHere(wanted)
+    // One after the other: whether a claim is answered is seen before it is written.
+    if (serverOf(sender) === serverName) return lanes.run(`${roomId} ${target}`, () => claimHere(wanted))
     const event = { type: 'm.room.member', room_id: roomId, sender, state_key: target }
     const content = { membership: 'invite', third_party_invite: { display_name: '', signed } }
     await parts.peers.exchangeInvite(serverOf(sender), roomId, { ...event, content })

@@ -4,13 +4,14 @@ import { RecentChanges } from './recent-changes.ts'
 
 /**
  * Wakes syncs after something was written to the ledger, and remembers whom it concerned, so that everybody else's sync
- * need not ask the database. Call it after the ledger's commit.
+ * need not ask the database. Call it between the commit and the publishing of its position: who reads at a position finds what
+ * was noted for it.
  */
 export interface LedgerWaker {
   /** All members of a room may see it: receipts. */
-  wakeRoom(roomNid: number): void
+  wakeRoom(roomNid: number, position: number): void
   /** Only these users see it: account data. */
-  wakeUsers(userNids: Iterable<number>): void
+  wakeUsers(userNids: Iterable<number>, position: number): void
   readonly rooms: RecentChanges
   readonly users: RecentChanges
 }
@@ -24,13 +25,13 @@ export function createLedgerWaker({ ledger, notifier }: { ledger: Ledger; notifi
   return {
     rooms,
     users,
-    wakeRoom(roomNid) {
-      rooms.record(roomNid, ledger.position())
+    wakeRoom(roomNid, position) {
+      rooms.record(roomNid, position)
       notifier.wakeRoom(roomNid)
     },
-    wakeUsers(userNids) {
+    wakeUsers(userNids, position) {
       for (const userNid of userNids) {
-        users.record(userNid, ledger.position())
+        users.record(userNid, position)
         notifier.wakeUsers([userNid])
       }
     },
