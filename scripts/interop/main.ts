@@ -1,0 +1,139 @@
+import { execFileSync } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { PROJECT_ROOT } from '../../test/support/project.ts'
+import { type Outcome, writeReport } from './report.ts'
+import type { Row } from './row.ts'
+import { membershipRows } from './rows-membership.ts'
+import { queryRows } from './rows-queries.ts'
+import { talkRows } from './rows-talk.ts'
+import { openSides, type Sides } from './sides.ts'
+import { synapseVersion } from './synapse.ts'
+
+const USAGE = `npm run interop:synapse -- --python PYTHON [options]
+
+Starts a Synapse and a Hearth on loopback and has them do everything with each other that homeservers do.
+Needs: a Python that has Synapse ("python3 -m venv there && there/bin/pip install matrix-synapse"), and openssl.
+
+  --python PYTHON           the interpreter of that environment
+  --versions 6,9,10,11,12   room versions
+  --only TEXT               only rows with this in their name
+  --partition-seconds N     how long a partition lasts (10)
+  --minutes N               when to give up (20)
+  --keep                    keep the folder with Synapse's log, and Hearth's log beside it
+  --write                   write the results into docs/interop.md`
+
+const ROW_TIMEOUT_MS = 180_000
+
+const OPTIONS = {
+  python: { type: 'string' },
+  versions: { type: 'string', default: '6,9,10,11,12' },
+  only: { type: 'string', default: '' },
+  'partition-seconds': { type: 'string', default: '10' },
+  minutes: { type: 'string', default: '20' },
+  keep: { type: 'boolean', default: false },
+  write: { type: 'boolean', default: false },
+} as const
+
+interface Task {
+  readonly row: Row
+  readonly version: string | undefined
+}
+
+function tasksOf(versions: readonly string[], only: string): Task[] {
+  const rows = (all: readonly Row[]) => all.filter(({ name }) => name.toLowerCase().includes(only.toLowerCase()))
+  const perVersion = versions.flatMap((version) =>
+    rows([...membershipRows, ...talkRows])
+      .filter(({ versions: known }) => known === 'all' || known.includes(version))
+      .map((row) => ({ row, version })),
+  )
+  return [...rows(queryRows).map((row) => ({ row, version: undefined })), ...perVersion]
+}
+
+async function runTask(sides: Sides, { row, version }: Task, partitionMs: number, leftMs: number): Promise<Outcome> {
+  const limit = Math.min(ROW_TIMEOUT_MS, leftMs)
+  const timer = new AbortController()
+  const late = pause(limit, undefined, { signal: timer.signal }).then(() => {
+    throw new Error(`it took longer than ${limit / 1_000} s`)
+  })
+  late.catch(() => {})
+  try {
+    const remark = await Promise.race([row.run(sides, version ?? '', { partitionMs }), late])
+    return { row, version, problem: undefined, remark }
+  } catch (error) {
+    return { row, version, problem: withoutAddresses(sides, String((error as Error).message)), remark: undefined }
+  } finally {
+    timer.abort()
+  }
+}
+
+/** Names and ids differ from run to run. */
+function withoutAddresses({ hearth, synapse }: Sides, text: string): string {
+  const named = [hearth, synapse].reduce(
+    (all, side) =>
+      all
+        .replaceAll(side.name, side.label.toLowerCase())
+        .replaceAll(encodeURIComponent(side.name), side.label.toLowerCase()),
+    text,
+  )
+  return named
+    .replace(/(?:%24|\$)[\w-]{43}/g, '$$event')
+    .replace(/(?:%21|!)[\w-]{18,43}/g, '!room')
+    .slice(0, 600)
+}
+
+async function main(args: string[]): Promise<void> {
+  const { values } = parseArgs({ args, options: OPTIONS })
+  if (values.python === undefined) {
+    process.exitCode = 2
+    return console.error(USAGE)
+  }
+  const versions = values.versions.split(',')
+  const partitionMs = Number(values['partition-seconds']) * 1_000
+  console.log(`Synapse ${synapseVersion(values.python)}: starting ...`)
+  const startedAt = new Date()
+  const deadline = startedAt.getTime() + Number(values.minutes) * 60_000
+  const sides = await openSides(values.python)
+  const outcomes: Outcome[] = []
+  try {
+    for (const task of tasksOf(versions, values.only)) {
+      const left = deadline - Date.now()
+      if (left <= 0) break
+      const begun = performance.now()
+      const outcome = await runTask(sides, task, partitionMs, left)
+      outcomes.push(outcome)
+      const seconds = ((performance.now() - begun) / 1_000).toFixed(1)
+      console.log(`${outcome.problem ? '✗' : '✓'} ${task.version ?? '-'} ${task.row.name} (${seconds} s)`)
+      if (outcome.problem) console.log(`    ${outcome.problem}`)
+    }
+  } finally {
+    if (values.keep) await keepLog(sides)
+    await sides.close(values.keep)
+  }
+  const hearthCommit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
+    cwd: PROJECT_ROOT,
+    encoding: 'utf8',
+  }).trim()
+  const seconds = (Date.now() - startedAt.getTime()) / 1_000
+  const { synapseVersion: version } = sides
+  const run = { synapseVersion: version, hearthCommit, versions, partitionMs, startedAt, seconds, outcomes }
+  if (values.write) await writeReport(run)
+  const failed = outcomes.filter(({ problem }) => problem !== undefined).length
+  console.log(`${outcomes.length - failed} of ${outcomes.length} as they should be`)
+  if (failed > 0) process.exitCode = 1
+}
+
+async function keepLog(sides: Sides): Promise<void> {
+  const file = join(tmpdir(), `interop-hearth-${process.pid}.log`)
+  const [synapseLog, ...hearthLog] = sides.logs().split('\n')
+  await writeFile(file, hearthLog.join('\n'))
+  console.log(`logs: ${synapseLog}, ${file}`)
+}
+
+main(process.argv.slice(2)).catch((error: Error) => {
+  console.error(`✗ ${error.message}`)
+  process.exitCode = 1
+})
