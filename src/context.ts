@@ -7,6 +7,7 @@ import type { SigningKey } from './core/signing/key.ts'
 import { createAccountServices } from './domain/accounts/account-services.ts'
 import { NONE_RESERVED } from './domain/accounts/exclusive-users.ts'
 import { createOpenIdTokens } from './domain/accounts/openid-tokens.ts'
+import { createRemoteProfiles } from './domain/accounts/remote-profiles.ts'
 import { adminChores, createAdminServices } from './domain/admin/admin-services.ts'
 import type { Clock, Random } from './domain/clock.ts'
 import { contactChore, createContactServices } from './domain/contact/contact-services.ts'
@@ -139,6 +140,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     rateLimits,
     notifier: rooms.ledgerWaker,
     listener: rooms.profileEvents,
+    askProfile: createRemoteProfiles({ peers, clock }),
     deviceLists,
     crossSigning: keys.crossSigning,
     contacts: contact.services.contacts,

@@ -35,9 +35,9 @@ export const queryRows: readonly Row[] = [
       const room = await host.person.createRoom(body)
       const path = `/publicRooms?server=${enc(host.name)}`
       const isListed = ({ chunk }: Json) => chunk.some((each: Json) => each.room_id === room)
-      await until('the room in the list', async () => isListed(await guest.person.call('GET', path)))
-      const found = await guest.person.call('POST', path, { filter: { generic_search_term: 'in the open' } })
-      expect('it is found', isListed(found))
+      const search = { filter: { generic_search_term: 'in the open' } }
+      await until('the room among what is found', async () => isListed(await guest.person.call('POST', path, search)))
+      expect('it is in the whole list', isListed(await guest.person.call('GET', path)))
       const other = await guest.person.call('POST', path, { filter: { generic_search_term: 'elsewhere' } })
       expect('nothing else is found', !isListed(other))
     },

@@ -85,6 +85,8 @@ export const MAX_ADDRESSES_INVITED = 50
 export const MAX_KEYS_PER_ANSWER = 100
 /** Keys that are kept of a server; those that went out of use first are forgotten first. */
 export const MAX_KEYS_PER_SERVER = 200
+/** Profiles of users of other servers that are remembered for a minute. */
+export const MAX_REMEMBERED_PROFILES = 5_000
 /** Servers whose keys are kept in memory. */
 export const MAX_REMEMBERED_KEY_OWNERS = 5_000
 

@@ -72,7 +72,7 @@ const isChallenge = (body: Json) => Array.isArray(body?.flows) && typeof body.se
 function faultsOf({ status, headers, text }: Answer, { errcodes, request: { method } }: Case): string[] {
   const body = jsonOf(text)
   const faults: string[] = []
-  if (status >= 500 && body?.errcode !== 'M_CONNECTION_FAILED') faults.push('is our fault')
+  if (status >= 500 && !isOthersFault(status, body?.errcode)) faults.push('is our fault')
   if (status === 405 && String(headers.allow).includes(method)) faults.push('allows what it refuses')
   if (headers['access-control-allow-origin'] !== '*') faults.push('has no CORS headers')
   if (!/^application\/json/.test(String(headers['content-type']))) faults.push('is not said to be JSON')
@@ -85,9 +85,13 @@ function faultsOf({ status, headers, text }: Answer, { errcodes, request: { meth
   return faults
 }
 
+/** Servers that a request names are not there. */
+const isOthersFault = (status: number, errcode: unknown): boolean =>
+  errcode === 'M_CONNECTION_FAILED' || (errcode === 'M_UNKNOWN' && status === 502)
+
 /** Other statuses than the code's own, where the specification wants them. */
 function isPlausible(status: number, errcode: string, usual: number): boolean {
-  if (errcode === 'M_UNKNOWN') return status === 400 || status === 431
+  if (errcode === 'M_UNKNOWN') return [400, 431, 502].includes(status)
   if (errcode === 'M_UNRECOGNIZED' || errcode === 'M_BAD_JSON') return status === usual || status === 405
   // What an identity server says is passed on: that an address is bound to nobody but whose token it is.
   if (errcode === 'M_UNAUTHORIZED') return status === usual || status === 403

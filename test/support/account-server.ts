@@ -145,6 +145,9 @@ export async function startAccountServer(
     rooms: { leave: async () => {} },
     log,
     contactStages: contact.stages,
+    askProfile: async () => {
+      throw new ProtocolError('M_NOT_FOUND', 'no other servers here')
+    },
     listener: { profileChanged: async (userId, profile) => void profileChanges.push({ userId, profile }) },
   })
   const singleSignOn = createSingleSignOn({ ...contactDeps, ...accounts, client })

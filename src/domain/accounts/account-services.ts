@@ -26,6 +26,7 @@ import { createProfiles, type ProfileListener, type Profiles } from './profiles.
 import { createRegistration, type Registration } from './registration.ts'
 import { createRegistrationTerms, type RegistrationTerms, TERMS_STAGE } from './registration-terms.ts'
 import { createRegistrationTokens, type RegistrationTokens, TOKEN_STAGE } from './registration-tokens.ts'
+import type { AskProfile } from './remote-profiles.ts'
 import { createSessions, type Sessions } from './sessions.ts'
 import { createTokenRenewal, type TokenRenewal } from './token-renewal.ts'
 
@@ -59,6 +60,8 @@ export function createAccountServices(deps: {
   readonly rateLimits: RateLimits
   /** Woken after account data was written: the sync notifier. */
   readonly notifier: Waker
+  /** Asks other servers. */
+  readonly askProfile: AskProfile
   /** Told of changed names and avatars: the rooms service. */
   readonly listener: ProfileListener
   readonly deviceLists: Pick<DeviceLists, 'change'>
@@ -106,7 +109,7 @@ export function createAccountServices(deps: {
     deactivation: createDeactivation({ ...deps, devices }),
     interactiveAuth: createInteractiveAuth({ ...deps, stages }),
     devices,
-    profiles: createProfiles(deps),
+    profiles: createProfiles({ ...deps, serverName: deps.config.server_name }),
     accountData: createAccountData(deps),
     filters: createFilters(deps),
     openIdTokens: createOpenIdTokens(deps),

@@ -1,10 +1,11 @@
 import { ProtocolError } from '../../core/errors.ts'
-import type { UserId } from '../../core/ids.ts'
+import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type { Database } from '../../store/db.ts'
 import { deleteProfileField, findProfile, type ProfileFields, setProfileField } from '../../store/profiles.ts'
 import { MAX_AVATAR_URL_CHARS, MAX_DISPLAYNAME_CHARS, MAX_PROFILE_BYTES, MAX_PROFILE_KEY_BYTES } from '../limits.ts'
 import { checkText } from '../text.ts'
+import type { AskProfile } from './remote-profiles.ts'
 import type { Requester } from './requester.ts'
 
 /** What carries a changed name or avatar into the member events of the user's rooms. */
@@ -13,7 +14,7 @@ export interface ProfileListener {
 }
 
 export interface Profiles {
-  /** @throws ProtocolError `M_NOT_FOUND` for a user that this server does not have */
+  /** @throws ProtocolError `M_NOT_FOUND` for a user that their server does not have; 502 when that one cannot be asked */
   get(userId: UserId): Promise<ProfileFields>
   /** One field: undefined when it is not set. @throws as `get` */
   getField(userId: UserId, name: string): Promise<JsonValue | undefined>
@@ -39,10 +40,16 @@ function checkField(name: string, value: JsonValue): void {
   checkText(name, value, name === 'displayname' ? MAX_DISPLAYNAME_CHARS : MAX_AVATAR_URL_CHARS)
 }
 
-export function createProfiles(deps: { readonly db: Database; readonly listener: ProfileListener }): Profiles {
-  const { db, listener } = deps
+export function createProfiles(deps: {
+  readonly serverName: ServerName
+  readonly db: Database
+  readonly listener: ProfileListener
+  readonly askProfile: AskProfile
+}): Profiles {
+  const { serverName, db, listener, askProfile } = deps
 
   async function get(userId: UserId): Promise<ProfileFields> {
+    if (serverOf(userId) !== serverName) return askProfile(userId)
     const profile = await findProfile(db, userId)
     if (profile === undefined) throw new ProtocolError('M_NOT_FOUND', 'This server has no such user.')
     return profile

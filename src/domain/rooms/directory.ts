@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { ProtocolError } from '../../core/errors.ts'
 import { isServerName, type RoomId, type ServerName } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
+import type { Peers } from '../../outbound/peers.ts'
 import type { Database } from '../../store/db.ts'
 import {
   getPublishedRooms,
@@ -13,6 +14,7 @@ import {
 import type { Clock } from '../clock.ts'
 import { type DirectoryEntry, describeRoom } from './directory-entry.ts'
 import type { RoomRegistry } from './registry.ts'
+import { listElsewhere } from './remote-directory.ts'
 import type { Room } from './room.ts'
 import { mustName } from './room-power.ts'
 import type { Viewer } from './viewer-history.ts'
@@ -33,9 +35,9 @@ export interface DirectoryQuery {
   readonly types?: readonly (string | null)[] | undefined
 }
 
-/** The rooms that this server shows to everybody (client-server API, "Published room directory"). */
+/** The rooms that this server shows to everybody (client-server API, "Published room directory"), or another shows. */
 export interface RoomDirectory {
-  /** Largest rooms first. @throws ProtocolError `M_INVALID_PARAM` for a `since` that this server never gave out */
+  /** Largest rooms first. @throws ProtocolError `M_INVALID_PARAM` for a `since` that this server never gave out; what other servers say */
   list(query: DirectoryQuery): Promise<JsonObject>
   /** @throws ProtocolError `M_NOT_FOUND` */
   visibilityOf(roomId: RoomId): Promise<DirectoryVisibility>
@@ -51,6 +53,7 @@ export interface DirectoryParts {
   readonly db: Database
   readonly registry: RoomRegistry
   readonly clock: Clock
+  readonly peers: Pick<Peers, 'query' | 'post'>
 }
 
 const DEFAULT_LIMIT = 100
@@ -59,7 +62,7 @@ const ENTRIES_KEPT = 20_000
 /** Rooms loaded at once to be described. */
 const WIDTH = 16
 
-export function createRoomDirectory({ serverName, db, registry, clock }: DirectoryParts): RoomDirectory {
+export function createRoomDirectory({ serverName, db, registry, clock, peers }: DirectoryParts): RoomDirectory {
   const entries = new LRUCache<number, DirectoryEntry>({ max: ENTRIES_KEPT })
 
   /** Whatever an entry shows is state, so it holds until the room's state moves on or is redacted. */
@@ -90,7 +93,7 @@ export function createRoomDirectory({ serverName, db, registry, clock }: Directo
     async list(query) {
       if (query.server !== undefined && query.server !== '' && query.server !== serverName) {
         if (!isServerName(query.server)) throw new ProtocolError('M_INVALID_PARAM', '`server` is not a server name.')
-        throw new ProtocolError('M_CONNECTION_FAILED', 'The directory of that server cannot be reached from here.')
+        return listElsewhere(peers, query.server, query)
       }
       if (query.network !== undefined) return pageOf([], 0, query)
       const published = await all()

@@ -36,7 +36,7 @@ export interface ReadingParts {
   readonly events: EventCache
   readonly access: RoomAccess
   readonly appender: Appender
-  readonly peers: Pick<Peers, 'query'>
+  readonly peers: Pick<Peers, 'query' | 'post'>
   /** Tells the other servers of a room what passes in it. */
   readonly outgoing: { toRoom(room: Room, edu: JsonObject): void }
   readonly unread: Unread

@@ -6,7 +6,7 @@ const ALWAYS_THERE = new Set(['displayname', 'avatar_url'])
 
 export const getProfileField = endpoint(
   'GET C/profile/{userId}/{keyName}',
-  { auth: 'none' },
+  { auth: 'none', limited: 'other' },
   async ({ params: { userId, keyName } }, { profiles }) => {
     const value = await profiles.getField(userId, keyName)
     if (value !== undefined) return { [keyName]: value }

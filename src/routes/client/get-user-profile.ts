@@ -1,5 +1,7 @@
 import { endpoint } from '../../http/endpoint.ts'
 
-export const getUserProfile = endpoint('GET C/profile/{userId}', { auth: 'none' }, ({ params }, { profiles }) =>
-  profiles.get(params.userId),
+export const getUserProfile = endpoint(
+  'GET C/profile/{userId}',
+  { auth: 'none', limited: 'other' },
+  ({ params }, { profiles }) => profiles.get(params.userId),
 )

@@ -1,0 +1,45 @@
+import { LRUCache } from 'lru-cache'
+import { ProtocolError } from '../../core/errors.ts'
+import { serverOf, type UserId } from '../../core/ids.ts'
+import type { Peers } from '../../outbound/peers.ts'
+import type { ProfileFields } from '../../store/profiles.ts'
+import type { Clock } from '../clock.ts'
+import { MAX_PROFILE_BYTES, MAX_REMEMBERED_PROFILES } from '../limits.ts'
+
+/**
+ * The profile of a user of another server, as that one tells it (server-server API, `GET query/profile`). Clients ask often, and
+ * anybody may: what was told is told again for a minute.
+ *
+ * @throws ProtocolError `M_NOT_FOUND` for users that their server does not have; 502 `M_UNKNOWN` when it cannot be asked
+ */
+export type AskProfile = (userId: UserId) => Promise<ProfileFields>
+
+const KEPT_MS = 60_000
+
+interface Told {
+  readonly until: number
+  readonly profile: Promise<ProfileFields>
+}
+
+export function createRemoteProfiles(deps: {
+  readonly peers: Pick<Peers, 'query'>
+  readonly clock: Clock
+}): AskProfile {
+  const { peers, clock } = deps
+  const told = new LRUCache<UserId, Told>({ max: MAX_REMEMBERED_PROFILES })
+
+  async function ask(userId: UserId): Promise<ProfileFields> {
+    const profile = await peers.query(serverOf(userId), `query/profile?user_id=${encodeURIComponent(userId)}`)
+    if (Buffer.byteLength(JSON.stringify(profile)) <= MAX_PROFILE_BYTES) return profile
+    throw new ProtocolError('M_UNKNOWN', `The profile of ${userId} is too large to be shown.`, { status: 502 })
+  }
+
+  return (userId) => {
+    const known = told.get(userId)
+    if (known && known.until > clock.now()) return known.profile
+    const profile = ask(userId)
+    told.set(userId, { until: clock.now() + KEPT_MS, profile })
+    profile.catch(() => told.delete(userId))
+    return profile
+  }
+}
