@@ -19,13 +19,13 @@ import { createFederationServices, federationChores } from './domain/federation/
 import { createKeyRing } from './domain/federation/key-ring.ts'
 import { createOutgoing } from './domain/federation/outgoing.ts'
 import { createOwnKeys } from './domain/federation/own-keys.ts'
+import { createRemoteKeys } from './domain/federation/remote-keys.ts'
 import { createIdentityServices, type IdentityServices, identityChores } from './domain/identity/identity-services.ts'
 import { isIdentityServed } from './domain/identity/is-served.ts'
 import type { IdentityKeyRing } from './domain/identity/keys.ts'
 import { openMessenger } from './domain/identity/messenger.ts'
 import { requirePolicyTexts } from './domain/identity/policies.ts'
 import { createKeyServices } from './domain/keys/key-services.ts'
-import { NO_REMOTE_KEYS } from './domain/keys/remote-keys.ts'
 import type { Metrics } from './domain/metrics.ts'
 import { openRateLimitOverrides } from './domain/rate-limit-overrides.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
@@ -129,7 +129,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const keys = createKeyServices({
     ...{ config, db, ledger, clock, users, deviceLists },
     counts: keyCounts,
-    remote: NO_REMOTE_KEYS,
+    remote: createRemoteKeys({ peers }),
   })
   const accounts = createAccountServices({
     config,

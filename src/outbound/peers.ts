@@ -48,7 +48,7 @@ export interface Peers {
   event(of: string, eventId: EventId): Promise<readonly ReadJson[]>
   /** The body of the answer to a query. */
   query(of: string, path: string): Promise<JsonObject>
-  post(of: string, path: string, body: JsonObject): Promise<JsonObject>
+  post(of: string, path: string, body: JsonObject, timeoutMs?: number): Promise<JsonObject>
   /** @param body of the transaction, canonical JSON */
   sendTransaction(of: string, txnId: string, body: string): Promise<JsonObject>
 }
@@ -171,8 +171,9 @@ export function createPeers(federation: Federation): Peers {
     async query(of, where) {
       return objectOf(of, await get(of, `federation/v1/${where}`))
     },
-    async post(of, where, body) {
-      return objectOf(of, await ask(of, { method: 'POST', path: `federation/v1/${where}`, body }))
+    async post(of, where, body, timeoutMs = SHORT_MS) {
+      const limits = { timeoutMs, maxBytes: MAX_PEER_ANSWER_BYTES }
+      return objectOf(of, await ask(of, { method: 'POST', path: `federation/v1/${where}`, body }, limits))
     },
     async sendTransaction(of, txnId, body) {
       return objectOf(

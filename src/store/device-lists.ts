@@ -11,6 +11,14 @@ export async function recordDeviceListChange(tx: Tx, userNid: number, position: 
   )
 }
 
+/** The version of a user's list: 0 when nothing in it was ever told. */
+export async function deviceListVersion(reader: Reader, userNid: number): Promise<number> {
+  const [row] = await reader.query<{ position: number }>('SELECT position FROM device_list WHERE user_nid = $1', [
+    userNid,
+  ])
+  return row?.position ?? 0
+}
+
 /**
  * Whose keys changed after ledger position `after`, up to and with `upTo`: of the viewer, of those joined to one of the rooms, and
  * of those whose master key the viewer signed.

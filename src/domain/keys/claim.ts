@@ -26,7 +26,7 @@ export interface KeyClaims {
    * @throws ProtocolError `M_TOO_LARGE`
    */
   claim(wanted: WantedKeys, timeoutMs: number): Promise<{ keys: ClaimedKeys; failures: JsonObject }>
-  /** The same for users of this server alone: for those who ask on behalf of other servers. Others are passed over. */
+  /** The same for users of this server alone: for those who ask on behalf of other servers. Others are passed over. @throws as `claim` */
   claimLocal(wanted: WantedKeys): Promise<ClaimedKeys>
 }
 
@@ -62,6 +62,10 @@ export function createKeyClaims(deps: {
   }
 
   const claimLocal: KeyClaims['claimLocal'] = async (wanted) => {
+    if ([...wanted.values()].reduce((sum, devices) => sum + devices.size, 0) > MAX_KEYS_PER_CLAIM) {
+      const error = `At most ${MAX_KEYS_PER_CLAIM} keys can be claimed at once.`
+      throw new ProtocolError('M_TOO_LARGE', error, { status: 400 })
+    }
     const users = await findLocalUsers(
       db,
       [...wanted.keys()].filter((userId) => serverOf(userId) === serverName),
@@ -82,11 +86,6 @@ export function createKeyClaims(deps: {
   return {
     claimLocal,
     async claim(wanted, timeoutMs) {
-      if ([...wanted.values()].reduce((sum, devices) => sum + devices.size, 0) > MAX_KEYS_PER_CLAIM) {
-        throw new ProtocolError('M_TOO_LARGE', `At most ${MAX_KEYS_PER_CLAIM} keys can be claimed at once.`, {
-          status: 400,
-        })
-      }
       const keys = new Map(await claimLocal(wanted))
       const failures = new Map<string, JsonValue>()
       await Promise.all(

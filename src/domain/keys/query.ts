@@ -10,6 +10,7 @@ import {
 } from '../../store/cross-signing-keys.ts'
 import type { Reader } from '../../store/db.ts'
 import { type DeviceKeyRow, deviceKeysOf, findLocalUsers } from '../../store/device-keys.ts'
+import { deviceListVersion } from '../../store/device-lists.ts'
 import type { Requester } from '../accounts/requester.ts'
 import { MAX_USERS_PER_KEY_QUERY } from '../limits.ts'
 import type { Users } from '../users.ts'
@@ -29,8 +30,10 @@ export interface KeyQueries {
    * @throws ProtocolError `M_TOO_LARGE`
    */
   query(by: Requester, asked: AskedKeys, timeoutMs: number): Promise<{ keys: KnownKeys; failures: JsonObject }>
-  /** The same for users of this server alone, with what anybody may see: for other servers. */
+  /** The same for users of this server alone, with what anybody may see: for other servers. @throws ProtocolError `M_TOO_LARGE` */
   queryLocal(asked: AskedKeys): Promise<KnownKeys>
+  /** All devices of one user of this server, with a version: the keys are as new as it says, or newer. */
+  listOf(userId: UserId): Promise<{ version: number; keys: KnownKeys } | undefined>
 }
 
 /** Nobody: no user has this number. */
@@ -84,13 +87,25 @@ export function createKeyQueries(deps: {
     })
   }
 
+  function checkSize(asked: AskedKeys): void {
+    if (asked.size <= MAX_USERS_PER_KEY_QUERY) return
+    const error = `The keys of at most ${MAX_USERS_PER_KEY_QUERY} users can be asked for at once.`
+    throw new ProtocolError('M_TOO_LARGE', error, { status: 400 })
+  }
+
   return {
-    queryLocal: (asked) => local(asked, undefined),
+    async queryLocal(asked) {
+      checkSize(asked)
+      return local(asked, undefined)
+    },
+    async listOf(userId) {
+      const userNid = (await findLocalUsers(db, [userId])).get(userId)
+      if (userNid === undefined) return undefined
+      const version = await deviceListVersion(db, userNid)
+      return { version, keys: await local(new Map([[userId, []]]), undefined) }
+    },
     async query(by, asked, timeoutMs) {
-      if (asked.size > MAX_USERS_PER_KEY_QUERY) {
-        const error = `The keys of at most ${MAX_USERS_PER_KEY_QUERY} users can be asked for at once.`
-        throw new ProtocolError('M_TOO_LARGE', error, { status: 400 })
-      }
+      checkSize(asked)
       const others = [...asked].filter(([userId]) => !isLocal(userId))
       const failures = new Map<string, JsonValue>()
       const [keys, ...more] = await Promise.all([

@@ -17,12 +17,5 @@ export interface RemoteKeys {
   ): Promise<JsonObject>
 }
 
-async function nobody(): Promise<never> {
-  throw new Error('no other server is asked for keys')
-}
-
-/** For a server that knows no other. */
-export const NO_REMOTE_KEYS: RemoteKeys = { query: nobody, claim: nobody }
-
 /** What `failures` says of a server that gave no answer. */
 export const UNREACHABLE = { status: 503, message: 'This server gave no answer.' }

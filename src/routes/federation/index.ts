@@ -1,5 +1,6 @@
 import type { Endpoint } from '../../http/endpoint.ts'
 import { backfillRoom } from './backfill-room.ts'
+import { claimUserEncryptionKeys } from './claim-user-encryption-keys.ts'
 import { exchangeOpenIdToken } from './exchange-open-id-token.ts'
 import { exchangeThirdPartyInvite } from './exchange-third-party-invite.ts'
 import { getEvent } from './get-event.ts'
@@ -9,6 +10,7 @@ import { getPublicRooms } from './get-public-rooms.ts'
 import { getRoomState } from './get-room-state.ts'
 import { getRoomStateIds } from './get-room-state-ids.ts'
 import { getServerKey } from './get-server-key.ts'
+import { getUserDevices } from './get-user-devices.ts'
 import { getVersion } from './get-version.ts'
 import { makeJoin } from './make-join.ts'
 import { makeKnock } from './make-knock.ts'
@@ -18,6 +20,7 @@ import { onBindThirdPartyIdentifierPost } from './on-bind-third-party-identifier
 import { queryProfile } from './query-profile.ts'
 import { queryPublicRooms } from './query-public-rooms.ts'
 import { queryRoomDirectory } from './query-room-directory.ts'
+import { queryUserEncryptionKeys } from './query-user-encryption-keys.ts'
 import { sendInviteV1 } from './send-invite-v1.ts'
 import { sendInviteV2 } from './send-invite-v2.ts'
 import { sendJoinV1 } from './send-join-v1.ts'
@@ -56,4 +59,7 @@ export const federationEndpoints: readonly Endpoint[] = [
   queryRoomDirectory,
   queryProfile,
   exchangeOpenIdToken,
+  getUserDevices,
+  claimUserEncryptionKeys,
+  queryUserEncryptionKeys,
 ]

@@ -1,4 +1,4 @@
-import type { JsonBytes } from '../../core/json-bytes.ts'
+import type { JsonBytes } from '../core/json-bytes.ts'
 
 /** Writes an object whose values `write` writes. */
 export function writeMap<T>(out: JsonBytes, map: ReadonlyMap<string, T>, write: (value: T) => void): void {
