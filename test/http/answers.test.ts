@@ -62,9 +62,9 @@ describe('one table of paths', () => {
   it('serves unstable names beside the stable one', async () => {
     const headers = { authorization: `Bearer ${alice.token}` }
     for (const prefix of ['v3', 'r0', 'unstable']) {
-      const answer = await ask(`/_matrix/client/${prefix}/room_keys/version`, { headers })
-      expect(answer.status).toBe(404)
-      expect(await answer.json()).toMatchObject({ errcode: 'M_NOT_FOUND' })
+      const answer = await ask(`/_matrix/client/${prefix}/account/3pid/unbind`, { method: 'POST', headers })
+      expect(answer.status).toBe(400)
+      expect(await answer.json()).toMatchObject({ errcode: 'M_NOT_JSON' })
     }
   })
 

@@ -16,11 +16,11 @@ const SEED = Number(process.env.FUZZ_SEED ?? 20_190_611)
 const CASES = Number(process.env.FUZZ_CASES ?? 40)
 
 /** Pages refuse by a page. */
-const isPage = ({ path }: Endpoint) => /^C\/auth|^\/policies|^CU\/hearth\/validate/.test(path)
+const isPage = ({ path }: Endpoint) =>
+  /^C\/auth|^C\/login\/sso|^\/_hearth\/sso|^\/policies|^CU\/hearth\/validate/.test(path)
 
 const ENDPOINTS: readonly Endpoint[] = [
-  ...clientEndpoints,
-  ...webEndpoints.filter((endpoint) => !isPage(endpoint)),
+  ...[...clientEndpoints, ...webEndpoints].filter((endpoint) => !isPage(endpoint)),
   ...wellKnownEndpoints,
 ]
 

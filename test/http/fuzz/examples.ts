@@ -123,6 +123,12 @@ function exampleOf(schema: SchemaNode, name: string, known: Readonly<Record<stri
   return schema.type === 'integer' || schema.type === 'number' ? 1 : 'x'
 }
 
+/** Optional keys whose values nobody could make up. */
+const SIGNED_BY_OTHERS: ReadonlySet<string> = new Set([
+  ...['guest_access_token', 'third_party_signed'],
+  ...['master_key', 'self_signing_key', 'user_signing_key'],
+])
+
 /** Who is there to be sent away, or to be let in again. */
 const TARGETS: Readonly<Record<string, string>> = { kick: '@member:localhost', unban: '@banned:localhost' }
 
@@ -136,7 +142,8 @@ export function bodyExample({ path, options }: Endpoint, scene: Scene, actor: Ac
   if (path.includes('/redact/')) return { reason: 'x', redacts: scene.eventId }
   const target = TARGETS[path.slice(path.lastIndexOf('/') + 1)]
   const known = { ...keyExamples(scene, path), ...(target && { user_id: target }) }
-  const { guest_access_token: _, ...body } = exampleOf(options.body as SchemaNode, '', known) as Record<string, unknown>
+  const whole = exampleOf(options.body as SchemaNode, '', known) as Record<string, unknown>
+  const body = Object.fromEntries(Object.entries(whole).filter(([key]) => !SIGNED_BY_OTHERS.has(key)))
   if (!options.uia) return body
   // Whom it worked for would be gone from the world.
   const secret = path === 'C/account/deactivate' ? `not ${PASSWORD}` : PASSWORD
@@ -181,6 +188,7 @@ export function queryExample(name: string, path: string, scene: Scene): string |
     token: 'x',
     limit: '5',
     timeout: '0',
+    ...(path === 'C/keys/changes' && { from: scene.syncToken, to: scene.syncToken }),
     filter: JSON.stringify(path.endsWith('/sync') ? FILTER : EVENT_FILTERS),
   }
   return values[name]

@@ -29,6 +29,7 @@ export interface Scene {
   readonly eventId: string
   readonly alias: string
   readonly filterId: string
+  readonly syncToken: string
   /** Of the owner's key backup. */
   readonly backupVersion: string
   readonly accounts: Readonly<Record<Actor, Account>>
@@ -133,12 +134,14 @@ export async function openWorld(): Promise<World> {
     secrets.add(contact.identityToken)
     const leftRoomId = await createRoom(api, token)
     await api.call('POST', `/rooms/${encodeURIComponent(leftRoomId)}/leave`, { token, body: {} })
+    const { next_batch } = await api.call('GET', '/sync?timeout=0', { token })
     return {
       roomId,
       leftRoomId,
       eventId,
       alias: `#${name}:localhost`,
       filterId: filter_id,
+      syncToken: next_batch,
       backupVersion,
       contact,
       accounts,
@@ -193,7 +196,8 @@ async function contactOf({ database }: TestServer, api: Api, { userId, token }: 
   return { addSid, bindSid, identityToken: identity.token as string }
 }
 
-const IS_SIGHTING = `TG_TABLE_NAME = 'device' AND TG_OP = 'UPDATE'`
+/** What the server notes by itself: when a device was here, and how far events went to other servers. */
+const IS_SIGHTING = `TG_TABLE_NAME = 'device' AND TG_OP = 'UPDATE' OR TG_TABLE_NAME = 'federation_sent'`
 
 /** Has the database note every row that is written, in the transaction that writes it: what is rolled back leaves no note. */
 async function watchWrites({ database }: TestServer) {
