@@ -53,6 +53,17 @@ function tasksOf(versions: readonly string[], only: string): Task[] {
   return [...rows(queryRows).map((row) => ({ row, version: undefined })), ...perVersion]
 }
 
+/** Rejects when somebody wants this to end: what was started is ended all the same. */
+function interruption(): Promise<never> {
+  const wish = new Promise<never>((_, reject) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.once(signal, () => reject(new Error(`ended by ${signal}`)))
+    }
+  })
+  wish.catch(() => {})
+  return wish
+}
+
 async function runTask(sides: Sides, { row, version }: Task, partitionMs: number, leftMs: number): Promise<Outcome> {
   const limit = Math.min(ROW_TIMEOUT_MS, leftMs)
   const timer = new AbortController()
@@ -96,6 +107,7 @@ async function main(args: string[]): Promise<void> {
   console.log(`Synapse ${synapseVersion(values.python)}: starting ...`)
   const startedAt = new Date()
   const deadline = startedAt.getTime() + Number(values.minutes) * 60_000
+  const ended = interruption()
   const sides = await openSides(values.python)
   const outcomes: Outcome[] = []
   try {
@@ -103,7 +115,7 @@ async function main(args: string[]): Promise<void> {
       const left = deadline - Date.now()
       if (left <= 0) break
       const begun = performance.now()
-      const outcome = await runTask(sides, task, partitionMs, left)
+      const outcome = await Promise.race([runTask(sides, task, partitionMs, left), ended])
       outcomes.push(outcome)
       const seconds = ((performance.now() - begun) / 1_000).toFixed(1)
       console.log(`${outcome.problem ? '✗' : '✓'} ${task.version ?? '-'} ${task.row.name} (${seconds} s)`)

@@ -21,7 +21,14 @@ export interface Run {
   readonly outcomes: readonly Outcome[]
 }
 
-export const NOT_YET = ['media', 'device keys and key claims', 'messages to devices', 'typing, receipts and presence']
+const NOT_YET = [
+  'Hearth reads what was said in a room of Synapse before its join',
+  'Hearth knocks at a room of Synapse',
+  'media',
+  'device keys and key claims',
+  'messages to devices',
+  'typing, receipts and presence',
+]
 
 const FILE = join(PROJECT_ROOT, 'docs/interop.md')
 

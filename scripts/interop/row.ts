@@ -18,18 +18,28 @@ type Play = (host: Side, guest: Side, version: string, options: RowOptions) => P
 
 /** A row for each of the two as the host of a room. `name` says it of `{host}` and `{guest}`. */
 export function bothWays(name: string, play: Play, versions: Row['versions'] = 'all'): Row[] {
-  const row = (host: 'hearth' | 'synapse', guest: 'hearth' | 'synapse'): Row => ({
+  return [rowOf('hearth', 'synapse', name, play, versions), rowOf('synapse', 'hearth', name, play, versions)]
+}
+
+/** Where Hearth cannot be the guest yet. */
+export function hostedByHearth(name: string, play: Play, versions: Row['versions'] = 'all'): Row {
+  return rowOf('hearth', 'synapse', name, play, versions)
+}
+
+function rowOf(...[host, guest, name, play, versions]: [SideKey, SideKey, string, Play, Row['versions']]): Row {
+  return {
     name: name.replaceAll('{host}', label(host)).replaceAll('{guest}', label(guest)),
     versions,
     run: async (sides, version, options) => {
       await play(sides[host], sides[guest], version, options)
       return undefined
     },
-  })
-  return [row('hearth', 'synapse'), row('synapse', 'hearth')]
+  }
 }
 
-const label = (side: 'hearth' | 'synapse') => (side === 'hearth' ? 'Hearth' : 'Synapse')
+type SideKey = 'hearth' | 'synapse'
+
+const label = (side: SideKey) => (side === 'hearth' ? 'Hearth' : 'Synapse')
 
 /** A public room of the host with the guest in it. */
 export async function meet(host: Side, guest: Side, version: string, body: object = {}): Promise<string> {
