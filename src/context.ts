@@ -166,7 +166,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     return account && account.deactivated_at === null ? account.user_nid : undefined
   }
   const federation = createFederationServices({
-    ...{ config, db, clock, log, keys: serverKeys, outgoing, signingKey, users },
+    ...{ config, db, clock, log, keys: serverKeys, outgoing, signingKey, users, ownKeys, fetcher },
     ...rooms,
     ...rooms.services,
     findUser,

@@ -87,6 +87,10 @@ export const MAX_KEYS_PER_ANSWER = 100
 export const MAX_KEYS_PER_SERVER = 200
 /** Profiles of users of other servers that are remembered for a minute. */
 export const MAX_REMEMBERED_PROFILES = 5_000
+/** Servers whose keys one request may ask for. */
+export const MAX_NOTARY_SERVERS = 100
+/** What a server that is gone said of its keys is told for so long after it ran out. */
+export const KEY_ANSWERS_KEPT_MS = 365 * 24 * 3_600_000
 /** Servers whose keys are kept in memory. */
 export const MAX_REMEMBERED_KEY_OWNERS = 5_000
 

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { Config } from '../config/schema.ts'
 import type { Errcode } from '../core/errors.ts'
-import type { EventId, RoomAlias, RoomId, UserId } from '../core/ids.ts'
+import type { EventId, RoomAlias, RoomId, ServerName, UserId } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
 import { type Shape, type Static, Type } from '../core/shapes.ts'
 import type { UiaFlow, UiaProof } from '../domain/accounts/interactive-auth.ts'
@@ -33,6 +33,7 @@ interface TypedParams {
   userId: UserId
   eventId: EventId
   roomAlias: RoomAlias
+  serverName: ServerName
 }
 
 type ParamName<Line extends string> = Line extends `${string}{${infer Name}}${infer Rest}`

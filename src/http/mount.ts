@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ProtocolError } from '../core/errors.ts'
-import { isEventId, isRoomAlias, isRoomId, isUserId } from '../core/ids.ts'
+import { isEventId, isRoomAlias, isRoomId, isServerName, isUserId } from '../core/ids.ts'
 import { expandPath } from '../core/paths.ts'
 import type { SignedRequest } from '../domain/federation/signed-requests.ts'
 import type { Services } from '../domain/services.ts'
@@ -20,11 +20,12 @@ export interface MountDeps {
   readonly addressOf: AddressReader
 }
 
-const GRAMMARS: Readonly<Record<string, readonly [(value: unknown) => boolean, string]>> = {
+const GRAMMARS: Readonly<Record<string, readonly [(value: string) => boolean, string]>> = {
   roomId: [isRoomId, 'a room id'],
   userId: [isUserId, 'a user id'],
   eventId: [isEventId, 'an event id'],
   roomAlias: [isRoomAlias, 'a room alias'],
+  serverName: [isServerName, 'a server name'],
 }
 
 function paramNames(path: string): string[] {

@@ -2,10 +2,12 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import type { UserId } from '../../core/ids.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
+import type { KeyFetcher } from '../../outbound/server-keys.ts'
 import type { Database, Tx } from '../../store/db.ts'
 import { forgetTransactions } from '../../store/federation-transactions.ts'
+import { forgetKeyAnswers } from '../../store/server-key-answers.ts'
 import type { Clock } from '../clock.ts'
-import { TRANSACTION_KEPT_MS } from '../limits.ts'
+import { KEY_ANSWERS_KEPT_MS, TRANSACTION_KEPT_MS } from '../limits.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { KeyRing } from '../rooms/questions.ts'
 import type { Receipts } from '../rooms/receipts.ts'
@@ -19,7 +21,9 @@ import type { Users } from '../users.ts'
 import { createEduHandlers } from './edus.ts'
 import { createHandshakes, type Handshakes } from './handshakes.ts'
 import { createInvitations, type Invitations } from './invitations.ts'
+import { createNotary, type Notary } from './notary.ts'
 import type { Outgoing } from './outgoing.ts'
+import type { OwnKeys } from './own-keys.ts'
 import { createRoomAnswers, type RoomAnswers } from './room-answers.ts'
 import { createServerAccess } from './server-access.ts'
 import { createSignedRequests, type SignedRequests } from './signed-requests.ts'
@@ -28,6 +32,7 @@ import { createTransactions, type Transactions } from './transactions.ts'
 /** What other servers ask of this one. */
 export interface FederationServices {
   readonly signedRequests: SignedRequests
+  readonly notary: Notary
   readonly roomAnswers: RoomAnswers
   readonly handshakes: Handshakes
   readonly transactions: Transactions
@@ -54,6 +59,8 @@ export function createFederationServices(deps: {
   findUser(userId: UserId): Promise<number | undefined>
   readonly log: Logger
   readonly outgoing: Outgoing
+  readonly ownKeys: OwnKeys
+  readonly fetcher: Pick<KeyFetcher, 'own'>
 }): FederationServices {
   const serverName = deps.config.server_name
   const access = createServerAccess(deps)
@@ -61,6 +68,7 @@ export function createFederationServices(deps: {
   const invitations = createInvitations({ ...deps, serverName })
   return {
     signedRequests: createSignedRequests({ ...deps, serverName, heard: deps.outgoing.heard }),
+    notary: createNotary(deps),
     roomAnswers: createRoomAnswers({ ...deps, access }),
     handshakes: createHandshakes({ ...deps, serverName, access, accepted: deps.outgoing.forward }),
     transactions: createTransactions({ ...deps, access, invitations, edus }),
@@ -71,4 +79,5 @@ export function createFederationServices(deps: {
 /** What of the federation's rows is due for removal at a moment. */
 export const federationChores: readonly ((tx: Tx, now: number, atMost: number) => Promise<number>)[] = [
   (tx, now, atMost) => forgetTransactions(tx, now - TRANSACTION_KEPT_MS, atMost),
+  (tx, now, atMost) => forgetKeyAnswers(tx, now - KEY_ANSWERS_KEPT_MS, atMost),
 ]

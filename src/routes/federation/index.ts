@@ -17,9 +17,11 @@ import { makeKnock } from './make-knock.ts'
 import { makeLeave } from './make-leave.ts'
 import { onBindThirdPartyIdentifier } from './on-bind-third-party-identifier.ts'
 import { onBindThirdPartyIdentifierPost } from './on-bind-third-party-identifier-post.ts'
+import { queryKeysOfServers } from './query-keys-of-servers.ts'
 import { queryProfile } from './query-profile.ts'
 import { queryPublicRooms } from './query-public-rooms.ts'
 import { queryRoomDirectory } from './query-room-directory.ts'
+import { queryServerKeys } from './query-server-keys.ts'
 import { queryUserEncryptionKeys } from './query-user-encryption-keys.ts'
 import { sendInviteV1 } from './send-invite-v1.ts'
 import { sendInviteV2 } from './send-invite-v2.ts'
@@ -33,6 +35,8 @@ import { sendTransaction } from './send-transaction.ts'
 /** What other servers ask, in the order of the specification. */
 export const federationEndpoints: readonly Endpoint[] = [
   getServerKey,
+  queryServerKeys,
+  queryKeysOfServers,
   getVersion,
   sendTransaction,
   getEventAuthorization,

@@ -1,0 +1,102 @@
+import { LRUCache } from 'lru-cache'
+import type { Config } from '../../config/schema.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import type { ServerName } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { signJson } from '../../core/signing/json-signature.ts'
+import type { SigningKey } from '../../core/signing/key.ts'
+import type { KeyFetcher } from '../../outbound/server-keys.ts'
+import type { Database } from '../../store/db.ts'
+import { findKeyAnswers, type KeyAnswerRow, saveKeyAnswer } from '../../store/server-key-answers.ts'
+import type { Clock } from '../clock.ts'
+import { MAX_NOTARY_SERVERS, MAX_REMEMBERED_KEY_OWNERS } from '../limits.ts'
+import { readKeyAnswer } from './key-answer.ts'
+import type { OwnKeys } from './own-keys.ts'
+
+/** Tells the keys of other servers, and stands for them with a signature (server-server API, "Querying Keys Through Another Server"). */
+export interface Notary {
+  /**
+   * Gives what each server says of its keys, all of them. One that does not answer is spoken for by its last answer; one that never
+   * answered is left out.
+   *
+   * @param wanted for each server, until when its keys should be valid at least, in ms
+   * @throws ProtocolError `M_TOO_LARGE` for too many servers at once
+   */
+  query(wanted: ReadonlyMap<ServerName, number>): Promise<JsonObject[]>
+}
+
+const AT_ONCE = 8
+/** Nobody is asked more often than this, whoever wants to know. */
+const PAUSE_MS = 60_000
+
+export function createNotary(deps: {
+  readonly config: Pick<Config, 'server_name'>
+  readonly db: Database
+  readonly clock: Clock
+  readonly signingKey: SigningKey
+  readonly ownKeys: OwnKeys
+  readonly fetcher: Pick<KeyFetcher, 'own'>
+}): Notary {
+  const { config, db, clock, signingKey, ownKeys, fetcher } = deps
+  const running = new Map<ServerName, Promise<KeyAnswerRow | undefined>>()
+  const askedAt = new LRUCache<ServerName, number>({ max: MAX_REMEMBERED_KEY_OWNERS })
+
+  async function ask(server: ServerName): Promise<KeyAnswerRow | undefined> {
+    const answer = await fetcher.own(server)
+    const now = clock.now()
+    if (answer === undefined || readKeyAnswer(server, answer, now) === undefined) return undefined
+    const row = {
+      ...{ server_name: server, answer: JSON.stringify(answer) },
+      ...{ fetched_at: now, valid_until: Number(answer.valid_until_ts) },
+    }
+    await db.tx((tx) => saveKeyAnswer(tx, row))
+    return row
+  }
+
+  function askOnce(server: ServerName): Promise<KeyAnswerRow | undefined> {
+    const already = running.get(server)
+    if (already !== undefined) return already
+    askedAt.set(server, clock.now())
+    const asking = ask(server).finally(() => running.delete(server))
+    running.set(server, asking)
+    return asking
+  }
+
+  /** Good for half of the time that was left when it came, so that what went out of use is not told for long. */
+  function isFresh({ fetched_at, valid_until }: KeyAnswerRow, minimum: number): boolean {
+    return valid_until >= minimum && clock.now() < fetched_at + (valid_until - fetched_at) / 2
+  }
+
+  async function answerOf(
+    server: ServerName,
+    minimum: number,
+    known: KeyAnswerRow | undefined,
+  ): Promise<JsonObject | undefined> {
+    if (server === config.server_name) return ownKeys.published()
+    const mayAsk = running.has(server) || (askedAt.get(server) ?? 0) + PAUSE_MS <= clock.now()
+    const isDue = mayAsk && !(known && isFresh(known, minimum))
+    const row = (isDue ? await askOnce(server) : undefined) ?? known
+    return row && signJson(JSON.parse(row.answer) as JsonObject, config.server_name, signingKey)
+  }
+
+  return {
+    async query(wanted) {
+      if (wanted.size > MAX_NOTARY_SERVERS) {
+        throw new ProtocolError('M_TOO_LARGE', `The keys of at most ${MAX_NOTARY_SERVERS} servers are told at once.`, {
+          status: 400,
+        })
+      }
+      const known = new Map((await findKeyAnswers(db, [...wanted.keys()])).map((row) => [row.server_name, row]))
+      const left = [...wanted]
+      const answers: JsonObject[] = []
+      const next = async (): Promise<void> => {
+        for (let one = left.pop(); one !== undefined; one = left.pop()) {
+          const answer = await answerOf(...one, known.get(one[0]))
+          if (answer !== undefined) answers.push(answer)
+        }
+      }
+      await Promise.all(Array.from({ length: Math.min(AT_ONCE, left.length) }, next))
+      return answers
+    },
+  }
+}
