@@ -13,13 +13,13 @@ import type { Clock, Random } from './domain/clock.ts'
 import { contactChore, createContactServices } from './domain/contact/contact-services.ts'
 import { createIdentityServers } from './domain/contact/identity-servers.ts'
 import { createE2eServices } from './domain/e2e/e2e-services.ts'
-import { NOBODY_REMOTE } from './domain/e2e/to-device.ts'
 import { createQuestions } from './domain/federation/ask-peers.ts'
 import { createFederationServices, federationChores } from './domain/federation/federation-services.ts'
 import { createKeyRing } from './domain/federation/key-ring.ts'
 import { createOutgoing } from './domain/federation/outgoing.ts'
 import { createOwnKeys } from './domain/federation/own-keys.ts'
 import { createRemoteKeys } from './domain/federation/remote-keys.ts'
+import { createSentMessages } from './domain/federation/sent-messages.ts'
 import { createIdentityServices, type IdentityServices, identityChores } from './domain/identity/identity-services.ts'
 import { isIdentityServed } from './domain/identity/is-served.ts'
 import type { IdentityKeyRing } from './domain/identity/keys.ts'
@@ -158,7 +158,14 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   await admin.notices.prepare()
   const deactivationRunner = startDeactivationRunner({ deactivation: accounts.deactivation, log })
   const roomDeleter = startRoomDeleter({ deletions: rooms.deletions, log })
-  const e2e = createE2eServices({ ...rooms, config, db, ledger, clock, remote: NOBODY_REMOTE })
+  const e2e = createE2eServices({
+    ...rooms,
+    config,
+    db,
+    ledger,
+    clock,
+    remote: createSentMessages({ clock, random, outgoing }),
+  })
   const singleSignOn = createSingleSignOn({ ...accounts, config, db, clock, random, client: outbound.client, log })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
   const findUser = async (userId: UserId) => {
@@ -169,6 +176,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     ...{ config, db, clock, log, keys: serverKeys, outgoing, signingKey, users, ownKeys, fetcher },
     ...rooms,
     ...rooms.services,
+    ...e2e,
     findUser,
   })
   await outgoing.start(rooms, rooms.position())

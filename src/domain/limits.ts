@@ -146,6 +146,16 @@ export const MAX_EDUS_PER_TRANSACTION = 100
 export const MAX_PDUS_IN_MEMORY = 200
 /** What passes, such as typing, for one server that does not take it: the oldest goes first. */
 export const MAX_EDUS_WAITING = 500
+/** What is kept for other servers until they take it, as far as one transaction takes it along: EDUs of the size of an event. */
+export const MAX_KEPT_EDUS_PER_TRANSACTION = 50
+/** Messages to devices of one EDU, as JSON: the one that goes beyond is its last. */
+export const TO_DEVICE_EDU_BYTES = 65_536
+/** The event type of a message to devices. */
+export const MAX_TO_DEVICE_TYPE_CHARS = 255
+/** What a server does not take for so long is forgotten. */
+export const EDUS_KEPT_MS = 60 * 24 * 60 * 60 * 1000
+/** For so long a message to devices that another server sends again is known. */
+export const MESSAGES_KNOWN_MS = 30 * 24 * 60 * 60 * 1000
 /** What another server may show of a room with an invitation: events, and characters of JSON. */
 export const MAX_STRIPPED_STATE = 100
 export const MAX_STRIPPED_STATE_CHARS = 65_536

@@ -1,7 +1,7 @@
 import type { UserId } from '../core/ids.ts'
 import type { Reader, Tx } from './db.ts'
 
-// Tables: to_device, to_device_txn, device, matrix_user
+// Tables: to_device, to_device_txn, federation_message, device, matrix_user
 
 /** A device of a user of this server. */
 export interface DeviceKey {
@@ -26,16 +26,27 @@ export interface ToDeviceEntry {
   readonly content: string
 }
 
-export interface ToDeviceCall {
-  readonly from: DeviceKey
+export interface ToDeviceMessages {
+  /** A user of this server or another. */
   readonly sender: UserId
-  readonly txnHash: string
-  readonly sentAt: number
   readonly type: string
   readonly entries: readonly ToDeviceEntry[]
   /** What one call may come to once `*` stands for devices. */
   readonly maxMessages: number
   readonly maxBytes: number
+}
+
+/** What a device of ours sends. */
+export interface ToDeviceCall extends ToDeviceMessages {
+  readonly from: DeviceKey
+  readonly txnHash: string
+  readonly sentAt: number
+}
+
+/** What another server sends. */
+export interface ReceivedToDevice extends ToDeviceMessages {
+  readonly messageHash: Buffer
+  readonly receivedAt: number
 }
 
 export interface SentToDevice {
@@ -58,8 +69,11 @@ interface SentRow {
 const RECIPIENTS = `SELECT d.user_nid, d.device_id, w.device_id = '*' AS is_to_all, w.content
   FROM wanted w JOIN matrix_user USING (user_id) JOIN device d USING (user_nid)`
 
-const SEND = `WITH wanted AS (
-    SELECT * FROM unnest($7::text[], $8::text[], $9::text[]) AS wanted (user_id, device_id, content)
+/**
+ * @param txn an INSERT that gives a row when nothing like it was sent before; `total` says whether it is too much
+ */
+const sending = (txn: string) => `WITH wanted AS (
+    SELECT * FROM unnest($3::text[], $4::text[], $5::text[]) AS wanted (user_id, device_id, content)
   ), named AS (
     ${RECIPIENTS} WHERE w.device_id <> '*' AND d.device_id = w.device_id FOR KEY SHARE OF d
   ), everyone AS (
@@ -67,27 +81,44 @@ const SEND = `WITH wanted AS (
   ), recipient AS MATERIALIZED (
     SELECT * FROM named UNION ALL SELECT * FROM everyone
   ), total AS (
-    SELECT count(*) > $10 OR coalesce(sum(octet_length(content)), 0) > $11 AS is_too_large FROM recipient
+    SELECT count(*) > $6 OR coalesce(sum(octet_length(content)), 0) > $7 AS is_too_large FROM recipient
   ), txn AS (
-    INSERT INTO to_device_txn (user_nid, device_id, txn_hash, created_ts)
-    SELECT d.user_nid, d.device_id, $3, $4 FROM device d, total
-    WHERE d.user_nid = $1 AND d.device_id = $2 AND NOT is_too_large FOR KEY SHARE OF d
-    ON CONFLICT DO NOTHING RETURNING user_nid
+    ${txn}
   ), sent AS (
     INSERT INTO to_device (user_nid, device_id, position, is_to_all, sender, type, content)
-    SELECT r.user_nid, r.device_id, $12, r.is_to_all, $5, $6, r.content FROM recipient r, txn
+    SELECT r.user_nid, r.device_id, $8, r.is_to_all, $1, $2, r.content FROM recipient r, txn
     RETURNING user_nid, device_id
   )
   SELECT is_too_large, EXISTS (SELECT FROM txn) AS is_new, user_nid, device_id FROM total LEFT JOIN sent ON true`
 
+const SEND = sending(`INSERT INTO to_device_txn (user_nid, device_id, txn_hash, created_ts)
+    SELECT d.user_nid, d.device_id, $11, $12 FROM device d, total
+    WHERE d.user_nid = $9 AND d.device_id = $10 AND NOT is_too_large FOR KEY SHARE OF d
+    ON CONFLICT DO NOTHING RETURNING 1`)
+
+const RECEIVE = sending(`INSERT INTO federation_message (message_hash, received_at)
+    SELECT $9, $10 FROM total WHERE NOT is_too_large ON CONFLICT DO NOTHING RETURNING 1`)
+
 /** Puts the messages of one call into the inboxes of those recipients that exist, all under one position. */
-export async function sendToDevices(tx: Tx, call: ToDeviceCall, position: number): Promise<SentToDevice> {
-  const { from, entries } = call
-  const rows = await tx.query<SentRow>(SEND, [
-    from.userNid,
-    from.deviceId,
-    call.txnHash,
-    call.sentAt,
+export function sendToDevices(tx: Tx, call: ToDeviceCall, position: number): Promise<SentToDevice> {
+  const { from, txnHash, sentAt } = call
+  return put(tx, SEND, call, position, [from.userNid, from.deviceId, txnHash, sentAt])
+}
+
+/** The same with what another server sends. */
+export function receiveForDevices(tx: Tx, call: ReceivedToDevice, position: number): Promise<SentToDevice> {
+  return put(tx, RECEIVE, call, position, [call.messageHash, call.receivedAt])
+}
+
+async function put(
+  tx: Tx,
+  statement: string,
+  call: ToDeviceMessages,
+  position: number,
+  values: readonly unknown[],
+): Promise<SentToDevice> {
+  const { entries } = call
+  const rows = await tx.query<SentRow>(statement, [
     call.sender,
     call.type,
     entries.map(({ userId }) => userId),
@@ -96,6 +127,7 @@ export async function sendToDevices(tx: Tx, call: ToDeviceCall, position: number
     call.maxMessages,
     call.maxBytes,
     position,
+    ...values,
   ])
   const [{ is_too_large: isTooLarge, is_new: isNew }] = rows as [SentRow]
   const recipients = rows.flatMap(({ user_nid, device_id }) =>

@@ -5,11 +5,13 @@ import type { Clock } from '../clock.ts'
 import type { Notifier } from '../sync/notifier.ts'
 import type { Inboxes } from './inboxes.ts'
 import { createKeyBackups, type KeyBackups } from './key-backups.ts'
+import { createReceivedMessages, type ReceivedMessages } from './received-messages.ts'
 import { createToDevice, type RemoteToDevice, type ToDevice } from './to-device.ts'
 
 /** What clients need to encrypt from end to end. */
 export interface E2eServices {
   readonly toDevice: ToDevice
+  readonly receivedMessages: ReceivedMessages
   readonly keyBackups: KeyBackups
 }
 
@@ -22,8 +24,10 @@ export function createE2eServices(deps: {
   readonly notifier: Pick<Notifier, 'wakeUsers'>
   readonly remote: RemoteToDevice
 }): E2eServices {
+  const serverName = deps.config.server_name
   return {
-    toDevice: createToDevice({ ...deps, serverName: deps.config.server_name }),
+    toDevice: createToDevice({ ...deps, serverName }),
+    receivedMessages: createReceivedMessages({ ...deps, serverName }),
     keyBackups: createKeyBackups(deps),
   }
 }

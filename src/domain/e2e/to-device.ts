@@ -31,10 +31,9 @@ export interface RemoteToDevice {
     tx: Tx,
     message: { readonly sender: UserId; readonly type: string; readonly entries: readonly ToDeviceEntry[] },
   ): Promise<void>
+  /** To be called after that transaction was committed. */
+  sent(entries: readonly ToDeviceEntry[]): void
 }
-
-/** For a server that sends nothing to others. */
-export const NOBODY_REMOTE: RemoteToDevice = { send: async () => {} }
 
 export interface ToDevice {
   /**
@@ -86,6 +85,7 @@ export function createToDevice(deps: {
         (sent, position) => inboxes.arrived(sent.recipients, position),
       )
       if (isTooLarge) throw tooLarge()
+      remote.sent(toOthers)
       notifier.wakeUsers([...new Set(recipients.map(({ userNid }) => userNid))])
       await inboxes.trim(recipients)
     },

@@ -4,8 +4,15 @@ import type { ServerName } from '../../core/ids.ts'
 import { encodeCanonical, isObject, type JsonObject } from '../../core/json.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import type { DestinationRow } from '../../store/federation-destinations.ts'
+import type { KeptEdu } from '../../store/federation-edus.ts'
 import type { Clock, Random } from '../clock.ts'
-import { MAX_EDUS_PER_TRANSACTION, MAX_EDUS_WAITING, MAX_PDUS_IN_MEMORY, MAX_PDUS_PER_TRANSACTION } from '../limits.ts'
+import {
+  MAX_EDUS_PER_TRANSACTION,
+  MAX_EDUS_WAITING,
+  MAX_KEPT_EDUS_PER_TRANSACTION,
+  MAX_PDUS_IN_MEMORY,
+  MAX_PDUS_PER_TRANSACTION,
+} from '../limits.ts'
 
 /** An event on its way. */
 export interface OutgoingPdu {
@@ -21,13 +28,17 @@ export interface DestinationParts {
   readonly log: Logger
   /** What was not kept in memory, from a number on: the next of it, or the last of each room where that is too much. */
   missed(server: ServerName, from: number): Promise<OutgoingPdu[]>
+  /** The next of the EDUs that the database keeps for it. */
+  keptEdus(server: ServerName): Promise<KeptEdu[]>
+  /** They were taken. */
+  taken(nids: readonly number[]): Promise<void>
 }
 
 interface Transaction {
   readonly txnId: string
   readonly body: string
   readonly pdus: number
-  readonly edus: number
+  readonly keptEdus: readonly number[]
 }
 
 const FIRST_PAUSE_MS = 2_000
@@ -42,6 +53,8 @@ export class Destination {
   readonly #parts: DestinationParts
   #pdus: OutgoingPdu[] = []
   #edus: JsonObject[] = []
+  /** The database keeps EDUs for it. */
+  #hasKept = false
   /** What was sent and not answered. */
   #inFlight: Transaction | undefined
   #firstInFlight = 0
@@ -72,7 +85,11 @@ export class Destination {
   }
 
   get isIdle(): boolean {
-    return this.#running === undefined && this.row === undefined && this.#edus.length === 0 && this.#timer === undefined
+    return this.#running === undefined && !this.#hasWork && this.#timer === undefined
+  }
+
+  get #hasWork(): boolean {
+    return this.row !== undefined || this.#edus.length > 0 || this.#hasKept || (this.#inFlight?.keptEdus.length ?? 0) > 0
   }
 
   pdu(pdu: OutgoingPdu): void {
@@ -88,6 +105,12 @@ export class Destination {
   edu(edu: JsonObject): void {
     if (this.#edus.length >= MAX_EDUS_WAITING) this.#edus.shift()
     this.#edus.push(edu)
+    this.wake()
+  }
+
+  /** The database keeps an EDU for it that is new. */
+  kept(): void {
+    this.#hasKept = true
     this.wake()
   }
 
@@ -109,7 +132,7 @@ export class Destination {
     this.#timer = undefined
     this.#running = this.#work().finally(() => {
       this.#running = undefined
-      if (this.row !== undefined || this.#edus.length > 0) this.wake()
+      if (this.#hasWork) this.wake()
     })
   }
 
@@ -130,6 +153,7 @@ export class Destination {
         this.#inFlight = next
         this.#report(await this.#parts.peers.sendTransaction(this.server, next.txnId, next.body))
         this.#failures = 0
+        if (next.keptEdus.length > 0) await this.#parts.taken(next.keptEdus)
         this.#inFlight = undefined
       }
     } catch (error) {
@@ -141,18 +165,34 @@ export class Destination {
     if (this.#inFlight) return this.#inFlight
     if (this.#pdus.length === 0 && this.#missedFrom !== undefined) await this.#readMissed(this.#missedFrom)
     const pdus = this.#pdus.slice(0, MAX_PDUS_PER_TRANSACTION)
-    const edus = this.#edus.slice(0, MAX_EDUS_PER_TRANSACTION)
-    if (pdus.length === 0 && edus.length === 0) return undefined
+    const kept = await this.#readKept()
+    const edus = this.#edus.slice(0, MAX_EDUS_PER_TRANSACTION - kept.length)
+    if (pdus.length === 0 && edus.length === 0 && kept.length === 0) return undefined
     const { serverName, clock, random } = this.#parts
-    const head = encodeCanonical({ edus, origin: serverName, origin_server_ts: clock.now() })
+    const all = [...kept.map(({ json }) => json), ...edus.map((edu) => encodeCanonical(edu))].join(',')
+    const origin = encodeCanonical({ origin: serverName, origin_server_ts: clock.now() })
     this.#firstInFlight = pdus[0]?.nid ?? 0
     this.#pdus.splice(0, pdus.length)
     this.#edus.splice(0, edus.length)
     return {
       txnId: random.bytes(12).toString('base64url'),
-      body: `${head.slice(0, -1)},"pdus":[${pdus.map(({ json }) => json).join(',')}]}`,
+      body: `{"edus":[${all}],${origin.slice(1, -1)},"pdus":[${pdus.map(({ json }) => json).join(',')}]}`,
       pdus: pdus.length,
-      edus: edus.length,
+      keptEdus: kept.map(({ edu_nid }) => edu_nid),
+    }
+  }
+
+  async #readKept(): Promise<KeptEdu[]> {
+    if (!this.#hasKept) return []
+    // Before the reading: one that comes meanwhile may not be among it.
+    this.#hasKept = false
+    try {
+      const found = await this.#parts.keptEdus(this.server)
+      if (found.length === MAX_KEPT_EDUS_PER_TRANSACTION) this.#hasKept = true
+      return found
+    } catch (error) {
+      this.#hasKept = true
+      throw error
     }
   }
 

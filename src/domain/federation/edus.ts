@@ -1,5 +1,6 @@
 import { isRoomId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import type { ReceivedMessages } from '../e2e/received-messages.ts'
 import { MAX_RECEIPTS_PER_EDU } from '../limits.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { Receipts } from '../rooms/receipts.ts'
@@ -17,6 +18,7 @@ export interface EduParts {
   readonly access: ServerAccess
   readonly typing: Pick<Typing, 'setFor'>
   readonly receipts: Pick<Receipts, 'receive'>
+  readonly receivedMessages: ReceivedMessages
 }
 
 /** How long somebody of another server types when it does not say that they stopped. */
@@ -57,6 +59,7 @@ export function createEduHandlers(parts: EduParts): Readonly<Record<string, EduH
       const member = await memberOf(origin, room_id, user_id)
       if (member) typing.setFor(member.room, member, isTyping === true ? TYPING_MS : 0)
     },
+    'm.direct_to_device': parts.receivedMessages.receive,
     'm.receipt': async (origin, content) => {
       const all = Object.entries(content).flatMap(([roomId, kinds]) => {
         const read: JsonValue | undefined = isObject(kinds) ? kinds['m.read'] : undefined

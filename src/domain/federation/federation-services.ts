@@ -4,10 +4,12 @@ import type { UserId } from '../../core/ids.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
 import type { KeyFetcher } from '../../outbound/server-keys.ts'
 import type { Database, Tx } from '../../store/db.ts'
+import { forgetEdus, forgetMessages } from '../../store/federation-edus.ts'
 import { forgetTransactions } from '../../store/federation-transactions.ts'
 import { forgetKeyAnswers } from '../../store/server-key-answers.ts'
 import type { Clock } from '../clock.ts'
-import { KEY_ANSWERS_KEPT_MS, TRANSACTION_KEPT_MS } from '../limits.ts'
+import type { ReceivedMessages } from '../e2e/received-messages.ts'
+import { EDUS_KEPT_MS, KEY_ANSWERS_KEPT_MS, MESSAGES_KNOWN_MS, TRANSACTION_KEPT_MS } from '../limits.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { KeyRing } from '../rooms/questions.ts'
 import type { Receipts } from '../rooms/receipts.ts'
@@ -52,6 +54,7 @@ export function createFederationServices(deps: {
   readonly users: Users
   readonly typing: Typing
   readonly receipts: Receipts
+  readonly receivedMessages: ReceivedMessages
   readonly signingKey: SigningKey
   readonly vetter: Vetter
   readonly remoteMembers: RemoteMembers
@@ -80,4 +83,6 @@ export function createFederationServices(deps: {
 export const federationChores: readonly ((tx: Tx, now: number, atMost: number) => Promise<number>)[] = [
   (tx, now, atMost) => forgetTransactions(tx, now - TRANSACTION_KEPT_MS, atMost),
   (tx, now, atMost) => forgetKeyAnswers(tx, now - KEY_ANSWERS_KEPT_MS, atMost),
+  (tx, now, atMost) => forgetEdus(tx, now - EDUS_KEPT_MS, atMost),
+  (tx, now, atMost) => forgetMessages(tx, now - MESSAGES_KNOWN_MS, atMost),
 ]

@@ -11,9 +11,10 @@ import {
   saveSending,
   sentPosition,
 } from '../../store/federation-destinations.ts'
+import { keptEdusFor, removeEdus, serversWithEdus } from '../../store/federation-edus.ts'
 import { getJoinedUsers } from '../../store/rooms.ts'
 import type { Clock, Random } from '../clock.ts'
-import { MAX_PDUS_IN_MEMORY } from '../limits.ts'
+import { MAX_KEPT_EDUS_PER_TRANSACTION, MAX_PDUS_IN_MEMORY } from '../limits.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { Room } from '../rooms/room.ts'
@@ -30,6 +31,8 @@ export interface Outgoing {
   toRoom(room: Room, edu: JsonObject): void
   /** The same for some servers. */
   edu(servers: Iterable<ServerName>, edu: JsonObject): void
+  /** EDUs for some servers were committed to the database, to stay there until they are taken. */
+  kept(servers: Iterable<ServerName>): void
   /** A server has spoken to us. */
   heard(server: ServerName): void
   /** Takes up what was left when the process ended. */
@@ -75,11 +78,18 @@ export function createOutgoing(deps: {
     return [...(await rooms!.events.load(nids)).values()].sort((a, b) => a.nid - b.nid)
   }
 
+  const parts = {
+    ...deps,
+    missed,
+    keptEdus: (server: ServerName) => keptEdusFor(db, server, MAX_KEPT_EDUS_PER_TRANSACTION),
+    taken: (nids: readonly number[]) => db.tx((tx) => removeEdus(tx, nids)),
+  }
+
   function destinationOf(server: ServerName): Destination {
     const known = destinations.get(server)
     if (known) return known
     if (destinations.size > MAX_IDLE_DESTINATIONS + saved.size) forgetIdle()
-    const made = new Destination(server, { ...deps, missed })
+    const made = new Destination(server, parts)
     destinations.set(server, made)
     return made
   }
@@ -94,6 +104,10 @@ export function createOutgoing(deps: {
 
   function sendEdu(servers: Iterable<ServerName>, edu: JsonObject): void {
     for (const server of servers) if (server !== serverName) destinationOf(server).edu(edu)
+  }
+
+  function kept(servers: Iterable<ServerName>): void {
+    for (const server of servers) destinationOf(server).kept()
   }
 
   async function serversFor({ room, event, except }: Entry): Promise<ServerName[]> {
@@ -181,15 +195,17 @@ export function createOutgoing(deps: {
         .catch((err) => log.debug({ err }, 'nobody was told what passes in a room'))
     },
     edu: sendEdu,
+    kept,
     heard: (server) => destinations.get(server)?.heard(),
     async start(given, current) {
       rooms = given
       for (const row of await getDestinations(db)) {
-        const destination = new Destination(row.server, { ...deps, missed }, row)
+        const destination = new Destination(row.server, parts, row)
         destinations.set(row.server, destination)
         saved.add(row.server)
         destination.wake()
       }
+      kept(await serversWithEdus(db))
       const sent = await sentPosition(db)
       position = sent ?? current
       seen = current

@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto'
+import { isUserId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import { isObject, isWellFormed, type JsonObject, type JsonValue } from '../../core/json.ts'
+import type { Ledger } from '../../store/ledger.ts'
+import { receiveForDevices, type ToDeviceEntry } from '../../store/to-device.ts'
+import type { Clock } from '../clock.ts'
+import {
+  MAX_TO_DEVICE_BYTES,
+  MAX_TO_DEVICE_CALL_BYTES,
+  MAX_TO_DEVICE_MESSAGES,
+  MAX_TO_DEVICE_TYPE_CHARS,
+} from '../limits.ts'
+import type { Notifier } from '../sync/notifier.ts'
+import type { Inboxes } from './inboxes.ts'
+
+export interface ReceivedMessages {
+  /**
+   * Takes in messages to devices of ours, once for each origin and `message_id`, whatever transaction they come in. What is malformed,
+   * or by a user of another server than the one that says it, is passed over (server-server API, `m.direct_to_device`).
+   *
+   * @throws ProtocolError 503 while the database is away
+   */
+  receive(origin: ServerName, content: JsonObject): Promise<void>
+}
+
+/** In code points. */
+const MAX_MESSAGE_ID = 32
+
+export function createReceivedMessages(deps: {
+  readonly serverName: ServerName
+  readonly ledger: Ledger
+  readonly clock: Clock
+  readonly inboxes: Inboxes
+  readonly notifier: Pick<Notifier, 'wakeUsers'>
+}): ReceivedMessages {
+  const { serverName, ledger, clock, inboxes, notifier } = deps
+
+  return {
+    async receive(origin, { sender, type, message_id: messageId, messages }) {
+      if (!isUserId(sender) || serverOf(sender) !== origin) return
+      if (!isText(type) || type.length > MAX_TO_DEVICE_TYPE_CHARS) return
+      if (!isText(messageId) || [...messageId].length > MAX_MESSAGE_ID) return
+      const entries = isObject(messages) ? entriesOf(messages, serverName) : []
+      if (entries.length === 0) return
+      const call = {
+        messageHash: createHash('sha256').update(`${origin} ${messageId}`).digest(),
+        receivedAt: clock.now(),
+        ...{ sender, type, entries },
+        maxMessages: MAX_TO_DEVICE_MESSAGES,
+        maxBytes: MAX_TO_DEVICE_CALL_BYTES,
+      }
+      const { recipients } = await ledger.append(
+        (tx, position) => receiveForDevices(tx, call, position),
+        (sent, position) => inboxes.arrived(sent.recipients, position),
+      )
+      notifier.wakeUsers([...new Set(recipients.map(({ userNid }) => userNid))])
+      await inboxes.trim(recipients)
+    },
+  }
+}
+
+function isText(value: JsonValue | undefined): value is string {
+  return typeof value === 'string' && isWellFormed(value) && !value.includes('\0')
+}
+
+/** One that is too large is left out, and spoils no other. */
+function entriesOf(messages: JsonObject, serverName: ServerName): ToDeviceEntry[] {
+  return Object.entries(messages).flatMap(([userId, devices]) => {
+    if (!isUserId(userId) || serverOf(userId) !== serverName || !isObject(devices)) return []
+    return Object.entries(devices).flatMap(([deviceId, message]) => {
+      const content = isText(deviceId) && isObject(message) ? JSON.stringify(message) : undefined
+      if (content === undefined || Buffer.byteLength(content) > MAX_TO_DEVICE_BYTES) return []
+      return [{ userId: userId as UserId, deviceId, content }]
+    })
+  })
+}

@@ -1,0 +1,50 @@
+import { groupBy } from '../../core/group-by.ts'
+import { type ServerName, serverOf } from '../../core/ids.ts'
+import { encodeCanonical, type JsonObject } from '../../core/json.ts'
+import { keepEdus } from '../../store/federation-edus.ts'
+import type { ToDeviceEntry } from '../../store/to-device.ts'
+import type { Clock, Random } from '../clock.ts'
+import type { RemoteToDevice } from '../e2e/to-device.ts'
+import { TO_DEVICE_EDU_BYTES } from '../limits.ts'
+import type { Outgoing } from './outgoing.ts'
+
+/** Messages of our users to devices of others, kept until their server has taken them (server-server API, `m.direct_to_device`). */
+export function createSentMessages(deps: {
+  readonly clock: Clock
+  readonly random: Random
+  readonly outgoing: Pick<Outgoing, 'kept'>
+}): RemoteToDevice {
+  const { clock, random, outgoing } = deps
+  return {
+    async send(tx, { sender, type, entries }) {
+      const byServer = groupBy(entries, ({ userId }) => serverOf(userId))
+      const edus = [...byServer].flatMap(([server, some]) =>
+        portions(some).map((messages) => {
+          // Other servers know a message by it that comes again.
+          const message_id = random.bytes(18).toString('base64url')
+          const content = { sender, type, message_id, messages }
+          return { server, json: encodeCanonical({ edu_type: 'm.direct_to_device', content }) }
+        }),
+      )
+      await keepEdus(tx, edus, clock.now())
+    },
+    sent: (entries) => outgoing.kept(new Set<ServerName>(entries.map(({ userId }) => serverOf(userId)))),
+  }
+}
+
+/** As `messages` of EDUs, none much larger than an event. */
+function portions(entries: readonly ToDeviceEntry[]): JsonObject[] {
+  const all: Map<string, Map<string, JsonObject>>[] = []
+  let room = 0
+  for (const { userId, deviceId, content } of entries) {
+    if (room <= 0) {
+      all.push(new Map())
+      room = TO_DEVICE_EDU_BYTES
+    }
+    const users = all.at(-1)!
+    const devices = users.get(userId) ?? new Map<string, JsonObject>()
+    users.set(userId, devices.set(deviceId, JSON.parse(content)))
+    room -= content.length
+  }
+  return all.map((users) => Object.fromEntries([...users].map(([id, devices]) => [id, Object.fromEntries(devices)])))
+}
