@@ -89,7 +89,9 @@ export class Destination {
   }
 
   get #hasWork(): boolean {
-    return this.row !== undefined || this.#edus.length > 0 || this.#hasKept || (this.#inFlight?.keptEdus.length ?? 0) > 0
+    return (
+      this.row !== undefined || this.#edus.length > 0 || this.#hasKept || (this.#inFlight?.keptEdus.length ?? 0) > 0
+    )
   }
 
   pdu(pdu: OutgoingPdu): void {
