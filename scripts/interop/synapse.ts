@@ -47,6 +47,7 @@ function configOf(options: SynapseOptions, directory: string, port: number): obj
     presence: { enabled: false },
     caches: { sync_response_cache_duration: '0s' },
     allow_public_rooms_over_federation: true,
+    room_list_publication_rules: [{ action: 'allow' }],
     ip_range_blacklist: [],
     federation_verify_certificates: true,
     federation_custom_ca_list: [options.caFile],
