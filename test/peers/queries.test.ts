@@ -51,9 +51,12 @@ describe('profiles of users of other servers', () => {
     expect(await profile('@nobody:localhost:1')).toMatchObject({ status: 502, body: { errcode: 'M_UNKNOWN' } })
   })
 
-  it('are refused when they are too large, and a 401 stays between the servers', async () => {
+  it('are refused when they are too large, read as far as they make sense, and a 401 stays between the servers', async () => {
     await withServer({ displayname: 'x'.repeat(70_000) }, 200, async (name) => {
       expect((await profile(`@big:${name}`)).status).toBe(502)
+    })
+    await withServer({ displayname: { a: 1 }, avatar_url: null, 'org.example.hue': [7] }, 200, async (name) => {
+      expect(await profile(`@odd:${name}`)).toEqual({ status: 200, body: { 'org.example.hue': [7] } })
     })
     await withServer({ errcode: 'M_UNKNOWN_TOKEN', error: '' }, 401, async (name) => {
       expect(await profile(`@who:${name}`)).toMatchObject({ status: 502, body: { errcode: 'M_UNKNOWN' } })

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { ProtocolError } from '../../core/errors.ts'
 import { serverOf, type UserId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import type { ProfileFields } from '../../store/profiles.ts'
 import type { Clock } from '../clock.ts'
@@ -16,6 +17,12 @@ export type AskProfile = (userId: UserId) => Promise<ProfileFields>
 
 const KEPT_MS = 60_000
 
+/** Clients take name and avatar for text without looking. */
+const TEXTS = new Set(['displayname', 'avatar_url'])
+
+const readable = (profile: JsonObject): ProfileFields =>
+  Object.fromEntries(Object.entries(profile).filter(([name, value]) => !TEXTS.has(name) || typeof value === 'string'))
+
 interface Told {
   readonly until: number
   readonly profile: Promise<ProfileFields>
@@ -30,7 +37,7 @@ export function createRemoteProfiles(deps: {
 
   async function ask(userId: UserId): Promise<ProfileFields> {
     const profile = await peers.query(serverOf(userId), `query/profile?user_id=${encodeURIComponent(userId)}`)
-    if (Buffer.byteLength(JSON.stringify(profile)) <= MAX_PROFILE_BYTES) return profile
+    if (Buffer.byteLength(JSON.stringify(profile)) <= MAX_PROFILE_BYTES) return readable(profile)
     throw new ProtocolError('M_UNKNOWN', `The profile of ${userId} is too large to be shown.`, { status: 502 })
   }
 
