@@ -14,6 +14,7 @@ import { contactChore, createContactServices } from './domain/contact/contact-se
 import { createIdentityServers } from './domain/contact/identity-servers.ts'
 import { createE2eServices } from './domain/e2e/e2e-services.ts'
 import { createQuestions } from './domain/federation/ask-peers.ts'
+import { createDeviceListNews } from './domain/federation/device-list-news.ts'
 import { createFederationServices, federationChores } from './domain/federation/federation-services.ts'
 import { createKeyRing } from './domain/federation/key-ring.ts'
 import { createOutgoing } from './domain/federation/outgoing.ts'
@@ -118,6 +119,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     log,
     questions: createQuestions({ peers, log }),
     keys: serverKeys,
+    deviceListNews: (registry) =>
+      createDeviceListNews({ serverName: config.server_name, db, clock, users, registry, outgoing }),
     profileOf: async (userId: UserId) => (await findProfile(db, userId)) ?? {},
     isKnownUser: async (userId: UserId) =>
       serverOf(userId) !== config.server_name || (await findAccount(db, userId)) !== undefined,

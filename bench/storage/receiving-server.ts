@@ -13,6 +13,7 @@ import { createRoomServices, type RoomServices } from '../../src/domain/rooms/ro
 import { createUsers } from '../../src/domain/users.ts'
 import { NO_PEERS } from '../../src/outbound/peers.ts'
 import { openLedger } from '../../src/store/ledger.ts'
+import { NOBODY_ELSEWHERE } from '../../test/support/nobody-elsewhere.ts'
 import { openRoomDatabase } from './room-database.ts'
 
 /** What another server has to tell of a room, in the order in which it came about. */
@@ -43,6 +44,7 @@ export async function openReceivingServer(): Promise<ReceivingServer> {
   let moment = FIRST_MOMENT
   let drawn = 0
   const engine = await createRoomServices({
+    deviceListNews: () => NOBODY_ELSEWHERE,
     identityServers: NO_IDENTITY_SERVERS,
     peers: NO_PEERS,
     outgoing: { committed: () => {}, toRoom: () => {} },

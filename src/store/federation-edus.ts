@@ -22,13 +22,13 @@ export async function keepEdus(
   )
 }
 
-/** The same EDU for some servers, in the place of what they have not been told about the user before. */
-export async function keepNewestEdu(
+/** The same EDUs for some servers, in the place of what they have not been told about the user before. */
+export async function keepNewestEdus(
   tx: Tx,
   edu: {
     readonly servers: readonly ServerName[]
     readonly aboutNid: number
-    readonly json: string
+    readonly jsons: readonly string[]
     readonly now: number
   },
 ): Promise<void> {
@@ -38,8 +38,9 @@ export async function keepNewestEdu(
   ])
   await tx.query(
     `INSERT INTO federation_edu (server, about_nid, json, created_at)
-     SELECT server, $2, $3, $4 FROM unnest($1::text[]) AS server`,
-    [edu.servers, edu.aboutNid, edu.json, edu.now],
+     SELECT server, $2, json, $4 FROM unnest($1::text[]) AS server,
+       unnest($3::text[]) WITH ORDINALITY AS edu (json, place) ORDER BY place`,
+    [edu.servers, edu.aboutNid, edu.jsons, edu.now],
   )
 }
 

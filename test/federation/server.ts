@@ -14,6 +14,7 @@ import { NO_PEERS } from '../../src/outbound/peers.ts'
 import { type Database, openDatabase } from '../../src/store/db.ts'
 import { openLedger } from '../../src/store/ledger.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { NOBODY_ELSEWHERE } from '../support/nobody-elsewhere.ts'
 import { questionsOf, seededRandom, virtualClock } from './world.ts'
 
 /** A homeserver without HTTP: the real room engine over a real database, in a world of its own. */
@@ -54,6 +55,7 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
     const db = openDatabase({ connection: database.connection, poolSize: 4 })
     const users = createUsers({ db })
     const engine = await createRoomServices({
+      deviceListNews: () => NOBODY_ELSEWHERE,
       identityServers: NO_IDENTITY_SERVERS,
       peers: NO_PEERS,
       outgoing: { committed: () => {}, toRoom: () => {} },

@@ -12,6 +12,7 @@ import { createUserRooms } from '../../src/domain/sync/user-rooms.ts'
 import { createUsers } from '../../src/domain/users.ts'
 import { openLedger } from '../../src/store/ledger.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { NOBODY_ELSEWHERE } from '../support/nobody-elsewhere.ts'
 import { crossSigner, deviceMaker } from './key-maker.ts'
 
 const EVE = '@eve:elsewhere.test' as UserId
@@ -41,7 +42,13 @@ beforeAll(async () => {
   const ledger = await openLedger(db)
   const notifier = createNotifier()
   const users = createUsers({ db })
-  const deviceLists = createDeviceLists({ ledger, notifier, userRooms: createUserRooms({ db, maxUsers: 10 }) })
+  const deviceLists = createDeviceLists({
+    db,
+    remote: NOBODY_ELSEWHERE,
+    ledger,
+    notifier,
+    userRooms: createUserRooms({ db, maxUsers: 10 }),
+  })
   const counts = createDeviceKeyCounts({ db, ledger, notifier, maxDevices: 10 })
   const config = { server_name: 'localhost' as ServerName }
   keys = createKeyServices({ config, db, ledger, clock: Date, users, deviceLists, counts, remote })

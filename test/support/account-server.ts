@@ -37,6 +37,7 @@ import type { Database } from '../../src/store/db.ts'
 import { openLedger } from '../../src/store/ledger.ts'
 import type { ProfileFields } from '../../src/store/profiles.ts'
 import { createTestDatabase } from './database.ts'
+import { NOBODY_ELSEWHERE } from './nobody-elsewhere.ts'
 
 /** The HTTP layer, the account services and those of the identity role on a real database and a real port, without rooms. */
 export interface AccountServer {
@@ -106,7 +107,13 @@ export async function startAccountServer(
   const ledger = await openLedger(database.db)
   const client = await createGuardedClient({ config, log })
   const userRooms = createUserRooms({ db: database.db, maxUsers: 100 })
-  const deviceLists = createDeviceLists({ ledger, notifier: createNotifier(), userRooms })
+  const deviceLists = createDeviceLists({
+    db: database.db,
+    remote: NOBODY_ELSEWHERE,
+    ledger,
+    notifier: createNotifier(),
+    userRooms,
+  })
   const random = { bytes: randomBytes }
   const signingKey = signingKeyFromSeed('ed25519:test', randomBytes(32))
   const messenger = await openMessenger({ config, clock, log, client })

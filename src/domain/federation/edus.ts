@@ -1,6 +1,7 @@
 import { isRoomId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import type { ReceivedMessages } from '../e2e/received-messages.ts'
+import type { DeviceLists } from '../keys/device-lists.ts'
 import { MAX_RECEIPTS_PER_EDU } from '../limits.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { Receipts } from '../rooms/receipts.ts'
@@ -19,6 +20,7 @@ export interface EduParts {
   readonly typing: Pick<Typing, 'setFor'>
   readonly receipts: Pick<Receipts, 'receive'>
   readonly receivedMessages: ReceivedMessages
+  readonly deviceLists: Pick<DeviceLists, 'changedElsewhere'>
 }
 
 /** How long somebody of another server types when it does not say that they stopped. */
@@ -54,7 +56,16 @@ export function createEduHandlers(parts: EduParts): Readonly<Record<string, EduH
     await receipts.receive(who, event, at, typeof threadId === 'string' ? threadId : undefined)
   }
 
+  /** Nothing is kept of others' devices: who has to know them asks, so that no update before this one can have been missed. */
+  async function deviceChange(origin: ServerName, { user_id: userId }: JsonObject): Promise<void> {
+    if (!isUserId(userId) || serverOf(userId) !== origin) return
+    const userNid = await users.find(userId)
+    if (userNid !== undefined) await parts.deviceLists.changedElsewhere(userNid)
+  }
+
   return {
+    'm.device_list_update': deviceChange,
+    'm.signing_key_update': deviceChange,
     'm.typing': async (origin, { room_id, user_id, typing: isTyping }) => {
       const member = await memberOf(origin, room_id, user_id)
       if (member) typing.setFor(member.room, member, isTyping === true ? TYPING_MS : 0)

@@ -9,6 +9,7 @@ import { forgetTransactions } from '../../store/federation-transactions.ts'
 import { forgetKeyAnswers } from '../../store/server-key-answers.ts'
 import type { Clock } from '../clock.ts'
 import type { ReceivedMessages } from '../e2e/received-messages.ts'
+import type { DeviceLists } from '../keys/device-lists.ts'
 import { EDUS_KEPT_MS, KEY_ANSWERS_KEPT_MS, MESSAGES_KNOWN_MS, TRANSACTION_KEPT_MS } from '../limits.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { KeyRing } from '../rooms/questions.ts'
@@ -55,6 +56,7 @@ export function createFederationServices(deps: {
   readonly typing: Typing
   readonly receipts: Receipts
   readonly receivedMessages: ReceivedMessages
+  readonly deviceLists: DeviceLists
   readonly signingKey: SigningKey
   readonly vetter: Vetter
   readonly remoteMembers: RemoteMembers

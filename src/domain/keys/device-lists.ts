@@ -1,12 +1,24 @@
-import type { Tx } from '../../store/db.ts'
+import type { ServerName } from '../../core/ids.ts'
+import type { Reader, Tx } from '../../store/db.ts'
 import { recordDeviceListChange } from '../../store/device-lists.ts'
 import type { Ledger } from '../../store/ledger.ts'
+import { getMemberships } from '../../store/rooms.ts'
 import type { Notifier } from '../sync/notifier.ts'
 import { RecentChanges } from '../sync/recent-changes.ts'
 import type { UserRooms } from '../sync/user-rooms.ts'
 
 /** Who is to be told: the user with all who share a room, the user alone, or nobody since nothing changed. */
 export type Audience = 'sharing' | 'self' | 'nobody'
+
+/** Other servers, which keep lists of our users' devices. */
+export interface RemoteDeviceLists {
+  /** Those that have users in some rooms. */
+  serversIn(roomNids: Iterable<number>): Promise<readonly ServerName[]>
+  /** Keeps word of a change for servers, in the transaction of the change; `position` is the new version of the list. */
+  tell(tx: Tx, userNid: number, servers: readonly ServerName[], position: number): Promise<void>
+  /** To be called after that transaction was committed. */
+  told(servers: readonly ServerName[]): void
+}
 
 /** The one way in which keys and devices of users change, so that syncs are told of it. */
 export interface DeviceLists {
@@ -15,6 +27,10 @@ export interface DeviceLists {
     userNid: number,
     write: (tx: Tx, position: number) => Promise<{ audience: Audience; result: T }>,
   ): Promise<T>
+  /**
+   * A user of another server has changed their devices or keys. Those who share a room are told, and ask that server again.
+   */
+  changedElsewhere(userNid: number): Promise<void>
   /** The newest change of somebody joined to a room, by the room. */
   readonly rooms: RecentChanges
   /** The newest change that a user is told of whatever their rooms. */
@@ -22,11 +38,13 @@ export interface DeviceLists {
 }
 
 export function createDeviceLists(deps: {
+  readonly db: Reader
   readonly ledger: Ledger
   readonly notifier: Notifier
   readonly userRooms: UserRooms
+  readonly remote: RemoteDeviceLists
 }): DeviceLists {
-  const { ledger, notifier, userRooms } = deps
+  const { db, ledger, notifier, userRooms, remote } = deps
   const rooms = new RecentChanges(ledger.position())
   const users = new RecentChanges(ledger.position())
   ledger.onMissed(() => {
@@ -49,17 +67,30 @@ export function createDeviceLists(deps: {
       // Who comes to share a room with the user while this is written is told for that reason.
       const memberships = await userRooms.of(userNid)
       const joined = () => [...memberships].flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
-      const { result } = await ledger.append(
+      const servers = await remote.serversIn(joined())
+      const { result, audience } = await ledger.append(
         async (tx, position) => {
           const outcome = await write(tx, position)
           if (outcome.audience === 'sharing') await recordDeviceListChange(tx, userNid, position)
+          if (outcome.audience === 'sharing' && servers.length > 0) await remote.tell(tx, userNid, servers, position)
           return outcome
         },
         ({ audience }, position) => {
           if (audience !== 'nobody') tell(userNid, audience === 'sharing' ? joined() : [], position)
         },
       )
+      if (audience === 'sharing') remote.told(servers)
       return result
+    },
+    async changedElsewhere(userNid) {
+      // Memberships of others are not kept up to date in memory.
+      const rows = await getMemberships(db, userNid)
+      const joined = rows.flatMap(({ membership, room_nid }) => (membership === 'join' ? [room_nid] : []))
+      if (joined.length === 0) return
+      await ledger.append(
+        (tx, position) => recordDeviceListChange(tx, userNid, position),
+        (_, position) => tell(userNid, joined, position),
+      )
     },
   }
 }

@@ -11,7 +11,7 @@ import type { Ledger } from '../../store/ledger.ts'
 import { claimWriter } from '../../store/writer-lock.ts'
 import type { Clock, Random } from '../clock.ts'
 import { createInboxes, type Inboxes } from '../e2e/inboxes.ts'
-import { createDeviceLists, type DeviceLists } from '../keys/device-lists.ts'
+import { createDeviceLists, type DeviceLists, type RemoteDeviceLists } from '../keys/device-lists.ts'
 import { createDeviceKeyCounts, type DeviceKeyCounts } from '../keys/key-counts.ts'
 import { MAX_MEMBERS_SHARING_PRESENCE } from '../limits.ts'
 import type { Metrics } from '../metrics.ts'
@@ -81,6 +81,8 @@ export interface RoomServiceParts {
     committed(room: Room, events: readonly RoomEvent[]): void
     toRoom(room: Room, edu: JsonObject): void
   }
+  /** What tells other servers of devices that changed. */
+  deviceListNews(registry: RoomRegistry): RemoteDeviceLists
   profileOf(userId: UserId): Promise<Readonly<Record<string, JsonValue>>>
   isKnownUser(userId: UserId): Promise<boolean>
 }
@@ -131,7 +133,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const events = createEventCache({ db, maxBytes: EVENT_CACHE_BYTES })
   const registry = createRoomRegistry({ db, events, serverName, maxRooms: MAX_ROOMS_IN_MEMORY })
   const userRooms = createUserRooms({ db, maxUsers: MAX_USERS_IN_MEMORY })
-  const deviceLists = createDeviceLists({ ledger, notifier, userRooms })
+  const deviceLists = createDeviceLists({ db, ledger, notifier, userRooms, remote: parts.deviceListNews(registry) })
   const keyCounts = createDeviceKeyCounts({ db, ledger, notifier, maxDevices: MAX_DEVICES_IN_MEMORY })
   const unread = createUnread({ db, maxUsers: MAX_USERS_IN_MEMORY })
   const checkpoints = createCheckpoints({ db, log })

@@ -13,6 +13,7 @@ import { type Database, openDatabase } from '../../../src/store/db.ts'
 import { openLedger } from '../../../src/store/ledger.ts'
 import { createTestDatabase } from '../../support/database.ts'
 import { KEYS, TS } from '../../support/malformed-room.ts'
+import { NOBODY_ELSEWHERE } from '../../support/nobody-elsewhere.ts'
 
 export const NAME = 'delta.test' as ServerName
 export const WATCHER = '@watcher:delta.test' as UserId
@@ -59,6 +60,7 @@ export async function startWatchedServer(): Promise<WatchedServer> {
     const users = createUsers({ db })
     let drawn = 0
     const engine = await createRoomServices({
+      deviceListNews: () => NOBODY_ELSEWHERE,
       identityServers: NO_IDENTITY_SERVERS,
       peers: NO_PEERS,
       outgoing: { committed: () => {}, toRoom: () => {} },
