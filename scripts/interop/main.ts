@@ -105,6 +105,10 @@ async function main(args: string[]): Promise<void> {
   const versions = values.versions.split(',')
   const partitionMs = Number(values['partition-seconds']) * 1_000
   console.log(`Synapse ${synapseVersion(values.python)}: starting ...`)
+  const hearthCommit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
+    cwd: PROJECT_ROOT,
+    encoding: 'utf8',
+  }).trim()
   const startedAt = new Date()
   const deadline = startedAt.getTime() + Number(values.minutes) * 60_000
   const ended = interruption()
@@ -125,10 +129,6 @@ async function main(args: string[]): Promise<void> {
     if (values.keep) await keepLog(sides)
     await sides.close(values.keep)
   }
-  const hearthCommit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
-    cwd: PROJECT_ROOT,
-    encoding: 'utf8',
-  }).trim()
   const seconds = (Date.now() - startedAt.getTime()) / 1_000
   const { synapseVersion: version } = sides
   const run = { synapseVersion: version, hearthCommit, versions, partitionMs, startedAt, seconds, outcomes }
