@@ -79,7 +79,10 @@ const HEAD = (run: Run) => [
   '',
   '`npm run interop:synapse -- --python <python with synapse> --write` starts a Synapse and a Hearth beside each other, each behind HTTPS on',
   'loopback with certificates of an authority that only they trust, has a person on each use them as clients do, and writes this page.',
-  `Rooms are made by one and joined by the other; a partition lasts ${run.partitionMs / 1_000} s; "the same state" means the same events on both.`,
+  `Rooms are made by one and joined by the other; a partition lasts ${run.partitionMs / 1_000} s, after which both must have the same events as`,
+  'state. Synapse runs on SQLite, without rate limits and without its cache of first syncs, publishes rooms, and waits 1 to 5 s instead of 10',
+  'minutes and more before it tries a server again. After a restart each says one thing more, as Synapse takes up what it had acknowledged',
+  'when the next transaction comes.',
   '',
   `Run at ${run.startedAt.toISOString().slice(0, 16)}Z in ${Math.round(run.seconds)} s: Synapse ${run.synapseVersion}, Hearth ${run.hearthCommit}.`,
 ]
