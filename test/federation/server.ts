@@ -10,11 +10,11 @@ import { NO_IDENTITY_SERVERS } from '../../src/domain/rooms/identity-servers.ts'
 import type { KeyRing } from '../../src/domain/rooms/questions.ts'
 import { createRoomServices, type RoomServices } from '../../src/domain/rooms/room-services.ts'
 import { createUsers, type Users } from '../../src/domain/users.ts'
-import { NO_PEERS } from '../../src/outbound/peers.ts'
 import { type Database, openDatabase } from '../../src/store/db.ts'
 import { openLedger } from '../../src/store/ledger.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { NOBODY_ELSEWHERE } from '../support/nobody-elsewhere.ts'
+import { obligingPeers } from '../support/obliging-peers.ts'
 import { questionsOf, seededRandom, virtualClock } from './world.ts'
 
 /** A homeserver without HTTP: the real room engine over a real database, in a world of its own. */
@@ -57,7 +57,7 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
     const engine = await createRoomServices({
       deviceListNews: () => NOBODY_ELSEWHERE,
       identityServers: NO_IDENTITY_SERVERS,
-      peers: NO_PEERS,
+      peers: obligingPeers(keyOf),
       outgoing: { committed: () => {}, toRoom: () => {} },
       config,
       db,

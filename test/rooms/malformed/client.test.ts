@@ -75,7 +75,8 @@ it('what clients send of malformed events is refused or makes events that are ri
   const failures: string[] = []
   const note = (what: string, { status, body }: Answer): Answer => {
     answers[`${what} ${status}`] = (answers[`${what} ${status}`] ?? 0) + 1
-    if (status >= 500 || (status >= 400 && typeof body.errcode !== 'string'))
+    // 502: an invitation of a user whose server is not there to sign it.
+    if ((status >= 500 && status !== 502) || (status >= 400 && typeof body.errcode !== 'string'))
       failures.push(`${what}: ${status} ${JSON.stringify(body)}`)
     return { status, body }
   }

@@ -2,18 +2,19 @@ import { tmpdir } from 'node:os'
 import { pino } from 'pino'
 import { loadConfig } from '../../../src/config/load.ts'
 import type { RoomId, ServerName, UserId } from '../../../src/core/ids.ts'
+import type { SigningKey } from '../../../src/core/signing/key.ts'
 import type { Requester } from '../../../src/domain/accounts/requester.ts'
 import { createMetrics } from '../../../src/domain/metrics.ts'
 import { NO_IDENTITY_SERVERS } from '../../../src/domain/rooms/identity-servers.ts'
 import { type KeyRing, NOBODY, type Questions } from '../../../src/domain/rooms/questions.ts'
 import { createRoomServices, type RoomServices } from '../../../src/domain/rooms/room-services.ts'
 import { createUsers } from '../../../src/domain/users.ts'
-import { NO_PEERS } from '../../../src/outbound/peers.ts'
 import { type Database, openDatabase } from '../../../src/store/db.ts'
 import { openLedger } from '../../../src/store/ledger.ts'
 import { createTestDatabase } from '../../support/database.ts'
 import { KEYS, TS } from '../../support/malformed-room.ts'
 import { NOBODY_ELSEWHERE } from '../../support/nobody-elsewhere.ts'
+import { obligingPeers } from '../../support/obliging-peers.ts'
 
 export const NAME = 'delta.test' as ServerName
 export const WATCHER = '@watcher:delta.test' as UserId
@@ -62,7 +63,7 @@ export async function startWatchedServer(): Promise<WatchedServer> {
     const engine = await createRoomServices({
       deviceListNews: () => NOBODY_ELSEWHERE,
       identityServers: NO_IDENTITY_SERVERS,
-      peers: NO_PEERS,
+      peers: obligingPeers((server) => (KEYS as Readonly<Record<string, SigningKey>>)[server]),
       outgoing: { committed: () => {}, toRoom: () => {} },
       config,
       db,
