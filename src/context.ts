@@ -19,6 +19,7 @@ import { createFederationServices, federationChores } from './domain/federation/
 import { createKeyRing } from './domain/federation/key-ring.ts'
 import { createOutgoing } from './domain/federation/outgoing.ts'
 import { createOwnKeys } from './domain/federation/own-keys.ts'
+import { createPresenceNews } from './domain/federation/presence-news.ts'
 import { createRemoteKeys } from './domain/federation/remote-keys.ts'
 import { createSentMessages } from './domain/federation/sent-messages.ts'
 import { createIdentityServices, type IdentityServices, identityChores } from './domain/identity/identity-services.ts'
@@ -119,6 +120,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     log,
     questions: createQuestions({ peers, log }),
     keys: serverKeys,
+    presenceNews: (registry, userRooms) => createPresenceNews({ db, clock, registry, userRooms, edu: outgoing.edu }),
     deviceListNews: (registry) =>
       createDeviceListNews({ serverName: config.server_name, db, clock, users, registry, outgoing }),
     profileOf: async (userId: UserId) => (await findProfile(db, userId)) ?? {},

@@ -45,6 +45,7 @@ export async function openReceivingServer(): Promise<ReceivingServer> {
   let drawn = 0
   const engine = await createRoomServices({
     deviceListNews: () => NOBODY_ELSEWHERE,
+    presenceNews: () => async () => {},
     identityServers: NO_IDENTITY_SERVERS,
     peers: NO_PEERS,
     outgoing: { committed: () => {}, toRoom: () => {} },

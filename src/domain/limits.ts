@@ -159,6 +159,12 @@ export const MESSAGES_KNOWN_MS = 30 * 24 * 60 * 60 * 1000
 /** What another server may show of a room with an invitation: events, and characters of JSON. */
 export const MAX_STRIPPED_STATE = 100
 export const MAX_STRIPPED_STATE_CHARS = 65_536
+/** Rooms that are read into memory to tell their servers how one user is. */
+export const MAX_ROOMS_READ_FOR_PRESENCE = 20
+/** Users of one EDU about presence that are looked at. */
+export const MAX_PRESENCES_PER_EDU = 100
+/** What a user says of how they are. */
+export const MAX_STATUS_CHARS = 1_000
 /** Receipts of one EDU that are looked at. */
 export const MAX_RECEIPTS_PER_EDU = 500
 /** Rooms of one transaction that are worked on side by side. */

@@ -56,6 +56,7 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
     const users = createUsers({ db })
     const engine = await createRoomServices({
       deviceListNews: () => NOBODY_ELSEWHERE,
+      presenceNews: () => async () => {},
       identityServers: NO_IDENTITY_SERVERS,
       peers: obligingPeers(keyOf),
       outgoing: { committed: () => {}, toRoom: () => {} },

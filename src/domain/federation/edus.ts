@@ -1,5 +1,7 @@
 import { isRoomId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import type { Reader } from '../../store/db.ts'
+import type { Clock } from '../clock.ts'
 import type { ReceivedMessages } from '../e2e/received-messages.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import { MAX_RECEIPTS_PER_EDU } from '../limits.ts'
@@ -8,7 +10,9 @@ import type { Receipts } from '../rooms/receipts.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { Room } from '../rooms/room.ts'
 import type { Typing } from '../rooms/typing.ts'
+import type { Presence } from '../sync/presence.ts'
 import type { Users } from '../users.ts'
+import { createPresenceEdu } from './presence-edu.ts'
 import type { ServerAccess } from './server-access.ts'
 import type { EduHandler } from './transactions.ts'
 
@@ -20,6 +24,9 @@ export interface EduParts {
   readonly typing: Pick<Typing, 'setFor'>
   readonly receipts: Pick<Receipts, 'receive'>
   readonly receivedMessages: ReceivedMessages
+  readonly db: Reader
+  readonly clock: Clock
+  readonly presence: Pick<Presence, 'heard'>
   readonly deviceLists: Pick<DeviceLists, 'changedElsewhere'>
 }
 
@@ -71,6 +78,7 @@ export function createEduHandlers(parts: EduParts): Readonly<Record<string, EduH
       if (member) typing.setFor(member.room, member, isTyping === true ? TYPING_MS : 0)
     },
     'm.direct_to_device': parts.receivedMessages.receive,
+    'm.presence': createPresenceEdu(parts),
     'm.receipt': async (origin, content) => {
       const all = Object.entries(content).flatMap(([roomId, kinds]) => {
         const read: JsonValue | undefined = isObject(kinds) ? kinds['m.read'] : undefined

@@ -20,6 +20,7 @@ import type { RemoteMembers } from '../rooms/remote-members.ts'
 import type { Resident } from '../rooms/resident.ts'
 import type { Typing } from '../rooms/typing.ts'
 import type { Vetter } from '../rooms/vet.ts'
+import type { Presence } from '../sync/presence.ts'
 import type { Users } from '../users.ts'
 import { createEduHandlers } from './edus.ts'
 import { createHandshakes, type Handshakes } from './handshakes.ts'
@@ -57,6 +58,7 @@ export function createFederationServices(deps: {
   readonly receipts: Receipts
   readonly receivedMessages: ReceivedMessages
   readonly deviceLists: DeviceLists
+  readonly presence: Presence
   readonly signingKey: SigningKey
   readonly vetter: Vetter
   readonly remoteMembers: RemoteMembers

@@ -19,12 +19,12 @@ import { createKeyChanges, type KeyChanges } from '../sync/key-changes.ts'
 import { createLazyMembers } from '../sync/lazy-members.ts'
 import { createLedgerWaker, type LedgerWaker } from '../sync/ledger-waker.ts'
 import { createNotifier, type Notifier } from '../sync/notifier.ts'
-import { createPresence, type Presence } from '../sync/presence.ts'
+import { createPresence, type Presence, type PresenceOf } from '../sync/presence.ts'
 import { RecentChanges } from '../sync/recent-changes.ts'
 import { createRoomStates } from '../sync/room-state.ts'
 import { createSync, type Sync } from '../sync/sync.ts'
 import { createUnread } from '../sync/unread.ts'
-import { createUserRooms } from '../sync/user-rooms.ts'
+import { createUserRooms, type UserRooms } from '../sync/user-rooms.ts'
 import type { Users } from '../users.ts'
 import { createRoomAccess } from './access.ts'
 import { createRoomActions } from './actions.ts'
@@ -81,6 +81,8 @@ export interface RoomServiceParts {
     committed(room: Room, events: readonly RoomEvent[]): void
     toRoom(room: Room, edu: JsonObject): void
   }
+  /** What tells other servers how users are. */
+  presenceNews(registry: RoomRegistry, userRooms: UserRooms): (userNid: number, is: PresenceOf) => Promise<void>
   /** What tells other servers of devices that changed. */
   deviceListNews(registry: RoomRegistry): RemoteDeviceLists
   profileOf(userId: UserId): Promise<Readonly<Record<string, JsonValue>>>
@@ -305,18 +307,23 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     ...{ appender, registry, rooms, log, profileOf, identityServers: parts.identityServers },
   })
 
+  const tellServers = parts.presenceNews(registry, userRooms)
   const presence = createPresence({
     clock,
     enabled: config.presence.enabled,
     nextPosition,
     // A hint: when the database is away, syncs see it when they next look.
-    changed: (userNid) => void wakeNeighbours(userNid).catch((err) => log.debug({ err }, 'nobody was woken')),
+    changed: (userNid, { roomNids }) =>
+      void wakeNeighbours(userNid, roomNids).catch((err) => log.debug({ err }, 'nobody was woken')),
+    told: (userNid, is) => void tellServers(userNid, is).catch((err) => log.debug({ err }, 'no server was told')),
   })
 
   /** Wakes those who see a user's presence. */
-  async function wakeNeighbours(userNid: number): Promise<void> {
-    for (const [roomNid, { membership }] of await userRooms.of(userNid)) {
-      const room = membership === 'join' ? registry.peek(roomNid) : undefined
+  async function wakeNeighbours(userNid: number, remoteRooms: ReadonlySet<number> | undefined): Promise<void> {
+    const own = remoteRooms ? [] : [...(await userRooms.of(userNid))]
+    const joined = own.flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
+    for (const roomNid of remoteRooms ?? joined) {
+      const room = registry.peek(roomNid)
       if (room && room.localMembers.size <= MAX_MEMBERS_SHARING_PRESENCE) notifier.wakeRoom(roomNid)
     }
   }

@@ -250,9 +250,11 @@ function presenceEvents(look: Look, joined: ReadonlyMap<number, UserRoom>): Json
   if (changed.length === 0) return []
   const rooms = [...joined.keys()].flatMap((nid) => smallRoom(sources.registry.peek(nid)) ?? [])
   return changed
-    .filter(([userNid, { state }]) => {
+    .filter(([userNid, { state, roomNids }]) => {
       if (since === undefined && state === 'offline') return false
-      return userNid === by.userNid || rooms.some(({ localMembers }) => localMembers.has(userNid))
+      return (
+        userNid === by.userNid || rooms.some(({ nid, localMembers }) => roomNids?.has(nid) || localMembers.has(userNid))
+      )
     })
     .map(([, presence]) => presenceEvent(presence, timeMs))
     .filter((event) => request.filter.presence.eventMatches(event))

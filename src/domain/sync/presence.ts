@@ -10,6 +10,8 @@ export interface PresenceOf {
   readonly statusMessage: string | undefined
   /** Milliseconds; when they last did something. */
   readonly activeAt: number
+  /** Where others see it, of a user of another server; undefined of our own. */
+  readonly roomNids: ReadonlySet<number> | undefined
 }
 
 /** Who is about. Kept in memory: after a restart everybody is offline until they are heard of. */
@@ -19,6 +21,11 @@ export interface Presence {
   set(user: { userNid: number; userId: UserId }, state: PresenceState, statusMessage: string | undefined): void
   /** A user's client syncs, which keeps them as they are; `set_presence` says otherwise. */
   seen(user: { userNid: number; userId: UserId }, state: PresenceState): void
+  /** Another server tells how one of its users is. */
+  heard(
+    user: { userNid: number; userId: UserId; roomNids: ReadonlySet<number> },
+    is: Pick<PresenceOf, 'state' | 'statusMessage' | 'activeAt'>,
+  ): void
   /** The users whose presence changed after a position, newest last. */
   changedSince(position: number): readonly [userNid: number, presence: PresenceOf][]
   position(): number
@@ -27,11 +34,16 @@ export interface Presence {
 
 interface Entry extends PresenceOf {
   readonly position: number
-  readonly seenAt: number
+  /** Without another word they are offline from then on. */
+  readonly until: number
+  readonly toldAt: number
 }
 
 /** Without a sync for this long a user is offline. */
 const GONE_AFTER_MS = 90_000
+/** The same of users of other servers, which repeat what they say about as often as we do. */
+const REMOTE_GONE_AFTER_MS = 30 * 60_000
+const TELL_EVERY_MS = 25 * 60_000
 const SWEEP_EVERY_MS = 15_000
 /** Active within this long is active now. */
 const CURRENTLY_MS = 60_000
@@ -42,22 +54,26 @@ export interface PresenceParts {
   readonly enabled: boolean
   /** The next position in the stream of what lives in memory. */
   nextPosition(): number
-  changed(userNid: number): void
+  changed(userNid: number, presence: PresenceOf): void
+  /** Told how users of ours are, for other servers. */
+  told(userNid: number, presence: PresenceOf): void
 }
 
-export function createPresence({ clock, enabled, nextPosition, changed }: PresenceParts): Presence {
+export function createPresence({ clock, enabled, nextPosition, changed, told }: PresenceParts): Presence {
   /** In the order of their last change. */
   const users = new Map<number, Entry>()
   const nids = new Map<UserId, number>()
   let last = 0
 
-  function put(userNid: number, entry: Omit<Entry, 'position'>): void {
+  function put(userNid: number, given: Omit<Entry, 'position' | 'toldAt'>): void {
+    const entry = { ...given, toldAt: clock.now() }
     last = nextPosition()
     users.delete(userNid)
     users.set(userNid, { ...entry, position: last })
     nids.set(entry.userId, userNid)
     if (users.size > MAX_USERS) forgetOldest()
-    changed(userNid)
+    changed(userNid, entry)
+    if (entry.roomNids === undefined) told(userNid, entry)
   }
 
   function forgetOldest(): void {
@@ -67,9 +83,14 @@ export function createPresence({ clock, enabled, nextPosition, changed }: Presen
   }
 
   function sweep(): void {
-    const gone = clock.now() - GONE_AFTER_MS
+    const now = clock.now()
     for (const [userNid, entry] of [...users]) {
-      if (entry.state !== 'offline' && entry.seenAt < gone) put(userNid, { ...entry, state: 'offline' })
+      if (entry.state === 'offline') continue
+      if (entry.until < now) put(userNid, { ...entry, state: 'offline' })
+      else if (entry.roomNids === undefined && entry.toldAt < now - TELL_EVERY_MS) {
+        users.set(userNid, { ...entry, toldAt: now })
+        told(userNid, entry)
+      }
     }
   }
 
@@ -82,7 +103,7 @@ export function createPresence({ clock, enabled, nextPosition, changed }: Presen
     set({ userNid, userId }, state, statusMessage) {
       if (!enabled) return
       const now = clock.now()
-      put(userNid, { userId, state, statusMessage, activeAt: now, seenAt: now })
+      put(userNid, { userId, state, statusMessage, activeAt: now, until: now + GONE_AFTER_MS, roomNids: undefined })
     },
     seen({ userNid, userId }, state) {
       if (!enabled) return
@@ -90,10 +111,18 @@ export function createPresence({ clock, enabled, nextPosition, changed }: Presen
       const now = clock.now()
       const wanted = state === 'offline' ? (known?.state ?? 'offline') : state
       if (known && known.state === wanted) {
-        users.set(userNid, { ...known, seenAt: now, activeAt: state === 'online' ? now : known.activeAt })
+        users.set(userNid, {
+          ...known,
+          until: now + GONE_AFTER_MS,
+          activeAt: state === 'online' ? now : known.activeAt,
+        })
       } else if (wanted !== 'offline') {
-        put(userNid, { userId, state: wanted, statusMessage: known?.statusMessage, activeAt: now, seenAt: now })
+        const about = { userId, state: wanted, statusMessage: known?.statusMessage, roomNids: undefined }
+        put(userNid, { ...about, activeAt: now, until: now + GONE_AFTER_MS })
       }
+    },
+    heard({ userNid, ...user }, is) {
+      if (enabled) put(userNid, { ...user, ...is, until: clock.now() + REMOTE_GONE_AFTER_MS })
     },
     changedSince(position) {
       const found: [number, Entry][] = []

@@ -1,10 +1,11 @@
 import { Type } from '../../core/shapes.ts'
+import { MAX_STATUS_CHARS } from '../../domain/limits.ts'
 import { endpoint } from '../../http/endpoint.ts'
 import { requireOwn } from './own-user.ts'
 
 const Body = Type.Object({
   presence: Type.Union([Type.Literal('online'), Type.Literal('offline'), Type.Literal('unavailable')]),
-  status_msg: Type.Optional(Type.Union([Type.String({ maxLength: 1000 }), Type.Null()])),
+  status_msg: Type.Optional(Type.Union([Type.String({ maxLength: MAX_STATUS_CHARS }), Type.Null()])),
 })
 
 export const setPresence = endpoint(

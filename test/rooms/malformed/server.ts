@@ -62,6 +62,7 @@ export async function startWatchedServer(): Promise<WatchedServer> {
     let drawn = 0
     const engine = await createRoomServices({
       deviceListNews: () => NOBODY_ELSEWHERE,
+      presenceNews: () => async () => {},
       identityServers: NO_IDENTITY_SERVERS,
       peers: obligingPeers((server) => (KEYS as Readonly<Record<string, SigningKey>>)[server]),
       outgoing: { committed: () => {}, toRoom: () => {} },

@@ -1,0 +1,42 @@
+import { isUserId, serverOf } from '../../core/ids.ts'
+import { isObject, type JsonValue } from '../../core/json.ts'
+import type { Reader } from '../../store/db.ts'
+import { getMemberships } from '../../store/rooms.ts'
+import type { Clock } from '../clock.ts'
+import { MAX_PRESENCES_PER_EDU, MAX_STATUS_CHARS } from '../limits.ts'
+import type { Presence, PresenceState } from '../sync/presence.ts'
+import type { Users } from '../users.ts'
+import type { EduHandler } from './transactions.ts'
+
+const STATES: readonly JsonValue[] = ['online', 'unavailable', 'offline'] satisfies PresenceState[]
+
+/** How users of another server are, as that server tells it; those who share no room with ours are passed over. */
+export function createPresenceEdu(parts: {
+  readonly db: Reader
+  readonly clock: Clock
+  readonly users: Pick<Users, 'find'>
+  readonly presence: Pick<Presence, 'heard'>
+}): EduHandler {
+  const { db, clock, users, presence } = parts
+  return async (origin, { push }) => {
+    if (!Array.isArray(push)) return
+    for (const one of push.slice(0, MAX_PRESENCES_PER_EDU)) {
+      const { user_id: userId, presence: state, status_msg: status, last_active_ago: ago } = isObject(one) ? one : {}
+      if (!isUserId(userId) || serverOf(userId) !== origin || !STATES.includes(state ?? null)) continue
+      const userNid = await users.find(userId)
+      // Memberships of others are not kept up to date in memory.
+      const rows = userNid === undefined ? [] : await getMemberships(db, userNid)
+      const roomNids = new Set(rows.flatMap((row) => (row.membership === 'join' ? [row.room_nid] : [])))
+      if (userNid === undefined || roomNids.size === 0) continue
+      const isAgo = typeof ago === 'number' && Number.isSafeInteger(ago) && ago >= 0
+      presence.heard(
+        { userNid, userId, roomNids },
+        {
+          state: state as PresenceState,
+          statusMessage: typeof status === 'string' && status.length <= MAX_STATUS_CHARS ? status : undefined,
+          activeAt: clock.now() - (isAgo ? ago : 0),
+        },
+      )
+    }
+  }
+}

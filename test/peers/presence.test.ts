@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { JsonObject } from '../../src/core/json.ts'
+import type { Account, Json } from '../support/api.ts'
+import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
+import { openStranger, type Stranger } from '../support/stranger.ts'
+import { waitUntil } from '../support/wait.ts'
+
+let street: Neighbourhood
+let alpha: Neighbour
+let beta: Neighbour
+let gamma: Neighbour
+let stranger: Stranger
+let alice: Account
+let bob: Account
+let carol: Account
+let sent = 0
+
+const enc = encodeURIComponent
+
+beforeAll(async () => {
+  street = openNeighbourhood()
+  ;[alpha, beta, gamma] = await Promise.all([street.open(), street.open(), street.open()])
+  stranger = await openStranger(street.authority)
+  alice = await alpha.person('alice')
+  bob = await beta.person('bob')
+  carol = await gamma.person('carol')
+  const body = { preset: 'public_chat' }
+  const room = (await alpha.api.call('POST', '/createRoom', { token: alice.token, body })).room_id
+  await beta.api.call('POST', `/join/${enc(room)}?server_name=${enc(alpha.name)}`, { token: bob.token, body: {} })
+  await waitUntil('bob', async () => {
+    const { joined } = await alpha.api.call('GET', `/rooms/${enc(room)}/joined_members`, { token: alice.token })
+    return bob.userId in joined
+  })
+})
+
+afterAll(async () => {
+  await stranger.close()
+  await street.close()
+})
+
+const is = (at: Neighbour, { userId, token }: Account, body: object) =>
+  at.api.call('PUT', `/presence/${enc(userId)}/status`, { token, body })
+
+async function presenceAt(at: Neighbour, { token }: Account, of: Account): Promise<Json | undefined> {
+  const { presence } = await at.api.call('GET', '/sync?timeout=0&set_presence=offline', { token })
+  return presence?.events.find(({ sender }: { sender: string }) => sender === of.userId)?.content
+}
+
+function say(push: JsonObject[], to: Neighbour = alpha) {
+  const edus = [{ edu_type: 'm.presence', content: { push } }]
+  const body = { origin: stranger.name, origin_server_ts: Date.now(), pdus: [], edus }
+  const path = `/_matrix/federation/v1/send/s${sent++}`
+  return stranger.ask({ name: to.name, url: to.server.baseUrl }, 'PUT', path, { body })
+}
+
+describe('presence', () => {
+  it('is seen where a room is shared, and follows what the user says', async () => {
+    await is(beta, bob, { presence: 'online', status_msg: 'here' })
+    const seen = await waitUntil('bob', async () => {
+      const content = await presenceAt(alpha, alice, bob)
+      return content?.status_msg === 'here' ? content : undefined
+    })
+    expect(seen).toEqual({
+      presence: 'online',
+      status_msg: 'here',
+      currently_active: true,
+      last_active_ago: expect.any(Number),
+    })
+    const { next_batch: since } = await alpha.api.call('GET', '/sync?timeout=0', { token: alice.token })
+    const waiting = alpha.api.call('GET', `/sync?timeout=20000&since=${since}`, { token: alice.token })
+    await is(beta, bob, { presence: 'unavailable' })
+    const { presence } = await waiting
+    expect(presence.events).toMatchObject([{ sender: bob.userId, content: { presence: 'unavailable' } }])
+    const asked = await alpha.api.call('GET', `/presence/${enc(bob.userId)}/status`, { token: alice.token })
+    expect(asked.presence).toBe('unavailable')
+  })
+
+  it('is told to nobody else', async () => {
+    await is(gamma, carol, { presence: 'online', status_msg: 'alone' })
+    gamma.front.requests.length = 0
+    await is(beta, bob, { presence: 'online', status_msg: 'again' })
+    await waitUntil('bob', async () => (await presenceAt(alpha, alice, bob))?.status_msg === 'again')
+    expect(gamma.front.requests.filter(({ url }) => url.includes('/send/'))).toEqual([])
+    expect(await presenceAt(alpha, alice, carol)).toBeUndefined()
+  })
+
+  it('is told by its own server alone, of users who share a room, in words that are known', async () => {
+    const before = await presenceAt(alpha, alice, bob)
+    const mal = `@mal:${stranger.name}`
+    const pushed = [bob.userId, alice.userId, mal, 7].map((user_id) => ({
+      user_id,
+      presence: 'offline',
+      status_msg: 'no',
+    }))
+    expect((await say([...pushed, { user_id: mal, presence: 'asleep' }, {}])).status).toBe(200)
+    expect((await say(7 as never)).status).toBe(200)
+    const { status_msg, presence } = (await presenceAt(alpha, alice, bob)) ?? {}
+    expect({ status_msg, presence }).toEqual({ status_msg: before?.status_msg, presence: before?.presence })
+    expect(await presenceAt(alpha, alice, alice)).not.toMatchObject({ status_msg: 'no' })
+  })
+})
