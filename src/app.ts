@@ -30,13 +30,13 @@ export interface AppContext {
 /** The HTTP server with the endpoints of every role that is wanted; it does not listen yet. */
 export function buildApp(context: AppContext): FastifyInstance {
   const { services, log } = context
-  const { roles, identity, trusted_proxies } = services.config
+  const { roles, identity, federation, trusted_proxies } = services.config
   const app = createServer(context)
   const deps = { services, log, addressOf: addressReader(trusted_proxies) }
   if (roles.includes('client')) {
     mount(app, [...wellKnownEndpoints, ...clientEndpoints, ...webEndpoints], clientRole(services), deps)
     mount(app, adminEndpoints, adminRole(services), deps)
-    mount(app, federationEndpoints, federationRole(services), deps)
+    if (federation.enabled) mount(app, federationEndpoints, federationRole(services), deps)
   }
   if (isIdentityServed(services.config)) {
     const endpoints = identity.v1_api.enabled ? identityEndpoints : withoutV1(identityEndpoints)
@@ -66,12 +66,19 @@ function adminRole(services: Services): Role<Operator> {
   }
 }
 
-function federationRole({ config, federation }: Services): Role<PeerRequester> {
+function federationRole({ config, federation, rateLimits }: Services): Role<PeerRequester> {
   return {
     codes: FEDERATION_CODES,
     maxBodyBytes: Math.max(MAX_FEDERATION_BODY_BYTES, config.limits.max_body_bytes),
     authenticate: () => undefined,
-    verify: async (request) => ({ server: await federation.signedRequests.originOf(request) }),
+    verify: async (request, addressKey) => ({
+      server: await federation.signedRequests.originOf(request, () => rateLimits.take('federation', addressKey())),
+    }),
+    perform: (_endpoint, request, handle) => {
+      const { requester, bodyBytes } = request
+      const isServer = requester !== undefined && 'server' in requester
+      return isServer ? federation.queues.run(requester.server, bodyBytes, handle) : handle()
+    },
   }
 }
 

@@ -3,6 +3,7 @@ import type { ClientConfig } from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from './config/schema.ts'
 import { serverOf, type UserId } from './core/ids.ts'
+import { compileServerPolicy } from './core/server-policy.ts'
 import type { SigningKey } from './core/signing/key.ts'
 import { createAccountServices } from './domain/accounts/account-services.ts'
 import { NONE_RESERVED } from './domain/accounts/exclusive-users.ts'
@@ -77,7 +78,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const clock: Clock = Date
   const random: Random = { bytes: randomBytes }
   await requirePolicyTexts(config)
-  const outbound = await openOutbound({ config, signingKey, version, now: clock.now, log })
+  const policy = compileServerPolicy(config.federation, config.server_name)
+  const outbound = await openOutbound({ config, signingKey, policy, version, now: clock.now, log })
   const messenger = await openMessenger({ config, clock, log, client: outbound.client })
   const db = openDatabase({ connection: options.connection, poolSize: config.database.pool_size })
   const ledger = await openLedger(db)
@@ -104,7 +106,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   })
   const client = createIdentityClient(outbound.client, config.outbound.dialect)
   const identityServers = createIdentityServers({ config, identity, client, signingKey, log })
-  const outgoing = createOutgoing({ ...{ db, peers, clock, random, log }, serverName: config.server_name })
+  const outgoing = createOutgoing({ ...{ db, peers, policy, clock, random, log }, serverName: config.server_name })
   const rooms = await createRoomServices({
     outgoing,
     identityServers,
@@ -178,7 +180,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     return account && account.deactivated_at === null ? account.user_nid : undefined
   }
   const federation = createFederationServices({
-    ...{ config, db, clock, log, keys: serverKeys, outgoing, signingKey, users, ownKeys, fetcher },
+    ...{ config, db, clock, log, policy, keys: serverKeys, outgoing, signingKey, users, ownKeys, fetcher },
     ...rooms,
     ...rooms.services,
     ...e2e,
@@ -192,7 +194,11 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     chores: [...identityChores(config), contactChore(config), ...adminChores, ...federationChores],
   })
   const closeIdentityWorkers = startIdentityWorkers(config, identity, log)
-  metrics.watch({ waitingSyncs: rooms.notifier.waiting, waitingTransactions: db.waiting })
+  metrics.watch({
+    waitingSyncs: rooms.notifier.waiting,
+    waitingTransactions: db.waiting,
+    waitingPeerRequests: federation.queues.waiting,
+  })
   return {
     services: {
       ...{ config, clock, version, rateLimits, rateLimitOverrides, ownKeys, identity, admin, federation, singleSignOn },

@@ -48,7 +48,7 @@ export async function openReceivingServer(): Promise<ReceivingServer> {
     presenceNews: () => async () => {},
     identityServers: NO_IDENTITY_SERVERS,
     peers: NO_PEERS,
-    outgoing: { committed: () => {}, toRoom: () => {} },
+    outgoing: { committed: () => {}, toRoom: () => {}, reaches: () => true },
     config: loadConfig({ values: { server_name: HERE }, directory: '.' }).config,
     db,
     ledger: await openLedger(db),

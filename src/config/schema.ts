@@ -1,5 +1,6 @@
 import type { ServerName } from '../core/ids.ts'
 import { type Static, Type } from '../core/shapes.ts'
+import { federationSection } from './federation.ts'
 import { identitySection } from './identity.ts'
 import { outboundSection } from './outbound.ts'
 import { choice, flag, integer, port, section, text } from './parts.ts'
@@ -112,6 +113,11 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
       join: bucket('Joins, per user.', 0.5, 20),
       invite: bucket('Invites, per user.', 0.5, 20),
       create_room: bucket('Rooms made, per user.', 0.2, 10),
+      federation: bucket(
+        'What other servers ask without a signature, or before anything is known of them, per address.',
+        50,
+        200,
+      ),
       other: bucket('Every other limited endpoint, per user or address.', 10, 100),
     },
   ),
@@ -187,6 +193,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
       }),
     ),
   }),
+  federation: federationSection,
   outbound: outboundSection,
   identity: identitySection,
   contact: section(

@@ -171,5 +171,7 @@ export const MAX_RECEIPTS_PER_EDU = 500
 export const MAX_ROOMS_AT_ONCE = 8
 /** How long a transaction that is sent again gets the answer of the first time. */
 export const TRANSACTION_KEPT_MS = 24 * 60 * 60 * 1000
+/** What requests of other servers that wait for their turn may hold in memory, all together. */
+export const MAX_WAITING_PEER_BYTES = 64 * 1024 * 1024
 /** Bodies of requests of other servers: a transaction of 50 events of 64 KiB, and its EDUs. */
 export const MAX_FEDERATION_BODY_BYTES = 16 * 1024 * 1024

@@ -19,6 +19,8 @@ export interface Levels {
   waitingSyncs(): number
   /** Transactions that wait for a connection. */
   waitingTransactions(): number
+  /** Requests of other servers that wait for their turn. */
+  waitingPeerRequests(): number
 }
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -44,7 +46,7 @@ export function createMetrics(release: { readonly version: string; readonly node
 }
 
 function levelMetrics(registers: Registry[]): Metrics['watch'] {
-  let levels: Levels = { waitingSyncs: () => 0, waitingTransactions: () => 0 }
+  let levels: Levels = { waitingSyncs: () => 0, waitingTransactions: () => 0, waitingPeerRequests: () => 0 }
   const level = (name: string, help: string, read: () => number) =>
     new Gauge({
       name,
@@ -57,6 +59,9 @@ function levelMetrics(registers: Registry[]): Metrics['watch'] {
   level('hearth_waiting_syncs', 'Syncs that wait for news.', () => levels.waitingSyncs())
   level('hearth_waiting_transactions', 'Transactions that wait for a database connection.', () =>
     levels.waitingTransactions(),
+  )
+  level('hearth_waiting_peer_requests', 'Requests of other servers that wait for their turn.', () =>
+    levels.waitingPeerRequests(),
   )
   return (next) => {
     levels = next

@@ -74,7 +74,10 @@ function authenticator<By extends Caller>(endpoint: Endpoint, role: Role<By>, de
   const { options } = endpoint
   const { auth } = options
   if (auth === 'none') return () => undefined
-  if (auth === 'server') return (raw, body) => role.verify!(signedRequestOf(raw, body))
+  if (auth === 'server') {
+    const keyOf = (raw: FastifyRequest) => limitKeyOf(addressOf(raw, deps.addressOf))
+    return (raw, body) => role.verify!(signedRequestOf(raw, body), () => keyOf(raw))
+  }
   const unknownToken = options.unknownToken ?? role.codes.unknownToken
 
   function admit(raw: FastifyRequest, caller: By | undefined): By | Promise<By> {

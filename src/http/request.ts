@@ -41,6 +41,7 @@ export interface EndpointRequest<Params = unknown, Query = unknown, Body = unkno
   readonly bodyOffence: JsonOffence | undefined
   /** The body as it came. */
   readonly bodyText: string
+  readonly bodyBytes: number
   readonly requester: By
   /** What user-interactive authentication established; undefined where this call needed none. */
   readonly uia: UiaProof | undefined
@@ -122,6 +123,10 @@ export class MountedRequest implements EndpointRequest {
 
   get bodyText(): string {
     return Buffer.isBuffer(this.#raw.body) ? this.#raw.body.toString('utf8') : ''
+  }
+
+  get bodyBytes(): number {
+    return Buffer.isBuffer(this.#raw.body) ? this.#raw.body.length : 0
   }
 
   get fetchSite(): string | undefined {

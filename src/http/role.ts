@@ -43,8 +43,8 @@ export interface Role<By extends Caller = Caller> {
   readonly headers?: Readonly<Record<string, string>>
   /** Whose token this is; undefined when it is nobody's. */
   authenticate(token: string): By | undefined | Promise<By | undefined>
-  /** Who has signed a request, in roles whose callers do. Throws when it is nobody. */
-  verify?(request: SignedRequest): Promise<By>
+  /** Who has signed a request, in roles whose callers do. Throws when it is nobody. `addressKey` is what limits count by. */
+  verify?(request: SignedRequest, addressKey: () => string): Promise<By>
   /** What else a caller must satisfy for this endpoint. Throws where that is not so. */
   admit?(caller: By, endpoint: Endpoint): void | Promise<void>
   /** Runs the handler of an endpoint, with what belongs around it. */

@@ -1,10 +1,10 @@
 import { NameError } from './names.ts'
 
 /**
- * Why there is no answer: `refused` by us, the name has no address (`dns`), nothing listens (`connect`), the certificate is not good
+ * Why there is no answer: `refused` by us, `forbidden` by our operator, the name has no address (`dns`), nothing listens (`connect`), the certificate is not good
  * (`tls`), it took too long, said too much, or did not speak HTTP (`protocol`).
  */
-export type FailureKind = 'refused' | 'dns' | 'connect' | 'tls' | 'timeout' | 'too-large' | 'protocol'
+export type FailureKind = 'refused' | 'forbidden' | 'dns' | 'connect' | 'tls' | 'timeout' | 'too-large' | 'protocol'
 
 export interface Failure {
   readonly ok: false

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { ProtocolError } from '../core/errors.ts'
 import { encodeCanonical, isObject, type JsonObject, type JsonOffence, type JsonValue, readJson } from '../core/json.ts'
 import type { Dialect } from '../core/paths.ts'
+import type { ServerPolicy } from '../core/server-policy.ts'
 import type { Discovery } from './discovery.ts'
 import type { Failure } from './failures.ts'
 import type { GuardedClient, HttpAnswer } from './http.ts'
@@ -52,8 +53,9 @@ export function createFederation(deps: {
   /** The generations of paths, the preferred one first. */
   readonly dialects: readonly Dialect[]
   readonly sign: RequestSigner
+  readonly policy: ServerPolicy
 }): Federation {
-  const { client, discovery, dialects, sign } = deps
+  const { client, discovery, dialects, sign, policy } = deps
   const known = new LRUCache<string, Dialect>({ max: MAX_REMEMBERED_SERVERS })
 
   async function ask(server: string, request: FederationRequest, dialect: Dialect): Promise<HttpAnswer | Failure> {
@@ -85,6 +87,8 @@ export function createFederation(deps: {
 
   return {
     async request(server, request) {
+      const detail = policy.refusalOf(server)
+      if (detail !== undefined) return { ok: false, kind: 'forbidden', detail }
       const sure = known.get(server)
       let first: FederationAnswer | undefined
       for (const dialect of sure === undefined ? dialects : [sure]) {

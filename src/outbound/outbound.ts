@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import type { ServerName } from '../core/ids.ts'
 import { DIALECTS, type Dialect } from '../core/paths.ts'
+import type { ServerPolicy } from '../core/server-policy.ts'
 import type { SigningKey } from '../core/signing/key.ts'
 import { requestText, requestTextFrom } from '../core/signing/request-signature.ts'
 import { writeXMatrix } from '../core/signing/x-matrix.ts'
@@ -23,27 +24,29 @@ export interface Outbound {
 export async function openOutbound(deps: {
   readonly config: Pick<Config, 'outbound' | 'server_name'>
   readonly signingKey: SigningKey
+  readonly policy: ServerPolicy
   readonly version: string
   readonly now: () => number
   readonly log: Logger
   /** Who resolves names; DNS without. */
   readonly names?: Names
 }): Promise<Outbound> {
-  const { config, signingKey, version, now, log } = deps
+  const { config, signingKey, policy, version, now, log } = deps
   const names = deps.names ?? createNames()
   const client = await createGuardedClient({ config, log, names, userAgent: `Hearth/${version}` })
   const dialects = dialectsOf(config.outbound.dialect)
   const wellKnown = createWellKnown({ client, now, dialects })
   const discovery = createDiscovery({ names, wellKnown, now, random: Math.random })
-  const federation = createFederation({ client, discovery, dialects, sign: signerOf(config.server_name, signingKey) })
+  const sign = signerOf(config.server_name, signingKey)
+  const federation = createFederation({ client, discovery, dialects, sign, policy })
   return { client, names, discovery, federation, close: () => client.close() }
 }
 
-function signerOf(origin: ServerName, { keyId, sign }: SigningKey): RequestSigner {
+function signerOf(origin: ServerName, key: SigningKey): RequestSigner {
   return ({ body, ...request }) => {
     const toSign = { ...request, origin }
     const text = body === undefined ? requestText(toSign) : requestTextFrom(body, toSign)
-    return writeXMatrix({ origin, destination: request.destination, keyId, signature: sign(text) })
+    return writeXMatrix({ origin, destination: request.destination, keyId: key.keyId, signature: key.sign(text) })
   }
 }
 

@@ -25,7 +25,8 @@ export type MembershipStep = 'join' | 'leave' | 'knock'
 /**
  * What is asked of other homeservers (server-server API), each answer read and none of it believed.
  *
- * @throws ProtocolError each: what the other server answers, as its `errcode`; 502 `M_UNKNOWN` when it cannot be asked, or makes no sense
+ * @throws ProtocolError each: what the other server answers, as its `errcode`; 502 `M_UNKNOWN` when it cannot be asked, or makes no sense;
+ * `M_FORBIDDEN` when our operator shuts it out
  */
 export interface Peers {
   make(
@@ -79,6 +80,7 @@ export function createPeers(federation: Federation): Peers {
     },
   ): Promise<FederationAnswer> {
     const answer = await federation.request(of, { ...request, ...limits, signed: true })
+    if (!answer.ok && answer.kind === 'forbidden') throw new ProtocolError('M_FORBIDDEN', answer.detail)
     if (!answer.ok) throw unreachable(of, answer.detail)
     if (answer.status >= 200 && answer.status <= 299) return answer
     throw refusalOf(of, answer)

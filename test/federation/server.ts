@@ -59,7 +59,7 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
       presenceNews: () => async () => {},
       identityServers: NO_IDENTITY_SERVERS,
       peers: obligingPeers(keyOf),
-      outgoing: { committed: () => {}, toRoom: () => {} },
+      outgoing: { committed: () => {}, toRoom: () => {}, reaches: () => true },
       config,
       db,
       ledger: await openLedger(db),

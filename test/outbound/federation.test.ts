@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
 import type { Dialect } from '../../src/core/paths.ts'
+import { EVERY_SERVER_WELCOME } from '../../src/core/server-policy.ts'
 import { createDiscovery } from '../../src/outbound/discovery.ts'
 import {
   createFederation,
@@ -35,7 +36,7 @@ function speaking(dialects: readonly Dialect[]): Federation {
   const { client, names } = outside
   const wellKnown = createWellKnown({ client, now: Date.now, dialects })
   const discovery = createDiscovery({ names, wellKnown, now: Date.now, random: Math.random })
-  return createFederation({ client, discovery, dialects, sign: () => '' })
+  return createFederation({ client, discovery, dialects, sign: () => '', policy: EVERY_SERVER_WELCOME })
 }
 
 const paths = () => server.requests.map(({ url }) => url)

@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
 import type { ServerName } from '../../src/core/ids.ts'
 import type { JsonObject } from '../../src/core/json.ts'
+import { EVERY_SERVER_WELCOME } from '../../src/core/server-policy.ts'
 import { signJson } from '../../src/core/signing/json-signature.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { createKeyRing } from '../../src/domain/federation/key-ring.ts'
@@ -69,7 +70,13 @@ function openRing(key_servers: readonly ServerName[] = []): KeyRing {
   const clock = { now: () => now }
   const wellKnown = createWellKnown({ client, now: clock.now, dialects: ['matrix'] })
   const discovery = createDiscovery({ names, wellKnown, now: clock.now, random: Math.random })
-  const federation = createFederation({ client, discovery, dialects: ['matrix'], sign: () => '' })
+  const federation = createFederation({
+    client,
+    discovery,
+    dialects: ['matrix'],
+    sign: () => '',
+    policy: EVERY_SERVER_WELCOME,
+  })
   const config = { server_name: OWN, ...outboundConfig({ key_servers }) }
   const log = pino({ level: 'silent' })
   return createKeyRing({ config, db: database.db, clock, signingKey: own, fetcher: createKeyFetcher(federation), log })

@@ -15,8 +15,8 @@ export interface TestServer {
   readonly config: Config
   readonly services: Services
   readonly database: TestDatabase
-  /** Stops it and starts another on the same database and port. */
-  restart(): Promise<void>
+  /** Stops it and starts another on the same database and port, with these changes to the configuration from now on. */
+  restart(changes?: Overrides<Config>): Promise<void>
   close(): Promise<void>
 }
 
@@ -43,12 +43,14 @@ export async function startServer(
   options: ServerTestOptions = {},
 ): Promise<TestServer> {
   const database = await createTestDatabase()
-  const { config } = loadConfig({ values: merge(DEFAULTS, overrides), directory: tmpdir() })
+  let values = merge(DEFAULTS, overrides)
+  const configured = () => loadConfig({ values, directory: tmpdir() }).config
+  const config = configured()
   const signingKey = options.signingKey ?? signingKeyFromSeed('ed25519:test', randomBytes(32))
   const identityKeys = { current: signingKeyFromSeed('ed25519:0', randomBytes(32)), old: [] }
   const start = (port: number) =>
     startHearth({
-      config: { ...config, listen: { ...config.listen, port } },
+      config: { ...configured(), listen: { ...config.listen, port } },
       connection: database.connection,
       migrations: MIGRATIONS,
       signingKey,
@@ -65,8 +67,9 @@ export async function startServer(
     config,
     services: running.services,
     database,
-    async restart() {
+    async restart(changes = {}) {
       const { port } = running
+      values = merge(values, changes)
       await running.close()
       running = await start(port)
     },

@@ -22,7 +22,7 @@ export function createDeviceListNews(deps: {
   readonly clock: Clock
   readonly users: Users
   readonly registry: RoomRegistry
-  readonly outgoing: Pick<Outgoing, 'kept'>
+  readonly outgoing: Pick<Outgoing, 'kept' | 'reaches'>
 }): RemoteDeviceLists {
   const { serverName, db, clock, users, registry, outgoing } = deps
 
@@ -50,8 +50,7 @@ export function createDeviceListNews(deps: {
         if (room.counts.join === room.localMembers.size) continue
         for (const server of (await room.servers.of(() => getJoinedUsers(db, roomNid))).keys()) servers.add(server)
       }
-      servers.delete(serverName)
-      return [...servers]
+      return [...servers].filter(outgoing.reaches)
     },
     async tell(tx, userNid, servers, position) {
       const userId = (await users.idsOf([userNid])).get(userNid)

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import type { UserId } from '../../core/ids.ts'
+import type { ServerPolicy } from '../../core/server-policy.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
 import type { KeyFetcher } from '../../outbound/server-keys.ts'
 import type { Database, Tx } from '../../store/db.ts'
@@ -12,7 +13,6 @@ import type { ReceivedMessages } from '../e2e/received-messages.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import { EDUS_KEPT_MS, KEY_ANSWERS_KEPT_MS, MESSAGES_KNOWN_MS, TRANSACTION_KEPT_MS } from '../limits.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
-import type { KeyRing } from '../rooms/questions.ts'
 import type { Receipts } from '../rooms/receipts.ts'
 import type { Receiver } from '../rooms/receive.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
@@ -25,17 +25,20 @@ import type { Users } from '../users.ts'
 import { createEduHandlers } from './edus.ts'
 import { createHandshakes, type Handshakes } from './handshakes.ts'
 import { createInvitations, type Invitations } from './invitations.ts'
+import type { ServerKeyRing } from './key-ring.ts'
 import { createNotary, type Notary } from './notary.ts'
 import type { Outgoing } from './outgoing.ts'
 import type { OwnKeys } from './own-keys.ts'
 import { createRoomAnswers, type RoomAnswers } from './room-answers.ts'
 import { createServerAccess } from './server-access.ts'
+import { createServerQueues, type ServerQueues } from './server-queues.ts'
 import { createSignedRequests, type SignedRequests } from './signed-requests.ts'
 import { createTransactions, type Transactions } from './transactions.ts'
 
 /** What other servers ask of this one. */
 export interface FederationServices {
   readonly signedRequests: SignedRequests
+  readonly queues: ServerQueues
   readonly notary: Notary
   readonly roomAnswers: RoomAnswers
   readonly handshakes: Handshakes
@@ -48,7 +51,8 @@ export function createFederationServices(deps: {
   readonly config: Config
   readonly db: Database
   readonly clock: Clock
-  readonly keys: KeyRing
+  readonly keys: ServerKeyRing
+  readonly policy: ServerPolicy
   readonly registry: RoomRegistry
   readonly events: EventCache
   readonly resident: Resident
@@ -75,6 +79,7 @@ export function createFederationServices(deps: {
   const invitations = createInvitations({ ...deps, serverName })
   return {
     signedRequests: createSignedRequests({ ...deps, serverName, heard: deps.outgoing.heard }),
+    queues: createServerQueues(deps),
     notary: createNotary(deps),
     roomAnswers: createRoomAnswers({ ...deps, access }),
     handshakes: createHandshakes({ ...deps, serverName, access, accepted: deps.outgoing.forward }),

@@ -13,6 +13,12 @@ import { MAX_KEYS_PER_SERVER, MAX_REMEMBERED_KEY_OWNERS } from '../limits.ts'
 import type { KeyRing } from '../rooms/questions.ts'
 import { LONGEST_VALIDITY_MS, readKeyAnswer, type ServerKey } from './key-answer.ts'
 
+/** The keys of other servers, and of which ones there are any at hand. */
+export interface ServerKeyRing extends KeyRing {
+  /** Whether keys of a server are in memory. */
+  knows(server: ServerName): boolean
+}
+
 type Keys = ReadonlyMap<string, ServerKey>
 
 /** After an answer, and after failures one after the other. */
@@ -38,7 +44,7 @@ export function createKeyRing(deps: {
   readonly signingKey: SigningKey
   readonly fetcher: KeyFetcher
   readonly log: Logger
-}): KeyRing {
+}): ServerKeyRing {
   const { config, db, clock, signingKey, fetcher, log } = deps
   const remembered = new LRUCache<ServerName, Keys>({ max: MAX_REMEMBERED_KEY_OWNERS })
   const attempts = new LRUCache<ServerName, Attempts>({ max: MAX_REMEMBERED_KEY_OWNERS })
@@ -136,7 +142,7 @@ export function createKeyRing(deps: {
     return keyIds.includes(keyId) ? [key] : []
   }
 
-  return { keysOf }
+  return { keysOf, knows: (server) => (remembered.get(server)?.size ?? 0) > 0 }
 }
 
 function isNews(told: ServerKey, known: ServerKey | undefined): boolean {

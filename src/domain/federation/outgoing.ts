@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
+import type { ServerPolicy } from '../../core/server-policy.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import type { Database } from '../../store/db.ts'
 import {
@@ -23,6 +24,8 @@ import { Destination, type OutgoingPdu } from './destination.ts'
 
 /** What this server sends to others by itself (server-server API, "Transactions"). */
 export interface Outgoing {
+  /** Whether anything is ever sent to a server: not to this one, and not to those that are shut out. */
+  reaches(server: ServerName): boolean
   /** Takes note of events right after their commit, in order. */
   committed(room: Room, events: readonly RoomEvent[]): void
   /** Passes on an event of another server that only we were given. */
@@ -53,12 +56,13 @@ const MAX_IDLE_DESTINATIONS = 2_000
 export function createOutgoing(deps: {
   readonly db: Database
   readonly serverName: ServerName
+  readonly policy: ServerPolicy
   readonly peers: Pick<Peers, 'sendTransaction'>
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
 }): Outgoing {
-  const { db, serverName, log } = deps
+  const { db, serverName, policy, log } = deps
   const destinations = new Map<ServerName, Destination>()
   /** Those that have a row in the database. */
   const saved = new Set<ServerName>()
@@ -102,12 +106,14 @@ export function createOutgoing(deps: {
 
   const serversIn = (room: Room) => room.servers.of(() => getJoinedUsers(db, room.nid))
 
+  const reaches = (server: ServerName) => server !== serverName && policy.refusalOf(server) === undefined
+
   function sendEdu(servers: Iterable<ServerName>, edu: JsonObject): void {
-    for (const server of servers) if (server !== serverName) destinationOf(server).edu(edu)
+    for (const server of servers) if (reaches(server)) destinationOf(server).edu(edu)
   }
 
   function kept(servers: Iterable<ServerName>): void {
-    for (const server of servers) destinationOf(server).kept()
+    for (const server of servers) if (reaches(server)) destinationOf(server).kept()
   }
 
   async function serversFor({ room, event, except }: Entry): Promise<ServerName[]> {
@@ -115,10 +121,9 @@ export function createOutgoing(deps: {
     const servers = new Set(joined.keys())
     // Who is put out is told so.
     if (event.type === 'm.room.member') servers.add(serverOf(event.pdu.state_key as UserId))
-    servers.delete(serverName)
     if (except !== undefined) servers.delete(except)
     if (isInvitation(event)) servers.delete(targetsServer(event, joined))
-    return [...servers]
+    return [...servers].filter(reaches)
   }
 
   async function spread(): Promise<void> {
@@ -178,6 +183,7 @@ export function createOutgoing(deps: {
   }
 
   return {
+    reaches,
     committed(room, events) {
       const isShared = room.counts.join > room.localMembers.size
       const concerned = events.filter(
@@ -199,7 +205,8 @@ export function createOutgoing(deps: {
     heard: (server) => destinations.get(server)?.heard(),
     async start(given, current) {
       rooms = given
-      for (const row of await getDestinations(db)) {
+      // Who is shut out for a while keeps its place.
+      for (const row of (await getDestinations(db)).filter(({ server }) => reaches(server))) {
         const destination = new Destination(row.server, parts, row)
         destinations.set(row.server, destination)
         saved.add(row.server)

@@ -12,13 +12,14 @@ import type { Outgoing } from './outgoing.ts'
 export function createSentMessages(deps: {
   readonly clock: Clock
   readonly random: Random
-  readonly outgoing: Pick<Outgoing, 'kept'>
+  readonly outgoing: Pick<Outgoing, 'kept' | 'reaches'>
 }): RemoteToDevice {
   const { clock, random, outgoing } = deps
   return {
     async send(tx, { sender, type, entries }) {
       const byServer = groupBy(entries, ({ userId }) => serverOf(userId))
-      const edus = [...byServer].flatMap(([server, some]) =>
+      const reached = [...byServer].filter(([server]) => outgoing.reaches(server))
+      const edus = reached.flatMap(([server, some]) =>
         portions(some).map((messages) => {
           // Other servers know a message by it that comes again.
           const message_id = random.bytes(18).toString('base64url')

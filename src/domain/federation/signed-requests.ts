@@ -1,12 +1,13 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { ServerName } from '../../core/ids.ts'
 import type { JsonValue } from '../../core/json.ts'
+import type { ServerPolicy } from '../../core/server-policy.ts'
 import { verifySignature } from '../../core/signing/key.ts'
 import { requestText, requestTextFrom } from '../../core/signing/request-signature.ts'
 import { isXMatrix, readXMatrix, type XMatrix } from '../../core/signing/x-matrix.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_REQUEST_SIGNATURES } from '../limits.ts'
-import type { KeyRing } from '../rooms/questions.ts'
+import type { ServerKeyRing } from './key-ring.ts'
 
 /** A request of another server, as it came. */
 export interface SignedRequest {
@@ -23,9 +24,10 @@ export interface SignedRequest {
 export interface SignedRequests {
   /**
    * @throws ProtocolError 401 `M_UNAUTHORIZED` unless the request is signed, for this server, with a key that is valid now, by the
-   * one server that all of its signatures name
+   * one server that all of its signatures name; `M_FORBIDDEN` for a server that is shut out; what `stranger` throws
+   * @param stranger called before work is done for a server of which nothing is known: anybody can make up names
    */
-  originOf(request: SignedRequest): Promise<ServerName>
+  originOf(request: SignedRequest, stranger: () => void): Promise<ServerName>
 }
 
 function refusal(reason: string): ProtocolError {
@@ -35,11 +37,12 @@ function refusal(reason: string): ProtocolError {
 export function createSignedRequests(deps: {
   readonly serverName: ServerName
   readonly clock: Clock
-  readonly keys: KeyRing
+  readonly keys: ServerKeyRing
+  readonly policy: ServerPolicy
   /** Told of each server that has proven to be itself. */
   heard(server: ServerName): void
 }): SignedRequests {
-  const { serverName, clock, keys, heard } = deps
+  const { serverName, clock, keys, policy, heard } = deps
 
   function headersOf(authorizations: readonly string[]): XMatrix[] {
     const signed = authorizations.filter(isXMatrix)
@@ -53,13 +56,16 @@ export function createSignedRequests(deps: {
   }
 
   return {
-    async originOf({ method, uri, authorizations, body }) {
+    async originOf({ method, uri, authorizations, body }, stranger) {
       const headers = headersOf(authorizations)
       const { origin } = headers[0]!
       if (headers.some((header) => header.origin !== origin)) throw refusal('The request is signed by several servers.')
       if (headers.some(({ destination }) => destination !== undefined && destination !== serverName)) {
         throw refusal(`The request is signed for another server than ${serverName}.`)
       }
+      const shutOut = policy.refusalOf(origin)
+      if (shutOut !== undefined) throw new ProtocolError('M_FORBIDDEN', shutOut)
+      if (!keys.knows(origin)) stranger()
       const known = await keys.keysOf(
         origin,
         headers.map(({ keyId }) => keyId),

@@ -42,14 +42,23 @@ export function makerOf(roomId: RoomId): ServerName[] {
 const FINAL: ReadonlySet<string> = new Set(['M_FORBIDDEN', 'M_INCOMPATIBLE_ROOM_VERSION', 'M_UNSUPPORTED_ROOM_VERSION'])
 
 export function createRemoteRooms(
-  parts: RemoteJoinParts & { readonly peers: Peers; readonly receiver: Receiver; readonly keys: KeyRing },
+  parts: RemoteJoinParts & {
+    readonly peers: Peers
+    readonly receiver: Receiver
+    readonly keys: KeyRing
+    /** With whom this server has to do at all. */
+    readonly outgoing: { reaches(server: ServerName): boolean }
+  },
 ): RemoteRooms {
-  const { peers, receiver, keys, serverName } = parts
+  const { peers, receiver, keys, serverName, outgoing } = parts
   const understood = ROOM_VERSIONS.map(({ id }) => id)
 
   async function throughAny<T>({ via, roomId }: RemoteWish, attempt: (server: ServerName) => Promise<T>): Promise<T> {
     let last: unknown = new ProtocolError('M_NOT_FOUND', `No server is known through which ${roomId} could be reached.`)
-    for (const server of [...new Set(via)].filter((each) => each !== serverName).slice(0, MAX_SERVERS_TRIED)) {
+    const others = [...new Set(via)].filter((each) => each !== serverName)
+    const reached = others.filter(outgoing.reaches)
+    // Where all are shut out, asking one says so.
+    for (const server of (reached.length > 0 ? reached : others).slice(0, MAX_SERVERS_TRIED)) {
       try {
         return await attempt(server)
       } catch (error) {

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { membershipOf } from '../../core/event/content.ts'
-import type { UserId } from '../../core/ids.ts'
+import type { ServerName, UserId } from '../../core/ids.ts'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
 import type { Peers } from '../../outbound/peers.ts'
@@ -80,6 +80,7 @@ export interface RoomServiceParts {
   readonly outgoing: {
     committed(room: Room, events: readonly RoomEvent[]): void
     toRoom(room: Room, edu: JsonObject): void
+    reaches(server: ServerName): boolean
   }
   /** What tells other servers how users are. */
   presenceNews(registry: RoomRegistry, userRooms: UserRooms): (userNid: number, is: PresenceOf) => Promise<void>

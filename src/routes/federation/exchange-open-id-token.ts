@@ -6,7 +6,7 @@ const Query = Type.Object({ access_token: Type.Optional(Type.String()) })
 
 export const exchangeOpenIdToken = endpoint(
   'GET F/v1/openid/userinfo',
-  { auth: 'none', query: Query },
+  { auth: 'none', limited: 'federation', query: Query },
   async ({ query }, { openIdTokens }) => {
     const { access_token: token = '' } = query
     if (token === '') throw new ProtocolError('M_MISSING_TOKEN', "Query parameter 'access_token' is missing.")

@@ -2,6 +2,6 @@ import { endpoint } from '../../http/endpoint.ts'
 
 export const getServerKey = endpoint(
   'GET K/server',
-  { auth: 'none', also: ['K/server/{keyId}'] },
+  { auth: 'none', limited: 'federation', also: ['K/server/{keyId}'] },
   (_request, { ownKeys }) => ownKeys.published(),
 )

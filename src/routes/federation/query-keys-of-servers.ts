@@ -15,7 +15,7 @@ const Body = Type.Object({
 
 export const queryKeysOfServers = endpoint(
   'POST K/query',
-  { auth: 'none', limited: 'other', body: Body },
+  { auth: 'none', limited: 'federation', body: Body },
   async ({ body }, { federation, clock }) => {
     const wanted = Object.entries(body.server_keys).flatMap(([server, keys]) => {
       const moments = Object.values(keys).map((key) => key.minimum_valid_until_ts ?? clock.now())

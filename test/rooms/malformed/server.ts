@@ -65,7 +65,7 @@ export async function startWatchedServer(): Promise<WatchedServer> {
       presenceNews: () => async () => {},
       identityServers: NO_IDENTITY_SERVERS,
       peers: obligingPeers((server) => (KEYS as Readonly<Record<string, SigningKey>>)[server]),
-      outgoing: { committed: () => {}, toRoom: () => {} },
+      outgoing: { committed: () => {}, toRoom: () => {}, reaches: () => true },
       config,
       db,
       ledger: await openLedger(db),

@@ -1,0 +1,33 @@
+import { compileServerAcl } from './acl.ts'
+
+/** With which other servers this one deals, in and out. */
+export interface ServerPolicy {
+  /** Why not with this one: words that name the option which says so. Undefined where it does. */
+  refusalOf(server: string): string | undefined
+}
+
+export const EVERY_SERVER_WELCOME: ServerPolicy = { refusalOf: () => undefined }
+
+/**
+ * @param allow globs of server names without ports; where there is none, every server
+ * @param deny globs of those that are shut out all the same
+ * @param own this server's name, which nothing shuts out
+ */
+export function compileServerPolicy(
+  rules: { readonly enabled: boolean; readonly allow: readonly string[]; readonly deny: readonly string[] },
+  own: string,
+): ServerPolicy {
+  const denies = compileServerAcl({ allow: ['*'], deny: [...rules.deny] })
+  const allows = compileServerAcl({ allow: rules.allow.length > 0 ? [...rules.allow] : ['*'] })
+  const option = (server: string): string | undefined => {
+    if (!rules.enabled) return 'federation.enabled is false'
+    if (!denies.allows(server)) return 'federation.deny names it'
+    return allows.allows(server) ? undefined : 'federation.allow does not name it'
+  }
+  return {
+    refusalOf(server) {
+      const reason = server === own ? undefined : option(server)
+      return reason && `This server has nothing to do with ${server}: ${reason}.`
+    },
+  }
+}
