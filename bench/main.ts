@@ -1,4 +1,5 @@
 import * as fanOut from './cases/fan-out.ts'
+import * as federationJoin from './cases/federation-join.ts'
 import * as identityLookup from './cases/identity-lookup.ts'
 import * as idle from './cases/idle.ts'
 import * as initialSync from './cases/initial-sync.ts'
@@ -32,6 +33,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [toDevice.BENCHMARK]: toDevice.measureToDevice,
   [keys.BENCHMARK]: keys.measureKeys,
   [identityLookup.BENCHMARK]: identityLookup.measureIdentityLookup,
+  [federationJoin.BENCHMARK]: federationJoin.measureFederationJoin,
 }
 
 async function main(args: string[]): Promise<void> {

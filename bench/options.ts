@@ -13,6 +13,7 @@ export interface BenchOptions {
   readonly members: readonly number[]
   readonly rooms: number
   readonly bindings: number
+  readonly remoteMembers: number
   readonly withFloor: boolean
   readonly profile: boolean
   readonly write: boolean
@@ -21,7 +22,7 @@ export interface BenchOptions {
 export const USAGE = `npm run bench -- [benchmark ...] [options]
 
 Benchmarks: send, fan-out, initial-sync, register-login, login-storm, idle, noop-sync, storage, room-state, resolution, receive,
-to-device, identity-lookup, keys
+to-device, identity-lookup, keys, federation-join
 (all of them when none is named), and the floor programs alone: floor.
 
   --url http://...          drive this homeserver instead of starting one of ours
@@ -34,6 +35,7 @@ to-device, identity-lookup, keys
   --members N,N             listeners of fan-out (100,1000)
   --rooms N                 rooms of initial-sync (200)
   --bindings N              bound addresses of identity-lookup (1000000)
+  --remote-members N        members of the room of federation-join (50000)
   --no-floor                leave out the floor programs
   --profile                 run our server under --cpu-prof; profiles land in bench/profiles
   --write                   write the table into bench/RESULTS.md`
@@ -49,6 +51,7 @@ const OPTIONS = {
   members: { type: 'string', default: '100,1000' },
   rooms: { type: 'string', default: '200' },
   bindings: { type: 'string', default: '1000000' },
+  'remote-members': { type: 'string', default: '50000' },
   'no-floor': { type: 'boolean', default: false },
   profile: { type: 'boolean', default: false },
   write: { type: 'boolean', default: false },
@@ -70,6 +73,7 @@ export function readOptions(args: string[]): BenchOptions | undefined {
     members: values.members.split(',').map(Number),
     rooms: Number(values.rooms),
     bindings: Number(values.bindings),
+    remoteMembers: Number(values['remote-members']),
     withFloor: !values['no-floor'],
     profile: values.profile,
     write: values.write,

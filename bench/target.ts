@@ -33,6 +33,11 @@ export async function openTarget(options: BenchOptions, wish: TargetWish = {}): 
   return target
 }
 
+/** Configuration that lets a server call others on loopback, whom a certificate of ours vouches for. */
+export function outboundTo(caFile: string): Readonly<Record<string, string>> {
+  return { HEARTH__OUTBOUND__CA_FILE: caFile, HEARTH__OUTBOUND__ALLOW_RANGES: '127.0.0.0/8' }
+}
+
 async function startOwn(options: BenchOptions, wish: TargetWish): Promise<Target> {
   const own = await startChildServer({
     env: {

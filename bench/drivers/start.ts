@@ -11,6 +11,15 @@ export async function runDriver<Task extends object, Result>(file: string, task:
   return result
 }
 
+/** Runs a driver that first says that it is ready, and stays until it is let go. */
+export async function startDriver<Task extends object, Ready>(
+  file: string,
+  task: Task,
+): Promise<{ readonly ready: Ready; end(): void }> {
+  const child = forkHere(file)
+  return { ready: await firstAnswer<Ready>(child, task), end: () => child.disconnect() }
+}
+
 export async function startHolding(task: HoldTask): Promise<{ end(): Promise<void> }> {
   const child = forkHere('./hold.js')
   await firstAnswer(child, task)
