@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { type Api, openApi, sendText, syncPath } from '../../test/support/api.ts'
+import { type Api, sendText, syncPath } from '../../test/support/api.ts'
 import { waitUntil } from '../../test/support/wait.ts'
 import { makeCommunity, newPrefix, registerPeople } from '../community.ts'
 import { startDriver } from '../drivers/start.ts'
