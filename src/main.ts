@@ -4,6 +4,7 @@ import { basename, relative } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { type Command, EXIT, EXIT_MEANINGS, type Host, UsageError } from './cli/command.ts'
+import { holdYoungGeneration } from './cli/young-generation.ts'
 import { ConfigError } from './config/load.ts'
 
 interface Verb {
@@ -13,7 +14,13 @@ interface Verb {
 }
 
 const VERBS: Readonly<Record<string, Verb>> = {
-  serve: { summary: 'run the server', load: async () => (await import('./cli/serve.ts')).serveCommand },
+  serve: {
+    summary: 'run the server',
+    async load() {
+      holdYoungGeneration()
+      return (await import('./cli/serve.ts')).serveCommand
+    },
+  },
   init: {
     summary: 'write a configuration file and make the signing key',
     load: async () => (await import('./cli/init.ts')).initCommand,

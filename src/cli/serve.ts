@@ -12,6 +12,7 @@ import { loadIdentityKeys } from './identity-key-file.ts'
 import { createLog } from './log.ts'
 import { startMetricsListener } from './metrics-listener.ts'
 import { loadSigningKey } from './signing-key-file.ts'
+import { releaseYoungGeneration } from './young-generation.ts'
 
 export const serveCommand: Command = {
   usage: `[--roles LIST] [--config FILE] [--set KEY=VALUE]...
@@ -32,6 +33,7 @@ export const serveCommand: Command = {
     const stop = stopRequested(host.stopSignal())
     const running = await start(host, config, log)
     const seconds = (performance.now() - begun) / 1000
+    releaseYoungGeneration()
     host.complain(banner({ ...running, seconds, config, configFile: configFile(host, values), ...host }))
     log.info({ port: running.port, ms: Math.round(seconds * 1000) }, 'ready')
     await stop

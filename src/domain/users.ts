@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../core/cache.ts'
 import type { UserId } from '../core/ids.ts'
 import type { Database } from '../store/db.ts'
 import { findUserNids, internUsers, userIdsOf } from '../store/users.ts'
@@ -15,8 +15,8 @@ export interface Users {
 }
 
 export function createUsers({ db, max = 50_000 }: { db: Database; max?: number }): Users {
-  const nids = new LRUCache<UserId, number>({ max })
-  const ids = new LRUCache<number, UserId>({ max })
+  const nids = createCache<UserId, number>(max)
+  const ids = createCache<number, UserId>(max)
 
   function remember(userId: UserId, nid: number): void {
     nids.set(userId, nid)

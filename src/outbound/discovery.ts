@@ -1,6 +1,6 @@
 import type { SrvRecord } from 'node:dns'
 import { isIP } from 'node:net'
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../core/cache.ts'
 import { splitServerName } from '../core/ids.ts'
 import { MAX_HOSTS_PER_SERVER, MAX_REMEMBERED_SERVERS } from './limits.ts'
 import type { Names } from './names.ts'
@@ -44,7 +44,7 @@ export function createDiscovery(deps: {
   readonly random: () => number
 }): Discovery {
   const { names, wellKnown, now, random } = deps
-  const services = new LRUCache<string, FoundServices>({ max: MAX_REMEMBERED_SERVERS })
+  const services = createCache<string, FoundServices>(MAX_REMEMBERED_SERVERS)
 
   async function servicesOf(host: string): Promise<FoundServices> {
     const known = services.get(host)

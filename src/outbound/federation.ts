@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../core/cache.ts'
 import { ProtocolError } from '../core/errors.ts'
 import { encodeCanonical, isObject, type JsonObject, type JsonOffence, type JsonValue, readJson } from '../core/json.ts'
 import type { Dialect } from '../core/paths.ts'
@@ -56,7 +56,7 @@ export function createFederation(deps: {
   readonly policy: ServerPolicy
 }): Federation {
   const { client, discovery, dialects, sign, policy } = deps
-  const known = new LRUCache<string, Dialect>({ max: MAX_REMEMBERED_SERVERS })
+  const known = createCache<string, Dialect>(MAX_REMEMBERED_SERVERS)
 
   async function ask(server: string, request: FederationRequest, dialect: Dialect): Promise<HttpAnswer | Failure> {
     const { targets, steps } = await discovery.find(server)

@@ -2,10 +2,10 @@ import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { createSecureContext, rootCertificates, type SecureContext, TLSSocket } from 'node:tls'
-import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { buildConnector, Pool } from 'undici'
 import type { Config } from '../config/schema.ts'
+import { createCache } from '../core/cache.ts'
 import { type AddressGuard, createAddressGuard } from './addresses.ts'
 import { type Failure, failureOf, RefusedError, TooLargeError } from './failures.ts'
 import { createNames, type Names } from './names.ts'
@@ -80,8 +80,7 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
   const guard = createAddressGuard(allow_ranges)
   const lookup = guardedLookup(options.names ?? createNames(), guard)
   const secureContext = ca_file === undefined ? undefined : await trusting(ca_file)
-  const targets = new LRUCache<string, Target>({
-    max: MAX_TARGETS,
+  const targets = createCache<string, Target>(MAX_TARGETS, {
     dispose: ({ pool }) =>
       void pool.close().catch((err: unknown) => options.log.debug({ err }, 'a pool did not close')),
   })

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../core/cache.ts'
 import { splitServerName } from '../core/ids.ts'
 import { isObject, type JsonValue, readJson } from '../core/json.ts'
 import type { Dialect } from '../core/paths.ts'
@@ -34,7 +34,7 @@ export function createWellKnown(deps: {
   readonly dialects: readonly Dialect[]
 }): WellKnown {
   const { client, now, dialects } = deps
-  const entries = new LRUCache<string, Entry>({ max: MAX_REMEMBERED_SERVERS })
+  const entries = createCache<string, Entry>(MAX_REMEMBERED_SERVERS)
   const running = new Map<string, Promise<Entry>>()
 
   /** Undefined when the host could not be asked. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { type CompiledFilter, compileFilter, type Filter } from '../../core/filter.ts'
 import { readFilter } from '../../core/filter-reader.ts'
@@ -30,7 +30,7 @@ const MAX_COMPILED = 1000
 const MAX_REMEMBERED_CHARS = 4096
 
 export function createFilters({ db }: { readonly db: Database }): Filters {
-  const compiled = new LRUCache<string, CompiledFilter>({ max: MAX_COMPILED })
+  const compiled = createCache<string, CompiledFilter>(MAX_COMPILED)
 
   async function get(userNid: number, filterId: string): Promise<Filter> {
     const text = /^\d{1,15}$/.test(filterId) ? await findFilter(db, userNid, Number(filterId)) : undefined

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
@@ -33,7 +33,7 @@ export function createRemoteProfiles(deps: {
   readonly clock: Clock
 }): AskProfile {
   const { peers, clock } = deps
-  const told = new LRUCache<UserId, Told>({ max: MAX_REMEMBERED_PROFILES })
+  const told = createCache<UserId, Told>(MAX_REMEMBERED_PROFILES)
 
   async function ask(userId: UserId): Promise<ProfileFields> {
     const profile = await peers.query(serverOf(userId), `query/profile?user_id=${encodeURIComponent(userId)}`)

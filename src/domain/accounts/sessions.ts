@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { Database } from '../../store/db.ts'
 import { recordSightings, type Sighting } from '../../store/devices.ts'
@@ -38,8 +38,7 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
   const { db, clock } = deps
   const entryOf = new WeakMap<Requester, Entry>()
   const hashesOf = new Map<number, Set<string>>()
-  const remembered = new LRUCache<string, Entry>({
-    max: MAX_REMEMBERED,
+  const remembered = createCache<string, Entry>(MAX_REMEMBERED, {
     dispose({ requester: { userNid } }, hash) {
       const hashes = hashesOf.get(userNid)
       hashes?.delete(hash)

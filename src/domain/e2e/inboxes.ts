@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../core/cache.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import {
@@ -50,7 +50,7 @@ interface Inbox {
 const MAX_INBOXES_IN_MEMORY = 50_000
 
 export function createInboxes({ db, ledger }: { readonly db: Database; readonly ledger: Ledger }): Inboxes {
-  const inboxes = new LRUCache<string, Inbox>({ max: MAX_INBOXES_IN_MEMORY })
+  const inboxes = createCache<string, Inbox>(MAX_INBOXES_IN_MEMORY)
   ledger.onMissed(() => inboxes.clear())
 
   function inboxOf({ userNid, deviceId }: DeviceKey): Inbox {

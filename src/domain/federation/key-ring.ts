@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
+import { createCache } from '../../core/cache.ts'
 import type { ServerName } from '../../core/ids.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { verifyJson } from '../../core/signing/json-signature.ts'
@@ -46,8 +46,8 @@ export function createKeyRing(deps: {
   readonly log: Logger
 }): ServerKeyRing {
   const { config, db, clock, signingKey, fetcher, log } = deps
-  const remembered = new LRUCache<ServerName, Keys>({ max: MAX_REMEMBERED_KEY_OWNERS })
-  const attempts = new LRUCache<ServerName, Attempts>({ max: MAX_REMEMBERED_KEY_OWNERS })
+  const remembered = createCache<ServerName, Keys>(MAX_REMEMBERED_KEY_OWNERS)
+  const attempts = createCache<ServerName, Attempts>(MAX_REMEMBERED_KEY_OWNERS)
   const running = new Map<ServerName, Promise<Keys>>()
 
   async function fromStore(server: ServerName): Promise<Keys> {

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import type { Config } from '../../config/schema.ts'
+import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { ServerName } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
@@ -39,7 +39,7 @@ export function createNotary(deps: {
 }): Notary {
   const { config, db, clock, signingKey, ownKeys, fetcher } = deps
   const running = new Map<ServerName, Promise<KeyAnswerRow | undefined>>()
-  const askedAt = new LRUCache<ServerName, number>({ max: MAX_REMEMBERED_KEY_OWNERS })
+  const askedAt = createCache<ServerName, number>(MAX_REMEMBERED_KEY_OWNERS)
 
   async function ask(server: ServerName): Promise<KeyAnswerRow | undefined> {
     const answer = await fetcher.own(server)

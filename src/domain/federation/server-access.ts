@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import { compileServerAcl, type ServerAcl } from '../../core/acl.ts'
+import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { historyVisibilityOf, membershipOf } from '../../core/event/content.ts'
 import { redact } from '../../core/event/redact.ts'
@@ -45,7 +45,7 @@ export function createServerAccess(parts: {
   readonly events: EventCache
 }): ServerAccess {
   const { db, registry } = parts
-  const acls = new LRUCache<number, ServerAcl>({ max: ACLS_KEPT })
+  const acls = createCache<number, ServerAcl>(ACLS_KEPT)
 
   async function aclOf(room: Room): Promise<ServerAcl> {
     const event = await room.stateEvent('m.room.server_acl', '')

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import type { Config } from '../../config/schema.ts'
+import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { isServerName, isUserId, type ServerName, serverOf, splitServerName, type UserId } from '../../core/ids.ts'
 import type { Database } from '../../store/db.ts'
@@ -68,8 +68,7 @@ export function createIdentityAccounts(deps: {
   const { config, db, clock, random } = deps
   const lifetimeMs = config.identity.tokens.lifetime_hours * 3_600_000
   const keyOf = new Map<number, string>()
-  const remembered = new LRUCache<string, Entry>({
-    max: MAX_REMEMBERED,
+  const remembered = createCache<string, Entry>(MAX_REMEMBERED, {
     dispose: ({ requester }) => keyOf.delete(requester.tokenNid),
   })
   // A look-up that began before a token was removed may have read what is now gone: it is not remembered.

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import type { Config } from '../../config/schema.ts'
+import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
@@ -37,7 +37,7 @@ export function createTerms(deps: {
   const urlsOfPolicies = policies.map(({ texts }) => texts.map(({ url }) => url))
   const allUrls = urlsOfPolicies.flat()
   // Nothing that was accepted is ever taken back, so a user who has accepted everything need not be looked up again.
-  const satisfied = new LRUCache<UserId, true>({ max: MAX_REMEMBERED })
+  const satisfied = createCache<UserId, true>(MAX_REMEMBERED)
 
   async function check(userId: UserId): Promise<void> {
     const accepted = await findAcceptedUrls(db, userId, allUrls)

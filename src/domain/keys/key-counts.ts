@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../core/cache.ts'
 import type { Reader } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import { countKeys, type KeyCountRow } from '../../store/one-time-keys.ts'
@@ -42,8 +42,8 @@ export function createDeviceKeyCounts(deps: {
   readonly maxDevices: number
 }): DeviceKeyCounts {
   const { db, notifier } = deps
-  const counts = new LRUCache<string, KeyCounts>({ max: deps.maxDevices })
-  const fallen = new LRUCache<string, number>({ max: deps.maxDevices })
+  const counts = createCache<string, KeyCounts>(deps.maxDevices)
+  const fallen = createCache<string, number>(deps.maxDevices)
   /** What was read before something changed is not kept. */
   let changes = 0
   deps.ledger.onMissed(() => {

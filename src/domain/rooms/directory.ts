@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { isServerName, type RoomId, type ServerName } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
@@ -63,7 +63,7 @@ const ENTRIES_KEPT = 20_000
 const WIDTH = 16
 
 export function createRoomDirectory({ serverName, db, registry, clock, peers }: DirectoryParts): RoomDirectory {
-  const entries = new LRUCache<number, DirectoryEntry>({ max: ENTRIES_KEPT })
+  const entries = createCache<number, DirectoryEntry>(ENTRIES_KEPT)
 
   /** Whatever an entry shows is state, so it holds until the room's state moves on or is redacted. */
   async function entryOf(row: PublishedRow): Promise<DirectoryEntry> {

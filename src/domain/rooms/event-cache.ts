@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { createCache } from '../../core/cache.ts'
 import type { Reader } from '../../store/db.ts'
 import { type EventRow, getEvents, getEventsById } from '../../store/events.ts'
 import { perTick } from '../../store/per-tick.ts'
@@ -27,7 +28,7 @@ export function createEventCache({ db, maxBytes }: { db: Reader; maxBytes: numbe
     maxSize: maxBytes,
     sizeCalculation: (event) => event.json.length + OVERHEAD,
   })
-  const nidById = new LRUCache<string, number>({ max: 50_000 })
+  const nidById = createCache<string, number>(50_000)
 
   function put(event: RoomEvent): void {
     events.set(event.nid, event)

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { displayNameOf } from '../../core/event/content.ts'
 import type { Pdu } from '../../core/event/format.ts'
@@ -42,8 +42,8 @@ export interface RegistryParts {
 }
 
 export function createRoomRegistry({ db, events, serverName, maxRooms }: RegistryParts): RoomRegistry {
-  const rooms = new LRUCache<number, Room>({ max: maxRooms })
-  const nids = new LRUCache<RoomId, number>({ max: maxRooms * 4 })
+  const rooms = createCache<number, Room>(maxRooms)
+  const nids = createCache<RoomId, number>(maxRooms * 4)
   const loading = new Map<number, Promise<Room>>()
   /** Numbers of rooms that were removed; none is given twice. */
   const gone = new Set<number>()

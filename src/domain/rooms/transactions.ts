@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../core/cache.ts'
 import type { EventId } from '../../core/ids.ts'
 import type { Transaction } from './draft.ts'
 import type { ClientTransaction } from './rooms.ts'
@@ -19,7 +19,7 @@ export interface Transactions {
 const REMEMBERED = 20_000
 
 export function createTransactions(): Transactions {
-  const answers = new LRUCache<string, Promise<EventId>>({ max: REMEMBERED })
+  const answers = createCache<string, Promise<EventId>>(REMEMBERED)
 
   return {
     once(tokenNid, { txnId, path }, send) {

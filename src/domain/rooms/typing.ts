@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../core/cache.ts'
 import type { RoomId, UserId } from '../../core/ids.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
@@ -43,8 +43,7 @@ interface RoomTyping {
 }
 
 export function createTyping({ clock, access, nextPosition, changed, told }: TypingParts): Typing {
-  const rooms = new LRUCache<number, RoomTyping>({
-    max: MAX_ROOMS_WITH_TYPING,
+  const rooms = createCache<number, RoomTyping>(MAX_ROOMS_WITH_TYPING, {
     dispose: ({ typists }) => {
       for (const { timer } of typists.values()) clearTimeout(timer)
     },

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../core/cache.ts'
 import { type HistoryVisibility, historyVisibilityOf, type Membership, membershipOf } from '../../core/event/content.ts'
 import type { UserId } from '../../core/ids.ts'
 import { canSeeEvent } from '../../core/visibility.ts'
@@ -31,7 +31,7 @@ const REMEMBERED = 5_000
 
 /** Reads the room's history visibility and the user's membership through all of the state log; kept until either changes. */
 export function createViewerHistories({ db, events }: { db: Reader; events: EventCache }): ViewerHistories {
-  const known = new LRUCache<string, { room: Room; stamp: string; history: ViewerHistory }>({ max: REMEMBERED })
+  const known = createCache<string, { room: Room; stamp: string; history: ViewerHistory }>(REMEMBERED)
 
   async function load(room: Room, keys: DecidingKeys): Promise<ViewerHistory> {
     const valuesOf = await keyHistories({ db, events }, room, [keys.visibility, keys.member])

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../core/cache.ts'
 
 /**
  * Which members each client was already told about in a room, so that lazy loading does not repeat them.
@@ -15,7 +15,7 @@ const MAX_ROOMS = 20_000
 const MAX_MEMBERS_PER_ROOM = 2_000
 
 export function createLazyMembers(): LazyMembers {
-  const told = new LRUCache<string, Map<string, number>>({ max: MAX_ROOMS })
+  const told = createCache<string, Map<string, number>>(MAX_ROOMS)
 
   return {
     of(tokenNid, roomNid) {

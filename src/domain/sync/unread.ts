@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../core/cache.ts'
 import type { Reader } from '../../store/db.ts'
 import type { HighlightWrite } from '../../store/event-batch.ts'
 import { getHighlights, getReadMarks } from '../../store/unread.ts'
@@ -35,7 +35,7 @@ export interface Unread {
 }
 
 export function createUnread({ db, maxUsers }: { db: Reader; maxUsers: number }): Unread {
-  const users = new LRUCache<number, Map<number, Mark>>({ max: maxUsers })
+  const users = createCache<number, Map<number, Mark>>(maxUsers)
 
   async function load(userNid: number, marks: Map<number, Mark>, roomNids: readonly number[]): Promise<void> {
     const [rows, highlights] = await Promise.all([

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../core/cache.ts'
 import type { Reader } from '../../store/db.ts'
 import { getMemberships, type Membership } from '../../store/rooms.ts'
 
@@ -23,7 +23,7 @@ export interface UserRooms {
 }
 
 export function createUserRooms({ db, maxUsers }: { db: Reader; maxUsers: number }): UserRooms {
-  const users = new LRUCache<number, Map<number, UserRoom>>({ max: maxUsers })
+  const users = createCache<number, Map<number, UserRoom>>(maxUsers)
   const loading = new Map<number, Promise<Map<number, UserRoom>>>()
   /** Numbers of rooms that were removed; none is given twice. */
   const gone = new Set<number>()
