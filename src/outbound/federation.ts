@@ -4,9 +4,14 @@ import { encodeCanonical, isObject, type JsonObject, type JsonOffence, type Json
 import type { Dialect } from '../core/paths.ts'
 import type { ServerPolicy } from '../core/server-policy.ts'
 import type { Discovery } from './discovery.ts'
-import type { Failure } from './failures.ts'
-import type { GuardedClient, HttpAnswer } from './http.ts'
-import { MAX_HOMESERVER_ANSWER_BYTES, MAX_OPENID_ANSWER_BYTES, MAX_REMEMBERED_SERVERS } from './limits.ts'
+import { type Failure, failureOf } from './failures.ts'
+import { type GuardedClient, type HttpAnswer, type HttpRequest, type HttpStream, readUpTo } from './http.ts'
+import {
+  MAX_HOMESERVER_ANSWER_BYTES,
+  MAX_OPENID_ANSWER_BYTES,
+  MAX_REFUSAL_BYTES,
+  MAX_REMEMBERED_SERVERS,
+} from './limits.ts'
 
 export interface FederationRequest {
   readonly method: 'GET' | 'PUT' | 'POST'
@@ -39,9 +44,19 @@ export type RequestSigner = (request: {
   readonly body: string | undefined
 }) => string
 
+/** A request whose answer may be long; `timeoutMs` is until it begins. */
+export interface FederationStreamRequest extends FederationRequest {
+  /** For the answer's body. */
+  readonly bodyMs: number
+  /** How many redirects are followed; none unless said. */
+  readonly redirects?: number
+}
+
 /** Requests to other homeservers, wherever their names lead, in the dialect that they know. */
 export interface Federation {
   request(server: string, request: FederationRequest): Promise<FederationAnswer | Failure>
+  /** As `request`, but a 2xx answer comes as it is read. */
+  stream(server: string, request: FederationStreamRequest): Promise<HttpStream | FederationAnswer | Failure>
 }
 
 const TIMEOUT_MS = 10_000
@@ -58,7 +73,12 @@ export function createFederation(deps: {
   const { client, discovery, dialects, sign, policy } = deps
   const known = createCache<string, Dialect>(MAX_REMEMBERED_SERVERS)
 
-  async function ask(server: string, request: FederationRequest, dialect: Dialect): Promise<HttpAnswer | Failure> {
+  async function ask<Answer extends HttpAnswer | HttpStream>(
+    server: string,
+    request: FederationRequest,
+    dialect: Dialect,
+    send: (request: HttpRequest) => Promise<Answer | Failure>,
+  ): Promise<Answer | Failure> {
     const { targets, steps } = await discovery.find(server)
     const { method } = request
     const uri = `/_${dialect}/${request.path}`
@@ -68,44 +88,67 @@ export function createFederation(deps: {
       ...(request.signed && { authorization: sign({ method, uri, destination: server, body }) }),
       ...request.headers,
     }
-    let answer: HttpAnswer | Failure = { ok: false, kind: 'refused', detail: steps.join('; ') }
+    const { timeoutMs, maxBytes } = request
+    let answer: Answer | Failure = { ok: false, kind: 'refused', detail: steps.join('; ') }
     for (const { origin, via } of targets) {
-      answer = await client.request({
-        method,
-        url: origin + uri,
-        headers,
-        body,
-        timeoutMs: request.timeoutMs,
-        maxBytes: request.maxBytes,
-        via,
-      })
+      answer = await send({ method, url: origin + uri, headers, body, timeoutMs, maxBytes, via })
       // Only what was not said yet is said to the next host.
       if (answer.ok || !UNREACHED.has(answer.kind)) return answer
     }
     return answer
   }
 
-  return {
-    async request(server, request) {
-      const detail = policy.refusalOf(server)
-      if (detail !== undefined) return { ok: false, kind: 'forbidden', detail }
-      const sure = known.get(server)
-      let first: FederationAnswer | undefined
-      for (const dialect of sure === undefined ? dialects : [sure]) {
-        const answer = await ask(server, request, dialect)
-        if (!answer.ok) return first ?? answer
-        const { value: body, offence } = readAnswer(answer)
-        const read = { ok: true, status: answer.status, body, offence, bytes: answer.body } as const
-        if (!isUnknownPath(read)) {
-          known.set(server, dialect)
-          return read
-        }
-        // Perhaps it knows other paths by now.
-        known.delete(server)
-        first ??= read
+  /** Asks in the dialect that a server is known to speak, or finds that out. */
+  async function inDialect<Answer extends HttpAnswer | HttpStream>(
+    server: string,
+    request: FederationRequest,
+    send: (request: HttpRequest) => Promise<Answer | Failure>,
+  ): Promise<FederationAnswer | Exclude<Answer, HttpAnswer> | Failure> {
+    const detail = policy.refusalOf(server)
+    if (detail !== undefined) return { ok: false, kind: 'forbidden', detail }
+    const sure = known.get(server)
+    let first: FederationAnswer | undefined
+    for (const dialect of sure === undefined ? dialects : [sure]) {
+      const answer = await ask(server, request, dialect, send)
+      if (!answer.ok) return first ?? answer
+      if (isStream(answer)) {
+        known.set(server, dialect)
+        return answer as Exclude<Answer, HttpAnswer>
       }
-      return first!
-    },
+      const { value: body, offence } = readAnswer(answer)
+      const read = { ok: true, status: answer.status, body, offence, bytes: answer.body } as const
+      if (!isUnknownPath(read)) {
+        known.set(server, dialect)
+        return read
+      }
+      // Perhaps it knows other paths by now.
+      known.delete(server)
+      first ??= read
+    }
+    return first!
+  }
+
+  return {
+    request: (server, request) => inDialect<HttpAnswer>(server, request, client.request),
+    stream: (server, request) =>
+      inDialect<HttpAnswer | HttpStream>(server, request, async (sent) => {
+        const { bodyMs, redirects = 0 } = request
+        const answer = await client.stream({ ...sent, bodyMs, redirects })
+        return !answer.ok || isSuccess(answer) ? answer : asRead(answer)
+      }),
+  }
+}
+
+const isSuccess = ({ status }: { readonly status: number }): boolean => status >= 200 && status <= 299
+const isStream = (answer: HttpAnswer | HttpStream): answer is HttpStream => !Buffer.isBuffer(answer.body)
+
+/** What is no success is short, and says why. */
+async function asRead({ ok, status, headers, body }: HttpStream): Promise<HttpAnswer | Failure> {
+  try {
+    const bytes = await readUpTo(body, MAX_REFUSAL_BYTES)
+    return { ok, status, headers, body: bytes, url: '', certificate: undefined }
+  } catch (error) {
+    return failureOf(error)
   }
 }
 

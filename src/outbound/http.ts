@@ -1,9 +1,10 @@
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
+import type { Readable } from 'node:stream'
 import { createSecureContext, rootCertificates, type SecureContext, TLSSocket } from 'node:tls'
 import type { Logger } from 'pino'
-import { buildConnector, Pool } from 'undici'
+import { buildConnector, type Dispatcher, Pool } from 'undici'
 import type { Config } from '../config/schema.ts'
 import { createCache } from '../core/cache.ts'
 import { type AddressGuard, createAddressGuard } from './addresses.ts'
@@ -14,7 +15,7 @@ export interface HttpRequest {
   readonly method: string
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string | Buffer | undefined
+  readonly body?: string | Buffer | Readable | undefined
   /** For everything together: finding the address, connecting, redirects, the answer's last byte. */
   readonly timeoutMs: number
   /** Of the answer's body. */
@@ -43,9 +44,25 @@ export interface PeerCertificate {
   readonly issuer: string
 }
 
+/** A request whose answer is read as it comes. `timeoutMs` is for the answer's header alone. */
+export interface HttpStreamRequest extends HttpRequest {
+  /** For the answer's body, from its first to its last byte. */
+  readonly bodyMs: number
+}
+
+export interface HttpStream {
+  readonly ok: true
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** To be read to its end, left early, or given up with `cancel`. Throws when it breaks off, takes too long or is too long: see `failureOf`. */
+  readonly body: AsyncIterable<Buffer>
+  cancel(): void
+}
+
 /** The one way in which this server calls others. Never throws: what went wrong is part of the result. */
 export interface GuardedClient {
   request(request: HttpRequest): Promise<HttpAnswer | Failure>
+  stream(request: HttpStreamRequest): Promise<HttpStream | Failure>
   close(): Promise<void>
 }
 
@@ -63,10 +80,17 @@ const CONNECTIONS_PER_TARGET = 8
 const MAX_TARGETS = 1_000
 /** An answer's header; other servers have no reason to send more. */
 const MAX_HEADER_BYTES = 16_384
+/** What stands in an answer that sends us on is read so far for the sake of its connection. */
+const MAX_REDIRECT_BYTES = 65_536
 
 interface Peer {
   /** The last one seen. */
   certificate: PeerCertificate | undefined
+}
+
+/** An answer whose body is still to come. */
+interface Opened extends Omit<HttpAnswer, 'ok' | 'body'> {
+  readonly body: Dispatcher.ResponseData['body']
 }
 
 /** Connections to one place for one name. */
@@ -114,7 +138,7 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
     return target
   }
 
-  async function once(request: HttpRequest, url: URL, signal: AbortSignal): Promise<HttpAnswer> {
+  async function open(request: HttpRequest, url: URL, signal: AbortSignal): Promise<Opened> {
     const place = placeOf(url, request.via)
     if (isLiteral(place.host) && !guard(bare(place.host))) throw refusedAddress(bare(place.host))
     const { pool, peer } = targetFor(url, place)
@@ -130,16 +154,15 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
       body: request.body ?? null,
       signal,
     })
-    const bytes = await readUpTo(body, request.maxBytes)
-    const { certificate } = peer
-    return { ok: true, status: statusCode, headers: flat(headers), body: bytes, url: url.href, certificate }
+    return { status: statusCode, headers: flat(headers), body, url: url.href, certificate: peer.certificate }
   }
 
-  async function follow(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
+  async function follow(request: HttpRequest, signal: AbortSignal): Promise<Opened> {
     const url = addressOf(request.url)
-    const answer = await once(request, url, signal)
+    const answer = await open(request, url, signal)
     const { location } = answer.headers
     if (!isRedirect(answer.status) || location === undefined) return answer
+    await answer.body.dump({ limit: MAX_REDIRECT_BYTES })
     const left = request.method === 'GET' ? (request.redirects ?? 0) : 0
     if (left === 0) throw new RefusedError(`${url.host} sends us on, to ${location.slice(0, 200)}`)
     const next = addressOf(location, url)
@@ -152,16 +175,39 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
     return follow({ ...rest, ...kept, url: next.href, redirects: left - 1 }, signal)
   }
 
+  async function whole(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
+    const answer = await follow(request, signal)
+    return { ...answer, ok: true, body: await readUpTo(answer.body, request.maxBytes) }
+  }
+
   return {
     async request(request) {
       const controller = new AbortController()
       const timer = setTimeout(() => controller.abort(), request.timeoutMs)
       try {
-        return await Promise.race([follow(request, controller.signal), endOf(controller.signal)])
+        return await Promise.race([whole(request, controller.signal), endOf(controller.signal)])
       } catch (error) {
         return failureOf(error)
       } finally {
         clearTimeout(timer)
+      }
+    },
+    async stream(request) {
+      const controller = new AbortController()
+      let timer = setTimeout(() => controller.abort(), request.timeoutMs)
+      try {
+        const { status, headers, body } = await Promise.race([
+          follow(request, controller.signal),
+          endOf(controller.signal),
+        ])
+        clearTimeout(timer)
+        timer = setTimeout(() => controller.abort(), request.bodyMs)
+        body.once('close', () => clearTimeout(timer))
+        const cancel = () => void body.on('error', () => {}).destroy()
+        return { ok: true, status, headers, body: upTo(body, request.maxBytes), cancel }
+      } catch (error) {
+        clearTimeout(timer)
+        return failureOf(error)
       }
     },
     async close() {
@@ -240,15 +286,20 @@ const bare = (host: string): string => host.replace(/^\[|\]$/g, '')
 const isLiteral = (host: string): boolean => isIP(bare(host)) !== 0
 const isRedirect = (status: number): boolean => [301, 302, 303, 307, 308].includes(status)
 
-async function readUpTo(body: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
+async function* upTo(body: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
   let size = 0
   for await (const chunk of body) {
     size += chunk.length
     // Leaving the loop ends the connection.
     if (size > maxBytes) throw new TooLargeError(maxBytes)
-    chunks.push(chunk)
+    yield chunk
   }
+}
+
+/** @throws TooLargeError */
+export async function readUpTo(body: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of upTo(body, maxBytes)) chunks.push(chunk)
   return Buffer.concat(chunks)
 }
 

@@ -9,6 +9,8 @@ export const MAX_HOSTS_PER_SERVER = 5
 export const MAX_OPENID_ANSWER_BYTES = 5_120
 export const MAX_KEY_ANSWER_BYTES = 51_200
 export const MAX_HOMESERVER_ANSWER_BYTES = 65_536
+/** Why something is refused, in an answer that might have been long. */
+export const MAX_REFUSAL_BYTES = 65_536
 /** An answer with little in it. */
 export const MAX_PEER_ANSWER_BYTES = 1024 * 1024
 /** A hundred events of 64 KiB each, or the ids of a large state. */

@@ -3,6 +3,7 @@ import { connect } from 'node:tls'
 import { gzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
+import { failureOf } from '../../src/outbound/failures.ts'
 import { createGuardedClient, type HttpRequest } from '../../src/outbound/http.ts'
 import { createNames } from '../../src/outbound/names.ts'
 import { selfSigned } from '../support/certificate.ts'
@@ -327,4 +328,62 @@ test('a server of these tests does refuse an old protocol', async () => {
   await new Promise((resolve) => socket.once('secureConnect', resolve))
   expect(socket.getProtocol()).toMatch(/^TLSv1\.[23]$/)
   socket.destroy()
+})
+
+describe('an answer that is read as it comes', () => {
+  const stream = (path: string, more: object = {}) =>
+    outside.client.stream({ ...USUAL, bodyMs: 5_000, url: at('good.test', path), ...more })
+
+  async function endOfBody(more: object = {}): Promise<string> {
+    const answer = await stream('/', more)
+    if (!answer.ok) return answer.kind
+    let text = ''
+    try {
+      for await (const chunk of answer.body) text += chunk.toString()
+    } catch (error) {
+      return failureOf(error).kind
+    }
+    return text
+  }
+
+  test('has its header before its body has ended', async () => {
+    let more = (_text: string): void => {}
+    server.handler = (_request, response) => {
+      response.writeHead(200).write('one ')
+      more = (text) => response.end(text)
+    }
+    const answer = await stream('/')
+    if (!answer.ok) return expect.unreachable(answer.detail)
+    const chunks: string[] = []
+    for await (const chunk of answer.body) {
+      chunks.push(chunk.toString())
+      if (chunks.length === 1) more('two')
+    }
+    expect(chunks.join('')).toBe('one two')
+  })
+
+  test('ends where it is too long, takes too long, or breaks off', async () => {
+    server.handler = (_request, response) => response.end('x'.repeat(20_000))
+    expect(await endOfBody()).toBe('too-large')
+    server.handler = (_request, response) => void response.writeHead(200).write('x')
+    expect(await endOfBody({ bodyMs: 200 })).toBe('timeout')
+    server.handler = (_request, response) => {
+      response.writeHead(200, { 'content-length': '100' }).write('x')
+      response.socket?.destroySoon()
+    }
+    expect(['connect', 'protocol']).toContain(await endOfBody())
+    server.handler = () => {}
+    expect(await endOfBody({ timeoutMs: 200 })).toBe('timeout')
+  })
+
+  test('of a redirect comes from where it leads, unless that is a private address', async () => {
+    server.handler = ({ url }, response) => {
+      if (url === '/') response.writeHead(307, { location: '/there' }).end('moved')
+      else response.end(url)
+    }
+    expect(await endOfBody()).toBe('refused')
+    expect(await endOfBody({ redirects: 1 })).toBe('/there')
+    server.handler = json({}, 302, { location: 'https://10.0.0.1/' })
+    expect(await endOfBody({ redirects: 1 })).toBe('refused')
+  })
 })

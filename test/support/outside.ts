@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import type { Config } from '../../src/config/schema.ts'
-import { createGuardedClient, type GuardedClient } from '../../src/outbound/http.ts'
+import { createGuardedClient, type GuardedClient, type HttpRequest } from '../../src/outbound/http.ts'
 import { createNames, type Names } from '../../src/outbound/names.ts'
 import { type Authority, createAuthority } from './certificate.ts'
 import { type DnsServer, startDnsServer } from './dns-server.ts'
@@ -34,16 +34,20 @@ export async function openOutside(): Promise<Outside> {
     dns,
     names,
     client,
-    leading: (to) => ({
-      request(request) {
+    leading(to) {
+      function led<Request extends HttpRequest>(request: Request): Request {
         const { hostname, port } = new URL(request.url)
         const wanted =
           request.via === undefined ? `${hostname}:${port || 443}` : `${request.via.host}:${request.via.port}`
         const found = to.get(wanted)
-        return client.request(found === undefined ? request : { ...request, via: { host: '127.0.0.1', port: found } })
-      },
-      close: async () => {},
-    }),
+        return found === undefined ? request : { ...request, via: { host: '127.0.0.1', port: found } }
+      }
+      return {
+        request: (request) => client.request(led(request)),
+        stream: (request) => client.stream(led(request)),
+        close: async () => {},
+      }
+    },
     async close() {
       await client.close()
       await dns.close()
