@@ -153,6 +153,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     contacts: contact.services.contacts,
     identityAccounts: identity.accounts,
     rooms: rooms.services.rooms,
+    erasedUsers: rooms.erasedUsers,
+    position: rooms.position,
     log,
     contactStages: contact.stages,
     exclusiveUsers: NONE_RESERVED,

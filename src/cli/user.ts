@@ -73,7 +73,7 @@ export const userCommand: Command = {
   --admins, --deactivated
                    only these
   --keep-devices   the user stays logged in
-  --erase          profile, account data and filters are removed too; messages stay
+  --erase          profile, account data and filters are removed too; messages are shown empty to those who join later
   --json           for programs
 
 A password is asked for, or read from standard input when that is not a terminal. The server may run meanwhile or not; what it

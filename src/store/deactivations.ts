@@ -1,5 +1,5 @@
 import type { UserId } from '../core/ids.ts'
-import type { Tx } from './db.ts'
+import type { Reader, Tx } from './db.ts'
 
 // Tables: deactivation, account, profile_field, sync_filter, account_data, openid_token, uia_session, matrix_user
 
@@ -25,14 +25,25 @@ export async function endAccount(tx: Tx, userNid: number, now: number): Promise<
   return true
 }
 
-/** Removes what a user kept here that is no event. */
-export async function eraseAccount(tx: Tx, userNid: number, now: number): Promise<void> {
-  await tx.query('UPDATE account SET erased_at = coalesce(erased_at, $2) WHERE user_nid = $1', [userNid, now])
+/** Removes what a user kept here that is no event, and notes how far the stream of events was. */
+export async function eraseAccount(tx: Tx, userNid: number, now: number, position: number): Promise<void> {
+  await tx.query(
+    `UPDATE account SET erased_at = coalesce(erased_at, $2), erased_pos = CASE WHEN erased_at IS NULL THEN $3 ELSE erased_pos END
+     WHERE user_nid = $1`,
+    [userNid, now, position],
+  )
   await tx.query(
     `WITH profile AS (DELETE FROM profile_field WHERE user_nid = $1), filters AS (DELETE FROM sync_filter WHERE user_nid = $1)
      DELETE FROM account_data WHERE user_nid = $1`,
     [userNid],
   )
+}
+
+/** Everybody who was erased, with how far the stream of events was; NULL where that was not noted. */
+export function listErasedUsers(
+  reader: Reader,
+): Promise<{ readonly user_nid: number; readonly erased_pos: number | null }[]> {
+  return reader.query('SELECT user_nid, erased_pos FROM account WHERE erased_at IS NOT NULL')
 }
 
 /** Notes that an account is to be wound up, first by whoever says so, until `dueAt`. */

@@ -150,6 +150,8 @@ export async function startAccountServer(
     contacts: contact.services.contacts,
     identityAccounts: identity.accounts,
     rooms: { leave: async () => {} },
+    erasedUsers: { add: () => {} },
+    position: () => 0,
     log,
     contactStages: contact.stages,
     askProfile: async () => {

@@ -9,6 +9,7 @@ import type { IdentityAccounts } from '../identity/accounts.ts'
 import type { CrossSigning } from '../keys/cross-signing.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import type { RateLimits } from '../rate-limits.ts'
+import type { ErasedUsers } from '../rooms/erased-users.ts'
 import type { Rooms } from '../rooms/rooms.ts'
 import { type AccountData, createAccountData, type Waker } from './account-data.ts'
 import { CAPTCHA_STAGE, captchaStage } from './captcha.ts'
@@ -71,6 +72,9 @@ export function createAccountServices(deps: {
   readonly identityAccounts: Pick<IdentityAccounts, 'removeAll'>
   /** Left by those who end their account. */
   readonly rooms: Pick<Rooms, 'leave'>
+  readonly erasedUsers: Pick<ErasedUsers, 'add'>
+  /** How far the stream of events is. */
+  readonly position: () => number
   readonly log: Logger
   /** The stages that show an address. */
   readonly contactStages: Readonly<Record<string, UiaStage>>

@@ -19,6 +19,7 @@ import type { Contacts } from '../contact/contacts.ts'
 import type { UnbindResult } from '../contact/identity-server.ts'
 import type { IdentityAccounts } from '../identity/accounts.ts'
 import type { CrossSigning } from '../keys/cross-signing.ts'
+import type { ErasedUsers } from '../rooms/erased-users.ts'
 import type { Devices } from './devices.ts'
 import type { Requester } from './requester.ts'
 
@@ -57,10 +58,13 @@ export function createDeactivation(deps: {
   readonly crossSigning: Pick<CrossSigning, 'removeAll'>
   readonly contacts: Pick<Contacts, 'removeAll'>
   readonly identityAccounts: Pick<IdentityAccounts, 'removeAll'>
+  readonly erasedUsers: Pick<ErasedUsers, 'add'>
+  /** How far the stream of events is. */
+  readonly position: () => number
   readonly rooms: { leave(by: Requester, roomId: RoomId, details: object): Promise<void> }
   readonly log: Logger
 }): Deactivation {
-  const { db, clock, devices, crossSigning, contacts, identityAccounts, rooms, log } = deps
+  const { db, clock, devices, crossSigning, contacts, identityAccounts, rooms, erasedUsers, log } = deps
   const listeners: (() => void)[] = []
 
   /** Everything that must not wait for rooms. May be done twice. */
@@ -115,14 +119,16 @@ export function createDeactivation(deps: {
     async deactivate(user, { erase, idServer }) {
       const { userNid } = user
       const now = clock.now()
+      const position = deps.position()
       await db.tx(async (tx) => {
         if (await endAccount(tx, userNid, now)) {
           await deleteLoginTokensOf(tx, userNid)
           await deleteKeyBackups(tx, userNid)
           await insertDeactivation(tx, { userNid, idServer, now, dueAt: now + LEASE_MS })
         }
-        if (erase) await eraseAccount(tx, userNid, now)
+        if (erase) await eraseAccount(tx, userNid, now, position)
       })
+      if (erase) erasedUsers.add(userNid, position)
       const unbound = await cutOff(user, idServer)
       await db.tx((tx) => postponeDeactivation(tx, userNid, clock.now()))
       for (const listener of listeners) listener()

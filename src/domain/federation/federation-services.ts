@@ -12,6 +12,7 @@ import type { Clock } from '../clock.ts'
 import type { ReceivedMessages } from '../e2e/received-messages.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import { EDUS_KEPT_MS, KEY_ANSWERS_KEPT_MS, MESSAGES_KNOWN_MS, TRANSACTION_KEPT_MS } from '../limits.ts'
+import type { ErasedUsers } from '../rooms/erased-users.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { Receipts } from '../rooms/receipts.ts'
 import type { Receiver } from '../rooms/receive.ts'
@@ -57,6 +58,7 @@ export function createFederationServices(deps: {
   readonly events: EventCache
   readonly resident: Resident
   readonly receiver: Receiver
+  readonly erasedUsers: ErasedUsers
   readonly users: Users
   readonly typing: Typing
   readonly receipts: Receipts

@@ -8,11 +8,13 @@ import { serverOf } from '../../core/ids.ts'
 import { encodeCanonical } from '../../core/json.ts'
 import type { Reader } from '../../store/db.ts'
 import { getJoinedUsers } from '../../store/rooms.ts'
+import type { ErasedUsers } from '../rooms/erased-users.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
-import { keyHistories } from '../rooms/key-history.ts'
+import { type KeyValues, keyHistories } from '../rooms/key-history.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
+import { cameBetween } from '../rooms/viewer-history.ts'
 
 /** The one place that decides what another server may know of a room, and whether it may take part. */
 export interface ServerAccess {
@@ -32,7 +34,7 @@ export interface ServerAccess {
   serversOf(room: Room): Promise<ReadonlyMap<ServerName, ReadonlySet<number>>>
   /**
    * Events of a room that the server is in, as it may see them: messages of a time when none of its users could have read them
-   * are told redacted. State is told as it is: the server may ask for the state at any event.
+   * are told redacted, and so are those of users who were erased before it came. State is told as it is: the server may ask for the state at any event.
    */
   shownTo(server: ServerName, room: Room, events: readonly RoomEvent[]): Promise<string[]>
 }
@@ -43,8 +45,9 @@ export function createServerAccess(parts: {
   readonly db: Reader
   readonly registry: RoomRegistry
   readonly events: EventCache
+  readonly erasedUsers: Pick<ErasedUsers, 'veil'>
 }): ServerAccess {
-  const { db, registry } = parts
+  const { db, registry, erasedUsers } = parts
   const acls = createCache<number, ServerAcl>(ACLS_KEPT)
 
   async function aclOf(room: Room): Promise<ServerAcl> {
@@ -65,17 +68,30 @@ export function createServerAccess(parts: {
     return room.localMembers.size > 0 && (await serversOf(room)).has(server) && (await isAllowed(server, room))
   }
 
+  /** What the memberships of a server's users ever were. */
+  async function membersFrom(server: ServerName, room: Room): Promise<KeyValues[]> {
+    const memberKeys = [...room.keys.ofType('m.room.member')].flatMap(([user, keyId]) =>
+      serverOf(user) === server ? [keyId] : [],
+    )
+    return memberKeys.map(await keyHistories(parts, room, memberKeys))
+  }
+
+  /** Whether any of a server's users was in the room at an event, or came between it and a position of the stream. */
+  async function wasIn(server: ServerName, room: Room): Promise<(event: RoomEvent, position: number) => boolean> {
+    const members = await membersFrom(server, room)
+    return (event, position) =>
+      members.some(
+        (member) => membershipOf(member.at(event.pointBefore)) === 'join' || cameBetween(member, event, position),
+      )
+  }
+
   /** Which messages a server may read; undefined when that is all of them, as in nearly every room. */
   async function readableBy(server: ServerName, room: Room): Promise<((event: RoomEvent) => boolean) | undefined> {
     const visibilityKey = room.keys.idOf('m.room.history_visibility', '')
     const visibilityOf = (await keyHistories(parts, room, [visibilityKey]))(visibilityKey)
     const isOpen = (event: RoomEvent | undefined) => isForLaterReaders(historyVisibilityOf(event))
     if (visibilityOf.events.every(isOpen)) return undefined
-    const memberKeys = [...room.keys.ofType('m.room.member')].flatMap(([user, keyId]) =>
-      serverOf(user) === server ? [keyId] : [],
-    )
-    const valuesOf = await keyHistories(parts, room, memberKeys)
-    const members = memberKeys.map(valuesOf)
+    const members = await membersFrom(server, room)
     return ({ stateChain: chain, stateSeq: seq }) => {
       const visibility = historyVisibilityOf(visibilityOf.at({ chain, seq }))
       if (isForLaterReaders(visibility)) return true
@@ -102,9 +118,12 @@ export function createServerAccess(parts: {
     },
     async shownTo(server, room, events) {
       const isReadable = events.some(({ isState }) => !isState) ? await readableBy(server, room) : undefined
+      const messages = events.filter(({ isState }) => !isState)
+      const told = await erasedUsers.veil(room, messages, () => wasIn(server, room))
+      const jsonOf = new Map(told.map((event) => [event.nid, event.json]))
       return events.map((event) =>
         event.isState || isReadable === undefined || isReadable(event)
-          ? event.json
+          ? (jsonOf.get(event.nid) ?? event.json)
           : encodeCanonical(redact(room.version, event.pdu)),
       )
     },

@@ -3,11 +3,12 @@ import { historyVisibilityOf, membershipOf } from '../../core/event/content.ts'
 import type { EventId, RoomId } from '../../core/ids.ts'
 import type { Reader } from '../../store/db.ts'
 import { isForgotten } from '../../store/room-members.ts'
+import type { ErasedUsers } from './erased-users.ts'
 import type { EventCache } from './event-cache.ts'
 import type { RoomRegistry } from './registry.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
-import { createViewerHistories, type Viewer } from './viewer-history.ts'
+import { createViewerHistories, type Viewer, type ViewerHistory } from './viewer-history.ts'
 
 /** A room as one reader may read it. */
 export interface Readable {
@@ -29,7 +30,7 @@ export interface Seen extends Readable {
  * (client-server API, "Room History Visibility").
  */
 export interface RoomAccess {
-  /** Those of a room's events that the viewer may see, in the same order. */
+  /** Those of a room's events that the viewer may see, in the same order. What is not for them to read any more is a copy. */
   visibleTo(viewer: Viewer, room: Room, events: readonly RoomEvent[]): Promise<readonly RoomEvent[]>
   /**
    * An event of a room. The one check that an event is in the room that it was asked for in.
@@ -53,12 +54,13 @@ export interface AccessParts {
   readonly db: Reader
   readonly registry: RoomRegistry
   readonly events: EventCache
+  readonly erasedUsers: ErasedUsers
 }
 
 /** Strangers hear the same about rooms that exist and rooms that do not. */
 const stranger = (): ProtocolError => new ProtocolError('M_FORBIDDEN', 'You are not in this room.')
 
-export function createRoomAccess({ db, registry, events }: AccessParts): RoomAccess {
+export function createRoomAccess({ db, registry, events, erasedUsers }: AccessParts): RoomAccess {
   const histories = createViewerHistories({ db, events })
 
   async function visibleTo(
@@ -66,9 +68,10 @@ export function createRoomAccess({ db, registry, events }: AccessParts): RoomAcc
     room: Room,
     candidates: readonly RoomEvent[],
   ): Promise<readonly RoomEvent[]> {
-    if (candidates.length === 0 || (await seesAll(viewer, room, candidates))) return candidates
-    const history = await histories.of(room, viewer)
-    return candidates.filter((event) => history.sees(event))
+    if (candidates.length === 0) return candidates
+    const history = () => histories.of(room, viewer)
+    const seen = (await seesAll(viewer, room, candidates)) ? candidates : await seenBy(history, candidates)
+    return erasedUsers.veil(room, seen, async () => (await history()).wasJoinedBy)
   }
 
   /** How the viewer may read a room; undefined when not at all. */
@@ -132,6 +135,14 @@ export function createRoomAccess({ db, registry, events }: AccessParts): RoomAcc
       return room
     },
   }
+}
+
+async function seenBy(
+  history: () => Promise<ViewerHistory>,
+  events: readonly RoomEvent[],
+): Promise<readonly RoomEvent[]> {
+  const { sees } = await history()
+  return events.filter(sees)
 }
 
 async function isWorldReadable(room: Room): Promise<boolean> {

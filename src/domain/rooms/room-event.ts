@@ -60,7 +60,10 @@ export class RoomEvent {
   readonly #current: StatePoint | undefined
   #pdu: Pdu | undefined
 
-  constructor(row: EventRow, pdu?: Pdu) {
+  /** Made for some readers: it tells less than the event itself, and is not shared with others. */
+  readonly isCopy: boolean
+
+  constructor(row: EventRow, pdu?: Pdu, isCopy = false) {
     this.nid = row.event_nid
     this.streamPos = row.stream_pos ?? row.event_nid
     this.roomNid = row.room_nid
@@ -83,6 +86,7 @@ export class RoomEvent {
     this.txnId = row.txn_id ?? undefined
     this.authContent = row.auth_content ?? undefined
     this.json = row.json
+    this.isCopy = isCopy
     this.#pdu = pdu
   }
 

@@ -38,6 +38,7 @@ import { createClosedRooms } from './closed-rooms.ts'
 import { createRoomMaker } from './create.ts'
 import { createDecline } from './decline.ts'
 import { createRoomDeletions, type RoomDeletions } from './deletion/deletions.ts'
+import { type ErasedUsers, openErasedUsers } from './erased-users.ts'
 import { createEventCache, type EventCache } from './event-cache.ts'
 import type { AskedIdentityServers } from './identity-servers.ts'
 import { createMemberCheck, createMembership } from './membership.ts'
@@ -111,6 +112,7 @@ export interface RoomServices {
   /** The newest committed position of the stream of events. */
   position(): number
   readonly events: EventCache
+  readonly erasedUsers: ErasedUsers
   readonly appender: Appender
   readonly receiver: Receiver
   readonly resident: Resident
@@ -217,7 +219,8 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const appender = closed.guard(unguarded)
   const blocks = createRoomBlocks({ db, clock })
   const noticeRooms = createNoticeRooms({ config, registry })
-  const access = createRoomAccess({ db, registry, events })
+  const erasedUsers = await openErasedUsers({ db, events })
+  const access = createRoomAccess({ db, registry, events, erasedUsers })
   const run = parts.random.bytes(6).toString('hex')
   let ephemeral = 0
   const nextPosition = () => ++ephemeral
@@ -365,7 +368,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     deviceLists,
     inboxes,
     keyCounts,
-    ...{ receiver, registry, events, position: persister.position },
+    ...{ receiver, registry, events, erasedUsers, position: persister.position },
     ...{ resident, remoteMembers, vetter },
     profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),
     async close() {

@@ -17,6 +17,8 @@ export interface Viewer {
 export interface ViewerHistory {
   /** Whether the user may see an event of the room. */
   sees(event: RoomEvent): boolean
+  /** Whether the user was joined at an event, or came between it and a position of the stream. */
+  wasJoinedBy(event: RoomEvent, position: number): boolean
   /** The newest event by which the user stopped being joined; undefined while they are joined or if they never were. */
   readonly departure: RoomEvent | undefined
   /** Whether the room was readable by the world at any time after an event. */
@@ -65,15 +67,21 @@ interface DecidingKeys {
 function historyFrom(keys: DecidingKeys, visibility: KeyValues, member: KeyValues): ViewerHistory {
   const lastJoined = member.events.findLast((event) => membershipOf(event) === 'join')?.pos ?? Number.NEGATIVE_INFINITY
 
+  const stateBefore = ({ pointBefore }: RoomEvent): { visibility: HistoryVisibility; membership: Membership } => ({
+    visibility: historyVisibilityOf(visibility.at(pointBefore)),
+    membership: membershipOf(member.at(pointBefore)),
+  })
+
   return {
     departure: departureIn(member.events),
     sees(event) {
-      const point = { chain: event.stateChain, seq: event.stateSeq }
-      const before: { visibility: HistoryVisibility; membership: Membership } = {
-        visibility: historyVisibilityOf(visibility.at(point)),
-        membership: membershipOf(member.at(point)),
-      }
+      const before = stateBefore(event)
       return canSeeEvent(before, lastJoined > event.pos, after(keys, event, before))
+    },
+    wasJoinedBy(event, position) {
+      const before = stateBefore(event)
+      if (before.membership === 'join' || after(keys, event, before).membership === 'join') return true
+      return cameBetween(member, event, position)
     },
     wasWorldReadableAfter(event) {
       const inForce = visibility.events.findLast((value) => placeOf(value) <= event.pos)
@@ -81,6 +89,13 @@ function historyFrom(keys: DecidingKeys, visibility: KeyValues, member: KeyValue
       return [inForce, ...later].some((value) => historyVisibilityOf(value) === 'world_readable')
     },
   }
+}
+
+/** Whether a member joined between an event and a position of the stream. */
+export function cameBetween(member: KeyValues, event: RoomEvent, position: number): boolean {
+  return member.events.some(
+    (change) => change.pos > event.pos && change.streamPos <= position && membershipOf(change) === 'join',
+  )
 }
 
 /** Only an event that sets one of the two keys is seen differently after it than before. */

@@ -141,7 +141,7 @@ function sharedEvents(look: Look, room: Room, events: readonly RoomEvent[]): Buf
   const [first] = events
   if (!first || look.since === undefined || filter.eventFields || filter.eventFormat !== 'client') return undefined
   if (events.length !== events.at(-1)!.pos - first.pos + 1) return undefined
-  if (events.some((event) => event.txnToken === look.by.tokenNid)) return undefined
+  if (events.some((event) => event.isCopy || event.txnToken === look.by.tokenNid)) return undefined
   const key = `${first.pos}-${events.at(-1)!.pos}`
   const known = room.shared
   if (known?.key === key && look.timeMs - known.madeAt < SHARED_FOR_MS) return known.json

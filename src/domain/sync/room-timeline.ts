@@ -79,7 +79,8 @@ async function* backwards(
  * the hidden events set is told as the state before the rest.
  */
 export function visiblePart(slice: TimelineSlice, visible: readonly RoomEvent[]): TimelineSlice {
-  const seen = new Set(visible)
-  const lastHidden = slice.events.findLastIndex((event) => !seen.has(event))
-  return lastHidden === -1 ? slice : { events: slice.events.slice(lastHidden + 1), limited: true }
+  const seen = new Set(visible.map(({ nid }) => nid))
+  const lastHidden = slice.events.findLastIndex(({ nid }) => !seen.has(nid))
+  const shown = slice.events.length - lastHidden - 1
+  return { events: visible.slice(visible.length - shown), limited: slice.limited || lastHidden !== -1 }
 }
