@@ -235,10 +235,11 @@ export async function createContext(options: ContextOptions): Promise<Context> {
 }
 
 function startIdentityWorkers(config: Config, identity: IdentityServices, log: Logger): () => Promise<void> {
-  if (!isIdentityServed(config)) return async () => {}
+  if (!isIdentityServed(config)) return async () => identity.lookup.close()
   const rotator = startPepperRotator({ config, rotation: identity.pepperRotation, log })
   const deliverer = startInviteDeliverer({ deliveries: identity.deliveries, log })
   return async () => {
+    identity.lookup.close()
     await Promise.all([rotator.close(), deliverer.close()])
   }
 }

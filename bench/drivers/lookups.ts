@@ -22,6 +22,8 @@ export interface LookupResult {
   /** Answers that were neither right nor such a refusal; the first few in words. */
   readonly wrong: number
   readonly complaints: readonly string[]
+  /** The share of the time in which this process had something to do: near 1 it measures itself. */
+  readonly busy: number
 }
 
 export const emailOf = (n: number): string => `person${n}@bench.example`
@@ -103,6 +105,7 @@ async function look({ baseUrl, token, perSecond, addressesPerCall, bindings }: L
   const details = await pool.request({ method: 'GET', path: `${PATH}/hash_details`, headers })
   usePepper(((await details.body.json()) as { lookup_pepper: string }).lookup_pepper)
   const begun = performance.now()
+  const idle = performance.eventLoopUtilization()
   const underWay = new Set<Promise<void>>()
   const dueAt = (): number => begun + (calls * 1_000) / perSecond
   while (!isOver()) {
@@ -114,9 +117,10 @@ async function look({ baseUrl, token, perSecond, addressesPerCall, bindings }: L
     await new Promise((resolve) => setTimeout(resolve, TICK_MS))
   }
   await Promise.all(underWay)
+  const busy = performance.eventLoopUtilization(idle).utilization
   const seconds = (performance.now() - begun) / 1_000
   await pool.destroy()
-  return { calls, seconds, latenciesMs, refused, wrong, complaints } satisfies LookupResult
+  return { calls, seconds, latenciesMs, refused, wrong, complaints, busy } satisfies LookupResult
 }
 
 let isOver = false

@@ -7,6 +7,7 @@ export type LookupAlgorithm = (typeof LOOKUP_ALGORITHMS)[number]
 
 /** The bytes of {@link lookupHash}. */
 export const LOOKUP_HASH_BYTES = 32
+const LOOKUP_HASH_CHARS = 43
 
 /**
  * The form of an address under algorithm `sha256`: URL-safe base64 without padding (identity service API, "Security considerations"
@@ -18,21 +19,46 @@ export function lookupHash(address: string, medium: Medium, pepper: string): str
   return hash('sha256', `${address} ${medium} ${pepper}`, 'buffer').toString('base64url')
 }
 
-/** 43 characters, the last of which has two bits that stand for nothing: other spellings of the same bytes are no hash. */
-const HASHED_ENTRY = /^[\w-]{42}[AEIMQUYcgkosw048]$/
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+/** Above all that six bits can be. */
+const NO_LETTER = 0x40
+const LETTERS = Uint8Array.from({ length: 256 }, (_, code) => {
+  const value = ALPHABET.indexOf(String.fromCharCode(code))
+  return value < 0 ? NO_LETTER : value
+})
 
-/** Whether this can be what {@link lookupHash} wrote; anything else matches nothing. */
-export function isHashedLookupEntry(entry: string): boolean {
-  return HASHED_ENTRY.test(entry)
+function letterAt(entry: string, at: number): number {
+  const code = entry.charCodeAt(at)
+  return code < 256 ? (LETTERS[code] as number) : NO_LETTER
 }
 
-/** The bytes of hashed entries, end to end. */
-export function lookupHashBytes(entries: readonly string[]): Buffer {
-  const bytes = Buffer.alloc(entries.length * LOOKUP_HASH_BYTES)
-  entries.forEach((entry, n) => {
-    bytes.write(entry, n * LOOKUP_HASH_BYTES, LOOKUP_HASH_BYTES, 'base64url')
-  })
-  return bytes
+/**
+ * Reads the bytes of what {@link lookupHash} may have written; makes no garbage, there are thousands to a request.
+ *
+ * @param into gets the {@link LOOKUP_HASH_BYTES} bytes from `at` on
+ * @returns false for anything else, which matches nothing; then those bytes are arbitrary
+ */
+export function readLookupHash(entry: string, into: Uint8Array, at = 0): boolean {
+  if (entry.length !== LOOKUP_HASH_CHARS) return false
+  let all = 0
+  let to = at
+  for (let from = 0; from < 40; from += 4) {
+    const a = letterAt(entry, from)
+    const b = letterAt(entry, from + 1)
+    const c = letterAt(entry, from + 2)
+    const d = letterAt(entry, from + 3)
+    all |= a | b | c | d
+    into[to++] = (a << 2) | (b >> 4)
+    into[to++] = (b << 4) | (c >> 2)
+    into[to++] = (c << 6) | d
+  }
+  const a = letterAt(entry, 40)
+  const b = letterAt(entry, 41)
+  const c = letterAt(entry, 42)
+  into[to++] = (a << 2) | (b >> 4)
+  into[to] = (b << 4) | (c >> 2)
+  // The last two bits stand for nothing: another spelling of the same bytes is no hash.
+  return (all | a | b | c) < NO_LETTER && (c & 3) === 0
 }
 
 /** The form of an address under algorithm `none`. */

@@ -72,6 +72,10 @@ export const MAX_FOREIGN_ACCEPTED_URLS = 100
 export const MAX_URL_CHARS = 2_000
 /** The time for which `identity.lookup.addresses_per_day` counts. */
 export const LOOKUP_QUOTA_MS = 24 * 60 * 60 * 1000
+/** Bindings that lookups keep in memory, at 70 MB a million, twice that during a rotation; where there are more, they ask the database. */
+export const MAX_BINDINGS_IN_MEMORY = 4_000_000
+/** Changes of bindings that are kept for memory to follow. */
+export const LOOKUP_CHANGES_KEPT = 10_000
 /** What comes with an invitation to an address, as JSON. */
 export const MAX_INVITE_CHARS = 16_384
 /** Branches of a room that its next events may build on. What opens one more is taken in, and is left to others to build on. */

@@ -4,12 +4,13 @@ import type { Database, Tx } from '../../store/db.ts'
 import { forgetIdentityTokens } from '../../store/identity/accounts.ts'
 import { forgetEphemeralKeys } from '../../store/identity/ephemeral-keys.ts'
 import { forgetInvites } from '../../store/identity/invites.ts'
+import { forgetLookupChanges } from '../../store/identity/lookup-changes.ts'
 import { forgetLookups } from '../../store/identity/lookup-quota.ts'
 import { forgetFullBuckets } from '../../store/identity/send-limits.ts'
 import { forgetSessions } from '../../store/identity/sessions.ts'
 import type { OpenIdTokens } from '../accounts/openid-tokens.ts'
 import type { Clock, Random } from '../clock.ts'
-import { LOOKUP_QUOTA_MS } from '../limits.ts'
+import { LOOKUP_CHANGES_KEPT, LOOKUP_QUOTA_MS } from '../limits.ts'
 import { identityBaseUrl } from '../public-address.ts'
 import type { KeyRing } from '../rooms/questions.ts'
 import { createIdentityAccounts, type IdentityAccounts } from './accounts.ts'
@@ -102,6 +103,7 @@ export function identityChores(config: Pick<Config, 'identity'>): readonly Chore
   return [
     forgetEphemeralKeys,
     forgetFullBuckets,
+    (tx, _now, atMost) => forgetLookupChanges(tx, LOOKUP_CHANGES_KEPT, atMost),
     (tx, now, atMost) => forgetLookups(tx, now - LOOKUP_QUOTA_MS, atMost),
     (tx, now, atMost) => forgetInvites(tx, now, now - DELIVERED_KEPT_MS, atMost),
     (tx, now, atMost) => forgetSessions(tx, now - EXPIRED_KEPT_MS, atMost),

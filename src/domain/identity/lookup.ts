@@ -1,11 +1,12 @@
+import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
 import {
-  isHashedLookupEntry,
   LOOKUP_ALGORITHMS,
+  LOOKUP_HASH_BYTES,
   type LookupAlgorithm,
-  lookupHashBytes,
+  readLookupHash,
   readPlainLookupEntry,
 } from '../../core/lookup-hash.ts'
 import { normaliseAddress } from '../../core/threepid.ts'
@@ -15,6 +16,7 @@ import { findByHashes, findPepper } from '../../store/identity/peppers.ts'
 import { type SignedAssociation, signedAssociation } from './association.ts'
 import type { Threepid } from './bindings.ts'
 import type { IdentityKeys } from './keys.ts'
+import { createLookupMemory, type RememberedLookup } from './lookup-memory.ts'
 import type { LookupQuota } from './lookup-quota.ts'
 
 export interface HashDetails {
@@ -40,12 +42,11 @@ export interface Lookup {
   association(threepid: Threepid, who: string): Promise<SignedAssociation | undefined>
   /** The users of those addresses that are bound, in the asker's spelling. @throws ProtocolError 400 `M_TOO_LARGE`, `M_LIMIT_EXCEEDED` */
   usersOf(threepids: readonly Threepid[], who: string): Promise<readonly (readonly [string, string, UserId])[]>
+  close(): void
 }
 
 /** What a pepper may be made of (identity service API, "Association lookup"); Postgres cannot even be asked about some others. */
 const PEPPER = /^[a-zA-Z0-9]+$/
-
-const HASH_CONNECTIONS = 2
 
 const keyOf = ({ medium, address }: ThreepidRow): string => `${medium} ${address}`
 
@@ -59,13 +60,14 @@ export function createLookup(deps: {
   readonly db: Database
   readonly quota: LookupQuota
   readonly keys: Pick<IdentityKeys, 'sign'>
+  readonly log: Logger
 }): Lookup {
   const { db, quota, keys } = deps
   // A thousand addresses take milliseconds, for which nobody's sync should have to wait, and few of one another's.
-  const hashes = Array.from({ length: HASH_CONNECTIONS }, () =>
-    db.dedicated((client) => client.query('SET enable_seqscan = off').then(() => {})),
-  )
-  let turn = 0
+  const connect = (): Reader => db.dedicated((client) => client.query('SET enable_seqscan = off').then(() => {}))
+  const hashes = [connect(), connect()] as const
+  const memory = createLookupMemory({ checks: hashes[0], pieces: hashes[1], log: deps.log })
+  let turn: 0 | 1 = 0
   const { max_addresses: maxAddresses, allow_plain } = deps.config.identity.lookup
   const algorithms = LOOKUP_ALGORITHMS.filter((algorithm) => algorithm !== 'none' || allow_plain)
 
@@ -87,11 +89,21 @@ export function createLookup(deps: {
 
   async function byHash(pepper: string, entries: readonly string[]): Promise<ReadonlyMap<string, UserId>> {
     if (!PEPPER.test(pepper)) checkPepper(pepper, (await findPepper(db)).pepper)
-    const hashed = entries.filter(isHashedLookupEntry)
-    turn = (turn + 1) % HASH_CONNECTIONS
-    const answer = await findByHashes(hashes[turn] as Reader, pepper, lookupHashBytes(hashed))
-    checkPepper(pepper, answer.pepper)
-    return new Map(Object.entries(answer.users).map(([place, user]) => [hashed[Number(place)] as string, user]))
+    const { pepper: current, users } = (await memory.find(pepper, entries)) ?? (await findInDatabase(pepper, entries))
+    checkPepper(pepper, current)
+    return users
+  }
+
+  async function findInDatabase(pepper: string, entries: readonly string[]): Promise<RememberedLookup> {
+    const bytes = Buffer.alloc(entries.length * LOOKUP_HASH_BYTES)
+    const hashed: string[] = []
+    for (const entry of entries) if (readLookupHash(entry, bytes, hashed.length * LOOKUP_HASH_BYTES)) hashed.push(entry)
+    turn = turn === 0 ? 1 : 0
+    const found = await findByHashes(hashes[turn], pepper, bytes.subarray(0, hashed.length * LOOKUP_HASH_BYTES))
+    return {
+      pepper: found.pepper,
+      users: new Map(Object.entries(found.users).map(([place, user]) => [hashed[Number(place)] as string, user])),
+    }
   }
 
   /** The users of addresses, each found under its own spelling of the address. */
@@ -138,6 +150,7 @@ export function createLookup(deps: {
         return user === undefined ? [] : [[threepid.medium, threepid.address, user]]
       })
     },
+    close: memory.close,
   }
 }
 

@@ -2,7 +2,10 @@ import type { Tx } from '../db.ts'
 
 // Table: identity_lookup_quota
 
-/** Counts more look-ups on somebody's day, unless they would be above the quota. Gives the day's start where they are. */
+/**
+ * Counts more look-ups on somebody's day, unless they would be above the quota. Gives the day's start where they are. Nobody waits
+ * for the disk: after a crash somebody may ask again for what they asked for within the second before.
+ */
 export async function spendLookups(
   tx: Tx,
   spent: { readonly who: string; readonly count: number; readonly now: number; readonly dayMs: number },
@@ -16,7 +19,7 @@ export async function spendLookups(
        since = CASE WHEN q.since <= $2 - $4 THEN $2 ELSE q.since END,
        used = CASE WHEN q.since <= $2 - $4 THEN $3 ELSE q.used + $3 END
      WHERE q.since <= $2 - $4 OR q.used + $3 <= $5
-     RETURNING 1 AS one`,
+     RETURNING set_config('synchronous_commit', 'off', true)`,
     [who, now, count, dayMs, quota],
   )
   if (rows.length > 0) return undefined

@@ -1,13 +1,13 @@
 import type { UserId } from '../../core/ids.ts'
 import type { Reader, Tx } from '../db.ts'
 
-// Tables: identity_pepper, identity_lookup_hash
+// Tables: identity_pepper, identity_lookup_hash, identity_lookup_version, identity_lookup_change
 
 /** Any constant does, one for all processes. */
 const PEPPER_LOCK = 0x1d4
 
 /** The hash of an address, where `address`, `medium` and `pepper` are in scope. */
-const HASH = `sha256(convert_to(address || ' ' || medium || ' ' || pepper, 'UTF8'))`
+export const HASH = `sha256(convert_to(address || ' ' || medium || ' ' || pepper, 'UTF8'))`
 
 /**
  * For whoever changes bindings: until the end of the transaction no pepper is added or removed. So a binding that is made while a
@@ -27,13 +27,24 @@ interface Address {
   readonly address: string
 }
 
+/** The hashes of the address `$1`, `$2` under the peppers in use or coming into use. */
+const HASHED = `hashed AS (
+  SELECT pepper_nid, ${HASH} AS hash
+  FROM identity_pepper, (SELECT $1::text AS address, $2::text AS medium) bound WHERE standing <> 'old')`
+
+/** Notes whose these hashes are from now on. Versions come in the order of commits: the row stays locked until this one. */
+const noted = (user: string): string => `counted AS (
+    UPDATE identity_lookup_version SET version = version + 1 RETURNING version)
+  INSERT INTO identity_lookup_change (version, pepper_nid, hash, user_id)
+  SELECT version, pepper_nid, hash, ${user} FROM counted, hashed`
+
 /** Writes a binding's hash under the current and the next pepper. Needs {@link lockPeppersAsTheyAre}. */
 export async function hashBinding(tx: Tx, { medium, address, user_id }: Address & { user_id: UserId }): Promise<void> {
   await tx.query(
-    `INSERT INTO identity_lookup_hash (pepper_nid, hash, user_id)
-     SELECT pepper_nid, ${HASH}, $3
-     FROM identity_pepper, (SELECT $1::text AS address, $2::text AS medium) bound WHERE standing <> 'old'
-     ON CONFLICT (pepper_nid, hash) DO UPDATE SET user_id = excluded.user_id`,
+    `WITH ${HASHED}, written AS (
+       INSERT INTO identity_lookup_hash (pepper_nid, hash, user_id) SELECT pepper_nid, hash, $3 FROM hashed
+       ON CONFLICT (pepper_nid, hash) DO UPDATE SET user_id = excluded.user_id),
+     ${noted('$3')}`,
     [address, medium, user_id],
   )
 }
@@ -41,9 +52,11 @@ export async function hashBinding(tx: Tx, { medium, address, user_id }: Address 
 /** Removes the hashes of an address under every pepper. Needs {@link lockPeppersAsTheyAre}. */
 export async function unhashBinding(tx: Tx, { medium, address }: Address): Promise<void> {
   await tx.query(
-    `DELETE FROM identity_lookup_hash WHERE (pepper_nid, hash) IN (
-       SELECT pepper_nid, ${HASH}
-       FROM identity_pepper, (SELECT $1::text AS address, $2::text AS medium) bound)`,
+    `WITH ${HASHED}, removed AS (
+       DELETE FROM identity_lookup_hash WHERE (pepper_nid, hash) IN (
+         SELECT pepper_nid, ${HASH}
+         FROM identity_pepper, (SELECT $1::text AS address, $2::text AS medium) bound)),
+     ${noted('NULL')}`,
     [address, medium],
   )
 }

@@ -1,0 +1,201 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { UserId } from '../../core/ids.ts'
+import { LOOKUP_HASH_BYTES, readLookupHash } from '../../core/lookup-hash.ts'
+import type { Reader } from '../../store/db.ts'
+import {
+  type HashedBindings,
+  hashBindingsAfter,
+  type LookupState,
+  type PepperRow,
+  readLookupState,
+} from '../../store/identity/lookup-changes.ts'
+import { MAX_BINDINGS_IN_MEMORY } from '../limits.ts'
+import { LookupTable } from './lookup-table.ts'
+
+/**
+ * All bindings by the hashes of their addresses, while there are lookups: with the current pepper and, during a rotation, the next.
+ *
+ * Nothing here is believed on its own: before each answer the database is asked which changes came since. Whoever waits at the
+ * same time shares that question, which is of one row. So an answer is as true as one of the database, whoever wrote.
+ */
+export interface LookupMemory {
+  /** The users of those entries that are bound, and the current pepper; undefined while only the database can tell. */
+  find(pepper: string, entries: readonly string[]): Promise<RememberedLookup | undefined>
+  close(): void
+}
+
+export interface RememberedLookup {
+  readonly pepper: string
+  /** Empty when another pepper was asked for. */
+  readonly users: ReadonlyMap<string, UserId>
+}
+
+/** What is hashed with one pepper, as it was after this version. */
+interface Generation extends PepperRow {
+  readonly table: LookupTable
+  version: number
+}
+
+const BINDINGS_AT_ONCE = 2_000
+const VERSIONS_AT_ONCE = 1_000
+/** Without lookups for this long nothing is remembered. */
+const IDLE_MS = 900_000
+
+/** Makes many who ask share an answer, but never one whose making began before they asked. */
+function shared<T>(make: () => Promise<T>): () => Promise<T> {
+  let gathering: Promise<T> | undefined
+  let running: Promise<unknown> = Promise.resolve()
+  return () => {
+    gathering ??= running.then(() => {
+      gathering = undefined
+      const made = make()
+      running = made.catch(() => undefined)
+      return made
+    })
+    return gathering
+  }
+}
+
+function fill(table: LookupTable, { count, hashes, users }: HashedBindings): void {
+  let start = 0
+  for (let n = 0; n < count; n++) {
+    const end = users.indexOf(0, start)
+    hashes.copy(table.key, 0, n * LOOKUP_HASH_BYTES, (n + 1) * LOOKUP_HASH_BYTES)
+    table.set(users.subarray(start, end < 0 ? users.length : end))
+    start = end + 1
+  }
+}
+
+function findAll(table: LookupTable, entries: readonly string[]): ReadonlyMap<string, UserId> {
+  const users = new Map<string, UserId>()
+  for (const entry of entries) {
+    const user = readLookupHash(entry, table.key) ? table.find() : undefined
+    if (user !== undefined) users.set(entry, user as UserId)
+  }
+  return users
+}
+
+/** Brings a generation from one version to another. */
+function advance(generation: Generation, { changes }: LookupState, version: number): void {
+  const { nid, table } = generation
+  for (const change of changes) {
+    if (change.pepperNid !== nid || change.version <= generation.version) continue
+    table.key.set(change.hash)
+    if (change.user === null) table.delete()
+    else table.set(Buffer.from(change.user))
+  }
+  generation.version = Math.max(generation.version, version)
+}
+
+export function createLookupMemory(deps: {
+  /** A connection for questions that take no time. */
+  readonly checks: Reader
+  /** Another, for those that do. */
+  readonly pieces: Reader
+  readonly log: Logger
+  readonly maxBindings?: number
+  readonly idleMs?: number
+}): LookupMemory {
+  const { checks, pieces, log, maxBindings = MAX_BINDINGS_IN_MEMORY, idleMs = IDLE_MS } = deps
+  let generations: Generation[] = []
+  let isLoading = false
+  /** Changes when everything is forgotten. */
+  let epoch = 0
+  let idle: NodeJS.Timeout | undefined
+  let tooMany: string | undefined
+
+  function forget(): void {
+    epoch++
+    generations = []
+  }
+
+  const has = ({ pepper }: PepperRow): boolean => generations.some((generation) => generation.pepper === pepper)
+
+  const isMissing = (wanted: PepperRow | undefined): wanted is PepperRow =>
+    wanted !== undefined && wanted.pepper !== tooMany && !has(wanted)
+
+  /** Takes in what a state tells of the time from one version to another; forgets all when that is not all there was. */
+  function follow(state: LookupState, since: number): void {
+    const until = Math.min(since + VERSIONS_AT_ONCE, state.version)
+    const told = new Set(state.changes.map(({ version }) => version)).size
+    if (told < until - since) forget()
+    for (const generation of generations) if (generation.version >= since) advance(generation, state, until)
+  }
+
+  const catchUp = shared(async (): Promise<LookupState> => {
+    for (;;) {
+      const began = epoch
+      const isEmpty = generations.length === 0
+      const since = isEmpty ? 0 : Math.min(...generations.map(({ version }) => version))
+      const state = await readLookupState(checks, { after: since, upTo: since + (isEmpty ? 0 : VERSIONS_AT_ONCE) })
+      const inUse = [state.current.pepper, state.next?.pepper]
+      generations = generations.filter(({ pepper }) => inUse.includes(pepper))
+      if (epoch === began && !isEmpty) follow(state, since)
+      if (generations.every(({ version }) => version >= state.version)) return state
+    }
+  })
+
+  /** A generation, read piece by piece as it comes to stand; what changes meanwhile is told by the versions after `version`. */
+  async function load({ nid, pepper }: PepperRow, version: number): Promise<void> {
+    const table = new LookupTable()
+    const began = epoch
+    let after = 0
+    while (epoch === began) {
+      const from = performance.now()
+      const piece = await hashBindingsAfter(pieces, { after, pepper, atMost: BINDINGS_AT_ONCE })
+      if (epoch !== began) return
+      if (piece === undefined) return void generations.push({ nid, pepper, table, version })
+      fill(table, piece)
+      after = piece.last
+      if (table.size > maxBindings) {
+        tooMany = pepper
+        return log.info(
+          { more_than: maxBindings },
+          'lookups ask the database: there are more bindings than are remembered',
+        )
+      }
+      // Half of the time belongs to others.
+      await pause(performance.now() - from)
+    }
+  }
+
+  async function loadMissing(): Promise<void> {
+    const { version, current, next } = await readLookupState(pieces, { after: 0, upTo: 0 })
+    for (const pepper of [current, next]) if (isMissing(pepper)) await load(pepper, version)
+  }
+
+  async function startLoading(): Promise<void> {
+    if (isLoading) return
+    isLoading = true
+    try {
+      await loadMissing()
+    } catch (error) {
+      log.warn({ err: error }, 'bindings were not read into memory; lookups ask the database')
+    } finally {
+      isLoading = false
+    }
+  }
+
+  return {
+    async find(pepper, entries) {
+      idle = idle?.refresh() ?? setTimeout(forget, idleMs).unref()
+      if (generations.length === 0) {
+        void startLoading()
+        return undefined
+      }
+      const { current, next } = await catchUp()
+      if (isMissing(current) || isMissing(next)) void startLoading()
+      const generation = generations.find((each) => each.pepper === current.pepper)
+      if (generation === undefined) return undefined
+      return {
+        pepper: current.pepper,
+        users: pepper === current.pepper ? findAll(generation.table, entries) : new Map(),
+      }
+    },
+    close() {
+      clearTimeout(idle)
+      forget()
+    },
+  }
+}
