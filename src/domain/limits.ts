@@ -148,6 +148,8 @@ export const MAX_PDUS_PER_TRANSACTION = 50
 export const MAX_EDUS_PER_TRANSACTION = 100
 /** Events for one server that are kept in memory while it does not take them; the rest is read again. */
 export const MAX_PDUS_IN_MEMORY = 200
+/** Servers that may not be there and are tried at once. */
+export const MAX_DOUBTFUL_AT_ONCE = 32
 /** What passes, such as typing, for one server that does not take it: the oldest goes first. */
 export const MAX_EDUS_WAITING = 500
 /** What is kept for other servers until they take it, as far as one transaction takes it along: EDUs of the size of an event. */

@@ -1,7 +1,7 @@
 import type { ServerName } from '../core/ids.ts'
 import type { Reader, Tx } from './db.ts'
 
-// Tables: federation_sent, federation_destination
+// Tables: federation_sent, federation_destination; read: federation_forward
 
 /** A server that has not been sent everything. */
 export interface DestinationRow {
@@ -53,6 +53,11 @@ export async function saveSending(
 const OWN_EVENTS = `FROM event JOIN matrix_user sender ON sender.user_nid = event.sender_nid
   WHERE event_nid >= $1 AND sender.user_id LIKE '%:' || $2 AND standing IS NULL AND room_pos IS NOT NULL`
 
+/** Our own, and those of others that are owed to a server as if they were. */
+const EVENTS_OWED = `FROM event JOIN matrix_user sender ON sender.user_nid = event.sender_nid
+  WHERE event_nid >= $1 AND standing IS NULL AND room_pos IS NOT NULL AND (sender.user_id LIKE '%:' || $2
+    OR event_nid IN (SELECT event_nid FROM federation_forward WHERE from_server NOT LIKE $3))`
+
 const escaped = (server: string) => server.replace(/[\\%_]/g, '\\$&')
 
 const IN_SHARED_ROOMS = `AND room_nid IN (SELECT room_nid FROM room_member JOIN matrix_user member USING (user_nid)
@@ -70,7 +75,7 @@ export async function getOwnEvents(reader: Reader, from: number, ownServer: stri
 const OF_ROOMS_WITH = `AND room_nid IN (SELECT room_nid FROM room_member JOIN matrix_user member USING (user_nid)
   WHERE membership = 'join' AND member.user_id LIKE '%:' || $3)`
 
-/** The first events of our users, from a number on, in rooms that a server is in. */
+/** The first events that are for us to send, from a number on, in rooms that a server is in. */
 export async function getOwnEventsFor(
   reader: Reader,
   from: number,
@@ -79,13 +84,13 @@ export async function getOwnEventsFor(
   atMost: number,
 ): Promise<number[]> {
   const rows = await reader.query<{ event_nid: number }>(
-    `SELECT event_nid ${OWN_EVENTS} ${OF_ROOMS_WITH} ORDER BY event_nid LIMIT $4`,
+    `SELECT event_nid ${EVENTS_OWED} ${OF_ROOMS_WITH} ORDER BY event_nid LIMIT $4`,
     [from, escaped(ownServer), escaped(server), atMost],
   )
   return rows.map(({ event_nid }) => event_nid)
 }
 
-/** Of each room that a server is in the last event of our users from a number on: it fetches the rest by itself. */
+/** Of each room that a server is in the last such event from a number on: it fetches the rest by itself. */
 export async function getLastOwnEventsFor(
   reader: Reader,
   from: number,
@@ -93,7 +98,7 @@ export async function getLastOwnEventsFor(
   server: string,
 ): Promise<number[]> {
   const rows = await reader.query<{ event_nid: number }>(
-    `SELECT max(event_nid) AS event_nid ${OWN_EVENTS} ${OF_ROOMS_WITH} GROUP BY room_nid ORDER BY 1`,
+    `SELECT max(event_nid) AS event_nid ${EVENTS_OWED} ${OF_ROOMS_WITH} GROUP BY room_nid ORDER BY 1`,
     [from, escaped(ownServer), escaped(server)],
   )
   return rows.map(({ event_nid }) => event_nid)

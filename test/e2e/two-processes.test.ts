@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Api, openApi, register } from '../support/api.ts'
-import { type Authority, createAuthority } from '../support/certificate.ts'
+import { type Account, type Api, createRoom, openApi, register, sendText } from '../support/api.ts'
+import { createAuthority } from '../support/certificate.ts'
 import { type ChildServer, startChildServer } from '../support/child-server.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 import { json, proxyTo, startTlsServer, type TlsServer } from '../support/tls-server.ts'
+import { waitUntil } from '../support/wait.ts'
 
 /** A server as an operator runs it: a process of its own, behind a proxy that does TLS. */
 interface House {
@@ -14,11 +16,14 @@ interface House {
   readonly api: Api
 }
 
-let authority: Authority
+/** Half of these by each of two users; `CRASH_MESSAGES=2000` for the whole. */
+const MESSAGES = Number(process.env.CRASH_MESSAGES ?? 120)
+
+let street: Neighbourhood
 const houses: House[] = []
 
 beforeAll(async () => {
-  authority = createAuthority()
+  street = openNeighbourhood()
   houses.push(...(await Promise.all([openHouse(), openHouse()])))
 })
 
@@ -29,21 +34,22 @@ afterAll(async () => {
     await front.close()
     await database.drop()
   }
-  authority.remove()
+  await street.close()
 })
 
 async function openHouse(): Promise<House> {
   const database = await createTestDatabase()
-  const front = await startTlsServer(authority.issue(['localhost']), json({}, 503))
+  const front = await startTlsServer(street.authority.issue(['localhost']), json({}, 503))
   const name = `localhost:${front.port}`
   const child = await startChildServer({
     serverName: name,
     env: {
       HEARTH__DATABASE__URL: database.url,
-      HEARTH__OUTBOUND__CA_FILE: authority.file,
+      HEARTH__OUTBOUND__CA_FILE: street.authority.file,
       HEARTH__OUTBOUND__ALLOW_RANGES: '127.0.0.1',
       HEARTH__PASSWORDS__SCRYPT__LOG2_COST: '4',
       HEARTH__REGISTRATION__ENABLED: 'true',
+      HEARTH__RATE_LIMITS__ENABLED: 'false',
     },
   })
   front.handler = proxyTo(child.baseUrl)
@@ -78,4 +84,90 @@ test('an authority that the operator did not name vouches for nobody', async () 
   expect(impostor.requests).toEqual([])
   await impostor.close()
   stranger.remove()
+})
+
+const enc = encodeURIComponent
+
+async function joinThrough(via: string, { api }: Pick<House, 'api'>, { token }: Account, room: string): Promise<void> {
+  await api.call('POST', `/join/${enc(room)}?server_name=${enc(via)}`, { token, body: {} })
+}
+
+/** Repeats a request until the server is there to answer it. */
+const insist = <T>(what: string, ask: () => Promise<T>): Promise<T> =>
+  waitUntil(what, () => ask().catch(() => undefined), { timeoutMs: 60_000 })
+
+async function kill({ child }: House): Promise<void> {
+  await child.kill('SIGKILL')
+  await child.start()
+}
+
+/** The ids of the messages of a room by their texts, all that its timeline has. */
+async function messagesAt({ api }: House, { token }: Account, room: string): Promise<[text: string, id: string][]> {
+  const found: [string, string][] = []
+  for (let from = ''; ; ) {
+    const page = await api.call('GET', `/rooms/${enc(room)}/messages?dir=b&limit=100${from}`, { token })
+    for (const { type, content, event_id } of page.chunk)
+      if (type === 'm.room.message') found.push([content.body, event_id])
+    if (page.end === undefined || page.chunk.length === 0) return found.sort()
+    from = `&from=${enc(page.end)}`
+  }
+}
+
+test(
+  `${MESSAGES} messages between two processes, each killed in the middle: both have all, once`,
+  async () => {
+    const [alpha, beta] = houses as [House, House]
+    const alice = await register(alpha.api, 'alice-talks')
+    const bob = await register(beta.api, 'bob-talks')
+    const room = await createRoom(alpha.api, alice.token, { preset: 'public_chat' })
+    await joinThrough(alpha.name, beta, bob, room)
+    const half = MESSAGES / 2
+    let sent = 0
+    let killing = Promise.resolve()
+    const talk = async (house: House, who: Account, name: string) => {
+      for (let n = 0; n < half; n++) {
+        const text = `${name} ${n}`
+        await insist(text, () => sendText(house.api, who.token, room, text, text))
+        sent++
+        // The first both sends and receives just then, as does the second.
+        if (sent === Math.floor(MESSAGES / 3)) killing = killing.then(() => kill(alpha))
+        if (sent === Math.floor((2 * MESSAGES) / 3)) killing = killing.then(() => kill(beta))
+      }
+    }
+    await Promise.all([talk(alpha, alice, 'alice'), talk(beta, bob, 'bob')])
+    await killing
+    const texts = ['alice', 'bob'].flatMap((name) => Array.from({ length: half }, (_, n) => `${name} ${n}`)).sort()
+    for (const [house, who] of [
+      [alpha, alice],
+      [beta, bob],
+    ] as const) {
+      await waitUntil(
+        `all messages at ${who.userId}`,
+        async () => (await messagesAt(house, who, room)).length >= MESSAGES,
+        { timeoutMs: 60_000, everyMs: 100 },
+      )
+    }
+    const [here, there] = [await messagesAt(alpha, alice, room), await messagesAt(beta, bob, room)]
+    expect(here.map(([text]) => text)).toEqual(texts)
+    expect(there).toEqual(here)
+  },
+  60_000 + MESSAGES * 100,
+)
+
+test('a join that one server took by a handshake reaches the third, though it was killed at once', async () => {
+  const [alpha, beta] = houses as [House, House]
+  const gamma = await street.open()
+  const alice = await register(alpha.api, 'alice-hosts')
+  const bob = await register(beta.api, 'bob-comes')
+  const carol = await gamma.person('carol')
+  const room = await createRoom(alpha.api, alice.token, { preset: 'public_chat' })
+  await joinThrough(alpha.name, gamma, carol, room)
+  const { handler } = gamma.front
+  gamma.front.handler = json({}, 502)
+  await joinThrough(alpha.name, beta, bob, room)
+  await kill(alpha)
+  gamma.front.handler = handler
+  const where = `/rooms/${enc(room)}/state/m.room.member/${enc(bob.userId)}`
+  const { membership } = await insist('the join', () => gamma.api.call('GET', where, { token: carol.token }))
+  expect(membership).toBe('join')
 })

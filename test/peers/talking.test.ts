@@ -95,6 +95,32 @@ describe('servers in one room', () => {
     await heard(beta, bob, 'while you were out')
   })
 
+  it('pass over what the other refuses for good, and deliver what comes with it and after it', async () => {
+    const { handler } = beta.front
+    let refused = 0
+    beta.front.handler = (request, response) => {
+      const isPoisoned = request.url.includes('/send/') && request.body.includes('poison')
+      if (!isPoisoned) return handler(request, response)
+      refused++
+      response.writeHead(400, { 'content-type': 'application/json' }).end('{"errcode":"M_BAD_JSON","error":"no"}')
+    }
+    const texts = ['before it', 'poison', ...Array.from({ length: 5 }, (_, n) => `after it ${n}`)]
+    await Promise.all(texts.map((text) => say(alpha, alice, text)))
+    // Who is heard of is tried again at once.
+    await waitUntil('what comes after it', async () => {
+      await say(beta, bob, 'still here')
+      const there = await textsAt(beta, bob)
+      return texts.every((text) => text === 'poison' || there.includes(text))
+    })
+    expect(refused).toBeGreaterThanOrEqual(3)
+    expect(refused).toBeLessThan(10)
+    beta.front.handler = handler
+    await say(alpha, alice, 'the last')
+    await heard(beta, bob, 'the last')
+    // It builds on the one that was passed over, which is fetched.
+    await heard(beta, bob, 'poison')
+  })
+
   it('see who types and who has read what', async () => {
     const eventId = await say(alpha, alice, 'read this')
     await heard(beta, bob, 'read this')

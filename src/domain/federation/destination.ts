@@ -13,6 +13,7 @@ import {
   MAX_PDUS_IN_MEMORY,
   MAX_PDUS_PER_TRANSACTION,
 } from '../limits.ts'
+import type { Turns } from './turns.ts'
 
 /** An event on its way. */
 export interface OutgoingPdu {
@@ -30,23 +31,34 @@ export interface DestinationParts {
   missed(server: ServerName, from: number): Promise<OutgoingPdu[]>
   /** The next of the EDUs that the database keeps for it. */
   keptEdus(server: ServerName): Promise<KeptEdu[]>
-  /** They were taken. */
+  /** They were taken, or are not to be sent any more. */
   taken(nids: readonly number[]): Promise<void>
+  /** Where those wait that may not be there. */
+  readonly turns: Turns
 }
 
 interface Transaction {
   readonly txnId: string
   readonly body: string
-  readonly pdus: number
+  readonly pdus: readonly OutgoingPdu[]
   readonly keptEdus: readonly number[]
+  /** EDUs that pass. */
+  readonly edus: number
 }
 
 const FIRST_PAUSE_MS = 2_000
 const LONGEST_PAUSE_MS = 6 * 3_600_000
+/** After so many failures in a row nothing is kept in memory for a server, and it is only asked whether it is there. */
+const PATIENCE = 3
+/** How often an event is refused before it is passed over. */
+const REFUSALS_BELIEVED = 3
 
 /**
  * One server that is sent to: one transaction at a time, in order, each repeated as it was until it is answered. When it does not
  * answer it is left alone for longer and longer; what comes meanwhile is remembered by its number alone.
+ *
+ * What it refuses for good (400, 413) is cut in halves, until a single event is left that it has refused several times: that is passed
+ * over, and what follows is sent.
  */
 export class Destination {
   readonly server: ServerName
@@ -57,13 +69,17 @@ export class Destination {
   #hasKept = false
   /** What was sent and not answered. */
   #inFlight: Transaction | undefined
-  #firstInFlight = 0
   /** The first event that is not in memory. */
   #missedFrom: number | undefined
   /** The newest of those that are not in memory. */
   #lastMissed = 0
   #failures = 0
   #retryAt = 0
+  /** It was lagging when the process started: whether it is there has to be seen. */
+  #isDoubtful: boolean
+  /** What one transaction may hold that is not to be lost: less, while some of it is refused. */
+  #width = MAX_PDUS_PER_TRANSACTION
+  #refusals = 0
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | undefined
   #closed = false
@@ -71,6 +87,7 @@ export class Destination {
   constructor(server: ServerName, parts: DestinationParts, row?: DestinationRow) {
     this.server = server
     this.#parts = parts
+    this.#isDoubtful = row !== undefined
     if (!row) return
     this.#missedFrom = row.first_unsent
     this.#failures = row.failures
@@ -79,7 +96,8 @@ export class Destination {
 
   /** What is to be remembered of it; undefined when it has everything. */
   get row(): DestinationRow | undefined {
-    const first = this.#inFlight?.pdus ? this.#firstInFlight : (this.#pdus[0]?.nid ?? this.#missedFrom)
+    const inMemory = [...(this.#inFlight?.pdus ?? []), ...this.#pdus].map(({ nid }) => nid)
+    const first = inMemory.length > 0 ? Math.min(...inMemory) : this.#missedFrom
     if (first === undefined) return undefined
     return { server: this.server, first_unsent: first, failures: this.#failures, retry_at: this.#retryAt }
   }
@@ -89,37 +107,54 @@ export class Destination {
   }
 
   get #hasWork(): boolean {
-    return (
-      this.row !== undefined || this.#edus.length > 0 || this.#hasKept || (this.#inFlight?.keptEdus.length ?? 0) > 0
-    )
+    const hasPdus = this.#pdus.length > 0 || this.#missedFrom !== undefined
+    return hasPdus || this.#edus.length > 0 || this.#hasKept || this.#inFlight !== undefined
+  }
+
+  /** It does not answer, and not for the first time. */
+  get #isAway(): boolean {
+    return this.#failures >= PATIENCE
   }
 
   pdu(pdu: OutgoingPdu): void {
-    if (this.#missedFrom === undefined && this.#pdus.length < MAX_PDUS_IN_MEMORY) this.#pdus.push(pdu)
-    else {
-      this.#missedFrom ??= pdu.nid
-      this.#lastMissed = pdu.nid
-    }
+    const fits = this.#missedFrom === undefined && !this.#isAway && this.#pdus.length < MAX_PDUS_IN_MEMORY
+    if (fits) this.#pdus.push(pdu)
+    else this.#miss(pdu.nid)
     this.wake()
+  }
+
+  #miss(nid: number): void {
+    this.#missedFrom = Math.min(this.#missedFrom ?? nid, nid)
+    this.#lastMissed = Math.max(this.#lastMissed, nid)
   }
 
   /** What nobody hears in time is not worth hearing. */
   edu(edu: JsonObject): void {
+    if (this.#isAway) return
     if (this.#edus.length >= MAX_EDUS_WAITING) this.#edus.shift()
     this.#edus.push(edu)
     this.wake()
   }
 
-  /** The database keeps an EDU for it that is new. */
-  kept(): void {
+  /** The database keeps EDUs for it. @param isFromBefore what was kept when the process started */
+  kept(isFromBefore = false): void {
     this.#hasKept = true
+    this.#isDoubtful ||= isFromBefore
     this.wake()
   }
 
   /** It was heard of: perhaps it hears us too. */
   heard(): void {
-    if (this.#failures === 0) return
+    if (this.#failures === 0 && !this.#isDoubtful) return
+    this.#parts.turns.drop(this.#attempt)
     this.#retryAt = 0
+    this.#isDoubtful = false
+    if (!this.#closed && !this.#running && this.#hasWork) this.#start()
+  }
+
+  /** Tries no later than in so many milliseconds: this process has just begun. */
+  startWithin(ms: number): void {
+    this.#retryAt = Math.min(this.#retryAt, this.#parts.clock.now() + ms)
     this.wake()
   }
 
@@ -130,12 +165,8 @@ export class Destination {
       this.#timer ??= setTimeout(() => this.#wakeLater(), Math.min(wait, LONGEST_PAUSE_MS)).unref()
       return
     }
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    this.#running = this.#work().finally(() => {
-      this.#running = undefined
-      if (this.#hasWork) this.wake()
-    })
+    if (this.#isAway || this.#isDoubtful) this.#parts.turns.add(this.#attempt)
+    else this.#start()
   }
 
   #wakeLater(): void {
@@ -143,55 +174,109 @@ export class Destination {
     this.wake()
   }
 
+  readonly #attempt = async (): Promise<void> => {
+    if (!this.#closed && !this.#running) await this.#start()
+  }
+
+  #start(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#running = this.#work().finally(() => {
+      this.#running = undefined
+      if (this.#hasWork) this.wake()
+    })
+    return this.#running
+  }
+
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
+    this.#parts.turns.drop(this.#attempt)
     await this.#running
   }
 
   async #work(): Promise<void> {
     try {
+      // Nothing is read from the database for who is not there.
+      if (this.#isAway) await this.#send(this.#transaction([], [], []))
       for (let next = await this.#next(); next && !this.#closed; next = await this.#next()) {
         this.#inFlight = next
-        this.#report(await this.#parts.peers.sendTransaction(this.server, next.txnId, next.body))
-        this.#failures = 0
-        if (next.keptEdus.length > 0) await this.#parts.taken(next.keptEdus)
-        this.#inFlight = undefined
+        if (await this.#isTaken(next)) await this.#settle(next)
       }
+      this.#isDoubtful = false
     } catch (error) {
       this.#pause(error)
+    }
+  }
+
+  #send({ txnId, body }: Transaction): Promise<JsonObject> {
+    return this.#parts.peers.sendTransaction(this.server, txnId, body)
+  }
+
+  async #settle({ keptEdus }: Transaction): Promise<void> {
+    this.#failures = 0
+    this.#refusals = 0
+    this.#width = Math.min(this.#width * 2, MAX_PDUS_PER_TRANSACTION)
+    if (keptEdus.length > 0) await this.#parts.taken(keptEdus)
+    this.#inFlight = undefined
+  }
+
+  /** Whether it is done with. What was refused goes back to be sent in smaller parts. */
+  async #isTaken(sent: Transaction): Promise<boolean> {
+    try {
+      this.#report(await this.#send(sent))
+      return true
+    } catch (error) {
+      if (!isRefusal(error)) throw error
+      const size = sent.pdus.length + sent.keptEdus.length
+      const isSingle = size === 1 && sent.edus === 0
+      if (isSingle && ++this.#refusals >= REFUSALS_BELIEVED) {
+        const { server } = this
+        this.#parts.log.warn({ server, reason: (error as Error).message, event: sent.pdus[0]?.nid }, 'passed over')
+        return true
+      }
+      this.#inFlight = undefined
+      this.#width = Math.max(1, Math.floor(size / 2))
+      this.#pdus.unshift(...sent.pdus)
+      this.#hasKept ||= sent.keptEdus.length > 0
+      if (isSingle) throw error
+      return false
     }
   }
 
   async #next(): Promise<Transaction | undefined> {
     if (this.#inFlight) return this.#inFlight
     if (this.#pdus.length === 0 && this.#missedFrom !== undefined) await this.#readMissed(this.#missedFrom)
-    const pdus = this.#pdus.slice(0, MAX_PDUS_PER_TRANSACTION)
-    const kept = await this.#readKept()
+    const pdus = this.#pdus.slice(0, this.#width)
+    const kept = await this.#readKept(this.#width - pdus.length)
     const edus = this.#edus.slice(0, MAX_EDUS_PER_TRANSACTION - kept.length)
     if (pdus.length === 0 && edus.length === 0 && kept.length === 0) return undefined
+    this.#pdus.splice(0, pdus.length)
+    this.#edus.splice(0, edus.length)
+    return this.#transaction(pdus, kept, edus)
+  }
+
+  #transaction(pdus: readonly OutgoingPdu[], kept: readonly KeptEdu[], edus: readonly JsonObject[]): Transaction {
     const { serverName, clock, random } = this.#parts
     const all = [...kept.map(({ json }) => json), ...edus.map((edu) => encodeCanonical(edu))].join(',')
     const origin = encodeCanonical({ origin: serverName, origin_server_ts: clock.now() })
-    this.#firstInFlight = pdus[0]?.nid ?? 0
-    this.#pdus.splice(0, pdus.length)
-    this.#edus.splice(0, edus.length)
     return {
       txnId: random.bytes(12).toString('base64url'),
       body: `{"edus":[${all}],${origin.slice(1, -1)},"pdus":[${pdus.map(({ json }) => json).join(',')}]}`,
-      pdus: pdus.length,
+      pdus,
       keptEdus: kept.map(({ edu_nid }) => edu_nid),
+      edus: edus.length,
     }
   }
 
-  async #readKept(): Promise<KeptEdu[]> {
-    if (!this.#hasKept) return []
+  async #readKept(atMost: number): Promise<readonly KeptEdu[]> {
+    if (!this.#hasKept || atMost === 0) return []
     // Before the reading: one that comes meanwhile may not be among it.
     this.#hasKept = false
     try {
       const found = await this.#parts.keptEdus(this.server)
-      if (found.length === MAX_KEPT_EDUS_PER_TRANSACTION) this.#hasKept = true
-      return found
+      if (found.length === MAX_KEPT_EDUS_PER_TRANSACTION || found.length > atMost) this.#hasKept = true
+      return found.slice(0, atMost)
     } catch (error) {
       this.#hasKept = true
       throw error
@@ -210,12 +295,23 @@ export class Destination {
   #pause(error: unknown): void {
     const { clock, random, log } = this.#parts
     this.#failures++
+    this.#isDoubtful = false
     const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(this.#failures - 1, 20), LONGEST_PAUSE_MS)
     // Not all at once, who were lost at once.
     this.#retryAt = clock.now() + Math.round(pause * (0.75 + random.bytes(1)[0]! / 512))
+    if (this.#isAway) this.#letGo()
     if (!(error instanceof ProtocolError)) log.error({ err: error, server: this.server }, 'sending failed')
     else if (this.#failures === 1)
       log.info({ server: this.server, reason: error.message }, 'a server does not take what it is sent')
+  }
+
+  /** Its events are found again by number, what the database keeps is there, and the rest will be of no use by then. */
+  #letGo(): void {
+    for (const { nid } of [...(this.#inFlight?.pdus ?? []), ...this.#pdus]) this.#miss(nid)
+    this.#hasKept ||= (this.#inFlight?.keptEdus.length ?? 0) > 0
+    this.#inFlight = undefined
+    this.#pdus = []
+    this.#edus = []
   }
 
   #report({ pdus }: JsonObject): void {
@@ -229,4 +325,10 @@ export class Destination {
       )
     }
   }
+}
+
+/** Not the server, but what it was sent is at fault: it would say the same again. */
+function isRefusal(error: unknown): boolean {
+  if (!(error instanceof ProtocolError)) return false
+  return (error.status === 400 || error.status === 413) && error.errcode !== 'M_UNRECOGNIZED'
 }

@@ -6,6 +6,7 @@ import type { SigningKey } from '../../core/signing/key.ts'
 import type { KeyFetcher } from '../../outbound/server-keys.ts'
 import type { Database, Tx } from '../../store/db.ts'
 import { forgetEdus, forgetMessages } from '../../store/federation-edus.ts'
+import { forgetForwards } from '../../store/federation-forwards.ts'
 import { forgetTransactions } from '../../store/federation-transactions.ts'
 import { forgetKeyAnswers } from '../../store/server-key-answers.ts'
 import type { Clock } from '../clock.ts'
@@ -95,5 +96,6 @@ export const federationChores: readonly ((tx: Tx, now: number, atMost: number) =
   (tx, now, atMost) => forgetTransactions(tx, now - TRANSACTION_KEPT_MS, atMost),
   (tx, now, atMost) => forgetKeyAnswers(tx, now - KEY_ANSWERS_KEPT_MS, atMost),
   (tx, now, atMost) => forgetEdus(tx, now - EDUS_KEPT_MS, atMost),
+  (tx, now, atMost) => forgetForwards(tx, now - EDUS_KEPT_MS, atMost),
   (tx, now, atMost) => forgetMessages(tx, now - MESSAGES_KNOWN_MS, atMost),
 ]

@@ -47,8 +47,8 @@ export interface HandshakeParts {
   readonly resident: Resident
   readonly receiver: Receiver
   readonly access: ServerAccess
-  /** An event that came by a handshake, and that nobody but us will tell the other servers of. */
-  accepted(room: Room, event: RoomEvent, from: ServerName): void
+  /** An event that came by a handshake, and that nobody but us will tell the other servers of. Resolves when that is sure to happen. */
+  accepted(room: Room, event: RoomEvent, from: ServerName): Promise<void>
 }
 
 const notHere = () => new ProtocolError('M_NOT_FOUND', 'This server is not in the room.')
@@ -115,7 +115,9 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
     }
     const [stored] = await resident.events(roomId, [eventId])
     if (!stored) throw new ProtocolError('M_FORBIDDEN', 'The room does not accept this event.')
-    if (received.kind === 'accepted') parts.accepted(room, stored, asking)
+    // One that is sent again may have been taken in just before a crash.
+    const isNow = received.kind === 'accepted' || (await room.stateEvent('m.room.member', userId))?.nid === stored.nid
+    if (isNow) await parts.accepted(room, stored, asking)
     return { room, json: stored.json }
   }
 

@@ -5,6 +5,7 @@ import type { ServerPolicy } from '../../core/server-policy.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import type { Database } from '../../store/db.ts'
 import {
+  type DestinationRow,
   getDestinations,
   getLastOwnEventsFor,
   getOwnEvents,
@@ -13,14 +14,16 @@ import {
   sentPosition,
 } from '../../store/federation-destinations.ts'
 import { keptEdusFor, removeEdus, serversWithEdus } from '../../store/federation-edus.ts'
+import { getForwardsDue, insertForward, markForwards } from '../../store/federation-forwards.ts'
 import { getJoinedUsers } from '../../store/rooms.ts'
 import type { Clock, Random } from '../clock.ts'
-import { MAX_KEPT_EDUS_PER_TRANSACTION, MAX_PDUS_IN_MEMORY } from '../limits.ts'
+import { MAX_DOUBTFUL_AT_ONCE, MAX_KEPT_EDUS_PER_TRANSACTION, MAX_PDUS_IN_MEMORY } from '../limits.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
 import { Destination, type OutgoingPdu } from './destination.ts'
+import { Turns } from './turns.ts'
 
 /** What this server sends to others by itself (server-server API, "Transactions"). */
 export interface Outgoing {
@@ -28,8 +31,8 @@ export interface Outgoing {
   reaches(server: ServerName): boolean
   /** Takes note of events right after their commit, in order. */
   committed(room: Room, events: readonly RoomEvent[]): void
-  /** Passes on an event of another server that only we were given. */
-  forward(room: Room, event: RoomEvent, from: ServerName): void
+  /** Passes on an event of another server that only we were given. Resolves once that is certain to happen. */
+  forward(room: Room, event: RoomEvent, from: ServerName): Promise<void>
   /** Tells the other servers of a room something that need not outlive the process. */
   toRoom(room: Room, edu: JsonObject): void
   /** The same for some servers. */
@@ -50,6 +53,9 @@ interface Entry {
 }
 
 const SAVE_EVERY_MS = 2_000
+const SPREAD_AGAIN_MS = 1_000
+/** Servers that did not answer when the process ended are tried again one in so long: the first minute sees the first sixty. */
+const FIRST_TRIES_EVERY_MS = 1_000
 /** Servers with nothing to be said to that are kept in memory. */
 const MAX_IDLE_DESTINATIONS = 2_000
 
@@ -62,12 +68,14 @@ export function createOutgoing(deps: {
   readonly random: Random
   readonly log: Logger
 }): Outgoing {
-  const { db, serverName, policy, log } = deps
+  const { db, serverName, policy, clock, log } = deps
   const destinations = new Map<ServerName, Destination>()
-  /** Those that have a row in the database. */
-  const saved = new Set<ServerName>()
+  /** Those that have a row in the database, as it stands there. */
+  const saved = new Map<ServerName, DestinationRow>()
   let rooms: Parameters<Outgoing['start']>[0] | undefined
-  let queue: Entry[] = []
+  const queue: Entry[] = []
+  /** Forwarded events of which every destination knows that needs them, and that the database does not know to be. */
+  let handedOn: number[] = []
   let spreading: Promise<void> | undefined
   /** The last event that was committed, and the last up to which every destination knows of all that concern it. */
   let seen = 0
@@ -87,6 +95,7 @@ export function createOutgoing(deps: {
     missed,
     keptEdus: (server: ServerName) => keptEdusFor(db, server, MAX_KEPT_EDUS_PER_TRANSACTION),
     taken: (nids: readonly number[]) => db.tx((tx) => removeEdus(tx, nids)),
+    turns: new Turns(MAX_DOUBTFUL_AT_ONCE),
   }
 
   function destinationOf(server: ServerName): Destination {
@@ -112,8 +121,8 @@ export function createOutgoing(deps: {
     for (const server of servers) if (reaches(server)) destinationOf(server).edu(edu)
   }
 
-  function kept(servers: Iterable<ServerName>): void {
-    for (const server of servers) if (reaches(server)) destinationOf(server).kept()
+  function kept(servers: Iterable<ServerName>, isFromBefore = false): void {
+    for (const server of servers) if (reaches(server)) destinationOf(server).kept(isFromBefore)
   }
 
   async function serversFor({ room, event, except }: Entry): Promise<ServerName[]> {
@@ -127,24 +136,30 @@ export function createOutgoing(deps: {
   }
 
   async function spread(): Promise<void> {
-    while (queue.length > 0) {
-      const entries = queue
-      queue = []
-      for (const entry of entries) {
-        const { event } = entry
-        for (const server of await serversFor(entry)) destinationOf(server).pdu(event)
-      }
+    for (let entry = queue[0]; entry; entry = queue[0]) {
+      const { event, except } = entry
+      for (const server of await serversFor(entry)) destinationOf(server).pdu(event)
+      if (except !== undefined) handedOn.push(event.nid)
+      queue.shift()
     }
     position = seen
   }
 
-  function add(entries: readonly Entry[]): void {
-    queue.push(...entries)
+  /** Goes on until all are handed out: a database that is away comes back. */
+  function startSpreading(): void {
     spreading ??= spread()
-      .catch((err) => log.error({ err }, 'events could not be handed to other servers'))
+      .catch((err) => {
+        log.error({ err }, 'events could not be handed to other servers; it will be tried again')
+        setTimeout(startSpreading, SPREAD_AGAIN_MS).unref()
+      })
       .finally(() => {
         spreading = undefined
       })
+  }
+
+  function add(entries: readonly Entry[]): void {
+    queue.push(...entries)
+    startSpreading()
   }
 
   function save(): void {
@@ -152,21 +167,29 @@ export function createOutgoing(deps: {
       .catch((err) => log.warn({ err }, 'how far events were sent could not be noted; it will be tried again'))
       .finally(() => {
         saving = undefined
-        timer = saved.size > 0 || seen !== savedPosition ? setTimeout(save, SAVE_EVERY_MS).unref() : undefined
+        timer =
+          saved.size > 0 || handedOn.length > 0 || seen !== savedPosition
+            ? setTimeout(save, SAVE_EVERY_MS).unref()
+            : undefined
       })
   }
 
-  /** The position and who lags behind it, as of one moment. */
+  /** The position and who lags behind it, as of one moment; only what is news is written. */
   async function saveNow(): Promise<void> {
-    const at = spreading ? position : seen
-    const behind = [...destinations.values()].flatMap((destination) => destination.row ?? [])
-    const lagging = new Set(behind.map(({ server }) => server))
-    const caughtUp = [...saved].filter((server) => !lagging.has(server))
-    if (at === savedPosition && behind.length === 0 && caughtUp.length === 0) return
-    await db.tx((tx) => saveSending(tx, at, behind, caughtUp))
+    const at = queue.length > 0 ? position : seen
+    const marks = [...handedOn]
+    const behind = new Map([...destinations].flatMap(([server, { row }]) => (row ? [[server, row] as const] : [])))
+    const news = [...behind.values()].filter((row) => isNews(row, saved.get(row.server)))
+    const caughtUp = [...saved.keys()].filter((server) => !behind.has(server))
+    if (at === savedPosition && news.length === 0 && caughtUp.length === 0 && marks.length === 0) return
+    await db.tx(async (tx) => {
+      await saveSending(tx, at, news, caughtUp)
+      if (marks.length > 0) await markForwards(tx, marks)
+    })
+    handedOn = handedOn.slice(marks.length)
     savedPosition = at
     for (const server of caughtUp) saved.delete(server)
-    for (const server of lagging) saved.add(server)
+    for (const row of news) saved.set(row.server, row)
   }
 
   /** Events that were committed and that nothing was noted of. */
@@ -182,6 +205,29 @@ export function createOutgoing(deps: {
     }
   }
 
+  async function takeUpForwards(): Promise<void> {
+    const due = await getForwardsDue(db)
+    const found = await rooms!.events.load(due.map(({ event_nid }) => event_nid))
+    for (const { event_nid, from_server } of due) {
+      const event = found.get(event_nid)
+      if (event) add([{ room: await rooms!.registry.getByNid(event.roomNid), event, except: from_server }])
+    }
+  }
+
+  /** Who lagged behind is tried soon, however long it has been away: perhaps it was us. */
+  async function takeUpDestinations(): Promise<void> {
+    // Who is shut out for a while keeps its place.
+    const rows = (await getDestinations(db)).filter(({ server }) => reaches(server))
+    let away = 0
+    for (const row of rows) {
+      const destination = new Destination(row.server, parts, row)
+      destinations.set(row.server, destination)
+      saved.set(row.server, row)
+      destination.startWithin(row.failures === 0 ? 0 : FIRST_TRIES_EVERY_MS * away++)
+    }
+    kept(await serversWithEdus(db), true)
+  }
+
   return {
     reaches,
     committed(room, events) {
@@ -193,7 +239,12 @@ export function createOutgoing(deps: {
       timer ??= setTimeout(save, SAVE_EVERY_MS).unref()
       if (concerned.length > 0) add(concerned.map((event) => ({ room, event, except: undefined })))
     },
-    forward: (room, event, from) => add([{ room, event, except: from }]),
+    async forward(room, event, from) {
+      const row = { event_nid: event.nid, from_server: from }
+      if (!(await db.tx((tx) => insertForward(tx, row, clock.now())))) return
+      timer ??= setTimeout(save, SAVE_EVERY_MS).unref()
+      add([{ room, event, except: from }])
+    },
     toRoom(room, edu) {
       if (room.counts.join === room.localMembers.size) return
       serversIn(room)
@@ -201,23 +252,17 @@ export function createOutgoing(deps: {
         .catch((err) => log.debug({ err }, 'nobody was told what passes in a room'))
     },
     edu: sendEdu,
-    kept,
+    kept: (servers) => kept(servers),
     heard: (server) => destinations.get(server)?.heard(),
     async start(given, current) {
       rooms = given
-      // Who is shut out for a while keeps its place.
-      for (const row of (await getDestinations(db)).filter(({ server }) => reaches(server))) {
-        const destination = new Destination(row.server, parts, row)
-        destinations.set(row.server, destination)
-        saved.add(row.server)
-        destination.wake()
-      }
-      kept(await serversWithEdus(db))
+      await takeUpDestinations()
       const sent = await sentPosition(db)
       position = sent ?? current
       seen = current
       if (sent === undefined) await saveNow()
       else await takeUp(sent)
+      await takeUpForwards()
     },
     async close() {
       clearTimeout(timer)
@@ -227,6 +272,11 @@ export function createOutgoing(deps: {
       await saveNow()
     },
   }
+}
+
+function isNews(row: DestinationRow, known: DestinationRow | undefined): boolean {
+  const { first_unsent, failures, retry_at } = row
+  return known?.first_unsent !== first_unsent || known.failures !== failures || known.retry_at !== retry_at
 }
 
 function isInvitation(event: RoomEvent): boolean {
