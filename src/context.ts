@@ -4,7 +4,6 @@ import type { Logger } from 'pino'
 import type { Config } from './config/schema.ts'
 import { serverOf, type UserId } from './core/ids.ts'
 import { compileServerPolicy } from './core/server-policy.ts'
-import type { SigningKey } from './core/signing/key.ts'
 import { createAccountServices } from './domain/accounts/account-services.ts'
 import { NONE_RESERVED } from './domain/accounts/exclusive-users.ts'
 import { createOpenIdTokens } from './domain/accounts/openid-tokens.ts'
@@ -20,6 +19,7 @@ import { createFederationServices, federationChores } from './domain/federation/
 import { createKeyRing } from './domain/federation/key-ring.ts'
 import { createOutgoing } from './domain/federation/outgoing.ts'
 import { createOwnKeys } from './domain/federation/own-keys.ts'
+import type { OwnSigningKey } from './domain/federation/own-signing-key.ts'
 import { createPresenceNews } from './domain/federation/presence-news.ts'
 import { createRemoteKeys } from './domain/federation/remote-keys.ts'
 import { createSentMessages } from './domain/federation/sent-messages.ts'
@@ -54,7 +54,7 @@ import { startRoomDeleter } from './workers/room-deleter.ts'
 export interface ContextOptions {
   readonly config: Config
   readonly connection: ClientConfig
-  readonly signingKey: SigningKey
+  readonly signingKey: OwnSigningKey
   readonly identityKeys: IdentityKeyRing
   readonly version: string
   readonly metrics: Metrics

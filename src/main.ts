@@ -46,7 +46,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
     load: async () => (await import('./cli/audit.ts')).auditCommand,
   },
   keys: {
-    summary: "show the server's signing key, or make one",
+    summary: "show the server's signing key, or put a new one into use",
     load: async () => (await import('./cli/keys.ts')).keysCommand,
   },
   identity: {

@@ -7,7 +7,7 @@ import { buildApp } from './app.ts'
 import { answerHealth, type Health } from './cli/health.ts'
 import type { Config } from './config/schema.ts'
 import { type Context, createContext } from './context.ts'
-import type { SigningKey } from './core/signing/key.ts'
+import type { OwnSigningKey } from './domain/federation/own-signing-key.ts'
 import type { IdentityKeyRing } from './domain/identity/keys.ts'
 import type { Metrics } from './domain/metrics.ts'
 import type { Services } from './domain/services.ts'
@@ -17,7 +17,7 @@ export interface ServerOptions {
   readonly config: Config
   readonly connection: ClientConfig
   readonly migrations: string
-  readonly signingKey: SigningKey
+  readonly signingKey: OwnSigningKey
   readonly identityKeys: IdentityKeyRing
   readonly version: string
   readonly metrics: Metrics

@@ -14,7 +14,7 @@ import { ensureDataDirectory } from './data-directory.ts'
 import { borrowDatabase, MIGRATIONS, type RunningDatabase } from './database.ts'
 import { loadIdentityKeys } from './identity-key-file.ts'
 import { createLog } from './log.ts'
-import { loadSigningKey } from './signing-key-file.ts'
+import { openSigningKey } from './signing-key-file.ts'
 
 /** The administrators' endpoints, as the command line uses them. */
 export interface Administration {
@@ -98,7 +98,7 @@ async function alone(host: Host, config: Config, { connection }: RunningDatabase
   const context = await createContext({
     config: { ...config, roles: ['client'] },
     connection,
-    signingKey: await loadSigningKey(config.data_dir),
+    signingKey: await openSigningKey(config.data_dir),
     identityKeys: await loadIdentityKeys(config.data_dir),
     version: host.version,
     metrics: createMetrics({ version: host.version, node: host.nodeVersion }),

@@ -30,9 +30,9 @@ export const initCommand: Command = {
     })
     const written = readConfig(host, { config: path }).config
     await ensureDataDirectory(written.data_dir, host.uid)
-    const { keyId } = await loadSigningKey(written.data_dir)
+    const { current } = await loadSigningKey(written.data_dir)
     host.print(
-      `Wrote ${path}\nSigning key ${keyId} in ${written.data_dir}\nStart the server with: hearth serve --config ${path}`,
+      `Wrote ${path}\nSigning key ${current.keyId} in ${written.data_dir}\nStart the server with: hearth serve --config ${path}`,
     )
     return EXIT.ok
   },

@@ -35,12 +35,16 @@ export async function verifyRoom(host: Host, config: Config, reader: Reader, roo
   return findings === 0 ? EXIT.ok : EXIT.failure
 }
 
-/** The key of this server, if it has one here. Of other servers none is at hand. */
+/** The keys of this server, if it has them here. Of other servers none is at hand. */
 async function ownKeys(config: Config): Promise<KnownKeys> {
   if (!existsSync(signingKeyPath(config.data_dir))) return () => []
-  const { keyId, publicKey } = await loadSigningKey(config.data_dir)
-  const own = { keyId, publicKey, validUntilTs: Number.MAX_SAFE_INTEGER }
-  return (server, keyIds) => (server === config.server_name && keyIds.includes(keyId) ? [own] : [])
+  const { current, former } = await loadSigningKey(config.data_dir)
+  const { keyId, publicKey } = current
+  const own = [
+    { keyId, publicKey, validUntilTs: Number.MAX_SAFE_INTEGER },
+    ...former.map((key) => ({ keyId: key.keyId, publicKey: key.publicKey, validUntilTs: key.expiredTs })),
+  ]
+  return (server, keyIds) => (server === config.server_name ? own.filter((key) => keyIds.includes(key.keyId)) : [])
 }
 
 const number = (value: number): string => value.toLocaleString('en')

@@ -11,7 +11,7 @@ import { createHealth } from './health.ts'
 import { loadIdentityKeys } from './identity-key-file.ts'
 import { createLog } from './log.ts'
 import { startMetricsListener } from './metrics-listener.ts'
-import { loadSigningKey } from './signing-key-file.ts'
+import { openSigningKey } from './signing-key-file.ts'
 import { releaseYoungGeneration } from './young-generation.ts'
 
 export const serveCommand: Command = {
@@ -58,7 +58,7 @@ async function start(host: Host, config: Config, log: Logger) {
   }
   try {
     await ensureDataDirectory(config.data_dir, host.uid)
-    const signingKey = await loadSigningKey(config.data_dir)
+    const signingKey = await openSigningKey(config.data_dir)
     const identityKeys = await loadIdentityKeys(config.data_dir)
     const metrics = createMetrics({ version: host.version, node: host.nodeVersion })
     const health = createHealth()

@@ -89,12 +89,19 @@ export const MAX_ADDRESSES_INVITED = 50
 export const MAX_KEYS_PER_ANSWER = 100
 /** Keys that are kept of a server; those that went out of use first are forgotten first. */
 export const MAX_KEYS_PER_SERVER = 200
+/** Keys of this server that went out of use and are still published: so many are read by others of its kind. */
+export const MAX_FORMER_KEYS = 99
 /** Profiles of users of other servers that are remembered for a minute. */
 export const MAX_REMEMBERED_PROFILES = 5_000
 /** Servers whose keys one request may ask for. */
 export const MAX_NOTARY_SERVERS = 100
 /** What a server that is gone said of its keys is told for so long after it ran out. */
 export const KEY_ANSWERS_KEPT_MS = 365 * 24 * 3_600_000
+/** Servers that are asked for their keys at the same time; the others wait. */
+export const MAX_KEY_REQUESTS_AT_ONCE = 64
+/** Servers whose keys are kept, and those whose whole answer is kept to be passed on: what ran out first is forgotten first. */
+export const MAX_KEY_OWNERS_KEPT = 100_000
+export const MAX_KEY_ANSWERS_KEPT = 20_000
 /** Servers whose keys are kept in memory. */
 export const MAX_REMEMBERED_KEY_OWNERS = 5_000
 

@@ -8,6 +8,8 @@ export const MAX_WELL_KNOWN_REDIRECTS = 5
 export const MAX_HOSTS_PER_SERVER = 5
 export const MAX_OPENID_ANSWER_BYTES = 5_120
 export const MAX_KEY_ANSWER_BYTES = 51_200
+/** The keys of a hundred servers. */
+export const MAX_NOTARY_ANSWER_BYTES = 2 * 1024 * 1024
 export const MAX_HOMESERVER_ANSWER_BYTES = 65_536
 /** Why something is refused, in an answer that might have been long. */
 export const MAX_REFUSAL_BYTES = 65_536

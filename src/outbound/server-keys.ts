@@ -1,19 +1,25 @@
+import type { ServerName } from '../core/ids.ts'
 import { isObject, type JsonObject, offenceIn } from '../core/json.ts'
 import type { Failure } from './failures.ts'
 import type { Federation, FederationAnswer } from './federation.ts'
-import { MAX_KEY_ANSWER_BYTES } from './limits.ts'
+import { MAX_KEY_ANSWER_BYTES, MAX_NOTARY_ANSWER_BYTES } from './limits.ts'
+
+/** Which keys of which servers are wanted; without ids, all of them. */
+export type WantedKeys = ReadonlyMap<ServerName, ReadonlySet<string>>
 
 /** Fetches what servers say of their keys, unchecked. Undefined, or nothing in the list, when there is no answer. */
 export interface KeyFetcher {
   /** Asks the server itself (server-server API, `GET K/server`). */
   own(server: string): Promise<JsonObject | undefined>
   /** Asks another server for what it knows (`POST K/query`). */
-  byNotary(notary: string, server: string): Promise<readonly JsonObject[]>
+  byNotary(notary: string, wanted: WantedKeys): Promise<readonly JsonObject[]>
 }
 
 const TIMEOUT_MS = 10_000
+/** A notary asks the servers in turn, some of which are gone. */
+const NOTARY_TIMEOUT_MS = 30_000
 
-export function createKeyFetcher(federation: Federation): KeyFetcher {
+export function createKeyFetcher(federation: Federation, now: () => number = Date.now): KeyFetcher {
   return {
     async own(server) {
       const request = { method: 'GET', path: 'key/v2/server' } as const
@@ -21,13 +27,19 @@ export function createKeyFetcher(federation: Federation): KeyFetcher {
         await federation.request(server, { ...request, timeoutMs: TIMEOUT_MS, maxBytes: MAX_KEY_ANSWER_BYTES }),
       )
     },
-    async byNotary(notary, server) {
+    async byNotary(notary, wanted) {
+      const criteria = { minimum_valid_until_ts: now() }
+      // Some notaries fetch nothing unless a key is named.
+      const keys = [...wanted].map(([server, ids]) => [
+        server,
+        Object.fromEntries([...ids].map((id) => [id, criteria])),
+      ])
       const answer = await federation.request(notary, {
         method: 'POST',
         path: 'key/v2/query',
-        body: { server_keys: { [server]: {} } },
-        timeoutMs: TIMEOUT_MS,
-        maxBytes: MAX_KEY_ANSWER_BYTES,
+        body: { server_keys: Object.fromEntries(keys) },
+        timeoutMs: NOTARY_TIMEOUT_MS,
+        maxBytes: MAX_NOTARY_ANSWER_BYTES,
       })
       const { server_keys } = objectIn(answer) ?? {}
       return Array.isArray(server_keys) ? server_keys.filter(isObject) : []

@@ -26,6 +26,17 @@ export async function saveKeyAnswer(tx: Tx, row: KeyAnswerRow): Promise<void> {
   )
 }
 
+/** Of more than `kept` answers, removes those that ran out first, and gives how many. */
+export async function forgetOldestKeyAnswers(tx: Tx, kept: number, atMost: number): Promise<number> {
+  const rows = await tx.query(
+    `DELETE FROM server_key_answer WHERE server_name IN
+       (SELECT server_name FROM server_key_answer ORDER BY valid_until DESC, server_name OFFSET $1 LIMIT $2)
+     RETURNING 1 AS one`,
+    [kept, atMost],
+  )
+  return rows.length
+}
+
 /** Removes answers that ran out before a moment, and gives how many. */
 export async function forgetKeyAnswers(tx: Tx, before: number, atMost: number): Promise<number> {
   const rows = await tx.query(

@@ -109,6 +109,21 @@ describe('beside a running server', () => {
     })
   })
 
+  test('the signing key is replaced, and stays so after a kill', async () => {
+    const published = async () => {
+      const { verify_keys, old_verify_keys } = await api.call('GET', '/_matrix/key/v2/server')
+      return { current: Object.keys(verify_keys), old: Object.keys(old_verify_keys) }
+    }
+    const { current } = await published()
+    const [keyId = ''] = (await done(['keys', 'rotate'])).split(' ')
+    const after = { current: [keyId], old: current }
+    expect(await published()).toEqual(after)
+    await server.kill('SIGKILL')
+    await server.start()
+    expect(await published()).toEqual(after)
+    expect(await done(['keys', 'show'])).toMatch(new RegExp(`^${keyId} .*\\n${current[0]} .* \\(until 20`))
+  }, 60_000)
+
   test('all of it is on the record', async () => {
     const acts = await done(['audit', '--target', '@bob:localhost'])
     expect(acts).toMatch(/command line +done +POST \/_synapse\/admin\/v1\/reset_password\/\{userId\} +@bob:localhost/)
@@ -133,9 +148,11 @@ describe('without a server', () => {
     expect(await done(['user', 'list', '--name', 'bob'])).toContain('@bob:localhost')
     await done(['user', 'logout', 'bob'])
     await done(['user', 'make-admin', 'bob'])
+    const [keyId] = (await done(['keys', 'rotate'])).split(' ')
     const token = (await done(['token', 'create', 'made-while-away'])).trim()
     await server.start()
     expect(await isKnown(bob)).toBe(false)
+    expect(Object.keys((await api.call('GET', '/_matrix/key/v2/server')).verify_keys)).toEqual([keyId])
     const again = await login(api, 'bob', 'a third password')
     const path = `/_synapse/admin/v1/registration_tokens/${token}`
     expect(await api.call('GET', path, { token: again.token })).toMatchObject({ token })

@@ -14,8 +14,10 @@ import { createDiscovery } from '../../src/outbound/discovery.ts'
 import { createFederation } from '../../src/outbound/federation.ts'
 import { createKeyFetcher } from '../../src/outbound/server-keys.ts'
 import { createWellKnown } from '../../src/outbound/well-known.ts'
+import { forgetServerKeys, saveServerKeys } from '../../src/store/server-keys.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type Outside, openOutside, outboundConfig } from '../support/outside.ts'
+import { keptInMemory } from '../support/server.ts'
 import { json, startTlsServer, type TlsServer } from '../support/tls-server.ts'
 
 const MINUTE = 60_000
@@ -30,6 +32,12 @@ const [current, other, old, own, notaryKey] = ['a', 'b', 'old', 'own', 'n'].map(
   SigningKey,
   SigningKey,
 ]
+
+/** The first 32 bytes that Go's generator gives with seed 0. */
+const exposed = signingKeyFromSeed(
+  'ed25519:x',
+  Buffer.from('0194fdc2fa2ffcc041d3ff12045b73c86e4ff95ff662a5eee82abdf44a2d0b75', 'hex'),
+)
 
 let outside: Outside
 let database: TestDatabase
@@ -79,7 +87,14 @@ function openRing(key_servers: readonly ServerName[] = []): KeyRing {
   })
   const config = { server_name: OWN, ...outboundConfig({ key_servers }) }
   const log = pino({ level: 'silent' })
-  return createKeyRing({ config, db: database.db, clock, signingKey: own, fetcher: createKeyFetcher(federation), log })
+  return createKeyRing({
+    config,
+    db: database.db,
+    clock,
+    signingKey: keptInMemory(own),
+    fetcher: createKeyFetcher(federation),
+    log,
+  })
 }
 
 /** What a server says of its keys, unsigned. */
@@ -198,6 +213,10 @@ describe('answers that are not believed', () => {
         return { ...rest, verify_keys: { ...(verify_keys as JsonObject), 'ed25519:x': { key: other.publicKey } } }
       },
     ],
+    [
+      'security row 13: with a key whose secret half everybody has',
+      () => signed({ verify_keys: { [exposed.keyId]: { key: `${exposed.publicKey}=` } } }, exposed),
+    ],
     ['of another server', () => signJson(said({ server_name: 'evil.test' }), 'evil.test', current)],
     ['of another server, signed as this one', () => signed({ server_name: 'evil.test' })],
     ['without an end', () => signed({ valid_until_ts: null })],
@@ -226,16 +245,20 @@ describe('answers that are not believed', () => {
 })
 
 describe('how often a server is asked', () => {
-  test('again after five minutes at the earliest', async () => {
+  test('at once for a key that is new, and less and less for keys that it does not have', async () => {
     origin.handler = json(signed())
-    await keysOf('ed25519:1')
-    await keysOf('ed25519:2')
-    now += 5 * MINUTE - 1
-    await keysOf('ed25519:3')
-    expect(origin.requests).toHaveLength(1)
-    now += 1
-    await keysOf('ed25519:3')
+    await keysOf(current.keyId)
+    origin.handler = json(signed({ verify_keys: { [other.keyId]: { key: other.publicKey } } }, other))
+    expect(await keysOf(other.keyId)).toHaveLength(1)
     expect(origin.requests).toHaveLength(2)
+    const begun = now
+    const asked: number[] = []
+    for (; now - begun < 15 * MINUTE; now += 5_000) {
+      const before = origin.requests.length
+      await keysOf(`ed25519:made_up_${now}`)
+      if (origin.requests.length > before) asked.push((now - begun) / 1_000)
+    }
+    expect(asked).toEqual([0, 10, 30, 70, 150, 310, 610])
   })
 
   test('less and less while it fails, once an hour at least; then as before', async () => {
@@ -262,12 +285,15 @@ test('our own keys are known without asking', async () => {
 
 test('what we publish of our own is believed by others', async () => {
   const config = { server_name: name }
-  origin.handler = json(createOwnKeys({ config, clock: { now: () => now }, signingKey: current }).published())
+  origin.handler = json(
+    createOwnKeys({ config, clock: { now: () => now }, signingKey: keptInMemory(current) }).published(),
+  )
   const [found] = await keysOf(current.keyId)
   expect(found).toMatchObject({ publicKey: current.publicKey, validUntilTs: now + 24 * 60 * MINUTE })
 })
 
 describe('key servers', () => {
+  const OTHERS = ['x1', 'x2', 'x3', 'x4', 'x5'].map((each) => `${each}.gone.test` as ServerName)
   const passedOn = (answer: JsonObject, by = notaryKey) => signJson(answer, notaryName, by)
 
   beforeEach(() => {
@@ -295,7 +321,8 @@ describe('key servers', () => {
       'POST /_matrix/key/v2/query',
       'GET /_matrix/key/v2/server',
     ])
-    expect(JSON.parse(notary.requests[0]?.body ?? '')).toEqual({ server_keys: { [name]: {} } })
+    const criteria = { [current.keyId]: { minimum_valid_until_ts: expect.any(Number) } }
+    expect(JSON.parse(notary.requests[0]?.body ?? '')).toEqual({ server_keys: { [name]: criteria } })
   })
 
   test('are not asked when it does', async () => {
@@ -335,10 +362,76 @@ describe('key servers', () => {
     expect(await keysOf(current.keyId)).toMatchObject([{ validUntilTs: 5_000 }])
   })
 
+  test('are asked for the keys of many servers in one request, and for each once', async () => {
+    telling(() => passedOn(signed()))
+    await ring.keysOf(notaryName, [notaryKey.keyId])
+    notary.requests.length = 0
+    const wanted = [name, ...OTHERS].flatMap((server) => [
+      ring.keysOf(server, ['ed25519:a']),
+      ring.keysOf(server, ['ed25519:a', 'ed25519:b']),
+    ])
+    expect((await Promise.all(wanted)).map((keys) => keys.length).slice(0, 3)).toEqual([1, 1, 0])
+    const queries = notary.requests.map(({ body }) => Object.keys(JSON.parse(body).server_keys))
+    expect(queries.length).toBeLessThan(4)
+    expect(queries.flat().sort()).toEqual([name, ...OTHERS].sort())
+  })
+
+  test('are asked first while many servers are asked at once', async () => {
+    telling(() => passedOn(signed()))
+    const crowd = Array.from({ length: 20 }, (_, index) => `y${index}.gone.test` as ServerName)
+    const waiting = Promise.all(crowd.map((server) => ring.keysOf(server, ['ed25519:a'])))
+    expect(await keysOf(current.keyId)).toHaveLength(1)
+    expect(origin.requests).toEqual([])
+    await waiting
+    expect(notary.requests.filter(({ method }) => method === 'POST').length).toBeLessThan(6)
+  })
+
+  test('that disagree: the first that knows the key is believed, what it does not know the next one tells', async () => {
+    const second = `s${count}.test:${origin.port}` as ServerName
+    // The second key server is the origin's machine under another name.
+    const secondName = second.replace(/^s\d+/, 's0') as ServerName
+    ring = openRing([notaryName, secondName])
+    telling(() => passedOn(signed({ old_verify_keys: {} })))
+    const fake = signed(
+      { verify_keys: { [current.keyId]: { key: other.publicKey }, [other.keyId]: { key: other.publicKey } } },
+      other,
+    )
+    const byOther = {
+      server_name: secondName,
+      valid_until_ts: now + MINUTE,
+      old_verify_keys: {},
+      verify_keys: { [own.keyId]: { key: own.publicKey } },
+    }
+    origin.handler = (request, response) => {
+      if (request.headers.host !== secondName) return down(request, response)
+      const body =
+        request.method === 'GET'
+          ? signJson(byOther, secondName, own)
+          : { server_keys: [signJson(fake, secondName, own)] }
+      json(body)(request, response)
+    }
+    const found = await keysOf(current.keyId, other.keyId)
+    expect(found.map(({ publicKey }) => publicKey)).toEqual([current.publicKey, other.publicKey])
+  })
+
   test('that do not answer either are no reason to wait', async () => {
     ring = openRing([notaryName, name])
     notary.handler = down
     expect(await keysOf(current.keyId)).toEqual([])
     expect(await ring.keysOf(notaryName, ['ed25519:n'])).toEqual([])
   })
+})
+
+test('of more servers than are kept, those whose keys ran out first are forgotten first', async () => {
+  const rows = Array.from({ length: 5 }, (_, index) => ({
+    ...{ server_name: `kept${index}.test` as ServerName, key_id: 'ed25519:a', public_key: current.publicKey },
+    ...{ valid_until: 9e15 + index, is_old: false },
+  }))
+  const { db } = database
+  await db.tx((tx) => saveServerKeys(tx, rows, 10))
+  const before = (await db.query<{ n: number }>('SELECT count(DISTINCT server_name)::int AS n FROM server_key'))[0]!.n
+  expect(await db.tx((tx) => forgetServerKeys(tx, 3, 2))).toBe(2)
+  expect(await db.tx((tx) => forgetServerKeys(tx, 3, 1_000))).toBe(before - 5)
+  const left = await db.query<{ server_name: string }>('SELECT server_name FROM server_key ORDER BY 1')
+  expect(left.map(({ server_name }) => server_name)).toEqual(['kept2.test', 'kept3.test', 'kept4.test'])
 })

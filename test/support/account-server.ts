@@ -38,6 +38,7 @@ import { openLedger } from '../../src/store/ledger.ts'
 import type { ProfileFields } from '../../src/store/profiles.ts'
 import { createTestDatabase } from './database.ts'
 import { NOBODY_ELSEWHERE } from './nobody-elsewhere.ts'
+import { keptInMemory } from './server.ts'
 
 /** The HTTP layer, the account services and those of the identity role on a real database and a real port, without rooms. */
 export interface AccountServer {
@@ -160,7 +161,7 @@ export async function startAccountServer(
     listener: { profileChanged: async (userId, profile) => void profileChanges.push({ userId, profile }) },
   })
   const singleSignOn = createSingleSignOn({ ...contactDeps, ...accounts, client })
-  const ownKeys = createOwnKeys({ config, clock, signingKey })
+  const ownKeys = createOwnKeys({ config, clock, signingKey: keptInMemory(signingKey) })
   const services = {
     ...accounts,
     ...contact.services,

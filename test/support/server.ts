@@ -5,6 +5,7 @@ import { createHealth } from '../../src/cli/health.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
+import { createOwnSigningKey, type OwnSigningKey } from '../../src/domain/federation/own-signing-key.ts'
 import { createMetrics } from '../../src/domain/metrics.ts'
 import type { Services } from '../../src/domain/services.ts'
 import { startServer as startHearth } from '../../src/server.ts'
@@ -46,7 +47,7 @@ export async function startServer(
   let values = merge(DEFAULTS, overrides)
   const configured = () => loadConfig({ values, directory: tmpdir() }).config
   const config = configured()
-  const signingKey = options.signingKey ?? signingKeyFromSeed('ed25519:test', randomBytes(32))
+  const signingKey = keptInMemory(options.signingKey ?? signingKeyFromSeed('ed25519:test', randomBytes(32)))
   const identityKeys = { current: signingKeyFromSeed('ed25519:0', randomBytes(32)), old: [] }
   const start = (port: number) =>
     startHearth({
@@ -78,6 +79,14 @@ export async function startServer(
       await database.drop()
     },
   }
+}
+
+/** A key for a server that nobody writes down; it stays the same over restarts. */
+export function keptInMemory(current: SigningKey): OwnSigningKey {
+  return createOwnSigningKey({ current, former: [] }, async ({ current: { keyId, publicKey }, former }, expiredTs) => ({
+    current: signingKeyFromSeed(`ed25519:test_${former.length + 2}`, randomBytes(32)),
+    former: [{ keyId, publicKey, expiredTs }, ...former],
+  }))
 }
 
 function merge(base: object, overrides: object): object {

@@ -76,7 +76,7 @@ async function whoAnswers(answer: HttpAnswer, place: string, { config }: Examina
   }
   if (server_name !== config.server_name) return problem(place, `is the server of ${server_name}`, advice)
   if (!existsSync(signingKeyPath(config.data_dir))) return ok(place, `answers as ${server_name}`)
-  const { keyId, publicKey } = await loadSigningKey(config.data_dir)
+  const { keyId, publicKey } = (await loadSigningKey(config.data_dir)).current
   const key = isObject(verify_keys) ? verify_keys[keyId] : undefined
   if (isObject(key) && key.key === publicKey) return ok(place, `answers as ${server_name}, with our key ${keyId}`)
   return problem(place, `answers as ${server_name}, with another key than ${keyId} of ${config.data_dir}`, advice)

@@ -8,11 +8,19 @@ import type { Database, Tx } from '../../store/db.ts'
 import { forgetEdus, forgetMessages } from '../../store/federation-edus.ts'
 import { forgetForwards } from '../../store/federation-forwards.ts'
 import { forgetTransactions } from '../../store/federation-transactions.ts'
-import { forgetKeyAnswers } from '../../store/server-key-answers.ts'
+import { forgetKeyAnswers, forgetOldestKeyAnswers } from '../../store/server-key-answers.ts'
+import { forgetServerKeys } from '../../store/server-keys.ts'
 import type { Clock } from '../clock.ts'
 import type { ReceivedMessages } from '../e2e/received-messages.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
-import { EDUS_KEPT_MS, KEY_ANSWERS_KEPT_MS, MESSAGES_KNOWN_MS, TRANSACTION_KEPT_MS } from '../limits.ts'
+import {
+  EDUS_KEPT_MS,
+  KEY_ANSWERS_KEPT_MS,
+  MAX_KEY_ANSWERS_KEPT,
+  MAX_KEY_OWNERS_KEPT,
+  MESSAGES_KNOWN_MS,
+  TRANSACTION_KEPT_MS,
+} from '../limits.ts'
 import type { ErasedUsers } from '../rooms/erased-users.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { Receipts } from '../rooms/receipts.ts'
@@ -95,6 +103,8 @@ export function createFederationServices(deps: {
 export const federationChores: readonly ((tx: Tx, now: number, atMost: number) => Promise<number>)[] = [
   (tx, now, atMost) => forgetTransactions(tx, now - TRANSACTION_KEPT_MS, atMost),
   (tx, now, atMost) => forgetKeyAnswers(tx, now - KEY_ANSWERS_KEPT_MS, atMost),
+  (tx, _now, atMost) => forgetOldestKeyAnswers(tx, MAX_KEY_ANSWERS_KEPT, atMost),
+  (tx, _now, atMost) => forgetServerKeys(tx, MAX_KEY_OWNERS_KEPT, atMost),
   (tx, now, atMost) => forgetEdus(tx, now - EDUS_KEPT_MS, atMost),
   (tx, now, atMost) => forgetForwards(tx, now - EDUS_KEPT_MS, atMost),
   (tx, now, atMost) => forgetMessages(tx, now - MESSAGES_KNOWN_MS, atMost),

@@ -1,4 +1,4 @@
-import { decodeBase64 } from '../../core/base64.ts'
+import { decodeBase64, encodeBase64 } from '../../core/base64.ts'
 import type { VerifyKey } from '../../core/event/signers.ts'
 import type { ServerName } from '../../core/ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
@@ -16,6 +16,14 @@ export interface ServerKey extends VerifyKey {
 export const LONGEST_VALIDITY_MS = 7 * 24 * 3_600_000
 
 const KEY_ID = /^ed25519:[^\0]{1,200}$/
+
+/** Keys whose secret halves are in everybody's hands (CVE-2026-24044): nothing that they sign is believed. */
+const EXPOSED = new Set(['l/O9hxMVKB6Lg+3Hqf0FQQZhVESQcMzbPN1Cz2nM3og'])
+
+/** @param publicKey in base64, in any of its spellings */
+export function isExposed(publicKey: string): boolean {
+  return EXPOSED.has(encodeBase64(decodeBase64(publicKey) ?? Buffer.alloc(0)))
+}
 
 /**
  * What a server says of its keys (server-server API, `GET K/server`), whoever passed it on.
@@ -56,7 +64,8 @@ function listed(keys: JsonValue | undefined): (readonly [string, JsonObject & { 
 }
 
 function hasKey(value: JsonValue): value is JsonObject & { key: string } {
-  return isObject(value) && typeof value.key === 'string' && decodeBase64(value.key)?.length === PUBLIC_KEY_BYTES
+  if (!isObject(value) || typeof value.key !== 'string' || isExposed(value.key)) return false
+  return decodeBase64(value.key)?.length === PUBLIC_KEY_BYTES
 }
 
 function isMoment(value: JsonValue | undefined): value is number {

@@ -2,16 +2,16 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { createCache } from '../../core/cache.ts'
 import type { ServerName } from '../../core/ids.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
-import { verifyJson } from '../../core/signing/json-signature.ts'
-import type { SigningKey } from '../../core/signing/key.ts'
 import type { KeyFetcher } from '../../outbound/server-keys.ts'
 import type { Database } from '../../store/db.ts'
-import { findServerKeys, saveServerKeys } from '../../store/server-keys.ts'
+import { perTick } from '../../store/per-tick.ts'
+import { findServerKeys, type ServerKeyRow, saveServerKeys } from '../../store/server-keys.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_KEYS_PER_SERVER, MAX_REMEMBERED_KEY_OWNERS } from '../limits.ts'
 import type { KeyRing } from '../rooms/questions.ts'
-import { LONGEST_VALIDITY_MS, readKeyAnswer, type ServerKey } from './key-answer.ts'
+import { isExposed, LONGEST_VALIDITY_MS, type ServerKey } from './key-answer.ts'
+import { createKeySources, type ToldKeys } from './key-sources.ts'
+import type { OwnSigningKey } from './own-signing-key.ts'
 
 /** The keys of other servers, and of which ones there are any at hand. */
 export interface ServerKeyRing extends KeyRing {
@@ -21,27 +21,32 @@ export interface ServerKeyRing extends KeyRing {
 
 type Keys = ReadonlyMap<string, ServerKey>
 
-/** After an answer, and after failures one after the other. */
-const PAUSE_MS = 5 * 60_000
+/** After answers, one after the other, that did not bring the key that was looked for. */
+const FIRST_VAIN_PAUSE_MS = 10_000
+const LONGEST_VAIN_PAUSE_MS = 5 * 60_000
+/** After failures, one after the other. */
 const FIRST_FAILURE_PAUSE_MS = 60_000
 const LONGEST_FAILURE_PAUSE_MS = 3_600_000
 
 interface Attempts {
   readonly notBefore: number
   readonly failures: number
+  readonly inVain: number
 }
+
+const NO_ATTEMPTS: Attempts = { notBefore: 0, failures: 0, inVain: 0 }
 
 /**
  * The signing keys of other servers (server-server API, "Retrieving server keys"): from memory, from the database, and from the
- * server itself when one that is asked for is missing or has run out. Whoever asks meanwhile waits for the same request. A server
- * is asked again after five minutes at the earliest; while it does not answer, what is known of it stays in use, and the configured
- * key servers are asked for it.
+ * server itself or key servers when one that is asked for is missing or has run out. Whoever asks meanwhile waits for the same
+ * request. A new key is fetched at once; who makes up names of keys has the server asked less and less. While it does not answer,
+ * what is known of it stays in use.
  */
 export function createKeyRing(deps: {
   readonly config: Pick<Config, 'server_name' | 'outbound'>
   readonly db: Database
   readonly clock: Clock
-  readonly signingKey: SigningKey
+  readonly signingKey: OwnSigningKey
   readonly fetcher: KeyFetcher
   readonly log: Logger
 }): ServerKeyRing {
@@ -49,13 +54,13 @@ export function createKeyRing(deps: {
   const remembered = createCache<ServerName, Keys>(MAX_REMEMBERED_KEY_OWNERS)
   const attempts = createCache<ServerName, Attempts>(MAX_REMEMBERED_KEY_OWNERS)
   const running = new Map<ServerName, Promise<Keys>>()
+  const sources = createKeySources({ keyServers: config.outbound.key_servers, clock, fetcher, keysOf })
+  const storedKeys = perTick((servers: readonly ServerName[]) => findServerKeys(db, servers))
+  const save = saver(db)
 
   async function fromStore(server: ServerName): Promise<Keys> {
-    const rows = await findServerKeys(db, server)
-    const keys = rows.map(({ key_id: keyId, public_key: publicKey, valid_until: validUntilTs, is_old: isOld }) => {
-      return { keyId, publicKey, validUntilTs, isOld }
-    })
-    return byId(keys)
+    const rows = (await storedKeys([server])).get(server) ?? []
+    return byId(rows.map(fromRow).filter(({ publicKey }) => !isExposed(publicKey)))
   }
 
   /** Whether asking the server would tell nothing new about these keys. */
@@ -67,51 +72,28 @@ export function createKeyRing(deps: {
     })
   }
 
-  /** What a key server has signed counts as said by the server itself, where that does not answer. */
-  async function byNotary(notary: ServerName, server: ServerName): Promise<readonly ServerKey[] | undefined> {
-    for (const answer of await fetcher.byNotary(notary, server)) {
-      const keys = readKeyAnswer(server, answer, clock.now())
-      if (keys !== undefined && (await isSignedBy(notary, answer))) return keys
-    }
-    return undefined
-  }
-
-  async function isSignedBy(notary: ServerName, answer: JsonObject): Promise<boolean> {
-    const signatures = isObject(answer.signatures) ? answer.signatures[notary] : undefined
-    const keyIds = isObject(signatures) ? Object.keys(signatures).slice(0, MAX_KEYS_PER_SERVER) : []
+  function noteAttempt(server: ServerName, outcome: 'found' | 'in vain' | 'failed'): void {
+    const { failures, inVain } = attempts.get(server) ?? NO_ATTEMPTS
     const now = clock.now()
-    const keys = (await keysOf(notary, keyIds)).filter(({ validUntilTs }) => validUntilTs >= now)
-    return keys.some(({ keyId, publicKey }) => verifyJson(answer, notary, keyId, publicKey))
-  }
-
-  async function ask(server: ServerName, known: Keys): Promise<readonly ServerKey[] | undefined> {
-    const answer = await fetcher.own(server)
-    const own = answer && readKeyAnswer(server, answer, clock.now())
-    if (own !== undefined) return own
-    const { key_servers } = config.outbound
-    // A key server speaks for itself, or two of them would wait for each other.
-    for (const notary of key_servers.includes(server) ? [] : key_servers) {
-      const told = await byNotary(notary, server)
-      // It may not have heard yet that a key went out of use.
-      if (told !== undefined) return told.filter((key) => isNews(key, known.get(key.keyId)))
-    }
-    return undefined
+    if (outcome === 'failed') {
+      const notBefore = now + pause(failures, FIRST_FAILURE_PAUSE_MS, LONGEST_FAILURE_PAUSE_MS)
+      attempts.set(server, { failures: failures + 1, inVain, notBefore })
+      log.info({ server, failures: failures + 1 }, 'the keys of a server could not be fetched')
+    } else if (outcome === 'in vain') {
+      const notBefore = now + pause(inVain, FIRST_VAIN_PAUSE_MS, LONGEST_VAIN_PAUSE_MS)
+      attempts.set(server, { failures: 0, inVain: inVain + 1, notBefore })
+    } else attempts.set(server, NO_ATTEMPTS)
   }
 
   async function refresh(server: ServerName, keyIds: readonly string[]): Promise<Keys> {
     const stored = await fromStore(server)
     if (suffice(stored, keyIds)) return stored
-    const told = await ask(server, stored)
-    if (told === undefined) {
-      const failures = (attempts.get(server)?.failures ?? 0) + 1
-      const pause = Math.min(FIRST_FAILURE_PAUSE_MS * 2 ** (failures - 1), LONGEST_FAILURE_PAUSE_MS)
-      attempts.set(server, { failures, notBefore: clock.now() + pause })
-      log.info({ server, failures }, 'the keys of a server could not be fetched')
-      return stored
-    }
-    attempts.set(server, { failures: 0, notBefore: clock.now() + PAUSE_MS })
-    await db.tx((tx) => saveServerKeys(tx, server, told.map(toRow), MAX_KEYS_PER_SERVER))
-    return new Map([...stored, ...byId(told)])
+    const told = await sources.ask(server, keyIds)
+    const news = told === undefined ? [] : newsIn(told, stored)
+    const keys = news.length === 0 ? stored : new Map([...stored, ...byId(news)])
+    noteAttempt(server, told === undefined ? 'failed' : suffice(keys, keyIds) ? 'found' : 'in vain')
+    if (news.length > 0) await save(server, news)
+    return keys
   }
 
   async function remember(server: ServerName, keys: Promise<Keys>): Promise<Keys> {
@@ -137,22 +119,49 @@ export function createKeyRing(deps: {
   }
 
   function own(keyIds: readonly string[]): readonly ServerKey[] {
-    const { keyId, publicKey } = signingKey
-    const key = { keyId, publicKey, validUntilTs: clock.now() + LONGEST_VALIDITY_MS, isOld: false }
-    return keyIds.includes(keyId) ? [key] : []
+    const { keyId, publicKey, former } = signingKey
+    const current = { keyId, publicKey, validUntilTs: clock.now() + LONGEST_VALIDITY_MS, isOld: false }
+    const old = former.map((key) => ({
+      ...{ keyId: key.keyId, publicKey: key.publicKey, isOld: true },
+      validUntilTs: key.expiredTs,
+    }))
+    return [current, ...old].filter((key) => keyIds.includes(key.keyId))
   }
 
   return { keysOf, knows: (server) => (remembered.get(server)?.size ?? 0) > 0 }
+}
+
+/** Keys of many servers that come in while the database is written to are written together. */
+function saver(db: Database): (server: ServerName, keys: readonly ServerKey[]) => Promise<void> {
+  const write = perTick(async (entries: readonly (readonly [ServerName, readonly ServerKey[]])[]) => {
+    const rows = entries.flatMap(([server, keys]) => keys.map((key) => toRow(server, key)))
+    await db.tx((tx) => saveServerKeys(tx, rows, MAX_KEYS_PER_SERVER))
+    return new Map()
+  })
+  return async (server, keys) => void (await write([[server, keys]]))
+}
+
+/** A key server may not have heard yet that a key went out of use. */
+function newsIn({ keys, isFirstHand }: ToldKeys, known: Keys): readonly ServerKey[] {
+  return isFirstHand ? keys : keys.filter((key) => isNews(key, known.get(key.keyId)))
 }
 
 function isNews(told: ServerKey, known: ServerKey | undefined): boolean {
   return known === undefined || (!known.isOld && told.validUntilTs > known.validUntilTs)
 }
 
+function pause(times: number, first: number, longest: number): number {
+  return Math.min(first * 2 ** Math.min(times, 20), longest)
+}
+
 function byId(keys: readonly ServerKey[]): Keys {
   return new Map(keys.map((key) => [key.keyId, key]))
 }
 
-function toRow({ keyId, publicKey, validUntilTs, isOld }: ServerKey) {
-  return { key_id: keyId, public_key: publicKey, valid_until: validUntilTs, is_old: isOld }
+function toRow(server: ServerName, { keyId, publicKey, validUntilTs, isOld }: ServerKey): ServerKeyRow {
+  return { server_name: server, key_id: keyId, public_key: publicKey, valid_until: validUntilTs, is_old: isOld }
+}
+
+function fromRow({ key_id: keyId, public_key: publicKey, valid_until: validUntilTs, is_old: isOld }: ServerKeyRow) {
+  return { keyId, publicKey, validUntilTs, isOld }
 }

@@ -1,11 +1,14 @@
 import { setImmediate } from 'node:timers/promises'
+import type { Pdu } from '../../core/event/format.ts'
 import { ALLOWED, type Refusal, refuse, type Verdict } from '../../core/event/format.ts'
 import { type ReadPdu, readPdu } from '../../core/event/read.ts'
 import { isSignedBy, requiredSigners, signatureKeyIds } from '../../core/event/signers.ts'
-import type { EventId, RoomId } from '../../core/ids.ts'
+import { type EventId, isUserId, type RoomId, type ServerName, serverOf } from '../../core/ids.ts'
 import type { ReadJson } from '../../core/json.ts'
+import { isObject } from '../../core/json.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
 import { roomIdOfCreate } from '../../core/signing/event-hash.ts'
+import { MAX_KEYS_PER_SERVER } from '../limits.ts'
 import type { KeyRing } from './questions.ts'
 
 /** Where an event claims to belong. */
@@ -51,6 +54,7 @@ export function createVetter({ keys }: { keys: KeyRing }): Vetter {
     vet,
     async vetAll(place, raws) {
       const passed = new Map<EventId, ReadPdu>()
+      if (raws.length > VETTED_AT_ONCE) fetchKeysAhead(keys, raws)
       for (let at = 0; at < raws.length; at += VETTED_AT_ONCE) {
         // A state of many thousands takes seconds: others get their turn.
         if (at > 0) await setImmediate()
@@ -60,6 +64,22 @@ export function createVetter({ keys }: { keys: KeyRing }): Vetter {
       }
       return [...passed.values()]
     },
+  }
+}
+
+/** So that servers which do not answer are waited for once and together, not in each portion of a large state anew. */
+function fetchKeysAhead(keys: KeyRing, raws: readonly ReadJson[]): void {
+  const wanted = new Map<ServerName, Set<string>>()
+  for (const { value } of raws) {
+    if (!isObject(value) || !isUserId(value.sender) || !isObject(value.signatures)) continue
+    const server = serverOf(value.sender)
+    const keyIds = wanted.get(server) ?? new Set<string>()
+    for (const keyId of signatureKeyIds(value as unknown as Pdu, server)) keyIds.add(keyId)
+    wanted.set(server, keyIds)
+  }
+  for (const [server, keyIds] of wanted) {
+    // What fails here fails again where it is needed.
+    keys.keysOf(server, [...keyIds].slice(0, MAX_KEYS_PER_SERVER)).catch(() => {})
   }
 }
 

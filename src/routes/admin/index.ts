@@ -42,6 +42,7 @@ import { makeRoomAdmin } from './make-room-admin.ts'
 import { putUser } from './put-user.ts'
 import { registerBySecret } from './register-by-secret.ts'
 import { resetUserPassword } from './reset-user-password.ts'
+import { rotateSigningKey } from './rotate-signing-key.ts'
 import { sendNotice } from './send-notice.ts'
 import { sendNoticeOnce } from './send-notice-once.ts'
 import { setUserAdmin } from './set-user-admin.ts'
@@ -100,4 +101,5 @@ export const adminEndpoints: readonly Endpoint[] = [
   sendNotice,
   sendNoticeOnce,
   listActs,
+  rotateSigningKey,
 ]
