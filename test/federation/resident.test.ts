@@ -103,6 +103,31 @@ describe('a server that is asked about a room', () => {
       expect(new Set(cited)).toEqual(new Set(after!.authChain))
     }),
   )
+
+  it.each(['2', '11', '12'])('leaves members out where that is wanted, in room version %s', (version) =>
+    stage.play(version, async (party) => {
+      const { roomId, alpha, ann } = party
+      const { resident } = alpha.engine
+      const [said] = await saySome(party, 1)
+      const whole = (await resident.joinAnswer(roomId, said!))!
+      const typesOf = (texts: readonly string[]) => texts.map((text) => (JSON.parse(text) as Pdu).type)
+      const isMember = (type: string) => type === 'm.room.member'
+      const others = typesOf(whole.state).filter((type) => !isMember(type))
+      const nameless = (await resident.joinAnswer(roomId, said!, true))!
+      // Without a name it is named after its members.
+      expect(typesOf(nameless.state).filter(isMember).length).toBeGreaterThan(0)
+      await setState(party, ann, 'm.room.name', { name: 'a party' })
+      const [later] = await saySome(party, 1)
+      const named = (await resident.joinAnswer(roomId, later!, true))!
+      expect(typesOf(named.state).sort()).toEqual([...others, 'm.room.name'].sort())
+      expect(named.areMembersOmitted).toBe(true)
+      const ids = idsIn(party, [...named.state, ...named.authChain])
+      expect(new Set(ids).size).toBe(ids.length)
+      const texts = [...named.state, ...named.authChain]
+      const cited = texts.flatMap((text) => (JSON.parse(text) as Pdu).auth_events.map(referencedId))
+      expect(cited.filter((id) => !ids.includes(id))).toEqual([])
+    }),
+  )
 })
 
 describe('a server that helps others in', () => {

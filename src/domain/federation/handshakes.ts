@@ -28,8 +28,19 @@ export interface Handshakes {
    * business; `M_INCOMPATIBLE_ROOM_VERSION`; `M_FORBIDDEN` and others as the rules of the room have it
    */
   make(asking: ServerName, roomId: RoomId, wanted: WantedMembership): Promise<Template>
-  /** Takes a signed event in. @throws ProtocolError as {@link make}, `M_INVALID_PARAM` for another event than was to be sent */
-  sendJoin(asking: ServerName, roomId: RoomId, eventId: EventId, event: ReadJson): Promise<JoinedRoom>
+  /**
+   * Takes a signed event in.
+   *
+   * @param omitsMembers the asking server does without most of the members for now
+   * @throws ProtocolError as {@link make}, `M_INVALID_PARAM` for another event than was to be sent
+   */
+  sendJoin(
+    asking: ServerName,
+    roomId: RoomId,
+    eventId: EventId,
+    event: ReadJson,
+    omitsMembers?: boolean,
+  ): Promise<JoinedRoom>
   sendLeave(asking: ServerName, roomId: RoomId, eventId: EventId, event: ReadJson): Promise<void>
   /** Gives what the room shows to those who are not in it. */
   sendKnock(asking: ServerName, roomId: RoomId, eventId: EventId, event: ReadJson): Promise<JsonObject[]>
@@ -138,9 +149,9 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
       return template
     },
 
-    async sendJoin(asking, roomId, eventId, event) {
+    async sendJoin(asking, roomId, eventId, event, omitsMembers) {
       const { room, json } = await take(asking, roomId, eventId, event, 'join')
-      const answer = await resident.joinAnswer(roomId, eventId)
+      const answer = await resident.joinAnswer(roomId, eventId, omitsMembers)
       if (!answer) throw new ProtocolError('M_FORBIDDEN', 'The room does not accept this event.')
       return { ...answer, event: json, servers: [...(await access.serversOf(room)).keys()] }
     },

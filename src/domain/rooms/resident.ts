@@ -1,8 +1,10 @@
 import { referencedId } from '../../core/event/format.ts'
 import type { EventId, RoomId } from '../../core/ids.ts'
 import type { AuthGraph } from '../../core/state/graph.ts'
+import { forEachState } from '../../core/state/trie.ts'
 import type { Database, Reader } from '../../store/db.ts'
 import { getEventIds, getEventTexts } from '../../store/events.ts'
+import { getHeroes } from '../../store/rooms.ts'
 import { MAX_EVENTS_PER_ANSWER, MAX_EVENTS_WALKED } from '../limits.ts'
 import { type Admission, type AdmissionParts, createAdmission } from './admission.ts'
 import type { Branches } from './branches.ts'
@@ -17,6 +19,7 @@ import { topological } from './topological.ts'
 export interface JoinAnswer {
   readonly state: readonly string[]
   readonly authChain: readonly string[]
+  readonly areMembersOmitted: boolean
 }
 
 /** Events between some that the asking server has and some that it knows of. */
@@ -41,8 +44,13 @@ export interface Resident extends Admission {
   authChain(roomId: RoomId, eventId: EventId): Promise<readonly string[] | undefined>
   /** The state before an event and its auth chain (`GET state_ids`); undefined where this server does not know it. */
   stateIds(roomId: RoomId, eventId: EventId): Promise<ToldState | undefined>
-  /** The state before an event and its auth chain, in full (`PUT send_join`, `GET state`). */
-  joinAnswer(roomId: RoomId, eventId: EventId): Promise<JoinAnswer | undefined>
+  /**
+   * The state before an event and its auth chain, in full (`PUT send_join`, `GET state`).
+   *
+   * @param omitsMembers without members, except for those whom a room without a name is named after; and with what authorises the rest
+   * and the event itself, each once
+   */
+  joinAnswer(roomId: RoomId, eventId: EventId, omitsMembers?: boolean): Promise<JoinAnswer | undefined>
 }
 
 export interface ResidentParts extends AdmissionParts {
@@ -50,6 +58,11 @@ export interface ResidentParts extends AdmissionParts {
   readonly events: EventCache
   readonly branches: Branches
 }
+
+/** State that names a room. */
+const NAMES = ['m.room.name', 'm.room.canonical_alias']
+/** Members whom a room without a name is named after (client-server API, `m.heroes`). */
+const HEROES = 5
 
 export function createResident(parts: ResidentParts): Resident {
   const { db, events, registry, branches } = parts
@@ -83,19 +96,51 @@ export function createResident(parts: ResidentParts): Resident {
     return given
   }
 
+  /** A state that is told, by the number of an event of its room. */
+  async function eventIn(roomId: RoomId, eventId: EventId): Promise<{ room: Room; event: RoomEvent } | undefined> {
+    const room = await registry.get(roomId)
+    const [event] = room ? await loadIn(room, [eventId]) : []
+    return room && event?.hasPlace && isTold(event) ? { room, event } : undefined
+  }
+
   /** The state before an event and what authorises it, each event as `read` gives it. */
   async function stateBefore<T>(
     roomId: RoomId,
     eventId: EventId,
     read: (reader: Reader, nids: readonly number[]) => Promise<Map<number, T>>,
   ): Promise<{ state: T[]; authChain: T[] } | undefined> {
-    const room = await registry.get(roomId)
-    const [event] = room ? await loadIn(room, [eventId]) : []
-    if (!room || !event?.hasPlace || !isTold(event)) return undefined
+    const found = await eventIn(roomId, eventId)
+    if (!found) return undefined
+    const { room, event } = found
     const state = stateNids(await branches.stateAt(room, event.pointBefore))
-    const authChain = authChainOf(await branches.authGraph(room), state)
+    return readBoth(state, authChainOf(await branches.authGraph(room), state), read)
+  }
+
+  async function readBoth<T>(
+    state: readonly number[],
+    authChain: readonly number[],
+    read: (reader: Reader, nids: readonly number[]) => Promise<Map<number, T>>,
+  ): Promise<{ state: T[]; authChain: T[] }> {
     const found = await read({ query: db.scan }, [...new Set([...state, ...authChain])])
     return { state: state.map((nid) => found.get(nid)!), authChain: authChain.map((nid) => found.get(nid)!) }
+  }
+
+  async function withoutMembers(roomId: RoomId, eventId: EventId): Promise<JoinAnswer | undefined> {
+    const found = await eventIn(roomId, eventId)
+    if (!found) return undefined
+    const { room, event } = found
+    const before = await branches.stateAt(room, event.pointBefore)
+    const isNamed = NAMES.some((type) => room.stateNid(before, type, '') !== 0)
+    const heroes = isNamed ? [] : await getHeroes(db, room.nid, event.senderNid, HEROES)
+    const state = heroes.map((userId) => room.stateNid(before, 'm.room.member', userId)).filter((nid) => nid !== 0)
+    forEachState(before, (keyId, nid) => {
+      if (room.keys.nameOf(keyId).type !== 'm.room.member') state.push(nid)
+    })
+    const told = new Set(state)
+    const cited = (await loadIn(room, event.pdu.auth_events.map(referencedId))).map(({ nid }) => nid)
+    const chain = new Set([...cited, ...authChainOf(await branches.authGraph(room), [...state, ...cited])])
+    const authChain = [...chain].filter((nid) => !told.has(nid))
+    return { ...(await readBoth(state, authChain, getEventTexts)), areMembersOmitted: told.size < before.size }
   }
 
   return {
@@ -134,7 +179,11 @@ export function createResident(parts: ResidentParts): Resident {
     },
 
     stateIds: (roomId, eventId) => stateBefore(roomId, eventId, getEventIds),
-    joinAnswer: (roomId, eventId) => stateBefore(roomId, eventId, getEventTexts),
+    async joinAnswer(roomId, eventId, omitsMembers = false) {
+      if (omitsMembers) return withoutMembers(roomId, eventId)
+      const whole = await stateBefore(roomId, eventId, getEventTexts)
+      return whole && { ...whole, areMembersOmitted: false }
+    },
   }
 }
 
