@@ -39,6 +39,8 @@ interface Entry {
   /** As it stands in a body, with its quotes. */
   readonly text: string
   readonly user: string | undefined
+  /** As it stands in the answer; nothing when there is no user. */
+  readonly answer: string
 }
 
 /** The sample under one pepper; hashed as it is needed. */
@@ -60,7 +62,8 @@ async function look({ baseUrl, token, perSecond, addressesPerCall, bindings }: L
     let entry = hashed.get(n)
     if (entry === undefined) {
       const text = JSON.stringify(hash('sha256', `${emailOf(n)} email ${pepper}`, 'buffer').toString('base64url'))
-      entry = { text, user: n <= bindings ? userOf(n) : undefined }
+      const user = n <= bindings ? userOf(n) : undefined
+      entry = { text, user, answer: user === undefined ? '' : `${text}:"${user}"` }
       hashed.set(n, entry)
     }
     return entry
@@ -75,6 +78,12 @@ async function look({ baseUrl, token, perSecond, addressesPerCall, bindings }: L
   function complain(text: string): void {
     wrong++
     if (complaints.length < 5) complaints.push(text)
+  }
+
+  /** Reading an answer as JSON takes longer than making it: one that is written as it was asked for is not read. */
+  function isAsAsked(entries: readonly Entry[], text: string): boolean {
+    const bound = entries.filter(({ answer }) => answer !== '')
+    return text === `{"mappings":{${bound.map(({ answer }) => answer).join()}}}`
   }
 
   function check(entries: readonly Entry[], mappings: Readonly<Record<string, string>>): void {
@@ -92,11 +101,13 @@ async function look({ baseUrl, token, perSecond, addressesPerCall, bindings }: L
     const answer = await pool.request({ method: 'POST', path: `${PATH}/lookup`, headers, body })
     const text = await answer.body.text()
     const tookMs = performance.now() - dueAt
-    const said = JSON.parse(text)
     if (answer.statusCode === 200) {
       latenciesMs.push(tookMs)
-      check(entries, said.mappings)
-    } else if (answer.statusCode === 400 && said.errcode === 'M_INVALID_PEPPER' && said.lookup_pepper !== asked) {
+      if (!isAsAsked(entries, text)) check(entries, JSON.parse(text).mappings)
+      return
+    }
+    const said = JSON.parse(text)
+    if (answer.statusCode === 400 && said.errcode === 'M_INVALID_PEPPER' && said.lookup_pepper !== asked) {
       refused++
       usePepper(said.lookup_pepper)
     } else complain(text.slice(0, 300))

@@ -1,4 +1,5 @@
-import type { Database } from '../../store/db.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Database, Tx } from '../../store/db.ts'
 import {
   countHashBlocks,
   deleteOldHashes,
@@ -51,11 +52,19 @@ export function createPepperRotation(deps: {
     })
   }
 
+  /** Works in a transaction, and then leaves as much time to whoever looks up meanwhile. */
+  async function part<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    const from = performance.now()
+    const result = await db.tx(work)
+    await pause(performance.now() - from)
+    return result
+  }
+
   /** Gives how many it hashed; undefined when it was told to stop. */
   async function hashAll(pepperNid: number, stop: () => boolean): Promise<number | undefined> {
     let total = 0
     while (!stop()) {
-      const hashed = await db.tx(async (tx) => {
+      const hashed = await part(async (tx) => {
         await lockPeppers(tx)
         return hashMoreBindings(tx, pepperNid, BINDINGS_AT_ONCE)
       })
@@ -70,7 +79,7 @@ export function createPepperRotation(deps: {
     const blocks = await countHashBlocks(db)
     for (let block = 0; block < blocks; block += BLOCKS_AT_ONCE) {
       if (stop()) return
-      await db.tx((tx) => deleteOldHashes(tx, block, BLOCKS_AT_ONCE))
+      await part((tx) => deleteOldHashes(tx, block, BLOCKS_AT_ONCE))
     }
     await db.tx(async (tx) => {
       await lockPeppers(tx)
