@@ -87,8 +87,9 @@ function scan(text: string, maxDepth: number): JsonOffence | undefined {
       at = endOfString(text, at)
     } else if (code === MINUS || (code >= ZERO && code <= NINE)) {
       const end = endOfNumber(text, at)
-      // Up to 15 plain digits are always safe.
-      if (end - at > 15 || !isPlainInteger(text, at, end)) offence ??= numberOffence(text.slice(at, end))
+      // Up to 15 plain digits are always safe. Every other one is looked at: what no double can hold is no JSON, whatever stood before.
+      const found = end - at > 15 || !isPlainInteger(text, at, end) ? numberOffence(text.slice(at, end)) : undefined
+      offence ??= found
       at = end - 1
     } else if ((code | 0x20) === 0x7b) {
       // `[` or `{`: they differ in this bit alone, as `]` and `}` do.

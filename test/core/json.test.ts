@@ -53,6 +53,7 @@ describe('readJson', () => {
     'NaN',
     '01',
     '[1e400]',
+    '[1.5,1e400]',
     `[${'9'.repeat(400)}]`,
     "{'a':1}",
   ])('%j is not JSON', (text) => {

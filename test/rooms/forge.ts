@@ -14,7 +14,7 @@ import type { SimulatedServer } from '../federation/server.ts'
 import type { Answers } from '../federation/world.ts'
 
 /** Everybody's key is a function of the server's name, as simulated servers take it to be. */
-function keyOf(server: string): SigningKey {
+export function keyOf(server: string): SigningKey {
   return signingKeyFromSeed('ed25519:sim', createHash('sha256').update(server).digest())
 }
 

@@ -33,14 +33,18 @@ export interface Stranger {
   close(): Promise<void>
 }
 
-export async function openStranger(authority: Authority): Promise<Stranger> {
-  const key = signingKeyFromSeed('ed25519:stranger', randomBytes(32))
+/** @param keyOf the key of a server by its name; a random one without */
+export async function openStranger(
+  authority: Authority,
+  keyOf: (name: string) => SigningKey = () => signingKeyFromSeed('ed25519:stranger', randomBytes(32)),
+): Promise<Stranger> {
   const front = await startTlsServer(authority.issue(['localhost']), (request, response) => {
     const isKeys = request.url.startsWith('/_matrix/key/v2/server')
     response.writeHead(isKeys ? 200 : 404, { 'content-type': 'application/json' })
     response.end(JSON.stringify(isKeys ? keys() : { errcode: 'M_UNRECOGNIZED', error: 'unknown' }))
   })
   const name = `localhost:${front.port}` as ServerName
+  const key = keyOf(name)
   const keys = () => {
     const verify_keys = { [key.keyId]: { key: key.publicKey } }
     return signJson(

@@ -1,4 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
+import { joinAuthoriserOf } from '../../core/event/content.ts'
+import type { Pdu } from '../../core/event/format.ts'
 import { readPdu } from '../../core/event/read.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { isObject, type JsonObject, type ReadJson } from '../../core/json.ts'
@@ -92,19 +94,34 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
     }
   }
 
+  const templateFor = (room: Room, asking: ServerName, userId: UserId, membership: WantedMembership['membership']) => {
+    const wanted = { type: 'm.room.member', sender: userId, stateKey: userId, content: { membership } } as const
+    return hideFromStrangers(asking, room, userId, resident.template(room.id, wanted))
+  }
+
   /** What is wrong with an event is told to those who could have found the room by asking for a template. */
   async function membershipOf(
     ...[room, asking, eventId, event, membership]: Parameters<typeof requireMembership>
-  ): Promise<UserId> {
+  ): Promise<Pdu> {
     try {
       return requireMembership(room, asking, eventId, event, membership)
     } catch (error) {
       const { sender } = isObject(event.value) ? event.value : {}
       const userId = isUserId(sender) ? sender : (`@:${asking}` as UserId)
-      const wanted = { type: 'm.room.member', sender: userId, stateKey: userId, content: { membership } } as const
-      await hideFromStrangers(asking, room, userId, resident.template(room.id, wanted))
+      await templateFor(room, asking, userId, membership)
       throw error
     }
+  }
+
+  /**
+   * Before anything is fetched or kept for the sake of an event: that the room would take it as it stands. Not what was taken
+   * already and comes again, nor a join that a member on another server lets in, of which we know less than that server.
+   */
+  async function mustBeWelcome(room: Room, asking: ServerName, eventId: EventId, pdu: Pdu): Promise<void> {
+    const authoriser = room.version.restrictedJoins ? joinAuthoriserOf(pdu.content) : undefined
+    if (isUserId(authoriser) && serverOf(authoriser) !== parts.serverName) return
+    if ((await resident.events(room.id, [eventId])).length > 0) return
+    await templateFor(room, asking, pdu.sender, pdu.content.membership as WantedMembership['membership'])
   }
 
   async function take(
@@ -115,13 +132,15 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
     membership: WantedMembership['membership'],
   ): Promise<{ room: Room; json: string }> {
     const room = await roomFor(asking, roomId)
-    const userId = await membershipOf(room, asking, eventId, event, membership)
+    const pdu = await membershipOf(room, asking, eventId, event, membership)
+    const userId = pdu.sender
+    await mustBeWelcome(room, asking, eventId, pdu)
     const signed =
       membership === 'join' ? await hideFromStrangers(asking, room, userId, resident.countersign(roomId, event)) : event
-    const [received] = await receiver.receive(asking, roomId, [signed])
-    if (received?.kind !== 'accepted' && received?.kind !== 'known') {
-      const text = `The event was not accepted: ${received?.reason ?? 'for no reason that is known'}.`
-      const refused = new ProtocolError(received?.kind === 'dropped' ? 'M_INVALID_PARAM' : 'M_FORBIDDEN', text)
+    const received = await receiver.offer(asking, roomId, signed)
+    if (received.kind !== 'accepted' && received.kind !== 'known') {
+      const text = `The event was not accepted: ${received.reason ?? 'for no reason that is known'}.`
+      const refused = new ProtocolError(received.kind === 'dropped' ? 'M_INVALID_PARAM' : 'M_FORBIDDEN', text)
       return hideFromStrangers(asking, room, userId, Promise.reject(refused))
     }
     const [stored] = await resident.events(roomId, [eventId])
@@ -139,8 +158,7 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
       }
       const room = await roomFor(asking, roomId)
       const { id } = room.version
-      const wanted = { type: 'm.room.member', sender: userId, stateKey: userId, content: { membership } } as const
-      const template = await hideFromStrangers(asking, room, userId, resident.template(roomId, wanted))
+      const template = await templateFor(room, asking, userId, membership)
       if (versions !== undefined && !versions.includes(id)) {
         const extra = { room_version: id }
         const text = `The room has version ${id}, which your server does not name among those it understands.`
@@ -177,7 +195,7 @@ function requireMembership(
   eventId: EventId,
   { value, offence }: ReadJson,
   membership: WantedMembership['membership'],
-): UserId {
+): Pdu {
   const read = readPdu(room.version, value, offence)
   if (isRefusal(read)) throw new ProtocolError('M_INVALID_PARAM', `The event is malformed: ${read.reason}.`)
   const { pdu } = read
@@ -190,5 +208,5 @@ function requireMembership(
   ]
   const flaw = flaws.find(([isThere]) => isThere)
   if (flaw) throw new ProtocolError('M_INVALID_PARAM', `The event is not the one to be sent: ${flaw[1]}.`)
-  return pdu.sender
+  return pdu
 }

@@ -133,7 +133,7 @@ export class Intake {
   async around(
     { eventId, pdu }: ReadPdu,
     outlier: RoomEvent | undefined,
-  ): Promise<Omit<Surroundings, 'cited' | 'isOwnJoin'> | string> {
+  ): Promise<Omit<Surroundings, 'cited' | 'isOwnJoin' | 'isOffered'> | string> {
     const prevIds = prevIdsOf(pdu)
     const targetId = this.#targetOf(pdu.type, pdu)
     const known = await this.#parts.outliers.find(this.room, targetId ? [...prevIds, targetId] : prevIds)

@@ -44,6 +44,8 @@ export interface Surroundings {
   readonly target: RoomEvent | undefined
   /** A join of ours that a server of the room has accepted: what we held the room's state to be is no measure of it. */
   readonly isOwnJoin: boolean
+  /** It was handed over by somebody who wants it in the room: it is not kept unless the room accepts it. */
+  readonly isOffered: boolean
 }
 
 export interface Placed {
@@ -55,9 +57,10 @@ export interface Placed {
 export interface Placing {
   /**
    * Puts an event in its place in the room: finds the state before it, judges it by what it cites, by that state and by the
-   * room's current one, and moves the room's head. Resolves when it is queued; 'moved' when the room was written to by others.
+   * room's current one, and moves the room's head. Resolves when it is queued; 'moved' when the room was written to by others. An
+   * event that is only offered and not accepted is not queued: why not is all that comes of it.
    */
-  place(room: Room, read: ReadPdu, around: Surroundings): Promise<Placed | 'moved'>
+  place(room: Room, read: ReadPdu, around: Surroundings): Promise<Placed | Exclusion | 'moved'>
 }
 
 export interface PlacingParts {
@@ -80,7 +83,7 @@ const ALWAYS_LOOKED_AT: readonly StateKeyPair[] = [
 const BEGINNING: Located = { point: { chain: 0, seq: 0 }, state: EMPTY_STATE }
 
 /** Why an event is kept out of the room. */
-interface Exclusion {
+export interface Exclusion {
   readonly standing: Exclude<Standing, 'outlier'>
   readonly reason: string
 }
@@ -211,12 +214,13 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
   }
 
   /** One try on the head as it stands. Nothing waits between finding it unmoved and queueing what moves it. */
-  async function attempt(one: Case): Promise<Placed | 'moved' | 'again'> {
+  async function attempt(one: Case): Promise<Placed | Exclusion | 'moved' | 'again'> {
     const { room, read } = one
     const head = room.pending
     const log = new StateLog(room, head)
     const before = await locateBefore(log, one, head)
     const exclusion = await judge(one, before.state, head)
+    if (exclusion && one.around.isOffered) return exclusion
     const { type, state_key: stateKey } = read.pdu
     const isChange = stateKey !== undefined && exclusion?.standing !== 'rejected'
     const keyId = isChange ? room.keys.intern(type, stateKey) : undefined

@@ -41,6 +41,8 @@ export interface Receiver {
    * order given. Events of one room are taken in one call after another.
    */
   receive(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<readonly Received[]>
+  /** The same for one event that somebody wants in the room, and that is nothing to it yet: kept only when it is accepted. */
+  offer(origin: ServerName, roomId: RoomId, pdu: ReadJson): Promise<Received>
   /** Takes part in a room of other servers: by what a resident server tells of it, and a join of ours that it has accepted. */
   adopt(resident: ServerName, version: RoomVersion, roomId: RoomId, join: ReadJson, told: ToldRoom): Promise<Received>
 }
@@ -71,7 +73,12 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     return room && room.pending.extremities.length > 0 ? room : undefined
   }
 
-  async function takeAll(origin: ServerName, roomId: RoomId, reads: readonly ReadPdu[]): Promise<Results> {
+  async function takeAll(
+    origin: ServerName,
+    roomId: RoomId,
+    reads: readonly ReadPdu[],
+    offered: EventId | undefined,
+  ): Promise<Results> {
     const results: Results = new Map()
     let oneByOne = false
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
@@ -79,7 +86,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
       const room = left.length === 0 ? undefined : await knownRoom(roomId)
       if (!room) break
       try {
-        await takeOnce(room, origin, left, results, oneByOne)
+        await takeOnce(new Intake(parts, room, origin), left, results, oneByOne, offered)
       } catch (error) {
         if (oneByOne || isOutage(error)) throw error
         // Each is then written alone, so that one that cannot be spoils no other.
@@ -91,19 +98,19 @@ export function createReceiver(parts: ReceiverParts): Receiver {
 
   /** One pass over events, on a room as it is in memory. What finds the room moved on stays without a result. */
   async function takeOnce(
-    room: Room,
-    origin: ServerName,
+    intake: Intake,
     reads: readonly ReadPdu[],
     results: Results,
     oneByOne: boolean,
+    offered: EventId | undefined,
   ): Promise<void> {
-    const intake = new Intake(parts, room, origin)
+    const { room } = intake
     const order = await intake.complete(reads)
     const placed: Placed[] = []
     for (const read of order) {
       if (!room.alive) break
       if (results.get(read.eventId)?.kind === 'dropped') continue
-      const one = await tryToTake(intake, read)
+      const one = await tryToTake(intake, read, read.eventId === offered)
       if (one === 'moved') break
       if ('kind' in one) results.set(read.eventId, one)
       else placed.push(one)
@@ -116,10 +123,10 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     }
   }
 
-  async function tryToTake(intake: Intake, read: ReadPdu): Promise<Received | Placed | 'moved'> {
+  async function tryToTake(intake: Intake, read: ReadPdu, isOffered: boolean): Promise<Received | Placed | 'moved'> {
     const { room } = intake
     try {
-      return await take(intake, read)
+      return await take(intake, read, isOffered)
     } catch (error) {
       // On a room that was given up meanwhile nothing needs to fit together.
       const isItsFault = room.alive && !isOutage(error)
@@ -143,7 +150,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     }
   }
 
-  async function take(intake: Intake, read: ReadPdu): Promise<Received | Placed | 'moved'> {
+  async function take(intake: Intake, read: ReadPdu, isOffered: boolean): Promise<Received | Placed | 'moved'> {
     const { room, origin } = intake
     const { eventId, pdu } = read
     const known = await intake.known(eventId)
@@ -159,9 +166,11 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     const cited = await outliers.cite(room, origin, [read], intake.citing)
     if (!judgingIds(room, read).every((id) => cited.has(id)))
       return dropped('its auth events could not be had', eventId)
-    const whole: Surroundings = { ...around, cited, isOwnJoin: false }
+    const whole: Surroundings = { ...around, cited, isOwnJoin: false, isOffered }
     const placed = await placing.place(room, read, whole)
-    if (placed !== 'moved') intake.placed(placed.event, whole)
+    if (placed === 'moved') return placed
+    if ('standing' in placed) return receivedAs(eventId, placed.standing, placed.reason)
+    intake.placed(placed.event, whole)
     return placed
   }
 
@@ -206,8 +215,10 @@ export function createReceiver(parts: ReceiverParts): Receiver {
       redactions: [],
       target: undefined,
       isOwnJoin: true,
+      isOffered: false,
     })
     if (placed === 'moved') return 'moved'
+    if ('standing' in placed) return receivedAs(eventId, placed.standing, placed.reason)
     const [one] = await settled([placed])
     // What invitations counted for in memory, while the room was not known, is read anew.
     if (wasStrange) registry.drop(room)
@@ -219,17 +230,30 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     return dropped('this server failed to take it in', eventId)
   }
 
+  async function receiveAll(
+    origin: ServerName,
+    roomId: RoomId,
+    pdus: readonly ReadJson[],
+    isOffered: boolean,
+  ): Promise<readonly Received[]> {
+    const room = await knownRoom(roomId)
+    if (!room) return pdus.map(() => dropped('this server does not take part in the room'))
+    const reads = await Promise.all(pdus.map((raw) => vetter.vet(room, raw)))
+    const passed = new Map(reads.flatMap((read) => (isRefusal(read) ? [] : [[read.eventId, read] as const])))
+    const [offered] = isOffered ? passed.keys() : []
+    const results = await lanes.run(roomId, () => takeAll(origin, roomId, [...passed.values()], offered))
+    return reads.map((read) => {
+      if (isRefusal(read)) return dropped(read.reason)
+      return results.get(read.eventId) ?? dropped('the room is too busy just now', read.eventId)
+    })
+  }
+
   return {
-    async receive(origin, roomId, pdus) {
-      const room = await knownRoom(roomId)
-      if (!room) return pdus.map(() => dropped('this server does not take part in the room'))
-      const reads = await Promise.all(pdus.map((raw) => vetter.vet(room, raw)))
-      const passed = new Map(reads.flatMap((read) => (isRefusal(read) ? [] : [[read.eventId, read] as const])))
-      const results = await lanes.run(roomId, () => takeAll(origin, roomId, [...passed.values()]))
-      return reads.map((read) => {
-        if (isRefusal(read)) return dropped(read.reason)
-        return results.get(read.eventId) ?? dropped('the room is too busy just now', read.eventId)
-      })
+    receive: (origin, roomId, pdus) => receiveAll(origin, roomId, pdus, false),
+
+    async offer(origin, roomId, pdu) {
+      const [received] = await receiveAll(origin, roomId, [pdu], true)
+      return received!
     },
 
     async adopt(resident, version, roomId, joinEvent, told) {

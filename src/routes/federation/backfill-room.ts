@@ -4,7 +4,7 @@ import { endpoint } from '../../http/endpoint.ts'
 import { pdusReply } from './pdus-reply.ts'
 
 const Query = Type.Object({
-  v: Type.Array(Type.Unsafe<EventId>({ type: 'string', maxLength: 255 }), { minItems: 1 }),
+  v: Type.Array(Type.Unsafe<EventId>({ type: 'string', format: 'event-id' }), { minItems: 1 }),
   limit: Type.Integer({ minimum: 0 }),
 })
 

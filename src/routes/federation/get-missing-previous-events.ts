@@ -3,7 +3,7 @@ import { Type } from '../../core/shapes.ts'
 import { endpoint } from '../../http/endpoint.ts'
 import { pdusReply } from './pdus-reply.ts'
 
-const EventIds = Type.Array(Type.Unsafe<EventId>({ type: 'string', maxLength: 255 }), { maxItems: 1_000 })
+const EventIds = Type.Array(Type.Unsafe<EventId>({ type: 'string', format: 'event-id' }), { maxItems: 1_000 })
 
 const Body = Type.Object({
   earliest_events: EventIds,

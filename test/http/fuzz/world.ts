@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join as joinPath } from 'node:path'
-import pg from 'pg'
 import { pino } from 'pino'
 import {
   type Account,
@@ -16,6 +15,7 @@ import {
   sendText,
 } from '../../support/api.ts'
 import { startServer, type TestServer } from '../../support/server.ts'
+import { watchWrites } from '../../support/watched-writes.ts'
 
 export const ACTORS = ['owner', 'member', 'stranger', 'guest', 'nobody', 'unknown'] as const
 /** In which state of authentication a request is made. */
@@ -194,44 +194,4 @@ async function contactOf({ database }: TestServer, api: Api, { userId, token }: 
     ),
   )
   return { addSid, bindSid, identityToken: identity.token as string }
-}
-
-/** What the server notes by itself: when a device was here, and how far events went to other servers. */
-const IS_SIGHTING = `TG_TABLE_NAME = 'device' AND TG_OP = 'UPDATE' OR TG_TABLE_NAME = 'federation_sent'`
-
-/** Has the database note every row that is written, in the transaction that writes it: what is rolled back leaves no note. */
-async function watchWrites({ database }: TestServer) {
-  const client = new pg.Client(database.connection)
-  await client.connect()
-  const { rows } = await client.query<{ name: string }>(
-    `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`,
-  )
-  await client.query(`
-    CREATE SCHEMA watch;
-    CREATE TABLE watch.note (id bigserial PRIMARY KEY, name text, rows int);
-    CREATE FUNCTION watch.write_note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-      IF NOT (${IS_SIGHTING}) THEN
-        INSERT INTO watch.note (name, rows)
-        VALUES (TG_TABLE_NAME, CASE TG_OP WHEN 'INSERT' THEN 1 WHEN 'DELETE' THEN -1 ELSE 0 END);
-      END IF;
-      RETURN NULL;
-    END $$;
-    ${rows
-      .map(
-        ({ name }) =>
-          `CREATE TRIGGER watch AFTER INSERT OR UPDATE OR DELETE ON "${name}" FOR EACH ROW EXECUTE FUNCTION watch.write_note();`,
-      )
-      .join('\n')}`)
-  let last = 0
-  async function read(): Promise<string[]> {
-    const { rows: notes } = await client.query<{ last: string; what: string }>({
-      name: 'notes',
-      text: `SELECT max(id) AS last, name || CASE WHEN sum(rows) = 0 THEN ': updates' ELSE ': rows ' || sum(rows) END AS what
-             FROM watch.note WHERE id > $1 GROUP BY name HAVING sum(rows) <> 0 OR bool_and(rows = 0)`,
-      values: [last],
-    })
-    last = Math.max(last, ...notes.map((note) => Number(note.last)))
-    return notes.map(({ what }) => what)
-  }
-  return { read, close: () => client.end() }
 }

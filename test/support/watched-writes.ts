@@ -1,0 +1,48 @@
+import pg from 'pg'
+import type { TestServer } from './server.ts'
+
+/** What the server notes by itself: when a device was here, and how far events went to other servers. */
+const IS_SIGHTING = `TG_TABLE_NAME = 'device' AND TG_OP = 'UPDATE' OR TG_TABLE_NAME = 'federation_sent'`
+
+/** Tables whose rows have changed since it was asked last, in words: `event: rows 1`. */
+export interface WatchedWrites {
+  read(): Promise<string[]>
+  close(): Promise<void>
+}
+
+/** Has the database note every row that is written, in the transaction that writes it: what is rolled back leaves no note. */
+export async function watchWrites({ database }: Pick<TestServer, 'database'>): Promise<WatchedWrites> {
+  const client = new pg.Client(database.connection)
+  await client.connect()
+  const { rows } = await client.query<{ name: string }>(
+    `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`,
+  )
+  await client.query(`
+    CREATE SCHEMA watch;
+    CREATE TABLE watch.note (id bigserial PRIMARY KEY, name text, rows int);
+    CREATE FUNCTION watch.write_note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF NOT (${IS_SIGHTING}) THEN
+        INSERT INTO watch.note (name, rows)
+        VALUES (TG_TABLE_NAME, CASE TG_OP WHEN 'INSERT' THEN 1 WHEN 'DELETE' THEN -1 ELSE 0 END);
+      END IF;
+      RETURN NULL;
+    END $$;
+    ${rows
+      .map(
+        ({ name }) =>
+          `CREATE TRIGGER watch AFTER INSERT OR UPDATE OR DELETE ON "${name}" FOR EACH ROW EXECUTE FUNCTION watch.write_note();`,
+      )
+      .join('\n')}`)
+  let last = 0
+  async function read(): Promise<string[]> {
+    const { rows: notes } = await client.query<{ last: string; what: string }>({
+      name: 'notes',
+      text: `SELECT max(id) AS last, name || CASE WHEN sum(rows) = 0 THEN ': updates' ELSE ': rows ' || sum(rows) END AS what
+             FROM watch.note WHERE id > $1 GROUP BY name HAVING sum(rows) <> 0 OR bool_and(rows = 0)`,
+      values: [last],
+    })
+    last = Math.max(last, ...notes.map((note) => Number(note.last)))
+    return notes.map(({ what }) => what)
+  }
+  return { read, close: () => client.end() }
+}
