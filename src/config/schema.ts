@@ -197,7 +197,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
   outbound: outboundSection,
   identity: identitySection,
   contact: section(
-    'Email addresses and phone numbers of accounts. The homeserver validates them itself, with the messages and limits that `identity` describes.',
+    'Email addresses and phone numbers of accounts. The homeserver validates them itself, with the messages and limits that `identity` describes, or has identity servers do so.',
     {
       allowed_emails: Type.Array(Type.String({ minLength: 1 }), {
         description: 'Patterns of email addresses that accounts may have, with `*` and `?`; empty: all.',
@@ -211,6 +211,13 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
         default: [],
         maxItems: 1_000,
         example: ['49*'],
+      }),
+      validated_elsewhere: Type.Array(Type.Unsafe<'email' | 'msisdn'>({ type: 'string', enum: ['email', 'msisdn'] }), {
+        description:
+          'What is validated by the identity server that a client names (`id_server`: the one in this process or one of `identity_servers.trusted`), not by this homeserver. Everywhere else that name is ignored. Phone numbers go that way too while no gateway for text messages is set.',
+        default: [],
+        maxItems: 2,
+        example: ['msisdn'],
       }),
     },
   ),

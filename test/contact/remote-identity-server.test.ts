@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type IdentityApi, openIdentity } from '../identity/identity-api.ts'
-import { type Account, type Api, createRoom, openApi, register, syncPath } from '../support/api.ts'
+import { type Account, type Api, createRoom, openApi, PASSWORD, register, syncPath } from '../support/api.ts'
 import { type Authority, createAuthority } from '../support/certificate.ts'
 import { type ChildServer, startChildServer } from '../support/child-server.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -34,6 +34,9 @@ beforeAll(async () => {
     server_name: `localhost:${homeFront.port}` as never,
     roles: ['client'],
     outbound: { ca_file: authority.file },
+    contact: { validated_elsewhere: ['email'] },
+    identity: { sms: { gateway: 'none' } },
+    registration: { email: 'optional' },
     identity_servers: { trusted: [idServer as never, 'localhost:1' as never] },
   })
   service = await startChildServer({
@@ -202,5 +205,126 @@ describe('an identity server in another process', () => {
     const second = await createRoom(api, bob.token)
     expect((await post(`/rooms/${encodeURIComponent(second)}/invite`, invite, bob)).status).toBe(200)
     expect(await invited(second)).toBeDefined()
+  })
+})
+
+const outcome = ({ status, body }: { status: number; body: { errcode?: string } }) => [status, body.errcode]
+const place = () => ({ id_server: idServer, id_access_token: token })
+let attempts = 0
+/** Asks this homeserver for a token that the identity server sends. */
+const ask = (path: string, change: object = {}) =>
+  api.request('POST', `/${path}/email/requestToken`, {
+    body: { client_secret: `delegated.${attempts++}`, email, send_attempt: 1, ...place(), ...change },
+  })
+/** A session that the identity server has validated. */
+async function delegated(path: string): Promise<{ sid: string; client_secret: string }> {
+  const client_secret = `validated.${attempts++}`
+  const { status, body } = await ask(path, { client_secret })
+  expect(status).toBe(200)
+  const mailed = /[?&]token=([\w-]+)/.exec(decodeQuotedPrintable(smtp.mails.at(-1)?.raw ?? ''))?.[1]
+  const proof = { sid: body.sid, client_secret }
+  await identity.ask('POST', '/validate/email/submitToken', { token, body: { ...proof, token: mailed } })
+  return proof
+}
+const password = ({ userId }: Account) => ({
+  type: 'm.login.password',
+  identifier: { type: 'm.id.user', user: userId },
+  password: PASSWORD,
+})
+const add = (proof: object, by = alice) => post('/account/3pid/add', { ...proof, auth: password(by) }, by)
+const signUp = (proof: object, username: string) =>
+  api.request('POST', '/register', {
+    body: { username, password: PASSWORD, auth: { type: 'm.login.email.identity', threepid_creds: proof } },
+  })
+const addresses = async (by: Account) =>
+  (await api.call('GET', '/account/3pid', { token: by.token })).threepids.map(
+    ({ address }: { address: string }) => address,
+  )
+
+describe('seed 2, id_server where identity servers validate addresses for the homeserver', () => {
+  it.each(['register', 'account/3pid', 'account/password'])(
+    '%s: 200 {sid} of the identity server, which sends the mail',
+    async (path) => {
+      if (path === 'account/password') expect((await add(await delegated('account/3pid'))).status).toBe(200)
+      smtp.mails.length = 0
+      const { status, body } = await ask(path)
+      expect({ status, body }).toEqual({
+        status: 200,
+        body: { sid: expect.stringMatching(/^[0-9a-zA-Z.=_-]{1,255}$/) },
+      })
+      expect(smtp.mails.map(({ to }) => to)).toEqual([[email.toLowerCase()]])
+    },
+  )
+
+  it('refuses what it must: 400 M_SERVER_NOT_TRUSTED, M_MISSING_PARAM without a token, and passes on what the identity server says', async () => {
+    smtp.mails.length = 0
+    expect(outcome(await ask('register', { id_server: 'evil.example' }))).toEqual([400, 'M_SERVER_NOT_TRUSTED'])
+    expect(outcome(await ask('register', { id_access_token: undefined }))).toEqual([400, 'M_MISSING_PARAM'])
+    expect(outcome(await ask('register', { id_server: undefined }))).toEqual([400, 'M_MISSING_PARAM'])
+    expect(outcome(await ask('register', { id_access_token: 'wrong' }))).toEqual([401, 'M_UNAUTHORIZED'])
+    expect(outcome(await ask('register', { email: 'nobody' }))).toEqual([400, 'M_INVALID_PARAM'])
+    expect(outcome(await ask('account/password'))).toEqual([400, 'M_THREEPID_NOT_FOUND'])
+    expect(smtp.mails).toEqual([])
+    const number = { client_secret: `n${attempts++}`, country: 'GB', phone_number: '07400 123456', send_attempt: 1 }
+    const byNumber = (change: object) =>
+      api.request('POST', '/register/msisdn/requestToken', { body: { ...number, ...change } })
+    expect(outcome(await byNumber({}))).toEqual([403, 'M_THREEPID_DENIED'])
+    const begun = await byNumber(place())
+    expect([begun.status, begun.body]).toEqual([200, expect.objectContaining({ msisdn: '447400123456' })])
+    expect(begun.body.submit_url).toBeUndefined()
+  })
+
+  it('adds an address that was validated there, once', async () => {
+    const proof = await delegated('account/3pid')
+    expect((await add(proof)).status).toBe(200)
+    expect(await addresses(alice)).toEqual([email.toLowerCase()])
+    const other = await register(api, `other${counter}`)
+    expect(outcome(await add(proof, other))).toEqual([403, 'M_THREEPID_AUTH_FAILED'])
+    expect(outcome(await ask('account/3pid'))).toEqual([400, 'M_THREEPID_IN_USE'])
+  })
+
+  it('registers by m.login.email.identity with id_server in threepid_creds, or without', async () => {
+    const proof = await delegated('register')
+    const made = await signUp({ ...proof, ...place() }, `mailed${counter}`)
+    expect(made.status).toBe(200)
+    expect(await addresses({ ...alice, token: made.body.access_token })).toEqual([email.toLowerCase()])
+    email = `second${email}`
+    expect((await signUp(await delegated('register'), `again${counter}`)).status).toBe(200)
+  })
+
+  it('sets a password by an address that was shown there', async () => {
+    await add(await delegated('account/3pid'))
+    const proof = await delegated('account/password')
+    const auth = { type: 'm.login.email.identity', threepid_creds: { ...proof, ...place() } }
+    const body = { new_password: 'quite another password', auth }
+    expect((await api.request('POST', '/account/password', { body })).status).toBe(200)
+    const identifier = { type: 'm.id.user', user: alice.userId }
+    const login = { type: 'm.login.password', identifier, password: body.new_password }
+    expect((await api.request('POST', '/login', { body: login })).status).toBe(200)
+  })
+
+  it('a session is bound to what it was begun for: purpose, server, secret, and to having gone through here', async () => {
+    const forAdding = await delegated('account/3pid')
+    expect((await signUp({ ...forAdding, ...place() }, `bound${counter}`)).body.errcode).toBe('M_THREEPID_AUTH_FAILED')
+    const proof = await delegated('register')
+    const wrongs = [
+      { ...proof, ...place(), id_server: 'localhost:1' },
+      { ...proof, ...place(), client_secret: 'other' },
+      { ...(await requested()), ...place() },
+    ]
+    for (const [index, wrong] of wrongs.entries()) {
+      const { status, body } = await signUp(wrong, `bound${counter}`)
+      expect([index, status, body.errcode]).toEqual([index, 401, 'M_THREEPID_AUTH_FAILED'])
+    }
+    const { body } = await ask('register', { client_secret: 'unconfirmed' })
+    const pending = await signUp({ sid: body.sid, client_secret: 'unconfirmed', ...place() }, `bound${counter}`)
+    expect(outcome(pending)).toEqual([401, 'M_UNAUTHORIZED'])
+  })
+
+  it('keeps no token of its users in clear', async () => {
+    await delegated('register')
+    const rows = await home.database.db.query<{ token: Buffer }>('SELECT token FROM delegated_session')
+    expect(rows.length).toBeGreaterThan(0)
+    for (const row of rows) expect(row.token.includes(token)).toBe(false)
   })
 })

@@ -97,7 +97,7 @@ describe.each(PLACES)('seed 2, POST C/%s/{email,msisdn}/requestToken', (place) =
     expect(people.smtp.mails).toHaveLength(3)
   })
 
-  it('id_server is ignored, since this homeserver validates by itself', async () => {
+  it('id_server is ignored where the homeserver handles verification', async () => {
     const ignored = { id_server: 'untrusted.example', id_access_token: 'x' }
     expect((await people.requestEmail(place, addressFor(place), ignored)).status).toBe(200)
     expect(people.smtp.mails).toHaveLength(1)

@@ -8,7 +8,13 @@ import type { UiaStage } from '../accounts/interactive-auth.ts'
 import type { UiaProof } from '../accounts/uia-flows.ts'
 import type { Clock } from '../clock.ts'
 import type { SessionProof } from '../identity/sessions.ts'
-import { type ContactSessions, type ProvenThreepid, PURPOSES, type Purpose } from './contact-sessions.ts'
+import {
+  type ContactSessions,
+  type NamedProof,
+  type ProvenThreepid,
+  PURPOSES,
+  type Purpose,
+} from './contact-sessions.ts'
 
 /** The stages of interactive authentication that show an address. */
 export const CONTACT_STAGES = { email: 'm.login.email.identity', msisdn: 'm.login.msisdn' } as const
@@ -19,8 +25,8 @@ export interface ContactProofs {
   readonly stages: Readonly<Record<string, UiaStage>>
   /** What a session shows, without using it. @throws ProtocolError `M_THREEPID_AUTH_FAILED` */
   find(proof: SessionProof): Promise<ProvenThreepid>
-  /** Uses a session for something that happens once. False when it was used before. */
-  use(tx: Tx, sid: string, purpose: string): Promise<boolean>
+  /** Uses a session for something that happens once, by `ProvenThreepid.session`. False when it was used before. */
+  use(tx: Tx, session: string, purpose: string): Promise<boolean>
 }
 
 const OPAQUE = /^[0-9a-zA-Z.=_-]{1,255}$/
@@ -37,7 +43,7 @@ const REASONS: Partial<Record<Errcode, string>> = {
   M_SESSION_NOT_VALIDATED: 'The address has not been confirmed yet.',
 }
 
-function readCreds(auth: JsonObject): SessionProof {
+function readCreds(auth: JsonObject): NamedProof {
   // Clients before release r0.4 of the interface wrote it in the second way.
   const creds = auth.threepid_creds ?? auth.threepidCreds
   if (!isObject(creds)) throw new ProtocolError('M_MISSING_PARAM', "Key 'threepid_creds' is missing.")
@@ -48,15 +54,23 @@ function readCreds(auth: JsonObject): SessionProof {
   if (!OPAQUE.test(sid) || !OPAQUE.test(clientSecret)) {
     throw new ProtocolError('M_INVALID_PARAM', "The keys 'sid' and 'client_secret' are 1 to 255 of 0-9a-zA-Z.=_-")
   }
-  return { sid, clientSecret }
+  const { id_server: idServer, id_access_token: accessToken } = creds
+  const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+  return {
+    ...{ sid, clientSecret },
+    idServer: isText(idServer) ? idServer : undefined,
+    accessToken: isText(accessToken) ? accessToken : undefined,
+  }
 }
 
 function provenBy({ medium, address, validatedAt, purpose }: ProvenThreepid): JsonObject {
   return { medium, address, validated_at: validatedAt, purpose }
 }
 
+export type ShownThreepid = Omit<ProvenThreepid, 'session'>
+
 /** The addresses that interactive authentication has shown for this purpose. */
-export function threepidsIn(proof: UiaProof, purpose: Purpose): ProvenThreepid[] {
+export function threepidsIn(proof: UiaProof, purpose: Purpose): ShownThreepid[] {
   return Object.values(CONTACT_STAGES).flatMap((stage) => {
     const { medium, address, validated_at: validatedAt, purpose: shownFor } = proof[stage] ?? {}
     if (!isMedium(medium) || typeof address !== 'string' || typeof validatedAt !== 'number') return []
@@ -75,7 +89,7 @@ export function createContactProofs(deps: {
   const { db, clock, sessions } = deps
   const row = (sid: string, shownTo: Buffer) => ({ key: keyOf(sid), sid, shownTo, now: clock.now() })
 
-  async function find(proof: SessionProof): Promise<ProvenThreepid> {
+  async function find(proof: NamedProof): Promise<ProvenThreepid> {
     try {
       return await sessions.findValidated(proof)
     } catch (error) {
@@ -85,7 +99,7 @@ export function createContactProofs(deps: {
   }
 
   /** The first time it is shown is remembered, so that the client may poll by the session of the authentication alone. */
-  async function findFor(proof: SessionProof, shownTo: Buffer): Promise<ProvenThreepid> {
+  async function findFor(proof: NamedProof, shownTo: Buffer): Promise<ProvenThreepid> {
     try {
       return await sessions.findValidated(proof)
     } catch (error) {
@@ -96,9 +110,9 @@ export function createContactProofs(deps: {
   }
 
   function stageOf(medium: Medium): UiaStage {
-    const settle = async (sid: string, shownTo: Buffer, found: ProvenThreepid): Promise<JsonObject> => {
+    const settle = async (shownTo: Buffer, found: ProvenThreepid): Promise<JsonObject> => {
       if (found.medium !== medium) throw authFailed(`This session is not about ${medium}.`)
-      if (!(await db.tx((tx) => useProof(tx, row(sid, shownTo)))))
+      if (!(await db.tx((tx) => useProof(tx, row(found.session, shownTo)))))
         throw authFailed('This session has been used before.')
       return provenBy(found)
     }
@@ -106,13 +120,13 @@ export function createContactProofs(deps: {
       async prove(auth, { session }) {
         const proof = readCreds(auth)
         const shownTo = digest(`uia ${session}`)
-        return settle(proof.sid, shownTo, await findFor(proof, shownTo))
+        return settle(shownTo, await findFor(proof, shownTo))
       },
       async poll({ session }) {
         const shownTo = digest(`uia ${session}`)
         for (const sid of await findShownSessions(db, shownTo)) {
           const found = await sessions.findKnown(sid)
-          if (found?.medium === medium) return settle(sid, shownTo, found)
+          if (found?.medium === medium) return settle(shownTo, found)
         }
         return undefined
       },
@@ -122,6 +136,6 @@ export function createContactProofs(deps: {
   return {
     stages: { [CONTACT_STAGES.email]: stageOf('email'), [CONTACT_STAGES.msisdn]: stageOf('msisdn') },
     find,
-    use: (tx, sid, purpose) => useProof(tx, row(sid, digest(purpose))),
+    use: (tx, session, purpose) => useProof(tx, row(session, digest(purpose))),
   }
 }

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { forgetProofs } from '../../store/contact-proofs.ts'
 import type { Database, Tx } from '../../store/db.ts'
+import { forgetDelegatedSessions } from '../../store/delegated-sessions.ts'
 import type { UiaStage } from '../accounts/interactive-auth.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Messenger } from '../identity/messenger.ts'
@@ -9,6 +10,7 @@ import { createSendLimits } from '../identity/send-limits.ts'
 import { createContactProofs } from './contact-proofs.ts'
 import { type ContactSessions, createContactSessions } from './contact-sessions.ts'
 import { type Contacts, createContacts } from './contacts.ts'
+import { createDelegatedSessions } from './delegated-sessions.ts'
 import type { IdentityServers } from './identity-servers.ts'
 import { createTokenRequests, type TokenRequests } from './token-requests.ts'
 
@@ -32,13 +34,14 @@ export function createContactServices(deps: {
   readonly log: Logger
 }): { readonly services: ContactServices; readonly stages: Readonly<Record<string, UiaStage>> } {
   const sendLimits = createSendLimits(deps)
-  const sessions = createContactSessions({ ...deps, sendLimits })
+  const delegated = createDelegatedSessions(deps)
+  const sessions = createContactSessions({ ...deps, sendLimits, delegated })
   const proofs = createContactProofs({ ...deps, sessions })
   return {
     services: {
       contacts: createContacts({ ...deps, proofs }),
       contactSessions: sessions,
-      contactTokens: createTokenRequests({ ...deps, sessions, sendLimits }),
+      contactTokens: createTokenRequests({ ...deps, sessions, sendLimits, delegated }),
       identityServers: deps.identityServers,
     },
     stages: proofs.stages,
@@ -49,5 +52,6 @@ export function createContactServices(deps: {
 export function contactChore(config: Pick<Config, 'identity'>) {
   // Shown at the very end of its first life, validated at once, and used at the end of the second.
   const keptMs = 2 * config.identity.sessions.lifetime_hours * 3_600_000
-  return (tx: Tx, now: number, atMost: number): Promise<number> => forgetProofs(tx, now - keptMs, atMost)
+  return async (tx: Tx, now: number, atMost: number): Promise<number> =>
+    (await forgetProofs(tx, now - keptMs, atMost)) + (await forgetDelegatedSessions(tx, now, atMost))
 }

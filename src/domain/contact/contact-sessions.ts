@@ -14,6 +14,7 @@ import {
   type ValidationSessions,
 } from '../identity/sessions.ts'
 import { publicBaseUrl } from '../public-address.ts'
+import type { DelegatedSessions } from './delegated-sessions.ts'
 
 /** What an address is validated for. A session that was begun for one purpose counts for no other. */
 export const PURPOSES = ['register', 'password', 'add'] as const
@@ -21,6 +22,14 @@ export type Purpose = (typeof PURPOSES)[number]
 
 export interface ProvenThreepid extends ValidatedThreepid {
   readonly purpose: Purpose
+  /** Which session shows it, among those of all servers. */
+  readonly session: string
+}
+
+/** A session as clients show it; with the identity server that keeps it, where they were told to name one. */
+export interface NamedProof extends SessionProof {
+  readonly idServer?: string | undefined
+  readonly accessToken?: string | undefined
 }
 
 /** The homeserver's own validation sessions. */
@@ -28,8 +37,11 @@ export interface ContactSessions {
   of(purpose: Purpose): ValidationSessions
   /** Where the token of a session is submitted, by a link or by a client (`submit_url`). */
   submitUrl(purpose: Purpose, medium: Medium, dialect: Dialect): string
-  /** What a session has shown, whatever it was begun for. @throws as `ValidationSessions.findValidated` */
-  findValidated(proof: SessionProof): Promise<ProvenThreepid>
+  /**
+   * What a session has shown, whatever it was begun for. @throws as `ValidationSessions.findValidated`, and what the identity server
+   * answers that keeps the session
+   */
+  findValidated(proof: NamedProof): Promise<ProvenThreepid>
   /** The same for a session whose secret was checked before; undefined while it shows nothing. */
   findKnown(sid: string): Promise<ProvenThreepid | undefined>
 }
@@ -44,8 +56,9 @@ export function createContactSessions(deps: {
   readonly random: Random
   readonly messenger: Messenger
   readonly sendLimits: SendLimits
+  readonly delegated: Pick<DelegatedSessions, 'find'>
 }): ContactSessions {
-  const { config, db, clock } = deps
+  const { config, db, clock, delegated } = deps
   const submitUrl: ContactSessions['submitUrl'] = (purpose, medium, dialect) =>
     `${publicBaseUrl(config)}/_${dialect}/client/unstable/hearth/validate/${purpose}/${medium}/submitToken`
 
@@ -67,16 +80,18 @@ export function createContactSessions(deps: {
     async findValidated(proof) {
       const purpose = purposeOf((await findSession(db, proof.sid))?.realm)
       if (purpose === undefined) {
+        const elsewhere = await delegated.find(proof)
+        if (elsewhere !== undefined) return elsewhere
         throw new ProtocolError('M_NO_VALID_SESSION', 'There is no session with this id and secret.')
       }
-      return { ...(await sessions[purpose].findValidated(proof)), purpose }
+      return { ...(await sessions[purpose].findValidated(proof)), purpose, session: proof.sid }
     },
     async findKnown(sid) {
       const row = await findSession(db, sid)
       const purpose = purposeOf(row?.realm)
       if (row === undefined || purpose === undefined || row.expires_at <= clock.now()) return undefined
       const { medium, address, validated_at: validatedAt } = row
-      return validatedAt === null ? undefined : { medium, address, validatedAt, purpose }
+      return validatedAt === null ? undefined : { medium, address, validatedAt, purpose, session: sid }
     },
   }
 }

@@ -25,8 +25,7 @@ import type { UiaProof } from '../accounts/uia-flows.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { SessionProof } from '../identity/sessions.ts'
 import { MAX_THREEPID_BINDS_PER_USER, MAX_THREEPIDS_PER_USER } from '../limits.ts'
-import { type ContactProofs, threepidsIn } from './contact-proofs.ts'
-import type { ProvenThreepid } from './contact-sessions.ts'
+import { type ContactProofs, type ShownThreepid, threepidsIn } from './contact-proofs.ts'
 import type { UnbindResult } from './identity-server.ts'
 import type { IdentityServers } from './identity-servers.ts'
 
@@ -74,7 +73,7 @@ export function createContacts(deps: {
 }): Contacts {
   const { db, clock, random, proofs, identityServers, log } = deps
 
-  async function insert(tx: Tx, userNid: number, { medium, address, validatedAt }: ProvenThreepid): Promise<void> {
+  async function insert(tx: Tx, userNid: number, { medium, address, validatedAt }: ShownThreepid): Promise<void> {
     const row = { medium, address, validated_at: validatedAt, added_at: clock.now() }
     if (await insertUserThreepid(tx, userNid, row, MAX_THREEPIDS_PER_USER)) return
     const owner = await findThreepidOwner(tx, medium, address)
@@ -150,7 +149,7 @@ export function createContacts(deps: {
       }
       const once = `add ${userNid} ${random.bytes(8).toString('hex')}`
       await db.tx(async (tx) => {
-        if (await proofs.use(tx, proof.sid, once)) return insert(tx, userNid, threepid)
+        if (await proofs.use(tx, threepid.session, once)) return insert(tx, userNid, threepid)
         // The answer to the first call may have been lost.
         const owner = await findThreepidOwner(tx, threepid.medium, threepid.address)
         if (owner?.user_nid === userNid) return

@@ -8,17 +8,26 @@ import { readPhoneNumber } from '../identity/phone-numbers.ts'
 import type { SendLimits } from '../identity/send-limits.ts'
 import type { TokenRequest } from '../identity/sessions.ts'
 import type { ContactSessions, Purpose } from './contact-sessions.ts'
+import type { DelegatedSessions, NamedServer } from './delegated-sessions.ts'
 import type { AddressWish, BegunSession } from './identity-server.ts'
+import type { IdentityServers } from './identity-servers.ts'
 
 /** Beginning to validate an address with this homeserver (client-server API, the operations named `requestToken`). */
 export interface TokenRequests {
   /**
-   * Sends a token. For a new password the address has to belong to an account, for all else it must not.
+   * Sends a token, or has the identity server do so which the client names, where this homeserver does not validate such addresses.
+   * For a new password the address has to belong to an account, for all else it must not.
    *
-   * @throws ProtocolError `M_INVALID_PARAM` for what is no address, 403 `M_THREEPID_DENIED` for one that is not served,
+   * @throws ProtocolError `M_SERVER_NOT_TRUSTED` and what an identity server answers; `M_INVALID_PARAM` for what is no address, 403 `M_THREEPID_DENIED` for one that is not served,
    * `M_THREEPID_IN_USE`, `M_THREEPID_NOT_FOUND`, `M_EMAIL_SEND_ERROR`, `M_SEND_ERROR`, `M_LIMIT_EXCEEDED`
    */
-  request(purpose: Purpose, wish: AddressWish, request: TokenRequest): Promise<BegunSession>
+  request(purpose: Purpose, wish: AddressWish, request: TokenRequest, named?: NamedByClient): Promise<BegunSession>
+}
+
+/** `id_server` and `id_access_token`: they mean nothing where this homeserver validates addresses itself. */
+export interface NamedByClient {
+  readonly idServer: string | undefined
+  readonly accessToken: string | undefined
 }
 
 /** What the identity service calls what the client interface has other names for. */
@@ -27,6 +36,8 @@ const TOLD_AS: Partial<Record<Errcode, Errcode>> = {
   M_INVALID_ADDRESS: 'M_INVALID_PARAM',
   M_DESTINATION_REJECTED: 'M_THREEPID_DENIED',
 }
+
+const NOBODY: NamedByClient = { idServer: undefined, accessToken: undefined }
 
 interface WishedAddress {
   readonly medium: Medium
@@ -39,8 +50,10 @@ export function createTokenRequests(deps: {
   readonly db: Database
   readonly sessions: ContactSessions
   readonly sendLimits: SendLimits
+  readonly delegated: Pick<DelegatedSessions, 'begin'>
+  readonly identityServers: Pick<IdentityServers, 'normalise'>
 }): TokenRequests {
-  const { config, db, sessions, sendLimits } = deps
+  const { config, db, sessions, sendLimits, delegated, identityServers } = deps
   const { allowed_emails, allowed_numbers } = config.contact
   const isAllowed = {
     email: allowed_emails.length === 0 ? () => true : compileGlobs(allowed_emails),
@@ -57,10 +70,21 @@ export function createTokenRequests(deps: {
     throw new ProtocolError('M_INVALID_PARAM', 'This is not an email address.')
   }
 
-  function requireServed({ medium, address }: WishedAddress): void {
-    if (medium === 'msisdn' && config.identity.sms.gateway === 'none') {
-      throw new ProtocolError('M_THREEPID_DENIED', 'This server sends no text messages.')
+  /** The identity server that validates an address; undefined for this homeserver itself. */
+  function validatorOf(medium: Medium, { idServer, accessToken }: NamedByClient): NamedServer | undefined {
+    const isMute = medium === 'msisdn' && config.identity.sms.gateway === 'none'
+    if (!isMute && !config.contact.validated_elsewhere.includes(medium)) return undefined
+    if (idServer === undefined && isMute) {
+      throw new ProtocolError('M_THREEPID_DENIED', 'This server sends no text messages: name an identity server.')
     }
+    if (idServer === undefined || accessToken === undefined) {
+      const key = idServer === undefined ? 'id_server' : 'id_access_token'
+      throw new ProtocolError('M_MISSING_PARAM', `Key '${key}' is missing: identity servers validate addresses here.`)
+    }
+    return { server: identityServers.normalise(idServer), accessToken }
+  }
+
+  function requireServed({ medium, address }: WishedAddress): void {
     if (!isAllowed[medium](address)) {
       throw new ProtocolError('M_THREEPID_DENIED', 'Addresses like this one are not allowed on this server.')
     }
@@ -77,9 +101,6 @@ export function createTokenRequests(deps: {
   }
 
   async function begin(purpose: Purpose, wish: AddressWish, request: TokenRequest): Promise<BegunSession> {
-    const wished = read(wish)
-    requireServed(wished)
-    await requireFit(purpose, wished, request.sender)
     if (wish.medium === 'email') return { sid: await sessions.of(purpose).requestEmail(wish.email, request) }
     const { sid, phone } = await sessions.of(purpose).requestMsisdn(wish.country, wish.number, request)
     const submit_url = sessions.submitUrl(purpose, 'msisdn', request.dialect)
@@ -87,9 +108,16 @@ export function createTokenRequests(deps: {
   }
 
   return {
-    async request(purpose, wish, request) {
+    async request(purpose, wish, request, named = NOBODY) {
+      const validator = validatorOf(wish.medium, named)
       try {
-        return await begin(purpose, wish, request)
+        const wished = read(wish)
+        requireServed(wished)
+        await requireFit(purpose, wished, request.sender)
+        if (validator === undefined) return await begin(purpose, wish, request)
+        await sendLimits.take({ ...wished, sender: request.sender })
+        const { medium, address } = wished
+        return await delegated.begin({ ...validator, purpose, medium, address }, wish, request)
       } catch (error) {
         const told = error instanceof ProtocolError ? TOLD_AS[error.errcode] : undefined
         throw told === undefined ? error : new ProtocolError(told, (error as ProtocolError).message)

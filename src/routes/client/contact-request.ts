@@ -7,10 +7,15 @@ import { limitKeyOf } from '../../http/client-address.ts'
 import type { EndpointRequest } from '../../http/request.ts'
 import { LookQuery, TOKEN_REQUEST_KEYS } from '../identity/token-request.ts'
 
-/** `id_server` and `id_access_token` may come along and mean nothing: this homeserver validates addresses itself. */
-export const EmailBody = Type.Object({ ...TOKEN_REQUEST_KEYS, email: Type.String() })
+const KEYS = {
+  ...TOKEN_REQUEST_KEYS,
+  id_server: Type.Optional(Type.String({ maxLength: 500 })),
+  id_access_token: Type.Optional(Type.String({ maxLength: 5_000 })),
+}
 
-export const MsisdnBody = Type.Object({ ...TOKEN_REQUEST_KEYS, country: Type.String(), phone_number: Type.String() })
+export const EmailBody = Type.Object({ ...KEYS, email: Type.String() })
+
+export const MsisdnBody = Type.Object({ ...KEYS, country: Type.String(), phone_number: Type.String() })
 
 export const TokenQuery = LookQuery
 
@@ -18,6 +23,8 @@ interface TokenBody {
   readonly client_secret: string
   readonly send_attempt: number
   readonly next_link?: string
+  readonly id_server?: string
+  readonly id_access_token?: string
 }
 
 type Request = EndpointRequest<unknown, { readonly brand?: string; readonly lang?: string }, TokenBody, unknown>
@@ -29,14 +36,16 @@ export function requestToken(
   { body, query, dialect, acceptLanguage, ip }: Request,
   { contactTokens }: Services,
 ): Promise<object> {
-  return contactTokens.request(purpose, wish, {
+  const asked = {
     clientSecret: body.client_secret,
     sendAttempt: body.send_attempt,
     nextLink: body.next_link === '' ? undefined : body.next_link,
     dialect,
     sender: limitKeyOf(ip),
     look: { brand: query.brand, languages: preferredLanguages(query.lang ?? acceptLanguage) },
-  })
+  }
+  const named = { idServer: body.id_server || undefined, accessToken: body.id_access_token || undefined }
+  return contactTokens.request(purpose, wish, asked, named)
 }
 
 export const emailIn = ({ email }: { readonly email: string }): AddressWish => ({ medium: 'email', email })
