@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import { isAccessToken } from './domain/accounts/access-tokens.ts'
 import type { Requester } from './domain/accounts/requester.ts'
 import type { Operator } from './domain/admin/operator.ts'
 import type { PeerRequester } from './domain/federation/requester.ts'
@@ -45,11 +46,17 @@ export function buildApp(context: AppContext): FastifyInstance {
   return app
 }
 
-function clientRole({ config, sessions }: Services): Role<Requester> {
+function clientRole({ config, sessions, appservices }: Services): Role<Requester> {
   return {
     codes: CLIENT_CODES,
     maxBodyBytes: config.limits.max_body_bytes,
-    authenticate: (token) => sessions.find(token),
+    // Our own tokens are told by how they look; any other may be that of an application service.
+    authenticate: (token, as) =>
+      isAccessToken(token) ? sessions.find(token) : (appservices.callers.find(token, as()) ?? sessions.find(token)),
+    appserviceOf(token) {
+      const appservice = appservices.registry.byToken(token)
+      return appservice && { appservice, isUnlimited: true }
+    },
     seen: (requester, ip, userAgent) => sessions.seen(requester, ip, userAgent),
   }
 }

@@ -5,10 +5,10 @@ import type { Config } from './config/schema.ts'
 import { serverOf, type UserId } from './core/ids.ts'
 import { compileServerPolicy } from './core/server-policy.ts'
 import { createAccountServices } from './domain/accounts/account-services.ts'
-import { NONE_RESERVED } from './domain/accounts/exclusive-users.ts'
 import { createOpenIdTokens } from './domain/accounts/openid-tokens.ts'
 import { createRemoteProfiles } from './domain/accounts/remote-profiles.ts'
 import { adminChores, createAdminServices } from './domain/admin/admin-services.ts'
+import { createAppserviceServices, openAppserviceNames } from './domain/appservices/appservice-services.ts'
 import type { Clock, Random } from './domain/clock.ts'
 import { contactChore, createContactServices } from './domain/contact/contact-services.ts'
 import { createIdentityServers } from './domain/contact/identity-servers.ts'
@@ -49,6 +49,7 @@ import { startDeactivationRunner } from './workers/deactivation-runner.ts'
 import { startInviteDeliverer } from './workers/invite-deliverer.ts'
 import { startJanitor } from './workers/janitor.ts'
 import { startPepperRotator } from './workers/pepper-rotator.ts'
+import { startRegistrationReloader } from './workers/registration-reloader.ts'
 import { startRoomDeleter } from './workers/room-deleter.ts'
 
 export interface ContextOptions {
@@ -79,6 +80,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const random: Random = { bytes: randomBytes }
   await requirePolicyTexts(config)
   const policy = compileServerPolicy(config.federation, config.server_name)
+  const names = await openAppserviceNames(config, log)
   const outbound = await openOutbound({ config, signingKey, policy, version, now: clock.now, log })
   const messenger = await openMessenger({ config, clock, log, client: outbound.client })
   const db = openDatabase({ connection: options.connection, poolSize: config.database.pool_size })
@@ -120,6 +122,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     random,
     metrics,
     log,
+    exclusive: names.exclusive,
     questions: createQuestions({ peers, log }),
     keys: serverKeys,
     presenceNews: (registry, userRooms) => createPresenceNews({ db, clock, registry, userRooms, edu: outgoing.edu }),
@@ -157,15 +160,18 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     position: rooms.position,
     log,
     contactStages: contact.stages,
-    exclusiveUsers: NONE_RESERVED,
+    exclusiveUsers: names.exclusive,
     client: outbound.client,
   })
   const admin = createAdminServices({
     ...rooms,
+    exclusiveUsers: names.exclusive,
     ...{ config, db, clock, random, accounts, rooms: rooms.services.rooms, contacts: contact.services.contacts },
   })
+  const appservices = await createAppserviceServices({ names, config, db, clock, random, ...accounts })
   await admin.notices.prepare()
   const deactivationRunner = startDeactivationRunner({ deactivation: accounts.deactivation, log })
+  const reloader = startRegistrationReloader({ config, appservices, log })
   const roomDeleter = startRoomDeleter({ deletions: rooms.deletions, log })
   const e2e = createE2eServices({
     ...rooms,
@@ -204,6 +210,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   return {
     services: {
       ...{ config, clock, version, rateLimits, rateLimitOverrides, ownKeys, identity, admin, federation, singleSignOn },
+      appservices,
       ...contact.services,
       ...accounts,
       ...e2e,
@@ -221,6 +228,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     async close() {
       await closeIdentityWorkers()
       await deactivationRunner.close()
+      await reloader.close()
       await roomDeleter.close()
       await janitor.close()
       await rooms.close()

@@ -47,6 +47,7 @@ export async function openReceivingServer(): Promise<ReceivingServer> {
     deviceListNews: () => NOBODY_ELSEWHERE,
     presenceNews: () => async () => {},
     identityServers: NO_IDENTITY_SERVERS,
+    exclusive: { requireAlias: () => {} },
     peers: NO_PEERS,
     outgoing: { committed: () => {}, toRoom: () => {}, reaches: () => true },
     config: loadConfig({ values: { server_name: HERE }, directory: '.' }).config,

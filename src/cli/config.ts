@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { printConfig } from '../config/render.ts'
+import { loadRegistrations } from '../domain/appservices/load-registrations.ts'
 import { CONFIG_OPTIONS, type Command, configFile, EXIT, readConfig, UsageError } from './command.ts'
 
 export const configCommand: Command = {
@@ -17,6 +18,7 @@ export const configCommand: Command = {
     const [action, ...rest] = positionals
     if ((action !== 'check' && action !== 'print') || rest.length > 0) throw new UsageError('say "check" or "print"')
     const loaded = readConfig(host, values)
+    await loadRegistrations(loaded.config)
     const file = configFile(host, values) ?? 'no file; defaults and environment'
     host.print(action === 'print' ? printConfig(loaded) : `The configuration is good (${file}).`)
     return EXIT.ok

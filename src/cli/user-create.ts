@@ -4,6 +4,7 @@ import { createUser } from '../domain/accounts/create-user.ts'
 import { createPasswords } from '../domain/accounts/passwords.ts'
 import { createAudit } from '../domain/admin/audit.ts'
 import { COMMAND_LINE } from '../domain/admin/operators.ts'
+import { openAppserviceNames } from '../domain/appservices/appservice-services.ts'
 import { openDatabase } from '../store/db.ts'
 import { prepareDatabase } from '../store/prepare.ts'
 import type { Host } from './command.ts'
@@ -25,10 +26,11 @@ export async function makeUser(host: Host, config: Config, user: NewUser): Promi
   try {
     await prepareDatabase(database.connection, MIGRATIONS, config.server_name)
     const db = openDatabase({ connection: database.connection, poolSize: 1 })
+    const { exclusive: exclusiveUsers } = await openAppserviceNames(config, log)
     const passwords = createPasswords({ config, random: { bytes: randomBytes } })
     try {
       const act = { actor: COMMAND_LINE.name, act: 'user create', target: user.username }
-      const create = () => createUser({ db, clock: Date, passwords, config }, user)
+      const create = () => createUser({ db, clock: Date, passwords, config, exclusiveUsers }, user)
       return await createAudit({ db, clock: Date }).record(act, create)
     } finally {
       await passwords.close()

@@ -7,12 +7,13 @@ interface Found {
   readonly problems: readonly string[]
 }
 
-/** The value with the content of files in the place of the keys that name them: items of lists may hold secrets too. */
+/** The value with the content of files in the place of the keys that name them, and with paths resolved: items of lists may be or hold either. */
 export function withFilesRead(schema: OptionSchema, value: unknown, base: string): Found {
   if (Array.isArray(value)) {
     const items = value.map((item) => withFilesRead(schema.items ?? {}, item, base))
     return { found: items.map(({ found }) => found), problems: items.flatMap(({ problems }) => problems) }
   }
+  if (schema.path && typeof value === 'string') return { found: resolve(base, value), problems: [] }
   if (schema.properties === undefined || typeof value !== 'object' || value === null)
     return { found: value, problems: [] }
   const problems: string[] = []

@@ -158,6 +158,15 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
     ),
     room_name: text('What the rooms are called.', { default: 'Server notices', minLength: 1, maxLength: 256 }),
   }),
+  application_services: section('Bridges and bots that are registered with this server.', {
+    registrations: Type.Array(Type.String({ path: true, minLength: 1 }), {
+      description:
+        'Registration files, or directories of which each `.yaml` and `.json` file is one. A change of a file is in force within seconds, without a restart; what is wrong with it is logged, and the server goes on as before.',
+      default: [],
+      maxItems: 1_000,
+      example: ['registrations/'],
+    }),
+  }),
   presence: section('Who is online.', { enabled: flag('Whether presence is tracked and sent to clients.', true) }),
   metrics: section('Prometheus metrics and health, on a listener of their own.', {
     enabled: flag('Whether this listener runs.', true),

@@ -188,3 +188,10 @@ export const TRANSACTION_KEPT_MS = 24 * 60 * 60 * 1000
 export const MAX_WAITING_PEER_BYTES = 64 * 1024 * 1024
 /** Bodies of requests of other servers: a transaction of 50 events of 64 KiB, and its EDUs. */
 export const MAX_FEDERATION_BODY_BYTES = 16 * 1024 * 1024
+
+/** Application services, each of which is asked about every event. */
+export const MAX_APPSERVICES = 1_000
+/** Ids of each kind of which it is remembered whose namespaces they lie in. */
+export const MAX_REMEMBERED_NAMESPACES = 50_000
+/** Users of application services that are remembered as callers. */
+export const MAX_REMEMBERED_GHOSTS = 20_000

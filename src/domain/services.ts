@@ -1,6 +1,7 @@
 import type { Config } from '../config/schema.ts'
 import type { AccountServices } from './accounts/account-services.ts'
 import type { AdminServices } from './admin/admin-services.ts'
+import type { AppserviceServices } from './appservices/appservice-services.ts'
 import type { Clock } from './clock.ts'
 import type { ContactServices } from './contact/contact-services.ts'
 import type { E2eServices } from './e2e/e2e-services.ts'
@@ -51,6 +52,8 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   /** What other servers ask, made in federation/federation-services.ts. */
   readonly federation: FederationServices
   readonly singleSignOn: SingleSignOn
+  /** Bridges and bots, made in appservices/appservice-services.ts. */
+  readonly appservices: AppserviceServices
   /** The identity service's, made in identity/identity-services.ts. */
   readonly identity: IdentityServices
 }

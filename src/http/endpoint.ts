@@ -7,6 +7,7 @@ import { type Shape, type Static, Type } from '../core/shapes.ts'
 import type { UiaFlow, UiaProof } from '../domain/accounts/interactive-auth.ts'
 import type { Requester } from '../domain/accounts/requester.ts'
 import type { Operator } from '../domain/admin/operator.ts'
+import type { AppserviceRequester } from '../domain/appservices/requester.ts'
 import type { PeerRequester } from '../domain/federation/requester.ts'
 import type { IdentityRequester } from '../domain/identity/requester.ts'
 import type { Services } from '../domain/services.ts'
@@ -18,11 +19,18 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 export type EndpointLine = `${Method} ${string}`
 
 /**
-/**
- * Who may call: anybody, anybody (a token that is sent must be good), or the holder of a token; of an account's, of an
- * administrator's, or of the identity service's; or a server that signs its requests.
+ * Who may call: anybody, anybody (a token that is sent must be good), anybody (an application service is known by its own token), or
+ * the holder of a token; of an account's, of an administrator's, or of the identity service's; or a server that signs its requests.
  */
-export type EndpointAuth = 'none' | 'optional' | 'user' | 'admin' | 'identity-optional' | 'identity' | 'server'
+export type EndpointAuth =
+  | 'none'
+  | 'optional'
+  | 'appservice-optional'
+  | 'user'
+  | 'admin'
+  | 'identity-optional'
+  | 'identity'
+  | 'server'
 
 /** The buckets of `rate_limits` in the configuration. */
 export type LimitName = Exclude<keyof Config['rate_limits'], 'enabled'>
@@ -50,6 +58,7 @@ export type Described<Schema extends Shape | undefined> = Schema extends Shape ?
 interface Requesters {
   readonly none: undefined
   readonly optional: Requester | undefined
+  readonly 'appservice-optional': AppserviceRequester | undefined
   readonly user: Requester
   readonly admin: Operator
   readonly 'identity-optional': IdentityRequester | undefined

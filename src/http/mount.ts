@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { ProtocolError } from '../core/errors.ts'
 import { isEventId, isRoomAlias, isRoomId, isServerName, isUserId } from '../core/ids.ts'
 import { expandPath } from '../core/paths.ts'
+import type { Masquerade } from '../domain/appservices/callers.ts'
 import type { SignedRequest } from '../domain/federation/signed-requests.ts'
 import type { Services } from '../domain/services.ts'
 import { type Body, bodyReader } from './body.ts'
@@ -57,6 +58,12 @@ function tokenOf(raw: FastifyRequest): string | undefined {
   return single(raw.query as RawQuery, 'access_token')
 }
 
+/** As whom an application service calls; the second name of the device's key is what it was called as a proposal. */
+function masqueradeOf({ query }: FastifyRequest): Masquerade {
+  const named = (name: string) => single(query as RawQuery, name)
+  return { userId: named('user_id'), deviceId: named('device_id') ?? named('org.matrix.msc3202.device_id') }
+}
+
 type Authenticator = (raw: FastifyRequest, body: Body | undefined) => Caller | undefined | Promise<Caller | undefined>
 
 /** A signature covers the body, and a server may send several, of which the framework would show one. */
@@ -92,11 +99,12 @@ function authenticator<By extends Caller>(endpoint: Endpoint, role: Role<By>, de
 
   return (raw) => {
     const token = tokenOf(raw)
+    if (auth === 'appservice-optional') return token === undefined ? undefined : role.appserviceOf?.(token)
     if (token === undefined || token === '') {
       if (auth === 'optional' || auth === 'identity-optional') return undefined
       throw new ProtocolError(role.codes.missingToken, 'This needs an access token.')
     }
-    const found = role.authenticate(token)
+    const found = role.authenticate(token, () => masqueradeOf(raw))
     return found instanceof Promise ? found.then((caller) => admit(raw, caller)) : admit(raw, found)
   }
 }
@@ -119,7 +127,12 @@ function limitKey(caller: Caller | undefined, raw: FastifyRequest, route: RouteF
   if (caller === undefined) return limitKeyOf(addressOf(raw, route.addressOf))
   if ('userNid' in caller) return caller.userNid
   if ('server' in caller) return caller.server
+  if ('appservice' in caller) return caller.appservice!.id
   return 'userId' in caller ? caller.userId : caller.name
+}
+
+function isUnlimited(caller: Caller | undefined): boolean {
+  return caller !== undefined && 'isUnlimited' in caller && caller.isUnlimited === true
 }
 
 /** Makes the one closure that serves every request to a mounted path. */
@@ -135,7 +148,7 @@ function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: ReturnType<type
     const parsed = isSigned ? readBody?.parse(raw) : undefined
     const admitted = authenticate(raw, parsed)
     const requester = admitted instanceof Promise ? await admitted : admitted
-    if (limited !== undefined) {
+    if (limited !== undefined && !isUnlimited(requester)) {
       services.rateLimits.take(limited, limitKey(requester, raw, route))
     }
     const request = new MountedRequest(raw, reply, route, readParams(raw.params), requester)

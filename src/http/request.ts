@@ -15,6 +15,8 @@ export interface Wire {
   readonly userAgent: string | undefined
   /** The `Authorization` header as it came. */
   readonly authorization: string | undefined
+  /** Whether an access token was sent, in header or query. */
+  readonly hasToken: boolean
   readonly acceptLanguage: string | undefined
   /** `Sec-Fetch-Site`: what a browser says of who made it ask, `same-origin`, `same-site`, `cross-site` or `none`. */
   readonly fetchSite: string | undefined
@@ -115,6 +117,11 @@ export class MountedRequest implements EndpointRequest {
 
   get authorization(): string | undefined {
     return this.#raw.headers.authorization
+  }
+
+  get hasToken(): boolean {
+    const query = this.#raw.query as { access_token?: unknown }
+    return this.#raw.headers.authorization !== undefined || query.access_token !== undefined
   }
 
   get acceptLanguage(): string | undefined {

@@ -1,14 +1,16 @@
 import type { Errcode } from '../core/errors.ts'
 import type { Requester } from '../domain/accounts/requester.ts'
 import type { Operator } from '../domain/admin/operator.ts'
+import type { Masquerade } from '../domain/appservices/callers.ts'
+import type { AppserviceRequester } from '../domain/appservices/requester.ts'
 import type { PeerRequester } from '../domain/federation/requester.ts'
 import type { SignedRequest } from '../domain/federation/signed-requests.ts'
 import type { IdentityRequester } from '../domain/identity/requester.ts'
 import type { Endpoint, Reply } from './endpoint.ts'
 import type { EndpointRequest } from './request.ts'
 
-/** Who calls: the holder of an account here, an operator, a user of the identity service, or another server. */
-export type Caller = Requester | Operator | IdentityRequester | PeerRequester
+/** Who calls: the holder of an account here, an operator, a user of the identity service, an application service, or another server. */
+export type Caller = Requester | Operator | IdentityRequester | AppserviceRequester | PeerRequester
 
 /** The codes in which the client and the identity interface differ for the same mistake. */
 export interface RoleCodes {
@@ -41,8 +43,10 @@ export interface Role<By extends Caller = Caller> {
   readonly maxBodyBytes: number
   /** Sent with every answer, errors included, unless the answer has its own. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Whose token this is; undefined when it is nobody's. */
-  authenticate(token: string): By | undefined | Promise<By | undefined>
+  /** Whose token this is; undefined when it is nobody's. An application service says as whom it calls. */
+  authenticate(token: string, as: () => Masquerade): By | undefined | Promise<By | undefined>
+  /** The application service whose own token this is. */
+  appserviceOf?(token: string): AppserviceRequester | undefined
   /** Who has signed a request, in roles whose callers do. Throws when it is nobody. `addressKey` is what limits count by. */
   verify?(request: SignedRequest, addressKey: () => string): Promise<By>
   /** What else a caller must satisfy for this endpoint. Throws where that is not so. */

@@ -7,11 +7,15 @@ import { limitKeyOf } from './client-address.ts'
 import { type Endpoint, type RawReply, rawReply } from './endpoint.ts'
 import type { EndpointRequest, MountedRequest } from './request.ts'
 
-/** The flows of endpoints that want to know again that it is the account's owner who calls: by password or single sign-on. */
-export function ownProof(
+/**
+ * The flows of endpoints that want to know again that it is the account's owner who calls: by password or single sign-on. A user of an
+ * application service has nobody behind it who could be asked.
+ */
+export async function ownProof(
   { requester }: EndpointRequest<unknown, unknown, unknown, Requester>,
   { logins }: Services,
-): Promise<readonly UiaFlow[]> {
+): Promise<readonly UiaFlow[] | undefined> {
+  if (requester.appservice !== undefined) return undefined
   return logins.proofsOf(requester.userNid)
 }
 

@@ -40,15 +40,37 @@ export async function insertAccount(
     readonly passwordHash: string | undefined
     readonly isGuest: boolean
     readonly isAdmin: boolean
+    readonly appserviceId?: string
     readonly createdAt: number
   },
 ): Promise<boolean> {
   const rows = await tx.query(
-    `INSERT INTO account (user_nid, password_hash, is_guest, is_admin, created_at) VALUES ($1, $2, $3, $4, $5)
-     ON CONFLICT (user_nid) DO NOTHING RETURNING user_nid`,
-    [account.userNid, account.passwordHash ?? null, account.isGuest, account.isAdmin, account.createdAt],
+    `INSERT INTO account (user_nid, password_hash, is_guest, is_admin, created_at, appservice_id)
+     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (user_nid) DO NOTHING RETURNING user_nid`,
+    [
+      account.userNid,
+      account.passwordHash ?? null,
+      account.isGuest,
+      account.isAdmin,
+      account.createdAt,
+      account.appserviceId ?? null,
+    ],
   )
   return rows.length === 1
+}
+
+/** Makes accounts of application services for those users that have none. */
+export async function insertMissingAccounts(
+  tx: Tx,
+  accounts: readonly { readonly userNid: number; readonly appserviceId: string }[],
+  createdAt: number,
+): Promise<void> {
+  await tx.query(
+    `INSERT INTO account (user_nid, created_at, appservice_id)
+     SELECT user_nid, $3, appservice_id FROM unnest($1::bigint[], $2::text[]) AS a (user_nid, appservice_id)
+     ON CONFLICT (user_nid) DO NOTHING`,
+    [accounts.map(({ userNid }) => userNid), accounts.map(({ appserviceId }) => appserviceId), createdAt],
+  )
 }
 
 export async function setPasswordHash(tx: Tx, userNid: number, hash: string): Promise<void> {
@@ -69,11 +91,11 @@ export async function setAdmin(tx: Tx, userNid: number, isAdmin: boolean): Promi
 
 const COUNTING_LOCK = 0x75736572
 
-/** How many accounts there are that are no guests and not deactivated. Until the transaction ends nobody else counts. */
+/** How many accounts people have, who are no guests and not deactivated. Until the transaction ends nobody else counts. */
 export async function countUsers(tx: Tx): Promise<number> {
   await tx.query('SELECT 1 AS one FROM pg_advisory_xact_lock($1)', [COUNTING_LOCK])
   const [row] = await tx.query<{ count: number }>(
-    'SELECT count(*) AS count FROM account WHERE NOT is_guest AND deactivated_at IS NULL',
+    'SELECT count(*) AS count FROM account WHERE NOT is_guest AND deactivated_at IS NULL AND appservice_id IS NULL',
   )
   return row?.count ?? 0
 }

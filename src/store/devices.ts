@@ -80,6 +80,8 @@ export function deleteDevices(tx: Tx, userNid: number, deviceIds: readonly strin
        DELETE FROM device WHERE user_nid = $1 AND device_id = ANY($2::text[]) RETURNING device_id
      ), signed AS (
        DELETE FROM key_signature WHERE target_nid = $1 AND target IN (SELECT device_id FROM gone)
+     ), sent AS (
+       DELETE FROM to_device_txn WHERE user_nid = $1 AND device_id IN (SELECT device_id FROM gone)
      ), signing AS (
        DELETE FROM key_signature WHERE signer_nid = $1 AND signer_key IN (SELECT 'ed25519:' || device_id FROM gone)
      )

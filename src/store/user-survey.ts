@@ -11,6 +11,7 @@ export interface SurveyedUser {
   readonly is_admin: boolean
   readonly is_deactivated: boolean
   readonly is_erased: boolean
+  readonly appservice_id: string | null
   readonly created_at: number
   readonly displayname: string | null
   readonly avatar_url: string | null
@@ -45,7 +46,7 @@ const FIELD = (name: string) =>
   `(SELECT value::json #>> '{}' FROM profile_field p WHERE p.user_nid = a.user_nid AND p.name = '${name}')`
 
 const SURVEY = `SELECT a.user_nid, u.user_id, a.is_guest, a.is_admin, a.deactivated_at IS NOT NULL AS is_deactivated,
-    a.erased_at IS NOT NULL AS is_erased, a.created_at,
+    a.erased_at IS NOT NULL AS is_erased, a.appservice_id, a.created_at,
     ${FIELD('displayname')} AS displayname, ${FIELD('avatar_url')} AS avatar_url,
     (SELECT max(last_seen_at) FROM device d WHERE d.user_nid = a.user_nid) AS last_seen_at
   FROM account a JOIN matrix_user u USING (user_nid)`

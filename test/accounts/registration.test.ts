@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createUser } from '../../src/domain/accounts/create-user.ts'
+import { NONE_RESERVED } from '../../src/domain/accounts/exclusive-users.ts'
 import { isRegistrationOpen } from '../../src/domain/accounts/registration-policy.ts'
 import { insertRegistrationToken } from '../../src/store/registration-tokens.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
@@ -284,7 +285,7 @@ describe('closed registration', () => {
   })
 
   it('lets the operator make accounts', async () => {
-    const deps = { ...closed.services, db: closed.db }
+    const deps = { ...closed.services, db: closed.db, exclusiveUsers: NONE_RESERVED }
     const boss = await createUser(deps, { username: 'Boss', password: PASSWORD, isAdmin: true })
     expect(boss).toBe('@boss:localhost')
     expect(await closed.db.query('SELECT is_admin FROM account')).toEqual([{ is_admin: true }])

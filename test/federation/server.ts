@@ -58,6 +58,7 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
       deviceListNews: () => NOBODY_ELSEWHERE,
       presenceNews: () => async () => {},
       identityServers: NO_IDENTITY_SERVERS,
+      exclusive: { requireAlias: () => {} },
       peers: obligingPeers(keyOf),
       outgoing: { committed: () => {}, toRoom: () => {}, reaches: () => true },
       config,

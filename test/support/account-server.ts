@@ -10,8 +10,9 @@ import type { Config } from '../../src/config/schema.ts'
 import { ProtocolError } from '../../src/core/errors.ts'
 import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { createAccountServices } from '../../src/domain/accounts/account-services.ts'
-import { type ExclusiveUsers, NONE_RESERVED } from '../../src/domain/accounts/exclusive-users.ts'
+import type { ExclusiveUsers } from '../../src/domain/accounts/exclusive-users.ts'
 import { createOpenIdTokens } from '../../src/domain/accounts/openid-tokens.ts'
+import { createAppserviceServices, openAppserviceNames } from '../../src/domain/appservices/appservice-services.ts'
 import { createContactServices } from '../../src/domain/contact/contact-services.ts'
 import { createIdentityServers } from '../../src/domain/contact/identity-servers.ts'
 import { createOwnKeys } from '../../src/domain/federation/own-keys.ts'
@@ -136,13 +137,14 @@ export async function startAccountServer(
   const identityServers = createIdentityServers({ config, identity, client: identityClient, signingKey, log })
   const contactDeps = { config, db: database.db, clock, random, messenger, identityServers, log }
   const contact = createContactServices(contactDeps)
+  const names = await openAppserviceNames(config, log)
   const accounts = createAccountServices({
     config,
     db: database.db,
     ledger,
     deviceLists,
     crossSigning: createCrossSigning({ db: database.db, deviceLists }),
-    exclusiveUsers: options.exclusiveUsers ?? NONE_RESERVED,
+    exclusiveUsers: options.exclusiveUsers ?? names.exclusive,
     client,
     clock,
     random,
@@ -160,10 +162,12 @@ export async function startAccountServer(
     },
     listener: { profileChanged: async (userId, profile) => void profileChanges.push({ userId, profile }) },
   })
+  const appservices = await createAppserviceServices({ ...contactDeps, ...accounts, names })
   const singleSignOn = createSingleSignOn({ ...contactDeps, ...accounts, client })
   const ownKeys = createOwnKeys({ config, clock, signingKey: keptInMemory(signingKey) })
   const services = {
     ...accounts,
+    appservices,
     ...contact.services,
     singleSignOn,
     identity,

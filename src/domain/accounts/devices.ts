@@ -3,15 +3,18 @@ import type { Database } from '../../store/db.ts'
 import {
   type DeviceRow,
   deleteDevices,
+  ensureDevice,
   findDevice,
   findUnusedDevices,
   listDevices,
   renameDevice,
 } from '../../store/devices.ts'
 import { deleteLoginTokensOf } from '../../store/login-tokens.ts'
+import type { Clock } from '../clock.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import { MAX_DEVICE_NAME_CHARS, MAX_DEVICES_PER_USER } from '../limits.ts'
 import { checkText } from '../text.ts'
+import { checkDeviceWish } from './issue-token.ts'
 import type { Sessions } from './sessions.ts'
 
 /** A device as its owner sees it. */
@@ -28,6 +31,10 @@ export interface Devices {
   get(userNid: number, deviceId: string): Promise<Device>
   /** Gives a device another name; undefined changes nothing. @throws ProtocolError `M_NOT_FOUND` */
   rename(userNid: number, deviceId: string, name: string | null | undefined): Promise<void>
+  /**
+   * Makes a device that nobody is logged in on, as application services do; false when it is there. @throws ProtocolError `M_INVALID_PARAM`
+   */
+  make(userNid: number, deviceId: string, name: string | null | undefined): Promise<boolean>
   /**
    * Removes devices: ends their sessions, and takes their keys and what waits for them along. The one way in which a device goes.
    * Ids that are no devices are passed over.
@@ -50,10 +57,11 @@ function unknownDevice(): ProtocolError {
 
 export function createDevices(deps: {
   readonly db: Database
+  readonly clock: Clock
   readonly sessions: Sessions
   readonly deviceLists: Pick<DeviceLists, 'change'>
 }): Devices {
-  const { db, sessions, deviceLists } = deps
+  const { db, clock, sessions, deviceLists } = deps
 
   async function get(userNid: number, deviceId: string): Promise<Device> {
     const row = await findDevice(db, userNid, deviceId)
@@ -76,6 +84,13 @@ export function createDevices(deps: {
     get,
     remove,
     list: async (userNid) => (await listDevices(db, userNid)).map(toDevice),
+    async make(userNid, deviceId, name) {
+      if ((await findDevice(db, userNid, deviceId)) !== undefined) return false
+      const displayName = name ?? undefined
+      checkDeviceWish({ deviceId, displayName })
+      await db.tx((tx) => ensureDevice(tx, { userNid, deviceId, displayName, createdAt: clock.now() }))
+      return true
+    },
     async rename(userNid, deviceId, name) {
       await get(userNid, deviceId)
       if (name === undefined) return
@@ -95,6 +110,8 @@ export function createDevices(deps: {
         userNid,
         ids.filter((deviceId) => deviceId !== except),
       )
+      // Who acts without a device, as users of application services do, is remembered all the same.
+      if (except === undefined) sessions.forget(userNid)
     },
     trim: async (userNid) => remove(userNid, await findUnusedDevices(db, userNid, MAX_DEVICES_PER_USER)),
   }

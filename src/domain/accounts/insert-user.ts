@@ -11,6 +11,8 @@ export interface NewUser {
   readonly passwordHash: string | undefined
   readonly isGuest: boolean
   readonly isAdmin: boolean
+  /** The application service whose user it is. */
+  readonly appserviceId?: string
 }
 
 function inUse(): ProtocolError {

@@ -18,6 +18,8 @@ export interface Sessions {
   seen(requester: Requester, ip: () => string, userAgent: string | undefined): void
   /** Forgets the tokens of a user's device, or of all the user's devices, after their rows are gone. */
   forget(userNid: number, deviceId?: string): void
+  /** Called whenever something is forgotten. */
+  onForget(listener: () => void): void
   /** Writes what `seen` has collected. */
   flush(): Promise<void>
   close(): Promise<void>
@@ -49,6 +51,7 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
   let timer: NodeJS.Timeout | undefined
   // A look-up that began before something was forgotten may have read what is now gone: it is not remembered.
   let forgotten = 0
+  const listeners: (() => void)[] = []
 
   function remember(hash: string, entry: Entry): void {
     const { userNid } = entry.requester
@@ -120,7 +123,9 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
       for (const hash of [...(hashesOf.get(userNid) ?? [])]) {
         if (deviceId === undefined || remembered.peek(hash)?.requester.deviceId === deviceId) remembered.delete(hash)
       }
+      for (const listener of listeners) listener()
     },
+    onForget: (listener) => void listeners.push(listener),
     flush,
     close: () => flush(),
   }

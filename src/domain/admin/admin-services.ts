@@ -3,6 +3,7 @@ import type { Database, Tx } from '../../store/db.ts'
 import { forgetNonces, forgetOperatorTokens } from '../../store/operator-tokens.ts'
 import { forgetDeletions } from '../../store/room-deletions.ts'
 import type { AccountServices } from '../accounts/account-services.ts'
+import type { ExclusiveUsers } from '../accounts/exclusive-users.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Contacts } from '../contact/contacts.ts'
 import type { Appender } from '../rooms/append.ts'
@@ -49,6 +50,7 @@ export interface AdminParts {
   readonly rooms: Rooms
   readonly blocks: RoomBlocks
   readonly deletions: RoomDeletions
+  readonly exclusiveUsers: ExclusiveUsers
 }
 
 export function createAdminServices(parts: AdminParts): AdminServices {

@@ -5,6 +5,7 @@ import { localpartOf, type UserId } from '../../core/ids.ts'
 import type { Database } from '../../store/db.ts'
 import { spendNonce } from '../../store/operator-tokens.ts'
 import { setProfileField } from '../../store/profiles.ts'
+import { type ExclusiveUsers, requireUnreserved } from '../accounts/exclusive-users.ts'
 import { insertUser, requireFree } from '../accounts/insert-user.ts'
 import { type Issued, issueToken } from '../accounts/issue-token.ts'
 import { newUserId } from '../accounts/new-user-id.ts'
@@ -43,6 +44,7 @@ export function createSharedSecret(deps: {
   readonly clock: Clock
   readonly random: Random
   readonly passwords: Passwords
+  readonly exclusiveUsers: ExclusiveUsers
   readonly audit: Audit
 }): SharedSecret {
   const { config, db, clock, random, passwords, audit } = deps
@@ -71,6 +73,7 @@ export function createSharedSecret(deps: {
 
   async function makeAccount(request: SecretRegistration, id: UserId): Promise<Issued> {
     const { password, displayName = localpartOf(id), isAdmin } = request
+    requireUnreserved(deps.exclusiveUsers, id)
     await requireFree(db, id)
     passwords.checkNew(password)
     const passwordHash = await passwords.hash(password)

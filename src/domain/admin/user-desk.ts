@@ -218,7 +218,7 @@ function userView(user: SurveyedUser): JsonObject {
     locked: false,
     suspended: false,
     user_type: null,
-    appservice_id: null,
+    appservice_id: user.appservice_id,
     creation_ts: user.created_at,
     last_seen_ts: user.last_seen_at,
   }

@@ -6,6 +6,7 @@ import { findAccount } from '../../store/accounts.ts'
 import type { Database, Tx } from '../../store/db.ts'
 import { deleteExternalIds, insertExternalId } from '../../store/external-ids.ts'
 import { insertUserThreepid, listUserThreepids } from '../../store/user-threepids.ts'
+import { type ExclusiveUsers, requireUnreserved } from '../accounts/exclusive-users.ts'
 import { insertUser } from '../accounts/insert-user.ts'
 import { newUserId } from '../accounts/new-user-id.ts'
 import type { Passwords } from '../accounts/passwords.ts'
@@ -35,7 +36,7 @@ export interface UserWish {
 export interface UserEditing {
   /**
    * Makes an account, or changes one. Gives whether it was made.
-   * @throws ProtocolError `M_INVALID_USERNAME`, `M_WEAK_PASSWORD`, `M_THREEPID_IN_USE`, `M_USER_DEACTIVATED`, `M_INVALID_PARAM`, 409 `M_UNKNOWN`
+   * @throws ProtocolError `M_INVALID_USERNAME`, `M_EXCLUSIVE`, `M_WEAK_PASSWORD`, `M_THREEPID_IN_USE`, `M_USER_DEACTIVATED`, `M_INVALID_PARAM`, 409 `M_UNKNOWN`
    *   for an external id that is another's
    */
   put(by: Operator, userId: UserId, wish: UserWish): Promise<boolean>
@@ -53,6 +54,7 @@ export function createUserEditing(deps: {
   readonly profiles: Profiles
   readonly contacts: Pick<Contacts, 'remove'>
   readonly users: Pick<UserDesk, 'setPassword' | 'setAdmin'>
+  readonly exclusiveUsers: ExclusiveUsers
 }): UserEditing {
   const { config, db, clock, passwords, profiles, contacts, users } = deps
 
@@ -60,6 +62,7 @@ export function createUserEditing(deps: {
     if (newUserId(localpartOf(userId), config.server_name) !== userId) {
       throw new ProtocolError('M_INVALID_USERNAME', 'The names of new users are in lower case.')
     }
+    requireUnreserved(deps.exclusiveUsers, userId)
     const passwordHash = password === undefined ? undefined : await passwords.hash(password)
     await db.tx((tx) => insertUser(tx, clock, userId, { passwordHash, isGuest: false, isAdmin }))
   }

@@ -47,6 +47,7 @@ export function createKeyUploads(deps: {
 
   async function check(by: Requester, upload: KeyUpload): Promise<Wanted> {
     const { userId, deviceId } = by
+    if (deviceId === '') throw new ProtocolError('M_MISSING_PARAM', 'Keys belong to a device: name it as `device_id`.')
     if ([upload.oneTimeKeys, upload.fallbackKeys].flatMap(Object.keys).length > MAX_KEYS_PER_UPLOAD) {
       const error = `At most ${MAX_KEYS_PER_UPLOAD} keys can be uploaded at once.`
       throw new ProtocolError('M_TOO_LARGE', error, { status: 400 })

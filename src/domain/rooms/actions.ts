@@ -61,12 +61,13 @@ export function createRoomActions(parts: ActionParts): Pick<Rooms, 'send' | 'set
   }
 
   return {
-    send(by, roomId, type, { content, offence }, transaction) {
-      const draft = { type, content, sender: by.userId, senderNid: by.userNid, ...redactionTarget({ type, content }) }
+    send(by, roomId, type, { content, offence, ...at }, transaction) {
+      const sender = { sender: by.userId, senderNid: by.userNid }
+      const draft = { type, content, ...sender, ...at, ...redactionTarget({ type, content }) }
       return transactions.once(by.tokenNid, transaction, (txn) => appendOne(roomId, offence, draft, txn))
     },
 
-    async setState(by, roomId, type, stateKey, { content, offence }) {
+    async setState(by, roomId, type, stateKey, { content, offence, ...at }) {
       if (isInvitationElsewhere(type, stateKey, content)) return parts.inviteRemotely(by, roomId, stateKey, content)
       let unchanged: EventId | undefined
       const appended = await appender.append(roomId, async (room) => {
@@ -75,7 +76,7 @@ export function createRoomActions(parts: ActionParts): Pick<Rooms, 'send' | 'set
         if (unchanged !== undefined) return []
         if (type === 'm.room.member') await parts.checkMember(by, room, stateKey, content)
         if (type === 'm.room.canonical_alias') await parts.checkCanonicalAlias(room, content)
-        return [{ type, stateKey, content, sender: by.userId, senderNid: by.userNid }]
+        return [{ type, stateKey, content, sender: by.userId, senderNid: by.userNid, ...at }]
       })
       return unchanged ?? appended.eventIds[0]!
     },

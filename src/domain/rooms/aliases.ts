@@ -33,7 +33,7 @@ export interface AliasTarget {
 export interface Aliases {
   /**
    * Names a room that the user is in.
-   * @throws ProtocolError 409 `M_UNKNOWN` when the alias is taken, `M_INVALID_PARAM` when it cannot be one of this server
+   * @throws ProtocolError `M_EXCLUSIVE`; 409 `M_UNKNOWN` when the alias is taken, `M_INVALID_PARAM` when it cannot be one of this server
    */
   create(by: Requester, alias: RoomAlias, roomId: RoomId): Promise<void>
   /** Asks the server of the alias where that is another. @throws ProtocolError `M_NOT_FOUND`, 502 `M_UNKNOWN` */
@@ -42,14 +42,23 @@ export interface Aliases {
   resolveHere(alias: RoomAlias): Promise<AliasTarget>
   /** The room that an id or an alias stands for. @throws ProtocolError `M_INVALID_PARAM`, and as `resolve` */
   targetOf(idOrAlias: string): Promise<AliasTarget>
-  /** For who made the alias, or who may name the room. It goes from the canonical alias too, where the user may change that. */
+  /**
+   * For who made the alias, or who may name the room. It goes from the canonical alias too, where the user may change that.
+   * @throws ProtocolError `M_EXCLUSIVE`, `M_FORBIDDEN`, `M_NOT_FOUND`
+   */
   remove(by: Requester, alias: RoomAlias): Promise<void>
   /** All aliases of a room here, for those in it. */
   ofRoom(by: Requester, roomId: RoomId): Promise<RoomAlias[]>
-  /** Takes an alias for a room that is about to be made. @throws ProtocolError `M_ROOM_IN_USE`, `M_INVALID_PARAM` */
+  /** Takes an alias for a room that is about to be made. @throws ProtocolError `M_ROOM_IN_USE`, `M_INVALID_PARAM`, `M_EXCLUSIVE` */
   reserve(by: Requester, localpart: string, roomNid: number): Promise<RoomAlias>
   /** Gives back what was reserved for a room that was not made. */
   release(alias: RoomAlias): Promise<void>
+}
+
+/** Aliases that application services keep for themselves. */
+export interface ExclusiveAliases {
+  /** @throws ProtocolError `M_EXCLUSIVE` */
+  requireAlias(by: Requester, alias: RoomAlias): void
 }
 
 export interface AliasParts {
@@ -60,6 +69,7 @@ export interface AliasParts {
   readonly registry: RoomRegistry
   readonly appender: Appender
   readonly peers: Pick<Peers, 'query'>
+  readonly exclusive: ExclusiveAliases
 }
 
 /** A reservation of which no room came within this time is void: whoever made it is gone. */
@@ -127,6 +137,7 @@ export function createAliases(parts: AliasParts): Aliases {
   return {
     async create(by, alias, roomId) {
       checkNew(alias)
+      parts.exclusive.requireAlias(by, alias)
       const room = await access.mustBeInRoom(by, roomId)
       if ((await getAliasesOfRoom(db, room.nid)).length >= MAX_ALIASES_PER_ROOM) {
         throw new ProtocolError('M_FORBIDDEN', `A room may have ${MAX_ALIASES_PER_ROOM} aliases.`)
@@ -145,6 +156,7 @@ export function createAliases(parts: AliasParts): Aliases {
     },
 
     async remove(by, alias) {
+      parts.exclusive.requireAlias(by, alias)
       const row = await find(alias)
       if (row.creator_nid !== by.userNid && !(await mayName(await registry.getByNid(row.room_nid), by))) {
         throw new ProtocolError('M_FORBIDDEN', 'An alias is removed by who made it or who may name its room.')
@@ -161,6 +173,7 @@ export function createAliases(parts: AliasParts): Aliases {
     async reserve(by, localpart, roomNid) {
       const alias = `#${localpart}:${serverName}`
       checkNew(alias)
+      parts.exclusive.requireAlias(by, alias)
       if (await take(by, alias, roomNid)) return alias
       throw new ProtocolError('M_ROOM_IN_USE', `The alias ${alias} is taken.`)
     },

@@ -29,6 +29,7 @@ import type { Users } from '../users.ts'
 import { createRoomAccess } from './access.ts'
 import { createRoomActions } from './actions.ts'
 import { type AddressInvites, createAddressInvites } from './address-invites.ts'
+import type { ExclusiveAliases } from './aliases.ts'
 import { type Appender, createAppender } from './append.ts'
 import { createRoomBlocks, type RoomBlocks } from './blocks.ts'
 import { createBranches } from './branches.ts'
@@ -77,6 +78,7 @@ export interface RoomServiceParts {
   /** Identity servers, asked with their users' tokens. */
   readonly identityServers: AskedIdentityServers
   readonly peers: Peers
+  readonly exclusive: ExclusiveAliases
   /** Told of every event that was committed. */
   readonly outgoing: {
     committed(room: Room, events: readonly RoomEvent[]): void
@@ -236,6 +238,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     nextPosition,
     peers: parts.peers,
     outgoing: parts.outgoing,
+    exclusive: parts.exclusive,
   })
   const { aliases, directory, receipts, typing } = reading
   const profileOf = async (userId: UserId) => publicProfile(await parts.profileOf(userId))

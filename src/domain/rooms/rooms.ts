@@ -13,6 +13,8 @@ export interface ClientTransaction {
 export interface SentContent {
   readonly content: JsonObject
   readonly offence: JsonOffence | undefined
+  /** When it happened, in milliseconds; now when left out. */
+  readonly ts?: number
 }
 
 /** Body of `POST createRoom`, validated for shape. */

@@ -5,7 +5,7 @@ export const getTokenOwner = endpoint(
   { auth: 'user', guests: true, limited: 'other' },
   ({ requester }) => ({
     user_id: requester.userId,
-    device_id: requester.deviceId,
+    ...(requester.deviceId !== '' && { device_id: requester.deviceId }),
     is_guest: requester.isGuest,
   }),
 )

@@ -1,6 +1,7 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { Type } from '../../core/shapes.ts'
 import { AnyObject, endpoint } from '../../http/endpoint.ts'
+import { APPSERVICE_TYPE, requireAppservice } from './appservice-type.ts'
 import { loginAnswer } from './login-answer.ts'
 
 const Body = Type.Object({
@@ -16,10 +17,16 @@ const Body = Type.Object({
 
 export const login = endpoint(
   'POST C/login',
-  { auth: 'none', limited: 'login', body: Body },
-  async ({ body }, { logins, config }) => {
+  { auth: 'appservice-optional', limited: 'login', body: Body },
+  async (request, { logins, appservices, config }) => {
+    const { body } = request
     const { type, token, device_id, initial_device_display_name, refresh_token: canRefresh, ...credentials } = body
     const device = { deviceId: device_id, displayName: initial_device_display_name, canRefresh }
+    if (type === APPSERVICE_TYPE) {
+      const service = requireAppservice(request)
+      const { userId, ...issued } = await appservices.accounts.login(service, credentials, device)
+      return loginAnswer(config, userId, issued)
+    }
     if (type === 'm.login.token') {
       if (token === undefined) throw new ProtocolError('M_MISSING_PARAM', "Key 'token' is missing.")
       const { userId, ...issued } = await logins.byToken(token, device)

@@ -2,6 +2,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import { type Static, Type } from '../../core/shapes.ts'
 import type { AccountWish } from '../../domain/accounts/registration.ts'
 import { AnyObject, endpoint } from '../../http/endpoint.ts'
+import { APPSERVICE_TYPE, requireAppservice } from './appservice-type.ts'
 import { loginAnswer } from './login-answer.ts'
 
 const Query = Type.Object({
@@ -9,6 +10,7 @@ const Query = Type.Object({
 })
 
 const Body = Type.Object({
+  type: Type.Optional(Type.String()),
   auth: Type.Optional(AnyObject),
   username: Type.Optional(Type.String()),
   password: Type.Optional(Type.String()),
@@ -28,26 +30,33 @@ function wishOf(body: Static<typeof Body>): AccountWish {
 export const register = endpoint(
   'POST C/register',
   {
-    auth: 'none',
+    auth: 'appservice-optional',
     limited: 'registration',
     query: Query,
     body: Body,
     bodyOptional: true,
     async uia({ query, body, isForwarded }, { registration }) {
-      if (query.kind === 'guest') return undefined
+      if (body.type === APPSERVICE_TYPE || query.kind === 'guest') return undefined
       const flows = await registration.flows(isForwarded)
       await registration.check(wishOf(body))
       return flows
     },
   },
-  async ({ body, uia, isForwarded }, { registration, config }) => {
+  async (request, { registration, appservices, config }) => {
+    const { body, uia, isForwarded } = request
+    const logsIn = body.inhibit_login !== true
+    if (body.type === APPSERVICE_TYPE) {
+      const { username, device } = wishOf(body)
+      if (username === undefined) throw new ProtocolError('M_MISSING_PARAM', "Key 'username' is missing.")
+      const made = await appservices.accounts.register(requireAppservice(request), { username, device, logsIn })
+      return loginAnswer(config, made.userId, made.issued)
+    }
     if (uia === undefined) {
       const guest = await registration.registerGuest(body.initial_device_display_name, isForwarded)
       return loginAnswer(config, guest.userId, guest.issued)
     }
     const { password } = body
     if (password === undefined) throw new ProtocolError('M_MISSING_PARAM', "Key 'password' is missing.")
-    const logsIn = body.inhibit_login !== true
     const { userId, issued } = await registration.register({ ...wishOf(body), password, logsIn }, uia)
     return loginAnswer(config, userId, issued)
   },

@@ -1,5 +1,5 @@
 import { Type } from '../../core/shapes.ts'
-import { endpoint } from '../../http/endpoint.ts'
+import { endpoint, rawReply } from '../../http/endpoint.ts'
 
 const Body = Type.Object({ display_name: Type.Optional(Type.Union([Type.String(), Type.Null()])) })
 
@@ -7,6 +7,8 @@ export const updateDevice = endpoint(
   'PUT C/devices/{deviceId}',
   { auth: 'user', body: Body },
   async ({ requester, params, body }, { devices }) => {
+    const isNew = requester.appservice && (await devices.make(requester.userNid, params.deviceId, body.display_name))
+    if (isNew) return rawReply({ status: 201, body: '{}' })
     await devices.rename(requester.userNid, params.deviceId, body.display_name)
     return {}
   },

@@ -260,7 +260,7 @@ function caseOf(endpoint: Endpoint, draft: Draft, twists: readonly Twist[]): Cas
 
 /** What a refusal must be when nothing else is wrong: who calls is judged first, then the rest. */
 function expectedOf({ options }: Endpoint, actor: Actor, twists: readonly Twist[]): readonly string[] | undefined {
-  const isOpen = options.auth === 'none'
+  const isOpen = options.auth === 'none' || options.auth === 'appservice-optional'
   if (twists.length === 0) {
     if (!isOpen && actor === 'unknown') return ['M_UNKNOWN_TOKEN']
     if (options.auth === 'user' && actor === 'nobody') return ['M_MISSING_TOKEN']

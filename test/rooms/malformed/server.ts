@@ -64,6 +64,7 @@ export async function startWatchedServer(): Promise<WatchedServer> {
       deviceListNews: () => NOBODY_ELSEWHERE,
       presenceNews: () => async () => {},
       identityServers: NO_IDENTITY_SERVERS,
+      exclusive: { requireAlias: () => {} },
       peers: obligingPeers((server) => (KEYS as Readonly<Record<string, SigningKey>>)[server]),
       outgoing: { committed: () => {}, toRoom: () => {}, reaches: () => true },
       config,

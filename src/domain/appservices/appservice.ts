@@ -1,0 +1,36 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { Registration } from '../../core/appservice/registration.ts'
+import type { ServerName, UserId } from '../../core/ids.ts'
+import { userId } from '../../core/ids.ts'
+
+/** An application service as it is registered now. */
+export interface Appservice {
+  readonly id: string
+  readonly registration: Registration
+  /** The service's own user. */
+  readonly sender: UserId
+  /** SHA-256 of its `as_token`. */
+  readonly tokenDigest: Buffer
+}
+
+export function appserviceOf(registration: Registration, server: ServerName): Appservice {
+  return {
+    id: registration.id,
+    registration,
+    sender: userId(registration.sender_localpart, server),
+    tokenDigest: digestOf(registration.as_token),
+  }
+}
+
+function digestOf(token: string): Buffer {
+  return hash('sha256', token, 'buffer')
+}
+
+/** The service whose `as_token` this is. All are compared, and each in the same time, whatever the token. */
+export function findByToken(services: readonly Appservice[], token: string): Appservice | undefined {
+  if (services.length === 0) return undefined
+  const digest = digestOf(token)
+  let found: Appservice | undefined
+  for (const service of services) if (timingSafeEqual(service.tokenDigest, digest)) found = service
+  return found
+}

@@ -1,0 +1,98 @@
+import { hash } from 'node:crypto'
+import { createCache } from '../../core/cache.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import { isUserId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import { findAccount } from '../../store/accounts.ts'
+import type { Database } from '../../store/db.ts'
+import { findDevice } from '../../store/devices.ts'
+import type { Requester } from '../accounts/requester.ts'
+import type { Sessions } from '../accounts/sessions.ts'
+import { MAX_REMEMBERED_GHOSTS } from '../limits.ts'
+import type { Appservice } from './appservice.ts'
+import type { AppserviceRegistry } from './registry.ts'
+
+/** As whom a service calls: what the query of its request says. */
+export interface Masquerade {
+  readonly userId: string | undefined
+  readonly deviceId: string | undefined
+}
+
+/** Who calls with the `as_token` of an application service (application service API, "Identity assertion"). */
+export interface AppserviceCallers {
+  /**
+   * The user as whom the service calls, its own one unless it names another; undefined for tokens of others.
+   * @throws ProtocolError `M_FORBIDDEN` for a user outside its namespaces, or without an account; `M_UNKNOWN_DEVICE`
+   */
+  find(token: string, as: Masquerade): Requester | Promise<Requester> | undefined
+}
+
+export interface CallerDeps {
+  readonly db: Database
+  readonly serverName: ServerName
+  readonly registry: AppserviceRegistry
+  readonly sessions: Pick<Sessions, 'onForget'>
+}
+
+export function createAppserviceCallers({ db, serverName, registry, sessions }: CallerDeps): AppserviceCallers {
+  const remembered = createCache<string, Requester>(MAX_REMEMBERED_GHOSTS)
+  // An account that was read before it ended must not be remembered after.
+  let forgotten = 0
+  const forgetAll = () => {
+    forgotten += 1
+    remembered.clear()
+  }
+  registry.onChange(forgetAll)
+  sessions.onForget(forgetAll)
+
+  function checkUser(service: Appservice, named: string): UserId {
+    if (named === service.sender) return service.sender
+    const isOwn =
+      isUserId(named) &&
+      serverOf(named) === serverName &&
+      registry.claimsOn('users', named).some((claim) => claim.service === service)
+    if (isOwn) return named
+    throw new ProtocolError('M_FORBIDDEN', `The application service ${service.id} may not act as ${named}.`)
+  }
+
+  async function read(service: Appservice, userId: UserId, deviceId: string): Promise<Requester> {
+    const account = await findAccount(db, userId)
+    if (account === undefined) {
+      throw new ProtocolError('M_FORBIDDEN', `The application service ${service.id} has not registered ${userId}.`)
+    }
+    if (account.deactivated_at !== null) {
+      throw new ProtocolError('M_USER_DEACTIVATED', `The account ${userId} has been deactivated.`)
+    }
+    const userNid = account.user_nid
+    if (deviceId !== '' && (await findDevice(db, userNid, deviceId)) === undefined) {
+      throw new ProtocolError('M_UNKNOWN_DEVICE', `${userId} has no device ${deviceId}.`)
+    }
+    const isLimited = service.registration.rate_limited && userId !== service.sender
+    const scope = { userId, userNid, deviceId, tokenNid: scopeOf(userNid, deviceId), isGuest: false }
+    return { ...scope, appservice: service, ...(!isLimited && { isUnlimited: true }) }
+  }
+
+  return {
+    find(token, { userId, deviceId = '' }) {
+      const service = registry.byToken(token)
+      if (service === undefined) return undefined
+      const as = checkUser(service, userId ?? service.sender)
+      const key = `${service.id} ${as} ${deviceId}`
+      const known = remembered.get(key)
+      if (known !== undefined) return known
+      const before = forgotten
+      return read(service, as, deviceId).then((requester) => {
+        if (forgotten === before) remembered.set(key, requester)
+        return requester
+      })
+    },
+  }
+}
+
+/**
+ * The scope of transaction ids: a number for the user and the device that no login has, and the same after a restart. Each user has
+ * its own, because frameworks number the requests of each.
+ */
+function scopeOf(userNid: number, deviceId: string): number {
+  if (deviceId === '') return -userNid
+  return -(2 ** 52 + hash('sha256', `${userNid} ${deviceId}`, 'buffer').readUIntBE(0, 6))
+}

@@ -1,0 +1,41 @@
+import type { Config } from '../../config/schema.ts'
+import type { Engine } from '../../core/appservice/expression.ts'
+import { conflictsOf, type Registration, readRegistration } from '../../core/appservice/registration.ts'
+import { readRegistrationFiles } from '../../outbound/registration-files.ts'
+import { MAX_APPSERVICES } from '../limits.ts'
+
+/** Everything wrong with the registration files at once, one line each: where, and what. */
+export class RegistrationError extends Error {
+  constructor(problems: readonly { readonly origin: string; readonly message: string }[]) {
+    super(problems.map(({ origin, message }) => `${origin}: ${message}`).join('\n'))
+    this.name = 'RegistrationError'
+  }
+}
+
+/**
+ * Reads the registrations that the configuration names.
+ * @throws RegistrationError
+ */
+export async function loadRegistrations({
+  application_services,
+}: Pick<Config, 'application_services'>): Promise<Registration[]> {
+  const { registrations: paths } = application_services
+  if (paths.length === 0) return []
+  const files = await readRegistrationFiles(paths).catch((error: Error) => {
+    throw new RegistrationError([{ origin: 'application_services.registrations', message: error.message }])
+  })
+  const engine = files.length === 0 ? undefined : await loadEngine()
+  const read = files.map(({ path, text }) => ({ path, ...readRegistration(path, text, engine) }))
+  const good = read.flatMap(({ path, registration }) => (registration ? [{ path, registration }] : []))
+  const problems = [...read.flatMap((one) => one.problems), ...conflictsOf(good)]
+  if (files.length > MAX_APPSERVICES) {
+    problems.push({ origin: paths[0]!, message: `there are more than ${MAX_APPSERVICES} registrations` })
+  }
+  if (problems.length > 0) throw new RegistrationError(problems)
+  return good.map(({ registration }) => registration)
+}
+
+/** Large, and of use only to servers that have application services. */
+async function loadEngine(): Promise<Engine> {
+  return (await import('re2js')).RE2JS
+}
