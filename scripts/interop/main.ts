@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 import { PROJECT_ROOT } from '../../test/support/project.ts'
 import { type Outcome, writeReport } from './report.ts'
 import type { Row } from './row.ts'
+import { deviceRows } from './rows-devices.ts'
 import { membershipRows } from './rows-membership.ts'
 import { queryRows } from './rows-queries.ts'
 import { talkRows } from './rows-talk.ts'
@@ -50,7 +51,7 @@ function tasksOf(versions: readonly string[], only: string): Task[] {
       .filter(({ versions: known }) => known === 'all' || known.includes(version))
       .map((row) => ({ row, version })),
   )
-  return [...rows(queryRows).map((row) => ({ row, version: undefined })), ...perVersion]
+  return [...rows([...queryRows, ...deviceRows]).map((row) => ({ row, version: undefined })), ...perVersion]
 }
 
 /** Rejects when somebody wants this to end: what was started is ended all the same. */

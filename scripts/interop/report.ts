@@ -25,9 +25,6 @@ const NOT_YET = [
   'Hearth reads what was said in a room of Synapse before its join',
   'Hearth knocks at a room of Synapse',
   'media',
-  'device keys and key claims',
-  'messages to devices',
-  'typing, receipts and presence',
 ]
 
 const FILE = join(PROJECT_ROOT, 'docs/interop.md')

@@ -44,7 +44,6 @@ function configOf(options: SynapseOptions, directory: string, port: number): obj
     enable_registration: true,
     enable_registration_without_verification: true,
     bcrypt_rounds: 4,
-    presence: { enabled: false },
     caches: { sync_response_cache_duration: '0s' },
     allow_public_rooms_over_federation: true,
     room_list_publication_rules: [{ action: 'allow' }],
