@@ -8,5 +8,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     pool: 'forks',
     maxWorkers: 2,
+    // Files of one worker share what they load: no test may change what a module or the process keeps.
+    isolate: false,
   },
 })
