@@ -131,6 +131,7 @@ function makeHost(): Host {
     complain: (text) => process.stderr.write(`${text}\n`),
     askSecret,
     stopSignal,
+    onReload: (reload) => void process.on('SIGHUP', reload),
     onCrash,
   }
 }

@@ -1,9 +1,11 @@
+import type { Server as HttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { ClientConfig } from 'pg'
 import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
+import type { CertificateFiles } from './cli/certificate.ts'
 import { answerHealth, type Health } from './cli/health.ts'
 import type { Config } from './config/schema.ts'
 import { type Context, createContext } from './context.ts'
@@ -11,6 +13,7 @@ import type { OwnSigningKey } from './domain/federation/own-signing-key.ts'
 import type { IdentityKeyRing } from './domain/identity/keys.ts'
 import type { Metrics } from './domain/metrics.ts'
 import type { Services } from './domain/services.ts'
+import { type HttpsListeners, listenHttps } from './http/https.ts'
 import { prepareDatabase } from './store/prepare.ts'
 
 export interface ServerOptions {
@@ -22,6 +25,8 @@ export interface ServerOptions {
   readonly version: string
   readonly metrics: Metrics
   readonly health: Health
+  /** Where HTTPS is served without a proxy. */
+  readonly certificate?: CertificateFiles | undefined
   readonly log: Logger
   /** For this long, at a stop, clients on open connections are told to close them, so that none is cut off with a request on its way. */
   readonly farewellMs?: number
@@ -29,6 +34,7 @@ export interface ServerOptions {
 
 export interface RunningServer {
   readonly port: number
+  readonly httpsPorts: readonly number[]
   readonly services: Services
   /** Stops accepting, lets requests end, then closes the database connections. */
   close(): Promise<void>
@@ -40,7 +46,7 @@ const DRAIN_MS = 7_000
 
 /** Migrates, wires everything, and listens. The database is up already. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const { config, connection, health, log } = options
+  const { config, connection, health, certificate, log } = options
   health.enter('migrating')
   const applied = await prepareDatabase(connection, options.migrations, config.server_name)
   if (applied.length > 0) log.info({ migrations: applied.length }, 'database is up to date')
@@ -48,34 +54,47 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   health.watch(() => context.ready())
   const app = buildApp(context)
   mountHealth(app, health)
+  let https: HttpsListeners | undefined
   try {
     await listen(app, config.listen)
+    https = certificate && (await listenHttps(app, config.https, certificate.current()))
   } catch (error) {
+    await app.close()
     await context.close()
     throw error
   }
+  if (https) certificate?.onChange(https.use)
+  const servers: readonly HttpServer[] = [app.server, ...(https?.servers ?? [])]
   health.enter('running')
 
   async function close(): Promise<void> {
     health.enter('draining')
-    await drain(app, context, options.farewellMs ?? FAREWELL_MS)
+    await drain(servers, app, context, options.farewellMs ?? FAREWELL_MS)
     await context.close()
   }
-  return { port: (app.server.address() as AddressInfo).port, services: context.services, close }
+  const { port } = app.server.address() as AddressInfo
+  return { port, httpsPorts: https?.ports ?? [], services: context.services, close }
 }
 
-async function drain(app: FastifyInstance, context: Context, farewellMs: number): Promise<void> {
-  const { server } = app
-  server.on('request', (_request, response) => {
-    if (!response.headersSent) response.setHeader('connection', 'close')
-  })
+async function drain(
+  servers: readonly HttpServer[],
+  app: FastifyInstance,
+  context: Context,
+  farewellMs: number,
+): Promise<void> {
+  for (const server of servers) {
+    server.on('request', (_request, response) => {
+      if (!response.headersSent) response.setHeader('connection', 'close')
+    })
+  }
   await delay(farewellMs)
   // A connection whose last request was a long poll becomes idle only now and then; Node closes those of the moment only.
-  const sweep = setInterval(() => server.closeIdleConnections(), 50)
-  const impatience = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
-  const closed = app.close()
+  const sweep = setInterval(() => servers.map((server) => server.closeIdleConnections()), 50)
+  const impatience = setTimeout(() => servers.map((server) => server.closeAllConnections()), DRAIN_MS)
+  const others = servers.filter((server) => server !== app.server)
+  const closed = [app.close(), ...others.map((server) => new Promise((resolve) => server.close(resolve)))]
   context.drain()
-  await closed
+  await Promise.all(closed)
   clearInterval(sweep)
   clearTimeout(impatience)
 }

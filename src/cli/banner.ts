@@ -7,6 +7,7 @@ export interface BannerFacts {
   readonly config: Config
   readonly configFile: string | undefined
   readonly port: number
+  readonly httpsPorts: readonly number[]
   readonly metricsPort: number | undefined
   readonly isEmbedded: boolean
   readonly program: string
@@ -20,6 +21,7 @@ export function banner(facts: BannerFacts): string {
   const rows: [string, string][] = [
     ['Server name', serverName(config)],
     ...homeserverRows(facts, address),
+    ...httpsRows(facts),
     ...identityRows(config, address),
     ['Data', `${config.data_dir}${facts.isEmbedded ? ' (with its own Postgres)' : ''}`],
     ['Settings', facts.configFile ?? `defaults and environment; "${facts.program} init" writes a file`],
@@ -37,6 +39,11 @@ function homeserverRows({ config, program }: BannerFacts, address: string): [str
     ['For clients', config.public_base_url ?? address],
     ['First user', firstUser(config, program)],
   ]
+}
+
+function httpsRows({ config, httpsPorts }: BannerFacts): [string, string][] {
+  const places = httpsPorts.map((port) => `https://${urlHost(config.https.host)}:${port}`)
+  return places.length === 0 ? [] : [['HTTPS', places.join(', ')]]
 }
 
 function identityRows(config: Config, address: string): [string, string][] {

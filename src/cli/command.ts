@@ -18,6 +18,8 @@ export interface Host {
   askSecret(question: string): Promise<string>
   /** Aborted by the first SIGTERM or SIGINT; until it is asked for, these end the process at once. */
   stopSignal(): AbortSignal
+  /** What is to be done on SIGHUP, which until then ends the process. */
+  onReload(reload: () => void): void
   /** What is to be done about an error that nobody caught, before the process ends. */
   onCrash(report: (error: unknown) => void): void
 }

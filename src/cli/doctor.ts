@@ -78,7 +78,7 @@ export async function examineInside(
   timeServer: string,
 ): Promise<readonly Section[]> {
   const [setup, clock, database, mail] = await Promise.all([
-    examineSetup(config, host.nodeVersion),
+    examineSetup(config, host.nodeVersion, now),
     examineClock(names, timeServer, now),
     examineDatabase(config, now),
     isIdentityServed(config) ? [await examineMail(config)] : [],

@@ -4,6 +4,7 @@ import type { Config } from '../config/schema.ts'
 import { createMetrics } from '../domain/metrics.ts'
 import { startServer } from '../server.ts'
 import { banner } from './banner.ts'
+import { openCertificate } from './certificate.ts'
 import { CONFIG_OPTIONS, type Command, configFile, EXIT, type Host, readConfig, UsageError } from './command.ts'
 import { ensureDataDirectory } from './data-directory.ts'
 import { MIGRATIONS, startDatabase } from './database.ts'
@@ -62,16 +63,21 @@ async function start(host: Host, config: Config, log: Logger) {
     const identityKeys = await loadIdentityKeys(config.data_dir)
     const metrics = createMetrics({ version: host.version, node: host.nodeVersion })
     const health = createHealth()
+    const certificate = await openCertificate(config.https, { log })
+    undo.push(async () => certificate?.close())
+    if (certificate) metrics.watchCertificate(() => certificate.current().validUntil)
+    host.onReload(() => void certificate?.reload())
     const listener = config.metrics.enabled ? await startMetricsListener(config.metrics, metrics, health) : undefined
     undo.push(async () => listener?.close())
     const { connection, embedded, stop: stopDatabase } = await startDatabase(config, host.uid, log)
     undo.push(stopDatabase)
     const { version } = host
     const keys = { signingKey, identityKeys }
-    const options = { config, connection, migrations: MIGRATIONS, ...keys, version, metrics, health, log }
+    const options = { config, connection, migrations: MIGRATIONS, ...keys, version, metrics, health, certificate, log }
     const server = await startServer(options)
     undo.push(server.close)
-    return { port: server.port, metricsPort: listener?.port, isEmbedded: embedded !== undefined, stop }
+    const { port, httpsPorts } = server
+    return { port, httpsPorts, metricsPort: listener?.port, isEmbedded: embedded !== undefined, stop }
   } catch (error) {
     await stop()
     throw error

@@ -61,7 +61,7 @@ export function fromText(schema: OptionSchema, text: string): unknown {
   if (schema.type === 'array') {
     if (schema.items?.type === 'object') return fromJson(text)
     const items = text.trim() === '' ? [] : text.split(',')
-    return items.map((item) => item.trim())
+    return items.map((item) => fromText(schema.items ?? {}, item.trim()))
   }
   if (schema.type === 'boolean' || schema.enum?.includes(true)) {
     if (text === 'true' || text === 'false') return text === 'true'

@@ -18,6 +18,8 @@ export function contradictions(given: AllGiven): Problem[] {
       'registration.captcha.secret',
     ]),
     ...needs(given, 'registration.max_users', (value) => value !== 0, ['well_known.support_email']),
+    ...needs(given, 'https.certificate_file', () => true, ['https.key_file']),
+    ...needs(given, 'https.key_file', () => true, ['https.certificate_file']),
     ...repeatedPolicies(given, 'identity.terms.policies'),
     ...repeatedPolicies(given, 'registration.terms.policies'),
     ...repeatedProviders(given),

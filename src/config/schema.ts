@@ -1,6 +1,7 @@
 import type { ServerName } from '../core/ids.ts'
 import { type Static, Type } from '../core/shapes.ts'
 import { federationSection } from './federation.ts'
+import { httpsSection } from './https.ts'
 import { identitySection } from './identity.ts'
 import { outboundSection } from './outbound.ts'
 import { choice, flag, integer, port, section, text } from './parts.ts'
@@ -65,6 +66,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
     host: text('Address to listen on; `0.0.0.0` or `::` for all.', { default: '127.0.0.1', minLength: 1 }),
     port: port('Port to listen on; 0 takes a free one.', 8008),
   }),
+  https: httpsSection,
   trusted_proxies: Type.Array(Type.String({ format: 'cidr' }), {
     description:
       'Addresses or CIDR ranges of reverse proxies whose `X-Forwarded-For` is believed. From anyone else the header is ignored.',

@@ -9,6 +9,8 @@ export interface Metrics {
   observeCommit(events: number, seconds: number): void
   /** From now on these are read whenever somebody asks for the metrics. */
   watch(levels: Levels): void
+  /** The end of the certificate that HTTPS is served with, in milliseconds, read whenever somebody asks. */
+  watchCertificate(validUntil: () => number): void
   /** Everything in the text format of Prometheus. */
   text(): Promise<string>
 }
@@ -41,6 +43,7 @@ export function createMetrics(release: { readonly version: string; readonly node
     observeRequest: requests.add,
     ...storageMetrics(registers),
     watch: levelMetrics(registers),
+    watchCertificate: (validUntil) => certificateMetric(registers, validUntil),
     text: async () => `${await registry.metrics()}\n${requests.text()}`,
   }
 }
@@ -66,6 +69,17 @@ function levelMetrics(registers: Registry[]): Metrics['watch'] {
   return (next) => {
     levels = next
   }
+}
+
+function certificateMetric(registers: Registry[], validUntil: () => number): void {
+  new Gauge({
+    name: 'hearth_certificate_not_after_timestamp_seconds',
+    help: 'When the certificate runs out that HTTPS is served with, where Hearth serves it.',
+    registers,
+    collect() {
+      this.set(validUntil() / 1000)
+    },
+  })
 }
 
 function storageMetrics(registers: Registry[]): Pick<Metrics, 'observeCommit'> {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import { answerPreflights, CORS_HEADERS } from './cors.ts'
@@ -25,6 +25,12 @@ const MAX_PARAM_CHARS = 2048
 const KEEP_ALIVE_MS = 75_000
 /** A request must have arrived whole within this time. It does not bound how long an answer may take. */
 const REQUEST_TIMEOUT_MS = 300_000
+/** What holds for every connection, with TLS or without. */
+export const CONNECTIONS = {
+  keepAliveTimeout: KEEP_ALIVE_MS,
+  requestTimeout: REQUEST_TIMEOUT_MS,
+  maxHeaderSize: MAX_HEADER_BYTES,
+}
 
 function requestIds(): () => string {
   const prefix = randomBytes(4).toString('hex')
@@ -33,7 +39,7 @@ function requestIds(): () => string {
 }
 
 /** Bytes that are not HTTP at all: the answer is written to the socket by hand. */
-function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return
   const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request'
   const body = JSON.stringify({ errcode: 'M_UNKNOWN', error: 'This is not a request that HTTP allows.' })
@@ -72,9 +78,9 @@ export function createServer(options: ServerOptions): FastifyInstance {
     exposeHeadRoutes: false,
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    http: { maxHeaderSize: MAX_HEADER_BYTES },
+    keepAliveTimeout: CONNECTIONS.keepAliveTimeout,
+    requestTimeout: CONNECTIONS.requestTimeout,
+    http: { maxHeaderSize: CONNECTIONS.maxHeaderSize },
     routerOptions: {
       ignoreTrailingSlash: true,
       maxParamLength: MAX_PARAM_CHARS,

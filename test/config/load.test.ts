@@ -45,7 +45,14 @@ describe('with nothing given', () => {
       const values = rest.reduce<object>((inner, name) => ({ [name]: inner }), {
         [section!]: schema.default ?? schema.example,
       })
-      expect(() => loadConfig({ values, directory: '/srv' }), key).not.toThrow()
+      // One of the two is nothing without the other.
+      const flags =
+        key === 'https.certificate_file'
+          ? ['https.key_file=k']
+          : key === 'https.key_file'
+            ? ['https.certificate_file=c']
+            : []
+      expect(() => loadConfig({ values, flags, directory: '/srv' }), key).not.toThrow()
     }
   })
 })

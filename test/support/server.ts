@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { type Logger, pino } from 'pino'
+import { type CertificateFiles, openCertificate } from '../../src/cli/certificate.ts'
 import { createHealth } from '../../src/cli/health.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
@@ -13,6 +14,8 @@ import { createTestDatabase, MIGRATIONS, type TestDatabase } from './database.ts
 
 export interface TestServer {
   readonly baseUrl: string
+  httpsPorts(): readonly number[]
+  readonly certificate: CertificateFiles | undefined
   readonly config: Config
   readonly services: Services
   readonly database: TestDatabase
@@ -49,6 +52,7 @@ export async function startServer(
   const config = configured()
   const signingKey = keptInMemory(options.signingKey ?? signingKeyFromSeed('ed25519:test', randomBytes(32)))
   const identityKeys = { current: signingKeyFromSeed('ed25519:0', randomBytes(32)), old: [] }
+  const log = options.log ?? pino({ level: 'error' })
   const start = (port: number) =>
     startHearth({
       config: { ...configured(), listen: { ...config.listen, port } },
@@ -59,11 +63,15 @@ export async function startServer(
       version: '0.0.0-test',
       metrics: createMetrics({ version: '0.0.0-test', node: '' }),
       health: createHealth(),
-      log: options.log ?? pino({ level: 'error' }),
+      log,
+      certificate,
       farewellMs: 0,
     })
+  const certificate = await openCertificate(config.https, { log })
   let running = await start(config.listen.port)
   return {
+    httpsPorts: () => running.httpsPorts,
+    certificate,
     baseUrl: `http://127.0.0.1:${running.port}`,
     config,
     services: running.services,
@@ -75,6 +83,7 @@ export async function startServer(
       running = await start(port)
     },
     async close() {
+      certificate?.close()
       await running.close()
       await database.drop()
     },

@@ -1,19 +1,24 @@
+import type { X509Certificate } from 'node:crypto'
 import { constants, existsSync } from 'node:fs'
 import { access, statfs } from 'node:fs/promises'
+import { isIP } from 'node:net'
 import { dirname } from 'node:path'
 import type { Config } from '../../config/schema.ts'
+import { splitServerName } from '../../core/ids.ts'
 import { isRegistrationOpen } from '../../domain/accounts/registration-policy.ts'
 import { identityBaseUrl, publicBaseUrl } from '../../domain/public-address.ts'
+import { EXPIRY_WARNING_MS, loadCertificate } from '../certificate.ts'
 import { readSecret } from '../secret-file.ts'
 import { signingKeyPath } from '../signing-key-file.ts'
 import { type Finding, isTrial, ok, problem, skipped, warning } from './finding.ts'
 
 const GIB = 2 ** 30
+const DAY_MS = 86_400_000
 /** The oldest release of Node that still gets security fixes. */
 const OLDEST_NODE = 22
 
 /** The configuration, and the machine. */
-export async function examineSetup(config: Config, nodeVersion: string): Promise<readonly Finding[]> {
+export async function examineSetup(config: Config, nodeVersion: string, now = Date.now): Promise<readonly Finding[]> {
   return [
     serverName(config),
     address(config),
@@ -21,6 +26,7 @@ export async function examineSetup(config: Config, nodeVersion: string): Promise
     node(nodeVersion),
     await dataDirectory(config),
     await signingKey(config),
+    ...(await ownCertificate(config, now())),
     await disk(config),
   ]
 }
@@ -41,11 +47,11 @@ function address(config: Config): Finding {
   const url = hasHomeserver ? publicBaseUrl(config) : identityBaseUrl(config)
   if (isTrial(config)) return ok(subject, url)
   if (given === undefined) {
-    const advice = `set ${subject} to the https:// address that your reverse proxy has for this server`
+    const advice = `set ${subject} to the https:// address that clients have for this server, at your reverse proxy or at Hearth (https)`
     return problem(subject, `is not set: clients are told ${url}`, advice)
   }
   if (given.startsWith('https:')) return ok(subject, url)
-  const advice = `let a reverse proxy do TLS (--proxy shows how), and set ${subject} to its https:// address`
+  const advice = `let a reverse proxy do TLS (--proxy shows how), or Hearth (https.certificate_file), and set ${subject} to the https:// address`
   return problem(subject, `${url} is without TLS: passwords and messages go about in clear`, advice)
 }
 
@@ -85,6 +91,33 @@ async function signingKey({ data_dir }: Config): Promise<Finding> {
   } catch (error) {
     return problem('signing key', (error as Error).message, `chmod 600 ${path}, as the user that Hearth runs as`)
   }
+}
+
+/** Of the certificate that Hearth serves by itself: whether it can be used, for how long, and for which names. */
+async function ownCertificate(config: Config, now: number): Promise<readonly Finding[]> {
+  if (config.https.certificate_file === undefined) return []
+  try {
+    const { leaf, validUntil } = await loadCertificate(config.https)
+    const days = Math.floor((validUntil - now) / DAY_MS)
+    const text = `${config.https.certificate_file}: good for ${days} more days`
+    const finding =
+      validUntil - now > EXPIRY_WARNING_MS
+        ? ok('certificate', text)
+        : warning('certificate', text, 'renew it now, and see why that did not happen by itself')
+    const names = [splitServerName(config.well_known.server ?? config.server_name)?.host ?? config.server_name]
+    if (config.public_base_url !== undefined) names.push(new URL(config.public_base_url).hostname)
+    const missing = [...new Set(names)].filter((name) => !isNamed(leaf, name))
+    if (missing.length === 0) return [finding]
+    const lack = `is for ${leaf.subjectAltName ?? 'no name'}, and not for ${missing.join(', ')}`
+    return [finding, problem('certificate', lack, `get one that names ${missing.join(' and ')}`)]
+  } catch (error) {
+    return [problem('certificate', (error as Error).message, 'Hearth does not start like this')]
+  }
+}
+
+function isNamed(leaf: X509Certificate, host: string): boolean {
+  const bare = host.replace(/^\[|\]$/g, '')
+  return (isIP(bare) === 0 ? leaf.checkHost(bare) : leaf.checkIP(bare)) !== undefined
 }
 
 async function disk({ data_dir }: Config): Promise<Finding> {

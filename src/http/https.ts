@@ -1,0 +1,68 @@
+import { createServer, type Server } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { answerBrokenRequest, CONNECTIONS } from './server.ts'
+
+/** A certificate with its chain, and its key: PEM. */
+export interface TlsCertificate {
+  readonly cert: string
+  readonly key: string
+}
+
+/** What is reached by HTTPS without a proxy: the same as by HTTP. */
+export interface HttpsListeners {
+  readonly servers: readonly Server[]
+  readonly ports: readonly number[]
+  /** New connections get this certificate; those that there are go on. */
+  use(certificate: TlsCertificate): void
+}
+
+/** A client that says nothing has no right to a connection. */
+const HANDSHAKE_TIMEOUT_MS = 10_000
+const OLDEST_TLS = 'TLSv1.2'
+
+/** @throws Error that names the option */
+export async function listenHttps(
+  app: FastifyInstance,
+  { host, ports }: { readonly host: string; readonly ports: readonly number[] },
+  { cert, key }: TlsCertificate,
+): Promise<HttpsListeners> {
+  const tls = { cert, key, minVersion: OLDEST_TLS, handshakeTimeout: HANDSHAKE_TIMEOUT_MS } as const
+  const servers = ports.map(() => createServer({ ...CONNECTIONS, ...tls }, app.routing))
+  for (const server of servers) {
+    server.on('clientError', answerBrokenRequest)
+    // Somebody who wants another protocol, or another name.
+    server.on('tlsClientError', () => {})
+  }
+  try {
+    await Promise.all(servers.map((server, index) => listen(server, host, ports[index]!)))
+  } catch (error) {
+    for (const server of servers) server.close()
+    throw error
+  }
+  return {
+    servers,
+    ports: servers.map((server) => (server.address() as AddressInfo).port),
+    use: (next) => {
+      for (const server of servers) server.setSecureContext({ cert: next.cert, key: next.key, minVersion: OLDEST_TLS })
+    },
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'something listens there already; see https.host and https.ports',
+  EACCES:
+    "ports below 1024 need a right: AmbientCapabilities=CAP_NET_BIND_SERVICE in the systemd unit, or setcap 'cap_net_bind_service=+ep' for node",
+  EAFNOSUPPORT: 'this machine has no such addresses; https.host 0.0.0.0 means all of IPv4',
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', ({ code = '' }: NodeJS.ErrnoException) => {
+      reject(
+        new Error(`cannot listen on ${host}:${port}: ${REASONS[code] ?? `${code}; see https.host and https.ports`}`),
+      )
+    })
+    server.listen(port, host, resolve)
+  })
+}
