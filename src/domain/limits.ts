@@ -58,6 +58,19 @@ export const MAX_MISSING_EVENTS = 50
 export const MAX_EVENTS_PER_ANSWER = 100
 /** Events that are looked at for one answer to another server, the ones that it is not told of among them. */
 export const MAX_EVENTS_WALKED = 1_000
+/** Servers that are asked for the history in one gap, one after another. */
+export const MAX_HISTORY_SERVERS = 5
+/** Events that a piece of history cites, or finds as the room's state, and that are fetched with it. */
+export const MAX_FETCHED_WITH_HISTORY = 5_000
+/** What is missing in one gap is asked for by so many ids. */
+export const MAX_GAP_IDS = 20
+/** Pieces of history that are fetched for one request of a client. */
+export const MAX_FILLS_PER_REQUEST = 10
+/** How long one request of a client waits for history of other servers; the fetching goes on. */
+export const MAX_HISTORY_WAIT_MS = 5_000
+/** A gap that no server could fill is let be for so long. */
+export const UNFILLED_GAP_RESTS_MS = 60_000
+export const MAX_REMEMBERED_UNFILLED_GAPS = 1_000
 /** States that other servers are asked for, for the sake of one batch of events with missing history. */
 export const MAX_TOLD_STATES = 10
 

@@ -66,6 +66,8 @@ export interface Invitation {
 
 const SHORT_MS = 10_000
 const LONG_MS = 60_000
+/** Somebody waits for history. */
+const HISTORY_MS = 20_000
 const JOIN_MS = 180_000
 
 const path = (...parts: readonly string[]) => `federation/${parts.map(encodeURIComponent).join('/')}`
@@ -160,7 +162,7 @@ export function createPeers(federation: Federation): Peers {
     async backfill(of, roomId, eventIds, limit) {
       const query = eventIds.map((id) => `v=${encodeURIComponent(id)}`).join('&')
       const where = `${path('v1', 'backfill', roomId)}?${query}&limit=${limit}`
-      return listIn(of, await get(of, where, { timeoutMs: LONG_MS, maxBytes: MAX_EVENTS_ANSWER_BYTES }), 'pdus')
+      return listIn(of, await get(of, where, { timeoutMs: HISTORY_MS, maxBytes: MAX_EVENTS_ANSWER_BYTES }), 'pdus')
     },
     async stateIds(of, roomId, eventId) {
       const where = `${path('v1', 'state_ids', roomId)}?event_id=${encodeURIComponent(eventId)}`

@@ -51,7 +51,8 @@ export async function saveSending(
 }
 
 const OWN_EVENTS = `FROM event JOIN matrix_user sender ON sender.user_nid = event.sender_nid
-  WHERE event_nid >= $1 AND sender.user_id LIKE '%:' || $2 AND standing IS NULL AND room_pos IS NOT NULL`
+  WHERE event_nid >= $1 AND sender.user_id LIKE '%:' || $2 AND standing IS NULL AND room_pos IS NOT NULL
+  AND (stream_pos IS NULL OR stream_pos >= 0)`
 
 /** Our own, and those of others that are owed to a server as if they were. */
 const EVENTS_OWED = `FROM event JOIN matrix_user sender ON sender.user_nid = event.sender_nid

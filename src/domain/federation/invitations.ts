@@ -1,12 +1,14 @@
 import { ProtocolError } from '../../core/errors.ts'
+import { membershipOf } from '../../core/event/content.ts'
 import type { Pdu } from '../../core/event/format.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { encodeCanonical, isObject, type JsonObject, type JsonValue, type ReadJson } from '../../core/json.ts'
 import { type RoomVersion, roomVersion } from '../../core/room-version.ts'
 import { signEvent } from '../../core/signing/event-hash.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
-import { MAX_STRIPPED_STATE, MAX_STRIPPED_STATE_CHARS } from '../limits.ts'
-import type { RemoteMembers } from '../rooms/remote-members.ts'
+import { authIdsOf } from '../rooms/cited.ts'
+import { originalIdOf, type RemoteMembers } from '../rooms/remote-members.ts'
+import { strippedStateIn } from '../rooms/shown-state.ts'
 import { isRefusal, type Vetter } from '../rooms/vet.ts'
 
 /** An invitation of a user of ours by a user of another server. */
@@ -25,7 +27,7 @@ export interface Invitations {
    * @throws ProtocolError `M_INCOMPATIBLE_ROOM_VERSION`, `M_INVALID_PARAM`, `M_FORBIDDEN`
    */
   receive(asking: ServerName, invitation: ReceivedInvitation): Promise<JsonObject>
-  /** Takes back what was sent so. Gives false when there is nothing to be taken back, or it is not theirs to. */
+  /** Takes back what was sent so, or refuses a knock. Gives false when there is nothing of the kind, or it is not theirs to do. */
   rescind(asking: ServerName, roomId: RoomId, event: ReadJson): Promise<boolean>
 }
 
@@ -90,21 +92,16 @@ export function createInvitations(parts: InvitationParts): Invitations {
       const { pdu, eventId, json } = read
       const isEnd =
         pdu.type === 'm.room.member' && (pdu.content.membership === 'leave' || pdu.content.membership === 'ban')
-      // Of the power levels there nothing is known; those at home where the invitation came from may take it back.
-      if (!isEnd || serverOf(pdu.sender) !== asking || serverOf(pending.event.sender) !== asking) return false
+      if (!isEnd || serverOf(pdu.sender) !== asking) return false
+      // Of the power levels there nothing is known. Those at home where the invitation came from may take it back; what a knock is
+      // called is known in the room alone.
+      const isTheirs =
+        membershipOf(pending.event) === 'knock'
+          ? authIdsOf(pdu).includes(originalIdOf(pending.event))
+          : serverOf(pending.event.sender) === asking
+      if (!isTheirs) return false
       await remoteMembers.record({ version, roomId, eventId, pdu, json, state: [] })
       return true
     },
   }
-}
-
-/** As much of it as makes sense: it is shown to the user, and nothing else depends on it. */
-function strippedStateIn(given: JsonValue | undefined): JsonObject[] {
-  const events = (Array.isArray(given) ? given : []).slice(0, MAX_STRIPPED_STATE).filter(isObject)
-  const stripped = events.flatMap(({ type, state_key, sender, content }) =>
-    typeof type === 'string' && typeof state_key === 'string' && typeof sender === 'string' && isObject(content)
-      ? [{ type, state_key, sender, content }]
-      : [],
-  )
-  return JSON.stringify(stripped).length <= MAX_STRIPPED_STATE_CHARS ? stripped : []
 }

@@ -289,8 +289,8 @@ function targetsServer(event: RoomEvent, joined: ReadonlyMap<ServerName, unknown
   return joined.has(server) ? ('' as ServerName) : server
 }
 
-function isOwn({ standing, isInTimeline, sender }: RoomEvent, serverName: ServerName): boolean {
-  return standing === undefined && isInTimeline && serverOf(sender) === serverName
+function isOwn({ standing, isInTimeline, isHistory, sender }: RoomEvent, serverName: ServerName): boolean {
+  return standing === undefined && isInTimeline && !isHistory && serverOf(sender) === serverName
 }
 
 function isAboutAnother({ type, pdu }: RoomEvent, serverName: ServerName): boolean {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { ProtocolError } from '../../core/errors.ts'
 import { type BuiltEvent, buildEvent } from '../../core/event/build.ts'
-import { type EventId, type ServerName, serverOf } from '../../core/ids.ts'
+import type { EventId, ServerName } from '../../core/ids.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock, Random } from '../clock.ts'
@@ -50,7 +50,7 @@ export function createDecline(parts: {
   return async ({ userId }, { room, event }, reason) => {
     const { id: roomId, version } = room
     const content = reason === undefined ? {} : { reason }
-    const via = [serverOf(event.sender), ...makerOf(roomId)]
+    const via = [...new Set([...(await remoteMembers.waysOf(event)), ...makerOf(roomId)])]
     const { eventId, pdu, json } = await remoteRooms.leave({ roomId, userId, content, via }).catch((error: unknown) => {
       if (!(error instanceof ProtocolError)) throw error
       log.info({ roomId, reason: error.message }, 'no server of the room was told that an invitation was declined')

@@ -74,8 +74,12 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
       token === undefined ? undefined : positions.positionOf(token, room)
     const [begin, end] = await Promise.all([positionOf(from), positionOf(to)])
     const [after, upTo] = direction === 'b' ? [end, begin] : [begin, end]
-    return { room, direction, after: after ?? BEGINNING, upTo: Math.min(upTo ?? readableUpTo, readableUpTo) }
+    const upper = Math.min(upTo ?? readableUpTo, readableUpTo)
+    return { room, direction, after: after ?? BEGINNING, upTo: upper }
   }
+
+  /** Other servers are bothered for members alone. */
+  const isMember = (by: Requester, room: Room): boolean => room.localMembers.has(by.userNid)
 
   /** The member events of those who sent these events, as they stood after the newest of them. */
   async function membersOf(room: Room, senders: readonly RoomEvent[], newest: RoomEvent): Promise<RoomEvent[]> {
@@ -116,7 +120,7 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
       const stretch = await stretchOf(room, upTo, query)
       const { filter, from } = query
       const page = filter.roomMatches(roomId)
-        ? await timeline.page(by, stretch, wanted(query), filter.eventMatches)
+        ? await timeline.page(by, { ...stretch, isFilled: isMember(by, room) }, wanted(query), filter.eventMatches)
         : { events: [], next: undefined }
       const newest = query.direction === 'b' ? page.events[0] : page.events.at(-1)
       const state = filter.lazyLoadMembers && newest ? await membersOf(room, page.events, newest) : undefined
@@ -130,7 +134,12 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
       const limit = wanted(query)
       const { filter } = query
       const read = (direction: Direction, after: number, end: number, count: number): Promise<Page> =>
-        timeline.page(by, { room, direction, after, upTo: end }, count, (candidate) => filter.eventMatches(candidate))
+        timeline.page(
+          by,
+          { room, direction, after, upTo: end, isFilled: isMember(by, room) },
+          count,
+          filter.eventMatches,
+        )
       const [before, later] = await Promise.all([
         read('b', BEGINNING, event.pos - 1, Math.floor(limit / 2)),
         read('f', event.pos, upTo, Math.ceil(limit / 2)),

@@ -14,10 +14,10 @@ import {
 } from '../limits.ts'
 import { prevIdsOf } from './cited.ts'
 import type { Outliers } from './outliers.ts'
-import type { Surroundings } from './placing.ts'
 import type { Questions, ToldState } from './questions.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
+import type { Surroundings } from './surroundings.ts'
 import { topological } from './topological.ts'
 import type { Vetter } from './vet.ts'
 
@@ -56,14 +56,14 @@ export class Intake {
   /** The events with those that are missing before them, each after what it builds on, as far as they can be had. */
   async complete(reads: readonly ReadPdu[]): Promise<readonly ReadPdu[]> {
     const all = new Map(reads.map((read) => [read.eventId, read]))
-    await this.#lookUp(reads)
+    await this.lookUp(reads)
     for (let fetches = 0; fetches < MAX_FETCHES && all.size - reads.length < MAX_FETCHED_EVENTS; fetches++) {
       const latest = this.#withMissing(all)
       if (latest.length === 0) break
       const fetched = (await this.#fetch(latest)).filter(({ eventId }) => !all.has(eventId))
       if (fetched.length === 0) break
       for (const read of fetched) all.set(read.eventId, read)
-      await this.#lookUp(fetched)
+      await this.lookUp(fetched)
     }
     return topological(all, ({ pdu }) => prevIdsOf(pdu)).order
   }
@@ -76,7 +76,7 @@ export class Intake {
   }
 
   /** What is known of events and of those they build on, in one round trip. */
-  async #lookUp(reads: readonly ReadPdu[]): Promise<void> {
+  async lookUp(reads: readonly ReadPdu[]): Promise<void> {
     const { db, outliers } = this.#parts
     const { room } = this
     const ids = reads.map(({ eventId }) => eventId)
@@ -129,10 +129,11 @@ export class Intake {
     return type === 'm.room.redaction' ? redactsOf(this.room.version, pdu) : undefined
   }
 
-  /** What is known around an event; text says what could not be had. */
+  /** What is known around an event; text says what could not be had. @param given the state before it, where that was asked for already */
   async around(
     { eventId, pdu }: ReadPdu,
     outlier: RoomEvent | undefined,
+    given?: StateMap,
   ): Promise<Omit<Surroundings, 'cited' | 'isOwnJoin' | 'isOffered'> | string> {
     const prevIds = prevIdsOf(pdu)
     const targetId = this.#targetOf(pdu.type, pdu)
@@ -140,7 +141,7 @@ export class Intake {
     const prevs = prevIds.flatMap((id) => known.get(id) ?? [])
     if (prevs.some(({ roomNid }) => roomNid !== this.room.nid)) return 'it builds on an event of another room'
     const placed = prevs.filter(({ hasPlace }) => hasPlace)
-    const told = placed.length < prevIds.length ? await this.#toldState(eventId) : undefined
+    const told = placed.length < prevIds.length ? (given ?? (await this.#toldState(eventId))) : undefined
     if (told === undefined && placed.length < prevIds.length) return 'what it builds on could not be had'
     const target = targetId && known.get(targetId)
     return {

@@ -36,7 +36,7 @@ export interface MembershipParts {
   isKnownUser(userId: UserId): Promise<boolean>
 }
 
-type MembershipActions = Pick<Rooms, 'join' | 'leave' | 'invite' | 'kick' | 'ban' | 'unban' | 'forget'>
+type MembershipActions = Pick<Rooms, 'join' | 'knock' | 'leave' | 'invite' | 'kick' | 'ban' | 'unban' | 'forget'>
 
 export function createMembership(parts: MembershipParts): MembershipActions {
   const { appender } = parts
@@ -127,6 +127,25 @@ export function createMembership(parts: MembershipParts): MembershipActions {
         const authoriser = await authoriserFor(parts.registry, room, by.userId)
         const admitted = authoriser === undefined ? {} : { join_authorised_via_users_server: authoriser }
         return [change(by, by.userId, { membership: 'join', ...profile, ...admitted }, reason)]
+      })
+    },
+
+    async knock(by, roomId, { reason, via = [] }) {
+      const profile = await parts.profileOf(by.userId)
+      const ways = await waysInto(by, roomId, via)
+      if (ways !== undefined) {
+        const content = { ...profile, ...(reason !== undefined && { reason }) }
+        const { version, built, shown } = await parts.remoteRooms.knock({
+          roomId,
+          userId: by.userId,
+          content,
+          via: ways,
+        })
+        return parts.remoteMembers.record({ version, roomId, ...built, state: shown })
+      }
+      await appender.append(roomId, async (room) => {
+        if ((await membershipIn(room, by.userId)) === 'knock') return []
+        return [change(by, by.userId, { membership: 'knock', ...profile }, reason)]
       })
     },
 

@@ -24,6 +24,8 @@ export interface Outliers {
    * stores it, and gives all that can be had; what is left out cannot.
    */
   cite(room: Room, of: ServerName, events: readonly ReadPdu[], budget: Budget): Promise<Map<EventId, RoomEvent>>
+  /** Downloads those of the events that are missing and all that they cite, without storing them. */
+  gather(room: Room, of: ServerName, eventIds: readonly EventId[], budget: Budget): Promise<readonly ReadPdu[]>
   /** Judges events by what they cite and stores them; leaves out those whose cited events are neither known nor among them. */
   take(room: Room, events: readonly ReadPdu[]): Promise<void>
   /** Fetches those of the events that are missing and all that they cite, and stores them. False when it gave up. */
@@ -196,6 +198,11 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
     find,
     fetch,
     take,
+    async gather(room, of, eventIds, budget) {
+      const fetched = new Map<EventId, ReadPdu>()
+      await download(room, of, eventIds, budget, fetched)
+      return [...fetched.values()]
+    },
     async cite(room, of, reads, budget) {
       const ids = [...new Set([...reads.flatMap(({ pdu }) => authIdsOf(pdu)), ...impliedIds(room)])]
       const known = await find(room, ids)

@@ -21,32 +21,7 @@ import { redactedTarget, takesEffect } from './redaction.ts'
 import type { Extremity, Head, MembershipChange, Room } from './room.ts'
 import { RoomEvent } from './room-event.ts'
 import { beforeChange, type Located, StateLog, whereHeadIs } from './state-log.ts'
-
-/** What is known around an event that is to be placed. */
-export interface Surroundings {
-  /** The same event, known as an outlier. */
-  readonly outlier: RoomEvent | undefined
-  /** Of `prev_events`, those whose place is known. */
-  readonly prevs: readonly RoomEvent[]
-  /** Soft-failed and rejected events that it builds on, and what they build on: the branches behind them end here. */
-  readonly passedOver: ReadonlySet<EventId>
-  /** Of what those build on, what has not come. */
-  readonly missingBehind: readonly EventId[]
-  /** What it cites, and the create event. */
-  readonly cited: ReadonlyMap<EventId, RoomEvent>
-  /** The state before it as another server told it: where a `prev_events` is missing. */
-  readonly told: StateMap | undefined
-  /** An accepted event refers to it already. */
-  readonly isReferenced: boolean
-  /** Redactions of it that came before it. */
-  readonly redactions: readonly RoomEvent[]
-  /** What it redacts. */
-  readonly target: RoomEvent | undefined
-  /** A join of ours that a server of the room has accepted: what we held the room's state to be is no measure of it. */
-  readonly isOwnJoin: boolean
-  /** It was handed over by somebody who wants it in the room: it is not kept unless the room accepts it. */
-  readonly isOffered: boolean
-}
+import type { Surroundings } from './surroundings.ts'
 
 export interface Placed {
   readonly event: RoomEvent
@@ -71,7 +46,9 @@ export interface PlacingParts {
 }
 
 /** A gap in the timeline keeps this many places for what may come to fill it. */
-const PLACES_OF_GAP = 2 ** 20
+export const PLACES_OF_GAP = 2 ** 20
+/** Under every position of the stream: nobody is told of history as of something new. */
+const HISTORY_OFFSET = 2 ** 52
 /** How often local sends may come between before an event is given up for now. */
 const MAX_ATTEMPTS = 32
 const ALWAYS_LOOKED_AT: readonly StateKeyPair[] = [
@@ -144,10 +121,11 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
     const points = new Map(around.prevs.map(({ pointAfter }) => [`${pointAfter.chain} ${pointAfter.seq}`, pointAfter]))
     const located: Located[] = []
     for (const point of points.values()) located.push({ point, state: await branches.stateAt(room, point) })
-    if (around.told !== undefined) return log.locate(around.told, [whereHeadIs(head), ...located])
+    const nearest = around.past?.near ?? whereHeadIs(head)
+    if (around.told !== undefined) return log.locate(around.told, [nearest, ...located])
     if (located.length <= 1) return located[0] ?? BEGINNING
     const states = located.map(({ state }) => state)
-    return log.locate(await branches.resolve(room, states), [whereHeadIs(head), ...located])
+    return log.locate(await branches.resolve(room, states), [nearest, ...located])
   }
 
   /** The checks that need other events, in the published order (server-server API, "Checks performed on receipt of a PDU", 4 to 6). */
@@ -161,7 +139,7 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
     const keys = [...ALWAYS_LOOKED_AT, ...authEventKeys(room.version, pdu)]
     const byState = authorise(room.version, pdu, await lookup(room, before, keys))
     if (!byState.allowed) return { standing: 'rejected', reason: `by the state before it: ${reasonOf(byState)}` }
-    if (around.isOwnJoin || before === head.state || head.extremities.length === 0) return undefined
+    if (around.isOwnJoin || around.past || before === head.state || head.extremities.length === 0) return undefined
     // With a gap before it, what we hold to be current may be long past: nobody is to be shut out by what we missed.
     const isBehind = around.told !== undefined
     const current = isBehind ? await branches.resolve(room, [head.state, before]) : head.state
@@ -197,7 +175,7 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
       redacts: target && takesEffect(room, event, target, state) ? target : undefined,
       redactedBy: await firstEffective(room, around.redactions, event),
       redactsEarly: target?.hasPlace ? undefined : named,
-      highlights: event.type === 'm.room.member' ? [] : highlightsOf(room, event, state),
+      highlights: event.type === 'm.room.member' || around.past ? [] : highlightsOf(room, event, state),
     }
   }
 
@@ -217,7 +195,7 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
   async function attempt(one: Case): Promise<Placed | Exclusion | 'moved' | 'again'> {
     const { room, read } = one
     const head = room.pending
-    const log = new StateLog(room, head)
+    const log = new StateLog(room, head, one.around.past !== undefined)
     const before = await locateBefore(log, one, head)
     const exclusion = await judge(one, before.state, head)
     if (exclusion && one.around.isOffered) return exclusion
@@ -269,7 +247,7 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
 
 /** The extremities with an event: it takes the place of those it builds on, or where it is excluded, what builds on it does. */
 function tipsWith({ room, read, around }: Case, { head, exclusion }: Site, event: RoomEvent): readonly Extremity[] {
-  if (exclusion && !around.isReferenced) return head.extremities
+  if (around.past || (exclusion && !around.isReferenced)) return head.extremities
   const covered = new Set([...prevIdsOf(read.pdu), ...around.passedOver])
   // Where nobody of ours was, what we held to be the newest is older than the join.
   const isStale = around.isOwnJoin && room.localMembers.size === 0
@@ -298,19 +276,20 @@ function eventOf(one: Case, site: Site, streamPos: number, consequences?: Conseq
   const { room, read, around, nid } = one
   const { pdu } = read
   const { head, at, keyId, exclusion } = site
-  const isNotifiableHere = !exclusion && isNotifiable(pdu)
+  const { past } = around
+  const isNotifiableHere = !exclusion && !past && isNotifiable(pdu)
   const replaces = keyId === undefined ? 0 : getState(site.before.state, keyId)
   const after = { chain: at.chain, seq: at.seq + (keyId === undefined ? 0 : 1) }
-  const current = exclusion ? undefined : consequences?.current.point
+  const current = exclusion || past ? undefined : consequences?.current.point
   const isOnTip = current === undefined || (current.chain === after.chain && current.seq === after.seq)
   const event = new RoomEvent(
     {
       event_nid: nid,
       room_nid: room.nid,
-      room_pos: exclusion ? null : head.pos + (leavesGap(one) ? PLACES_OF_GAP : 1),
+      room_pos: exclusion ? null : (past?.pos ?? head.pos + (leavesGap(one) ? PLACES_OF_GAP : 1)),
       sender_nid: one.senderNid,
       origin_server_ts: pdu.origin_server_ts,
-      notifiable: head.notifiable + (isNotifiableHere ? 1 : 0),
+      notifiable: (past ?? head).notifiable + (isNotifiableHere ? 1 : 0),
       replaces_nid: replaces === 0 ? null : replaces,
       redacted_by: null,
       auth_content: null,
@@ -323,7 +302,7 @@ function eventOf(one: Case, site: Site, streamPos: number, consequences?: Conseq
       type: pdu.type,
       standing: exclusion?.standing ?? null,
       reason: exclusion?.reason ?? null,
-      stream_pos: streamPos === nid ? null : streamPos,
+      stream_pos: past ? streamPos - HISTORY_OFFSET : streamPos === nid ? null : streamPos,
       current_chain: isOnTip ? null : current.chain,
       current_seq: isOnTip ? null : current.seq,
       auth_nids: keyId === undefined ? (around.outlier?.authNids ?? null) : citedNids(one),
@@ -340,7 +319,7 @@ function citedNids({ read, around }: Case): number[] {
 }
 
 function leavesGap({ read, around }: Case): boolean {
-  return around.prevs.length < prevIdsOf(read.pdu).length
+  return around.prevs.length < prevIdsOf(read.pdu).length || around.missingBehind.length > 0
 }
 
 function unitOf(one: Case, site: Site, consequences: Consequences, event: RoomEvent): Unit {
@@ -348,7 +327,9 @@ function unitOf(one: Case, site: Site, consequences: Consequences, event: RoomEv
   const { head, exclusion } = site
   const { log, tips, current, members, effects } = consequences
   const placed = new Set(around.prevs.map(({ id }) => id))
-  const isBuiltOn = !exclusion || around.isReferenced
+  const { past } = around
+  const isBuiltOn = !exclusion || around.isReferenced || past !== undefined
+  const holder = exclusion && past ? past.holderNid : event.nid
   const missing = [...prevIdsOf(read.pdu).filter((id) => !placed.has(id)), ...around.missingBehind]
   const early = effects.redactsEarly
   return {
@@ -361,7 +342,7 @@ function unitOf(one: Case, site: Site, consequences: Consequences, event: RoomEv
     keys: keyWrites(room),
     changes: log.changes,
     chains: log.chains,
-    gaps: (isBuiltOn ? missing : []).map((missingId) => ({ roomNid: room.nid, missingId, eventNid: event.nid })),
+    gaps: (isBuiltOn ? missing : []).map((missingId) => ({ roomNid: room.nid, missingId, eventNid: holder })),
     filled: around.isReferenced ? [{ roomNid: room.nid, missingId: event.id }] : [],
     earlyRedactions: early ? [{ roomNid: room.nid, targetId: early, redactionNid: event.nid }] : [],
     members: members.map((member) => ({ ...member, changedAt: event.streamPos })),
@@ -380,7 +361,7 @@ function headWith(
   const version = head.version + 1
   const merged = extremities === head.extremities ? head.merged : Math.min(extremities.length, MAX_PREV_EVENTS)
   const moved = { ...head, ...state, extremities, merged, version }
-  if (event.standing) return moved
+  if (event.standing || event.isHistory) return moved
   const { pos, streamPos: nid, notifiable, pdu } = event
   return { ...moved, pos, nid, notifiable, depth: Math.max(head.depth, pdu.depth) }
 }

@@ -2,6 +2,7 @@ import type { Database } from '../../store/db.ts'
 import type { Clock } from '../clock.ts'
 import type { RoomAccess } from './access.ts'
 import type { EventCache } from './event-cache.ts'
+import type { GapFiller } from './gap-filler.ts'
 import { createHistoryReader, type HistoryReader } from './history-reader.ts'
 import { createPositions } from './positions.ts'
 import { createStateReader, type StateReader } from './state-reader.ts'
@@ -15,6 +16,7 @@ export function createRoomReader(parts: {
   readonly events: EventCache
   readonly access: RoomAccess
   readonly clock: Clock
+  readonly gapFiller: GapFiller
 }): RoomReader {
   const positions = createPositions(parts)
   const timeline = createTimeline(parts)

@@ -12,6 +12,7 @@ import { type Aliases, createAliases, type ExclusiveAliases } from './aliases.ts
 import type { Appender } from './append.ts'
 import { createRoomDirectory, type RoomDirectory } from './directory.ts'
 import type { EventCache } from './event-cache.ts'
+import type { GapFiller } from './gap-filler.ts'
 import { createRoomReader, type RoomReader } from './reader.ts'
 import { createReceipts, type Receipts, type WrittenReceipt } from './receipts.ts'
 import type { RoomRegistry } from './registry.ts'
@@ -35,6 +36,7 @@ export interface ReadingParts {
   readonly registry: RoomRegistry
   readonly events: EventCache
   readonly access: RoomAccess
+  readonly gapFiller: GapFiller
   readonly appender: Appender
   readonly peers: Pick<Peers, 'query' | 'post'>
   readonly exclusive: ExclusiveAliases

@@ -9,13 +9,14 @@ import { nextRoomNid } from '../../store/rooms.ts'
 import { authIdsOf, impliedIds, judgingIds, prevIdsOf } from './cited.ts'
 import type { EventCache } from './event-cache.ts'
 import { Intake, stateOf } from './intake.ts'
-import { createLanes } from './lanes.ts'
+import type { Lanes } from './lanes.ts'
 import type { Outliers } from './outliers.ts'
-import type { Placed, Placing, Surroundings } from './placing.ts'
+import type { Placed, Placing } from './placing.ts'
 import type { Questions } from './questions.ts'
 import type { RoomRegistry } from './registry.ts'
 import { emptyRoom, type Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
+import type { Surroundings } from './surroundings.ts'
 import { isRefusal, type Vetter } from './vet.ts'
 
 /** What became of an event that another server sent. */
@@ -55,6 +56,8 @@ export interface ReceiverParts {
   readonly vetter: Vetter
   readonly outliers: Outliers
   readonly placing: Placing
+  /** One for each room: what is in one writes events that came from elsewhere. */
+  readonly lanes: Lanes<RoomId>
   readonly log: Pick<Logger, 'error'>
 }
 
@@ -64,8 +67,7 @@ const MAX_ATTEMPTS = 8
 type Results = Map<EventId, Received>
 
 export function createReceiver(parts: ReceiverParts): Receiver {
-  const { registry, vetter, outliers, placing } = parts
-  const lanes = createLanes<RoomId>()
+  const { registry, vetter, outliers, placing, lanes } = parts
 
   /** The room, if we take part in it or did. */
   async function knownRoom(roomId: RoomId): Promise<Room | undefined> {

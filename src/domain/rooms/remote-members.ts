@@ -1,11 +1,11 @@
 import { displayNameOf, membershipOf } from '../../core/event/content.ts'
 import type { Pdu } from '../../core/event/format.ts'
-import type { EventId, RoomId, UserId } from '../../core/ids.ts'
+import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
 import type { Database } from '../../store/db.ts'
 import { nextRoomNid } from '../../store/rooms.ts'
-import { putStrippedState } from '../../store/stripped-state.ts'
+import { getStrippedState, putStrippedState } from '../../store/stripped-state.ts'
 import type { UserRooms } from '../sync/user-rooms.ts'
 import type { Users } from '../users.ts'
 import type { EventCache } from './event-cache.ts'
@@ -32,6 +32,8 @@ export interface RemoteMembershipEvent {
 export interface RemoteMembers {
   /** Keeps a membership and tells the user. Does nothing when the event is known, or this server is in the room by now. */
   record(event: RemoteMembershipEvent): Promise<void>
+  /** Servers through which the room of an invitation or a knock may be reached: those that it shows something of. */
+  waysOf(event: RoomEvent): Promise<ServerName[]>
   /** The invitation or knock by which a user has to do with such a room; undefined when there is none. */
   pendingOf(userNid: number, roomId: RoomId): Promise<{ readonly room: Room; readonly event: RoomEvent } | undefined>
 }
@@ -43,6 +45,9 @@ const MAX_ATTEMPTS = 8
  * events that are not known before.
  */
 const copyOf = (eventId: EventId): EventId => `~${eventId}` as EventId
+
+/** What the event is called in its room. */
+export const originalIdOf = ({ id }: RoomEvent): EventId => id.slice(1) as EventId
 
 export function createRemoteMembers(parts: {
   readonly db: Database
@@ -106,6 +111,12 @@ export function createRemoteMembers(parts: {
         if (await write(room, wanted)) return
       }
       throw new Error(`${wanted.roomId} is too busy`)
+    },
+
+    async waysOf({ id, sender }) {
+      const shown = await getStrippedState(db, id)
+      const senders = shown.flatMap((event) => (isUserId(event.sender) ? [event.sender] : []))
+      return [...new Set([sender, ...senders].map((userId) => serverOf(userId)))]
     },
 
     async pendingOf(userNid, roomId) {

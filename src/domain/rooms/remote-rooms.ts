@@ -10,6 +10,7 @@ import { MAX_SERVERS_TRIED } from '../limits.ts'
 import type { KeyRing } from './questions.ts'
 import type { Receiver } from './receive.ts'
 import { buildFromTemplate, type RemoteJoinParts, withAuthoriser } from './remote-join.ts'
+import { strippedStateIn } from './shown-state.ts'
 
 /** What a user of ours wants in a room that this server is not in. */
 export interface RemoteWish {
@@ -30,6 +31,14 @@ export interface RemoteRooms {
   join(wish: RemoteWish): Promise<void>
   /** Gives the event, which the other server has taken in. @throws as {@link join} */
   leave(wish: RemoteWish): Promise<BuiltEvent>
+  /** The same, with what the room shows to those who are not in it. */
+  knock(wish: RemoteWish): Promise<Knock>
+}
+
+export interface Knock {
+  readonly version: RoomVersion
+  readonly built: BuiltEvent
+  readonly shown: readonly JsonObject[]
 }
 
 /** The server that made a room, as its id has it; room ids of version 12 do not. */
@@ -112,6 +121,12 @@ export function createRemoteRooms(
         const { built } = await build(server, 'leave', wish)
         await peers.sendLeave(server, wish.roomId, built.eventId, built.json)
         return built
+      }),
+    knock: (wish) =>
+      throughAny(wish, async (server) => {
+        const { version, built } = await build(server, 'knock', wish)
+        const shown = await peers.sendKnock(server, wish.roomId, built.eventId, built.json)
+        return { version, built, shown: strippedStateIn([...shown]) }
       }),
   }
 }

@@ -114,6 +114,11 @@ export class RoomEvent {
     return !Number.isNaN(this.pos)
   }
 
+  /** Whether it was fetched to fill a gap: part of the timeline, and never news. */
+  get isHistory(): boolean {
+    return this.streamPos < 0
+  }
+
   /** Whether the state of the room around it is known, so that others may build on it. */
   get hasPlace(): boolean {
     return this.stateChain >= 0

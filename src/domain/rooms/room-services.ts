@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { membershipOf } from '../../core/event/content.ts'
-import type { ServerName, UserId } from '../../core/ids.ts'
+import type { RoomId, ServerName, UserId } from '../../core/ids.ts'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
 import type { Peers } from '../../outbound/peers.ts'
@@ -41,7 +41,9 @@ import { createDecline } from './decline.ts'
 import { createRoomDeletions, type RoomDeletions } from './deletion/deletions.ts'
 import { type ErasedUsers, openErasedUsers } from './erased-users.ts'
 import { createEventCache, type EventCache } from './event-cache.ts'
+import { createGapFiller } from './gap-filler.ts'
 import type { AskedIdentityServers } from './identity-servers.ts'
+import { createLanes } from './lanes.ts'
 import { createMemberCheck, createMembership } from './membership.ts'
 import { createNoticeRooms } from './notice-rooms.ts'
 import { createOutliers } from './outliers.ts'
@@ -155,7 +157,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     committed(unit) {
       takeIn(unit)
       parts.outgoing.committed(unit.room, streamed(unit))
-      if (streamed(unit).some(({ isInTimeline }) => isInTimeline)) wokenRooms.add(unit.room.nid)
+      if (streamed(unit).some((event) => event.isInTimeline && !event.isHistory)) wokenRooms.add(unit.room.nid)
     },
     published() {
       for (const roomNid of wokenRooms) notifier.wakeRoom(roomNid)
@@ -206,7 +208,9 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       wokenUsers.add(member.userNid)
       if (member.after !== 'join') typing.stop(room.nid, member.userNid)
     }
-    for (const event of fresh) if (event.isInTimeline) unread.appended(event, unit.highlights)
+    for (const event of fresh) {
+      if (event.isInTimeline && !event.isHistory) unread.appended(event, unit.highlights)
+    }
     checkpoints.consider(room)
   }
 
@@ -214,7 +218,18 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const branches = createBranches({ db, persister })
   const outliers = createOutliers({ events, users, persister, questions: parts.questions, vetter })
   const placing = createPlacing({ serverName, users, persister, branches })
-  const receiver = createReceiver({ ...parts, events, registry, vetter, outliers, placing })
+  const arrivals = {
+    ...parts,
+    serverName,
+    events,
+    registry,
+    vetter,
+    outliers,
+    placing,
+    branches,
+    lanes: createLanes<RoomId>(),
+  }
+  const receiver = createReceiver(arrivals)
   const appendParts = { ...parts, serverName, events, registry, persister }
   const closed = createClosedRooms()
   const unguarded = createAppender(appendParts)
@@ -239,6 +254,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     peers: parts.peers,
     outgoing: parts.outgoing,
     exclusive: parts.exclusive,
+    gapFiller: createGapFiller(arrivals),
   })
   const { aliases, directory, receipts, typing } = reading
   const profileOf = async (userId: UserId) => publicProfile(await parts.profileOf(userId))
@@ -273,6 +289,11 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       closed.mustBeOpen(roomId)
       await blocks.mustBeFree(roomId)
       await membership.join(by, roomId, details)
+    },
+    async knock(by, roomId, details) {
+      closed.mustBeOpen(roomId)
+      await blocks.mustBeFree(roomId)
+      await membership.knock(by, roomId, details)
     },
     async leave(by, roomId, details) {
       await noticeRooms.mayLeave(by, roomId)

@@ -273,7 +273,11 @@ export class Room {
 
   /** Takes over events that were committed, with the head after them. */
   advance(events: readonly RoomEvent[], changes: readonly StateChange[], head: Head): void {
-    for (const event of events) if (event.isInTimeline) this.timeline.push(event)
+    for (const event of events) {
+      // What is kept has no gaps, but for those that are still open.
+      if (event.isHistory) this.timeline = this.timeline.filter(({ pos }) => pos > event.pos)
+      else if (event.isInTimeline) this.timeline.push(event)
+    }
     if (this.timeline.length > 2 * TIMELINE_KEPT) this.timeline = this.timeline.slice(-TIMELINE_KEPT)
     this.#recordUndo(changes, head)
     this.committed = head
@@ -294,10 +298,11 @@ export class Room {
     if (this.#undo.length > 2 * UNDO_KEPT) this.#undo.splice(0, this.#undo.length - UNDO_KEPT)
   }
 
-  /** Takes events that were read from the database as the older end of `timeline`. They end where it begins. */
+  /** Takes events that were read from the database as the older end of `timeline`, back to where history was fetched. */
   extendTimeline(older: readonly RoomEvent[]): void {
     const from = this.timelineFrom
-    const fitting = older.filter((event) => event.pos < from)
+    const news = older.slice(older.findLastIndex(({ isHistory }) => isHistory) + 1)
+    const fitting = news.filter((event) => event.pos < from)
     if (fitting.at(-1)?.pos !== from - 1) return
     this.timeline = [...fitting, ...this.timeline].slice(-TIMELINE_KEPT)
     for (const event of fitting.toReversed()) if (!this.#learn(event)) return

@@ -61,6 +61,8 @@ export interface Rooms {
   ): Promise<{ roomId: RoomId; alias: RoomAlias | undefined }>
   /** Accepts first what `third_party_signed` proves to be the user's: an invitation of one of their addresses. */
   join(by: Requester, roomId: RoomId, details: JoinDetails): Promise<void>
+  /** Asks those in a room to be let in. @param details `via`: servers that may be in the room, where this one is not */
+  knock(by: Requester, roomId: RoomId, details: Pick<JoinDetails, 'reason' | 'via'>): Promise<void>
   leave(by: Requester, roomId: RoomId, details: { reason?: string }): Promise<void>
   invite(by: Requester, roomId: RoomId, target: UserId, details: { reason?: string }): Promise<void>
   kick(by: Requester, roomId: RoomId, target: UserId, details: { reason?: string }): Promise<void>

@@ -22,9 +22,13 @@ export class StateLog {
   /** The last changes of the chains that this write continues, and of the head's. */
   readonly #tips = new Map<number, number>()
   #lastChain: number
+  /** The chain whose tip is left to the room's present. */
+  readonly #spared: number | undefined
 
-  constructor(room: Room, head: Head) {
+  /** @param isPast what is written is history: the room's present goes on along its chain */
+  constructor(room: Room, head: Head, isPast = false) {
     this.#room = room
+    this.#spared = isPast ? head.chain : undefined
     this.#tips.set(head.chain, head.tip)
     this.#lastChain = head.lastChain
   }
@@ -66,7 +70,8 @@ export class StateLog {
 
   /** The same state at a point where it can be changed. */
   #open(point: StatePoint, branchesOff = false): StatePoint {
-    if (!branchesOff && this.#tipOf(point.chain) === point.seq) return point
+    const isContinued = !branchesOff && point.chain !== this.#spared
+    if (isContinued && this.#tipOf(point.chain) === point.seq) return point
     const chain = ++this.#lastChain
     this.chains.push({ roomNid: this.#room.nid, chain, parentChain: point.chain, parentSeq: point.seq })
     this.#tips.set(chain, 0)

@@ -1,7 +1,11 @@
 import type { Database } from '../../store/db.ts'
 import { getTimelineBackwards, getTimelineForwards } from '../../store/events.ts'
+import type { Clock } from '../clock.ts'
+import { MAX_FILLS_PER_REQUEST, MAX_HISTORY_WAIT_MS } from '../limits.ts'
 import type { RoomAccess } from './access.ts'
 import type { EventCache } from './event-cache.ts'
+import type { Filling, GapFiller } from './gap-filler.ts'
+import type { Gap } from './history-piece.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 import type { Viewer } from './viewer-history.ts'
@@ -14,6 +18,8 @@ export interface Stretch {
   readonly direction: Direction
   readonly after: number
   readonly upTo: number
+  /** Going backwards, what is missing is asked for from other servers, within a time. */
+  readonly isFilled?: boolean
 }
 
 export interface Page {
@@ -39,8 +45,10 @@ export function createTimeline(parts: {
   readonly db: Database
   readonly events: EventCache
   readonly access: RoomAccess
+  readonly clock: Clock
+  readonly gapFiller: GapFiller
 }): Timeline {
-  const { db, events, access } = parts
+  const { db, events, access, clock, gapFiller } = parts
 
   async function read({ room, direction, after, upTo }: Stretch, count: number): Promise<readonly RoomEvent[]> {
     const kept = room.timeline.filter((event) => event.pos > after && event.pos <= upTo)
@@ -64,27 +72,67 @@ export function createTimeline(parts: {
     wants: (event: RoomEvent) => boolean,
   ): Promise<Page> {
     const found: RoomEvent[] = []
+    const fill = fillerFor(stretch)
     let rest = stretch
     let scanned = 0
     while (scanned < MAX_SCANNED) {
       // One more than wanted, to know whether there are more.
       const size = Math.max(limit - found.length + 1, scanned === 0 ? 0 : MIN_BATCH)
-      const batch = await read(rest, size)
+      const events = await read(rest, size)
+      const gap = fill && gapIn(rest, events, events.length < size)
+      const batch = gap ? events.filter(({ pos }) => pos >= gap.from) : events
       for (const event of await access.visibleTo(viewer, stretch.room, batch)) {
         if (!wants(event)) continue
         if (found.length === limit) return { events: found, next: positionAfter(found.at(-1), stretch) }
         found.push(event)
       }
+      scanned += batch.length
+      if (fill && gap) {
+        const next = gap.from - 1
+        const filling = found.length < limit ? await fill(gap) : 'underway'
+        if (filling === 'underway') return { events: found, next }
+        const isEnd = filling !== 'filled' && events.length < size && gap.below === rest.after
+        // Who was given something may ask once more, when others may answer again.
+        if (isEnd) return { events: found, next: filling === 'unfilled' && found.length > 0 ? next : undefined }
+        rest = { ...rest, upTo: filling === 'filled' ? next : gap.below }
+        continue
+      }
       const last = batch.at(-1)
       if (!last || batch.length < size) return { events: found, next: undefined }
-      scanned += batch.length
       const next = positionAfter(last, stretch)
       rest = stretch.direction === 'b' ? { ...rest, upTo: next } : { ...rest, after: next }
     }
     return { events: found, next: stretch.direction === 'b' ? rest.upTo : rest.after }
   }
 
+  /** Fills gaps for one request, until it has taken long enough. */
+  function fillerFor({ room, direction, isFilled }: Stretch): ((gap: Opening) => Promise<Filling>) | undefined {
+    if (!isFilled || direction === 'f') return undefined
+    const end = clock.now() + MAX_HISTORY_WAIT_MS
+    let fills = 0
+    return async (gap) => {
+      const waitMs = end - clock.now()
+      const isOver = waitMs <= 0 || fills >= MAX_FILLS_PER_REQUEST
+      const filling = isOver ? 'underway' : await gapFiller.fill(room, gap, waitMs)
+      if (filling === 'filled') fills++
+      return filling
+    }
+  }
+
   return { page }
+}
+
+type Opening = Pick<Gap, 'from' | 'below'>
+
+/** The first place where something may be missing in a stretch that was read backwards: positions follow one another everywhere else. */
+function gapIn({ upTo, after }: Stretch, events: readonly RoomEvent[], isLast: boolean): Opening | undefined {
+  let from = upTo + 1
+  for (const { pos } of events) {
+    if (from - pos > 1) return { from, below: pos }
+    from = pos
+  }
+  const isBeginning = events.at(-1)?.type === 'm.room.create'
+  return isLast && !isBeginning && from - after > 1 ? { from, below: after } : undefined
 }
 
 /** Where reading goes on after an event, or where it started when there was none. */

@@ -37,6 +37,8 @@ export async function readTimeline(
   let later: RoomEvent | undefined
   for await (const page of backwards(db, cache, room, wish)) {
     for (const event of page) {
+      // What was fetched of history is to be asked for by turning back the pages.
+      if (event.isHistory) return { events: found.reverse(), limited: true }
       if (isNewer(event.streamPos, wish.upTo)) continue
       // What is missing in between is to be asked for, not skipped.
       if (later && later.pos - event.pos > 1) return { events: found.reverse(), limited: true }

@@ -65,6 +65,7 @@ import { isPushRuleEnabled } from './is-push-rule-enabled.ts'
 import { joinRoom } from './join-room.ts'
 import { joinRoomById } from './join-room-by-id.ts'
 import { kick } from './kick.ts'
+import { knockRoom } from './knock-room.ts'
 import { leaveRoom } from './leave-room.ts'
 import { login } from './login.ts'
 import { logout } from './logout.ts'
@@ -173,6 +174,7 @@ export const clientEndpoints: readonly Endpoint[] = [
   inviteUser,
   joinRoomById,
   joinRoom,
+  knockRoom,
   forgetRoom,
   leaveRoom,
   kick,

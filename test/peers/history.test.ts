@@ -1,0 +1,294 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { RoomId } from '../../src/core/ids.ts'
+import { auditRoom } from '../../src/domain/room-audit/room-audit.ts'
+import { findRoomNid } from '../../src/store/rooms.ts'
+import { type Account, type Json, sendText } from '../support/api.ts'
+import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
+import { json, proxyTo, type TlsHandler, type TlsRequest } from '../support/tls-server.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const SAID_BEFORE = Number(process.env.HISTORY_EVENTS ?? 500)
+
+let street: Neighbourhood
+let alpha: Neighbour
+let beta: Neighbour
+let alice: Account
+let bob: Account
+let room: string
+let sent = 0
+
+beforeAll(async () => {
+  street = openNeighbourhood()
+  ;[alpha, beta] = await Promise.all([street.open(), street.open()])
+  alice = await alpha.person('alice')
+  bob = await beta.person('bob')
+})
+
+afterAll(() => street.close())
+
+const enc = encodeURIComponent
+
+const make = async (more: object = {}) => {
+  const body = { preset: 'public_chat', ...more }
+  room = (await alpha.api.call('POST', '/createRoom', { token: alice.token, body })).room_id
+}
+
+const join = ({ api }: Neighbour = beta, { token }: Account = bob) =>
+  api.call('POST', `/join/${enc(room)}?server_name=${enc(alpha.name)}`, { token, body: {} })
+
+const say = ({ api }: Neighbour, { token }: Account, text: string) => sendText(api, token, room, `t${sent++}`, text)
+
+async function sayMany(count: number, name: string): Promise<void> {
+  for (let i = 0; i < count; i++) await say(alpha, alice, `${name} ${i}`)
+}
+
+const setName = (name: string) =>
+  alpha.api.call('PUT', `/rooms/${enc(room)}/state/m.room.name`, { token: alice.token, body: { name } })
+
+const page = ({ api }: Neighbour, { token }: Account, query: string) =>
+  api.call('GET', `/rooms/${enc(room)}/messages?${query}`, { token })
+
+/** All of a room's history, oldest first, turned back page by page. */
+async function allOf(at: Neighbour, who: Account, limit = 50): Promise<Json[]> {
+  const all: Json[] = []
+  let from = ''
+  for (let pages = 0; pages < 200; pages++) {
+    const { chunk, end } = await page(at, who, `dir=b&limit=${limit}${from}`)
+    all.push(...chunk)
+    if (end === undefined) return all.reverse()
+    from = `&from=${enc(end)}`
+  }
+  throw new Error('the pages come to no end')
+}
+
+const idsOf = (events: Json[]): string[] => events.map(({ event_id }) => event_id)
+const textsOf = (events: Json[]): string[] => events.flatMap(({ content }) => content.body ?? [])
+
+/** What a client that has just come is told: asking for more would fetch what is missing. */
+async function textsAt({ api }: Neighbour, { token }: Account): Promise<string[]> {
+  return textsOf((await api.call('GET', '/sync?timeout=0', { token })).rooms.join[room].timeline.events)
+}
+
+/** Answers some requests of other servers otherwise, until it is ended. */
+function instead({ front }: Neighbour, isMeant: (url: string) => boolean, handler: TlsHandler): () => void {
+  const honest = front.handler
+  front.handler = (request, response) => (isMeant(request.url) ? handler : honest)(request, response)
+  return () => {
+    front.handler = honest
+  }
+}
+
+/** What alpha has to say to a request. */
+async function honestly({ url, headers }: TlsRequest): Promise<Json> {
+  return (await fetch(alpha.server.baseUrl + url, { headers: { authorization: headers.authorization! } })).json()
+}
+
+afterEach(() => {
+  for (const { front, server } of [alpha, beta]) front.handler = proxyTo(server.baseUrl)
+})
+
+const isBackfill = (url: string) => url.includes('/backfill/')
+const backfillsOf = ({ front }: Neighbour) => front.requests.filter(({ url }) => isBackfill(url)).length
+
+/** What the whole room, checked again from scratch, is found to be wrong in. */
+async function verify({ server }: Neighbour): Promise<string[]> {
+  const { db } = server.database
+  const findings: string[] = []
+  await auditRoom({
+    db,
+    roomNid: (await findRoomNid(db, room as RoomId))!,
+    knownKeys: () => [],
+    found: ({ eventId, what }) => findings.push(`${eventId ?? 'room'}: ${what}`),
+    progress: () => undefined,
+  })
+  return findings
+}
+
+/** Messages of alice that never reach beta, and one after them that does: what is between has to be asked for. */
+async function leaveGap(count: number): Promise<void> {
+  const endLoss = instead(beta, (url) => url.includes('/send/'), json({ pdus: {} }))
+  await sayMany(count, 'lost')
+  const isLast = (body: string) => body.includes(room) && body.includes(`"lost ${count - 1}"`)
+  await waitUntil('the loss', () => beta.front.requests.some(({ body }) => isLast(body)))
+  endLoss()
+  const endSilence = instead(alpha, (url) => url.includes('/get_missing_events/'), json({ events: [] }))
+  await say(alpha, alice, 'found')
+  await waitUntil('the event after the gap', async () => (await textsAt(beta, bob)).includes('found'))
+  endSilence()
+}
+
+describe('history from before this server came', () => {
+  beforeEach(() => make())
+
+  it('is read to its beginning, in order, each event once', async () => {
+    for (let i = 0; i < SAID_BEFORE; i++) {
+      if (i % 50 === 25) await setName(`name ${i}`)
+      await say(alpha, alice, `before ${i}`)
+    }
+    await join()
+    const before = await beta.api.call('GET', '/sync?timeout=0', { token: bob.token })
+    const there = await allOf(alpha, alice, 100)
+    const begun = performance.now()
+    const here = await allOf(beta, bob)
+    const tookMs = Math.round(performance.now() - begun)
+    expect(idsOf(here)).toEqual(idsOf(there))
+    expect(textsOf(here)).toEqual(Array.from({ length: SAID_BEFORE }, (_, i) => `before ${i}`))
+    expect(here[0].type).toBe('m.room.create')
+    const after = await beta.api.call('GET', `/sync?timeout=0&since=${before.next_batch}`, { token: bob.token })
+    expect(after.rooms?.join?.[room]).toBeUndefined()
+    console.info(`history: ${here.length} events from another server in ${tookMs} ms, ${backfillsOf(alpha)} requests`)
+  })
+
+  it('is there after a restart, is asked for once, and counts as unread for nobody', async () => {
+    await sayMany(30, 'before')
+    await join()
+    const whole = await allOf(beta, bob)
+    const asked = backfillsOf(alpha)
+    await beta.server.restart()
+    expect(idsOf(await allOf(beta, bob))).toEqual(idsOf(whole))
+    expect(backfillsOf(alpha)).toBe(asked)
+    const { rooms } = await beta.api.call('GET', '/sync?timeout=0', { token: bob.token })
+    const { unread_notifications, timeline } = rooms.join[room]
+    expect(unread_notifications).toEqual({ highlight_count: 0, notification_count: 0 })
+    expect(timeline.events).toHaveLength(1)
+    expect(timeline.limited).toBe(true)
+  })
+
+  it('is asked for once by two clients that turn back the pages together', async () => {
+    await sayMany(20, 'before')
+    await join()
+    const asked = backfillsOf(alpha)
+    const pages = await Promise.all([1, 2, 3].map(() => page(beta, bob, 'dir=b&limit=15')))
+    for (const one of pages) expect(idsOf(one.chunk)).toEqual(idsOf(pages[0]!.chunk))
+    expect(pages[0]!.chunk).toHaveLength(15)
+    expect(backfillsOf(alpha)).toBe(asked + 1)
+  })
+
+  it('is shown around an event by `context`', async () => {
+    const at = await say(alpha, alice, 'the middle')
+    await join()
+    await page(beta, bob, 'dir=b&limit=3')
+    const path = `/rooms/${enc(room)}/context/${enc(at)}?limit=10`
+    const [here, there] = await Promise.all([
+      beta.api.call('GET', path, { token: bob.token }),
+      alpha.api.call('GET', path, { token: alice.token }),
+    ])
+    expect(idsOf(here.events_before)).toEqual(idsOf(there.events_before))
+    expect(idsOf(here.state).sort()).toEqual(idsOf(there.state).sort())
+  })
+
+  it('knows its state at every point, as the room verifies', async () => {
+    await setName('first')
+    await say(alpha, alice, 'under the first name')
+    await setName('second')
+    await say(alpha, alice, 'under the second name')
+    await join()
+    const here = await allOf(beta, bob, 5)
+    const named = (text: string) => here.find(({ content }) => content.body === text).event_id
+    for (const [text, name] of [
+      ['under the first name', 'first'],
+      ['under the second name', 'second'],
+    ] as const) {
+      const path = `/rooms/${enc(room)}/context/${enc(named(text))}?limit=0`
+      const { state } = await beta.api.call('GET', path, { token: bob.token })
+      expect(state.find(({ type }: Json) => type === 'm.room.name').content).toEqual({ name })
+    }
+    expect(await verify(beta)).toEqual([])
+  })
+
+  it('shows redacted what was redacted since', async () => {
+    const id = await say(alpha, alice, 'regretted')
+    const path = `/rooms/${enc(room)}/redact/${enc(id)}/r${sent++}`
+    await alpha.api.call('PUT', path, { token: alice.token, body: {} })
+    await join()
+    const here = await allOf(beta, bob)
+    const found = here.find(({ event_id }) => event_id === id)
+    expect(found.content).toEqual({})
+  })
+})
+
+describe('what a later joiner may not see', () => {
+  it.each(['joined', 'invited'])('is not shown where history is for those %s', async (history_visibility) => {
+    const initial_state = [{ type: 'm.room.history_visibility', content: { history_visibility } }]
+    await make({ initial_state })
+    await sayMany(5, 'before')
+    await join()
+    await say(alpha, alice, 'after')
+    await waitUntil('what is said after', async () => (await textsAt(beta, bob)).includes('after'))
+    expect(textsOf(await allOf(beta, bob))).toEqual(['after'])
+  })
+})
+
+describe('a gap', () => {
+  beforeEach(async () => {
+    await make()
+    await join()
+  })
+
+  it('in the middle is filled, in order, and told as nothing new', async () => {
+    await say(alpha, alice, 'known')
+    await waitUntil('what is known', async () => (await textsAt(beta, bob)).includes('known'))
+    const before = await beta.api.call('GET', '/sync?timeout=0', { token: bob.token })
+    await leaveGap(120)
+    const { rooms, next_batch } = await beta.api.call('GET', `/sync?timeout=0&since=${before.next_batch}`, {
+      token: bob.token,
+    })
+    const { timeline } = rooms.join[room]
+    expect(textsOf(timeline.events)).toEqual(['found'])
+    expect(timeline.limited).toBe(true)
+    const { chunk } = await page(beta, bob, `dir=b&limit=50&from=${enc(timeline.prev_batch)}`)
+    expect(textsOf(chunk)).toEqual(Array.from({ length: 50 }, (_, i) => `lost ${119 - i}`))
+    expect(idsOf(await allOf(beta, bob))).toEqual(idsOf(await allOf(alpha, alice, 100)))
+    const later = await beta.api.call('GET', `/sync?timeout=0&since=${next_batch}`, { token: bob.token })
+    expect(later.rooms?.join?.[room]).toBeUndefined()
+    const again = await beta.api.call('GET', `/sync?timeout=0&since=${before.next_batch}`, { token: bob.token })
+    expect(textsOf(again.rooms.join[room].timeline.events)).toEqual(['found'])
+    expect(await verify(beta)).toEqual([])
+  })
+
+  it.each([
+    ['nothing', () => ({ pdus: [] })],
+    ['nonsense', () => ({ pdus: 'many' })],
+    ['what is no event', () => ({ pdus: [1, null, 'x', {}, []] })],
+    ['forged events', (honest: Json) => ({ pdus: honest.pdus.map((pdu: Json) => ({ ...pdu, depth: pdu.depth + 1 })) })],
+    [
+      'events without signatures',
+      (honest: Json) => ({ pdus: honest.pdus.map((pdu: Json) => ({ ...pdu, signatures: {} })) }),
+    ],
+    ['events that lead nowhere', (honest: Json) => ({ pdus: honest.pdus.slice(3) })],
+  ])('is let be when a server answers with %s', async (_what, lie) => {
+    await leaveGap(10)
+    let asked = 0
+    instead(alpha, isBackfill, (request, response) => {
+      asked++
+      void honestly(request).then((answer) => json(lie(answer))(request, response))
+    })
+    const texts = textsOf(await allOf(beta, bob))
+    expect(texts).toEqual(['found'])
+    await allOf(beta, bob)
+    // Once for each of the two gaps: the other is what was before the join.
+    expect(asked).toBe(2)
+    expect(await verify(beta)).toEqual([])
+  })
+
+  it('holds nobody up for long, and is filled once the server answers', async () => {
+    await leaveGap(10)
+    let release = () => {}
+    const slow = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const honest = alpha.front.handler
+    const end = instead(alpha, isBackfill, (request, response) => void slow.then(() => honest(request, response)))
+    const begun = performance.now()
+    const { chunk, end: next } = await page(beta, bob, 'dir=b&limit=50')
+    expect(performance.now() - begun).toBeLessThan(8_000)
+    expect(textsOf(chunk)).toEqual(['found'])
+    // The room goes on meanwhile.
+    await say(alpha, alice, 'meanwhile')
+    await waitUntil('what is said meanwhile', async () => (await textsAt(beta, bob)).includes('meanwhile'))
+    release()
+    const rest = await page(beta, bob, `dir=b&limit=50&from=${enc(next)}`)
+    expect(textsOf(rest.chunk)).toEqual(Array.from({ length: 10 }, (_, i) => `lost ${9 - i}`))
+    end()
+  })
+})
