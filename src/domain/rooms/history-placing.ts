@@ -74,7 +74,9 @@ async function placeOne(
   if (typeof around === 'string') return undefined
   const whole = { ...around, cited: found, isOwnJoin: false, isOffered: false, past }
   const placed = await parts.placing.place(room, read, whole)
-  if (placed !== 'moved') intake.placed(placed.event, whole)
+  if (placed === 'moved') return placed
+  if (!('event' in placed)) return undefined
+  intake.placed(placed.event, whole)
   return placed
 }
 

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { membershipOf } from '../../core/event/content.ts'
-import type { RoomId, ServerName, UserId } from '../../core/ids.ts'
+import type { ServerName, UserId } from '../../core/ids.ts'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
 import type { Peers } from '../../outbound/peers.ts'
@@ -31,6 +31,7 @@ import { createRoomActions } from './actions.ts'
 import { type AddressInvites, createAddressInvites } from './address-invites.ts'
 import type { ExclusiveAliases } from './aliases.ts'
 import { type Appender, createAppender } from './append.ts'
+import { createArrivals } from './arrivals.ts'
 import { createRoomBlocks, type RoomBlocks } from './blocks.ts'
 import { createBranches } from './branches.ts'
 import { createCanonicalAliasCheck } from './canonical-alias.ts'
@@ -41,18 +42,14 @@ import { createDecline } from './decline.ts'
 import { createRoomDeletions, type RoomDeletions } from './deletion/deletions.ts'
 import { type ErasedUsers, openErasedUsers } from './erased-users.ts'
 import { createEventCache, type EventCache } from './event-cache.ts'
-import { createGapFiller } from './gap-filler.ts'
 import type { AskedIdentityServers } from './identity-servers.ts'
-import { createLanes } from './lanes.ts'
 import { createMemberCheck, createMembership } from './membership.ts'
 import { createNoticeRooms } from './notice-rooms.ts'
-import { createOutliers } from './outliers.ts'
 import { openPersister, streamed, type Unit } from './persister.ts'
-import { createPlacing } from './placing.ts'
 import { createProfileEvents, type ProfileEvents, publicProfile } from './profile-events.ts'
 import type { KeyRing, Questions } from './questions.ts'
 import { createReadingServices, type ReadingServices } from './reading-services.ts'
-import { createReceiver, type Receiver } from './receive.ts'
+import type { Receiver } from './receive.ts'
 import { createRoomRegistry, type RoomRegistry } from './registry.ts'
 import { createRemoteInvites } from './remote-invites.ts'
 import { createRemoteMembers, type RemoteMembers } from './remote-members.ts'
@@ -216,20 +213,9 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
 
   const vetter = createVetter(parts)
   const branches = createBranches({ db, persister })
-  const outliers = createOutliers({ events, users, persister, questions: parts.questions, vetter })
-  const placing = createPlacing({ serverName, users, persister, branches })
-  const arrivals = {
-    ...parts,
-    serverName,
-    events,
-    registry,
-    vetter,
-    outliers,
-    placing,
-    branches,
-    lanes: createLanes<RoomId>(),
-  }
-  const receiver = createReceiver(arrivals)
+  const { receiver, gapFiller } = createArrivals({
+    ...{ ...parts, serverName, events, registry, persister, vetter, branches },
+  })
   const appendParts = { ...parts, serverName, events, registry, persister }
   const closed = createClosedRooms()
   const unguarded = createAppender(appendParts)
@@ -254,7 +240,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     peers: parts.peers,
     outgoing: parts.outgoing,
     exclusive: parts.exclusive,
-    gapFiller: createGapFiller(arrivals),
+    gapFiller,
   })
   const { aliases, directory, receipts, typing } = reading
   const profileOf = async (userId: UserId) => publicProfile(await parts.profileOf(userId))
