@@ -5,6 +5,7 @@ import { EXIT_MEANINGS } from '../src/cli/command.ts'
 import { exampleYaml, jsonSchema, optionTable } from '../src/config/render.ts'
 import { ERROR_STATUS } from '../src/core/errors.ts'
 import { TEMPLATE_VALUES } from '../src/domain/identity/message-templates.ts'
+import { MAX_BINDINGS_IN_MEMORY } from '../src/domain/limits.ts'
 import { createMetrics } from '../src/domain/metrics.ts'
 import identity from '../test/conformance/identity.json' with { type: 'json' }
 import served from '../test/conformance/operations.json' with { type: 'json' }
@@ -153,7 +154,12 @@ next server or verb. Nobody is told which addresses a user has, and no index lea
 
 A homeserver that cannot be told of invitations to an address that its user has bound is told again, after 5 seconds, then twice as
 long, up to an hour, for \`identity.invites.delivery_days\`. What waits is in the table \`identity_delivery\`; where \`due_at\` is NULL it was
-given up, until the address is bound again.
+given up, until the address is bound again. \`hearth identity invitations\` lists all that is pending, and cancels one; by themselves
+invitations end after \`identity.invites.lifetime_days\`.
+
+Lookups of hashes are answered from memory: the first one makes the server read all bindings, 70 MB a million (twice that while the
+pepper is replaced), and a quarter of an hour without any lets them go. Until they are read, and where there are more than
+${MAX_BINDINGS_IN_MEMORY.toLocaleString('en')}, the database answers.
 
 ## Health
 

@@ -3,11 +3,15 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
+import { type Database, openDatabase } from '../store/db.ts'
 import {
   type EmbeddedPostgres,
   findRunningPostgres,
   startEmbeddedPostgres,
 } from '../store/embedded/embedded-postgres.ts'
+import { prepareDatabase } from '../store/prepare.ts'
+import type { Host } from './command.ts'
+import { createLog } from './log.ts'
 
 export const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url))
 
@@ -36,6 +40,23 @@ export async function borrowDatabase(config: Config, uid: number, log: Logger): 
   const running =
     config.database.url === undefined && (await findRunningPostgres({ directory: postgresDirectory(config) }))
   return running ? { connection: running, embedded: undefined, stop: async () => {} } : startDatabase(config, uid, log)
+}
+
+/** Works in the database, beside a running server or without one. */
+export async function withDatabase<T>(host: Host, config: Config, work: (db: Database) => Promise<T>): Promise<T> {
+  const log = createLog({ level: 'error', format: 'auto' }, host.isTerminal)
+  const database = await borrowDatabase(config, host.uid, log)
+  try {
+    await prepareDatabase(database.connection, MIGRATIONS, config.server_name)
+    const db = openDatabase({ connection: database.connection, poolSize: 1 })
+    try {
+      return await work(db)
+    } finally {
+      await db.close()
+    }
+  } finally {
+    await database.stop()
+  }
 }
 
 /** Says in the operator's terms what is wrong with the Postgres of `database.url`. */

@@ -6,6 +6,7 @@ import type { AccountServices } from '../accounts/account-services.ts'
 import type { ExclusiveUsers } from '../accounts/exclusive-users.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Contacts } from '../contact/contacts.ts'
+import { createInvitationDesk, type InvitationDesk } from '../identity/invitation-desk.ts'
 import type { Appender } from '../rooms/append.ts'
 import type { RoomBlocks } from '../rooms/blocks.ts'
 import type { RoomDeletions } from '../rooms/deletion/deletions.ts'
@@ -30,6 +31,7 @@ export interface AdminServices {
   readonly users: UserDesk
   readonly userEditing: UserEditing
   readonly registrationTokens: RegistrationTokenDesk
+  readonly invitations: InvitationDesk
   readonly rooms: RoomDesk
   readonly roomPower: RoomPower
   readonly roomBlocks: RoomBlocks
@@ -64,6 +66,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     users,
     userEditing: createUserEditing({ ...deps, users }),
     registrationTokens: createRegistrationTokenDesk(deps),
+    invitations: createInvitationDesk(parts),
     rooms: createRoomDesk(parts),
     roomPower: createRoomPower(parts),
     roomBlocks: parts.blocks,

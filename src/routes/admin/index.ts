@@ -1,5 +1,6 @@
 import type { Endpoint } from '../../http/endpoint.ts'
 import { blockRoom } from './block-room.ts'
+import { cancelInvitation } from './cancel-invitation.ts'
 import { createRegistrationToken } from './create-registration-token.ts'
 import { deactivateUser } from './deactivate-user.ts'
 import { deleteRegistrationToken } from './delete-registration-token.ts'
@@ -28,6 +29,7 @@ import { isRoomBlocked } from './is-room-blocked.ts'
 import { isUsernameAvailable } from './is-username-available.ts'
 import { joinUser } from './join-user.ts'
 import { listActs } from './list-acts.ts'
+import { listInvitations } from './list-invitations.ts'
 import { listRegistrationTokens } from './list-registration-tokens.ts'
 import { listRoomDeletions } from './list-room-deletions.ts'
 import { listRoomMembers } from './list-room-members.ts'
@@ -100,6 +102,8 @@ export const adminEndpoints: readonly Endpoint[] = [
   joinUser,
   sendNotice,
   sendNoticeOnce,
+  listInvitations,
+  cancelInvitation,
   listActs,
   rotateSigningKey,
 ]

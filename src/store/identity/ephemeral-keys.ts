@@ -22,6 +22,10 @@ export async function isEphemeralKey(reader: Reader, publicKey: string, now: num
   return rows.length > 0
 }
 
+export async function deleteEphemeralKey(tx: Tx, publicKey: string): Promise<void> {
+  await tx.query('DELETE FROM identity_ephemeral_key WHERE public_key = $1', [publicKey])
+}
+
 /** Removes keys that have expired. Gives how many. */
 export async function forgetEphemeralKeys(tx: Tx, now: number, atMost: number): Promise<number> {
   const rows = await tx.query(

@@ -1,6 +1,7 @@
 import type { RoomId, UserId } from '../../core/ids.ts'
 import type { Reader, Tx } from '../db.ts'
 import type { ThreepidRow } from './bindings.ts'
+import { deleteEphemeralKey } from './ephemeral-keys.ts'
 
 // Tables: identity_invite, identity_delivery
 
@@ -45,7 +46,7 @@ export async function deleteWaitingInvite(tx: Tx, token: string): Promise<boolea
     [token],
   )
   if (row === undefined) return false
-  await tx.query('DELETE FROM identity_ephemeral_key WHERE public_key = $1', [row.public_key])
+  await deleteEphemeralKey(tx, row.public_key)
   return true
 }
 

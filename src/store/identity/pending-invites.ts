@@ -1,0 +1,47 @@
+import type { RoomId, UserId } from '../../core/ids.ts'
+import type { Reader, Tx } from '../db.ts'
+import { deleteEphemeralKey } from './ephemeral-keys.ts'
+
+// Tables: identity_invite, identity_delivery
+
+export interface PendingInviteRow {
+  readonly invite_nid: number
+  readonly medium: string
+  readonly address: string
+  readonly room_id: RoomId
+  readonly sender: UserId
+  readonly created_at: number
+  readonly expires_at: number | null
+  /** Who has bound the address, when their homeserver is to be told. */
+  readonly user_id: UserId | null
+  /** How often it was told in vain so far. */
+  readonly attempts: number | null
+  /** Whether it is told no more. */
+  readonly is_given_up: boolean
+}
+
+/** Invitations that no homeserver has taken and that have not ended, in the order in which they were made. */
+export async function listPendingInvites(
+  reader: Reader,
+  { now, after, atMost }: { readonly now: number; readonly after: number; readonly atMost: number },
+): Promise<PendingInviteRow[]> {
+  return reader.query<PendingInviteRow>(
+    `SELECT i.invite_nid, i.medium, i.address, i.room_id, i.sender, i.created_at, i.expires_at,
+       d.user_id, d.attempts, d.delivery_nid IS NOT NULL AND d.due_at IS NULL AS is_given_up
+     FROM identity_invite i LEFT JOIN identity_delivery d ON d.delivery_nid = i.delivery_nid
+     WHERE i.invite_nid > $2 AND i.delivered_at IS NULL
+       AND (i.expires_at IS NULL OR i.expires_at > $1 OR i.delivery_nid IS NOT NULL)
+     ORDER BY i.invite_nid LIMIT $3`,
+    [now, after, atMost],
+  )
+}
+
+/** Removes an invitation that no homeserver has taken, with its key. Gives whether there was one. */
+export async function cancelInvite(tx: Tx, inviteNid: number): Promise<boolean> {
+  const [row] = await tx.query<{ public_key: string }>(
+    'DELETE FROM identity_invite WHERE invite_nid = $1 AND delivered_at IS NULL RETURNING public_key',
+    [inviteNid],
+  )
+  if (row !== undefined) await deleteEphemeralKey(tx, row.public_key)
+  return row !== undefined
+}
