@@ -29,6 +29,7 @@ import type { IdentityKeyRing } from './domain/identity/keys.ts'
 import { openMessenger } from './domain/identity/messenger.ts'
 import { requirePolicyTexts } from './domain/identity/policies.ts'
 import { createKeyServices } from './domain/keys/key-services.ts'
+import { createMediaServices } from './domain/media/media-services.ts'
 import type { Metrics } from './domain/metrics.ts'
 import { openRateLimitOverrides } from './domain/rate-limit-overrides.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
@@ -182,6 +183,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     remote: createSentMessages({ clock, random, outgoing }),
   })
   const singleSignOn = createSingleSignOn({ ...accounts, config, db, clock, random, client: outbound.client, log })
+  const media = createMediaServices({ ...outbound, config, db, clock, random, metrics, log })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
   const findUser = async (userId: UserId) => {
     const account = await findAccount(db, userId)
@@ -211,6 +213,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     services: {
       ...{ config, clock, version, rateLimits, rateLimitOverrides, ownKeys, identity, admin, federation, singleSignOn },
       appservices,
+      media: media.services,
       ...contact.services,
       ...accounts,
       ...e2e,
@@ -234,6 +237,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       await rooms.close()
       await outgoing.close()
       messenger.close()
+      await media.close()
       await outbound.close()
       await accounts.sessions.close()
       await accounts.passwords.close()

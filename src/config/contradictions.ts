@@ -17,6 +17,12 @@ export function contradictions(given: AllGiven): Problem[] {
       'registration.captcha.site_key',
       'registration.captcha.secret',
     ]),
+    ...needs(given, 'media.store', (value) => value === 's3', [
+      'media.s3.endpoint',
+      'media.s3.bucket',
+      'media.s3.access_key_id',
+      'media.s3.secret_access_key',
+    ]),
     ...needs(given, 'registration.max_users', (value) => value !== 0, ['well_known.support_email']),
     ...needs(given, 'https.certificate_file', () => true, ['https.key_file']),
     ...needs(given, 'https.key_file', () => true, ['https.certificate_file']),

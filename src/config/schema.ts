@@ -3,6 +3,7 @@ import { type Static, Type } from '../core/shapes.ts'
 import { federationSection } from './federation.ts'
 import { httpsSection } from './https.ts'
 import { identitySection } from './identity.ts'
+import { mediaSection } from './media.ts'
 import { outboundSection } from './outbound.ts'
 import { choice, flag, integer, port, section, text } from './parts.ts'
 import { registrationSection } from './registration.ts'
@@ -120,6 +121,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
         50,
         200,
       ),
+      media: bucket('Files uploaded and downloaded, per user, address or other server.', 20, 200),
       other: bucket('Every other limited endpoint, per user or address.', 10, 100),
     },
   ),
@@ -206,6 +208,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
   }),
   federation: federationSection,
   outbound: outboundSection,
+  media: mediaSection,
   identity: identitySection,
   contact: section(
     'Email addresses and phone numbers of accounts. The homeserver validates them itself, with the messages and limits that `identity` describes, or has identity servers do so.',

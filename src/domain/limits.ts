@@ -208,3 +208,31 @@ export const MAX_APPSERVICES = 1_000
 export const MAX_REMEMBERED_NAMESPACES = 50_000
 /** Users of application services that are remembered as callers. */
 export const MAX_REMEMBERED_GHOSTS = 20_000
+
+/** Names for uploads that a user may hold without using them, and for how long. */
+export const MAX_PENDING_UPLOADS_PER_USER = 20
+export const PENDING_UPLOAD_MS = 24 * 60 * 60 * 1000
+/** Uploads of one user that come in at the same time. */
+export const MAX_UPLOADS_AT_ONCE = 40
+/** Longest time for which a download waits for its upload, and downloads that wait. */
+export const MAX_UPLOAD_WAIT_MS = 60_000
+export const MAX_WAITING_DOWNLOADS = 1_000
+/** Files of other servers that are on their way here; of one server, and how many more may wait for their turn. */
+export const MAX_REMOTE_FETCHES = 100
+export const MAX_REMOTE_FETCHES_PER_SERVER = 8
+export const MAX_WAITING_FETCHES_PER_SERVER = 200
+/** Files that could not be had, remembered for a minute. */
+export const MAX_REMEMBERED_MISSES = 5_000
+/** What one user, or one address without a token, may bring here of other servers' files: at once, and in the long run. */
+export const REMOTE_MEDIA_BURST_BYTES = 500 * 1024 * 1024
+export const REMOTE_MEDIA_BYTES_PER_SECOND = 87 * 1024
+export const MAX_ALLOWANCES = 20_000
+/** Images of which thumbnails are made: their file, and what decoding them may come to, all frames together. */
+export const MAX_THUMBNAIL_SOURCE_BYTES = 100 * 1024 * 1024
+export const MAX_IMAGE_PIXELS = 32_000_000
+/** An animation of more stands still. */
+export const MAX_IMAGE_FRAMES = 200
+/** Thumbnails that could not be made, remembered for ten minutes. */
+export const MAX_REMEMBERED_FAILURES = 1_000
+/** Thumbnails that may wait to be made. */
+export const MAX_WAITING_THUMBNAILS = 64

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { MediaMetrics } from './media/media-metrics.ts'
 import { createRequestTally } from './request-tally.ts'
 
 /** Counts and times for operators. Names that other homeservers use too mean the same here, so that existing dashboards work. */
@@ -7,6 +8,7 @@ export interface Metrics {
   observeRequest(method: string, route: string, status: number, seconds: number): void
   /** One commit of events. */
   observeCommit(events: number, seconds: number): void
+  readonly media: MediaMetrics
   /** From now on these are read whenever somebody asks for the metrics. */
   watch(levels: Levels): void
   /** The end of the certificate that HTTPS is served with, in milliseconds, read whenever somebody asks. */
@@ -42,6 +44,7 @@ export function createMetrics(release: { readonly version: string; readonly node
   return {
     observeRequest: requests.add,
     ...storageMetrics(registers),
+    media: mediaMetrics(registers),
     watch: levelMetrics(registers),
     watchCertificate: (validUntil) => certificateMetric(registers, validUntil),
     text: async () => `${await registry.metrics()}\n${requests.text()}`,
@@ -106,5 +109,26 @@ function storageMetrics(registers: Registry[]): Pick<Metrics, 'observeCommit'> {
       batch.observe(events)
       commit.observe(seconds)
     },
+  }
+}
+
+function mediaMetrics(registers: Registry[]): MediaMetrics {
+  const counter = (name: string, help: string, labelNames: string[] = []) =>
+    new Counter({ name, help, labelNames, registers })
+  const uploads = counter('hearth_media_uploads_total', 'Files that users have uploaded.')
+  const uploaded = counter('hearth_media_uploaded_bytes_total', 'What they came to.')
+  const fetches = counter('hearth_media_fetches_total', 'Files of other servers that were asked for.', ['outcome'])
+  const fetched = counter('hearth_media_fetched_bytes_total', 'What came of it.')
+  const thumbnails = counter('hearth_media_thumbnails_total', 'Thumbnails that were to be made.', ['outcome'])
+  return {
+    uploaded(bytes) {
+      uploads.inc()
+      uploaded.inc(bytes)
+    },
+    fetched(bytes) {
+      fetches.inc({ outcome: bytes === undefined ? 'failed' : 'fetched' })
+      fetched.inc(bytes ?? 0)
+    },
+    thumbnailed: (outcome) => thumbnails.inc({ outcome }),
   }
 }

@@ -9,6 +9,7 @@ import type { FederationServices } from './federation/federation-services.ts'
 import type { OwnKeys } from './federation/own-keys.ts'
 import type { IdentityServices } from './identity/identity-services.ts'
 import type { KeyServices } from './keys/key-services.ts'
+import type { MediaServices } from './media/media-services.ts'
 import type { RateLimitOverrides } from './rate-limit-overrides.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { AddressInvites } from './rooms/address-invites.ts'
@@ -54,6 +55,7 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   readonly singleSignOn: SingleSignOn
   /** Bridges and bots, made in appservices/appservice-services.ts. */
   readonly appservices: AppserviceServices
+  readonly media: MediaServices
   /** The identity service's, made in identity/identity-services.ts. */
   readonly identity: IdentityServices
 }

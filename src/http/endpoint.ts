@@ -99,6 +99,8 @@ export interface EndpointOptions<
   readonly maxBodyBytes?: number
   /** An empty body counts as `{}`. */
   readonly bodyOptional?: true
+  /** The body is not read for the handler, which finds it in `request.stream` and bounds it. */
+  readonly streamed?: true
   /** The body may be a form instead, or be missing (or null) while the query holds its keys; texts are read as the types in `body`. */
   readonly forms?: true
   /** Other paths of the same operation. A parameter that such a path lacks is the empty string. */
@@ -151,6 +153,7 @@ export interface Endpoint {
     readonly body?: Shape | undefined
     readonly maxBodyBytes?: number
     readonly bodyOptional?: true
+    readonly streamed?: true
     readonly forms?: true
     readonly also?: readonly string[]
     uia?(request: EndpointRequest, services: Services): Promise<readonly UiaFlow[] | undefined>

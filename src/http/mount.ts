@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ProtocolError } from '../core/errors.ts'
 import { isEventId, isRoomAlias, isRoomId, isServerName, isUserId } from '../core/ids.ts'
+import { readContentType } from '../core/media/content-disposition.ts'
 import { expandPath } from '../core/paths.ts'
 import type { Masquerade } from '../domain/appservices/callers.ts'
 import type { SignedRequest } from '../domain/federation/signed-requests.ts'
@@ -184,21 +185,47 @@ export function mount<By extends Caller>(
   role: Role<By>,
   deps: MountDeps,
 ): void {
-  const { services, log, addressOf } = deps
   for (const endpoint of endpoints) {
-    const parts = partsOf(endpoint, role, deps)
-    const template = templateOf(endpoint.path)
-    for (const specification of [endpoint.path, ...(endpoint.options.also ?? [])]) {
-      for (const { dialect, path: url } of expandPath(specification)) {
-        const route = { dialect, template, log, addressOf }
-        app.route({
-          method: endpoint.method,
-          url,
-          ...bodyLimitOf(endpoint, role, parts),
-          config: { operation: endpoint.path },
-          handler: handlerOf(endpoint, route, parts, services),
-        })
-      }
+    if (endpoint.options.streamed) void app.register(async (scope) => mountOne(unread(scope), endpoint, role, deps))
+    else mountOne(app, endpoint, role, deps)
+  }
+}
+
+/** So long a client may go on sending what has been answered already: it may not look at the answer before it has sent everything. */
+const LINGER_MS = 5_000
+
+/** Leaves bodies where they are: on their way. */
+function unread(scope: FastifyInstance): FastifyInstance {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  scope.addHook('onRequest', (request, _reply, done) => {
+    const { headers } = request.raw
+    // What is no content type at all is no reason to refuse a file.
+    if (headers['content-type'] !== undefined) headers['content-type'] = readContentType(headers['content-type'])
+    done()
+  })
+  scope.addHook('onResponse', ({ raw }, _reply, done) => {
+    const { socket } = raw
+    if (!raw.complete && !raw.destroyed) setTimeout(() => raw.complete || socket.destroy(), LINGER_MS).unref()
+    done()
+  })
+  return scope
+}
+
+function mountOne<By extends Caller>(app: FastifyInstance, endpoint: Endpoint, role: Role<By>, deps: MountDeps): void {
+  const { services, log, addressOf } = deps
+  const parts = partsOf(endpoint, role, deps)
+  const template = templateOf(endpoint.path)
+  for (const specification of [endpoint.path, ...(endpoint.options.also ?? [])]) {
+    for (const { dialect, path: url } of expandPath(specification)) {
+      const route = { dialect, template, log, addressOf }
+      app.route({
+        method: endpoint.method,
+        url,
+        ...bodyLimitOf(endpoint, role, parts),
+        config: { operation: endpoint.path },
+        handler: handlerOf(endpoint, route, parts, services),
+      })
     }
   }
 }

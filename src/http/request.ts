@@ -20,6 +20,8 @@ export interface Wire {
   readonly acceptLanguage: string | undefined
   /** `Sec-Fetch-Site`: what a browser says of who made it ask, `same-origin`, `same-site`, `cross-site` or `none`. */
   readonly fetchSite: string | undefined
+  /** A header by its name in lower case; of one that repeats the first. */
+  header(name: string): string | undefined
   /** The cookie of this name. */
   cookie(name: string): string | undefined
   /** The target of the request as it came: path and query. */
@@ -43,6 +45,8 @@ export interface EndpointRequest<Params = unknown, Query = unknown, Body = unkno
   readonly bodyOffence: JsonOffence | undefined
   /** The body as it came. */
   readonly bodyText: string
+  /** The body as it comes, of endpoints that are `streamed`. */
+  readonly stream: AsyncIterable<Buffer>
   readonly bodyBytes: number
   readonly requester: By
   /** What user-interactive authentication established; undefined where this call needed none. */
@@ -136,9 +140,17 @@ export class MountedRequest implements EndpointRequest {
     return Buffer.isBuffer(this.#raw.body) ? this.#raw.body.length : 0
   }
 
+  get stream(): AsyncIterable<Buffer> {
+    return this.#raw.raw
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#raw.headers[name]
+    return Array.isArray(value) ? value[0] : value
+  }
+
   get fetchSite(): string | undefined {
-    const site = this.#raw.headers['sec-fetch-site']
-    return Array.isArray(site) ? site[0] : site
+    return this.header('sec-fetch-site')
   }
 
   cookie(name: string): string | undefined {

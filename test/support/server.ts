@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { type Logger, pino } from 'pino'
 import { type CertificateFiles, openCertificate } from '../../src/cli/certificate.ts'
 import { createHealth } from '../../src/cli/health.ts'
@@ -47,7 +49,8 @@ export async function startServer(
   options: ServerTestOptions = {},
 ): Promise<TestServer> {
   const database = await createTestDatabase()
-  let values = merge(DEFAULTS, overrides)
+  const data_dir = join(tmpdir(), `hearth-test-${randomBytes(8).toString('hex')}`)
+  let values = merge({ ...DEFAULTS, data_dir }, overrides)
   const configured = () => loadConfig({ values, directory: tmpdir() }).config
   const config = configured()
   const signingKey = keptInMemory(options.signingKey ?? signingKeyFromSeed('ed25519:test', randomBytes(32)))
@@ -86,6 +89,7 @@ export async function startServer(
       certificate?.close()
       await running.close()
       await database.drop()
+      await rm(data_dir, { recursive: true, force: true })
     },
   }
 }

@@ -1,4 +1,5 @@
 import type { Endpoint } from '../../http/endpoint.ts'
+import { mediaEndpoints } from '../media/index.ts'
 import { add3pid } from './add3pid.ts'
 import { ban } from './ban.ts'
 import { bind3pid } from './bind3pid.ts'
@@ -199,6 +200,8 @@ export const clientEndpoints: readonly Endpoint[] = [
   deleteProfileField,
 
   getTurnServer,
+
+  ...mediaEndpoints,
 
   sendToDevice,
 

@@ -3,6 +3,8 @@ import { backfillRoom } from './backfill-room.ts'
 import { claimUserEncryptionKeys } from './claim-user-encryption-keys.ts'
 import { exchangeOpenIdToken } from './exchange-open-id-token.ts'
 import { exchangeThirdPartyInvite } from './exchange-third-party-invite.ts'
+import { getContent } from './get-content.ts'
+import { getContentThumbnail } from './get-content-thumbnail.ts'
 import { getEvent } from './get-event.ts'
 import { getEventAuthorization } from './get-event-authorization.ts'
 import { getMissingPreviousEvents } from './get-missing-previous-events.ts'
@@ -66,4 +68,6 @@ export const federationEndpoints: readonly Endpoint[] = [
   getUserDevices,
   claimUserEncryptionKeys,
   queryUserEncryptionKeys,
+  getContent,
+  getContentThumbnail,
 ]

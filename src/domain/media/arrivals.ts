@@ -1,0 +1,33 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Mxc, writeMxc } from '../../core/mxc.ts'
+
+/** Wakes those who wait for an upload. A hint: another process may have taken it, so whoever waits has a look now and then. */
+export interface Arrivals {
+  announce(mxc: Mxc): void
+  /** Ends with the announcement, or after a while. */
+  next(mxc: Mxc, timeoutMs: number): Promise<void>
+  /** How many wait. */
+  waiting(): number
+}
+
+export function createArrivals(): Arrivals {
+  const waiters = new Map<string, Set<AbortController>>()
+  let waiting = 0
+  return {
+    announce(mxc) {
+      for (const controller of waiters.get(writeMxc(mxc)) ?? []) controller.abort()
+    },
+    async next(mxc, timeoutMs) {
+      const key = writeMxc(mxc)
+      const controller = new AbortController()
+      const all = waiters.get(key) ?? new Set()
+      waiters.set(key, all.add(controller))
+      waiting += 1
+      await delay(timeoutMs, undefined, { signal: controller.signal }).catch(() => {})
+      waiting -= 1
+      all.delete(controller)
+      if (all.size === 0) waiters.delete(key)
+    },
+    waiting: () => waiting,
+  }
+}

@@ -1,0 +1,32 @@
+import { LRUCache } from 'lru-cache'
+import { ProtocolError } from '../../core/errors.ts'
+import type { Clock } from '../clock.ts'
+import { MAX_ALLOWANCES, REMOTE_MEDIA_BURST_BYTES, REMOTE_MEDIA_BYTES_PER_SECOND } from '../limits.ts'
+
+/** How much of other servers' media somebody may bring here: a bucket of bytes that fills again, and that the last file may overdraw. */
+export interface ByteAllowance {
+  /** @throws ProtocolError `M_LIMIT_EXCEEDED` when it is used up */
+  require(key: string): void
+  take(key: string, bytes: number): void
+}
+
+export function createByteAllowance(deps: { readonly clock: Clock; readonly isEnabled: boolean }): ByteAllowance {
+  const { clock, isEnabled } = deps
+  if (!isEnabled) return { require: () => {}, take: () => {} }
+  const burstMs = (REMOTE_MEDIA_BURST_BYTES / REMOTE_MEDIA_BYTES_PER_SECOND) * 1000
+  /** When each will be full again. */
+  const fullAt = new LRUCache<string, number>({ max: MAX_ALLOWANCES })
+  const stateOf = (key: string) => Math.max(fullAt.get(key) ?? 0, clock.now())
+  return {
+    require(key) {
+      const waitMs = stateOf(key) - burstMs - clock.now()
+      if (waitMs < 0) return
+      throw new ProtocolError('M_LIMIT_EXCEEDED', 'You have fetched much media of other servers. Wait a little.', {
+        extra: { retry_after_ms: Math.ceil(waitMs) + 1_000 },
+      })
+    },
+    take(key, bytes) {
+      fullAt.set(key, stateOf(key) + (bytes / REMOTE_MEDIA_BYTES_PER_SECOND) * 1000)
+    },
+  }
+}

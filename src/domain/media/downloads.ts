@@ -1,0 +1,110 @@
+import type { Readable } from 'node:stream'
+import type { Logger } from 'pino'
+import type { Config } from '../../config/schema.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import type { ByteRange } from '../../core/media/byte-range.ts'
+import { UNKNOWN_TYPE } from '../../core/media/content-disposition.ts'
+import type { Mxc } from '../../core/mxc.ts'
+import type { Database } from '../../store/db.ts'
+import { findMedia, type MediaRow, noteSeen } from '../../store/media.ts'
+import type { Clock } from '../clock.ts'
+import { MAX_UPLOAD_WAIT_MS, MAX_WAITING_DOWNLOADS } from '../limits.ts'
+import type { Arrivals } from './arrivals.ts'
+import type { Library } from './library.ts'
+import type { RemoteMedia } from './remote-media.ts'
+
+/** A file that is there to be shown. */
+export interface FoundMedia {
+  readonly digest: Buffer
+  readonly bytes: number
+  readonly contentType: string
+  readonly fileName: string | undefined
+  /** Whether it is of another server. */
+  readonly isRemote: boolean
+}
+
+/** Who asks, and what for. */
+export interface MediaWish {
+  readonly mxc: Mxc
+  /** For the sake of whom other servers are asked: a user, an address; undefined where they are not to be. */
+  readonly fetchFor: string | undefined
+  /** Nobody has said who they are: only what is open to all is shown. */
+  readonly isAnonymous: boolean
+  /** How long to wait for a file that is not uploaded yet. */
+  readonly timeoutMs: number | undefined
+  readonly signal: AbortSignal
+}
+
+export interface Downloads {
+  /**
+   * @throws ProtocolError `M_NOT_FOUND` for what is not there or not shown; `M_NOT_YET_UPLOADED`; what asking the other server led to:
+   * `M_TOO_LARGE` (502), `M_UNKNOWN` (502), `M_LIMIT_EXCEEDED`
+   */
+  find(wish: MediaWish): Promise<FoundMedia>
+  /** @throws as `Library.open` */
+  open(media: FoundMedia, range?: ByteRange): Promise<Readable>
+}
+
+const DEFAULT_WAIT_MS = 20_000
+const LOOK_EVERY_MS = 1_000
+const DAY_MS = 24 * 60 * 60 * 1000
+
+export function createDownloads(deps: {
+  readonly config: Pick<Config, 'server_name'>
+  readonly db: Database
+  readonly clock: Clock
+  readonly library: Library
+  readonly arrivals: Arrivals
+  readonly remote: RemoteMedia
+  readonly log: Logger
+}): Downloads {
+  const { config, db, clock, library, arrivals, remote, log } = deps
+
+  /** Waits until what is promised is there, or time is over. */
+  async function uploaded(mxc: Mxc, timeoutMs: number, signal: AbortSignal): Promise<MediaRow | undefined> {
+    const until = clock.now() + Math.min(Math.max(timeoutMs, 0), MAX_UPLOAD_WAIT_MS)
+    for (;;) {
+      const row = await findMedia(db, mxc.server, mxc.mediaId)
+      const isPending = row !== undefined && row.digest === null && (row.expires_at ?? 0) > clock.now()
+      if (!isPending) return row
+      const leftMs = until - clock.now()
+      if (leftMs <= 0 || signal.aborted || arrivals.waiting() >= MAX_WAITING_DOWNLOADS) {
+        throw new ProtocolError('M_NOT_YET_UPLOADED', 'This media is not uploaded yet. Try again later.')
+      }
+      await arrivals.next(mxc, Math.min(leftMs, LOOK_EVERY_MS))
+    }
+  }
+
+  async function fetched(mxc: Mxc, fetchFor: string | undefined): Promise<MediaRow | undefined> {
+    const row = await findMedia(db, mxc.server, mxc.mediaId)
+    if (row?.is_stored) return row
+    if (fetchFor === undefined) return undefined
+    await remote.fetch(mxc, fetchFor)
+    return findMedia(db, mxc.server, mxc.mediaId)
+  }
+
+  /** Once a day for each file; not in anybody's way. */
+  function sawToday({ media_nid, seen_at }: MediaRow): void {
+    const now = clock.now()
+    if (now - seen_at < DAY_MS) return
+    db.tx((tx) => noteSeen(tx, media_nid, now)).catch((err) => log.warn({ err }, 'a look at media was not noted'))
+  }
+
+  return {
+    async find({ mxc, fetchFor, isAnonymous, timeoutMs = DEFAULT_WAIT_MS, signal }) {
+      const isRemote = mxc.server !== config.server_name
+      const row = isRemote ? await fetched(mxc, fetchFor) : await uploaded(mxc, timeoutMs, signal)
+      const isShown = row !== undefined && row.quarantined_by === null && (row.is_open || !isAnonymous)
+      if (!isShown || row.digest === null) throw new ProtocolError('M_NOT_FOUND', 'There is no such media.')
+      sawToday(row)
+      return {
+        digest: row.digest,
+        bytes: row.bytes ?? 0,
+        contentType: row.content_type ?? UNKNOWN_TYPE,
+        fileName: row.file_name ?? undefined,
+        isRemote,
+      }
+    },
+    open: ({ digest }, range) => library.open(digest, range),
+  }
+}

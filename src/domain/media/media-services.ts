@@ -1,0 +1,65 @@
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import type { Config } from '../../config/schema.ts'
+import type { Federation } from '../../outbound/federation.ts'
+import type { GuardedClient } from '../../outbound/http.ts'
+import { createMediaPeers } from '../../outbound/peer-media.ts'
+import type { Database } from '../../store/db.ts'
+import type { Clock, Random } from '../clock.ts'
+import { createArrivals } from './arrivals.ts'
+import { createByteAllowance } from './byte-allowance.ts'
+import { createDecoder } from './decoder.ts'
+import { createDirectoryStore } from './directory-store.ts'
+import { createDownloads, type Downloads } from './downloads.ts'
+import { createLibrary } from './library.ts'
+import type { MediaMetrics } from './media-metrics.ts'
+import type { MediaStore } from './media-store.ts'
+import { createRemoteMedia } from './remote-media.ts'
+import { createSpool, type Spool } from './spool.ts'
+import { createThumbnails, type Thumbnails } from './thumbnails.ts'
+import { createUploads, type Uploads } from './uploads.ts'
+
+/** Files: how they come, and how they are shown. */
+export interface MediaServices {
+  readonly uploads: Uploads
+  readonly downloads: Downloads
+  readonly thumbnails: Thumbnails
+}
+
+export interface MediaParts {
+  readonly services: MediaServices
+  readonly store: MediaStore
+  readonly spool: Spool
+  close(): Promise<void>
+}
+
+export function createMediaServices(deps: {
+  readonly config: Config
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly federation: Federation
+  readonly client: GuardedClient
+  readonly metrics: { readonly media: MediaMetrics }
+  readonly log: Logger
+}): MediaParts {
+  const { config, clock } = deps
+  const directory = join(config.data_dir, 'media')
+  const spool = createSpool(join(directory, 'incoming'))
+  const store = createDirectoryStore(join(directory, 'files'))
+  const parts = { ...deps, metrics: deps.metrics.media, spool, arrivals: createArrivals() }
+  const library = createLibrary({ ...parts, store })
+  const allowance = createByteAllowance({ clock, isEnabled: config.rate_limits.enabled })
+  const remote = createRemoteMedia({ ...parts, library, allowance, peers: createMediaPeers(deps) })
+  const decoder = createDecoder()
+  return {
+    services: {
+      uploads: createUploads({ ...parts, library }),
+      downloads: createDownloads({ ...parts, library, remote }),
+      thumbnails: createThumbnails({ ...parts, library, decoder }),
+    },
+    store,
+    spool,
+    close: () => decoder.close(),
+  }
+}

@@ -1,0 +1,103 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ProtocolError } from '../../core/errors.ts'
+import { StoreFailure } from './store-failure.ts'
+
+/** A file that has come in whole, and is in nobody's way yet. */
+export interface SpooledFile {
+  readonly path: string
+  /** SHA-256. */
+  readonly digest: Buffer
+  readonly bytes: number
+  /** Removes it, wherever it went; again does no harm. */
+  discard(): Promise<void>
+}
+
+/** A place on the local disk for what is on its way in. */
+export interface Spool {
+  /**
+   * Writes a stream down, in constant memory. What fails leaves nothing behind.
+   * @throws ProtocolError `M_TOO_LARGE`; `M_UNKNOWN` (503) when the disk does not take it
+   * @throws whatever the stream throws
+   */
+  take(source: AsyncIterable<Buffer>, maxBytes: number): Promise<SpooledFile>
+  /** A name for a file that somebody else writes there. */
+  nameFor(): Promise<string>
+  /** The file that somebody else wrote. */
+  adopt(path: string): Promise<SpooledFile>
+  /** Removes such a file, if it is there. */
+  remove(path: string): Promise<void>
+  /** Removes what was left behind before a time. Gives how many files. */
+  sweep(before: number): Promise<number>
+}
+
+export function createSpool(directory: string): Spool {
+  async function nameFor(): Promise<string> {
+    await mkdir(directory, { recursive: true, mode: 0o700 }).catch(asFailure)
+    return join(directory, randomUUID())
+  }
+
+  async function take(source: AsyncIterable<Buffer>, maxBytes: number): Promise<SpooledFile> {
+    const path = await nameFor()
+    const discard = () => rm(path, { force: true })
+    const file = await open(path, 'wx', 0o600).catch(asFailure)
+    try {
+      const written = await write(file, source, maxBytes)
+      await file.close()
+      return { path, ...written, discard }
+    } catch (error) {
+      await file.close()
+      await discard()
+      throw error
+    }
+  }
+
+  return {
+    take,
+    nameFor,
+    async adopt(path) {
+      const hash = createHash('sha256')
+      let bytes = 0
+      for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+        hash.update(chunk)
+        bytes += chunk.length
+      }
+      return { path, digest: hash.digest(), bytes, discard: () => rm(path, { force: true }) }
+    },
+    remove: (path) => rm(path, { force: true }),
+    async sweep(before) {
+      const names = await readdir(directory).catch(() => [])
+      const old = await Promise.all(
+        names.map(async (name) => {
+          const found = await stat(join(directory, name)).catch(() => undefined)
+          return found !== undefined && found.mtimeMs < before
+        }),
+      )
+      const left = names.filter((_name, index) => old[index])
+      for (const name of left) await rm(join(directory, name), { force: true })
+      return left.length
+    },
+  }
+}
+
+async function write(file: FileHandle, source: AsyncIterable<Buffer>, maxBytes: number) {
+  const hash = createHash('sha256')
+  let bytes = 0
+  for await (const chunk of source) {
+    bytes += chunk.length
+    if (bytes > maxBytes) throw tooLarge(maxBytes)
+    hash.update(chunk)
+    await file.writeFile(chunk).catch(asFailure)
+  }
+  return { digest: hash.digest(), bytes }
+}
+
+export function tooLarge(maxBytes: number): ProtocolError {
+  return new ProtocolError('M_TOO_LARGE', `Files of more than ${maxBytes} bytes are not taken.`)
+}
+
+function asFailure(error: unknown): never {
+  throw new StoreFailure(error)
+}

@@ -1,0 +1,12 @@
+import { ProtocolError } from '../../core/errors.ts'
+
+/** What users see while the store cannot be used: nothing was lost, the same may be asked for again. */
+export class StoreFailure extends ProtocolError {
+  constructor(cause: unknown) {
+    super('M_UNKNOWN', 'The store of media cannot be used just now. Try again in a few minutes.', {
+      status: 503,
+      extra: { retry_after_ms: 60_000 },
+    })
+    this.cause = cause
+  }
+}
