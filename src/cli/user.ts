@@ -49,6 +49,22 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     await api.call('POST', path, { erase: values.erase ?? false })
     host.print(`${user} is deactivated for good${values.erase ? ', and what was kept of them is gone' : ''}.`)
   },
+  async lock({ host, api, user }) {
+    await restrain(api, 'lock', user, { locked: true })
+    host.print(`${user} is locked: its sessions are refused until "user unlock".`)
+  },
+  async unlock({ host, api, user }) {
+    await restrain(api, 'lock', user, { locked: false })
+    host.print(`${user} is no longer locked, and goes on where it was.`)
+  },
+  async suspend({ host, api, user }) {
+    await restrain(api, 'suspend', user, { suspended: true })
+    host.print(`${user} is suspended: it can read, leave and log out, and write to nobody until "user release".`)
+  },
+  async release({ host, api, user }) {
+    await restrain(api, 'suspend', user, { suspended: false })
+    host.print(`${user} is no longer suspended.`)
+  },
   async 'make-admin'({ host, api, user }) {
     await api.call('PUT', `/_synapse/admin/v1/users/${encodeURIComponent(user)}/admin`, { admin: true })
     host.print(`${user} may administer this server.`)
@@ -59,10 +75,14 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   },
 }
 
+const restrain = (api: Administration, what: 'lock' | 'suspend', user: string, body: object): Promise<unknown> =>
+  api.call('PUT', `/_matrix/client/v1/admin/${what}/${encodeURIComponent(user)}`, body)
+
 export const userCommand: Command = {
   usage: `create NAME [--admin]
        user list [--name TEXT] [--admins] [--deactivated] [--json]
        user show | logout | make-admin | remove-admin NAME
+       user lock | unlock | suspend | release NAME
        user reset-password NAME [--keep-devices]
        user deactivate NAME [--erase]
        all with [--config FILE] [--set KEY=VALUE]...
@@ -110,11 +130,14 @@ interface ListedUser {
   readonly admin: boolean
   readonly deactivated: boolean
   readonly is_guest: boolean
+  readonly locked: boolean
+  readonly suspended: boolean
 }
 
 async function list(host: Host, config: Config, values: Values): Promise<number> {
   const query = new URLSearchParams({
     limit: '1000',
+    locked: 'true',
     ...(values.name === undefined ? {} : { name: values.name }),
     ...(values.admins ? { admins: 'true' } : {}),
     ...(values.deactivated ? { deactivated: 'true' } : {}),
@@ -137,6 +160,12 @@ async function list(host: Host, config: Config, values: Values): Promise<number>
 }
 
 function rowOf(user: ListedUser): string[] {
-  const marks = [user.admin && 'admin', user.is_guest && 'guest', user.deactivated && 'deactivated'].filter(Boolean)
+  const marks = [
+    user.admin && 'admin',
+    user.is_guest && 'guest',
+    user.locked && 'locked',
+    user.suspended && 'suspended',
+    user.deactivated && 'deactivated',
+  ].filter(Boolean)
   return [user.name, user.displayname ?? '-', minute(user.creation_ts), minute(user.last_seen_ts), marks.join(' ')]
 }

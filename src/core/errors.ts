@@ -63,6 +63,7 @@ export const ERROR_STATUS = {
   M_USER_DEACTIVATED: 403,
   M_USER_IN_USE: 400,
   M_USER_LOCKED: 401,
+  M_USER_SUSPENDED: 403,
   M_WEAK_PASSWORD: 400,
   M_WRONG_ROOM_KEYS_VERSION: 403,
 } as const satisfies Record<string, number>

@@ -83,6 +83,10 @@ export interface EndpointOptions<
   readonly auth: Auth
   /** Guests may call it too. Without this they get 403 `M_GUEST_ACCESS_FORBIDDEN`. */
   readonly guests?: true
+  /** Suspended users may call it too, as they may all that only reads (GET). Without this they get 403 `M_USER_SUSPENDED`. */
+  readonly suspended?: true
+  /** Users whose account is locked may call it too. Without this they get 401 `M_USER_LOCKED`. */
+  readonly locked?: true
   /** Users of the identity service may call it before they have accepted its terms. */
   readonly beforeTerms?: true
   /** What it shows is a user's own: reading it goes on the record of operators' acts, as all does that is not a GET. */
@@ -145,6 +149,8 @@ export interface Endpoint {
   readonly options: {
     readonly auth: EndpointAuth
     readonly guests?: true
+    readonly suspended?: true
+    readonly locked?: true
     readonly beforeTerms?: true
     readonly recorded?: true
     readonly unknownToken?: Errcode

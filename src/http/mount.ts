@@ -4,6 +4,7 @@ import { ProtocolError } from '../core/errors.ts'
 import { isEventId, isRoomAlias, isRoomId, isServerName, isUserId } from '../core/ids.ts'
 import { readContentType } from '../core/media/content-disposition.ts'
 import { expandPath } from '../core/paths.ts'
+import { accountLocked, accountSuspended } from '../domain/accounts/requester.ts'
 import type { Masquerade } from '../domain/appservices/callers.ts'
 import type { SignedRequest } from '../domain/federation/signed-requests.ts'
 import type { Services } from '../domain/services.ts'
@@ -88,11 +89,19 @@ function authenticator<By extends Caller>(endpoint: Endpoint, role: Role<By>, de
   }
   const unknownToken = options.unknownToken ?? role.codes.unknownToken
 
-  function admit(raw: FastifyRequest, caller: By | undefined): By | Promise<By> {
-    if (caller === undefined) throw new ProtocolError(unknownToken, 'The access token is not known here.')
-    if ('isGuest' in caller && caller.isGuest && !options.guests) {
+  /** What else an account must be. */
+  function requireUnrestrained(caller: Caller): void {
+    if (!('isGuest' in caller)) return
+    if (caller.isLocked && !options.locked) throw accountLocked()
+    if (caller.isGuest && !options.guests) {
       throw new ProtocolError('M_GUEST_ACCESS_FORBIDDEN', 'Guests may not do this.')
     }
+    if (caller.isSuspended && !options.suspended && endpoint.method !== 'GET') throw accountSuspended()
+  }
+
+  function admit(raw: FastifyRequest, caller: By | undefined): By | Promise<By> {
+    if (caller === undefined) throw new ProtocolError(unknownToken, 'The access token is not known here.')
+    requireUnrestrained(caller)
     role.seen?.(caller, () => addressOf(raw, deps.addressOf), raw.headers['user-agent'])
     const admitted = role.admit?.(caller, endpoint)
     return admitted === undefined ? caller : admitted.then(() => caller)

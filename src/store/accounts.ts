@@ -11,11 +11,13 @@ export interface AccountRow {
   readonly is_admin: boolean
   readonly created_at: number
   readonly deactivated_at: number | null
+  readonly is_locked: boolean
+  readonly is_suspended: boolean
 }
 
 export async function findAccount(reader: Reader, userId: UserId): Promise<AccountRow | undefined> {
   const [row] = await reader.query<AccountRow>(
-    `SELECT a.user_nid, u.user_id, a.password_hash, a.is_guest, a.is_admin, a.created_at, a.deactivated_at
+    `SELECT a.user_nid, u.user_id, a.password_hash, a.is_guest, a.is_admin, a.created_at, a.deactivated_at, a.is_locked, a.is_suspended
      FROM matrix_user u JOIN account a USING (user_nid) WHERE u.user_id = $1`,
     [userId],
   )
@@ -25,7 +27,7 @@ export async function findAccount(reader: Reader, userId: UserId): Promise<Accou
 /** The account, its row locked against changes until the transaction ends. */
 export async function lockAccount(tx: Tx, userNid: number): Promise<AccountRow | undefined> {
   const [row] = await tx.query<AccountRow>(
-    `SELECT a.user_nid, u.user_id, a.password_hash, a.is_guest, a.is_admin, a.created_at, a.deactivated_at
+    `SELECT a.user_nid, u.user_id, a.password_hash, a.is_guest, a.is_admin, a.created_at, a.deactivated_at, a.is_locked, a.is_suspended
      FROM account a JOIN matrix_user u USING (user_nid) WHERE a.user_nid = $1 FOR UPDATE OF a`,
     [userNid],
   )
@@ -87,6 +89,20 @@ export async function hasPassword(reader: Reader, userNid: number): Promise<bool
 
 export async function setAdmin(tx: Tx, userNid: number, isAdmin: boolean): Promise<void> {
   await tx.query('UPDATE account SET is_admin = $2 WHERE user_nid = $1', [userNid, isAdmin])
+}
+
+/** Locks, unlocks, suspends or releases an account; what is undefined stays as it is. False where it has ended. */
+export async function restrainAccount(
+  tx: Tx,
+  userNid: number,
+  wish: { readonly isLocked?: boolean; readonly isSuspended?: boolean },
+): Promise<boolean> {
+  const rows = await tx.query(
+    `UPDATE account SET is_locked = coalesce($2, is_locked), is_suspended = coalesce($3, is_suspended)
+     WHERE user_nid = $1 AND deactivated_at IS NULL RETURNING 1 AS one`,
+    [userNid, wish.isLocked ?? null, wish.isSuspended ?? null],
+  )
+  return rows.length === 1
 }
 
 const COUNTING_LOCK = 0x75736572

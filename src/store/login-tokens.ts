@@ -20,11 +20,22 @@ export async function takeLoginToken(
   hash: Buffer,
   now: number,
 ): Promise<
-  { readonly user_nid: number; readonly user_id: UserId; readonly deactivated_at: number | null } | undefined
+  | {
+      readonly user_nid: number
+      readonly user_id: UserId
+      readonly deactivated_at: number | null
+      readonly is_locked: boolean
+    }
+  | undefined
 > {
-  const [row] = await tx.query<{ user_nid: number; user_id: UserId; deactivated_at: number | null }>(
+  const [row] = await tx.query<{
+    user_nid: number
+    user_id: UserId
+    deactivated_at: number | null
+    is_locked: boolean
+  }>(
     `WITH taken AS (DELETE FROM login_token WHERE token_hash = $1 AND expires_at > $2 RETURNING user_nid)
-     SELECT user_nid, user_id, deactivated_at FROM taken JOIN account USING (user_nid) JOIN matrix_user USING (user_nid)`,
+     SELECT user_nid, user_id, deactivated_at, is_locked FROM taken JOIN account USING (user_nid) JOIN matrix_user USING (user_nid)`,
     [hash, now],
   )
   return row

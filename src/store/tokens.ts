@@ -9,6 +9,8 @@ export interface TokenRow {
   readonly user_id: UserId
   readonly device_id: string
   readonly is_guest: boolean
+  readonly is_locked: boolean
+  readonly is_suspended: boolean
   readonly expires_at: number | null
   /** Set until its first use: hash of the refresh token that made it. */
   readonly renewed_by: Buffer | null
@@ -17,7 +19,7 @@ export interface TokenRow {
 /** Whom a token belongs to, by its hash; nobody once the account is deactivated. */
 export async function findToken(reader: Reader, hash: Buffer): Promise<TokenRow | undefined> {
   const [row] = await reader.query<TokenRow>(
-    `SELECT t.token_nid, t.user_nid, u.user_id, t.device_id, a.is_guest, t.expires_at, t.renewed_by
+    `SELECT t.token_nid, t.user_nid, u.user_id, t.device_id, a.is_guest, a.is_locked, a.is_suspended, t.expires_at, t.renewed_by
      FROM access_token t JOIN account a USING (user_nid) JOIN matrix_user u USING (user_nid)
      WHERE t.token_hash = $1 AND a.deactivated_at IS NULL`,
     [hash],
@@ -69,6 +71,7 @@ export interface RefreshTokenRow {
   readonly device_id: string
   readonly ended_at: number | null
   readonly is_deactivated: boolean
+  readonly is_locked: boolean
 }
 
 /** A refresh token by its hash. Its device's row is locked, so that what is done with one device's tokens is done in turn. */
@@ -80,7 +83,7 @@ export async function lockRefreshToken(tx: Tx, hash: Buffer): Promise<RefreshTok
   )
   if (row === undefined) return undefined
   const [token] = await tx.query<RefreshTokenRow>(
-    `SELECT r.user_nid, r.device_id, r.ended_at, a.deactivated_at IS NOT NULL AS is_deactivated
+    `SELECT r.user_nid, r.device_id, r.ended_at, a.deactivated_at IS NOT NULL AS is_deactivated, a.is_locked
      FROM refresh_token r JOIN account a USING (user_nid) WHERE r.token_hash = $1`,
     [hash],
   )

@@ -12,6 +12,8 @@ export interface SurveyedUser {
   readonly is_deactivated: boolean
   readonly is_erased: boolean
   readonly appservice_id: string | null
+  readonly is_locked: boolean
+  readonly is_suspended: boolean
   readonly created_at: number
   readonly displayname: string | null
   readonly avatar_url: string | null
@@ -40,13 +42,14 @@ export interface UserQuery {
   readonly isGuest: boolean | undefined
   readonly isAdmin: boolean | undefined
   readonly isDeactivated: boolean | undefined
+  readonly isLocked: boolean | undefined
 }
 
 const FIELD = (name: string) =>
   `(SELECT value::json #>> '{}' FROM profile_field p WHERE p.user_nid = a.user_nid AND p.name = '${name}')`
 
 const SURVEY = `SELECT a.user_nid, u.user_id, a.is_guest, a.is_admin, a.deactivated_at IS NOT NULL AS is_deactivated,
-    a.erased_at IS NOT NULL AS is_erased, a.appservice_id, a.created_at,
+    a.erased_at IS NOT NULL AS is_erased, a.is_locked, a.is_suspended, a.appservice_id, a.created_at,
     ${FIELD('displayname')} AS displayname, ${FIELD('avatar_url')} AS avatar_url,
     (SELECT max(last_seen_at) FROM device d WHERE d.user_nid = a.user_nid) AS last_seen_at
   FROM account a JOIN matrix_user u USING (user_nid)`
@@ -55,14 +58,15 @@ const WANTED = `($1::text IS NULL OR position($1 IN u.user_id) > 0)
   AND ($2::text IS NULL OR position(lower($2) IN lower(split_part(u.user_id, ':', 1))) > 0
     OR position(lower($2) IN lower(${FIELD('displayname')})) > 0)
   AND ($3::boolean IS NULL OR a.is_guest = $3) AND ($4::boolean IS NULL OR a.is_admin = $4)
-  AND ($5::boolean IS NULL OR (a.deactivated_at IS NOT NULL) = $5)`
+  AND ($5::boolean IS NULL OR (a.deactivated_at IS NOT NULL) = $5) AND ($6::boolean IS NULL OR a.is_locked = $6)`
 
-const valuesOf = ({ userId, name, isGuest, isAdmin, isDeactivated }: UserQuery) => [
+const valuesOf = ({ userId, name, isGuest, isAdmin, isDeactivated, isLocked }: UserQuery) => [
   userId ?? null,
   name ?? null,
   isGuest ?? null,
   isAdmin ?? null,
   isDeactivated ?? null,
+  isLocked ?? null,
 ]
 
 /** A page of the accounts of this server. Reads them all: for a connection that may take its time. */
@@ -80,7 +84,7 @@ export async function surveyUsers(
     ),
     reader.query<SurveyedUser>(
       `SELECT * FROM (${SURVEY} WHERE ${WANTED}) found
-       ORDER BY ${ORDERS[page.order]} ${direction}, user_id LIMIT $6 OFFSET $7`,
+       ORDER BY ${ORDERS[page.order]} ${direction}, user_id LIMIT $7 OFFSET $8`,
       [...values, page.limit, page.from],
     ),
   ])

@@ -34,6 +34,20 @@ async function done(words: string[], input = ''): Promise<string> {
 const isKnown = async ({ token }: Account) => (await api.request('GET', '/account/whoami', { token })).status === 200
 
 describe('beside a running server', () => {
+  test('an account is locked and unlocked, suspended and released', async () => {
+    await done(['user', 'create', 'carl'], `${PASSWORD}\n`)
+    const { token } = await login(api, 'carl')
+    const errcodeOf = async () => (await api.request('POST', '/createRoom', { token, body: {} })).body.errcode
+    await done(['user', 'lock', 'carl'])
+    expect(await errcodeOf()).toBe('M_USER_LOCKED')
+    expect(await done(['user', 'list'])).toMatch(/@carl:localhost.*locked/)
+    await done(['user', 'unlock', 'carl'])
+    await done(['user', 'suspend', 'carl'])
+    expect(await errcodeOf()).toBe('M_USER_SUSPENDED')
+    await done(['user', 'release', 'carl'])
+    expect(await errcodeOf()).toBeUndefined()
+  })
+
   test('the first administrator is made, and what is taken is taken at once', async () => {
     await done(['user', 'create', 'alice'], `${PASSWORD}\n`)
     const alice = await login(api, 'alice')

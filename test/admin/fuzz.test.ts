@@ -48,7 +48,7 @@ function* urlsOf(path: string): Generator<string> {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
   const choices = Math.max(1, ...names.map((name) => (values[name] ?? ODD_TEXTS).length))
   for (let n = 0; n < choices; n++) {
-    yield path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    yield path.replace(/^C1/, '/_matrix/client/v1').replace(/\{(\w+)\}/g, (_, name: string) => {
       const known = values[name]
       return known ? encodeURIComponent(known[n % known.length]!) : ODD_TEXTS[n % ODD_TEXTS.length]!
     })

@@ -28,7 +28,10 @@ const VALUES: Readonly<Record<string, string>> = {
   roomId: '!room:localhost',
   eventId: '$event',
 }
-const urlOf = (path: string) => path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(VALUES[name] ?? 'x'))
+const urlOf = (path: string) =>
+  path
+    .replace(/^C1/, '/_matrix/client/v1')
+    .replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(VALUES[name] ?? 'x'))
 
 const closed = adminEndpoints.filter(({ options }) => options.auth === 'admin')
 const line = ({ method, path }: { method: string; path: string }) => `${method} ${path}`

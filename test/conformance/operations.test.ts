@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expandPath } from '../../src/core/paths.ts'
 import type { Endpoint } from '../../src/http/endpoint.ts'
+import { adminEndpoints } from '../../src/routes/admin/index.ts'
 import { clientEndpoints } from '../../src/routes/client/index.ts'
 import { federationEndpoints } from '../../src/routes/federation/index.ts'
 import { identityEndpoints } from '../../src/routes/identity/index.ts'
@@ -14,6 +15,7 @@ const expected: ReadonlyMap<string, string> = new Map(Object.entries(operations)
 const mounted: readonly Endpoint[] = [
   ...wellKnownEndpoints,
   ...clientEndpoints,
+  ...adminEndpoints.filter(({ path }) => !path.startsWith('/')),
   ...federationEndpoints,
   ...identityEndpoints,
 ]

@@ -5,11 +5,12 @@ import type { Database, Tx } from '../../store/db.ts'
 import { insertLoginToken, takeLoginToken } from '../../store/login-tokens.ts'
 import type { Clock, Random } from '../clock.ts'
 import { hashToken, tokenKind } from '../opaque-tokens.ts'
+import { accountLocked } from './requester.ts'
 
 /** Tokens by which a client logs in once (client-server API, "Token-based user login"). */
 export interface LoginTokens {
   issue(userNid: number): Promise<{ readonly token: string; readonly expiresInMs: number }>
-  /** Uses one up and gives whose it was. @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED` */
+  /** Uses one up and gives whose it was. @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED` */
   redeem(tx: Tx, token: string): Promise<{ readonly userNid: number; readonly userId: UserId }>
 }
 
@@ -39,6 +40,7 @@ export function createLoginTokens(deps: {
       if (found.deactivated_at !== null) {
         throw new ProtocolError('M_USER_DEACTIVATED', 'This account has been deactivated.')
       }
+      if (found.is_locked) throw accountLocked()
       return { userNid: found.user_nid, userId: found.user_id }
     },
   }

@@ -13,7 +13,7 @@ import type { UiaStage } from './interactive-auth.ts'
 import { checkDeviceWish, type DeviceWish, type Issued, issueToken } from './issue-token.ts'
 import type { LoginTokens } from './login-tokens.ts'
 import type { Passwords } from './passwords.ts'
-import type { Requester } from './requester.ts'
+import { accountLocked, type Requester } from './requester.ts'
 import type { Sessions } from './sessions.ts'
 import type { UiaFlow } from './uia-flows.ts'
 import { type Identified, identifiedBy } from './user-lookup.ts'
@@ -25,12 +25,12 @@ export interface LoggedIn extends Issued {
 export interface Logins {
   /**
    * Logs a device in by password. Takes from the limit of the account, and the same time whether the user exists or not.
-   * @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_LIMIT_EXCEEDED`
+   * @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED`, `M_LIMIT_EXCEEDED`
    */
   byPassword(credentials: JsonObject, device: DeviceWish): Promise<LoggedIn>
   /**
    * Logs a device in by a login token, which is used up.
-   * @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`
+   * @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED`
    */
   byToken(token: string, device: DeviceWish): Promise<LoggedIn>
   /** How a user can prove again who they are: by password, where there is one, or by single sign-on. */
@@ -97,6 +97,7 @@ export function createLogins(deps: {
   async function requireUnchanged(tx: Tx, account: AccountRow): Promise<void> {
     const now = await lockAccount(tx, account.user_nid)
     if (now === undefined || now.deactivated_at !== null) throw deactivated()
+    if (now.is_locked) throw accountLocked()
     if (now.password_hash !== account.password_hash) throw new ProtocolError('M_FORBIDDEN', REFUSED)
   }
 

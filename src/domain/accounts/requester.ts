@@ -1,3 +1,4 @@
+import { ProtocolError } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
 import type { Appservice } from '../appservices/appservice.ts'
 
@@ -14,4 +15,20 @@ export interface Requester {
   readonly appservice?: Appservice
   /** Rate limits do not count for it. */
   readonly isUnlimited?: true
+  /** May end its sessions, and nothing else. */
+  readonly isLocked?: boolean
+  /** Reads, and writes to nobody. */
+  readonly isSuspended?: boolean
+}
+
+/** A locked account: its sessions go on once it is unlocked (client-server API, "Account locking"). */
+export function accountLocked(): ProtocolError {
+  return new ProtocolError('M_USER_LOCKED', 'This account is locked. Ask the administrators of this server.', {
+    extra: { soft_logout: true },
+  })
+}
+
+/** Client-server API, "Account suspension". */
+export function accountSuspended(): ProtocolError {
+  return new ProtocolError('M_USER_SUSPENDED', 'This account is suspended: it can read, and not do this.')
 }

@@ -76,6 +76,8 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
       deviceId: row.device_id,
       tokenNid: row.token_nid,
       isGuest: row.is_guest,
+      isLocked: row.is_locked,
+      isSuspended: row.is_suspended,
     }
     const entry = { requester, seenAt: 0, expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY }
     const holder = holderOf(entry)

@@ -4,6 +4,7 @@ import { endDeviceTokens, lockRefreshToken, renewToken } from '../../store/token
 import { hashToken } from '../opaque-tokens.ts'
 import { isRefreshToken, newAccessToken, newRefreshToken } from './access-tokens.ts'
 import { type TokenDeps, tokenLifetimeMs } from './issue-token.ts'
+import { accountLocked } from './requester.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface Renewed {
@@ -17,7 +18,7 @@ export interface TokenRenewal {
   /**
    * A new access token and a new refresh token for the device. The refresh token that was given stays good until one of the two is
    * used, in case the answer is lost. After that its use means that two have it: the device is logged out, softly.
-   * @throws ProtocolError `M_UNKNOWN_TOKEN`, with `soft_logout` where the device can log in again; `M_USER_DEACTIVATED`
+   * @throws ProtocolError `M_UNKNOWN_TOKEN`, with `soft_logout` where the device can log in again; `M_USER_DEACTIVATED`, `M_USER_LOCKED`
    */
   renew(refreshToken: string): Promise<Renewed>
 }
@@ -46,6 +47,7 @@ export function createTokenRenewal(
         const row = await lockRefreshToken(tx, by)
         if (row === undefined) throw unknownToken()
         if (row.is_deactivated) throw new ProtocolError('M_USER_DEACTIVATED', 'This account has been deactivated.')
+        if (row.is_locked) throw accountLocked()
         const { user_nid: userNid, device_id: deviceId } = row
         if (row.ended_at !== null) {
           await endDeviceTokens(tx, userNid, deviceId)

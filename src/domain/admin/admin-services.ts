@@ -16,6 +16,7 @@ import type { Rooms } from '../rooms/rooms.ts'
 import { type Audit, createAudit } from './audit.ts'
 import { createOperators, type Operators } from './operators.ts'
 import { createRegistrationTokenDesk, type RegistrationTokenDesk } from './registration-token-desk.ts'
+import { createRestraints, type Restraints } from './restraints.ts'
 import { createRoomDesk, type RoomDesk } from './room-desk.ts'
 import { createRoomPower, type RoomPower } from './room-power.ts'
 import { createServerNotices, type ServerNotices } from './server-notices.ts'
@@ -30,6 +31,7 @@ export interface AdminServices {
   readonly sharedSecret: SharedSecret
   readonly users: UserDesk
   readonly userEditing: UserEditing
+  readonly restraints: Restraints
   readonly registrationTokens: RegistrationTokenDesk
   readonly invitations: InvitationDesk
   readonly rooms: RoomDesk
@@ -59,12 +61,14 @@ export function createAdminServices(parts: AdminParts): AdminServices {
   const audit = createAudit(parts)
   const deps = { ...parts, ...parts.accounts, audit }
   const users = createUserDesk(deps)
+  const restraints = createRestraints(deps)
   return {
     audit,
     operators: createOperators(deps),
     sharedSecret: createSharedSecret(deps),
     users,
-    userEditing: createUserEditing({ ...deps, users }),
+    userEditing: createUserEditing({ ...deps, users, restraints }),
+    restraints,
     registrationTokens: createRegistrationTokenDesk(deps),
     invitations: createInvitationDesk(parts),
     rooms: createRoomDesk(parts),

@@ -33,7 +33,7 @@ export function createOperators(deps: {
 
   async function isAdmin({ userId }: Requester): Promise<boolean> {
     const account = await findAccount(db, userId)
-    return account?.is_admin === true && account.deactivated_at === null
+    return account?.is_admin === true && account.deactivated_at === null && !account.is_locked
   }
 
   return {

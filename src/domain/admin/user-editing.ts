@@ -18,6 +18,7 @@ import { MAX_THREEPIDS_PER_USER } from '../limits.ts'
 import { checkText } from '../text.ts'
 import { activeAccount, onBehalfOf, requireLocal } from './local-account.ts'
 import type { Operator } from './operator.ts'
+import type { Restraints } from './restraints.ts'
 import type { UserDesk } from './user-desk.ts'
 
 /** What is to be so of an account; what is undefined stays as it is. */
@@ -28,6 +29,7 @@ export interface UserWish {
   readonly displayName: string | undefined
   readonly avatarUrl: string | undefined
   readonly isAdmin: boolean | undefined
+  readonly isLocked: boolean | undefined
   /** All the account has then; operators vouch for them. */
   readonly threepids: readonly { readonly medium: Medium; readonly address: string }[] | undefined
   readonly externalIds: readonly { readonly auth_provider: string; readonly external_id: string }[] | undefined
@@ -36,7 +38,7 @@ export interface UserWish {
 export interface UserEditing {
   /**
    * Makes an account, or changes one. Gives whether it was made.
-   * @throws ProtocolError `M_INVALID_USERNAME`, `M_EXCLUSIVE`, `M_WEAK_PASSWORD`, `M_THREEPID_IN_USE`, `M_USER_DEACTIVATED`, `M_INVALID_PARAM`, 409 `M_UNKNOWN`
+   * @throws ProtocolError `M_INVALID_USERNAME`, `M_EXCLUSIVE`, `M_WEAK_PASSWORD`, `M_THREEPID_IN_USE`, `M_USER_DEACTIVATED`, `M_INVALID_PARAM`, `M_FORBIDDEN`, 409 `M_UNKNOWN`
    *   for an external id that is another's
    */
   put(by: Operator, userId: UserId, wish: UserWish): Promise<boolean>
@@ -55,8 +57,9 @@ export function createUserEditing(deps: {
   readonly contacts: Pick<Contacts, 'remove'>
   readonly users: Pick<UserDesk, 'setPassword' | 'setAdmin'>
   readonly exclusiveUsers: ExclusiveUsers
+  readonly restraints: Pick<Restraints, 'set'>
 }): UserEditing {
-  const { config, db, clock, passwords, profiles, contacts, users } = deps
+  const { config, db, clock, passwords, profiles, contacts, users, restraints } = deps
 
   async function make(userId: UserId, { password, isAdmin = false }: UserWish): Promise<void> {
     if (newUserId(localpartOf(userId), config.server_name) !== userId) {
@@ -103,6 +106,8 @@ export function createUserEditing(deps: {
       if (wish.threepids !== undefined) await replaceThreepids(user, wish.threepids.map(canonical))
       if (displayName !== undefined) await profiles.setField(user, 'displayname', displayName || undefined)
       if (avatarUrl !== undefined) await profiles.setField(user, 'avatar_url', avatarUrl || undefined)
+      if (wish.isLocked !== undefined && (wish.isLocked || !isNew))
+        await restraints.set(by, userId, { isLocked: wish.isLocked })
       if (isNew) return true
       if (wish.isAdmin !== undefined) await users.setAdmin(by, userId, wish.isAdmin)
       if (wish.password !== undefined) await users.setPassword(userId, wish.password, wish.logoutDevices)

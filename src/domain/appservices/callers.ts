@@ -68,7 +68,8 @@ export function createAppserviceCallers({ db, serverName, registry, sessions }: 
     }
     const isLimited = service.registration.rate_limited && userId !== service.sender
     const scope = { userId, userNid, deviceId, tokenNid: scopeOf(userNid, deviceId), isGuest: false }
-    return { ...scope, appservice: service, ...(!isLimited && { isUnlimited: true }) }
+    const restraint = { isLocked: account.is_locked, isSuspended: account.is_suspended }
+    return { ...scope, ...restraint, appservice: service, ...(!isLimited && { isUnlimited: true }) }
   }
 
   return {

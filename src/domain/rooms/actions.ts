@@ -2,9 +2,10 @@ import { ProtocolError } from '../../core/errors.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { encodeCanonical, type JsonObject, type JsonOffence } from '../../core/json.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
-import type { Requester } from '../accounts/requester.ts'
+import { accountSuspended, type Requester } from '../accounts/requester.ts'
 import type { Appender } from './append.ts'
 import type { Draft, Transaction } from './draft.ts'
+import type { EventCache } from './event-cache.ts'
 import type { InviteRemotely } from './remote-invites.ts'
 import type { Room } from './room.ts'
 import type { Rooms, SentContent } from './rooms.ts'
@@ -13,6 +14,7 @@ import type { Transactions } from './transactions.ts'
 export interface ActionParts {
   readonly appender: Appender
   readonly transactions: Transactions
+  readonly events: Pick<EventCache, 'getById'>
   /** Refuses a canonical alias that does not lead to the room. */
   checkCanonicalAlias(room: Room, content: SentContent['content']): Promise<void>
   /** Refuses memberships that could not be had by joining and inviting. */
@@ -89,7 +91,10 @@ export function createRoomActions(parts: ActionParts): Pick<Rooms, 'send' | 'set
         sender: by.userId,
         senderNid: by.userNid,
       }
-      return transactions.once(by.tokenNid, transaction, (txn) => appendOne(roomId, offence, draft, txn))
+      return transactions.once(by.tokenNid, transaction, async (txn) => {
+        if (by.isSuspended && (await parts.events.getById(target))?.senderNid !== by.userNid) throw accountSuspended()
+        return appendOne(roomId, offence, draft, txn)
+      })
     },
   }
 }

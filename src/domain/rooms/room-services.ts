@@ -304,7 +304,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       throw new ProtocolError('M_FORBIDDEN', `You share no room with ${other}.`)
     },
     ...createRoomActions({
-      ...{ appender, inviteRemotely, serverName },
+      ...{ appender, events, inviteRemotely, serverName },
       transactions: createTransactions(),
       checkCanonicalAlias: createCanonicalAliasCheck({ db }),
       checkMember: createMemberCheck({ ...parts, serverName, blocks, noticeRooms }),

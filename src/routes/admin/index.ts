@@ -10,6 +10,8 @@ import { deleteUserDevices } from './delete-user-devices.ts'
 import { deleteUserRateLimit } from './delete-user-rate-limit.ts'
 import { findUserByExternalId } from './find-user-by-external-id.ts'
 import { findUserByThreepid } from './find-user-by-threepid.ts'
+import { getAdminLockUser } from './get-admin-lock-user.ts'
+import { getAdminSuspendUser } from './get-admin-suspend-user.ts'
 import { getEvent } from './get-event.ts'
 import { getRegistrationNonce } from './get-registration-nonce.ts'
 import { getRegistrationToken } from './get-registration-token.ts'
@@ -47,8 +49,11 @@ import { resetUserPassword } from './reset-user-password.ts'
 import { rotateSigningKey } from './rotate-signing-key.ts'
 import { sendNotice } from './send-notice.ts'
 import { sendNoticeOnce } from './send-notice-once.ts'
+import { setAdminLockUser } from './set-admin-lock-user.ts'
+import { setAdminSuspendUser } from './set-admin-suspend-user.ts'
 import { setUserAdmin } from './set-user-admin.ts'
 import { setUserRateLimit } from './set-user-rate-limit.ts'
+import { suspendUser } from './suspend-user.ts'
 import { updateRegistrationToken } from './update-registration-token.ts'
 import { updateUserDevice } from './update-user-device.ts'
 
@@ -68,6 +73,11 @@ export const adminEndpoints: readonly Endpoint[] = [
   resetUserPassword,
   getUserAdmin,
   setUserAdmin,
+  suspendUser,
+  getAdminSuspendUser,
+  setAdminSuspendUser,
+  getAdminLockUser,
+  setAdminLockUser,
   loginAsUser,
   logOutUser,
   listUserDevices,

@@ -36,6 +36,7 @@ function wishOf(body: Static<typeof Body>): UserWish {
     displayName: body.displayname ?? undefined,
     avatarUrl: body.avatar_url ?? undefined,
     isAdmin: body.admin,
+    isLocked: body.locked,
     threepids: body.threepids,
     externalIds: body.external_ids,
   }
@@ -45,7 +46,6 @@ export const putUser = endpoint(
   'PUT /_synapse/admin/v2/users/{userId}',
   { auth: 'admin', body: Body },
   async ({ requester, params, body }, { admin }) => {
-    if (body.locked) throw new ProtocolError('M_INVALID_PARAM', 'This server locks no accounts: it deactivates them.')
     const wish = wishOf(body)
     if (body.deactivated) {
       await admin.users.deactivate(params.userId, false)

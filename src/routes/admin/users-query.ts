@@ -16,12 +16,13 @@ export const UsersQuery = Type.Object({
   guests: Type.Optional(Type.Boolean()),
   admins: Type.Optional(Type.Boolean()),
   deactivated: Type.Optional(Type.Boolean()),
+  locked: Type.Optional(Type.Boolean()),
   order_by: Type.Optional(Order),
 })
 
 const MAX_PART_CHARS = 512
 
-export function wantedUsers({ user_id, name, guests, admins }: Static<typeof UsersQuery>) {
+export function wantedUsers({ user_id, name, guests, admins, locked }: Static<typeof UsersQuery>) {
   checkText('user_id', user_id ?? '', MAX_PART_CHARS)
   checkText('name', name ?? '', MAX_PART_CHARS)
   return {
@@ -30,5 +31,7 @@ export function wantedUsers({ user_id, name, guests, admins }: Static<typeof Use
     name,
     isGuest: guests === false ? false : undefined,
     isAdmin: admins,
+    // Unless they are asked for, locked accounts are left out; asked for, they come among the others.
+    isLocked: locked === true ? undefined : false,
   }
 }

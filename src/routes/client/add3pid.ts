@@ -7,7 +7,7 @@ const Body = Type.Object({ auth: Type.Optional(AnyObject), client_secret: Opaque
 
 export const add3pid = endpoint(
   'POST C/account/3pid/add',
-  { auth: 'user', limited: 'other', body: Body, uia: ownProof, also: ['CU/account/3pid/add'] },
+  { auth: 'user', suspended: true, limited: 'other', body: Body, uia: ownProof, also: ['CU/account/3pid/add'] },
   async ({ requester, body }, { contacts }) => {
     await contacts.add(requester, { sid: body.sid, clientSecret: body.client_secret })
     return {}

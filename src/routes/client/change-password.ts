@@ -11,6 +11,7 @@ export const changePassword = endpoint(
   'POST C/account/password',
   {
     auth: 'optional',
+    suspended: true,
     limited: 'login',
     body: Body,
     uia({ requester, body }, { passwords, passwordChanges }) {

@@ -11,7 +11,7 @@ const DEFAULT_TIMEOUT_MS = 10_000
 
 export const claimKeys = endpoint(
   'POST C/keys/claim',
-  { auth: 'user', guests: true, body: Body, also: ['CU/keys/claim'] },
+  { auth: 'user', suspended: true, guests: true, body: Body, also: ['CU/keys/claim'] },
   async ({ body }, { keyClaims }) => {
     const timeoutMs = Math.min(body.timeout ?? DEFAULT_TIMEOUT_MS, MAX_KEY_QUERY_MS)
     const { keys, failures } = await keyClaims.claim(readWantedKeys(body.one_time_keys), timeoutMs)

@@ -10,7 +10,7 @@ const Body = Type.Object({
 
 export const deactivateAccount = endpoint(
   'POST C/account/deactivate',
-  { auth: 'user', limited: 'login', body: Body, bodyOptional: true, uia: ownProof },
+  { auth: 'user', suspended: true, limited: 'login', body: Body, bodyOptional: true, uia: ownProof },
   async ({ requester, body }, { deactivation }) => {
     const { id_server: idServer, erase = false } = body
     return { id_server_unbind_result: await deactivation.deactivate(requester, { erase, idServer }) }

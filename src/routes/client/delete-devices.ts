@@ -6,7 +6,7 @@ const Body = Type.Object({ devices: Type.Array(Type.String()), auth: Type.Option
 
 export const deleteDevices = endpoint(
   'POST C/delete_devices',
-  { auth: 'user', body: Body, uia: ownProof },
+  { auth: 'user', suspended: true, body: Body, uia: ownProof },
   async ({ requester, body }, { devices }) => {
     await devices.remove(requester.userNid, body.devices)
     return {}

@@ -3,6 +3,6 @@ import { VersionQuery } from './room-keys-shapes.ts'
 
 export const deleteRoomKeysByRoomId = endpoint(
   'DELETE C/room_keys/keys/{roomId}',
-  { auth: 'user', limited: 'other', also: ['CU/room_keys/keys/{roomId}'], query: VersionQuery },
+  { auth: 'user', suspended: true, limited: 'other', also: ['CU/room_keys/keys/{roomId}'], query: VersionQuery },
   ({ requester, params, query }, { keyBackups }) => keyBackups.removeKeys(requester.userNid, query.version, params),
 )

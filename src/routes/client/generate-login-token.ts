@@ -7,6 +7,7 @@ export const generateLoginToken = endpoint(
   'POST C1/login/get_token',
   {
     auth: 'user',
+    suspended: true,
     limited: 'login',
     body: AnyObject,
     bodyOptional: true,

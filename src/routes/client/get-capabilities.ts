@@ -6,7 +6,7 @@ const AVAILABLE = Object.fromEntries(ROOM_VERSIONS.map(({ id }) => [id, 'stable'
 export const getCapabilities = endpoint(
   'GET C/capabilities',
   { auth: 'user', guests: true, limited: 'other' },
-  (_request, { config }) => ({
+  async ({ requester }, { admin, config }) => ({
     capabilities: {
       'm.change_password': { enabled: true },
       'm.3pid_changes': { enabled: true },
@@ -14,6 +14,7 @@ export const getCapabilities = endpoint(
       'm.set_displayname': { enabled: true },
       'm.set_avatar_url': { enabled: true },
       'm.profile_fields': { enabled: true },
+      ...((await admin.operators.isAdmin(requester)) && { 'm.account_moderation': { suspend: true, lock: true } }),
       'm.room_versions': { default: config.rooms.default_version, available: AVAILABLE },
     },
   }),

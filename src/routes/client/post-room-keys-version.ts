@@ -5,6 +5,6 @@ const Body = Type.Object({ algorithm: Type.String(), auth_data: AnyObject })
 
 export const postRoomKeysVersion = endpoint(
   'POST C/room_keys/version',
-  { auth: 'user', limited: 'other', also: ['CU/room_keys/version'], body: Body },
+  { auth: 'user', suspended: true, limited: 'other', also: ['CU/room_keys/version'], body: Body },
   async ({ requester, body }, { keyBackups }) => ({ version: await keyBackups.create(requester.userNid, body) }),
 )

@@ -5,6 +5,7 @@ export const putRoomKeyBySessionId = endpoint(
   'PUT C/room_keys/keys/{roomId}/{sessionId}',
   {
     auth: 'user',
+    suspended: true,
     limited: 'other',
     also: ['CU/room_keys/keys/{roomId}/{sessionId}'],
     query: VersionQuery,

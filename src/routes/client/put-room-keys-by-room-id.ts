@@ -6,6 +6,7 @@ export const putRoomKeysByRoomId = endpoint(
   'PUT C/room_keys/keys/{roomId}',
   {
     auth: 'user',
+    suspended: true,
     limited: 'other',
     also: ['CU/room_keys/keys/{roomId}'],
     query: VersionQuery,

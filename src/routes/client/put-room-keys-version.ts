@@ -5,7 +5,7 @@ const Body = Type.Object({ algorithm: Type.String(), auth_data: AnyObject, versi
 
 export const putRoomKeysVersion = endpoint(
   'PUT C/room_keys/version/{version}',
-  { auth: 'user', limited: 'other', also: ['CU/room_keys/version/{version}'], body: Body },
+  { auth: 'user', suspended: true, limited: 'other', also: ['CU/room_keys/version/{version}'], body: Body },
   async ({ requester, params, body }, { keyBackups }) => {
     await keyBackups.update(requester.userNid, params.version, body)
     return {}

@@ -12,6 +12,7 @@ export const putRoomKeys = endpoint(
   'PUT C/room_keys/keys',
   {
     auth: 'user',
+    suspended: true,
     limited: 'other',
     also: ['CU/room_keys/keys'],
     query: VersionQuery,

@@ -19,7 +19,15 @@ export const PublicRoomsBody = Type.Object({
 
 export const queryPublicRooms = endpoint(
   'POST C/publicRooms',
-  { auth: 'user', guests: true, limited: 'other', query: Query, body: PublicRoomsBody, bodyOptional: true },
+  {
+    auth: 'user',
+    suspended: true,
+    guests: true,
+    limited: 'other',
+    query: Query,
+    body: PublicRoomsBody,
+    bodyOptional: true,
+  },
   ({ query, body }, { directory }) =>
     directory.list({
       server: query.server,

@@ -2,7 +2,7 @@ import { AnyObject, endpoint } from '../../http/endpoint.ts'
 
 export const redactEvent = endpoint(
   'PUT C/rooms/{roomId}/redact/{eventId}/{txnId}',
-  { auth: 'user', guests: true, limited: 'message', body: AnyObject, bodyOptional: true },
+  { auth: 'user', suspended: true, guests: true, limited: 'message', body: AnyObject, bodyOptional: true },
   async ({ requester, params, body, bodyOffence, path }, { rooms }) => {
     const { roomId, eventId, txnId } = params
     const sent = { content: body, offence: bodyOffence }

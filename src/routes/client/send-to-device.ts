@@ -14,6 +14,7 @@ export const sendToDevice = endpoint(
   'PUT C/sendToDevice/{eventType}/{txnId}',
   {
     auth: 'user',
+    suspended: true,
     guests: true,
     limited: 'other',
     also: ['CU/sendToDevice/{eventType}/{txnId}'],

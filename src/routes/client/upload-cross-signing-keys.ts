@@ -14,6 +14,7 @@ export const uploadCrossSigningKeys = endpoint(
   'POST C/keys/device_signing/upload',
   {
     auth: 'user',
+    suspended: true,
     body: Body,
     also: ['CU/keys/device_signing/upload'],
     async uia(request, services) {

@@ -13,6 +13,7 @@ export const uploadKeys = endpoint(
   'POST C/keys/upload',
   {
     auth: 'user',
+    suspended: true,
     guests: true,
     body: Body,
     // Clients before r0 name the device, which is always their own.

@@ -1,0 +1,60 @@
+import type { Config } from '../../config/schema.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import type { UserId } from '../../core/ids.ts'
+import { type AccountRow, restrainAccount } from '../../store/accounts.ts'
+import type { Database } from '../../store/db.ts'
+import type { Sessions } from '../accounts/sessions.ts'
+import { localAccount } from './local-account.ts'
+import type { Operator } from './operator.ts'
+
+export interface Restraint {
+  /** All its sessions are refused, and go on once it is unlocked. */
+  readonly isLocked: boolean
+  /** It reads, and writes to nobody. */
+  readonly isSuspended: boolean
+}
+
+/**
+ * What is taken from accounts for a while (client-server API, "Account locking", "Account suspension"). Functions throw
+ * `M_INVALID_PARAM` for a user of another server, `M_NOT_FOUND` where there is no account or it has ended, `M_FORBIDDEN` for that of
+ * an administrator.
+ */
+export interface Restraints {
+  get(userId: UserId): Promise<Restraint>
+  /** What is not said stays as it is. It counts from the next request on. */
+  set(by: Operator, userId: UserId, wish: Partial<Restraint>): Promise<void>
+}
+
+export function createRestraints(deps: {
+  readonly config: Pick<Config, 'server_name'>
+  readonly db: Database
+  readonly sessions: Pick<Sessions, 'forget'>
+}): Restraints {
+  const { config, db, sessions } = deps
+
+  async function subject(userId: UserId): Promise<AccountRow> {
+    const account = await localAccount(db, userId, config.server_name)
+    if (account.deactivated_at !== null) throw ended(userId)
+    if (account.is_admin) {
+      throw new ProtocolError('M_FORBIDDEN', `${userId} is an administrator: take that away first.`)
+    }
+    return account
+  }
+
+  return {
+    async get(userId) {
+      const { is_locked: isLocked, is_suspended: isSuspended } = await subject(userId)
+      return { isLocked, isSuspended }
+    },
+    async set(by, userId, wish) {
+      if (by.requester?.userId === userId) throw new ProtocolError('M_FORBIDDEN', 'This is your own account.')
+      const { user_nid } = await subject(userId)
+      if (!(await db.tx((tx) => restrainAccount(tx, user_nid, wish)))) throw ended(userId)
+      sessions.forget(user_nid)
+    },
+  }
+}
+
+function ended(userId: UserId): ProtocolError {
+  return new ProtocolError('M_NOT_FOUND', `There is no account ${userId} any more.`)
+}
