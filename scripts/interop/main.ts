@@ -5,32 +5,36 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { PROJECT_ROOT } from '../../test/support/project.ts'
+import { dendrite } from './dendrite.ts'
+import type { PeerKind } from './peer.ts'
 import { type Outcome, writeReport } from './report.ts'
-import type { Row } from './row.ts'
+import { PEER, type Row } from './row.ts'
 import { deviceRows } from './rows-devices.ts'
 import { membershipRows } from './rows-membership.ts'
 import { queryRows } from './rows-queries.ts'
 import { talkRows } from './rows-talk.ts'
 import { openSides, type Sides } from './sides.ts'
-import { synapseVersion } from './synapse.ts'
+import { synapse } from './synapse.ts'
 
-const USAGE = `npm run interop:synapse -- --python PYTHON [options]
+const USAGE = `npm run interop -- synapse --python PYTHON [options]
+npm run interop -- dendrite --binaries FOLDER [options]
 
-Starts a Synapse and a Hearth on loopback and has them do everything with each other that homeservers do.
-Needs: a Python that has Synapse ("python3 -m venv there && there/bin/pip install matrix-synapse"), and openssl.
+Starts another homeserver and a Hearth on loopback and has them do everything with each other that homeservers do.
+Needs openssl, and the other one: a Python that has Synapse ("python3 -m venv there && there/bin/pip install matrix-synapse"), or a
+folder with the programs "dendrite" and "generate-keys", built from its Go module.
 
-  --python PYTHON           the interpreter of that environment
   --versions 6,9,10,11,12   room versions
   --only TEXT               only rows with this in their name
   --partition-seconds N     how long a partition lasts (10)
   --minutes N               when to give up (20)
-  --keep                    keep the folder with Synapse's log, and Hearth's log beside it
+  --keep                    keep the folder with the other's log, and Hearth's log beside it
   --write                   write the results into docs/interop.md`
 
 const ROW_TIMEOUT_MS = 180_000
 
 const OPTIONS = {
   python: { type: 'string' },
+  binaries: { type: 'string' },
   versions: { type: 'string', default: '6,9,10,11,12' },
   only: { type: 'string', default: '' },
   'partition-seconds': { type: 'string', default: '10' },
@@ -83,8 +87,8 @@ async function runTask(sides: Sides, { row, version }: Task, partitionMs: number
 }
 
 /** Names and ids differ from run to run. */
-function withoutAddresses({ hearth, synapse }: Sides, text: string): string {
-  const named = [hearth, synapse].reduce(
+function withoutAddresses({ hearth, peer }: Sides, text: string): string {
+  const named = [hearth, peer].reduce(
     (all, side) =>
       all
         .replaceAll(side.name, side.label.toLowerCase())
@@ -97,15 +101,24 @@ function withoutAddresses({ hearth, synapse }: Sides, text: string): string {
     .slice(0, 600)
 }
 
+function kindOf(
+  [name]: readonly string[],
+  { python, binaries }: { python?: string; binaries?: string },
+): PeerKind | undefined {
+  if (name === 'synapse' && python !== undefined) return synapse(python)
+  return name === 'dendrite' && binaries !== undefined ? dendrite(binaries) : undefined
+}
+
 async function main(args: string[]): Promise<void> {
-  const { values } = parseArgs({ args, options: OPTIONS })
-  if (values.python === undefined) {
+  const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true })
+  const kind = kindOf(positionals, values)
+  if (kind === undefined) {
     process.exitCode = 2
     return console.error(USAGE)
   }
   const versions = values.versions.split(',')
   const partitionMs = Number(values['partition-seconds']) * 1_000
-  console.log(`Synapse ${synapseVersion(values.python)}: starting ...`)
+  console.log(`${kind.label} ${kind.version}: starting ...`)
   const hearthCommit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
     cwd: PROJECT_ROOT,
     encoding: 'utf8',
@@ -113,7 +126,7 @@ async function main(args: string[]): Promise<void> {
   const startedAt = new Date()
   const deadline = startedAt.getTime() + Number(values.minutes) * 60_000
   const ended = interruption()
-  const sides = await openSides(values.python)
+  const sides = await openSides(kind)
   const outcomes: Outcome[] = []
   try {
     for (const task of tasksOf(versions, values.only)) {
@@ -123,7 +136,9 @@ async function main(args: string[]): Promise<void> {
       const outcome = await Promise.race([runTask(sides, task, partitionMs, left), ended])
       outcomes.push(outcome)
       const seconds = ((performance.now() - begun) / 1_000).toFixed(1)
-      console.log(`${outcome.problem ? '✗' : '✓'} ${task.version ?? '-'} ${task.row.name} (${seconds} s)`)
+      console.log(
+        `${outcome.problem ? '✗' : '✓'} ${task.version ?? '-'} ${task.row.name.replaceAll(PEER, kind.label)} (${seconds} s)`,
+      )
       if (outcome.problem) console.log(`    ${outcome.problem}`)
     }
   } finally {
@@ -131,8 +146,7 @@ async function main(args: string[]): Promise<void> {
     await sides.close(values.keep)
   }
   const seconds = (Date.now() - startedAt.getTime()) / 1_000
-  const { synapseVersion: version } = sides
-  const run = { synapseVersion: version, hearthCommit, versions, partitionMs, startedAt, seconds, outcomes }
+  const run = { kind, hearthCommit, versions, partitionMs, startedAt, seconds, outcomes }
   if (values.write) await writeReport(run)
   const failed = outcomes.filter(({ problem }) => problem !== undefined).length
   console.log(`${outcomes.length - failed} of ${outcomes.length} as they should be`)
@@ -141,9 +155,9 @@ async function main(args: string[]): Promise<void> {
 
 async function keepLog(sides: Sides): Promise<void> {
   const file = join(tmpdir(), `interop-hearth-${process.pid}.log`)
-  const [synapseLog, ...hearthLog] = sides.logs().split('\n')
+  const [peerLog, ...hearthLog] = sides.logs().split('\n')
   await writeFile(file, hearthLog.join('\n'))
-  console.log(`logs: ${synapseLog}, ${file}`)
+  console.log(`logs: ${peerLog}, ${file}`)
 }
 
 main(process.argv.slice(2)).catch((error: Error) => {

@@ -1,7 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PROJECT_ROOT } from '../../test/support/project.ts'
-import type { Row } from './row.ts'
+import type { PeerKind } from './peer.ts'
+import { PEER, type Row } from './row.ts'
 
 export interface Outcome {
   readonly row: Row
@@ -12,7 +13,7 @@ export interface Outcome {
 }
 
 export interface Run {
-  readonly synapseVersion: string
+  readonly kind: PeerKind
   readonly hearthCommit: string
   readonly versions: readonly string[]
   readonly partitionMs: number
@@ -21,19 +22,25 @@ export interface Run {
   readonly outcomes: readonly Outcome[]
 }
 
-const NOT_YET = [
-  'Hearth reads what was said in a room of Synapse before its join',
-  'Hearth knocks at a room of Synapse',
-  'media',
-]
-
 const FILE = join(PROJECT_ROOT, 'docs/interop.md')
 
-/** Writes what was found into docs/interop.md. */
+const HEAD = `# With other homeservers
+
+\`npm run interop -- synapse --python <python with synapse> --write\` starts a Synapse and a Hearth beside each other, each behind HTTPS on
+loopback with certificates of an authority that only they trust, has a person on each use them as clients do, and writes this page;
+\`npm run interop -- dendrite --binaries <folder>\` does the same with a Dendrite. Rooms are made by one and joined by the other; after a
+partition both must have the same events as state.
+`
+
+const PART = /^(?=## With )/m
+
+/** Writes what was found into docs/interop.md, in place of what was found with the same kind of homeserver before. */
 export async function writeReport(run: Run): Promise<void> {
   const before = await readFile(FILE, 'utf8').catch(() => '')
-  const text = reportOf(run)
-  if (text !== before) await writeFile(FILE, text)
+  const [, ...parts] = before.split(PART)
+  const others = parts.filter((part) => !part.startsWith(`## With ${run.kind.label}`))
+  const all = [...others, reportOf(run)].toSorted().map((part) => part.trimEnd())
+  await writeFile(FILE, `${[HEAD.trimEnd(), ...all].join('\n\n')}\n`)
 }
 
 export function reportOf(run: Run): string {
@@ -51,35 +58,26 @@ export function reportOf(run: Run): string {
   const rooms = [
     line(['', ...run.versions.map((version) => `version ${version}`)]),
     line(['---', ...run.versions.map(() => '---')]),
-    ...inRooms.map((row) => line([row.name, ...run.versions.map((version) => cell(row, version))])),
+    ...inRooms.map((row) =>
+      line([row.name.replaceAll(PEER, run.kind.label), ...run.versions.map((version) => cell(row, version))]),
+    ),
   ]
   const others = [
     line(['', '']),
     line(['---', '---']),
-    ...elsewhere.map((row) => line([row.name, cell(row, undefined)])),
+    ...elsewhere.map((row) => line([row.name.replaceAll(PEER, run.kind.label), cell(row, undefined)])),
   ]
+  const { kind, startedAt, seconds, hearthCommit, partitionMs } = run
+  const told = `Run at ${startedAt.toISOString().slice(0, 16)}Z in ${Math.round(seconds)} s, with partitions of ${partitionMs / 1_000} s, and Hearth ${hearthCommit}.`
   return [
-    ...HEAD(run),
-    ...(inRooms.length > 0 ? ['', '## In rooms', '', ...rooms] : []),
-    ...(elsewhere.length > 0
-      ? ['', '## Elsewhere', '', ...others, ...NOT_YET.map((what) => line([what, 'not yet']))]
+    `## With ${kind.label} ${kind.version}`,
+    ...['', `${told} ${kind.remark}`],
+    ...(inRooms.length > 0 ? ['', '### In rooms', '', ...rooms] : []),
+    ...(elsewhere.length > 0 ? ['', '### Elsewhere', '', ...others] : []),
+    ...(problems.length > 0
+      ? ['', '### What went wrong', '', ...problems.map((text, at) => `${at + 1}. ${text}`)]
       : []),
-    ...(problems.length > 0 ? ['', '## What went wrong', '', ...problems.map((text, at) => `${at + 1}. ${text}`)] : []),
-    '',
   ].join('\n')
 }
 
 const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
-
-const HEAD = (run: Run) => [
-  '# With other homeservers',
-  '',
-  '`npm run interop:synapse -- --python <python with synapse> --write` starts a Synapse and a Hearth beside each other, each behind HTTPS on',
-  'loopback with certificates of an authority that only they trust, has a person on each use them as clients do, and writes this page.',
-  `Rooms are made by one and joined by the other; a partition lasts ${run.partitionMs / 1_000} s, after which both must have the same events as`,
-  'state. Synapse runs on SQLite, without rate limits and without its cache of first syncs, publishes rooms, and waits 1 to 5 s instead of 10',
-  'minutes and more before it tries a server again. After a restart each says one thing more, as Synapse takes up what it had acknowledged',
-  'when the next transaction comes.',
-  '',
-  `Run at ${run.startedAt.toISOString().slice(0, 16)}Z in ${Math.round(run.seconds)} s: Synapse ${run.synapseVersion}, Hearth ${run.hearthCommit}.`,
-]

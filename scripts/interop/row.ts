@@ -1,6 +1,9 @@
 import { untilMember } from './seen.ts'
 import type { Side, Sides } from './sides.ts'
 
+/** Stands in the name of a row for the other homeserver. */
+export const PEER = '{peer}'
+
 /** Something that two homeservers do with each other. */
 export interface Row {
   readonly name: string
@@ -18,12 +21,12 @@ type Play = (host: Side, guest: Side, version: string, options: RowOptions) => P
 
 /** A row for each of the two as the host of a room. `name` says it of `{host}` and `{guest}`. */
 export function bothWays(name: string, play: Play, versions: Row['versions'] = 'all'): Row[] {
-  return [rowOf('hearth', 'synapse', name, play, versions), rowOf('synapse', 'hearth', name, play, versions)]
+  return [rowOf('hearth', 'peer', name, play, versions), rowOf('peer', 'hearth', name, play, versions)]
 }
 
 /** Where Hearth cannot be the guest yet. */
 export function hostedByHearth(name: string, play: Play, versions: Row['versions'] = 'all'): Row {
-  return rowOf('hearth', 'synapse', name, play, versions)
+  return rowOf('hearth', 'peer', name, play, versions)
 }
 
 function rowOf(...[host, guest, name, play, versions]: [SideKey, SideKey, string, Play, Row['versions']]): Row {
@@ -37,9 +40,9 @@ function rowOf(...[host, guest, name, play, versions]: [SideKey, SideKey, string
   }
 }
 
-type SideKey = 'hearth' | 'synapse'
+type SideKey = 'hearth' | 'peer'
 
-const label = (side: SideKey) => (side === 'hearth' ? 'Hearth' : 'Synapse')
+const label = (side: SideKey) => (side === 'hearth' ? 'Hearth' : PEER)
 
 /** A public room of the host with the guest in it. */
 export async function meet(host: Side, guest: Side, version: string, body: object = {}): Promise<string> {

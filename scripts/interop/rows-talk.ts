@@ -41,13 +41,13 @@ async function expectAllHeard(room: string, said: ReadonlyMap<Side, readonly str
 }
 
 async function talk(sides: Sides, version: string): Promise<string> {
-  const { hearth, synapse } = sides
-  const room = await meet(hearth, synapse, version)
-  const said = new Map([hearth, synapse].map((side) => [side, numbered(MESSAGES, side.label)]))
+  const { hearth, peer } = sides
+  const room = await meet(hearth, peer, version)
+  const said = new Map([hearth, peer].map((side) => [side, numbered(MESSAGES, side.label)]))
   const begun = performance.now()
   await Promise.all([...said].map(([side, texts]) => sayAll(side.person, room, texts)))
   await expectAllHeard(room, said)
-  await untilSameState(room, hearth, synapse)
+  await untilSameState(room, hearth, peer)
   return `${((performance.now() - begun) / 1_000).toFixed(0)} s`
 }
 

@@ -3,11 +3,11 @@ import { type Authority, createAuthority } from '../../test/support/certificate.
 import { startChildServer } from '../../test/support/child-server.ts'
 import { waitUntil } from '../../test/support/wait.ts'
 import { type Gate, startGate } from './gate.ts'
-import { startSynapse } from './synapse.ts'
+import { type PeerKind, startPeer } from './peer.ts'
 
 /** One of the two homeservers, with a person on it. Both are used by the published interface alone. */
 export interface Side {
-  readonly label: 'Hearth' | 'Synapse'
+  readonly label: string
   readonly name: string
   readonly gate: Gate
   readonly api: Api
@@ -18,8 +18,7 @@ export interface Side {
 
 export interface Sides {
   readonly hearth: Side
-  readonly synapse: Side
-  readonly synapseVersion: string
+  readonly peer: Side
   /** Where to look when something went wrong. */
   readonly logs: () => string
   close(keep: boolean): Promise<void>
@@ -96,14 +95,14 @@ async function openPerson(api: Api, localpart: string): Promise<Person> {
 const READY_MS = 60_000
 
 /** Both, each behind a gate with a certificate of an authority that only they trust. */
-export async function openSides(python: string): Promise<Sides> {
+export async function openSides(kind: PeerKind): Promise<Sides> {
   const authority: Authority = createAuthority()
-  const [hearthGate, synapseGate] = [await startGate(authority), await startGate(authority)]
+  const [hearthGate, peerGate] = [await startGate(authority), await startGate(authority)]
   const child = await startChildServer({ serverName: hearthGate.name, env: hearthEnvironment(authority) })
-  const peer = await startSynapse({ python, name: synapseGate.name, caFile: authority.file })
+  const other = await startPeer(kind, { name: peerGate.name, caFile: authority.file })
   hearthGate.lead(child.baseUrl)
-  synapseGate.lead(peer.baseUrl)
-  const [hearthApi, synapseApi] = [openApi(child.baseUrl), openApi(peer.baseUrl)]
+  peerGate.lead(other.baseUrl)
+  const [hearthApi, peerApi] = [openApi(child.baseUrl), openApi(other.baseUrl)]
   const crash = async (end: () => Promise<void>, start: () => Promise<void>, api: Api) => {
     await end()
     await start()
@@ -116,19 +115,19 @@ export async function openSides(python: string): Promise<Sides> {
     person: await openPerson(hearthApi, 'hanna'),
     crash: () => crash(() => child.kill('SIGKILL'), child.start, hearthApi),
   }
-  const synapse: Side = {
-    ...{ label: 'Synapse', name: synapseGate.name, gate: synapseGate, api: synapseApi },
-    person: await openPerson(synapseApi, 'simon'),
-    crash: () => crash(() => peer.kill('SIGKILL'), peer.start, synapseApi),
+  const peer: Side = {
+    ...{ label: kind.label, name: peerGate.name, gate: peerGate, api: peerApi },
+    person: await openPerson(peerApi, 'simon'),
+    crash: () => crash(() => other.kill('SIGKILL'), other.start, peerApi),
   }
   return {
-    ...{ hearth, synapse, synapseVersion: peer.version },
-    logs: () => `${peer.logFile}\n${child.output()}`,
+    ...{ hearth, peer },
+    logs: () => `${other.logFile}\n${child.output()}`,
     async close(keep) {
-      await Promise.all([hearthApi.close(), synapseApi.close()])
-      await peer.dispose(keep)
+      await Promise.all([hearthApi.close(), peerApi.close()])
+      await other.dispose(keep)
       await child.dispose()
-      await Promise.all([hearthGate.close(), synapseGate.close()])
+      await Promise.all([hearthGate.close(), peerGate.close()])
       authority.remove()
     },
   }
