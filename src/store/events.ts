@@ -131,19 +131,19 @@ export async function roomPositionAt(reader: Reader, roomNid: number, position: 
   return row?.room_pos ?? 0
 }
 
-/** The event nearest to a time: the first at or after it, or the last at or before it. */
-export async function nearestEvent(
+/** The events nearest to a time: the first at or after it, or the last at or before it. */
+export function nearestEvents(
   reader: Reader,
   roomNid: number,
   ts: number,
   direction: 'f' | 'b',
-): Promise<EventRow | undefined> {
+  limit: number,
+): Promise<EventRow[]> {
   const text =
     direction === 'f'
-      ? `SELECT ${COLUMNS} FROM event WHERE room_nid = $1 AND room_pos IS NOT NULL AND origin_server_ts >= $2 ORDER BY room_pos ASC LIMIT 1`
-      : `SELECT ${COLUMNS} FROM event WHERE room_nid = $1 AND room_pos IS NOT NULL AND origin_server_ts <= $2 ORDER BY room_pos DESC LIMIT 1`
-  const [row] = await reader.query<EventRow>(text, [roomNid, ts])
-  return row
+      ? `SELECT ${COLUMNS} FROM event WHERE room_nid = $1 AND room_pos IS NOT NULL AND origin_server_ts >= $2 ORDER BY room_pos ASC LIMIT $3`
+      : `SELECT ${COLUMNS} FROM event WHERE room_nid = $1 AND room_pos IS NOT NULL AND origin_server_ts <= $2 ORDER BY room_pos DESC LIMIT $3`
+  return reader.query<EventRow>(text, [roomNid, ts, limit])
 }
 
 /** The auth edges of all events of a room that may be in a state or an auth chain, so that cited ones come first. */

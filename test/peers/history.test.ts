@@ -4,6 +4,7 @@ import { auditRoom } from '../../src/domain/room-audit/room-audit.ts'
 import { findRoomNid } from '../../src/store/rooms.ts'
 import { type Account, type Json, sendText } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
+import { openStranger } from '../support/stranger.ts'
 import { json, proxyTo, type TlsHandler, type TlsRequest } from '../support/tls-server.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -290,5 +291,75 @@ describe('a gap', () => {
     const rest = await page(beta, bob, `dir=b&limit=50&from=${enc(next)}`)
     expect(textsOf(rest.chunk)).toEqual(Array.from({ length: 10 }, (_, i) => `lost ${9 - i}`))
     end()
+  })
+})
+
+describe('an event by its time', () => {
+  beforeEach(() => make())
+
+  const nearest = ({ api }: Neighbour, { token }: Account, ts: number, dir: string) =>
+    api.call('GET', `/_matrix/client/v1/rooms/${enc(room)}/timestamp_to_event?ts=${ts}&dir=${dir}`, { token })
+
+  const around = async (id: string, limit: number) =>
+    beta.api.call('GET', `/rooms/${enc(room)}/context/${enc(id)}?limit=${limit}`, { token: bob.token })
+
+  it.each(['f', 'b'])('is found in history from before this server came, in direction %s', async (dir) => {
+    await sayMany(150, 'before')
+    await join()
+    const there = await allOf(alpha, alice, 100)
+    const { event_id, origin_server_ts } = there[80]
+    const told = await nearest(alpha, alice, origin_server_ts, dir)
+    expect(await nearest(beta, bob, origin_server_ts, dir)).toEqual(told)
+    const index = idsOf(there).indexOf(event_id)
+    const { events_before, event, end } = await around(event_id, 10)
+    expect(event.event_id).toBe(event_id)
+    expect(idsOf(events_before)).toEqual(idsOf(there.slice(index - 5, index)).reverse())
+    const later = await page(beta, bob, `dir=f&limit=20&from=${enc(end)}`)
+    expect(idsOf(later.chunk)).toEqual(idsOf(there.slice(index + 6, index + 26)))
+    expect(idsOf(await allOf(beta, bob))).toEqual(idsOf(there))
+    expect(await verify(beta)).toEqual([])
+  })
+
+  it('is found in a gap', async () => {
+    await join()
+    await leaveGap(30)
+    const there = await allOf(alpha, alice, 100)
+    const middle = there.find(({ content }) => content.body === 'lost 15')
+    const told = await nearest(alpha, alice, middle.origin_server_ts, 'f')
+    expect(await nearest(beta, bob, middle.origin_server_ts, 'f')).toEqual(told)
+    expect(idsOf(await allOf(beta, bob))).toEqual(idsOf(there))
+  })
+
+  it.each([
+    ['nothing', {}],
+    ['nonsense', { event_id: 7, origin_server_ts: 'noon' }],
+    ['an event that there is not', { event_id: `$${'A'.repeat(43)}`, origin_server_ts: 5 }],
+  ])('is the nearest that is known where others answer with %s', async (_what, answer) => {
+    await sayMany(2, 'before')
+    await join()
+    instead(alpha, (url) => url.includes('/timestamp_to_event/'), json(answer))
+    const { event_id } = await nearest(beta, bob, 5, 'f')
+    const { chunk } = await page(beta, bob, 'dir=f&limit=1')
+    expect(event_id).toBe(chunk[0].event_id)
+    const before = `/_matrix/client/v1/rooms/${enc(room)}/timestamp_to_event?ts=5&dir=b`
+    const { status, body } = await beta.api.request('GET', before, { token: bob.token })
+    expect([status, body.errcode]).toEqual([404, 'M_NOT_FOUND'])
+  })
+
+  it('is not told to servers that are not in the room', async () => {
+    const stranger = await openStranger(street.authority)
+    const uri = `/_matrix/federation/v1/timestamp_to_event/${enc(room)}?ts=${Date.now()}&dir=b`
+    const { status, body } = await stranger.ask({ name: alpha.name, url: alpha.server.baseUrl }, 'GET', uri)
+    expect([status, body.errcode]).toEqual([403, 'M_FORBIDDEN'])
+    await stranger.close()
+  })
+
+  it('is one that the user may see', async () => {
+    await make({ initial_state: [{ type: 'm.room.history_visibility', content: { history_visibility: 'joined' } }] })
+    await sayMany(3, 'before')
+    const { chunk } = await page(alpha, alice, 'dir=b&limit=1')
+    await join()
+    const { event_id } = await nearest(beta, bob, chunk[0].origin_server_ts, 'f')
+    expect(event_id).not.toBe(chunk[0].event_id)
   })
 })

@@ -1,5 +1,7 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { EventId, RoomId, ServerName } from '../../core/ids.ts'
+import type { Database } from '../../store/db.ts'
+import { nearestEvents } from '../../store/events.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { ToldState } from '../rooms/questions.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
@@ -23,11 +25,22 @@ export interface RoomAnswers {
   authChain(asking: ServerName, roomId: RoomId, eventId: EventId): Promise<readonly string[]>
   /** `GET backfill/{roomId}`: some events and those before them, newest first. */
   backfill(asking: ServerName, roomId: RoomId, eventIds: readonly EventId[], limit: number): Promise<string[]>
+  /** `GET timestamp_to_event/{roomId}`: of the events nearest to a time the first that the server may read. */
+  eventAtTime(
+    asking: ServerName,
+    roomId: RoomId,
+    ts: number,
+    direction: 'b' | 'f',
+  ): Promise<{ event_id: EventId; origin_server_ts: number }>
   /** `POST get_missing_events/{roomId}`. */
   missingEvents(asking: ServerName, roomId: RoomId, between: Between): Promise<string[]>
 }
 
+/** Events near a time that are looked at for one that the asking server may read. */
+const LOOKED_AT = 100
+
 export function createRoomAnswers(parts: {
+  readonly db: Database
   readonly registry: RoomRegistry
   readonly events: EventCache
   readonly resident: Resident
@@ -65,6 +78,14 @@ export function createRoomAnswers(parts: {
     async backfill(asking, roomId, eventIds, limit) {
       const room = await access.mustBeIn(asking, roomId)
       return access.shownTo(asking, room, await resident.backfill(roomId, eventIds, limit))
+    },
+    async eventAtTime(asking, roomId, ts, direction) {
+      const room = await access.mustBeIn(asking, roomId)
+      const rows = await nearestEvents({ query: parts.db.scan }, room.nid, ts, direction, LOOKED_AT)
+      const near = rows.map((row) => events.adopt(row))
+      const [event] = await access.readable(asking, room, near)
+      if (!event) throw notFound()
+      return { event_id: event.id, origin_server_ts: event.ts }
     },
     async missingEvents(asking, roomId, between) {
       const room = await access.mustBeIn(asking, roomId)

@@ -32,6 +32,8 @@ export interface ServerAccess {
   isIn(server: ServerName, room: Room): Promise<boolean>
   /** The servers that have users in a room, with the numbers of these. */
   serversOf(room: Room): Promise<ReadonlyMap<ServerName, ReadonlySet<number>>>
+  /** Those of a room's events that the server may see in full. */
+  readable(server: ServerName, room: Room, events: readonly RoomEvent[]): Promise<readonly RoomEvent[]>
   /**
    * Events of a room that the server is in, as it may see them: messages of a time when none of its users could have read them
    * are told redacted, and so are those of users who were erased before it came. State is told as it is: the server may ask for the state at any event.
@@ -115,6 +117,10 @@ export function createServerAccess(parts: {
         throw new ProtocolError('M_FORBIDDEN', 'Your server is not in this room.')
       }
       return room
+    },
+    async readable(server, room, events) {
+      const isReadable = events.some(({ isState }) => !isState) ? await readableBy(server, room) : undefined
+      return isReadable ? events.filter((event) => event.isState || isReadable(event)) : events
     },
     async shownTo(server, room, events) {
       const isReadable = events.some(({ isState }) => !isState) ? await readableBy(server, room) : undefined

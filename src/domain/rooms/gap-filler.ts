@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { ProtocolError } from '../../core/errors.ts'
+import type { ReadPdu } from '../../core/event/read.ts'
 import type { EventId, RoomId, ServerName } from '../../core/ids.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import { getGaps } from '../../store/gaps.ts'
@@ -28,8 +29,18 @@ export interface GapFiller {
    *
    * @param waitMs how long this caller waits; the fetching goes on
    */
-  fill(room: Room, between: Pick<Gap, 'from' | 'below'>, waitMs: number): Promise<Filling>
+  fill(room: Room, between: Opening, waitMs: number): Promise<Filling>
+  /** What is missing between two such places; undefined when nothing is. */
+  open(room: Room, between: Opening): Promise<Gap | undefined>
+  /** Takes in one event from within a gap, by its id, with the gap left open on either side. False when it cannot be had. */
+  bring(room: Room, gap: Gap, of: ServerName, eventId: EventId): Promise<boolean>
 }
+
+/** Two places of a timeline with nothing between them. */
+export type Opening = Pick<Gap, 'from' | 'below'>
+
+/** How far above a gap the events may be that it lies before: some of what builds on it may have come. */
+const HOLDERS_WITHIN = 2 ** 12
 
 export interface GapFillerParts extends HistoryPlacingParts {
   readonly serverName: ServerName
@@ -47,8 +58,8 @@ export function createGapFiller(parts: GapFillerParts): GapFiller {
   /** Gaps that nobody could fill, by the first event that is missing, until when they are let be. */
   const resting = new Map<EventId, number>()
 
-  async function gapAt(room: Room, { from, below }: Pick<Gap, 'from' | 'below'>): Promise<Gap | undefined> {
-    const rows = await getGaps(db, room.nid, from, from + PLACES_OF_GAP, MAX_GAP_IDS)
+  async function open(room: Room, { from, below }: Opening): Promise<Gap | undefined> {
+    const rows = await getGaps(db, room.nid, from, from + HOLDERS_WITHIN, MAX_GAP_IDS)
     const nid = rows[0]?.event_nid
     const holder = nid === undefined ? undefined : (await events.load([nid])).get(nid)
     return holder && { holder, missing: [...new Set(rows.map(({ missing_id }) => missing_id))], from, below }
@@ -56,7 +67,10 @@ export function createGapFiller(parts: GapFillerParts): GapFiller {
 
   async function ask(room: Room, of: ServerName, gap: Gap): Promise<number> {
     const given = await parts.peers.backfill(of, room.id, gap.missing, MAX_EVENTS_PER_ANSWER)
-    const reads = await vetter.vetAll(room, given.slice(0, MAX_EVENTS_PER_ANSWER))
+    return take(room, of, gap, await vetter.vetAll(room, given.slice(0, MAX_EVENTS_PER_ANSWER)))
+  }
+
+  async function take(room: Room, of: ServerName, gap: Gap, reads: readonly ReadPdu[]): Promise<number> {
     const piece = await preparePiece(parts, room, of, gap, reads)
     if (!piece) return 0
     return lanes.run(room.id, async () => {
@@ -99,8 +113,16 @@ export function createGapFiller(parts: GapFillerParts): GapFiller {
   }
 
   return {
+    open,
+    async bring(room, gap, of, eventId) {
+      const { from, below } = gap
+      if (from - below < 2 * HOLDERS_WITHIN) return false
+      const place = Math.max(Math.floor((from + below) / 2), from - PLACES_OF_GAP)
+      const reads = await vetter.vetAll(room, await parts.questions.events(of, room.id, [eventId]))
+      return (await take(room, of, { ...gap, missing: [eventId], from: place + 1 }, reads)) === 1
+    },
     async fill(room, between, waitMs) {
-      const gap = running.has(room.id) ? undefined : await gapAt(room, between)
+      const gap = running.has(room.id) ? undefined : await open(room, between)
       const filling = running.get(room.id)
       // Whether that was this gap is seen when the timeline is read again.
       if (filling)

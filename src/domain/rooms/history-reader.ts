@@ -3,7 +3,6 @@ import type { EventMatcher } from '../../core/filter.ts'
 import type { EventId, RoomId } from '../../core/ids.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import type { Database } from '../../store/db.ts'
-import { nearestEvent } from '../../store/events.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
 import type { RoomAccess } from './access.ts'
@@ -41,13 +40,6 @@ export interface HistoryReader {
   messages(by: Requester, roomId: RoomId, query: MessagesQuery): Promise<JsonBytes>
   /** What was said around an event, and the state of the room after it. */
   context(by: Requester, roomId: RoomId, eventId: EventId, query: ContextQuery): Promise<JsonBytes>
-  /** The event nearest to a time: the first at or after it (`f`), the last at or before it (`b`). */
-  eventAtTime(
-    by: Requester,
-    roomId: RoomId,
-    ts: number,
-    direction: Direction,
-  ): Promise<{ event_id: EventId; origin_server_ts: number }>
 }
 
 export interface HistoryReaderParts {
@@ -149,23 +141,6 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
       const state = await stateAround(room, shown, newest, filter)
       await loadReferences(events, [...shown, ...state])
       return writeContext(event, before, later, state, readingOf(by, roomId, clock))
-    },
-
-    async eventAtTime(by, roomId, ts, direction) {
-      const { room, upTo } = await access.mustReadTimeline(by, roomId)
-      // It may have to walk through much of the room.
-      const nearest = await nearestEvent({ query: parts.db.scan }, room.nid, ts, direction)
-      const from = nearest?.room_pos ?? Number.POSITIVE_INFINITY
-      const stretch = direction === 'f' ? { after: from - 1, upTo } : { after: BEGINNING, upTo: Math.min(from, upTo) }
-      const page =
-        nearest && stretch.after < stretch.upTo
-          ? await timeline.page(by, { room, direction, ...stretch }, 1, (event) =>
-              direction === 'f' ? event.ts >= ts : event.ts <= ts,
-            )
-          : undefined
-      const event = page?.events[0]
-      if (!event) throw new ProtocolError('M_NOT_FOUND', 'There is no event for you to see in that direction.')
-      return { event_id: event.id, origin_server_ts: event.ts }
     },
   }
 }

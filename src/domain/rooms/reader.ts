@@ -1,6 +1,9 @@
+import type { ServerName } from '../../core/ids.ts'
+import type { Peers } from '../../outbound/peers.ts'
 import type { Database } from '../../store/db.ts'
 import type { Clock } from '../clock.ts'
 import type { RoomAccess } from './access.ts'
+import { createEventAtTime, type EventAtTime } from './event-at-time.ts'
 import type { EventCache } from './event-cache.ts'
 import type { GapFiller } from './gap-filler.ts'
 import { createHistoryReader, type HistoryReader } from './history-reader.ts'
@@ -9,7 +12,7 @@ import { createStateReader, type StateReader } from './state-reader.ts'
 import { createTimeline } from './timeline.ts'
 
 /** Everything that is read of rooms by asking; what comes by itself is the business of sync. */
-export type RoomReader = HistoryReader & StateReader
+export type RoomReader = HistoryReader & StateReader & { readonly eventAtTime: EventAtTime }
 
 export function createRoomReader(parts: {
   readonly db: Database
@@ -17,8 +20,14 @@ export function createRoomReader(parts: {
   readonly access: RoomAccess
   readonly clock: Clock
   readonly gapFiller: GapFiller
+  readonly serverName: ServerName
+  readonly peers: Pick<Peers, 'query'>
 }): RoomReader {
   const positions = createPositions(parts)
   const timeline = createTimeline(parts)
-  return { ...createHistoryReader({ ...parts, positions, timeline }), ...createStateReader({ ...parts, positions }) }
+  return {
+    ...createHistoryReader({ ...parts, positions, timeline }),
+    ...createStateReader({ ...parts, positions }),
+    eventAtTime: createEventAtTime({ ...parts, timeline }),
+  }
 }

@@ -4,8 +4,7 @@ import type { Clock } from '../clock.ts'
 import { MAX_FILLS_PER_REQUEST, MAX_HISTORY_WAIT_MS } from '../limits.ts'
 import type { RoomAccess } from './access.ts'
 import type { EventCache } from './event-cache.ts'
-import type { Filling, GapFiller } from './gap-filler.ts'
-import type { Gap } from './history-piece.ts'
+import type { Filling, GapFiller, Opening } from './gap-filler.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 import type { Viewer } from './viewer-history.ts'
@@ -18,7 +17,7 @@ export interface Stretch {
   readonly direction: Direction
   readonly after: number
   readonly upTo: number
-  /** Going backwards, what is missing is asked for from other servers, within a time. */
+  /** What is missing is asked for from other servers, within a time. */
   readonly isFilled?: boolean
 }
 
@@ -72,42 +71,36 @@ export function createTimeline(parts: {
     wants: (event: RoomEvent) => boolean,
   ): Promise<Page> {
     const found: RoomEvent[] = []
-    const fill = fillerFor(stretch)
+    const fill = stretch.isFilled ? fillerFor(stretch.room) : undefined
     let rest = stretch
     let scanned = 0
     while (scanned < MAX_SCANNED) {
       // One more than wanted, to know whether there are more.
       const size = Math.max(limit - found.length + 1, scanned === 0 ? 0 : MIN_BATCH)
       const events = await read(rest, size)
-      const gap = fill && gapIn(rest, events, events.length < size)
-      const batch = gap ? events.filter(({ pos }) => pos >= gap.from) : events
+      const isLast = events.length < size
+      const gap = fill && gapIn(rest, events, isLast)
+      const batch = gap ? events.filter((event) => isBefore(gap, event, rest)) : events
       for (const event of await access.visibleTo(viewer, stretch.room, batch)) {
         if (!wants(event)) continue
         if (found.length === limit) return { events: found, next: positionAfter(found.at(-1), stretch) }
         found.push(event)
       }
       scanned += batch.length
-      if (fill && gap) {
-        const next = gap.from - 1
-        const filling = found.length < limit ? await fill(gap) : 'underway'
-        if (filling === 'underway') return { events: found, next }
-        const isEnd = filling !== 'filled' && events.length < size && gap.below === rest.after
-        // Who was given something may ask once more, when others may answer again.
-        if (isEnd) return { events: found, next: filling === 'unfilled' && found.length > 0 ? next : undefined }
-        rest = { ...rest, upTo: filling === 'filled' ? next : gap.below }
-        continue
-      }
       const last = batch.at(-1)
-      if (!last || batch.length < size) return { events: found, next: undefined }
-      const next = positionAfter(last, stretch)
-      rest = stretch.direction === 'b' ? { ...rest, upTo: next } : { ...rest, after: next }
+      if (fill && gap) {
+        const filling = found.length < limit ? await fill(gap) : 'underway'
+        const next = afterGap(rest, gap, filling, found, isLast)
+        if ('events' in next) return next
+        rest = next
+      } else if (!last || isLast) return { events: found, next: undefined }
+      else rest = from(rest, positionAfter(last, stretch))
     }
     return { events: found, next: stretch.direction === 'b' ? rest.upTo : rest.after }
   }
 
   /** Fills gaps for one request, until it has taken long enough. */
-  function fillerFor({ room, direction, isFilled }: Stretch): ((gap: Opening) => Promise<Filling>) | undefined {
-    if (!isFilled || direction === 'f') return undefined
+  function fillerFor(room: Room): (gap: Opening) => Promise<Filling> {
     const end = clock.now() + MAX_HISTORY_WAIT_MS
     let fills = 0
     return async (gap) => {
@@ -122,10 +115,23 @@ export function createTimeline(parts: {
   return { page }
 }
 
-type Opening = Pick<Gap, 'from' | 'below'>
-
-/** The first place where something may be missing in a stretch that was read backwards: positions follow one another everywhere else. */
-function gapIn({ upTo, after }: Stretch, events: readonly RoomEvent[], isLast: boolean): Opening | undefined {
+/**
+ * The first place where something may be missing in a stretch that was read: positions follow one another everywhere else. Who reads
+ * forwards from the beginning begins with what is known.
+ */
+function gapIn(
+  { direction, upTo, after }: Stretch,
+  events: readonly RoomEvent[],
+  isLast: boolean,
+): Opening | undefined {
+  if (direction === 'f') {
+    let below = after
+    for (const { pos } of events) {
+      if (pos - below > 1 && below !== BEGINNING) return { from: pos, below }
+      below = pos
+    }
+    return undefined
+  }
   let from = upTo + 1
   for (const { pos } of events) {
     if (from - pos > 1) return { from, below: pos }
@@ -133,6 +139,33 @@ function gapIn({ upTo, after }: Stretch, events: readonly RoomEvent[], isLast: b
   }
   const isBeginning = events.at(-1)?.type === 'm.room.create'
   return isLast && !isBeginning && from - after > 1 ? { from, below: after } : undefined
+}
+
+function isBefore({ from, below }: Opening, { pos }: RoomEvent, { direction }: Stretch): boolean {
+  return direction === 'b' ? pos >= from : pos <= below
+}
+
+/** What is left to be read once it was tried to fill a gap, or the page that ends there. */
+function afterGap(
+  rest: Stretch,
+  { from: above, below }: Opening,
+  filling: Filling,
+  found: readonly RoomEvent[],
+  isLast: boolean,
+): Stretch | Page {
+  const isBackwards = rest.direction === 'b'
+  const resume = isBackwards ? above - 1 : below
+  if (filling === 'filled') return from(rest, resume)
+  if (filling === 'underway' && (isBackwards || found.length > 0)) return { events: found, next: resume }
+  // Who was given something may ask once more, when others may answer again.
+  if (isBackwards && isLast && below === rest.after)
+    return { events: found, next: filling === 'unfilled' && found.length > 0 ? resume : undefined }
+  return from(rest, isBackwards ? below : above - 1)
+}
+
+/** The rest of a stretch. */
+function from(stretch: Stretch, position: number): Stretch {
+  return stretch.direction === 'b' ? { ...stretch, upTo: position } : { ...stretch, after: position }
 }
 
 /** Where reading goes on after an event, or where it started when there was none. */

@@ -7,6 +7,7 @@ import { getContent } from './get-content.ts'
 import { getContentThumbnail } from './get-content-thumbnail.ts'
 import { getEvent } from './get-event.ts'
 import { getEventAuthorization } from './get-event-authorization.ts'
+import { getEventByTimestamp } from './get-event-by-timestamp.ts'
 import { getMissingPreviousEvents } from './get-missing-previous-events.ts'
 import { getPublicRooms } from './get-public-rooms.ts'
 import { getRoomState } from './get-room-state.ts'
@@ -47,6 +48,7 @@ export const federationEndpoints: readonly Endpoint[] = [
   getEvent,
   getRoomState,
   getRoomStateIds,
+  getEventByTimestamp,
   makeJoin,
   sendJoinV1,
   sendJoinV2,
