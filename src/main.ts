@@ -57,6 +57,10 @@ const VERBS: Readonly<Record<string, Verb>> = {
     summary: 'list rooms, look into them, check them, remove them',
     load: async () => (await import('./cli/room.ts')).roomCommand,
   },
+  federation: {
+    summary: 'go the way to another server step by step, and say what was found',
+    load: async () => (await import('./cli/federation.ts')).federationCommand,
+  },
   migrate: {
     summary: 'bring the database to this release (serve does it too)',
     load: async () => (await import('./cli/migrate.ts')).migrateCommand,
@@ -105,8 +109,8 @@ function fail(text: string, code: number): number {
 }
 
 function overview(): string {
-  const commands = Object.entries(VERBS).map(([name, { summary }]) => `  ${name.padEnd(9)} ${summary}`)
-  const codes = Object.entries(EXIT_MEANINGS).map(([code, meaning]) => `  ${code.padEnd(9)} ${meaning}`)
+  const commands = Object.entries(VERBS).map(([name, { summary }]) => `  ${name.padEnd(11)} ${summary}`)
+  const codes = Object.entries(EXIT_MEANINGS).map(([code, meaning]) => `  ${code.padEnd(11)} ${meaning}`)
   return [
     `Hearth ${host.version}, a homeserver.\n`,
     `Usage: ${host.program} COMMAND [OPTIONS]; ${host.program} COMMAND --help says more\n`,

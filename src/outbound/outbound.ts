@@ -42,7 +42,8 @@ export async function openOutbound(deps: {
   return { client, names, discovery, federation, close: () => client.close() }
 }
 
-function signerOf(origin: ServerName, key: SigningKey): RequestSigner {
+/** Signs in a server's name. */
+export function signerOf(origin: ServerName, key: SigningKey): RequestSigner {
   return ({ body, ...request }) => {
     const toSign = { ...request, origin }
     const text = body === undefined ? requestText(toSign) : requestTextFrom(body, toSign)
