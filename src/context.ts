@@ -83,7 +83,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const policy = compileServerPolicy(config.federation, config.server_name)
   const names = await openAppserviceNames(config, log)
   const outbound = await openOutbound({ config, signingKey, policy, version, now: clock.now, log })
-  const messenger = await openMessenger({ config, clock, log, client: outbound.client })
+  const messenger = await openMessenger({ config, clock, metrics: metrics.identity, log, client: outbound.client })
   const db = openDatabase({ connection: options.connection, poolSize: config.database.pool_size })
   const ledger = await openLedger(db)
   const peers = createPeers(outbound.federation)
@@ -105,6 +105,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     ownHomeserver: config.roles.includes('client')
       ? { serverName: config.server_name, bound: (body) => rooms.services.thirdPartyInvites.bound(body) }
       : undefined,
+    metrics: metrics.identity,
     log,
   })
   const client = createIdentityClient(outbound.client, config.outbound.dialect)

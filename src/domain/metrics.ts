@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { createIdentityMetrics, type IdentityMetrics } from './identity/identity-metrics.ts'
 import type { MediaMetrics } from './media/media-metrics.ts'
 import { createRequestTally } from './request-tally.ts'
 
@@ -9,6 +10,7 @@ export interface Metrics {
   /** One commit of events. */
   observeCommit(events: number, seconds: number): void
   readonly media: MediaMetrics
+  readonly identity: IdentityMetrics
   /** From now on these are read whenever somebody asks for the metrics. */
   watch(levels: Levels): void
   /** The end of the certificate that HTTPS is served with, in milliseconds, read whenever somebody asks. */
@@ -45,6 +47,7 @@ export function createMetrics(release: { readonly version: string; readonly node
     observeRequest: requests.add,
     ...storageMetrics(registers),
     media: mediaMetrics(registers),
+    identity: createIdentityMetrics(registers),
     watch: levelMetrics(registers),
     watchCertificate: (validUntil) => certificateMetric(registers, validUntil),
     text: async () => `${await registry.metrics()}\n${requests.text()}`,

@@ -118,7 +118,7 @@ export async function startAccountServer(
   })
   const random = { bytes: randomBytes }
   const signingKey = signingKeyFromSeed('ed25519:test', randomBytes(32))
-  const messenger = await openMessenger({ config, clock, log, client })
+  const messenger = await openMessenger({ config, clock, metrics: metrics.identity, log, client })
   const identity = createIdentityServices({
     config,
     db: database.db,
@@ -131,6 +131,7 @@ export async function startAccountServer(
     serverKeys: options.serverKeys ?? NOBODY,
     homeservers: options.homeservers ?? NO_CALLS,
     ownHomeserver: options.ownHomeserver,
+    metrics: metrics.identity,
     log,
   })
   const identityClient = createIdentityClient(options.requests ?? client, config.outbound.dialect)

@@ -12,6 +12,7 @@ import {
 import { handOverInvites, withdrawDeliveries } from '../../store/identity/invites.ts'
 import type { Clock } from '../clock.ts'
 import { type SignedAssociation, signedAssociation } from './association.ts'
+import type { IdentityMetrics } from './identity-metrics.ts'
 import type { IdentityKeys } from './keys.ts'
 import type { IdentityRequester } from './requester.ts'
 
@@ -69,8 +70,9 @@ export function createBindings(deps: {
   readonly sessions: { findValidated(proof: Proof): Promise<Threepid> }
   /** Told when invitations wait to be delivered. */
   readonly deliveries: { wake(): void }
+  readonly metrics: Pick<IdentityMetrics, 'binding'>
 }): Bindings {
-  const { db, clock, keys, sessions, deliveries } = deps
+  const { db, clock, keys, sessions, deliveries, metrics } = deps
 
   async function publish(tx: Tx, binding: BindingRow, association: SignedAssociation): Promise<boolean> {
     await lockAddress(tx, binding)
@@ -79,10 +81,13 @@ export function createBindings(deps: {
   }
 
   async function remove(threepid: ThreepidRow, userId: UserId): Promise<void> {
-    await db.tx(async (tx) => {
+    const isGone = await db.tx(async (tx) => {
       await lockAddress(tx, threepid)
-      if (await deleteBinding(tx, threepid, userId)) await withdrawDeliveries(tx, threepid)
+      const isDeleted = await deleteBinding(tx, threepid, userId)
+      if (isDeleted) await withdrawDeliveries(tx, threepid)
+      return isDeleted
     })
+    if (isGone) metrics.binding('unbind')
   }
 
   /** An unbind has one answer for whatever is wrong with its credentials. */
@@ -105,6 +110,7 @@ export function createBindings(deps: {
       const binding = { ...threepid, user_id: userId, bound_at: clock.now() }
       const association = signedAssociation(keys, binding)
       if (await db.tx((tx) => publish(tx, binding, association))) deliveries.wake()
+      metrics.binding('bind')
       return association
     },
     async unbind(proof, threepid, mxid) {

@@ -12,6 +12,7 @@ import {
 } from '../../store/identity/invites.ts'
 import type { Clock } from '../clock.ts'
 import type { HomeserverAnswer, HomeserverCalls } from './homeserver-calls.ts'
+import type { IdentityMetrics } from './identity-metrics.ts'
 import type { IdentityKeys } from './keys.ts'
 
 /** The homeserver of this process, told without HTTP. */
@@ -49,9 +50,10 @@ export function createInviteDeliveries(deps: {
   readonly keys: Pick<IdentityKeys, 'sign'>
   readonly homeservers: HomeserverCalls
   readonly ownHomeserver: OwnHomeserver | undefined
+  readonly metrics: Pick<IdentityMetrics, 'invitations'>
   readonly log: Logger
 }): InviteDeliveries {
-  const { config, db, clock, keys, homeservers, ownHomeserver, log } = deps
+  const { config, db, clock, keys, homeservers, ownHomeserver, metrics, log } = deps
   const keptMs = config.identity.invites.delivery_days * DAY_MS
   const listeners: (() => void)[] = []
 
@@ -81,6 +83,7 @@ export function createInviteDeliveries(deps: {
     const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempts - 1, 20), LONGEST_PAUSE_MS)
     const isLast = now + pause - created_at > keptMs
     await db.tx((tx) => postponeDelivery(tx, delivery_nid, isLast ? undefined : now + pause))
+    metrics.invitations(isLast ? 'given_up' : 'failed', 1)
     const message = isLast ? 'invitations are not delivered any more' : 'invitations were not delivered yet'
     log[isLast ? 'warn' : 'info']({ server, attempts, reason }, message)
   }
@@ -93,7 +96,8 @@ export function createInviteDeliveries(deps: {
     } catch (error) {
       return postpone(delivery, server, (error as Error).message)
     }
-    await db.tx((tx) => markDelivered(tx, delivery.delivery_nid, clock.now()))
+    const count = await db.tx((tx) => markDelivered(tx, delivery.delivery_nid, clock.now()))
+    metrics.invitations('delivered', count)
   }
 
   return {

@@ -18,7 +18,9 @@ import { type Bindings, createBindings } from './bindings.ts'
 import { createInviteDeliveries, type InviteDeliveries, type OwnHomeserver } from './deliveries.ts'
 import type { HomeserverCalls } from './homeserver-calls.ts'
 import { createHomeserverRequests, type HomeserverRequests } from './homeserver-requests.ts'
+import type { IdentityMetrics } from './identity-metrics.ts'
 import { createInvitations, type Invitations } from './invitations.ts'
+import { isIdentityServed } from './is-served.ts'
 import { createIdentityKeys, type IdentityKeyRing, type IdentityKeys } from './keys.ts'
 import { createLookup, type Lookup } from './lookup.ts'
 import { createLookupQuota } from './lookup-quota.ts'
@@ -61,12 +63,18 @@ export function createIdentityServices(deps: {
   /** How homeservers are told of invitations: others, and the one in this process. */
   readonly homeservers: HomeserverCalls
   readonly ownHomeserver: OwnHomeserver | undefined
+  readonly metrics: IdentityMetrics
   readonly log: Logger
 }): IdentityServices {
   const keys = createIdentityKeys(deps)
   const sendLimits = createSendLimits(deps)
   const quota = createLookupQuota(deps)
   const sessions = createValidationSessions({ ...deps, sendLimits, realm: identityRealm(deps.config) })
+  const lookup = createLookup({ ...deps, keys, quota })
+  const pepperRotation = createPepperRotation(deps)
+  if (isIdentityServed(deps.config)) {
+    deps.metrics.watch({ remembered: lookup.remembered, rotation: pepperRotation.levels })
+  }
   const deliveries = createInviteDeliveries({ ...deps, keys })
   return {
     accounts: createIdentityAccounts(deps),
@@ -75,8 +83,8 @@ export function createIdentityServices(deps: {
     sessions,
     bindings: createBindings({ ...deps, keys, sessions, deliveries }),
     homeserverRequests: createHomeserverRequests(deps),
-    lookup: createLookup({ ...deps, keys, quota }),
-    pepperRotation: createPepperRotation(deps),
+    lookup,
+    pepperRotation,
     invitations: createInvitations({ ...deps, keys, quota, sendLimits }),
     deliveries,
   }

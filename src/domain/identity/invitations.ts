@@ -12,6 +12,7 @@ import { findBinding, lockAddress } from '../../store/identity/bindings.ts'
 import { deleteWaitingInvite, findInviteSender, insertInvite } from '../../store/identity/invites.ts'
 import type { Clock, Random } from '../clock.ts'
 import { MAX_INVITE_CHARS } from '../limits.ts'
+import type { IdentityMetrics } from './identity-metrics.ts'
 import { type InviteRequest, type InviteSecrets, inviteMailValues } from './invite-mail.ts'
 import type { IdentityKeys } from './keys.ts'
 import type { LookupQuota } from './lookup-quota.ts'
@@ -109,8 +110,9 @@ export function createInvitations(deps: {
   readonly messenger: Pick<Messenger, 'mail'>
   readonly quota: LookupQuota
   readonly sendLimits: SendLimits
+  readonly metrics: Pick<IdentityMetrics, 'invitations'>
 }): Invitations {
-  const { config, db, clock, random, keys, messenger, quota, sendLimits } = deps
+  const { config, db, clock, random, keys, messenger, quota, sendLimits, metrics } = deps
   const { lifetime_days: lifetimeDays, shown_letters: shownLetters } = config.identity.invites
 
   /** With the address locked: it cannot be bound between the look and the invitation. */
@@ -155,6 +157,7 @@ export function createInvitations(deps: {
         // Had the address been bound meanwhile, its homeserver is being told: then the mail is not missed.
         if (await db.tx((tx) => deleteWaitingInvite(tx, invite.token))) throw error
       }
+      metrics.invitations('stored', 1)
       return invite
     },
     async sign({ mxid, token, privateKey }) {

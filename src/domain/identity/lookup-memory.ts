@@ -22,6 +22,8 @@ import { LookupTable } from './lookup-table.ts'
 export interface LookupMemory {
   /** The users of those entries that are bound, and the current pepper; undefined while only the database can tell. */
   find(pepper: string, entries: readonly string[]): Promise<RememberedLookup | undefined>
+  /** How many bindings it holds, under one pepper. */
+  size(): number
   close(): void
 }
 
@@ -193,6 +195,7 @@ export function createLookupMemory(deps: {
         users: pepper === current.pepper ? findAll(generation.table, entries) : new Map(),
       }
     },
+    size: () => Math.max(0, ...generations.map(({ table }) => table.size)),
     close() {
       clearTimeout(idle)
       forget()

@@ -15,6 +15,7 @@ import { findBinding, findBindings, type ThreepidRow } from '../../store/identit
 import { findByHashes, findPepper } from '../../store/identity/peppers.ts'
 import { type SignedAssociation, signedAssociation } from './association.ts'
 import type { Threepid } from './bindings.ts'
+import type { IdentityMetrics } from './identity-metrics.ts'
 import type { IdentityKeys } from './keys.ts'
 import { createLookupMemory, type RememberedLookup } from './lookup-memory.ts'
 import type { LookupQuota } from './lookup-quota.ts'
@@ -42,6 +43,8 @@ export interface Lookup {
   association(threepid: Threepid, who: string): Promise<SignedAssociation | undefined>
   /** The users of those addresses that are bound, in the asker's spelling. @throws ProtocolError 400 `M_TOO_LARGE`, `M_LIMIT_EXCEEDED` */
   usersOf(threepids: readonly Threepid[], who: string): Promise<readonly (readonly [string, string, UserId])[]>
+  /** How many bindings are in memory. */
+  remembered(): number
   close(): void
 }
 
@@ -60,9 +63,10 @@ export function createLookup(deps: {
   readonly db: Database
   readonly quota: LookupQuota
   readonly keys: Pick<IdentityKeys, 'sign'>
+  readonly metrics: Pick<IdentityMetrics, 'lookup'>
   readonly log: Logger
 }): Lookup {
-  const { db, quota, keys } = deps
+  const { db, quota, keys, metrics } = deps
   // A thousand addresses take milliseconds, for which nobody's sync should have to wait, and few of one another's.
   const connect = (): Reader => db.dedicated((client) => client.query('SET enable_seqscan = off').then(() => {}))
   const hashes = [connect(), connect()] as const
@@ -89,8 +93,10 @@ export function createLookup(deps: {
 
   async function byHash(pepper: string, entries: readonly string[]): Promise<ReadonlyMap<string, UserId>> {
     if (!PEPPER.test(pepper)) checkPepper(pepper, (await findPepper(db)).pepper)
-    const { pepper: current, users } = (await memory.find(pepper, entries)) ?? (await findInDatabase(pepper, entries))
+    const remembered = await memory.find(pepper, entries)
+    const { pepper: current, users } = remembered ?? (await findInDatabase(pepper, entries))
     checkPepper(pepper, current)
+    metrics.lookup(remembered === undefined ? 'database' : 'memory', entries.length, users.size)
     return users
   }
 
@@ -110,6 +116,7 @@ export function createLookup(deps: {
   async function byAddress(threepids: readonly Threepid[]): Promise<(threepid: Threepid) => UserId | undefined> {
     const wanted = threepids.filter(isStorable).map(normalised)
     const users = new Map((await findBindings(db, wanted)).map((row) => [keyOf(row), row.user_id]))
+    metrics.lookup('plain', threepids.length, users.size)
     return (threepid) => users.get(keyOf(normalised(threepid)))
   }
 
@@ -140,6 +147,7 @@ export function createLookup(deps: {
     async association(threepid, who) {
       await spend(who, 1)
       const row = isStorable(threepid) ? await findBinding(db, normalised(threepid)) : undefined
+      metrics.lookup('plain', 1, row === undefined ? 0 : 1)
       return row && signedAssociation(keys, row)
     },
     async usersOf(threepids, who) {
@@ -150,6 +158,7 @@ export function createLookup(deps: {
         return user === undefined ? [] : [[threepid.medium, threepid.address, user]]
       })
     },
+    remembered: memory.size,
     close: memory.close,
   }
 }

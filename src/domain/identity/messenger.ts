@@ -17,6 +17,7 @@ import {
   type SmsGateway,
 } from '../../outbound/sms.ts'
 import type { Clock } from '../clock.ts'
+import type { IdentityMetrics } from './identity-metrics.ts'
 import { loadMessageTemplates, type MailTemplateName, type MessageTemplates } from './message-templates.ts'
 import type { PhoneNumber } from './phone-numbers.ts'
 
@@ -69,15 +70,18 @@ export function createMessenger(deps: {
   readonly templates: MessageTemplates
   readonly mailer: Mailer
   readonly gateway: SmsGateway
+  readonly metrics: Pick<IdentityMetrics, 'message'>
   readonly log: Logger
 }): Messenger {
-  const { config, templates, mailer, gateway, log } = deps
+  const { config, templates, mailer, gateway, metrics, log } = deps
 
   return {
     async mail(name, to, values, look) {
       try {
         await mailer.send(composeMail(config, templates, name, to, values, look))
+        metrics.message('email', 'sent')
       } catch (error) {
+        metrics.message('email', 'failed')
         log.warn(
           { template: name, reason: (error as Error).message.replaceAll(to, '[address]') },
           'a mail was not sent',
@@ -93,8 +97,10 @@ export function createMessenger(deps: {
       const text = templates.find('validate-msisdn.txt', look.brand, look.languages)({ brand, ...values })
       try {
         await gateway.send({ to: to.msisdn, text })
+        metrics.message('msisdn', 'sent')
       } catch (error) {
         const isRejected = error instanceof SmsError && error.isRejected
+        metrics.message('msisdn', isRejected ? 'rejected' : 'failed')
         const reason = (error as Error).message.replaceAll(to.msisdn, '[number]')
         log.warn({ region: to.region, rejected: isRejected, reason }, 'a text message was not sent')
         throw isRejected ? rejection(to) : new ProtocolError('M_SEND_ERROR', 'The message could not be sent.')
@@ -108,11 +114,12 @@ export function createMessenger(deps: {
 export async function openMessenger(deps: {
   readonly config: Pick<Config, 'identity' | 'server_name' | 'data_dir'>
   readonly clock: Clock
+  readonly metrics: Pick<IdentityMetrics, 'message'>
   readonly log: Logger
   /** By which gateways for text messages are called. */
   readonly client: GuardedClient
 }): Promise<Messenger> {
-  const { config, clock, log, client } = deps
+  const { config, clock, metrics, log, client } = deps
   const { mail, sms, outbox: directory, templates_dir } = config.identity
   const outbox = createOutbox(directory ?? join(config.data_dir, 'outbox'), clock.now, (path) =>
     log.info({ file: path }, 'no gateway is configured: a message waits in a file'),
@@ -128,6 +135,7 @@ export async function openMessenger(deps: {
   }
   return createMessenger({
     config,
+    metrics,
     log,
     templates: await loadMessageTemplates(templates_dir),
     mailer:

@@ -7,12 +7,14 @@ import {
   ensureNextPepper,
   findNextPepper,
   findPepper,
+  findRotation,
   hashMoreBindings,
   hasOldPeppers,
   lockPeppers,
   switchPeppers,
 } from '../../store/identity/peppers.ts'
 import type { Clock, Random } from '../clock.ts'
+import type { PepperLevels } from './identity-metrics.ts'
 
 /**
  * Gives lookup a new pepper while lookups and bindings go on. Every binding is hashed with the next pepper, a part at a time, while
@@ -20,6 +22,8 @@ import type { Clock, Random } from '../clock.ts'
  * so whoever calls next goes on from there, and two at once help each other.
  */
 export interface PepperRotation {
+  /** Where it stands, whoever rotates. */
+  levels(): Promise<PepperLevels>
   /**
    * Rotates if the pepper is at least as old as this, and in any case finishes what was begun. Gives how many bindings this call
    * hashed; undefined when there was nothing to rotate, or it was told to stop.
@@ -88,6 +92,12 @@ export function createPepperRotation(deps: {
   }
 
   return {
+    async levels() {
+      const row = await findRotation(db)
+      if (row === undefined) throw new Error('there is no current pepper')
+      const { since, hashed_to, last } = row
+      return { since, progress: hashed_to === null || last === null ? 1 : hashed_to / last }
+    },
     async rotate({ minAgeMs = 0, stop = NEVER } = {}) {
       const pepperNid = await begin(minAgeMs)
       if (pepperNid === undefined) {

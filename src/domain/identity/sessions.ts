@@ -16,6 +16,7 @@ import {
   spendAttempt,
 } from '../../store/identity/sessions.ts'
 import type { Clock, Random } from '../clock.ts'
+import type { IdentityMetrics } from './identity-metrics.ts'
 import type { ValidationMailName } from './message-templates.ts'
 import type { Look, Messenger } from './messenger.ts'
 import { readNextLink, withSessionId } from './next-link.ts'
@@ -120,8 +121,10 @@ export function createValidationSessions(deps: {
   readonly messenger: Messenger
   readonly sendLimits: SendLimits
   readonly realm: Realm
+  /** Undefined where nobody counts. */
+  readonly metrics?: Pick<IdentityMetrics, 'session'>
 }): ValidationSessions {
-  const { config, db, clock, random, messenger, sendLimits, realm } = deps
+  const { config, db, clock, random, messenger, sendLimits, realm, metrics } = deps
   const options = config.identity.sessions
   const lifetimeMs = options.lifetime_hours * HOUR_MS
   const allowedWrong = { email: options.max_wrong_mail_tokens, msisdn: options.max_wrong_sms_tokens }
@@ -168,12 +171,14 @@ export function createValidationSessions(deps: {
     })
   }
 
-  function begin({ medium, address }: Target, scopeHash: Buffer, clientSecret: string): Promise<string> {
+  async function begin({ medium, address }: Target, scopeHash: Buffer, clientSecret: string): Promise<string> {
     const now = clock.now()
     const sid = random.bytes(SID_BYTES).toString('base64url')
     const secretHash = sha256(clientSecret)
     const session = { sid, realm: realm.name, scopeHash, secretHash, medium, address, now, expiresAt: now + lifetimeMs }
-    return db.tx((tx) => insertSession(tx, session))
+    const kept = await db.tx((tx) => insertSession(tx, session))
+    metrics?.session(medium, 'requested')
+    return kept
   }
 
   /** The token is good before its message leaves, since it may be back before the mail server's answer. */
@@ -213,7 +218,8 @@ export function createValidationSessions(deps: {
   }
 
   async function submit(medium: Medium, proof: SessionProof, token: string) {
-    if (isSpent(await open(proof, medium))) throw expired()
+    const before = await open(proof, medium)
+    if (isSpent(before)) throw expired()
     const { sid } = proof
     const given = tokenHash(sid, tidyToken(medium, token))
     const good = await db.tx((tx) => spendAttempt(tx, sid, allowedWrong[medium]))
@@ -223,6 +229,7 @@ export function createValidationSessions(deps: {
     }
     const now = clock.now()
     const row = await db.tx((tx) => markValidated(tx, sid, now, now + lifetimeMs))
+    if (before.validated_at === null) metrics?.session(medium, 'validated')
     return { nextLink: row?.next_link ?? undefined }
   }
 

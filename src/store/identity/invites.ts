@@ -117,10 +117,14 @@ export async function findInvitesOf(reader: Reader, deliveryNid: number): Promis
   )
 }
 
-/** The homeserver took them: they are never delivered again. */
-export async function markDelivered(tx: Tx, deliveryNid: number, now: number): Promise<void> {
-  await tx.query('UPDATE identity_invite SET delivered_at = $2 WHERE delivery_nid = $1', [deliveryNid, now])
+/** The homeserver took them: they are never delivered again. Gives how many. */
+export async function markDelivered(tx: Tx, deliveryNid: number, now: number): Promise<number> {
+  const rows = await tx.query(
+    'UPDATE identity_invite SET delivered_at = $2 WHERE delivery_nid = $1 RETURNING 1 AS one',
+    [deliveryNid, now],
+  )
   await tx.query('DELETE FROM identity_delivery WHERE delivery_nid = $1', [deliveryNid])
+  return rows.length
 }
 
 /** @param dueAt undefined: never again */

@@ -69,6 +69,17 @@ export async function findPepper(reader: Reader): Promise<{ readonly pepper: str
   return row
 }
 
+/** Since when the current pepper is in use, and up to which of all bindings the next one has its hashes; null without a rotation. */
+export async function findRotation(
+  reader: Reader,
+): Promise<{ readonly since: number; readonly hashed_to: number | null; readonly last: number | null } | undefined> {
+  const [row] = await reader.query<{ since: number; hashed_to: number | null; last: number | null }>(
+    `SELECT p.since, n.hashed_to, (SELECT max(binding_nid) FROM identity_binding) AS last
+     FROM identity_pepper p LEFT JOIN identity_pepper n ON n.standing = 'next' WHERE p.standing = 'current'`,
+  )
+  return row
+}
+
 /** What was found under the pepper that the asker used, if that is the current one. */
 export interface HashedLookup {
   readonly pepper: string
