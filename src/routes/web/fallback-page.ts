@@ -2,7 +2,7 @@ import type { ProtocolError } from '../../core/errors.ts'
 import type { UiaView } from '../../domain/accounts/interactive-auth.ts'
 import type { Services } from '../../domain/services.ts'
 import { type RawReply, rawReply } from '../../http/endpoint.ts'
-import type { FallbackStage } from './fallback-stages.ts'
+import type { FallbackStage, Fields } from './fallback-stage.ts'
 import { escapeHtml, type Page, pageReply } from './page.ts'
 
 /** How a page tells the client that opened it (client-server API, "Fallback"). */
@@ -18,10 +18,15 @@ function unstored(page: Page): RawReply {
 /** The form of a stage, with what was wrong with the last try. */
 export function stagePage(
   stage: FallbackStage,
-  shown: { readonly session: string; readonly view: UiaView; readonly error: ProtocolError | undefined },
+  shown: {
+    readonly session: string
+    readonly view: UiaView
+    readonly error: ProtocolError | undefined
+    readonly fields: Fields
+  },
   services: Services,
 ): RawReply {
-  const { session, view, error } = shown
+  const { session, view, error, fields } = shown
   const name = services.config.server_name
   const vendor = stage.vendor?.(services)
   return unstored({
@@ -32,8 +37,8 @@ export function stagePage(
     content: `<section>${error === undefined ? '' : `\n<p class="problem" role="alert">${escapeHtml(error.message)}</p>`}
 <form method="post">
 <input type="hidden" name="session" value="${escapeHtml(session)}">
-${stage.content(services, view)}
-<button>${escapeHtml(stage.button)}</button>
+${stage.content(services, view, fields)}
+<button>${escapeHtml(stage.button(fields))}</button>
 </form>
 </section>`,
     hasForm: true,

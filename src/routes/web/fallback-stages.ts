@@ -1,23 +1,9 @@
 import { CAPTCHA_VENDORS } from '../../core/captcha-vendors.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { UiaView } from '../../domain/accounts/interactive-auth.ts'
 import type { Services } from '../../domain/services.ts'
+import { emailFallback, msisdnFallback } from './contact-fallback.ts'
+import type { FallbackStage } from './fallback-stage.ts'
 import { escapeHtml } from './page.ts'
-
-/** What a person entered: the fields of a form. */
-export type Fields = Readonly<Record<string, string | undefined>>
-
-/** The page of one stage. */
-export interface FallbackStage {
-  readonly heading: string
-  /** What stands in the form: HTML. */
-  content(services: Services, view: UiaView): string
-  readonly button: string
-  /** What the page must load from elsewhere. */
-  vendor?(services: Services): readonly string[]
-  /** What the form says, as a client would send it. */
-  auth(fields: Fields, services: Services, view: UiaView): JsonObject
-}
 
 const input = (label: string, attributes: string): string => `<label>${label}<input ${attributes} required></label>`
 
@@ -27,7 +13,7 @@ const given = (key: string, value: string | undefined): JsonObject => (value ===
 const dummy: FallbackStage = {
   heading: 'One more step',
   content: () => '<p>Nothing needs to be entered here.</p>',
-  button: 'Continue',
+  button: () => 'Continue',
   auth: () => ({}),
 }
 
@@ -37,7 +23,7 @@ const password: FallbackStage = {
     userId === undefined ? 'your account' : `<strong>${escapeHtml(userId)}</strong>`
   } to go on.</p>
 ${input('Password', 'type="password" name="password" autocomplete="current-password"')}`,
-  button: 'Continue',
+  button: () => 'Continue',
   auth: (fields, _services, { userId }) => ({
     identifier: { type: 'm.id.user', user: userId ?? '' },
     ...given('password', fields.password),
@@ -48,7 +34,7 @@ const registrationToken: FallbackStage = {
   heading: 'Enter your registration token',
   content: () => `<p>Accounts here are made with a token. Ask the people who run this server for one.</p>
 ${input('Token', 'type="text" name="token" autocomplete="off" autocapitalize="none" spellcheck="false" maxlength="64"')}`,
-  button: 'Continue',
+  button: () => 'Continue',
   auth: (fields) => given('token', fields.token?.trim()),
 }
 
@@ -64,7 +50,7 @@ const terms: FallbackStage = {
         return `<label class="choice"><input type="checkbox" name="accepted" value="yes" required><span>${links.join(' · ')} (version ${escapeHtml(version)})</span></label>`
       })
       .join('\n'),
-  button: 'Accept and continue',
+  button: () => 'Accept and continue',
   auth: () => ({}),
 }
 
@@ -84,7 +70,7 @@ const captcha: FallbackStage = {
 <script src="${vendor.script}" async defer></script>
 <noscript><p class="problem">This needs JavaScript. Allow it for this page, or ask the people who run this server for an account.</p></noscript>`
   },
-  button: 'Continue',
+  button: () => 'Continue',
   vendor: (services) => vendorOf(services)?.origins ?? [],
   auth: (fields, services) => given('response', fields[vendorOf(services)?.answer ?? ''] || undefined),
 }
@@ -95,4 +81,6 @@ export const FALLBACK_STAGES: ReadonlyMap<string, FallbackStage> = new Map([
   ['m.login.registration_token', registrationToken],
   ['m.login.terms', terms],
   ['m.login.recaptcha', captcha],
+  ['m.login.email.identity', emailFallback],
+  ['m.login.msisdn', msisdnFallback],
 ])

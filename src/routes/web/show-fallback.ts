@@ -14,6 +14,6 @@ export const showFallback = endpoint(
     if (view?.completed.includes(params.stage)) return donePage(services)
     if (params.stage === SSO_STAGE) return ssoFallback(session, services)
     if (stage === undefined || !view?.next.includes(params.stage)) return lostPage(services)
-    return stagePage(stage, { session, view, error: undefined }, services)
+    return stagePage(stage, { session, view, error: undefined, fields: {} }, services)
   },
 )
