@@ -10,6 +10,7 @@ import type { PeerKind } from './peer.ts'
 import { type Outcome, writeReport } from './report.ts'
 import { PEER, type Row } from './row.ts'
 import { deviceRows } from './rows-devices.ts'
+import { mediaRows } from './rows-media.ts'
 import { membershipRows } from './rows-membership.ts'
 import { queryRows } from './rows-queries.ts'
 import { talkRows } from './rows-talk.ts'
@@ -55,7 +56,10 @@ function tasksOf(versions: readonly string[], only: string): Task[] {
       .filter(({ versions: known }) => known === 'all' || known.includes(version))
       .map((row) => ({ row, version })),
   )
-  return [...rows([...queryRows, ...deviceRows]).map((row) => ({ row, version: undefined })), ...perVersion]
+  return [
+    ...rows([...queryRows, ...deviceRows, ...mediaRows]).map((row) => ({ row, version: undefined })),
+    ...perVersion,
+  ]
 }
 
 /** Rejects when somebody wants this to end: what was started is ended all the same. */

@@ -24,11 +24,6 @@ export function bothWays(name: string, play: Play, versions: Row['versions'] = '
   return [rowOf('hearth', 'peer', name, play, versions), rowOf('peer', 'hearth', name, play, versions)]
 }
 
-/** Where Hearth cannot be the guest yet. */
-export function hostedByHearth(name: string, play: Play, versions: Row['versions'] = 'all'): Row {
-  return rowOf('hearth', 'peer', name, play, versions)
-}
-
 function rowOf(...[host, guest, name, play, versions]: [SideKey, SideKey, string, Play, Row['versions']]): Row {
   return {
     name: name.replaceAll('{host}', label(host)).replaceAll('{guest}', label(guest)),

@@ -1,5 +1,5 @@
 import type { Json } from '../../test/support/api.ts'
-import { bothWays, hostedByHearth, meet, type Row } from './row.ts'
+import { bothWays, meet, type Row } from './row.ts'
 import { expect, expectRefusal, membership, until, untilHeard, untilMember, untilSameState } from './seen.ts'
 import type { Side } from './sides.ts'
 
@@ -93,7 +93,7 @@ export const membershipRows: readonly Row[] = [
     expect('the guest is in', (await membership(host.person, room, guest.person)) === 'join')
     await untilSameState(room, host, guest)
   }),
-  hostedByHearth(
+  ...bothWays(
     '{guest} knocks at a room of {host}, is invited and joins',
     async (host, guest, version) => {
       const content = { join_rule: 'knock' }

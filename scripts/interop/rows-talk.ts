@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { mapConcurrently } from '../../test/support/api.ts'
-import { bothWays, hostedByHearth, meet, type Row, setLevel } from './row.ts'
+import { bothWays, meet, type Row, setLevel } from './row.ts'
 import { expect, expectRefusal, textsOf, until, untilHeard, untilSameState } from './seen.ts'
 import type { Person, Side, Sides } from './sides.ts'
 
@@ -76,7 +76,7 @@ export const talkRows: readonly Row[] = [
     versions: 'all',
     run: talk,
   },
-  hostedByHearth(`{guest} reads ${HISTORY} messages of {host} from before its join`, async (host, guest, version) => {
+  ...bothWays(`{guest} reads ${HISTORY} messages of {host} from before its join`, async (host, guest, version) => {
     const room = await host.person.createRoom({ preset: 'public_chat', room_version: version })
     const texts = numbered(HISTORY, 'history')
     await mapConcurrently(texts, 1, (text) => host.person.say(room, text))
