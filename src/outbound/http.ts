@@ -75,6 +75,7 @@ export interface GuardedClientOptions {
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
+const OLDEST_TLS = 'TLSv1.2'
 const CONNECTIONS_PER_TARGET = 8
 /** Targets that connections are kept to; the one not used for longest is closed. */
 const MAX_TARGETS = 1_000
@@ -117,6 +118,7 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
     const connect = buildConnector({
       lookup,
       timeout: CONNECT_TIMEOUT_MS,
+      minVersion: OLDEST_TLS,
       ...(secureContext && { secureContext }),
       ...(isLiteral(servername) ? {} : { servername }),
     } as buildConnector.BuildOptions)
@@ -255,7 +257,7 @@ async function trusting(caFile: string): Promise<SecureContext> {
     const ca = await readFile(caFile, 'utf8')
     // The context itself passes over what is no certificate.
     new X509Certificate(ca)
-    return createSecureContext({ ca: [...rootCertificates, ca] })
+    return createSecureContext({ ca: [...rootCertificates, ca], minVersion: OLDEST_TLS })
   } catch (error) {
     throw new Error(`outbound.ca_file: ${caFile} cannot be used: ${(error as Error).message}`)
   }

@@ -1,4 +1,5 @@
-import { createServer, type Socket } from 'node:net'
+import { createServer as createHttpsServer } from 'node:https'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { connect } from 'node:tls'
 import { gzipSync } from 'node:zlib'
 import { pino } from 'pino'
@@ -165,6 +166,24 @@ describe('certificates', () => {
     const late = await startTlsServer(outside.authority.issue(['good.test'], -1), json({}))
     expect(await refusal({ url: `https://good.test:${late.port}/` })).toBe('tls')
     await late.close()
+  })
+
+  test('are no use with TLS older than 1.2', async () => {
+    const ciphers = 'DEFAULT@SECLEVEL=0'
+    const { cert, key } = outside.authority.issue(['good.test'])
+    for (const [maxVersion, expected] of [
+      ['TLSv1.1', 'tls'],
+      ['TLSv1.2', true],
+    ] as const) {
+      const old = createHttpsServer({ cert, key, ciphers, minVersion: 'TLSv1', maxVersion }, (_request, response) =>
+        response.end('{}'),
+      )
+      await new Promise<void>((resolve) => old.listen(0, '127.0.0.1', resolve))
+      const answer = await ask({ url: `https://good.test:${(old.address() as AddressInfo).port}/` })
+      expect(answer.ok || answer.kind).toBe(expected)
+      old.closeAllConnections()
+      old.close()
+    }
   })
 
   test('of an authority of outbound.ca_file are refused without it', async () => {

@@ -49,6 +49,26 @@ describe('a request of another server', () => {
     expect(await ask('PUT', `${F}/v1/send/2`, { body, sent })).toMatchObject({ status: 200 })
   })
 
+  it('may not say for whom it is, and may say more than is known', async () => {
+    const good = signedHeader(stranger.key, stranger.name)
+    expect(await rawAsk(profile(), [good.replace(/destination="[^"]*",/, '')])).toBe(200)
+    expect(await rawAsk(profile(), [`${good},algorithm="new",more=1`])).toBe(200)
+    const uri = `${profile()}&org.example.new=1&field=displayname`
+    expect(await ask('GET', uri)).toMatchObject({ status: 200 })
+    const body = { ...transaction(), 'org.example.new': [1] }
+    expect(await ask('PUT', `${F}/v1/send/more`, { body })).toEqual({ status: 200, body: { pdus: {} } })
+  })
+
+  it('to learn which release runs needs no signature, under every path', async () => {
+    const paths = ['/_matrix/federation/v1/version', '/_matrix/federation/version', '/_proto/federation/version']
+    for (const path of [...paths, '/_proto/federation/v1/version']) {
+      expect(await home.api.request('GET', path)).toEqual({
+        status: 200,
+        body: { server: { name: 'Hearth', version: '0.0.0-test' } },
+      })
+    }
+  })
+
   const other = () => signingKeyFromSeed('ed25519:stranger', randomBytes(32))
   it.each<[string, () => SignedAsk]>([
     ['no signature', () => ({ authorization: undefined })],
