@@ -49,6 +49,7 @@ import { findProfile } from './store/profiles.ts'
 import { startDeactivationRunner } from './workers/deactivation-runner.ts'
 import { startInviteDeliverer } from './workers/invite-deliverer.ts'
 import { startJanitor } from './workers/janitor.ts'
+import { startMediaSweeper } from './workers/media-sweeper.ts'
 import { startPepperRotator } from './workers/pepper-rotator.ts'
 import { startRegistrationReloader } from './workers/registration-reloader.ts'
 import { startRoomDeleter } from './workers/room-deleter.ts'
@@ -185,6 +186,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   })
   const singleSignOn = createSingleSignOn({ ...accounts, config, db, clock, random, client: outbound.client, log })
   const media = createMediaServices({ ...outbound, config, db, clock, random, metrics, log })
+  const mediaSweeper = startMediaSweeper({ sweep: media.sweep, log })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
   const findUser = async (userId: UserId) => {
     const account = await findAccount(db, userId)
@@ -238,6 +240,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       await rooms.close()
       await outgoing.close()
       messenger.close()
+      await mediaSweeper.close()
       await media.close()
       await outbound.close()
       await accounts.sessions.close()

@@ -61,6 +61,10 @@ const VERBS: Readonly<Record<string, Verb>> = {
     summary: 'go the way to another server step by step, and say what was found',
     load: async () => (await import('./cli/federation.ts')).federationCommand,
   },
+  media: {
+    summary: 'list files of users, hide them, remove them',
+    load: async () => (await import('./cli/media.ts')).mediaCommand,
+  },
   migrate: {
     summary: 'bring the database to this release (serve does it too)',
     load: async () => (await import('./cli/migrate.ts')).migrateCommand,

@@ -236,3 +236,5 @@ export const MAX_IMAGE_FRAMES = 200
 export const MAX_REMEMBERED_FAILURES = 1_000
 /** Thumbnails that may wait to be made. */
 export const MAX_WAITING_THUMBNAILS = 64
+/** Media that is removed in one transaction. */
+export const MAX_MEDIA_SWEPT_AT_ONCE = 500

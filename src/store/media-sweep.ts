@@ -1,6 +1,6 @@
 import type { Reader, Tx } from './db.ts'
 
-// Tables: media, media_content, media_thumbnail, url_preview, profile
+// Tables: media, media_content, media_thumbnail, url_preview, profile_field, state_key, event
 
 /** Removes media, leaving its content to be looked at. Gives what was removed. */
 export async function deleteMedia(
@@ -80,4 +80,30 @@ export async function forgetPreviews(tx: Tx, now: number, atMost: number): Promi
     [now, atMost],
   )
   return rows.length
+}
+
+/** Media of our users that nobody looked at since a time, in order of their numbers. What operators protect or hide stays. */
+export function unseenLocalMedia(
+  reader: Reader,
+  ownServer: string,
+  before: number,
+  after: number,
+  atMost: number,
+): Promise<{ media_nid: number; media_id: string }[]> {
+  return reader.query(
+    `SELECT m.media_nid, m.media_id FROM media m JOIN media_content c USING (digest)
+     WHERE m.server_name = $1 AND m.seen_at < $2 AND m.media_nid > $3 AND NOT m.is_protected AND c.quarantined_by IS NULL
+     ORDER BY m.media_nid LIMIT $4`,
+    [ownServer, before, after, atMost],
+  )
+}
+
+/** What users of this server show of themselves, and rooms ever showed, as it was written. */
+export async function avatarUris(reader: Reader): Promise<string[]> {
+  const rows = await reader.query<{ uri: string | null }>(
+    `SELECT value::json #>> '{}' AS uri FROM profile_field WHERE name = 'avatar_url'
+     UNION SELECT e.json::json #>> '{content,url}' FROM state_key k JOIN event e ON e.room_nid = k.room_nid AND e.key_id = k.key_id
+       WHERE k.type = 'm.room.avatar'`,
+  )
+  return rows.flatMap(({ uri }) => uri ?? [])
 }

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Account, type Api, createRoom, login, openApi, PASSWORD, sendText } from '../support/api.ts'
 import { type ChildServer, startChildServer } from '../support/child-server.ts'
+import { fetchFile, uploadFile } from '../support/media.ts'
 import { runHearth } from '../support/run-hearth.ts'
 
 let server: ChildServer
@@ -108,6 +109,17 @@ describe('beside a running server', () => {
       code: 1,
       stderr: expect.stringContaining('no room'),
     })
+  })
+
+  test('files are listed, hidden and removed', async () => {
+    await done(['user', 'create', 'fred'], `${PASSWORD}\n`)
+    const { token } = await login(api, 'fred')
+    const name = await uploadFile(server.baseUrl, token, 'hello', { name: 'hello.txt', type: 'text/plain' })
+    const show = () => fetchFile(`${server.baseUrl}/_matrix/client/v1/media/download/${name}`, { token })
+    expect(await done(['media', 'list', 'fred'])).toMatch(/ 5 +text\/plain; charset=utf-8 +hello\.txt /)
+    await done(['media', 'quarantine', `mxc://${name}`])
+    expect((await show()).status).toBe(404)
+    expect(await done(['media', 'delete', `mxc://${name}`])).toContain('1 file is removed')
   })
 
   test('an account ends for good', async () => {

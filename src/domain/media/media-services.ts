@@ -12,10 +12,11 @@ import { createDecoder } from './decoder.ts'
 import { createDirectoryStore } from './directory-store.ts'
 import { createDownloads, type Downloads } from './downloads.ts'
 import { createLibrary } from './library.ts'
+import { createMediaDesk, type MediaDesk } from './media-desk.ts'
 import type { MediaMetrics } from './media-metrics.ts'
-import type { MediaStore } from './media-store.ts'
 import { createRemoteMedia } from './remote-media.ts'
-import { createSpool, type Spool } from './spool.ts'
+import { createSpool } from './spool.ts'
+import { createSweep, type Sweep } from './sweep.ts'
 import { createThumbnails, type Thumbnails } from './thumbnails.ts'
 import { createUploads, type Uploads } from './uploads.ts'
 
@@ -24,12 +25,12 @@ export interface MediaServices {
   readonly uploads: Uploads
   readonly downloads: Downloads
   readonly thumbnails: Thumbnails
+  readonly desk: MediaDesk
 }
 
 export interface MediaParts {
   readonly services: MediaServices
-  readonly store: MediaStore
-  readonly spool: Spool
+  readonly sweep: Sweep
   close(): Promise<void>
 }
 
@@ -52,14 +53,15 @@ export function createMediaServices(deps: {
   const allowance = createByteAllowance({ clock, isEnabled: config.rate_limits.enabled })
   const remote = createRemoteMedia({ ...parts, library, allowance, peers: createMediaPeers(deps) })
   const decoder = createDecoder()
+  const sweep = createSweep({ ...parts, store })
   return {
     services: {
       uploads: createUploads({ ...parts, library }),
       downloads: createDownloads({ ...parts, library, remote }),
       thumbnails: createThumbnails({ ...parts, library, decoder }),
+      desk: createMediaDesk({ ...parts, sweep }),
     },
-    store,
-    spool,
+    sweep,
     close: () => decoder.close(),
   }
 }
