@@ -19,3 +19,7 @@ export const MAX_PEER_ANSWER_BYTES = 1024 * 1024
 export const MAX_EVENTS_ANSWER_BYTES = 16 * 1024 * 1024
 /** The whole state of a large room with its auth chain. */
 export const MAX_JOIN_ANSWER_BYTES = 256 * 1024 * 1024
+/** Events of a state and its auth chain in one answer: more than a room that is taken in may have. */
+export const MAX_TOLD_ELEMENTS = 500_000
+/** Servers that another names as taking part in a room. */
+export const MAX_TOLD_SERVERS = 100_000

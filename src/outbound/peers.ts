@@ -1,9 +1,11 @@
 import { isErrcode, ProtocolError } from '../core/errors.ts'
-import type { EventId, RoomId, UserId } from '../core/ids.ts'
+import { type EventId, isServerName, type RoomId, type ServerName, type UserId } from '../core/ids.ts'
 import { isObject, type JsonObject, type JsonValue, type ReadJson, readJson } from '../core/json.ts'
 import { elementTexts } from '../core/json-slices.ts'
+import { type Failure, failureOf } from './failures.ts'
 import type { Federation, FederationAnswer, FederationRequest } from './federation.ts'
-import { MAX_EVENTS_ANSWER_BYTES, MAX_JOIN_ANSWER_BYTES, MAX_PEER_ANSWER_BYTES } from './limits.ts'
+import { MAX_EVENTS_ANSWER_BYTES, MAX_JOIN_ANSWER_BYTES, MAX_PEER_ANSWER_BYTES, MAX_TOLD_SERVERS } from './limits.ts'
+import { type EventList, readToldLists } from './told-room.ts'
 
 /** A template for an event of a user of ours, as another server proposes it. */
 export interface ProposedEvent {
@@ -12,12 +14,20 @@ export interface ProposedEvent {
   readonly event: JsonValue
 }
 
+/** The state of a room and its auth chain. */
+export interface ToldState {
+  readonly state: EventList
+  readonly authChain: EventList
+}
+
 /** What a server tells of a room that it has let us into. */
-export interface ToldJoin {
-  readonly state: readonly ReadJson[]
-  readonly authChain: readonly ReadJson[]
+export interface ToldJoin extends ToldState {
   /** The join as it has it; undefined where it does not say. */
   readonly event: JsonValue | undefined
+  /** Most members are not among the state. */
+  readonly areMembersOmitted: boolean
+  /** The servers that take part, where it says so. */
+  readonly servers: readonly ServerName[]
 }
 
 export type MembershipStep = 'join' | 'leave' | 'knock'
@@ -36,7 +46,7 @@ export interface Peers {
     userId: UserId,
     versions: readonly string[],
   ): Promise<ProposedEvent>
-  /** @param json the signed event, canonical */
+  /** Asks for no more of the state than is needed at first. @param json the signed event, canonical */
   sendJoin(of: string, roomId: RoomId, eventId: EventId, json: string): Promise<ToldJoin>
   sendLeave(of: string, roomId: RoomId, eventId: EventId, json: string): Promise<void>
   sendKnock(of: string, roomId: RoomId, eventId: EventId, json: string): Promise<readonly JsonValue[]>
@@ -46,6 +56,8 @@ export interface Peers {
   missingEvents(of: string, roomId: RoomId, body: JsonObject): Promise<readonly ReadJson[]>
   backfill(of: string, roomId: RoomId, eventIds: readonly EventId[], limit: number): Promise<readonly ReadJson[]>
   stateIds(of: string, roomId: RoomId, eventId: EventId): Promise<{ state: EventId[]; authChain: EventId[] }>
+  /** The state before an event. */
+  state(of: string, roomId: RoomId, eventId: EventId): Promise<ToldState>
   event(of: string, eventId: EventId): Promise<readonly ReadJson[]>
   /** The body of the answer to a query. */
   query(of: string, path: string): Promise<JsonObject>
@@ -82,10 +94,26 @@ export function createPeers(federation: Federation): Peers {
     },
   ): Promise<FederationAnswer> {
     const answer = await federation.request(of, { ...request, ...limits, signed: true })
-    if (!answer.ok && answer.kind === 'forbidden') throw new ProtocolError('M_FORBIDDEN', answer.detail)
-    if (!answer.ok) throw unreachable(of, answer.detail)
+    if (!answer.ok) throw unasked(of, answer)
     if (answer.status >= 200 && answer.status <= 299) return answer
     throw refusalOf(of, answer)
+  }
+
+  /** Asks for a whole state, whose list has a name of its own. */
+  async function askLong(
+    of: string,
+    request: Pick<FederationRequest, 'method' | 'path' | 'body'>,
+    listName: string,
+  ): Promise<ToldState & { readonly rest: JsonObject }> {
+    const limits = { timeoutMs: JOIN_MS, bodyMs: JOIN_MS, maxBytes: MAX_JOIN_ANSWER_BYTES }
+    const answer = await federation.stream(of, { ...request, ...limits, signed: true })
+    if (!answer.ok) throw unasked(of, answer)
+    if ('bytes' in answer) throw refusalOf(of, answer)
+    const told = await readToldLists(answer.body, [listName, 'auth_chain']).catch((error: unknown) => {
+      throw unreachable(of, failureOf(error).detail)
+    })
+    if (told.rest === undefined) throw unreachable(of, 'its answer makes no sense')
+    return { state: told.list(listName), authChain: told.list('auth_chain'), rest: told.rest }
   }
 
   const get = (of: string, where: string, limits?: Parameters<typeof ask>[2]) =>
@@ -120,14 +148,19 @@ export function createPeers(federation: Federation): Peers {
       return { roomVersion: typeof roomVersion === 'string' ? roomVersion : undefined, event: event ?? null }
     },
     async sendJoin(of, roomId, eventId, json) {
-      const limits = { timeoutMs: JOIN_MS, maxBytes: MAX_JOIN_ANSWER_BYTES }
-      const { answer, isFirst } = await putEither(of, 'send_join', [roomId, eventId], json, limits)
-      const body = isFirst ? secondOf(of, answer) : objectOf(of, answer)
-      const isPlain = answer.offence === undefined
-      const text = isPlain ? '' : answer.bytes.toString('utf8')
-      const whole = isFirst && !isPlain ? (elementTexts(`{"a":${text}}`, 'a')?.[1] ?? '{}') : text
-      const events = (key: string) => eventsIn(body[key], isPlain ? undefined : () => elementTexts(whole, key))
-      return { state: events('state'), authChain: events('auth_chain'), event: body.event }
+      const send = (version: string, query: string) =>
+        askLong(of, { method: 'PUT', path: path(version, 'send_join', roomId, eventId) + query, body: json }, 'state')
+      const told = await send('v2', '').catch((error) => {
+        if (error instanceof ProtocolError && error.errcode === 'M_UNRECOGNIZED') return send('v1', '')
+        throw error
+      })
+      const { event, members_omitted: omitted, servers_in_room: servers } = told.rest
+      const names = Array.isArray(servers) ? servers.slice(0, MAX_TOLD_SERVERS).filter(isName) : []
+      return { ...told, event, areMembersOmitted: omitted === true, servers: names }
+    },
+    state(of, roomId, eventId) {
+      const where = `${path('v1', 'state', roomId)}?event_id=${encodeURIComponent(eventId)}`
+      return askLong(of, { method: 'GET', path: where }, 'pdus')
     },
     async sendLeave(of, roomId, eventId, json) {
       await putEither(of, 'send_leave', [roomId, eventId], json)
@@ -188,6 +221,10 @@ export function createPeers(federation: Federation): Peers {
   }
 }
 
+function unasked(of: string, { kind, detail }: Failure): ProtocolError {
+  return kind === 'forbidden' ? new ProtocolError('M_FORBIDDEN', detail) : unreachable(of, detail)
+}
+
 function unreachable(of: string, detail: string): ProtocolError {
   return new ProtocolError('M_UNKNOWN', `The server ${of} cannot be asked: ${detail}.`, { status: 502 })
 }
@@ -229,6 +266,8 @@ function eventsIn(
   if (texts === undefined) return list.map((value) => ({ value, offence: undefined }))
   return (texts() ?? []).map((text) => readJson(text))
 }
+
+const isName = (value: JsonValue): value is ServerName => typeof value === 'string' && isServerName(value)
 
 function idsIn(list: JsonValue | undefined): EventId[] {
   return Array.isArray(list) ? (list.filter((id) => typeof id === 'string') as EventId[]) : []

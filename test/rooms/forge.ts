@@ -8,7 +8,6 @@ import type { RoomVersion } from '../../src/core/room-version.ts'
 import { referenceTo, roomIdOfCreate } from '../../src/core/signing/event-hash.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { authIdsOf, prevIdsOf } from '../../src/domain/rooms/cited.ts'
-import type { ToldRoom } from '../../src/domain/rooms/receive.ts'
 import { type RoomView, viewRoom } from '../federation/room-view.ts'
 import type { SimulatedServer } from '../federation/server.ts'
 import type { Answers } from '../federation/world.ts'
@@ -16,6 +15,12 @@ import type { Answers } from '../federation/world.ts'
 /** Everybody's key is a function of the server's name, as simulated servers take it to be. */
 export function keyOf(server: string): SigningKey {
   return signingKeyFromSeed('ed25519:sim', createHash('sha256').update(server).digest())
+}
+
+/** What a server tells of a room to one that joins. */
+export interface ForgedRoom {
+  readonly state: readonly ReadJson[]
+  readonly authChain: readonly ReadJson[]
 }
 
 /** Event ids by `type state_key`. */
@@ -200,7 +205,7 @@ export class Forge {
   }
 
   /** What is told of the room to a server that joins it. */
-  told(state: ForgedState): ToldRoom {
+  told(state: ForgedState): ForgedRoom {
     return { state: this.raw(state.values()), authChain: this.raw(this.authChain(state.values())) }
   }
 

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { EventId, UserId } from '../../src/core/ids.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
-import type { ToldRoom } from '../../src/domain/rooms/receive.ts'
 import { Besieged, EVIL, idsIn } from './besieged.ts'
-import { Forge, type ForgedState } from './forge.ts'
+import { Forge, type ForgedRoom, type ForgedState } from './forge.ts'
 
 const CREATOR = `@creator:${EVIL}` as UserId
 const GUEST = `@guest:${EVIL}` as UserId
@@ -22,7 +21,7 @@ function openRoom(name: string): Forge {
   return forge
 }
 
-async function adopt(forge: Forge, join: EventId, told: ToldRoom, version = VERSION): Promise<string> {
+async function adopt(forge: Forge, join: EventId, told: ForgedRoom, version = VERSION): Promise<string> {
   const { receiver } = home.server.engine
   const received = await home.inRun(() => receiver.adopt(EVIL, version, forge.roomId, forge.raw([join])[0]!, told))
   return received.reason ?? received.kind

@@ -26,8 +26,12 @@ export interface Outliers {
   cite(room: Room, of: ServerName, events: readonly ReadPdu[], budget: Budget): Promise<Map<EventId, RoomEvent>>
   /** Downloads those of the events that are missing and all that they cite, without storing them. */
   gather(room: Room, of: ServerName, eventIds: readonly EventId[], budget: Budget): Promise<readonly ReadPdu[]>
-  /** Judges events by what they cite and stores them; leaves out those whose cited events are neither known nor among them. */
-  take(room: Room, events: readonly ReadPdu[]): Promise<void>
+  /**
+   * Judges events by what they cite and stores them; gives those back whose cited events are neither known nor among them.
+   *
+   * @param seen told of each that is stored, or was before
+   */
+  take(room: Room, events: readonly ReadPdu[], seen?: (event: RoomEvent) => void): Promise<ReadPdu[]>
   /** Fetches those of the events that are missing and all that they cite, and stores them. False when it gave up. */
   fetch(room: Room, of: ServerName, eventIds: readonly EventId[], budget: Budget): Promise<boolean>
 }
@@ -114,22 +118,31 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
     return isWhole
   }
 
-  async function take(room: Room, reads: readonly ReadPdu[]): Promise<void> {
+  async function take(
+    room: Room,
+    reads: readonly ReadPdu[],
+    seen: (event: RoomEvent) => void = () => {},
+  ): Promise<ReadPdu[]> {
     const { order } = topological(new Map(reads.map((read) => [read.eventId as string, read])), (read) =>
       judgingIds(room, read),
     )
     const nids = await users.intern([...new Set(order.map(({ pdu }) => pdu.sender))])
+    const left: ReadPdu[] = []
     let stored: Promise<void> | undefined
     for (let at = 0; at < order.length && room.alive; at += EVENTS_PER_COMMIT) {
       const part = order.slice(at, at + EVENTS_PER_COMMIT)
-      const cited = await find(
-        room,
-        part.flatMap((read) => [read.eventId, ...judgingIds(room, read)]),
-      )
+      const ids = new Set(part.flatMap((read) => [read.eventId, ...judgingIds(room, read)]))
+      const known = await find(room, [...ids])
       // Of a large state no more is held in the queue than one commit beside the one that is written.
       await stored
-      stored = store(room, part, cited, (sender) => nids.get(sender)!)
+      stored = store(room, part, known, (sender) => nids.get(sender)!)
+      for (const read of part) {
+        const event = known.get(read.eventId)
+        if (event) seen(event)
+        else left.push(read)
+      }
     }
+    return left
   }
 
   /** Nothing waits between numbering events and queueing them. */

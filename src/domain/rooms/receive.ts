@@ -1,39 +1,21 @@
 import type { Logger } from 'pino'
-import { createContentOf } from '../../core/event/content.ts'
 import type { ReadPdu } from '../../core/event/read.ts'
 import type { EventId, RoomId, ServerName } from '../../core/ids.ts'
 import type { ReadJson } from '../../core/json.ts'
-import type { RoomVersion } from '../../core/room-version.ts'
 import type { Database } from '../../store/db.ts'
-import { nextRoomNid } from '../../store/rooms.ts'
-import { authIdsOf, impliedIds, judgingIds, prevIdsOf } from './cited.ts'
+import { type Adopt, createAdoption } from './adoption.ts'
+import { judgingIds } from './cited.ts'
 import type { EventCache } from './event-cache.ts'
-import { Intake, stateOf } from './intake.ts'
+import { Intake } from './intake.ts'
 import type { Lanes } from './lanes.ts'
 import type { Outliers } from './outliers.ts'
 import type { Placed, Placing } from './placing.ts'
 import type { Questions } from './questions.ts'
+import { dropped, type Received, receivedAs, settled } from './received.ts'
 import type { RoomRegistry } from './registry.ts'
-import { emptyRoom, type Room } from './room.ts'
-import type { RoomEvent } from './room-event.ts'
+import type { Room } from './room.ts'
 import type { Surroundings } from './surroundings.ts'
 import { isRefusal, type Vetter } from './vet.ts'
-
-/** What became of an event that another server sent. */
-export type Received =
-  | {
-      readonly kind: 'accepted' | 'soft-failed' | 'rejected' | 'known'
-      readonly eventId: EventId
-      readonly reason?: string
-    }
-  /** Not stored: malformed, not signed, or what it needs could not be had. */
-  | { readonly kind: 'dropped'; readonly eventId?: EventId; readonly reason: string }
-
-/** A room's state, and the auth chain of that state, as a server of the room gives them to one that joins. */
-export interface ToldRoom {
-  readonly state: readonly ReadJson[]
-  readonly authChain: readonly ReadJson[]
-}
 
 /** The one path by which events of other servers come in (server-server API, "Checks performed on receipt of a PDU"). */
 export interface Receiver {
@@ -45,7 +27,7 @@ export interface Receiver {
   /** The same for one event that somebody wants in the room, and that is nothing to it yet: kept only when it is accepted. */
   offer(origin: ServerName, roomId: RoomId, pdu: ReadJson): Promise<Received>
   /** Takes part in a room of other servers: by what a resident server tells of it, and a join of ours that it has accepted. */
-  adopt(resident: ServerName, version: RoomVersion, roomId: RoomId, join: ReadJson, told: ToldRoom): Promise<Received>
+  adopt: Adopt
 }
 
 export interface ReceiverParts {
@@ -176,57 +158,6 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     return placed
   }
 
-  /** A room that is to be, or that we took part in before. */
-  async function roomToJoin(roomId: RoomId, version: RoomVersion): Promise<Room> {
-    return (
-      (await registry.get(roomId)) ??
-      emptyRoom({ nid: await nextRoomNid(parts.db), id: roomId, version, events: parts.events })
-    )
-  }
-
-  async function join(
-    resident: ServerName,
-    room: Room,
-    read: ReadPdu,
-    told: readonly ReadPdu[],
-    stateIds: readonly EventId[],
-  ): Promise<Received | 'moved'> {
-    const { eventId, pdu } = read
-    const wasStrange = room.pending.extremities.length === 0
-    await outliers.take(room, told)
-    const prevIds = prevIdsOf(pdu)
-    const known = await outliers.find(room, [eventId, ...stateIds, ...authIdsOf(pdu), ...impliedIds(room), ...prevIds])
-    if (known.get(eventId)?.hasPlace) return receivedAs(eventId, 'known')
-    const state = stateOf(room, { state: stateIds.filter((id) => known.has(id) && id !== eventId) }, known)
-    if (!state || room.stateNid(state, 'm.room.create', '') === 0)
-      return dropped('the state of the room could not be had', eventId)
-    if (!authIdsOf(pdu).every((id) => known.has(id))) return dropped('its auth events could not be had', eventId)
-    const intake = new Intake(parts, room, resident)
-    await intake.complete([])
-    const prevs = prevIds.flatMap((id) => known.get(id) ?? []).filter((event) => isPlacedIn(room, event))
-    // While others of ours are in the room we know its state ourselves.
-    const isKnownHere = room.localMembers.size > 0 && prevs.length === prevIds.length
-    const placed = await placing.place(room, read, {
-      outlier: known.get(eventId),
-      prevs,
-      passedOver: new Set(),
-      missingBehind: [],
-      cited: known,
-      told: isKnownHere ? undefined : state,
-      isReferenced: false,
-      redactions: [],
-      target: undefined,
-      isOwnJoin: true,
-      isOffered: false,
-    })
-    if (placed === 'moved') return 'moved'
-    if ('standing' in placed) return receivedAs(eventId, placed.standing, placed.reason)
-    const [one] = await settled([placed])
-    // What invitations counted for in memory, while the room was not known, is read anew.
-    if (wasStrange) registry.drop(room)
-    return one?.outcome === 'committed' ? receivedAs(eventId, placed.event.standing, placed.event.reason) : 'moved'
-  }
-
   function failed(eventId: EventId, error: unknown): Received {
     parts.log.error({ err: error, eventId }, 'an event of another server could not be taken in')
     return dropped('this server failed to take it in', eventId)
@@ -258,56 +189,10 @@ export function createReceiver(parts: ReceiverParts): Receiver {
       return received!
     },
 
-    async adopt(resident, version, roomId, joinEvent, told) {
-      const place = { id: roomId, version }
-      const [read, state, authChain] = await Promise.all([
-        vetter.vet(place, joinEvent),
-        vetter.vetAll(place, told.state),
-        vetter.vetAll(place, told.authChain),
-      ])
-      if (isRefusal(read)) return dropped(read.reason)
-      if (!state.some((one) => isCreateOf(version, one))) return dropped('the room is of another version', read.eventId)
-      const all = [...authChain, ...state]
-      const stateIds = state.map(({ eventId }) => eventId)
-      return lanes.run(roomId, async () => {
-        for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-          const received = await join(resident, await roomToJoin(roomId, version), read, all, stateIds)
-          if (received !== 'moved') return received
-        }
-        return dropped('the room is too busy just now', read.eventId)
-      })
-    },
+    adopt: createAdoption(parts),
   }
-}
-
-function isPlacedIn(room: Room, event: RoomEvent): boolean {
-  return event.roomNid === room.nid && event.hasPlace
-}
-
-function isCreateOf(version: RoomVersion, { pdu }: ReadPdu): boolean {
-  return pdu.type === 'm.room.create' && pdu.state_key === '' && createContentOf(pdu).roomVersionId === version.id
 }
 
 function isOutage(error: unknown): boolean {
   return (error as { status?: number }).status === 503
-}
-
-function dropped(reason: string, eventId?: EventId): Received {
-  return { kind: 'dropped', reason, ...(eventId === undefined ? {} : { eventId }) }
-}
-
-function receivedAs(eventId: EventId, standing: string | undefined, reason?: string): Received {
-  const kind = standing === 'soft-failed' || standing === 'rejected' || standing === 'known' ? standing : 'accepted'
-  return { kind, eventId, ...(reason === undefined ? {} : { reason }) }
-}
-
-/** Waits for all, and only then tells of a failure. */
-async function settled(placed: readonly Placed[]): Promise<{ event: Placed['event']; outcome: string }[]> {
-  const outcomes = await Promise.allSettled(placed.map(({ outcome }) => outcome))
-  const failed = outcomes.find((one) => one.status === 'rejected')
-  if (failed) throw failed.reason
-  return outcomes.map((one, index) => ({
-    event: placed[index]!.event,
-    outcome: (one as PromiseFulfilledResult<{ kind: string }>).value.kind,
-  }))
 }

@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EventId } from '../../../src/core/ids.ts'
 import type { ReadJson } from '../../../src/core/json.ts'
 import { ROOM_VERSIONS } from '../../../src/core/room-version.ts'
-import type { Received, ToldRoom } from '../../../src/domain/rooms/receive.ts'
+import type { Received } from '../../../src/domain/rooms/received.ts'
 import { viewRoom } from '../../federation/room-view.ts'
 import { mapConcurrently } from '../../support/api.ts'
+import type { ForgedRoom } from '../forge.ts'
 import { isCitable } from './citable.ts'
 import { casesByTurns, type Forgery, forge } from './forgery.ts'
 import { auditAll, mustSpeak } from './inspection.ts'
@@ -21,7 +22,7 @@ afterAll(() => server.close())
 type Lie = (
   room: WatchedRoom,
   forgery: Forgery & { readonly json: ReadJson },
-) => ToldRoom & { readonly join?: ReadJson }
+) => ForgedRoom & { readonly join?: ReadJson }
 
 const lies: Record<string, Lie> = {
   'beside the state'(room, { json, companions }) {

@@ -4,10 +4,11 @@ import type { EventId, RoomId, ServerName, UserId } from '../../../src/core/ids.
 import { type ReadJson, readJson } from '../../../src/core/json.ts'
 import type { RoomVersion } from '../../../src/core/room-version.ts'
 import { prevIdsOf } from '../../../src/domain/rooms/cited.ts'
-import type { Received, ToldRoom } from '../../../src/domain/rooms/receive.ts'
+import type { Received } from '../../../src/domain/rooms/received.ts'
 import { viewRoom } from '../../federation/room-view.ts'
 import { isExpected, type MalformedFixture, MEMBER } from '../../support/malformed.ts'
 import { KEYS, MalformedRoom, stateKeyOf, TS } from '../../support/malformed-room.ts'
+import type { ForgedRoom } from '../forge.ts'
 import type { Forgery } from './forgery.ts'
 import { WATCHER, type WatchedServer } from './server.ts'
 
@@ -74,7 +75,7 @@ export class WatchedRoom {
   }
 
   /** The room as a server of it tells it to the one that joins. */
-  told(): ToldRoom {
+  told(): ForgedRoom {
     const state = [...this.stateBeforeJoin().values()]
     const events = [...this.base.events.values()]
     const before = events.slice(0, events.indexOf(this.join))

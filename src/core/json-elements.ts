@@ -1,0 +1,123 @@
+/** What was found in a JSON text: the elements of some lists apart, each as its bytes, and the text around them. */
+export interface SplitJson {
+  /** By the name of the list; the last of several of one name counts, as for `JSON.parse`. */
+  readonly lists: ReadonlyMap<string, readonly Buffer[]>
+  /** The text with these lists empty. */
+  readonly rest: Buffer
+}
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const COLON = 0x3a
+const BACKSLASH = 0x5c
+const LIST_OPENS = 0x5b
+const LIST_ENDS = 0x5d
+const OBJECT_OPENS = 0x7b
+const OBJECT_ENDS = 0x7d
+
+/**
+ * Takes a long JSON text as it comes and cuts lists of it into elements, without making values of them: members of the outermost object,
+ * or of an object in the outermost list. It judges nothing: whoever reads the elements and the rest finds what is no JSON.
+ */
+export class ElementSplitter {
+  readonly #names: ReadonlySet<string>
+  readonly #lists = new Map<string, Buffer[]>()
+  readonly #rest: Buffer[] = []
+  /** What came of the piece that is being read: an element, or the rest. */
+  #open: Buffer[] = []
+  /** The bytes of the string that was read last beside the lists, for the name of a member. */
+  #string: Buffer[] = []
+  #name: string | undefined
+  #list: Buffer[] | undefined
+  #depth = 0
+  /** How deep the members are that may be lists to be cut: in an object, or in an object in a list. */
+  #memberDepth = 0
+  #isInString = false
+  #isEscaped = false
+  /** How many elements and bytes of the rest there are. */
+  elements = 0
+  restBytes = 0
+
+  constructor(names: Iterable<string>) {
+    this.#names = new Set(names)
+  }
+
+  push(chunk: Buffer): void {
+    let from = 0
+    let stringFrom = 0
+    for (let at = 0; at < chunk.length; at++) {
+      const code = chunk[at]!
+      if (this.#isInString) {
+        if (this.#isEscaped) this.#isEscaped = false
+        else if (code === BACKSLASH) this.#isEscaped = true
+        else if (code === QUOTE) {
+          this.#isInString = false
+          if (!this.#list) this.#string.push(chunk.subarray(stringFrom, at))
+        }
+        continue
+      }
+      if (code === QUOTE) {
+        this.#isInString = true
+        stringFrom = at + 1
+        if (!this.#list) this.#string = []
+      } else if (code === OBJECT_OPENS || code === LIST_OPENS) {
+        this.#enter(code)
+        if (!this.#opensList(code)) continue
+        this.#keepRest(chunk.subarray(from, at + 1))
+        from = at + 1
+      } else if (code === COMMA) {
+        if (this.#list && this.#depth === this.#memberDepth + 1) {
+          this.#endElement(chunk.subarray(from, at))
+          from = at + 1
+        } else if (this.#depth === this.#memberDepth) this.#name = undefined
+      } else if (code === COLON) {
+        if (this.#depth === this.#memberDepth) this.#name = Buffer.concat(this.#string).toString('utf8')
+      } else if (code === LIST_ENDS || code === OBJECT_ENDS) {
+        this.#depth--
+        if (!this.#list || this.#depth !== this.#memberDepth) continue
+        this.#endElement(chunk.subarray(from, at))
+        this.#list = undefined
+        from = at
+      }
+    }
+    if (this.#isInString && !this.#list) this.#string.push(chunk.subarray(stringFrom))
+    if (this.#list) this.#open.push(chunk.subarray(from))
+    else this.#keepRest(chunk.subarray(from))
+  }
+
+  end(): SplitJson {
+    return { lists: this.#lists, rest: Buffer.concat(this.#rest) }
+  }
+
+  #enter(code: number): void {
+    if (this.#memberDepth === 0) this.#memberDepth = code === OBJECT_OPENS ? 1 : 2
+    this.#depth++
+  }
+
+  #opensList(code: number): boolean {
+    if (code !== LIST_OPENS || this.#list || this.#depth !== this.#memberDepth + 1) return false
+    const name = this.#name
+    if (name === undefined || !this.#names.has(name)) return false
+    this.#list = []
+    this.#lists.set(name, this.#list)
+    return true
+  }
+
+  #endElement(last: Buffer): void {
+    const bytes = this.#open.length === 0 ? last : Buffer.concat([...this.#open, last])
+    this.#open = []
+    if (this.#list!.length === 0 && bytes.every(isSpace)) return
+    this.#list!.push(bytes)
+    this.elements++
+  }
+
+  #keepRest(bytes: Buffer): void {
+    if (bytes.length === 0) return
+    this.#rest.push(bytes)
+    this.restBytes += bytes.length
+  }
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
+}

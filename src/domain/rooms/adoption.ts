@@ -1,0 +1,203 @@
+import { setImmediate } from 'node:timers/promises'
+import { createContentOf } from '../../core/event/content.ts'
+import type { ReadPdu } from '../../core/event/read.ts'
+import type { EventId, RoomId, ServerName } from '../../core/ids.ts'
+import { isObject, type ReadJson } from '../../core/json.ts'
+import type { RoomVersion } from '../../core/room-version.ts'
+import { EMPTY_STATE, getState, type StateMap, setState } from '../../core/state/trie.ts'
+import type { Database } from '../../store/db.ts'
+import { nextRoomNid } from '../../store/rooms.ts'
+import { authIdsOf, impliedIds, prevIdsOf } from './cited.ts'
+import type { EventCache } from './event-cache.ts'
+import { Intake } from './intake.ts'
+import type { Lanes } from './lanes.ts'
+import type { Outliers } from './outliers.ts'
+import type { Placing } from './placing.ts'
+import type { Questions } from './questions.ts'
+import { dropped, type Received, receivedAs, settled } from './received.ts'
+import type { RoomRegistry } from './registry.ts'
+import { emptyRoom, type Room } from './room.ts'
+import type { RoomEvent } from './room-event.ts'
+import { isRefusal, type Vetter } from './vet.ts'
+
+/** Events by their place in a list; each may be read anew whenever it is asked for. */
+export interface EventList {
+  readonly length: number
+  at(index: number): ReadJson | undefined
+}
+
+/** A room's state, and the auth chain of that state, as a server of the room gives them to one that joins. */
+export interface ToldRoom {
+  readonly state: EventList
+  readonly authChain: EventList
+}
+
+/** Takes part in a room of other servers: by what a resident server tells of it, and a join of ours that it has accepted. */
+export type Adopt = (
+  resident: ServerName,
+  version: RoomVersion,
+  roomId: RoomId,
+  join: ReadJson,
+  told: ToldRoom,
+) => Promise<Received>
+
+export interface AdoptionParts {
+  readonly db: Database
+  readonly events: EventCache
+  readonly registry: RoomRegistry
+  readonly questions: Questions
+  readonly vetter: Vetter
+  readonly outliers: Outliers
+  readonly placing: Placing
+  /** In which the events of one room come in. */
+  readonly lanes: Lanes<RoomId>
+}
+
+/** How often a join is placed anew because others wrote to its room. */
+const MAX_ATTEMPTS = 8
+/** Of a large room so many events are in memory as objects. */
+const EVENTS_AT_ONCE = 1_024
+const LOOKED_AT_ONCE = 256
+
+export function createAdoption(parts: AdoptionParts): Adopt {
+  const { registry, vetter, outliers, placing, lanes } = parts
+
+  /** A room that is to be, or that we took part in before. */
+  async function roomToJoin(roomId: RoomId, version: RoomVersion): Promise<Room> {
+    return (
+      (await registry.get(roomId)) ??
+      emptyRoom({ nid: await nextRoomNid(parts.db), id: roomId, version, events: parts.events })
+    )
+  }
+
+  /** Verifies and stores what is told, a part at a time. Gives the state that it makes; undefined where it makes none. */
+  async function takeTold(room: Room, told: Told, joinId: EventId): Promise<StateMap | undefined> {
+    const state = new ToldStateMap(room)
+    const left: ReadPdu[] = []
+    for (let at = 0; at < told.order.length && room.alive; at += EVENTS_AT_ONCE) {
+      const part = told.order.subarray(at, at + EVENTS_AT_ONCE)
+      const vetted = await vetter.vetEach(room, [...part].map(told.at))
+      const reads = new Map<EventId, ReadPdu>()
+      for (const [index, read] of vetted.entries()) {
+        if (isRefusal(read)) continue
+        reads.set(read.eventId, read)
+        if (told.isState(part[index]!) && read.eventId !== joinId) state.expect(read.eventId)
+      }
+      left.push(...(await outliers.take(room, [...reads.values()], state.seen)))
+    }
+    // Who is cited comes before who cites, unless somebody was wrong about depths.
+    if (left.length > 0) await outliers.take(room, left, state.seen)
+    return state.map
+  }
+
+  async function join(resident: ServerName, room: Room, read: ReadPdu, told: Told): Promise<Received | 'moved'> {
+    const { eventId, pdu } = read
+    const wasStrange = room.pending.extremities.length === 0
+    const state = await takeTold(room, told, eventId)
+    if (!room.alive) return 'moved'
+    const prevIds = prevIdsOf(pdu)
+    const known = await outliers.find(room, [eventId, ...authIdsOf(pdu), ...impliedIds(room), ...prevIds])
+    if (known.get(eventId)?.hasPlace) return receivedAs(eventId, 'known')
+    if (!state || room.stateNid(state, 'm.room.create', '') === 0)
+      return dropped('the state of the room could not be had', eventId)
+    if (!authIdsOf(pdu).every((id) => known.has(id))) return dropped('its auth events could not be had', eventId)
+    const intake = new Intake(parts, room, resident)
+    await intake.complete([])
+    const prevs = prevIds.flatMap((id) => known.get(id) ?? []).filter((event) => isPlacedIn(room, event))
+    // While others of ours are in the room we know its state ourselves.
+    const isKnownHere = room.localMembers.size > 0 && prevs.length === prevIds.length
+    const placed = await placing.place(room, read, {
+      outlier: known.get(eventId),
+      prevs,
+      passedOver: new Set(),
+      missingBehind: [],
+      cited: known,
+      told: isKnownHere ? undefined : state,
+      isReferenced: false,
+      redactions: [],
+      target: undefined,
+      isOwnJoin: true,
+      isOffered: false,
+    })
+    if (placed === 'moved') return 'moved'
+    if ('standing' in placed) return receivedAs(eventId, placed.standing, placed.reason)
+    const [one] = await settled([placed])
+    // What invitations counted for in memory, while the room was not known, is read anew.
+    if (wasStrange) registry.drop(room)
+    return one?.outcome === 'committed' ? receivedAs(eventId, placed.event.standing, placed.event.reason) : 'moved'
+  }
+
+  return async (resident, version, roomId, joinEvent, lists) => {
+    const place = { id: roomId, version }
+    const read = await vetter.vet(place, joinEvent)
+    if (isRefusal(read)) return dropped(read.reason)
+    const told = await orderTold(lists)
+    const creates = await vetter.vetAll(place, told.creates.map(told.at))
+    if (!creates.some((one) => isCreateOf(version, one))) return dropped('the room is of another version', read.eventId)
+    return lanes.run(roomId, async () => {
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        const received = await join(resident, await roomToJoin(roomId, version), read, told)
+        if (received !== 'moved') return received
+      }
+      return dropped('the room is too busy just now', read.eventId)
+    })
+  }
+}
+
+/** What was told, by numbers: those of the auth chain, and after them those of the state. */
+interface Told {
+  /** The shallowest first: what authorises an event lies before it. */
+  readonly order: Uint32Array
+  /** Numbers of what would be the create event of the state. */
+  readonly creates: readonly number[]
+  isState(index: number): boolean
+  readonly at: (index: number) => ReadJson
+}
+
+async function orderTold({ authChain, state }: ToldRoom): Promise<Told> {
+  const first = authChain.length
+  const at = (index: number): ReadJson => (index < first ? authChain.at(index) : state.at(index - first))!
+  const depths = new Float64Array(first + state.length)
+  const creates: number[] = []
+  for (let index = 0; index < depths.length; index++) {
+    if (index % LOOKED_AT_ONCE === 0) await setImmediate()
+    const { value } = at(index)
+    if (!isObject(value)) continue
+    depths[index] = typeof value.depth === 'number' ? value.depth : 0
+    if (index >= first && value.type === 'm.room.create') creates.push(index)
+  }
+  const order = Uint32Array.from(depths.keys()).sort((a, b) => depths[a]! - depths[b]! || a - b)
+  return { order, creates, at, isState: (index) => index >= first }
+}
+
+/** The state that a list of events makes, as they come to be known: none when two are for the same key, or one is of another room. */
+class ToldStateMap {
+  map: StateMap | undefined = EMPTY_STATE
+  readonly #room: Room
+  readonly #expected = new Set<EventId>()
+
+  constructor(room: Room) {
+    this.#room = room
+  }
+
+  expect(eventId: EventId): void {
+    this.#expected.add(eventId)
+  }
+
+  readonly seen = ({ id, nid, roomNid, keyId, standing }: RoomEvent): void => {
+    if (!this.map || !this.#expected.delete(id)) return
+    const isForeign = roomNid !== this.#room.nid
+    if (!isForeign && (standing === 'rejected' || keyId === undefined)) return
+    const before = isForeign ? nid : getState(this.map, keyId!)
+    if (isForeign || (before !== 0 && before !== nid)) this.map = undefined
+    else this.map = setState(this.map, keyId!, nid)
+  }
+}
+
+function isPlacedIn(room: Room, event: RoomEvent): boolean {
+  return event.roomNid === room.nid && event.hasPlace
+}
+
+function isCreateOf(version: RoomVersion, { pdu }: ReadPdu): boolean {
+  return pdu.type === 'm.room.create' && pdu.state_key === '' && createContentOf(pdu).roomVersionId === version.id
+}
