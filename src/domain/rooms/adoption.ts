@@ -131,7 +131,7 @@ export function createAdoption(parts: AdoptionParts): Adopt {
     const place = { id: roomId, version }
     const read = await vetter.vet(place, joinEvent)
     if (isRefusal(read)) return dropped(read.reason)
-    const told = await orderTold(lists)
+    const told = await orderTold(lists, vetter.expect)
     const creates = await vetter.vetAll(place, told.creates.map(told.at))
     if (!creates.some((one) => isCreateOf(version, one))) return dropped('the room is of another version', read.eventId)
     return lanes.run(roomId, async () => {
@@ -154,17 +154,20 @@ interface Told {
   readonly at: (index: number) => ReadJson
 }
 
-async function orderTold({ authChain, state }: ToldRoom): Promise<Told> {
+async function orderTold({ authChain, state }: ToldRoom, expect: Vetter['expect']): Promise<Told> {
   const first = authChain.length
   const at = (index: number): ReadJson => (index < first ? authChain.at(index) : state.at(index - first))!
   const depths = new Float64Array(first + state.length)
   const creates: number[] = []
-  for (let index = 0; index < depths.length; index++) {
-    if (index % LOOKED_AT_ONCE === 0) await setImmediate()
-    const { value } = at(index)
-    if (!isObject(value)) continue
-    depths[index] = typeof value.depth === 'number' ? value.depth : 0
-    if (index >= first && value.type === 'm.room.create') creates.push(index)
+  for (let from = 0; from < depths.length; from += LOOKED_AT_ONCE) {
+    if (from > 0) await setImmediate()
+    const some = Array.from({ length: Math.min(LOOKED_AT_ONCE, depths.length - from) }, (_, n) => at(from + n))
+    expect(some)
+    for (const [n, { value }] of some.entries()) {
+      if (!isObject(value)) continue
+      depths[from + n] = typeof value.depth === 'number' ? value.depth : 0
+      if (from + n >= first && value.type === 'm.room.create') creates.push(from + n)
+    }
   }
   const order = Uint32Array.from(depths.keys()).sort((a, b) => depths[a]! - depths[b]! || a - b)
   return { order, creates, at, isState: (index) => index >= first }

@@ -22,6 +22,8 @@ export interface Vetter {
   vet(place: Place, raw: ReadJson): Promise<ReadPdu | Refusal>
   /** Many, in the order given; others get their turn meanwhile. */
   vetEach(place: Place, raws: readonly ReadJson[]): Promise<(ReadPdu | Refusal)[]>
+  /** More than these are to be vetted soon: fetches keys. */
+  expect(raws: readonly ReadJson[]): void
   /** Those of many that pass, each once. */
   vetAll(place: Place, raws: readonly ReadJson[]): Promise<ReadPdu[]>
 }
@@ -54,6 +56,7 @@ export function createVetter({ keys }: { keys: KeyRing }): Vetter {
 
   async function vetEach(place: Place, raws: readonly ReadJson[]): Promise<(ReadPdu | Refusal)[]> {
     const vetted: (ReadPdu | Refusal)[] = []
+    if (raws.length > VETTED_AT_ONCE) fetchKeysAhead(keys, raws)
     for (let at = 0; at < raws.length; at += VETTED_AT_ONCE) {
       // A state of many thousands takes seconds: others get their turn.
       if (at > 0) await setImmediate()
@@ -65,11 +68,28 @@ export function createVetter({ keys }: { keys: KeyRing }): Vetter {
   return {
     vet,
     vetEach,
+    expect: (raws) => fetchKeysAhead(keys, raws),
     async vetAll(place, raws) {
       const passed = new Map<EventId, ReadPdu>()
       for (const read of await vetEach(place, raws)) if (!isRefusal(read)) passed.set(read.eventId, read)
       return [...passed.values()]
     },
+  }
+}
+
+/** So that servers which do not answer are waited for once and together, not in each portion of a large state anew. */
+function fetchKeysAhead(keys: KeyRing, raws: readonly ReadJson[]): void {
+  const wanted = new Map<ServerName, Set<string>>()
+  for (const { value } of raws) {
+    if (!isObject(value) || !isUserId(value.sender) || !isObject(value.signatures)) continue
+    const server = serverOf(value.sender)
+    const keyIds = wanted.get(server) ?? new Set<string>()
+    for (const keyId of signatureKeyIds(value as unknown as Pdu, server)) keyIds.add(keyId)
+    wanted.set(server, keyIds)
+  }
+  for (const [server, keyIds] of wanted) {
+    // What fails here fails again where it is needed.
+    keys.keysOf(server, [...keyIds].slice(0, MAX_KEYS_PER_SERVER)).catch(() => {})
   }
 }
 
