@@ -8,7 +8,11 @@ import { createAccountServices } from './domain/accounts/account-services.ts'
 import { createOpenIdTokens } from './domain/accounts/openid-tokens.ts'
 import { createRemoteProfiles } from './domain/accounts/remote-profiles.ts'
 import { adminChores, createAdminServices } from './domain/admin/admin-services.ts'
-import { createAppserviceServices, openAppserviceNames } from './domain/appservices/appservice-services.ts'
+import {
+  createAppserviceServices,
+  openAppserviceQueues,
+  startSending,
+} from './domain/appservices/appservice-services.ts'
 import type { Clock, Random } from './domain/clock.ts'
 import { contactChore, createContactServices } from './domain/contact/contact-services.ts'
 import { createIdentityServers } from './domain/contact/identity-servers.ts'
@@ -82,11 +86,11 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const random: Random = { bytes: randomBytes }
   await requirePolicyTexts(config)
   const policy = compileServerPolicy(config.federation, config.server_name)
-  const names = await openAppserviceNames(config, log)
   const outbound = await openOutbound({ config, signingKey, policy, version, now: clock.now, log })
   const messenger = await openMessenger({ config, clock, metrics: metrics.identity, log, client: outbound.client })
   const db = openDatabase({ connection: options.connection, poolSize: config.database.pool_size })
   const ledger = await openLedger(db)
+  const names = await openAppserviceQueues({ config, db, clock, random, log })
   const peers = createPeers(outbound.federation)
   const fetcher = createKeyFetcher(outbound.federation)
   const serverKeys = createKeyRing({ config, db, clock, signingKey, fetcher, log })
@@ -125,7 +129,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     random,
     metrics,
     log,
-    exclusive: names.exclusive,
+    appservices: names.ofRooms,
     questions: createQuestions({ peers, log }),
     keys: serverKeys,
     presenceNews: (registry, userRooms) => createPresenceNews({ db, clock, registry, userRooms, edu: outgoing.edu }),
@@ -200,6 +204,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     findUser,
   })
   await outgoing.start(rooms, rooms.position())
+  await startSending(names, { client: outbound.appservices, events: rooms.events, position: rooms.position() })
   const janitor = startJanitor({
     db,
     clock,
@@ -243,6 +248,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       await mediaSweeper.close()
       await media.close()
       await outbound.close()
+      await names.eventsOut.close()
       await accounts.sessions.close()
       await accounts.passwords.close()
       await db.close()

@@ -9,6 +9,7 @@ import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.
 import { createMetrics } from '../../src/domain/metrics.ts'
 import { NO_IDENTITY_SERVERS } from '../../src/domain/rooms/identity-servers.ts'
 import { type KeyRing, NOBODY } from '../../src/domain/rooms/questions.ts'
+import { NO_APPSERVICES } from '../../src/domain/rooms/room-appservices.ts'
 import { createRoomServices, type RoomServices } from '../../src/domain/rooms/room-services.ts'
 import { createUsers } from '../../src/domain/users.ts'
 import { NO_PEERS } from '../../src/outbound/peers.ts'
@@ -47,7 +48,7 @@ export async function openReceivingServer(): Promise<ReceivingServer> {
     deviceListNews: () => NOBODY_ELSEWHERE,
     presenceNews: () => async () => {},
     identityServers: NO_IDENTITY_SERVERS,
-    exclusive: { requireAlias: () => {} },
+    appservices: NO_APPSERVICES,
     peers: NO_PEERS,
     outgoing: { committed: () => {}, toRoom: () => {}, reaches: () => true },
     config: loadConfig({ values: { server_name: HERE }, directory: '.' }).config,

@@ -208,6 +208,14 @@ export const MAX_APPSERVICES = 1_000
 export const MAX_REMEMBERED_NAMESPACES = 50_000
 /** Users of application services that are remembered as callers. */
 export const MAX_REMEMBERED_GHOSTS = 20_000
+/** Rooms of which it is remembered what application services they concern. */
+export const MAX_ROOMS_WITH_INTEREST = 20_000
+/** Events for one application service that are kept in memory while it does not take them; the rest is read again. */
+export const MAX_APPSERVICE_EVENTS_IN_MEMORY = 500
+/** Ephemeral events for one application service that wait. */
+export const MAX_APPSERVICE_EPHEMERAL = 200
+export const MAX_EVENTS_PER_APPSERVICE_TRANSACTION = 100
+export const MAX_APPSERVICE_TRANSACTION_BYTES = 1_048_576
 
 /** Names for uploads that a user may hold without using them, and for how long. */
 export const MAX_PENDING_UPLOADS_PER_USER = 20

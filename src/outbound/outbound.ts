@@ -6,6 +6,7 @@ import type { ServerPolicy } from '../core/server-policy.ts'
 import type { SigningKey } from '../core/signing/key.ts'
 import { requestText, requestTextFrom } from '../core/signing/request-signature.ts'
 import { writeXMatrix } from '../core/signing/x-matrix.ts'
+import { type AppserviceClient, createAppserviceClient } from './appservice.ts'
 import { createDiscovery, type Discovery } from './discovery.ts'
 import { createFederation, type Federation, type RequestSigner } from './federation.ts'
 import { createGuardedClient, type GuardedClient } from './http.ts'
@@ -18,6 +19,7 @@ export interface Outbound {
   readonly names: Names
   readonly discovery: Discovery
   readonly federation: Federation
+  readonly appservices: AppserviceClient
   close(): Promise<void>
 }
 
@@ -39,7 +41,16 @@ export async function openOutbound(deps: {
   const discovery = createDiscovery({ names, wellKnown, now, random: Math.random })
   const sign = signerOf(config.server_name, signingKey)
   const federation = createFederation({ client, discovery, dialects, sign, policy })
-  return { client, names, discovery, federation, close: () => client.close() }
+  // The operator wrote these addresses down, and most are on this machine.
+  const anywhere = { outbound: { ...config.outbound, allow_ranges: ['0.0.0.0/0', '::/0'] } }
+  const near = await createGuardedClient({ config: anywhere, log, names, userAgent: `Hearth/${version}` })
+  const appservices = createAppserviceClient({ client: near, dialect: config.outbound.dialect, now })
+  return {
+    ...{ client, names, discovery, federation, appservices },
+    async close() {
+      await Promise.all([client.close(), near.close()])
+    },
+  }
 }
 
 /** Signs in a server's name. */

@@ -8,6 +8,7 @@ import type { Requester } from '../../src/domain/accounts/requester.ts'
 import { createMetrics } from '../../src/domain/metrics.ts'
 import { NO_IDENTITY_SERVERS } from '../../src/domain/rooms/identity-servers.ts'
 import type { KeyRing } from '../../src/domain/rooms/questions.ts'
+import { NO_APPSERVICES } from '../../src/domain/rooms/room-appservices.ts'
 import { createRoomServices, type RoomServices } from '../../src/domain/rooms/room-services.ts'
 import { createUsers, type Users } from '../../src/domain/users.ts'
 import { type Database, openDatabase } from '../../src/store/db.ts'
@@ -58,7 +59,7 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
       deviceListNews: () => NOBODY_ELSEWHERE,
       presenceNews: () => async () => {},
       identityServers: NO_IDENTITY_SERVERS,
-      exclusive: { requireAlias: () => {} },
+      appservices: NO_APPSERVICES,
       peers: obligingPeers(keyOf),
       outgoing: { committed: () => {}, toRoom: () => {}, reaches: () => true },
       config,

@@ -31,9 +31,12 @@ export interface CallerDeps {
   readonly serverName: ServerName
   readonly registry: AppserviceRegistry
   readonly sessions: Pick<Sessions, 'onForget'>
+  /** Told of a service that calls. */
+  heard(id: string): void
 }
 
-export function createAppserviceCallers({ db, serverName, registry, sessions }: CallerDeps): AppserviceCallers {
+export function createAppserviceCallers(deps: CallerDeps): AppserviceCallers {
+  const { db, serverName, registry, sessions, heard } = deps
   const remembered = createCache<string, Requester>(MAX_REMEMBERED_GHOSTS)
   // An account that was read before it ended must not be remembered after.
   let forgotten = 0
@@ -76,6 +79,7 @@ export function createAppserviceCallers({ db, serverName, registry, sessions }: 
     find(token, { userId, deviceId = '' }) {
       const service = registry.byToken(token)
       if (service === undefined) return undefined
+      heard(service.id)
       const as = checkUser(service, userId ?? service.sender)
       const key = `${service.id} ${as} ${deviceId}`
       const known = remembered.get(key)

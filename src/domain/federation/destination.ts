@@ -5,6 +5,7 @@ import { encodeCanonical, isObject, type JsonObject } from '../../core/json.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import type { DestinationRow } from '../../store/federation-destinations.ts'
 import type { KeptEdu } from '../../store/federation-edus.ts'
+import { pauseAfter } from '../backoff.ts'
 import type { Clock, Random } from '../clock.ts'
 import {
   MAX_EDUS_PER_TRANSACTION,
@@ -296,9 +297,8 @@ export class Destination {
     const { clock, random, log } = this.#parts
     this.#failures++
     this.#isDoubtful = false
-    const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(this.#failures - 1, 20), LONGEST_PAUSE_MS)
-    // Not all at once, who were lost at once.
-    this.#retryAt = clock.now() + Math.round(pause * (0.75 + random.bytes(1)[0]! / 512))
+    const bounds = { firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS }
+    this.#retryAt = clock.now() + pauseAfter(this.#failures, bounds, random)
     if (this.#isAway) this.#letGo()
     if (!(error instanceof ProtocolError)) log.error({ err: error, server: this.server }, 'sending failed')
     else if (this.#failures === 1)

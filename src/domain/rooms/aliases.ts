@@ -20,6 +20,7 @@ import type { RoomAccess } from './access.ts'
 import type { Appender } from './append.ts'
 import { withoutAlias } from './canonical-alias.ts'
 import type { RoomRegistry } from './registry.ts'
+import type { RoomAppservices } from './room-appservices.ts'
 import { mayName } from './room-power.ts'
 
 /** Where an alias leads. */
@@ -55,12 +56,6 @@ export interface Aliases {
   release(alias: RoomAlias): Promise<void>
 }
 
-/** Aliases that application services keep for themselves. */
-export interface ExclusiveAliases {
-  /** @throws ProtocolError `M_EXCLUSIVE` */
-  requireAlias(by: Requester, alias: RoomAlias): void
-}
-
 export interface AliasParts {
   readonly db: Database
   readonly serverName: ServerName
@@ -69,7 +64,7 @@ export interface AliasParts {
   readonly registry: RoomRegistry
   readonly appender: Appender
   readonly peers: Pick<Peers, 'query'>
-  readonly exclusive: ExclusiveAliases
+  readonly appservices: Pick<RoomAppservices, 'requireAlias' | 'aliasesChanged'>
 }
 
 /** A reservation of which no room came within this time is void: whoever made it is gone. */
@@ -90,11 +85,13 @@ export function createAliases(parts: AliasParts): Aliases {
     }
   }
 
-  function take(by: Requester, alias: RoomAlias, roomNid: number): Promise<boolean> {
+  async function take(by: Requester, alias: RoomAlias, roomNid: number): Promise<boolean> {
     const ts = clock.now()
-    return db.tx((tx) =>
+    const isTaken = await db.tx((tx) =>
       insertAlias(tx, { alias, roomNid, creatorNid: by.userNid, ts, staleBefore: ts - RESERVED_FOR_MS }),
     )
+    parts.appservices.aliasesChanged(roomNid)
+    return isTaken
   }
 
   async function find(alias: RoomAlias): Promise<AliasRow> {
@@ -137,7 +134,7 @@ export function createAliases(parts: AliasParts): Aliases {
   return {
     async create(by, alias, roomId) {
       checkNew(alias)
-      parts.exclusive.requireAlias(by, alias)
+      parts.appservices.requireAlias(by, alias)
       const room = await access.mustBeInRoom(by, roomId)
       if ((await getAliasesOfRoom(db, room.nid)).length >= MAX_ALIASES_PER_ROOM) {
         throw new ProtocolError('M_FORBIDDEN', `A room may have ${MAX_ALIASES_PER_ROOM} aliases.`)
@@ -156,12 +153,13 @@ export function createAliases(parts: AliasParts): Aliases {
     },
 
     async remove(by, alias) {
-      parts.exclusive.requireAlias(by, alias)
+      parts.appservices.requireAlias(by, alias)
       const row = await find(alias)
       if (row.creator_nid !== by.userNid && !(await mayName(await registry.getByNid(row.room_nid), by))) {
         throw new ProtocolError('M_FORBIDDEN', 'An alias is removed by who made it or who may name its room.')
       }
       await db.tx((tx) => deleteAlias(tx, alias))
+      parts.appservices.aliasesChanged(row.room_nid)
       await dropFromCanonical(by, row)
     },
 
@@ -173,7 +171,7 @@ export function createAliases(parts: AliasParts): Aliases {
     async reserve(by, localpart, roomNid) {
       const alias = `#${localpart}:${serverName}`
       checkNew(alias)
-      parts.exclusive.requireAlias(by, alias)
+      parts.appservices.requireAlias(by, alias)
       if (await take(by, alias, roomNid)) return alias
       throw new ProtocolError('M_ROOM_IN_USE', `The alias ${alias} is taken.`)
     },

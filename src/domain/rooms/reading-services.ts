@@ -8,7 +8,7 @@ import type { LedgerWaker } from '../sync/ledger-waker.ts'
 import type { Notifier } from '../sync/notifier.ts'
 import type { Unread } from '../sync/unread.ts'
 import type { RoomAccess } from './access.ts'
-import { type Aliases, createAliases, type ExclusiveAliases } from './aliases.ts'
+import { type Aliases, type AliasParts, createAliases } from './aliases.ts'
 import type { Appender } from './append.ts'
 import { createRoomDirectory, type RoomDirectory } from './directory.ts'
 import type { EventCache } from './event-cache.ts'
@@ -39,7 +39,7 @@ export interface ReadingParts {
   readonly gapFiller: GapFiller
   readonly appender: Appender
   readonly peers: Pick<Peers, 'query' | 'post'>
-  readonly exclusive: ExclusiveAliases
+  readonly appservices: AliasParts['appservices']
   /** Tells the other servers of a room what passes in it. */
   readonly outgoing: { toRoom(room: Room, edu: JsonObject): void }
   readonly unread: Unread

@@ -29,7 +29,6 @@ import type { Users } from '../users.ts'
 import { createRoomAccess } from './access.ts'
 import { createRoomActions } from './actions.ts'
 import { type AddressInvites, createAddressInvites } from './address-invites.ts'
-import type { ExclusiveAliases } from './aliases.ts'
 import { type Appender, createAppender } from './append.ts'
 import { createArrivals } from './arrivals.ts'
 import { createRoomBlocks, type RoomBlocks } from './blocks.ts'
@@ -56,6 +55,7 @@ import { createRemoteMembers, type RemoteMembers } from './remote-members.ts'
 import { createRemoteRooms } from './remote-rooms.ts'
 import { createResident, type Resident } from './resident.ts'
 import type { Room } from './room.ts'
+import type { RoomAppservices } from './room-appservices.ts'
 import type { RoomEvent } from './room-event.ts'
 import type { Rooms } from './rooms.ts'
 import { createThirdPartyInvites, type ThirdPartyInvites } from './third-party-invites.ts'
@@ -77,7 +77,7 @@ export interface RoomServiceParts {
   /** Identity servers, asked with their users' tokens. */
   readonly identityServers: AskedIdentityServers
   readonly peers: Peers
-  readonly exclusive: ExclusiveAliases
+  readonly appservices: RoomAppservices
   /** Told of every event that was committed. */
   readonly outgoing: {
     committed(room: Room, events: readonly RoomEvent[]): void
@@ -154,6 +154,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     committed(unit) {
       takeIn(unit)
       parts.outgoing.committed(unit.room, streamed(unit))
+      parts.appservices.committed(unit.room, streamed(unit), unit.members)
       if (streamed(unit).some((event) => event.isInTimeline && !event.isHistory)) wokenRooms.add(unit.room.nid)
     },
     published() {
@@ -171,6 +172,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       roomMembers.forget(position)
       userRooms.forgetAll()
       unread.forgetAll()
+      parts.appservices.missed(position)
     },
   })
   const roomEvents = new RecentChanges(persister.position())
@@ -239,7 +241,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     nextPosition,
     peers: parts.peers,
     outgoing: parts.outgoing,
-    exclusive: parts.exclusive,
+    appservices: parts.appservices,
     gapFiller,
   })
   const { aliases, directory, receipts, typing } = reading

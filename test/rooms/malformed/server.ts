@@ -7,6 +7,7 @@ import type { Requester } from '../../../src/domain/accounts/requester.ts'
 import { createMetrics } from '../../../src/domain/metrics.ts'
 import { NO_IDENTITY_SERVERS } from '../../../src/domain/rooms/identity-servers.ts'
 import { type KeyRing, NOBODY, type Questions } from '../../../src/domain/rooms/questions.ts'
+import { NO_APPSERVICES } from '../../../src/domain/rooms/room-appservices.ts'
 import { createRoomServices, type RoomServices } from '../../../src/domain/rooms/room-services.ts'
 import { createUsers } from '../../../src/domain/users.ts'
 import { type Database, openDatabase } from '../../../src/store/db.ts'
@@ -64,7 +65,7 @@ export async function startWatchedServer(): Promise<WatchedServer> {
       deviceListNews: () => NOBODY_ELSEWHERE,
       presenceNews: () => async () => {},
       identityServers: NO_IDENTITY_SERVERS,
-      exclusive: { requireAlias: () => {} },
+      appservices: NO_APPSERVICES,
       peers: obligingPeers((server) => (KEYS as Readonly<Record<string, SigningKey>>)[server]),
       outgoing: { committed: () => {}, toRoom: () => {}, reaches: () => true },
       config,

@@ -1,0 +1,27 @@
+import type { AppserviceAnswer, AppserviceClient, AppserviceTarget } from '../../outbound/appservice.ts'
+import type { Appservice } from './appservice.ts'
+import type { Deliver } from './events-out.ts'
+
+const TRANSACTION_MS = 60_000
+
+/** Where a service is called; undefined where it wants no traffic. */
+export function targetOf({ registration: { url, hs_token } }: Appservice): AppserviceTarget | undefined {
+  return url === null ? undefined : { url, hs_token }
+}
+
+/** What went wrong, in words for logs. */
+export function whyNot(answer: AppserviceAnswer): string {
+  if (answer.kind === 'unanswered') return answer.detail
+  return `it answered ${answer.status}: ${answer.text.slice(0, 200)}`
+}
+
+/** `PUT A/transactions/{txnId}` over HTTP. */
+export function createDelivery(client: AppserviceClient): Deliver {
+  return async (service, txnId, body) => {
+    const target = targetOf(service)
+    if (target === undefined) return 'it has no address'
+    const path = `/transactions/${encodeURIComponent(txnId)}`
+    const answer = await client.tell(target, { method: 'PUT', path, legacyPath: path, body, timeoutMs: TRANSACTION_MS })
+    return answer.kind === 'answered' && answer.status === 200 ? undefined : whyNot(answer)
+  }
+}

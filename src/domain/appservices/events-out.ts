@@ -1,0 +1,229 @@
+import type { Logger } from 'pino'
+import type { ServerName } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { getQueues, getStream, type QueueRow } from '../../store/appservice-queue.ts'
+import type { Database } from '../../store/db.ts'
+import { getRooms } from '../../store/rooms.ts'
+import type { Clock, Random } from '../clock.ts'
+import type { EventCache } from '../rooms/event-cache.ts'
+import type { MembershipChange, Room } from '../rooms/room.ts'
+import type { RoomEvent } from '../rooms/room-event.ts'
+import type { Appservice } from './appservice.ts'
+import { createInterest, type Interest, type RoomName } from './interest.ts'
+import { createQueueStore } from './queue-store.ts'
+import type { AppserviceRegistry } from './registry.ts'
+import { type ReadPage, ServiceQueue } from './service-queue.ts'
+
+/** Hands a transaction to a service; gives why it was not taken. */
+export type Deliver = (service: Appservice, txnId: string, body: string) => Promise<string | undefined>
+
+/** What application services are sent by themselves (application service API, "Pushing events"). */
+export interface EventsOut {
+  /** Takes note of events right after their commit, in order. */
+  committed(room: Room, events: readonly RoomEvent[], members: readonly MembershipChange[]): void
+  aliasesChanged(roomNid: number): void
+  /** Events up to a position were committed of which it was not told. */
+  missed(position: number): void
+  /** Something passes in a room, which services that ask for it are told. */
+  toRoom(room: RoomName, event: JsonObject): void
+  /** A service has spoken to us. */
+  heard(id: string): void
+  /** Takes up what was left when the process ended. */
+  start(events: EventCache, position: number, deliver: Deliver): Promise<void>
+  close(): Promise<void>
+}
+
+interface Entry {
+  readonly room: RoomName
+  readonly event: RoomEvent
+}
+
+const PAGE = 200
+const MAX_WAITING = 5_000
+const REST_EVERY_MS = 30_000
+
+export function createEventsOut(deps: {
+  readonly db: Database
+  readonly serverName: ServerName
+  readonly registry: AppserviceRegistry
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}): EventsOut {
+  const { db, serverName, registry, clock, log } = deps
+  const store = createQueueStore(db)
+  const queues = new Map<string, ServiceQueue>()
+  let rows = new Map<string, QueueRow>()
+  let cache: EventCache | undefined
+  let deliver: Deliver = async () => 'not started'
+  let interest: Interest | undefined
+  let waiting: Entry[] = []
+  let spreading: Promise<void> | undefined
+  /** The newest committed position. */
+  let seen = 0
+  let timer: NodeJS.Timeout | undefined
+
+  const interestNow = () => createInterest({ db, events: cache!, serverName, registry })
+
+  /** Goes through the stream for one service, which was not there when it passed. */
+  async function readFor(id: string, own: Interest, after: number): Promise<ReadPage> {
+    const found = await getStream(db, after, PAGE)
+    const [events, names] = await Promise.all([
+      cache!.load(found.map(({ event_nid }) => event_nid)),
+      getRooms(db, [...new Set(found.map(({ room_nid }) => room_nid))]),
+    ])
+    const ids = new Map(names.map(({ room_nid, room_id }) => [room_nid, room_id]))
+    const concerning: Entry[] = []
+    for (const { event_nid, room_nid } of found) {
+      const event = events.get(event_nid)
+      const room = { nid: room_nid, id: ids.get(room_nid) ?? '' }
+      // A room that was deleted meanwhile is nobody's.
+      if (event === undefined || room.id === '') continue
+      const services = await own.of(room, event)
+      if (services.some((service) => service.id === id)) concerning.push({ room, event })
+    }
+    return { concerning, upTo: found.at(-1)?.position ?? after, isFull: found.length === PAGE }
+  }
+
+  function open(service: Appservice): void {
+    const { id } = service
+    const row = rows.get(id) ?? fresh(id)
+    const own = interestNow()
+    let readUpTo: number | undefined
+    queues.set(
+      id,
+      new ServiceQueue(
+        {
+          ...{ id, clock, random: deps.random, log, store, events: cache! },
+          // As it is registered now.
+          deliver: async (txnId, body) => {
+            const now = registry.byId(id)
+            return now === undefined ? 'it is no longer registered' : deliver(now, txnId, body)
+          },
+          async read(after) {
+            // What it remembers holds where it ended.
+            if (after !== readUpTo) own.clear()
+            const page = await readFor(id, own, after)
+            readUpTo = page.upTo
+            return page
+          },
+        },
+        row,
+        seen,
+      ),
+    )
+    queues.get(id)!.wake()
+  }
+
+  const fresh = (appservice_id: string): QueueRow => {
+    // No number of an earlier life of this database comes again.
+    const txn_id = clock.now()
+    return { appservice_id, position: seen, txn_id, body: null, up_to: null, failures: 0, retry_at: 0 }
+  }
+
+  async function spread(): Promise<void> {
+    while (waiting.length > 0) {
+      const now = waiting
+      waiting = []
+      for (const { room, event } of now) {
+        const concerned = interest!.of(room, event)
+        for (const { id } of concerned instanceof Promise ? await concerned : concerned) {
+          queues.get(id)?.offer(room, event)
+        }
+      }
+      const last = now.at(-1)!.event.streamPos
+      for (const queue of queues.values()) queue.looked(last, true)
+    }
+  }
+
+  /** All have to read what was not handed to them. */
+  function miss(): void {
+    waiting = []
+    interest?.clear()
+    for (const queue of queues.values()) queue.looked(seen, false)
+  }
+
+  function wake(): void {
+    spreading ??= spread()
+      .catch((err) => {
+        log.error({ err }, 'events could not be handed to application services; they will be read again')
+        miss()
+      })
+      .finally(() => {
+        spreading = undefined
+        if (waiting.length > 0) wake()
+      })
+  }
+
+  /** Services that came, changed or went. */
+  function renew(): void {
+    if (cache === undefined) return
+    interest?.clear()
+    const wanted = new Map(
+      registry
+        .all()
+        .filter(isSent)
+        .map((service) => [service.id, service]),
+    )
+    for (const [id, queue] of queues) {
+      if (wanted.has(id)) continue
+      queues.delete(id)
+      void queue.close().then(() => rows.set(id, queue.row))
+    }
+    for (const [id, service] of wanted) if (!queues.has(id)) open(service)
+  }
+
+  async function rest(): Promise<void> {
+    for (const queue of queues.values()) await queue.rest()
+  }
+
+  return {
+    committed(room, events, members) {
+      seen = Math.max(seen, ...events.map(({ streamPos }) => streamPos))
+      if (queues.size === 0) return
+      const shown = new Set(events.map(({ nid }) => nid))
+      if (members.some(({ isLocal, eventNid }) => isLocal && !shown.has(eventNid))) interest?.forget(room.nid)
+      for (const event of events) if (event.isInTimeline && !event.isHistory) waiting.push({ room: { nid: room.nid, id: room.id }, event })
+      if (waiting.length > MAX_WAITING) miss()
+      else if (waiting.length > 0) wake()
+    },
+    missed(position) {
+      seen = Math.max(seen, position)
+      miss()
+    },
+    aliasesChanged: (roomNid) => interest?.forget(roomNid),
+    toRoom(room, event) {
+      if (interest === undefined || ![...queues.keys()].some((id) => wantsEphemeral(registry.byId(id)))) return
+      interest.inRoom(room).then(
+        (services) => {
+          for (const service of services) if (wantsEphemeral(service)) queues.get(service.id)?.ephemeral(event)
+        },
+        (err: unknown) => log.debug({ err }, 'no service was told what passes in a room'),
+      )
+    },
+    heard: (id) => queues.get(id)?.heard(),
+    async start(events, current, how) {
+      cache = events
+      deliver = how
+      seen = current
+      interest = interestNow()
+      rows = new Map((await getQueues(db)).map((row) => [row.appservice_id, row]))
+      registry.onChange(renew)
+      renew()
+      timer = setInterval(() => void rest().catch(() => {}), REST_EVERY_MS).unref()
+    },
+    async close() {
+      clearInterval(timer)
+      await spreading
+      await Promise.all([...queues.values()].map((queue) => queue.close()))
+    },
+  }
+}
+
+function isSent({ registration }: Appservice): boolean {
+  return registration.url !== null
+}
+
+function wantsEphemeral(service: Appservice | undefined): boolean {
+  return service?.registration.receive_ephemeral === true
+}

@@ -1,0 +1,31 @@
+import { type QueueRow, saveQueues } from '../../store/appservice-queue.ts'
+import type { Database } from '../../store/db.ts'
+
+/** Writes how services stand; all that wait while one commit is under way share the next. */
+export interface QueueStore {
+  /** Resolves when the row is durable. A newer row of the same service takes the place of one that still waits. */
+  save(row: QueueRow): Promise<void>
+}
+
+export function createQueueStore(db: Database): QueueStore {
+  let waiting = new Map<string, QueueRow>()
+  let next: Promise<void> | undefined
+  let running: Promise<void> | undefined
+
+  async function write(): Promise<void> {
+    await running?.catch(() => {})
+    const rows = [...waiting.values()]
+    waiting = new Map()
+    running = db.tx((tx) => saveQueues(tx, rows))
+    next = undefined
+    await running
+  }
+
+  return {
+    save(row) {
+      waiting.set(row.appservice_id, row)
+      next ??= write()
+      return next
+    },
+  }
+}

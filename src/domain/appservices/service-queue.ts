@@ -1,0 +1,255 @@
+import type { Logger } from 'pino'
+import type { JsonObject } from '../../core/json.ts'
+import { JsonBytes } from '../../core/json-bytes.ts'
+import type { QueueRow } from '../../store/appservice-queue.ts'
+import { pauseAfter } from '../backoff.ts'
+import type { Clock, Random } from '../clock.ts'
+import {
+  MAX_APPSERVICE_EPHEMERAL,
+  MAX_APPSERVICE_EVENTS_IN_MEMORY,
+  MAX_APPSERVICE_TRANSACTION_BYTES,
+  MAX_EVENTS_PER_APPSERVICE_TRANSACTION,
+} from '../limits.ts'
+import { loadReferences, writeClientEvent } from '../rooms/client-event.ts'
+import type { EventCache } from '../rooms/event-cache.ts'
+import type { RoomEvent } from '../rooms/room-event.ts'
+import type { RoomName } from './interest.ts'
+import type { QueueStore } from './queue-store.ts'
+
+/** An event of interest, and where the stream stands with it. */
+export interface QueuedEvent {
+  readonly room: RoomName
+  readonly event: RoomEvent
+}
+
+/** A page of the stream, read for a service that had not seen it. */
+export interface ReadPage {
+  readonly concerning: readonly QueuedEvent[]
+  /** Everything up to here was looked at. */
+  readonly upTo: number
+  /** There may be more. */
+  readonly isFull: boolean
+}
+
+export interface ServiceQueueParts {
+  readonly id: string
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly events: EventCache
+  readonly store: QueueStore
+  /** Hands a transaction to the service; gives why it was not taken. */
+  deliver(txnId: string, body: string): Promise<string | undefined>
+  /** The stream after a position, with what of it concerns the service. */
+  read(after: number): Promise<ReadPage>
+}
+
+const PAUSES = { firstMs: 1_000, longestMs: 3_600_000 }
+/** So long after a transaction was begun the next one takes what has come: a busy service gets fewer and larger ones. */
+const GATHER_MS = 25
+
+/**
+ * What one service is to be sent: one transaction at a time, in the order of the stream, each written down before it is sent and
+ * repeated as it was until it is answered. Events beyond what is kept in memory are read again from the stream.
+ */
+export class ServiceQueue {
+  readonly #parts: ServiceQueueParts
+  #row: QueueRow
+  #queued: QueuedEvent[] = []
+  #ephemeral: JsonObject[] = []
+  /** All that concerns it up to here is queued, under way or delivered. */
+  #queuedUpTo: number
+  /** The newest position that was not queued; at or below `#queuedUpTo` when none is missed. */
+  #missedTo: number
+  #begunAt = 0
+  /** What is under way is written down. */
+  #isSaved = true
+  #timer: NodeJS.Timeout | undefined
+  #running: Promise<void> | undefined
+  #closed = false
+
+  /** @param current the newest position of the stream: what lies between the row's and it is read */
+  constructor(parts: ServiceQueueParts, row: QueueRow, current: number) {
+    this.#parts = parts
+    this.#row = row
+    this.#queuedUpTo = row.up_to ?? row.position
+    this.#missedTo = current
+  }
+
+  get row(): QueueRow {
+    return this.#row
+  }
+
+  get isBehind(): boolean {
+    return this.#missedTo > this.#queuedUpTo
+  }
+
+  /** The next event that concerns it. */
+  offer(room: RoomName, event: RoomEvent): void {
+    if (event.streamPos <= this.#queuedUpTo) return
+    if (this.isBehind || this.#queued.length >= MAX_APPSERVICE_EVENTS_IN_MEMORY) {
+      this.#missedTo = Math.max(this.#missedTo, event.streamPos)
+    } else {
+      this.#queued.push({ room, event })
+      this.#queuedUpTo = event.streamPos
+    }
+    this.wake()
+  }
+
+  /** What concerns it was offered up to here, or was not: then it is to be read. */
+  looked(position: number, wasOffered: boolean): void {
+    if (!wasOffered) this.#missedTo = Math.max(this.#missedTo, position)
+    else if (!this.isBehind) {
+      this.#queuedUpTo = Math.max(this.#queuedUpTo, position)
+      this.#missedTo = this.#queuedUpTo
+    }
+    if (this.isBehind) this.wake()
+  }
+
+  /** What nobody hears in time is not worth hearing. */
+  ephemeral(event: JsonObject): void {
+    if (this.#row.failures > 0) return
+    if (this.#ephemeral.length >= MAX_APPSERVICE_EPHEMERAL) this.#ephemeral.shift()
+    this.#ephemeral.push(event)
+    this.wake()
+  }
+
+  /** The service was heard of: it is up. */
+  heard(): void {
+    if (this.#row.failures === 0 || this.#row.retry_at === 0) return
+    this.#row = { ...this.#row, retry_at: 0 }
+    this.wake()
+  }
+
+  wake(): void {
+    if (this.#closed || this.#running) return
+    const wait = Math.max(this.#row.retry_at, this.#begunAt + GATHER_MS) - this.#parts.clock.now()
+    if (wait > 0) {
+      if (this.#timer && wait > GATHER_MS) return
+      clearTimeout(this.#timer)
+      this.#timer = setTimeout(() => this.#wakeLater(), wait).unref()
+      return
+    }
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#running = this.#work().finally(() => {
+      this.#running = undefined
+      if (this.#hasWork) this.wake()
+    })
+  }
+
+  #wakeLater(): void {
+    this.#timer = undefined
+    this.wake()
+  }
+
+  get #hasWork(): boolean {
+    return this.#row.body !== null || this.#queued.length > 0 || this.isBehind || this.#ephemeral.length > 0
+  }
+
+  /** Notes how far it is where that moved without a transaction. */
+  async rest(): Promise<void> {
+    if (this.#hasWork || this.#running || this.#row.position >= this.#queuedUpTo) return
+    this.#row = { ...this.#row, position: this.#queuedUpTo }
+    await this.#save()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    await this.#running
+    await this.rest().catch(() => {})
+  }
+
+  async #work(): Promise<void> {
+    try {
+      if (!this.#isSaved) await this.#save()
+      if (this.#row.body === null) await this.#begin()
+      while (this.#row.body !== null && !this.#closed) {
+        const refusal = await this.#parts.deliver(String(this.#row.txn_id), this.#row.body)
+        if (refusal !== undefined) return await this.#pause(refusal)
+        if (this.#row.failures > 0)
+          this.#parts.log.info({ appservice: this.#parts.id }, 'an application service is back')
+        this.#row = { ...this.#row, position: this.#row.up_to!, body: null, up_to: null, failures: 0, retry_at: 0 }
+        if (this.#begunAt + GATHER_MS > this.#parts.clock.now() || !(await this.#begin())) {
+          return await this.#save()
+        }
+      }
+    } catch (err) {
+      // The database: what was not written down is not sent.
+      this.#parts.log.error(
+        { err, appservice: this.#parts.id },
+        'a transaction for an application service could not be made',
+      )
+      await this.#pause('our own database').catch(() => {})
+    }
+  }
+
+  /** Makes the next transaction and writes it down. False when there is nothing to be sent. */
+  async #begin(): Promise<boolean> {
+    while (this.#queued.length === 0 && this.isBehind) await this.#readOn()
+    const { clock, events } = this.#parts
+    const taken = this.#queued.slice(0, MAX_EVENTS_PER_APPSERVICE_TRANSACTION)
+    const ephemeral = this.#ephemeral
+    if (taken.length === 0 && ephemeral.length === 0) return false
+    this.#begunAt = clock.now()
+    await loadReferences(
+      events,
+      taken.map(({ event }) => event),
+    )
+    const { body, count } = writeTransaction(taken, ephemeral, clock.now())
+    const last = taken[count - 1]
+    const isAll = count === this.#queued.length
+    const up_to = isAll ? this.#queuedUpTo : (last?.event.streamPos ?? this.#row.position)
+    this.#row = { ...this.#row, txn_id: this.#row.txn_id + 1, body, up_to }
+    this.#queued.splice(0, count)
+    this.#ephemeral = this.#ephemeral.slice(ephemeral.length)
+    await this.#save()
+    return true
+  }
+
+  async #readOn(): Promise<void> {
+    const target = this.#missedTo
+    const { concerning, upTo, isFull } = await this.#parts.read(this.#queuedUpTo)
+    this.#queued.push(...concerning)
+    this.#queuedUpTo = isFull ? upTo : Math.max(upTo, target)
+  }
+
+  async #pause(reason: string): Promise<void> {
+    const { clock, random, log, id } = this.#parts
+    const failures = this.#row.failures + 1
+    this.#ephemeral = []
+    this.#row = { ...this.#row, failures, retry_at: clock.now() + pauseAfter(failures, PAUSES, random) }
+    const facts = { appservice: id, reason, txn_id: this.#row.txn_id, failures, retry_at: this.#row.retry_at }
+    if (failures === 1 || failures % 10 === 0) log.warn(facts, 'an application service does not take what it is sent')
+    await this.#save()
+  }
+
+  async #save(): Promise<void> {
+    this.#isSaved = false
+    await this.#parts.store.save(this.#row)
+    this.#isSaved = true
+  }
+}
+
+/** The body of `PUT A/transactions/{txnId}`: as many of the events as it may hold, and at least one. */
+function writeTransaction(
+  taken: readonly QueuedEvent[],
+  ephemeral: readonly JsonObject[],
+  now: number,
+): { body: string; count: number } {
+  const out = new JsonBytes().text('{"events":[')
+  let count = 0
+  for (const { room, event } of taken) {
+    if (count > 0 && out.length + event.json.length > MAX_APPSERVICE_TRANSACTION_BYTES) break
+    if (count > 0) out.text(',')
+    writeClientEvent(out, event, { now, tokenNid: undefined, roomId: room.id as never })
+    count += 1
+  }
+  out.text(']')
+  // Frameworks still look for it under the name that it had as a proposal.
+  if (ephemeral.length > 0) {
+    for (const key of ['ephemeral', 'de.sorunome.msc2409.ephemeral']) out.key(key).value(ephemeral)
+  }
+  return { body: out.text('}').toBuffer().toString('utf8'), count }
+}

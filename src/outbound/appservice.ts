@@ -1,0 +1,138 @@
+import type { Config } from '../config/schema.ts'
+import { createCache } from '../core/cache.ts'
+import { isObject, type JsonValue } from '../core/json.ts'
+import { DIALECTS, type Dialect } from '../core/paths.ts'
+import type { GuardedClient } from './http.ts'
+
+/** Where an application service is, and how it knows us. */
+export interface AppserviceTarget {
+  readonly url: string
+  readonly hs_token: string
+}
+
+export interface AppserviceRequest {
+  readonly method: 'GET' | 'PUT' | 'POST'
+  /** After the version: `/transactions/7`, with its query. */
+  readonly path: string
+  /** The path that came before versions; undefined where there was none. */
+  readonly legacyPath?: string
+  readonly body?: string
+  readonly timeoutMs: number
+}
+
+/** `unanswered`: it could not be reached, or its answer could not be read. */
+export type AppserviceAnswer =
+  | { readonly kind: 'answered'; readonly status: number; readonly body: JsonValue | undefined; readonly text: string }
+  | { readonly kind: 'unanswered'; readonly isTimeout: boolean; readonly detail: string }
+
+/** Calls application services (application service API), as the network speaks and as they understand. */
+export interface AppserviceClient {
+  /** The answer with its body. */
+  ask(target: AppserviceTarget, request: AppserviceRequest): Promise<AppserviceAnswer>
+  /** The answer's status alone: a body is not waited for, however long it is. */
+  tell(target: AppserviceTarget, request: AppserviceRequest): Promise<AppserviceAnswer>
+}
+
+type Style = Dialect | 'legacy'
+
+/** Services with old paths are asked for new ones again after this. */
+const UPGRADE_AFTER_MS = 3_600_000
+const MAX_REMEMBERED = 2_000
+const MAX_ANSWER_BYTES = 1_048_576
+
+const ROOTS: Readonly<Record<Dialect, string>> = { matrix: '/_matrix/app/v1', proto: '/_proto/app/v1' }
+
+export function createAppserviceClient(deps: {
+  readonly client: GuardedClient
+  readonly dialect: Config['outbound']['dialect']
+  readonly now: () => number
+}): AppserviceClient {
+  const { client, now } = deps
+  const dialects: readonly Dialect[] = deps.dialect === 'auto' ? DIALECTS : [deps.dialect]
+  /** What a service understood last, by its address and the operation. */
+  const styles = createCache<string, { readonly style: Style; readonly since: number }>(MAX_REMEMBERED)
+
+  function candidates(known: Style | undefined, hasLegacy: boolean): Style[] {
+    const all: Style[] = hasLegacy ? [...dialects, 'legacy'] : [...dialects]
+    return known === undefined || !all.includes(known) ? all : [known, ...all.filter((style) => style !== known)]
+  }
+
+  async function once(target: AppserviceTarget, request: AppserviceRequest, style: Style, wantsBody: boolean) {
+    const path = style === 'legacy' ? request.legacyPath! : ROOTS[style] + request.path
+    const { method, body, timeoutMs } = request
+    const found = await client.stream({
+      method,
+      // Old services look for the token in the query only.
+      url: `${target.url}${path}${path.includes('?') ? '&' : '?'}access_token=${encodeURIComponent(target.hs_token)}`,
+      headers: {
+        authorization: `Bearer ${target.hs_token}`,
+        ...(body !== undefined && {
+          'content-type': 'application/json',
+          'content-length': String(Buffer.byteLength(body)),
+        }),
+      },
+      body,
+      timeoutMs,
+      bodyMs: timeoutMs,
+      maxBytes: MAX_ANSWER_BYTES,
+    })
+    if (!found.ok) return unanswered(found.kind === 'timeout', found.detail.replaceAll(target.hs_token, '...'))
+    if (!wantsBody && found.status === 200) {
+      found.cancel()
+      return { kind: 'answered', status: 200, body: undefined, text: '' } as const
+    }
+    try {
+      const chunks: Buffer[] = []
+      for await (const chunk of found.body) chunks.push(chunk)
+      const text = Buffer.concat(chunks).toString('utf8')
+      return { kind: 'answered', status: found.status, body: parse(text), text } as const
+    } catch (error) {
+      return unanswered((error as Error).name === 'TimeoutError', (error as Error).message)
+    }
+  }
+
+  async function call(
+    target: AppserviceTarget,
+    request: AppserviceRequest,
+    wantsBody: boolean,
+  ): Promise<AppserviceAnswer> {
+    const key = `${target.url} ${request.method} ${request.path.split('/')[1]}`
+    const known = styles.get(key)
+    const isFresh = known !== undefined && (known.style !== 'legacy' || now() < known.since + UPGRADE_AFTER_MS)
+    let first: AppserviceAnswer | undefined
+    for (const style of candidates(isFresh ? known.style : undefined, request.legacyPath !== undefined)) {
+      const answer = await once(target, request, style, wantsBody)
+      if (answer.kind === 'unanswered') return answer
+      if (!isUnrecognised(answer)) {
+        if (known?.style !== style || !isFresh) styles.set(key, { style, since: now() })
+        return answer
+      }
+      first ??= answer
+    }
+    return first!
+  }
+
+  return {
+    ask: (target, request) => call(target, request, true),
+    tell: (target, request) => call(target, request, false),
+  }
+}
+
+function unanswered(isTimeout: boolean, detail: string): AppserviceAnswer {
+  return { kind: 'unanswered', isTimeout, detail: detail.slice(0, 500) }
+}
+
+/** Whether the path, rather than what it names, is unknown there. */
+function isUnrecognised({ status, body }: { status: number; body: JsonValue | undefined }): boolean {
+  const errcode = isObject(body) ? body.errcode : undefined
+  if (status !== 404 && status !== 405 && status !== 501) return false
+  return typeof errcode !== 'string' || errcode === 'M_UNRECOGNIZED'
+}
+
+function parse(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue
+  } catch {
+    return undefined
+  }
+}
