@@ -70,7 +70,8 @@ export function createAppserviceCallers(deps: CallerDeps): AppserviceCallers {
       throw new ProtocolError('M_UNKNOWN_DEVICE', `${userId} has no device ${deviceId}.`)
     }
     const isLimited = service.registration.rate_limited && userId !== service.sender
-    const scope = { userId, userNid, deviceId, tokenNid: scopeOf(userNid, deviceId), isGuest: false }
+    const restraints = { isLocked: account.is_locked, isSuspended: account.is_suspended }
+    const scope = { userId, userNid, deviceId, tokenNid: scopeOf(userNid, deviceId), isGuest: false, ...restraints }
     const restraint = { isLocked: account.is_locked, isSuspended: account.is_suspended }
     return { ...scope, ...restraint, appservice: service, ...(!isLimited && { isUnlimited: true }) }
   }

@@ -183,7 +183,8 @@ export function createEventsOut(deps: {
       if (queues.size === 0) return
       const shown = new Set(events.map(({ nid }) => nid))
       if (members.some(({ isLocal, eventNid }) => isLocal && !shown.has(eventNid))) interest?.forget(room.nid)
-      for (const event of events) if (event.isInTimeline && !event.isHistory) waiting.push({ room: { nid: room.nid, id: room.id }, event })
+      for (const event of events)
+        if (event.isInTimeline && !event.isHistory) waiting.push({ room: { nid: room.nid, id: room.id }, event })
       if (waiting.length > MAX_WAITING) miss()
       else if (waiting.length > 0) wake()
     },
