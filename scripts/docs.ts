@@ -7,6 +7,7 @@ import { ERROR_STATUS } from '../src/core/errors.ts'
 import { TEMPLATE_VALUES } from '../src/domain/identity/message-templates.ts'
 import { MAX_BINDINGS_IN_MEMORY } from '../src/domain/limits.ts'
 import { createMetrics } from '../src/domain/metrics.ts'
+import { ERRORS } from '../test/accounts/rows.ts'
 import identity from '../test/conformance/identity.json' with { type: 'json' }
 import served from '../test/conformance/operations.json' with { type: 'json' }
 
@@ -32,16 +33,19 @@ process.exitCode = isCheck && stale.length > 0 ? 1 : 0
 
 async function errors(): Promise<string> {
   const places = await placesOfCodes()
+  const shown = new Map(ERRORS.map(([code, operation, file]) => [code, `\`${operation}\`: \`test/${file}\``]))
   const rows = Object.entries(ERROR_STATUS).map(
-    ([code, status]) => `| \`${code}\` | ${status} | ${places.get(code)?.join(', ') ?? 'never answered here'} |`,
+    ([code, status]) =>
+      `| \`${code}\` | ${status} | ${places.get(code)?.join(', ') ?? 'never answered here'} | ${shown.get(code) ?? ''} |`,
   )
   return `${generated('Error codes')}
 An error is an answer of the status below with the body \`{"errcode": "M_...", "error": "what happened, in words"}\`; some carry
 further keys, such as \`retry_after_ms\`. Where the specification asks for it, an endpoint answers a code with another status. The
-last column says which folders of \`src/\` raise it or answer to it.
+next column says which folders of \`src/\` raise it or answer to it, the last one an operation that does, with the test that shows it, for
+each code that the description of the client interface lists.
 
-| code | status | where |
-|---|---|---|
+| code | status | where | shown |
+|---|---|---|---|
 ${rows.join('\n')}
 `
 }

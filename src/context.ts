@@ -116,6 +116,10 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const client = createIdentityClient(outbound.client, config.outbound.dialect)
   const identityServers = createIdentityServers({ config, identity, client, signingKey, log })
   const outgoing = createOutgoing({ ...{ db, peers, policy, clock, random, log }, serverName: config.server_name })
+  const findUser = async (userId: UserId) => {
+    const account = await findAccount(db, userId)
+    return account && account.deactivated_at === null ? account.user_nid : undefined
+  }
   const rooms = await createRoomServices({
     outgoing,
     identityServers,
@@ -137,7 +141,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       createDeviceListNews({ serverName: config.server_name, db, clock, users, registry, outgoing }),
     profileOf: async (userId: UserId) => (await findProfile(db, userId)) ?? {},
     isKnownUser: async (userId: UserId) =>
-      serverOf(userId) !== config.server_name || (await findAccount(db, userId)) !== undefined,
+      serverOf(userId) !== config.server_name || (await findUser(userId)) !== undefined,
   })
   const contact = createContactServices({ config, db, clock, random, messenger, identityServers, log })
   const rateLimitOverrides = await openRateLimitOverrides({ db, clock })
@@ -192,10 +196,6 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const media = createMediaServices({ ...outbound, config, db, clock, random, metrics, log })
   const mediaSweeper = startMediaSweeper({ sweep: media.sweep, log })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
-  const findUser = async (userId: UserId) => {
-    const account = await findAccount(db, userId)
-    return account && account.deactivated_at === null ? account.user_nid : undefined
-  }
   const federation = createFederationServices({
     ...{ config, db, clock, log, policy, keys: serverKeys, outgoing, signingKey, users, ownKeys, fetcher },
     ...rooms,

@@ -1,24 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { PROJECT_ROOT } from '../support/project.ts'
+import { hasTest } from '../support/test-names.ts'
 import { ROWS } from './rows.ts'
-
-/** What stands in quotes after the words that begin a test or a table of cases. */
-const QUOTED = /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g
-
-const names = new Map<string, readonly string[]>()
-
-function namesIn(file: string): readonly string[] {
-  const path = join(PROJECT_ROOT, 'test', file)
-  const found = names.get(file) ?? (existsSync(path) ? (readFileSync(path, 'utf8').match(QUOTED) ?? []) : [])
-  names.set(file, found)
-  return found
-}
 
 describe.each(Object.entries(ROWS))('each row of %s has its test', (_table, rows) => {
   it.each(rows)('%s: %s, %s', (_row, file, name) => {
-    expect(namesIn(file).some((text) => text.includes(name))).toBe(true)
+    expect(hasTest(file, name)).toBe(true)
   })
 })
 

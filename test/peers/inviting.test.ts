@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { RoomId } from '../../src/core/ids.ts'
 import { signJson } from '../../src/core/signing/json-signature.ts'
 import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
+import { blockRoom } from '../../src/store/blocked-rooms.ts'
 import { type Account, type Json, sendText } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -94,6 +96,15 @@ describe.each(['1', '2', '4', '9', '11', '12'])('an invitation across servers, i
 })
 
 describe('an invitation that comes to nothing', () => {
+  it('is into a room that the other server has blocked: 403, and nobody there hears of it', async () => {
+    await newRoom('11')
+    await beta.server.database.db.tx((tx) => blockRoom(tx, room as RoomId, 'test', 0))
+    const { status, body } = await invite(bob.userId)
+    expect([status, body.errcode]).toEqual([403, 'M_FORBIDDEN'])
+    expect(await invitation()).toBeUndefined()
+    expect(await membershipAtHome()).toBe('none')
+  })
+
   beforeEach(() => newRoom('12'))
 
   it('of a user who is not there is refused, and no event of the room', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Account } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
+import { openStranger } from '../support/stranger.ts'
 
 let street: Neighbourhood
 let alpha: Neighbour
@@ -40,5 +41,18 @@ describe('a room of another server', () => {
     }
     const name = await beta.api.call('GET', `/rooms/${enc(room_id)}/state/m.room.name`, { token: bob.token })
     expect(name).toEqual({ name: 'Sofas' })
+  })
+
+  it('is not told to a server that does not know its version: 400 M_INCOMPATIBLE_ROOM_VERSION with its version', async () => {
+    const body = { preset: 'public_chat', room_version: '12' }
+    const { room_id } = await alpha.api.call('POST', '/createRoom', { token: alice.token, body })
+    const stranger = await openStranger(street.authority)
+    const uri = `/_matrix/federation/v1/make_join/${enc(room_id)}/${enc(`@eve:${stranger.name}`)}?ver=1&ver=6`
+    const answer = await stranger.ask({ name: alpha.name, url: alpha.server.baseUrl }, 'GET', uri)
+    await stranger.close()
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { errcode: 'M_INCOMPATIBLE_ROOM_VERSION', room_version: '12' },
+    })
   })
 })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { PASSWORD } from '../support/api.ts'
 import { type House, inRoom, openHouse, type Person } from './people.ts'
 
 let house: House
@@ -27,6 +28,12 @@ describe('memberships set as state', () => {
     const set = (stateKey: string, membership: string) =>
       alice.ask('PUT', inRoom(room, `/state/m.room.member/${encodeURIComponent(stateKey)}`), { membership })
     expect((await set(`@nobody:${house.server.config.server_name}`, 'invite')).status).toBe(404)
+    const gone = await house.person('gone')
+    const auth = { type: 'm.login.password', identifier: { type: 'm.id.user', user: gone.userId }, password: PASSWORD }
+    await gone.call('POST', '/account/deactivate', { auth })
+    expect((await set(gone.userId, 'invite')).status).toBe(404)
+    expect((await alice.ask('POST', inRoom(room, '/invite'), { user_id: gone.userId })).status).toBe(404)
+    expect((await alice.ask('POST', '/createRoom', { invite: [gone.userId] })).status).toBe(404)
     for (const odd of ['nobody', '@', '__proto__', '@x']) expect((await set(odd, 'invite')).status).toBeLessThan(500)
   })
 })

@@ -21,6 +21,7 @@ import {
   MESSAGES_KNOWN_MS,
   TRANSACTION_KEPT_MS,
 } from '../limits.ts'
+import type { RoomBlocks } from '../rooms/blocks.ts'
 import type { ErasedUsers } from '../rooms/erased-users.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { Receipts } from '../rooms/receipts.ts'
@@ -68,6 +69,7 @@ export function createFederationServices(deps: {
   readonly resident: Resident
   readonly receiver: Receiver
   readonly erasedUsers: ErasedUsers
+  readonly blocks: RoomBlocks
   readonly users: Users
   readonly typing: Typing
   readonly receipts: Receipts

@@ -6,6 +6,7 @@ import { encodeCanonical, isObject, type JsonObject, type JsonValue, type ReadJs
 import { type RoomVersion, roomVersion } from '../../core/room-version.ts'
 import { signEvent } from '../../core/signing/event-hash.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
+import type { RoomBlocks } from '../rooms/blocks.ts'
 import { authIdsOf } from '../rooms/cited.ts'
 import { originalIdOf, type RemoteMembers } from '../rooms/remote-members.ts'
 import { strippedStateIn } from '../rooms/shown-state.ts'
@@ -36,6 +37,8 @@ export interface InvitationParts {
   readonly signingKey: SigningKey
   readonly vetter: Vetter
   readonly remoteMembers: RemoteMembers
+  /** Rooms that the operator wants nobody in. */
+  readonly blocks: Pick<RoomBlocks, 'mustBeFree'>
   /** The number of a user of ours who may be invited. */
   findUser(userId: UserId): Promise<number | undefined>
 }
@@ -72,6 +75,7 @@ export function createInvitations(parts: InvitationParts): Invitations {
         throw new ProtocolError('M_INCOMPATIBLE_ROOM_VERSION', text, { extra: { room_version: id } })
       }
       const pdu = await check(asking, version, invitation)
+      await parts.blocks.mustBeFree(roomId)
       if ((await parts.findUser(pdu.state_key as UserId)) === undefined) {
         throw new ProtocolError('M_FORBIDDEN', `${pdu.state_key} cannot be invited.`)
       }

@@ -67,7 +67,10 @@ export function createMembership(parts: MembershipParts): MembershipActions {
     await appender.append(roomId, async (room) => {
       const membership = await membershipIn(room, target)
       if (by.userId === target && membership === 'leave' && (await wasMember(room, target))) return []
-      if (!from.includes(membership)) throw new ProtocolError('M_FORBIDDEN', refusal)
+      if (!from.includes(membership)) {
+        const errcode = from.includes('ban') ? 'M_BAD_STATE' : 'M_FORBIDDEN'
+        throw new ProtocolError(errcode, refusal, { status: 403 })
+      }
       return [change(by, target, { membership: 'leave' }, reason)]
     })
   }
