@@ -1,10 +1,12 @@
 import { execFile } from 'node:child_process'
-import { readFile, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Json } from '../support/api.ts'
+import { selfSigned } from '../support/certificate.ts'
 import { type ChildServer, freePort, startChildServer } from '../support/child-server.ts'
 import { runHearth } from '../support/run-hearth.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -14,12 +16,21 @@ const CANARY = 'canary-4f1d'
 let server: ChildServer
 let metricsUrl: string
 let env: Record<string, string>
+let certificates: string
 
 beforeAll(async () => {
   const metricsPort = await freePort()
   metricsUrl = `http://127.0.0.1:${metricsPort}`
+  certificates = await mkdtemp(join(tmpdir(), 'hearth-serve-'))
+  const { cert, key } = selfSigned('localhost')
+  await writeFile(join(certificates, 'cert.pem'), cert)
+  await writeFile(join(certificates, 'key.pem'), key)
   server = await startChildServer({
     env: {
+      HEARTH__HTTPS__CERTIFICATE_FILE: join(certificates, 'cert.pem'),
+      HEARTH__HTTPS__KEY_FILE: join(certificates, 'key.pem'),
+      HEARTH__HTTPS__HOST: '127.0.0.1',
+      HEARTH__HTTPS__PORTS: '0',
       HEARTH__METRICS__PORT: String(metricsPort),
       HEARTH__PASSWORDS__SCRYPT__LOG2_COST: '4',
       HEARTH__LOG__LEVEL: 'trace',
@@ -30,7 +41,10 @@ beforeAll(async () => {
     HEARTH__PASSWORDS__SCRYPT__LOG2_COST: '4',
   }
 })
-afterAll(() => server?.dispose())
+afterAll(async () => {
+  await server?.dispose()
+  await rm(certificates, { recursive: true })
+})
 
 const hearth = (words: string, input = '', more = {}) =>
   runHearth(words.split(' '), { directory: server.dataDir, env: { ...env, ...more }, input })
@@ -55,6 +69,22 @@ async function logIn(user: string, password: string) {
   })
   return { status: answer.status, body: await json(answer) }
 }
+
+test('HTTPS: on SIGHUP a certificate that cannot be used is named, and the one before goes on', async () => {
+  const port = /HTTPS +https:\/\/127\.0\.0\.1:(\d+)/.exec(server.output())?.[1]
+  expect(port).toBeDefined()
+  const keyFile = join(certificates, 'key.pem')
+  const key = await readFile(keyFile)
+  await writeFile(keyFile, 'nonsense')
+  process.kill(server.pid(), 'SIGHUP')
+  await waitUntil('the complaint', () => server.output().includes('holds no private key'))
+  await writeFile(keyFile, key)
+  const metrics = await (await fetch(`${metricsUrl}/metrics`)).text()
+  expect(metrics).toMatch(/^hearth_certificate_not_after_timestamp_seconds 1\.?\d+/m)
+  await expect(fetch(`https://127.0.0.1:${port}`)).rejects.toMatchObject({
+    cause: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' },
+  })
+})
 
 test('the first start made the key and the data directory, closed to others, and said what matters', async () => {
   expect((await stat(join(env.HEARTH__DATA_DIR!, 'signing.key'))).mode & 0o777).toBe(0o600)
