@@ -58,6 +58,22 @@ export const MAX_MISSING_EVENTS = 50
 export const MAX_EVENTS_PER_ANSWER = 100
 /** Events that are looked at for one answer to another server, the ones that it is not told of among them. */
 export const MAX_EVENTS_WALKED = 1_000
+/** Rooms of a space that are looked at, for one page of what it holds or all its pages. */
+export const MAX_ROOMS_WALKED = 1_000
+export const MAX_SPACE_PAGE = 50
+/** How deep spaces within spaces are followed. */
+export const MAX_SPACE_DEPTH = 10
+/** Rooms that one space names and that are looked at. */
+export const MAX_SPACE_CHILDREN = 500
+/** Of those the ones that other servers are told of without asking. */
+export const MAX_SPACE_CHILDREN_TOLD = 100
+/** Servers that are asked for one room of a space. */
+export const MAX_SPACE_SERVERS_TRIED = 3
+/** How long one page waits for rooms of other servers; what comes later is on the next. */
+export const MAX_SPACE_WAIT_MS = 10_000
+/** Spaces of other servers that are remembered for some minutes, and characters of each. */
+export const MAX_REMEMBERED_SPACES = 500
+export const MAX_SPACE_ANSWER_CHARS = 262_144
 /** Servers that are asked for the history in one gap, one after another. */
 export const MAX_HISTORY_SERVERS = 5
 /** Events that a piece of history cites, or finds as the room's state, and that are fetched with it. */

@@ -18,6 +18,7 @@ import type { RoomDirectory } from './rooms/directory.ts'
 import type { RoomReader } from './rooms/reader.ts'
 import type { Receipts } from './rooms/receipts.ts'
 import type { Rooms } from './rooms/rooms.ts'
+import type { Spaces } from './rooms/spaces/spaces.ts'
 import type { ThirdPartyInvites } from './rooms/third-party-invites.ts'
 import type { Typing } from './rooms/typing.ts'
 import type { SingleSignOn } from './sso/single-sign-on.ts'
@@ -42,6 +43,7 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   readonly roomReader: RoomReader
   readonly aliases: Aliases
   readonly directory: RoomDirectory
+  readonly spaces: Spaces
   readonly receipts: Receipts
   readonly typing: Typing
   readonly sync: Sync

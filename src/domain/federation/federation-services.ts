@@ -44,6 +44,7 @@ import { createRoomAnswers, type RoomAnswers } from './room-answers.ts'
 import { createServerAccess } from './server-access.ts'
 import { createServerQueues, type ServerQueues } from './server-queues.ts'
 import { createSignedRequests, type SignedRequests } from './signed-requests.ts'
+import { createSpaceAnswers, type SpaceAnswers } from './space-answers.ts'
 import { createTransactions, type Transactions } from './transactions.ts'
 
 /** What other servers ask of this one. */
@@ -52,6 +53,7 @@ export interface FederationServices {
   readonly queues: ServerQueues
   readonly notary: Notary
   readonly roomAnswers: RoomAnswers
+  readonly spaceAnswers: SpaceAnswers
   readonly handshakes: Handshakes
   readonly transactions: Transactions
   readonly invitations: Invitations
@@ -95,6 +97,7 @@ export function createFederationServices(deps: {
     queues: createServerQueues(deps),
     notary: createNotary(deps),
     roomAnswers: createRoomAnswers({ ...deps, access }),
+    spaceAnswers: createSpaceAnswers({ ...deps, access }),
     handshakes: createHandshakes({ ...deps, serverName, access, accepted: deps.outgoing.forward }),
     transactions: createTransactions({ ...deps, access, invitations, edus }),
     invitations,

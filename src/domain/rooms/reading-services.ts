@@ -7,6 +7,7 @@ import type { Clock } from '../clock.ts'
 import type { LedgerWaker } from '../sync/ledger-waker.ts'
 import type { Notifier } from '../sync/notifier.ts'
 import type { Unread } from '../sync/unread.ts'
+import type { UserRooms } from '../sync/user-rooms.ts'
 import type { RoomAccess } from './access.ts'
 import { type Aliases, type AliasParts, createAliases } from './aliases.ts'
 import type { Appender } from './append.ts'
@@ -17,6 +18,7 @@ import { createRoomReader, type RoomReader } from './reader.ts'
 import { createReceipts, type Receipts, type WrittenReceipt } from './receipts.ts'
 import type { RoomRegistry } from './registry.ts'
 import type { Room } from './room.ts'
+import { createSpaces, type Spaces } from './spaces/spaces.ts'
 import { createTyping, type Typing } from './typing.ts'
 
 /** What users find out about rooms, what rooms are called, and what passes in them without being an event. */
@@ -24,6 +26,7 @@ export interface ReadingServices {
   readonly roomReader: RoomReader
   readonly aliases: Aliases
   readonly directory: RoomDirectory
+  readonly spaces: Spaces
   readonly receipts: Receipts
   readonly typing: Typing
 }
@@ -37,6 +40,7 @@ export interface ReadingParts {
   readonly events: EventCache
   readonly access: RoomAccess
   readonly gapFiller: GapFiller
+  readonly userRooms: UserRooms
   readonly appender: Appender
   readonly peers: Pick<Peers, 'query' | 'post'>
   readonly appservices: AliasParts['appservices']
@@ -65,6 +69,7 @@ export function createReadingServices(parts: ReadingParts): ReadingServices {
     roomReader: createRoomReader(parts),
     aliases: createAliases(parts),
     directory: createRoomDirectory(parts),
+    spaces: createSpaces(parts),
     typing: createTyping({
       ...parts,
       changed: notifier.wakeRoom,

@@ -243,6 +243,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     outgoing: parts.outgoing,
     appservices: parts.appservices,
     gapFiller,
+    userRooms,
   })
   const { aliases, directory, receipts, typing } = reading
   const profileOf = async (userId: UserId) => publicProfile(await parts.profileOf(userId))

@@ -55,7 +55,9 @@ import { getRoomKeysVersion } from './get-room-keys-version.ts'
 import { getRoomKeysVersionCurrent } from './get-room-keys-version-current.ts'
 import { getRoomState } from './get-room-state.ts'
 import { getRoomStateWithKey } from './get-room-state-with-key.ts'
+import { getRoomSummary } from './get-room-summary.ts'
 import { getRoomVisibilityOnDirectory } from './get-room-visibility-on-directory.ts'
+import { getSpaceHierarchy } from './get-space-hierarchy.ts'
 import { getTokenOwner } from './get-token-owner.ts'
 import { getTurnServer } from './get-turn-server.ts'
 import { getUserProfile } from './get-user-profile.ts'
@@ -186,6 +188,8 @@ export const clientEndpoints: readonly Endpoint[] = [
   setRoomVisibilityOnDirectory,
   getPublicRooms,
   queryPublicRooms,
+  getSpaceHierarchy,
+  getRoomSummary,
 
   setTyping,
   postReceipt,

@@ -13,6 +13,7 @@ import { getPublicRooms } from './get-public-rooms.ts'
 import { getRoomState } from './get-room-state.ts'
 import { getRoomStateIds } from './get-room-state-ids.ts'
 import { getServerKey } from './get-server-key.ts'
+import { getSpaceHierarchy } from './get-space-hierarchy.ts'
 import { getUserDevices } from './get-user-devices.ts'
 import { getVersion } from './get-version.ts'
 import { makeJoin } from './make-join.ts'
@@ -64,6 +65,7 @@ export const federationEndpoints: readonly Endpoint[] = [
   onBindThirdPartyIdentifierPost,
   getPublicRooms,
   queryPublicRooms,
+  getSpaceHierarchy,
   queryRoomDirectory,
   queryProfile,
   exchangeOpenIdToken,

@@ -1,0 +1,11 @@
+import { endpoint } from '../../http/endpoint.ts'
+import { ViaQuery, viaOf } from './via-query.ts'
+
+export const getRoomSummary = endpoint(
+  'GET C1/room_summary/{roomIdOrAlias}',
+  { auth: 'optional', guests: true, limited: 'other', query: ViaQuery },
+  async ({ requester, params, query }, { aliases, spaces }) => {
+    const { room_id: roomId, servers } = await aliases.targetOf(params.roomIdOrAlias)
+    return spaces.summary(requester, roomId, [...viaOf(query), ...servers])
+  },
+)
