@@ -1,5 +1,7 @@
 import * as fanOut from './cases/fan-out.ts'
+import * as federationIn from './cases/federation-in.ts'
 import * as federationJoin from './cases/federation-join.ts'
+import * as federationOut from './cases/federation-out.ts'
 import * as identityLookup from './cases/identity-lookup.ts'
 import * as idle from './cases/idle.ts'
 import * as initialSync from './cases/initial-sync.ts'
@@ -33,6 +35,8 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [toDevice.BENCHMARK]: toDevice.measureToDevice,
   [keys.BENCHMARK]: keys.measureKeys,
   [identityLookup.BENCHMARK]: identityLookup.measureIdentityLookup,
+  [federationIn.BENCHMARK]: federationIn.measureFederationIn,
+  [federationOut.BENCHMARK]: federationOut.measureFederationOut,
   [federationJoin.BENCHMARK]: federationJoin.measureFederationJoin,
 }
 

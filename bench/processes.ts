@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 /** Figures of other processes, as Linux shows them in /proc; on other systems there are none. */
 export interface Usage {
@@ -27,6 +27,19 @@ export function usageOfTree(pid: number | undefined): Usage | undefined {
 export function usageOfProcess(pid: number | undefined): Usage | undefined {
   if (pid === undefined || pid <= 0 || statOf(pid) === undefined) return undefined
   return usageOf(pid)
+}
+
+/** How many sockets a process has open. */
+export function socketsOf(pid: number): number {
+  return list(`/proc/${pid}/fd`).filter((fd) => linkOf(`/proc/${pid}/fd/${fd}`).startsWith('socket:')).length
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return ''
+  }
 }
 
 function usageOf(pid: number): Usage {

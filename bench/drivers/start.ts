@@ -11,13 +11,21 @@ export async function runDriver<Task extends object, Result>(file: string, task:
   return result
 }
 
-/** Runs a driver that first says that it is ready, and stays until it is let go. */
-export async function startDriver<Task extends object, Ready>(
-  file: string,
-  task: Task,
-): Promise<{ readonly ready: Ready; end(): void }> {
+/** A driver that stays until it is let go. */
+export interface Driver<Ready> {
+  readonly ready: Ready
+  /** One message with a task in, one with the result out. */
+  ask<Task extends object, Result>(task: Task): Promise<Result>
+  end(): void
+}
+
+export async function startDriver<Task extends object, Ready>(file: string, task: Task): Promise<Driver<Ready>> {
   const child = forkHere(file)
-  return { ready: await firstAnswer<Ready>(child, task), end: () => child.disconnect() }
+  return {
+    ready: await firstAnswer<Ready>(child, task),
+    ask: (next) => firstAnswer(child, next),
+    end: () => child.disconnect(),
+  }
 }
 
 export async function startHolding(task: HoldTask): Promise<{ end(): Promise<void> }> {
