@@ -5,20 +5,18 @@ import type { Requester } from './domain/accounts/requester.ts'
 import type { Operator } from './domain/admin/operator.ts'
 import type { PeerRequester } from './domain/federation/requester.ts'
 import { isIdentityServed } from './domain/identity/is-served.ts'
-import type { IdentityRequester } from './domain/identity/requester.ts'
 import { MAX_FEDERATION_BODY_BYTES } from './domain/limits.ts'
 import type { Services } from './domain/services.ts'
 import { addressReader } from './http/client-address.ts'
-import { withoutV1 } from './http/generations.ts'
 import { mount } from './http/mount.ts'
 import { recordAct } from './http/record-act.ts'
-import { CLIENT_CODES, FEDERATION_CODES, IDENTITY_CODES, type Role } from './http/role.ts'
+import { CLIENT_CODES, FEDERATION_CODES, type Role } from './http/role.ts'
 import { createServer, type RequestMetrics } from './http/server.ts'
+import { mountIdentity } from './identity-role.ts'
 import { adminEndpoints } from './routes/admin/index.ts'
 import { clientEndpoints } from './routes/client/index.ts'
 import { federationEndpoints } from './routes/federation/index.ts'
-import { identityEndpoints } from './routes/identity/index.ts'
-import { identityPages, webEndpoints } from './routes/web/index.ts'
+import { webEndpoints } from './routes/web/index.ts'
 import { wellKnownEndpoints } from './routes/well-known/index.ts'
 
 /** What the context gives to HTTP. */
@@ -31,7 +29,7 @@ export interface AppContext {
 /** The HTTP server with the endpoints of every role that is wanted; it does not listen yet. */
 export function buildApp(context: AppContext): FastifyInstance {
   const { services, log } = context
-  const { roles, identity, federation, trusted_proxies } = services.config
+  const { roles, federation, trusted_proxies } = services.config
   const app = createServer(context)
   const deps = { services, log, addressOf: addressReader(trusted_proxies) }
   if (roles.includes('client')) {
@@ -39,10 +37,7 @@ export function buildApp(context: AppContext): FastifyInstance {
     mount(app, adminEndpoints, adminRole(services), deps)
     if (federation.enabled) mount(app, federationEndpoints, federationRole(services), deps)
   }
-  if (isIdentityServed(services.config)) {
-    const endpoints = identity.v1_api.enabled ? identityEndpoints : withoutV1(identityEndpoints)
-    mount(app, [...endpoints, ...identityPages], identityRole(services), deps)
-  }
+  if (isIdentityServed(services.config)) mountIdentity(app, deps)
   return app
 }
 
@@ -86,15 +81,5 @@ function federationRole({ config, federation, rateLimits }: Services): Role<Peer
       const isServer = requester !== undefined && 'server' in requester
       return isServer ? federation.queues.run(requester.server, bodyBytes, handle) : handle()
     },
-  }
-}
-
-function identityRole({ config, identity }: Services): Role<IdentityRequester> {
-  return {
-    codes: IDENTITY_CODES,
-    maxBodyBytes: config.limits.max_body_bytes,
-    headers: { 'cache-control': 'no-store' },
-    authenticate: (token) => identity.accounts.find(token),
-    admit: ({ userId }, { options }) => (options.beforeTerms ? undefined : identity.terms.require(userId)),
   }
 }

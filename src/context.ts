@@ -27,8 +27,7 @@ import type { OwnSigningKey } from './domain/federation/own-signing-key.ts'
 import { createPresenceNews } from './domain/federation/presence-news.ts'
 import { createRemoteKeys } from './domain/federation/remote-keys.ts'
 import { createSentMessages } from './domain/federation/sent-messages.ts'
-import { createIdentityServices, type IdentityServices, identityChores } from './domain/identity/identity-services.ts'
-import { isIdentityServed } from './domain/identity/is-served.ts'
+import { createIdentityServices, identityChores } from './domain/identity/identity-services.ts'
 import type { IdentityKeyRing } from './domain/identity/keys.ts'
 import { openMessenger } from './domain/identity/messenger.ts'
 import { requirePolicyTexts } from './domain/identity/policies.ts'
@@ -41,6 +40,7 @@ import { createRoomServices } from './domain/rooms/room-services.ts'
 import type { Services } from './domain/services.ts'
 import { createSingleSignOn } from './domain/sso/single-sign-on.ts'
 import { createUsers } from './domain/users.ts'
+import { startIdentityWorkers } from './identity-role.ts'
 import { createHomeserverCalls, createOpenIdVerifier } from './outbound/federation.ts'
 import { createIdentityClient } from './outbound/identity.ts'
 import { openOutbound } from './outbound/outbound.ts'
@@ -51,10 +51,8 @@ import { openDatabase } from './store/db.ts'
 import { openLedger } from './store/ledger.ts'
 import { findProfile } from './store/profiles.ts'
 import { startDeactivationRunner } from './workers/deactivation-runner.ts'
-import { startInviteDeliverer } from './workers/invite-deliverer.ts'
 import { startJanitor } from './workers/janitor.ts'
 import { startMediaSweeper } from './workers/media-sweeper.ts'
-import { startPepperRotator } from './workers/pepper-rotator.ts'
 import { startRegistrationReloader } from './workers/registration-reloader.ts'
 import { startRoomDeleter } from './workers/room-deleter.ts'
 
@@ -253,15 +251,5 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       await accounts.passwords.close()
       await db.close()
     },
-  }
-}
-
-function startIdentityWorkers(config: Config, identity: IdentityServices, log: Logger): () => Promise<void> {
-  if (!isIdentityServed(config)) return async () => identity.lookup.close()
-  const rotator = startPepperRotator({ config, rotation: identity.pepperRotation, log })
-  const deliverer = startInviteDeliverer({ deliveries: identity.deliveries, log })
-  return async () => {
-    identity.lookup.close()
-    await Promise.all([rotator.close(), deliverer.close()])
   }
 }

@@ -4,11 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { ClientConfig } from 'pg'
 import type { Logger } from 'pino'
-import { buildApp } from './app.ts'
 import type { CertificateFiles } from './cli/certificate.ts'
 import { answerHealth, type Health } from './cli/health.ts'
 import type { Config } from './config/schema.ts'
-import { type Context, createContext } from './context.ts'
+import type { Context } from './context.ts'
 import type { OwnSigningKey } from './domain/federation/own-signing-key.ts'
 import type { IdentityKeyRing } from './domain/identity/keys.ts'
 import type { Metrics } from './domain/metrics.ts'
@@ -47,9 +46,13 @@ const DRAIN_MS = 7_000
 /** Migrates, wires everything, and listens. The database is up already. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { config, connection, health, certificate, log } = options
+  const isHomeserver = config.roles.includes('client')
   health.enter('migrating')
   const applied = await prepareDatabase(connection, options.migrations, config.server_name)
   if (applied.length > 0) log.info({ migrations: applied.length }, 'database is up to date')
+  // What the other role is made of is not even loaded.
+  const { createContext } = await (isHomeserver ? import('./context.ts') : import('./identity-alone.ts'))
+  const { buildApp } = await (isHomeserver ? import('./app.ts') : import('./identity-alone.ts'))
   const context = await createContext(options)
   health.watch(() => context.ready())
   const app = buildApp(context)

@@ -8,7 +8,7 @@ import { issueOperatorToken } from '../domain/admin/operators.ts'
 import { createMetrics } from '../domain/metrics.ts'
 import { openDatabase } from '../store/db.ts'
 import { prepareDatabase } from '../store/prepare.ts'
-import { isWriterPresent } from '../store/writer-lock.ts'
+import { isWriterPresent, WRITER } from '../store/writer-lock.ts'
 import type { Host } from './command.ts'
 import { ensureDataDirectory } from './data-directory.ts'
 import { borrowDatabase, MIGRATIONS, type RunningDatabase } from './database.ts'
@@ -31,9 +31,6 @@ interface Answer {
 }
 
 type Ask = (method: Method, path: string, headers: Record<string, string>, body: string | undefined) => Promise<Answer>
-
-/** Index of the process that writes events. */
-const WRITER = 0
 
 /**
  * Lets work be done through the endpoints of the server that runs; without one, through the same endpoints in this process, which

@@ -5,6 +5,9 @@ import type { Reader } from './db.ts'
 /** One writer per index and database; any number that no other lock here uses. */
 const WRITER_LOCK = 0x4865_7700
 
+/** Index of the one process that a database has for now. */
+export const WRITER = 0
+
 /** Makes sure that no other process writes events under the same index: their numbers would collide. */
 export async function claimWriter(client: pg.Client, writer: number): Promise<void> {
   // The batch statement reaches every table by its key. Planned once, also while the tables are still small.

@@ -1,8 +1,13 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { startChildServer } from '../support/child-server.ts'
+import { openDatabase } from '../../src/store/db.ts'
+import { isWriterPresent, WRITER } from '../../src/store/writer-lock.ts'
+import { type ChildServer, startChildServer } from '../support/child-server.ts'
 import { openIdentity } from './identity-api.ts'
+
+const openDatabaseOf = (server: ChildServer) =>
+  openDatabase({ connection: { ...server.postgresSocket(), user: 'hearth', database: 'hearth' }, poolSize: 1 })
 
 it('`hearth serve --roles identity` is an identity service with a database and a key of its own', async () => {
   const server = await startChildServer({ args: ['--roles', 'identity'], serverName: 'identity.test' })
@@ -17,6 +22,10 @@ it('`hearth serve --roles identity` is an identity service with a database and a
     body: { errcode: 'M_UNRECOGNIZED' },
   })
   expect(existsSync(join(server.dataDir, 'data', 'identity.key'))).toBe(true)
+  // Nobody else may use its database, as beside a homeserver.
+  const other = openDatabaseOf(server)
+  expect(await isWriterPresent(other, WRITER)).toBe(true)
+  await other.close()
   expect(server.output()).toMatch(/Identity +http:\/\/127/)
   expect(server.output()).not.toContain('First user')
   await server.dispose()

@@ -52,7 +52,7 @@ export function createIdentityServices(deps: {
   readonly clock: Clock
   readonly random: Random
   /** The homeserver's own tokens, where it is in this process. */
-  readonly openIdTokens: OpenIdTokens
+  readonly openIdTokens: Pick<OpenIdTokens, 'userOf'>
   /** How other homeservers are asked about theirs. */
   readonly openIdVerifier: OpenIdVerifier
   readonly keyRing: IdentityKeyRing

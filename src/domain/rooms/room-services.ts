@@ -8,7 +8,7 @@ import type { SigningKey } from '../../core/signing/key.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
-import { claimWriter } from '../../store/writer-lock.ts'
+import { claimWriter, WRITER } from '../../store/writer-lock.ts'
 import type { Clock, Random } from '../clock.ts'
 import { createInboxes, type Inboxes } from '../e2e/inboxes.ts'
 import { createDeviceLists, type DeviceLists, type RemoteDeviceLists } from '../keys/device-lists.ts'
@@ -126,8 +126,6 @@ const EVENT_CACHE_BYTES = 48 * 1024 * 1024
 const MAX_ROOMS_IN_MEMORY = 5_000
 const MAX_USERS_IN_MEMORY = 20_000
 const MAX_DEVICES_IN_MEMORY = 50_000
-/** The index of this process among those that write events. */
-const WRITER = 0
 
 /** Wires everything about rooms and sync. */
 export async function createRoomServices(parts: RoomServiceParts): Promise<RoomServices> {

@@ -12,6 +12,7 @@ import { emailSubmitTokenPostV1 } from './email-submit-token-post-v1.ts'
 import { getAccount } from './get-account.ts'
 import { getHashDetails } from './get-hash-details.ts'
 import { getIdentityVersions } from './get-identity-versions.ts'
+import { getPolicyPage } from './get-policy-page.ts'
 import { getPubKey } from './get-pub-key.ts'
 import { getTerms } from './get-terms.ts'
 import { getValidated3pid } from './get-validated3pid.ts'
@@ -83,3 +84,6 @@ export const identityEndpoints: readonly Endpoint[] = [
   blindlySignStuff,
   blindlySignStuffV1,
 ]
+
+/** Pages for people. */
+export const identityPages: readonly Endpoint[] = [getPolicyPage]

@@ -1,7 +1,6 @@
 import type { Endpoint } from '../../http/endpoint.ts'
 import { ssoEndpoints } from '../sso/index.ts'
 import { confirmContact } from './confirm-contact.ts'
-import { getPolicyPage } from './get-policy-page.ts'
 import { getRegistrationPolicy } from './get-registration-policy.ts'
 import { getWelcomePage } from './get-welcome-page.ts'
 import { openContactLink } from './open-contact-link.ts'
@@ -20,6 +19,3 @@ export const webEndpoints: readonly Endpoint[] = [
   submitContactToken,
   ...ssoEndpoints,
 ]
-
-/** Those of the identity service. */
-export const identityPages: readonly Endpoint[] = [getPolicyPage]

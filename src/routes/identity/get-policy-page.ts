@@ -1,7 +1,7 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { endpoint } from '../../http/endpoint.ts'
-import { pageReply } from './page.ts'
-import { policyPage } from './policy-page.ts'
+import { pageReply } from '../web/page.ts'
+import { policyPage } from '../web/policy-page.ts'
 
 export const getPolicyPage = endpoint(
   'GET /identity/policies/{policyId}/{version}/{language}',
