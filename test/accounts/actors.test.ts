@@ -1,11 +1,17 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { DIALECTS, expandPath } from '../../src/core/paths.ts'
 import type { Endpoint } from '../../src/http/endpoint.ts'
 import { clientEndpoints } from '../../src/routes/client/index.ts'
+import { registration } from '../appservices/world.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
 import { type Api, type Json, openApi, PASSWORD, register } from '../support/api.ts'
 
 let server: AccountServer
+let directory: string
+const bridge = registration('bridge')
 let api: Api
 let tokens: Record<'expired' | 'renewedElsewhere' | 'deactivated' | 'guest' | 'other', string>
 
@@ -16,7 +22,9 @@ const auth = (user: string) => ({
 })
 
 beforeAll(async () => {
-  server = await startAccountServer()
+  directory = await mkdtemp(join(tmpdir(), 'hearth-actors-'))
+  await writeFile(join(directory, 'bridge.yaml'), JSON.stringify(bridge))
+  server = await startAccountServer({ application_services: { registrations: [directory] } })
   api = openApi(server.baseUrl)
   await register(api, 'alice')
   const refreshing = () => api.call('POST', '/login', { body: { ...auth('alice'), refresh_token: true } })
@@ -39,6 +47,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await api.close()
   await server.close()
+  await rm(directory, { recursive: true })
 })
 
 interface Answer {
@@ -56,12 +65,12 @@ const PARAMS: Readonly<Record<string, string>> = {
 const urlOf = (path: string) => path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(PARAMS[name] ?? 'x'))
 
 /** Asked under both dialects, which must answer the same. */
-async function ask({ method, path }: Endpoint, authorization?: string, body?: Json): Promise<Answer> {
+async function ask({ method, path }: Endpoint, authorization?: string, body?: Json, query = ''): Promise<Answer> {
   const paths = expandPath(path)
   const urls = DIALECTS.flatMap((dialect) => paths.find((one) => one.dialect === dialect) ?? [])
   const answers = await Promise.all(
     urls.map(async ({ path: url }) => {
-      const answer = await fetch(server.baseUrl + urlOf(url), {
+      const answer = await fetch(server.baseUrl + urlOf(url) + query, {
         method,
         redirect: 'manual',
         headers: authorization === undefined ? {} : { authorization },
@@ -126,6 +135,26 @@ describe.each(withAuth('none'))('%s', (name) => {
       if (name !== 'POST C/refresh') expect(errcode).not.toBe('M_UNKNOWN_TOKEN')
       expect(errcode).not.toBe('M_MISSING_TOKEN')
     }
+  })
+})
+
+const BRIDGE = `Bearer ${bridge.as_token}`
+
+describe.each(withAuth('user', 'optional'))('%s, by an application service', (name) => {
+  it('refuses users outside its namespaces, and of its own those without an account: M_FORBIDDEN', async () => {
+    for (const user of ['@alice:localhost', '@_bridge_nobody:localhost', '@_bridge_x:elsewhere.example', 'alice']) {
+      const answer = await ask(named(name), BRIDGE, undefined, `?user_id=${encodeURIComponent(user)}`)
+      expect(answer).toMatchObject({ status: 403, errcode: 'M_FORBIDDEN' })
+    }
+  })
+
+  it('takes its token for its own user, and no other for it', async () => {
+    // What ends an account must not end the one that all others are asked with.
+    if (/logout|deactivate/.test(name)) return
+    const { errcode } = await ask(named(name), BRIDGE, name.startsWith('GET') ? undefined : {})
+    expect(errcode).not.toBe('M_UNKNOWN_TOKEN')
+    const wrong = await ask(named(name), `Bearer ${bridge.hs_token}`)
+    expect(wrong).toMatchObject({ status: 401, errcode: 'M_UNKNOWN_TOKEN' })
   })
 })
 
