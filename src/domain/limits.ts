@@ -241,9 +241,9 @@ export const MAX_UPLOADS_AT_ONCE = 40
 /** Longest time for which a download waits for its upload, and downloads that wait. */
 export const MAX_UPLOAD_WAIT_MS = 60_000
 export const MAX_WAITING_DOWNLOADS = 1_000
-/** Files of other servers that are on their way here; of one server, and how many more may wait for their turn. */
+/** Files of other servers that are on their way here; of one server, half of the connections to it; and how many more may wait. */
 export const MAX_REMOTE_FETCHES = 100
-export const MAX_REMOTE_FETCHES_PER_SERVER = 8
+export const MAX_REMOTE_FETCHES_PER_SERVER = 4
 export const MAX_WAITING_FETCHES_PER_SERVER = 200
 /** Files that could not be had, remembered for a minute. */
 export const MAX_REMEMBERED_MISSES = 5_000
@@ -262,3 +262,9 @@ export const MAX_REMEMBERED_FAILURES = 1_000
 export const MAX_WAITING_THUMBNAILS = 64
 /** Media that is removed in one transaction. */
 export const MAX_MEDIA_SWEPT_AT_ONCE = 500
+/** Connections to a store of media elsewhere: downloads that are under way. */
+export const MAX_STORE_CONNECTIONS = 256
+/** So much of a web page is read for its preview; a picture in it may be so large; so many pages are looked at at the same time. */
+export const MAX_PAGE_BYTES = 512 * 1024
+export const MAX_PREVIEW_IMAGE_BYTES = 8 * 1024 * 1024
+export const MAX_PREVIEWS_AT_ONCE = 10

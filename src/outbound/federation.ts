@@ -143,10 +143,10 @@ const isSuccess = ({ status }: { readonly status: number }): boolean => status >
 const isStream = (answer: HttpAnswer | HttpStream): answer is HttpStream => !Buffer.isBuffer(answer.body)
 
 /** What is no success is short, and says why. */
-async function asRead({ ok, status, headers, body }: HttpStream): Promise<HttpAnswer | Failure> {
+async function asRead({ ok, status, headers, url, body }: HttpStream): Promise<HttpAnswer | Failure> {
   try {
     const bytes = await readUpTo(body, MAX_REFUSAL_BYTES)
-    return { ok, status, headers, body: bytes, url: '', certificate: undefined }
+    return { ok, status, headers, body: bytes, url, certificate: undefined }
   } catch (error) {
     return failureOf(error)
   }

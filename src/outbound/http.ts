@@ -22,6 +22,8 @@ export interface HttpRequest {
   readonly maxBytes: number
   /** How many redirects of a GET are followed; one more is a failure, as is any for other methods. None unless said. */
   readonly redirects?: number
+  /** Whether a redirect may lead there; anywhere without. */
+  mayFollow?(url: URL): boolean
   /** Where to connect instead of the URL's host and port, which still name the `Host` and the certificate. */
   readonly via?: { readonly host: string; readonly port: number } | undefined
 }
@@ -54,6 +56,8 @@ export interface HttpStream {
   readonly ok: true
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
+  /** Where it comes from, after redirects. */
+  readonly url: string
   /** To be read to its end, left early, or given up with `cancel`. Throws when it breaks off, takes too long or is too long: see `failureOf`. */
   readonly body: AsyncIterable<Buffer>
   cancel(): void
@@ -72,6 +76,8 @@ export interface GuardedClientOptions {
   readonly userAgent?: string
   /** Who resolves names; DNS without. */
   readonly names?: Names
+  /** To one place at the same time. */
+  readonly connections?: number
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
@@ -129,7 +135,7 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
           peer.certificate = certificateOf(made[1] ?? null) ?? peer.certificate
           done(...made)
         }),
-      connections: CONNECTIONS_PER_TARGET,
+      connections: options.connections ?? CONNECTIONS_PER_TARGET,
       maxHeaderSize: MAX_HEADER_BYTES,
       // The whole request has a time limit of its own.
       headersTimeout: 0,
@@ -171,6 +177,7 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
     if (url.protocol === 'https:' && next.protocol !== 'https:') {
       throw new RefusedError(`${url.host} sends us on to an address without TLS`)
     }
+    if (request.mayFollow?.(next) === false) throw new RefusedError(`${url.host} sends us on, to ${next.host}`)
     // What was meant for one host is not told to another.
     const { via, headers = {}, ...rest } = request
     const kept = next.origin === url.origin ? { headers, via } : {}
@@ -198,7 +205,7 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
       const controller = new AbortController()
       let timer = setTimeout(() => controller.abort(), request.timeoutMs)
       try {
-        const { status, headers, body } = await Promise.race([
+        const { status, headers, url, body } = await Promise.race([
           follow(request, controller.signal),
           endOf(controller.signal),
         ])
@@ -206,7 +213,7 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
         timer = setTimeout(() => controller.abort(), request.bodyMs)
         body.once('close', () => clearTimeout(timer))
         const cancel = () => void body.on('error', () => {}).destroy()
-        return { ok: true, status, headers, body: upTo(body, request.maxBytes), cancel }
+        return { ok: true, status, headers, url, body: upTo(body, request.maxBytes), cancel }
       } catch (error) {
         clearTimeout(timer)
         return failureOf(error)

@@ -27,6 +27,8 @@ export interface Spool {
   nameFor(): Promise<string>
   /** The file that somebody else wrote. */
   adopt(path: string): Promise<SpooledFile>
+  /** The first bytes of a file, or all there are. */
+  beginning(file: SpooledFile, bytes: number): Promise<Buffer>
   /** Removes such a file, if it is there. */
   remove(path: string): Promise<void>
   /** Removes what was left behind before a time. Gives how many files. */
@@ -65,6 +67,11 @@ export function createSpool(directory: string): Spool {
         bytes += chunk.length
       }
       return { path, digest: hash.digest(), bytes, discard: () => rm(path, { force: true }) }
+    },
+    async beginning({ path }, bytes) {
+      const chunks: Buffer[] = []
+      for await (const chunk of createReadStream(path, { end: bytes - 1 }) as AsyncIterable<Buffer>) chunks.push(chunk)
+      return Buffer.concat(chunks)
     },
     remove: (path) => rm(path, { force: true }),
     async sweep(before) {

@@ -8,6 +8,8 @@ import { getContentOverrideName } from './get-content-override-name.ts'
 import { getContentOverrideNameAuthed } from './get-content-override-name-authed.ts'
 import { getContentThumbnail } from './get-content-thumbnail.ts'
 import { getContentThumbnailAuthed } from './get-content-thumbnail-authed.ts'
+import { getUrlPreview } from './get-url-preview.ts'
+import { getUrlPreviewAuthed } from './get-url-preview-authed.ts'
 import { uploadContent } from './upload-content.ts'
 import { uploadContentToMxc } from './upload-content-to-mxc.ts'
 
@@ -16,6 +18,7 @@ export const mediaEndpoints: readonly Endpoint[] = [
   getContentAuthed,
   getContentOverrideNameAuthed,
   getContentThumbnailAuthed,
+  getUrlPreviewAuthed,
   getConfigAuthed,
 
   uploadContent,
@@ -24,5 +27,6 @@ export const mediaEndpoints: readonly Endpoint[] = [
   getContent,
   getContentOverrideName,
   getContentThumbnail,
+  getUrlPreview,
   getConfig,
 ]
