@@ -6,8 +6,9 @@ import { loadConfig } from '../../src/config/load.ts'
 import type { UserId } from '../../src/core/ids.ts'
 import { requirePolicyTexts } from '../../src/domain/identity/policies.ts'
 import { createTerms } from '../../src/domain/identity/terms.ts'
+import { identityEndpoints } from '../../src/routes/identity/index.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
-import { type IdentityApi, openIdentity } from './identity-api.ts'
+import { type IdentityApi, openIdentity, P1, P2 } from './identity-api.ts'
 
 const PRIVACY = 'https://example.org/privacy-1.2-en.html'
 const PRIVACY_FR = 'https://example.org/privacy-1.2-fr.html'
@@ -119,6 +120,73 @@ describe('seed 1, "Authentication" 5: the gate', () => {
       status: 401,
       body: { errcode: 'M_UNAUTHORIZED' },
     })
+  })
+})
+
+/** The column "Auth" of the seed's endpoints: operations that need an access token, and those that do not. */
+const NEEDS_TOKEN = [
+  ...['GET P2/account', 'POST P2/account/logout', 'POST P2/terms', 'GET P2/hash_details', 'POST P2/lookup'],
+  ...['POST P2/validate/email/requestToken', 'POST P2/validate/email/submitToken'],
+  ...['POST P2/validate/msisdn/requestToken', 'POST P2/validate/msisdn/submitToken'],
+  ...['GET P2/validate/msisdn/submitToken', 'GET P2/3pid/getValidated3pid'],
+  ...['POST P2/3pid/bind', 'POST P2/bind', 'POST P2/3pid/unbind', 'POST P2/unbind'],
+  ...['POST P2/store-invite', 'POST P2/sign-ed25519'],
+]
+const OPEN_TO_ALL = [
+  ...['GET P2', 'POST P2/account/register', 'GET P2/terms', 'GET P2/validate/email/submitToken', 'GET P1'],
+  ...['P1', 'P2'].flatMap((root) =>
+    ['/{keyId}', '/isvalid', '/ephemeral/isvalid'].map((path) => `GET ${root}/pubkey${path}`),
+  ),
+  ...['GET P1/lookup', 'POST P1/bulk_lookup', 'POST P1/validate/email/requestToken', 'GET P1/3pid/getValidated3pid'],
+  ...['email', 'msisdn'].flatMap((medium) => ['GET', 'POST'].map((by) => `${by} P1/validate/${medium}/submitToken`)),
+  ...['POST P1/validate/msisdn/requestToken', 'POST P1/3pid/bind', 'POST P1/3pid/unbind'],
+  ...['POST P1/store-invite', 'POST P1/sign-ed25519'],
+]
+const BEFORE_TERMS = ['POST P2/account/logout', 'POST P2/terms']
+
+/** Calls an operation with what it needs to be told apart from a bad call, and no more. */
+function callOperation(line: string, by?: string) {
+  const [method = '', path = ''] = line.split(' ')
+  const query = path.endsWith('msisdn/submitToken') && method === 'GET' ? '?sid=a&client_secret=b&token=c' : ''
+  const url = path.replace('P1', P1).replace('P2', P2).replace('{keyId}', 'ed25519:0') + query
+  const body = path.endsWith('P2/unbind') || path.endsWith('P2/3pid/unbind') ? UNBIND : {}
+  return identity.ask(method, url, { ...(method === 'POST' && { body }), ...(by !== undefined && { token: by }) })
+}
+
+const UNBIND = { mxid: '@a:elsewhere.test', threepid: { medium: 'email', address: 'a@b.test' } }
+
+describe('seed 1, "Authentication" 1 and the column "Auth"', () => {
+  it.each(NEEDS_TOKEN)(
+    '%s: 401 without a token it knows, 403 M_TERMS_NOT_SIGNED before the terms are accepted',
+    async (line) => {
+      const refused = await callOperation(line)
+      expect([refused.status, refused.body.errcode]).toEqual([401, 'M_UNAUTHORIZED'])
+      const unknown = await callOperation(line, 'x')
+      const errcode = line === 'POST P2/account/logout' ? 'M_UNKNOWN_TOKEN' : 'M_UNAUTHORIZED'
+      expect([unknown.status, unknown.body.errcode]).toEqual([401, errcode])
+      const gated = await callOperation(line, token)
+      if (BEFORE_TERMS.includes(line)) expect(gated.body.errcode).not.toBe('M_TERMS_NOT_SIGNED')
+      else expect([gated.status, gated.body.errcode]).toEqual([403, 'M_TERMS_NOT_SIGNED'])
+      if (line === 'POST P2/account/logout') return
+      await accept(PRIVACY, TERMS)
+      expect((await callOperation(line, token)).body.errcode).not.toBe('M_TERMS_NOT_SIGNED')
+    },
+  )
+
+  it.each(OPEN_TO_ALL)('%s: neither 401 nor 403 for anybody', async (line) => {
+    expect([401, 403]).not.toContain((await callOperation(line)).status)
+    expect([401, 403]).not.toContain((await callOperation(line, token)).status)
+  })
+
+  it('no operation is missing here; seed 1, "Limits" 1: none is rate-limited', () => {
+    const lines = identityEndpoints.flatMap(({ method, path, options }) =>
+      [path, ...(options.also ?? [])].map((each) => `${method} ${each}`),
+    )
+    const others = ['GET identity/versions']
+    expect(new Set(lines.filter((line) => !others.some((other) => line.includes(other.slice(4)))))).toEqual(
+      new Set([...NEEDS_TOKEN, ...OPEN_TO_ALL]),
+    )
+    expect(identityEndpoints.filter(({ options }) => options.limited !== undefined)).toEqual([])
   })
 })
 
