@@ -51,6 +51,8 @@ export const MAX_TOLD_EVENTS = 200_000
 /** Missing events that are fetched for the sake of one batch, in so many requests at most. */
 export const MAX_FETCHED_EVENTS = 1_000
 export const MAX_FETCHES = 25
+/** After so long no more is asked for the sake of one batch: the room's other events wait for some of it. */
+export const MAX_ASKING_MS = 60_000
 /** Missing events asked for, and answered, in one request. */
 export const MAX_MISSING_EVENTS = 50
 

@@ -294,6 +294,63 @@ describe('a gap', () => {
   })
 })
 
+describe('several servers', () => {
+  let gamma: Neighbour
+  let carol: Account
+
+  beforeAll(async () => {
+    gamma = await street.open()
+    carol = await gamma.person('carol')
+  })
+
+  beforeEach(async () => {
+    await make()
+    await join(gamma, carol)
+    await join()
+    await waitUntil('bob', async () => {
+      const { joined } = await gamma.api.call('GET', `/rooms/${enc(room)}/joined_members`, { token: carol.token })
+      return bob.userId in joined
+    })
+  })
+
+  it('are asked one after another until one has what is missing', async () => {
+    await leaveGap(20)
+    await waitUntil('gamma', async () => textsOf(await allOf(gamma, carol)).includes('found'))
+    const asked = backfillsOf(gamma)
+    instead(alpha, isBackfill, json({ pdus: [] }))
+    const texts = textsOf(await allOf(beta, bob))
+    expect(texts).toEqual([...Array.from({ length: 20 }, (_, i) => `lost ${i}`), 'found'])
+    expect(backfillsOf(gamma)).toBeGreaterThan(asked)
+  })
+
+  it('go on talking while one of them answers slowly', async () => {
+    let release = () => {}
+    const slow = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const honest = alpha.front.handler
+    const isMissing = (url: string) => url.includes('/get_missing_events/')
+    instead(alpha, isMissing, (request, response) => void slow.then(() => honest(request, response)))
+    const endLoss = instead(beta, (url) => url.includes('/send/'), json({ pdus: {} }))
+    await say(alpha, alice, 'lost on the way')
+    await waitUntil('the loss', () =>
+      beta.front.requests.some(({ body }) => body.includes(room) && body.includes('lost on')),
+    )
+    await waitUntil('gamma', async () => (await textsAt(gamma, carol)).includes('lost on the way'))
+    endLoss()
+    await say(alpha, alice, 'builds on what was lost')
+    await waitUntil('the question', () =>
+      alpha.front.requests.some(({ url }) => isMissing(url) && url.includes(enc(room))),
+    )
+    await say(gamma, carol, 'from somebody else')
+    await waitUntil('what gamma says', async () => (await textsAt(beta, bob)).includes('from somebody else'))
+    release()
+    await waitUntil('what alpha says', async () => (await textsAt(beta, bob)).includes('builds on what was lost'))
+    expect(textsOf(await allOf(beta, bob)).sort()).toEqual(textsOf(await allOf(alpha, alice)).sort())
+    expect(await verify(beta)).toEqual([])
+  })
+})
+
 describe('an event by its time', () => {
   beforeEach(() => make())
 

@@ -102,7 +102,7 @@ export function createAdoption(parts: AdoptionParts): Adopt {
       return dropped('the state of the room could not be had', eventId)
     if (!authIdsOf(pdu).every((id) => known.has(id))) return dropped('its auth events could not be had', eventId)
     const intake = new Intake(parts, room, resident)
-    await intake.complete([])
+    await intake.lookUp([])
     const prevs = prevIds.flatMap((id) => known.get(id) ?? []).filter((event) => isPlacedIn(room, event))
     // While others of ours are in the room we know its state ourselves.
     const isKnownHere = room.localMembers.size > 0 && prevs.length === prevIds.length

@@ -5,6 +5,7 @@ import { EMPTY_STATE, getState, type StateMap, setState } from '../../core/state
 import type { Reader } from '../../store/db.ts'
 import { getEarlyRedactions, getMissing } from '../../store/events.ts'
 import {
+  MAX_ASKING_MS,
   MAX_FETCHED_AUTH_EVENTS,
   MAX_FETCHED_EVENTS,
   MAX_FETCHES,
@@ -13,7 +14,7 @@ import {
   MAX_TOLD_STATES,
 } from '../limits.ts'
 import { prevIdsOf } from './cited.ts'
-import type { Outliers } from './outliers.ts'
+import { type Budget, isOver, type Outliers } from './outliers.ts'
 import type { Questions, ToldState } from './questions.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
@@ -40,8 +41,8 @@ export class Intake {
   readonly #awaited = new Set<EventId>()
   readonly #redactions = new Map<EventId, number[]>()
   /** What may still be fetched of what the events cite, and of states and their auth chains. */
-  readonly citing = { left: MAX_FETCHED_AUTH_EVENTS }
-  readonly #telling = { left: MAX_TOLD_EVENTS }
+  readonly citing: Budget
+  readonly #telling: Budget
   #toldStates = 0
   /** The events of this intake that were here before it, as of so many outliers. */
   readonly #known = new Map<EventId, RoomEvent>()
@@ -51,21 +52,31 @@ export class Intake {
     this.#parts = parts
     this.room = room
     this.origin = origin
+    const until = performance.now() + MAX_ASKING_MS
+    this.citing = { left: MAX_FETCHED_AUTH_EVENTS, until }
+    this.#telling = { left: MAX_TOLD_EVENTS, until }
   }
 
-  /** The events with those that are missing before them, each after what it builds on, as far as they can be had. */
+  /** The events, each after what it builds on, and whether something before them is missing. Asks nobody. */
+  async order(reads: readonly ReadPdu[]): Promise<{ order: readonly ReadPdu[]; lacks: boolean }> {
+    const all = new Map(reads.map((read) => [read.eventId, read]))
+    await this.lookUp(reads)
+    return { order: topological(all, ({ pdu }) => prevIdsOf(pdu)).order, lacks: this.#withMissing(all).length > 0 }
+  }
+
+  /** The events with those that are missing before them, as far as their server has them. Nothing is stored. */
   async complete(reads: readonly ReadPdu[]): Promise<readonly ReadPdu[]> {
     const all = new Map(reads.map((read) => [read.eventId, read]))
     await this.lookUp(reads)
     for (let fetches = 0; fetches < MAX_FETCHES && all.size - reads.length < MAX_FETCHED_EVENTS; fetches++) {
       const latest = this.#withMissing(all)
-      if (latest.length === 0) break
+      if (latest.length === 0 || isOver(this.citing)) break
       const fetched = (await this.#fetch(latest)).filter(({ eventId }) => !all.has(eventId))
       if (fetched.length === 0) break
       for (const read of fetched) all.set(read.eventId, read)
       await this.lookUp(fetched)
     }
-    return topological(all, ({ pdu }) => prevIdsOf(pdu)).order
+    return [...all.values()]
   }
 
   /** An event of this intake if it was known before, without asking anew for each. */
@@ -159,7 +170,7 @@ export class Intake {
 
   /** The state before an event by its server's word, every event of it checked. */
   async #toldState(eventId: EventId): Promise<StateMap | undefined> {
-    if (++this.#toldStates > MAX_TOLD_STATES) return undefined
+    if (++this.#toldStates > MAX_TOLD_STATES || isOver(this.#telling)) return undefined
     const told = await this.#parts.questions.stateIds(this.origin, this.room.id, eventId)
     const ids = told ? [...told.authChain, ...told.state] : []
     if (!told || ids.length > this.#telling.left) return undefined

@@ -13,6 +13,12 @@ import type { Vetter } from './vet.ts'
 /** How many events may still be asked for, for the sake of one batch from another server. */
 export interface Budget {
   left: number
+  /** When it is over whatever is left, by the clock of `performance.now()`. */
+  readonly until?: number
+}
+
+export function isOver({ left, until = Number.POSITIVE_INFINITY }: Budget): boolean {
+  return left <= 0 || performance.now() > until
 }
 
 /** Events that are known for their part in auth chains and told states, whatever their place in the room. */
@@ -105,7 +111,7 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
   }
 
   async function ask(room: Room, of: ServerName, eventIds: readonly EventId[], budget: Budget): Promise<ReadPdu[]> {
-    if (eventIds.length > budget.left) return []
+    if (eventIds.length > budget.left || isOver(budget)) return []
     budget.left -= eventIds.length
     const answer = await questions.events(of, room.id, eventIds)
     return vetter.vetAll(room, answer.slice(0, eventIds.length))

@@ -7,7 +7,7 @@ import { type Adopt, createAdoption } from './adoption.ts'
 import { judgingIds } from './cited.ts'
 import type { EventCache } from './event-cache.ts'
 import { Intake } from './intake.ts'
-import type { Lanes } from './lanes.ts'
+import { createLanes, type Lanes } from './lanes.ts'
 import type { Outliers } from './outliers.ts'
 import type { Placed, Placing } from './placing.ts'
 import type { Questions } from './questions.ts'
@@ -50,6 +50,8 @@ type Results = Map<EventId, Received>
 
 export function createReceiver(parts: ReceiverParts): Receiver {
   const { registry, vetter, outliers, placing, lanes } = parts
+  /** A server is asked for what is missing in one room by one batch of its own after another. */
+  const asking = createLanes<string>()
 
   /** The room, if we take part in it or did. */
   async function knownRoom(roomId: RoomId): Promise<Room | undefined> {
@@ -62,7 +64,8 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     roomId: RoomId,
     reads: readonly ReadPdu[],
     offered: EventId | undefined,
-  ): Promise<Results> {
+    isCompleted: boolean,
+  ): Promise<Results | 'lacking'> {
     const results: Results = new Map()
     let oneByOne = false
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
@@ -70,7 +73,11 @@ export function createReceiver(parts: ReceiverParts): Receiver {
       const room = left.length === 0 ? undefined : await knownRoom(roomId)
       if (!room) break
       try {
-        await takeOnce(new Intake(parts, room, origin), left, results, oneByOne, offered)
+        const intake = new Intake(parts, room, origin)
+        const { order, lacks } = await intake.order(left)
+        if (lacks && attempt === 0 && !isCompleted) return 'lacking'
+        await takeOnce(intake, order, results, oneByOne, offered)
+        noteCircles(left, order, results)
       } catch (error) {
         if (oneByOne || isOutage(error)) throw error
         // Each is then written alone, so that one that cannot be spoils no other.
@@ -80,16 +87,36 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     return results
   }
 
+  /**
+   * Takes events in, with those that are missing before them. While these are asked for the room is open to others: their server may take
+   * its time.
+   */
+  async function takeWithMissing(
+    origin: ServerName,
+    roomId: RoomId,
+    reads: readonly ReadPdu[],
+    offered: EventId | undefined,
+  ): Promise<Results> {
+    const take = (all: readonly ReadPdu[], isCompleted: boolean) =>
+      lanes.run(roomId, () => takeAll(origin, roomId, all, offered, isCompleted))
+    const results = await take(reads, false)
+    if (results !== 'lacking') return results
+    return asking.run(`${origin} ${roomId}`, async () => {
+      const room = await knownRoom(roomId)
+      const taken = await take(room ? await new Intake(parts, room, origin).complete(reads) : reads, true)
+      return taken === 'lacking' ? new Map() : taken
+    })
+  }
+
   /** One pass over events, on a room as it is in memory. What finds the room moved on stays without a result. */
   async function takeOnce(
     intake: Intake,
-    reads: readonly ReadPdu[],
+    order: readonly ReadPdu[],
     results: Results,
     oneByOne: boolean,
     offered: EventId | undefined,
   ): Promise<void> {
     const { room } = intake
-    const order = await intake.complete(reads)
     const placed: Placed[] = []
     for (const read of order) {
       if (!room.alive) break
@@ -101,10 +128,6 @@ export function createReceiver(parts: ReceiverParts): Receiver {
       if (oneByOne) await record(placed.splice(0), results, oneByOne)
     }
     await record(placed, results, oneByOne)
-    // A circle of events, in room versions whose ids are not hashes.
-    for (const { eventId } of reads) {
-      if (!order.some((read) => read.eventId === eventId)) results.set(eventId, dropped('it builds on itself', eventId))
-    }
   }
 
   async function tryToTake(intake: Intake, read: ReadPdu, isOffered: boolean): Promise<Received | Placed | 'moved'> {
@@ -174,7 +197,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     const reads = await Promise.all(pdus.map((raw) => vetter.vet(room, raw)))
     const passed = new Map(reads.flatMap((read) => (isRefusal(read) ? [] : [[read.eventId, read] as const])))
     const [offered] = isOffered ? passed.keys() : []
-    const results = await lanes.run(roomId, () => takeAll(origin, roomId, [...passed.values()], offered))
+    const results = await takeWithMissing(origin, roomId, [...passed.values()], offered)
     return reads.map((read) => {
       if (isRefusal(read)) return dropped(read.reason)
       return results.get(read.eventId) ?? dropped('the room is too busy just now', read.eventId)
@@ -195,4 +218,13 @@ export function createReceiver(parts: ReceiverParts): Receiver {
 
 function isOutage(error: unknown): boolean {
   return (error as { status?: number }).status === 503
+}
+
+/** A circle of events, in room versions whose ids are not hashes. */
+function noteCircles(reads: readonly ReadPdu[], order: readonly ReadPdu[], results: Results): void {
+  if (order.length === reads.length) return
+  const ordered = new Set(order.map(({ eventId }) => eventId))
+  for (const { eventId } of reads) {
+    if (!ordered.has(eventId)) results.set(eventId, dropped('it builds on itself', eventId))
+  }
 }
