@@ -4,12 +4,14 @@ import { isAccessToken } from './domain/accounts/access-tokens.ts'
 import type { Requester } from './domain/accounts/requester.ts'
 import type { Operator } from './domain/admin/operator.ts'
 import type { PeerRequester } from './domain/federation/requester.ts'
+import type { Held } from './domain/federation/server-queues.ts'
 import { isIdentityServed } from './domain/identity/is-served.ts'
 import { MAX_FEDERATION_BODY_BYTES } from './domain/limits.ts'
 import type { Services } from './domain/services.ts'
 import { addressReader } from './http/client-address.ts'
 import { mount } from './http/mount.ts'
 import { recordAct } from './http/record-act.ts'
+import type { EndpointRequest } from './http/request.ts'
 import { CLIENT_CODES, FEDERATION_CODES, type Role } from './http/role.ts'
 import { createServer, type RequestMetrics } from './http/server.ts'
 import { mountIdentity } from './identity-role.ts'
@@ -77,9 +79,21 @@ function federationRole({ config, federation, rateLimits }: Services): Role<Peer
       server: await federation.signedRequests.originOf(request, () => rateLimits.take('federation', addressKey())),
     }),
     perform: (_endpoint, request, handle) => {
-      const { requester, bodyBytes } = request
-      const isServer = requester !== undefined && 'server' in requester
-      return isServer ? federation.queues.run(requester.server, bodyBytes, handle) : handle()
+      const { requester } = request
+      if (requester === undefined || !('server' in requester)) return handle()
+      return federation.queues.run(requester.server, heldBy(request), handle)
+    },
+  }
+}
+
+/** Looked at only where a request has to wait. */
+function heldBy(request: EndpointRequest): Held {
+  return {
+    get bytes() {
+      return request.bodyBytes
+    },
+    get signal() {
+      return request.signal
     },
   }
 }

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { decodeBase64, encodeBase64 } from '../core/base64.ts'
 import { signingKeyFromSeed } from '../core/signing/key.ts'
+import { isExposed } from '../domain/federation/key-answer.ts'
 import {
   createOwnSigningKey,
   type FormerKey,
@@ -55,6 +56,12 @@ function readRing(path: string, text: string): OwnKeyRing {
   if (version === undefined || bytes?.length !== 32) {
     throw new Error(`${path} does not hold a signing key: expected a line "ed25519 <version> <43 base64 characters>"`)
   }
+  const current = signingKeyFromSeed(`ed25519:${version}`, bytes)
+  if (isExposed(current.publicKey)) {
+    throw new Error(
+      `${path} holds a key that everybody has (CVE-2026-24044); make another: hearth keys generate > ${path}`,
+    )
+  }
   const former = rest.map((line, index) => {
     const [, oldVersion, publicKey, expiredTs] = FORMER.exec(line) ?? []
     if (oldVersion === undefined || publicKey === undefined) {
@@ -62,5 +69,5 @@ function readRing(path: string, text: string): OwnKeyRing {
     }
     return { keyId: `ed25519:${oldVersion}`, publicKey, expiredTs: Number(expiredTs) }
   })
-  return { current: signingKeyFromSeed(`ed25519:${version}`, bytes), former }
+  return { current, former }
 }

@@ -8,6 +8,8 @@ export interface ServerPolicy {
 
 export const EVERY_SERVER_WELCOME: ServerPolicy = { refusalOf: () => undefined }
 
+const MAX_REMEMBERED = 20_000
+
 /**
  * @param allow globs of server names without ports; where there is none, every server
  * @param deny globs of those that are shut out all the same
@@ -17,6 +19,8 @@ export function compileServerPolicy(
   rules: { readonly enabled: boolean; readonly allow: readonly string[]; readonly deny: readonly string[] },
   own: string,
 ): ServerPolicy {
+  if (rules.enabled && rules.allow.length === 0 && rules.deny.length === 0) return EVERY_SERVER_WELCOME
+  const known = new Map<string, string | undefined>()
   const denies = compileServerAcl({ allow: ['*'], deny: [...rules.deny] })
   const allows = compileServerAcl({ allow: rules.allow.length > 0 ? [...rules.allow] : ['*'] })
   const option = (server: string): string | undefined => {
@@ -24,10 +28,19 @@ export function compileServerPolicy(
     if (!denies.allows(server)) return 'federation.deny names it'
     return allows.allows(server) ? undefined : 'federation.allow does not name it'
   }
+  function judge(server: string): string | undefined {
+    const reason = server === own ? undefined : option(server)
+    return reason && `This server has nothing to do with ${server}: ${reason}.`
+  }
+
   return {
     refusalOf(server) {
-      const reason = server === own ? undefined : option(server)
-      return reason && `This server has nothing to do with ${server}: ${reason}.`
+      if (known.has(server)) return known.get(server)
+      const refusal = judge(server)
+      // Asked for every server of a room with each event there.
+      if (known.size >= MAX_REMEMBERED) known.clear()
+      known.set(server, refusal)
+      return refusal
     },
   }
 }

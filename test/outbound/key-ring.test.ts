@@ -368,12 +368,28 @@ describe('key servers', () => {
     notary.requests.length = 0
     const wanted = [name, ...OTHERS].flatMap((server) => [
       ring.keysOf(server, ['ed25519:a']),
-      ring.keysOf(server, ['ed25519:a', 'ed25519:b']),
+      ring.keysOf(server, ['ed25519:a']),
     ])
     expect((await Promise.all(wanted)).map((keys) => keys.length).slice(0, 3)).toEqual([1, 1, 0])
     const queries = notary.requests.map(({ body }) => Object.keys(JSON.parse(body).server_keys))
     expect(queries.length).toBeLessThan(4)
     expect(queries.flat().sort()).toEqual([name, ...OTHERS].sort())
+  })
+
+  test('are asked again for a key that others, who asked at the same time, did not want', async () => {
+    const answers: Record<string, JsonObject> = {
+      [current.keyId]: signed(),
+      [other.keyId]: signed({ verify_keys: { [other.keyId]: { key: other.publicKey } } }, other),
+    }
+    telling(() => passedOn(signed()))
+    const { handler } = notary
+    notary.handler = (request, response) => {
+      if (request.method === 'GET') return handler(request, response)
+      const [keyId] = Object.keys(JSON.parse(request.body).server_keys[name])
+      json({ server_keys: [passedOn(answers[keyId!]!)] })(request, response)
+    }
+    const [first, second] = await Promise.all([keysOf(current.keyId), keysOf(other.keyId)])
+    expect([first?.length, second?.length]).toEqual([1, 1])
   })
 
   test('are asked first while many servers are asked at once', async () => {

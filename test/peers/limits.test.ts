@@ -102,6 +102,7 @@ describe('the queues of servers', () => {
     createServerQueues({
       config: { federation: { enabled: true, allow: [], deny: [], requests_at_once, requests_waiting } },
     })
+  const held = (bytes: number) => ({ bytes, signal: new AbortController().signal })
   const [a, b] = ['a.example', 'b.example'] as ServerName[] as [ServerName, ServerName]
 
   test('keep the order, and never do more of one server at once', async () => {
@@ -111,7 +112,7 @@ describe('the queues of servers', () => {
     let most = 0
     await Promise.all(
       Array.from({ length: 60 }, (_, index) =>
-        queues.run(a, 1, async () => {
+        queues.run(a, held(1), async () => {
           most = Math.max(most, ++running)
           await setImmediate()
           order.push(index)
@@ -125,18 +126,35 @@ describe('the queues of servers', () => {
     expect(queues.waiting()).toBe(0)
   })
 
+  test('are left by who goes away, whose place the next one has', async () => {
+    const queues = queuesOf(1, 2)
+    let end = () => {}
+    const first = queues.run(a, held(0), () => new Promise<void>((resolve) => (end = resolve)))
+    const gone = new AbortController()
+    const second = queues.run(a, { bytes: 5, signal: gone.signal }, () => 'never')
+    const third = queues.run(a, held(5), () => 'third')
+    await expect(queues.run(a, held(1), () => 1)).rejects.toMatchObject({ errcode: 'M_LIMIT_EXCEEDED' })
+    gone.abort()
+    await expect(second).rejects.toMatchObject({ status: 400 })
+    const fourth = queues.run(a, held(1), () => 'fourth')
+    end()
+    await first
+    expect(await Promise.all([third, fourth])).toEqual(['third', 'fourth'])
+    expect(queues.waiting()).toBe(0)
+  })
+
   test('hold so many bytes together and no more', async () => {
     const queues = queuesOf(1, 100)
     let end = () => {}
-    const first = queues.run(a, 0, () => new Promise<void>((resolve) => (end = resolve)))
-    const second = queues.run(a, MAX_WAITING_PEER_BYTES - 5, () => 'done')
-    await expect(queues.run(a, 6, () => 1)).rejects.toMatchObject({ errcode: 'M_LIMIT_EXCEEDED' })
+    const first = queues.run(a, held(0), () => new Promise<void>((resolve) => (end = resolve)))
+    const second = queues.run(a, held(MAX_WAITING_PEER_BYTES - 5), () => 'done')
+    await expect(queues.run(a, held(6), () => 1)).rejects.toMatchObject({ errcode: 'M_LIMIT_EXCEEDED' })
     // What need not wait is not counted.
-    expect(await queues.run(b, MAX_WAITING_PEER_BYTES, () => 'at once')).toBe('at once')
+    expect(await queues.run(b, held(MAX_WAITING_PEER_BYTES), () => 'at once')).toBe('at once')
     expect(queues.waiting()).toBe(1)
     end()
     await first
     expect(await second).toBe('done')
-    expect(await queues.run(a, 6, () => 1)).toBe(1)
+    expect(await queues.run(a, held(6), () => 1)).toBe(1)
   })
 })

@@ -148,6 +148,9 @@ describe('the file of the signing key', () => {
     const path = signingKeyPath(other)
     await writeFile(path, `${await readFile(path, 'utf8')}old ed25519 a nonsense\n`, { mode: 0o600 })
     await expect(openSigningKey(other)).rejects.toThrow(/signing\.key:2: expected "old ed25519/)
+    // Security row 13.
+    await writeFile(path, 'ed25519 0 AZT9wvov/MBB0/8SBFtzyG5P+V/2YqXu6Cq99EotC3U\n', { mode: 0o600 })
+    await expect(openSigningKey(other)).rejects.toThrow(/everybody has .* hearth keys generate/)
     await rm(other, { recursive: true })
   })
 })

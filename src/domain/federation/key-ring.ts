@@ -110,11 +110,15 @@ export function createKeyRing(deps: {
     return started
   }
 
+  const mayAsk = (server: ServerName) => (attempts.get(server)?.notBefore ?? 0) <= clock.now()
+
   async function keysOf(server: ServerName, keyIds: readonly string[]): Promise<readonly ServerKey[]> {
     if (server === config.server_name) return own(keyIds)
-    const known = remembered.get(server) ?? (await remember(server, fromStore(server)))
-    const mayAsk = running.has(server) || (attempts.get(server)?.notBefore ?? 0) <= clock.now()
-    const keys = suffice(known, keyIds) || !mayAsk ? known : await refreshOnce(server, keyIds)
+    let keys = remembered.get(server) ?? (await remember(server, fromStore(server)))
+    const asked = running.get(server)
+    if (asked !== undefined && !suffice(keys, keyIds)) keys = await asked
+    // What was asked for others may not have brought the keys that are wanted here.
+    if (!suffice(keys, keyIds) && mayAsk(server)) keys = await refreshOnce(server, keyIds)
     return keyIds.flatMap((keyId) => keys.get(keyId) ?? [])
   }
 

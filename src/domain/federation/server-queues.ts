@@ -8,17 +8,23 @@ export interface ServerQueues {
   /**
    * Does the work of a server when its turn comes.
    *
-   * @param bytes that are kept in memory while it waits
+   * @param held what is kept in memory while it waits, in bytes, and what tells that nobody waits for the answer any more
    * @throws ProtocolError 429 `M_LIMIT_EXCEEDED` with `retry_after_ms` where too much waits already
    */
-  run<T>(server: ServerName, bytes: number, work: () => T | Promise<T>): Promise<T>
+  run<T>(server: ServerName, held: Held, work: () => T | Promise<T>): Promise<T>
   /** How many requests wait, of all servers. */
   waiting(): number
 }
 
+export interface Held {
+  readonly bytes: number
+  readonly signal: AbortSignal
+}
+
 interface Queue {
   running: number
-  readonly waiting: (() => void)[]
+  /** In the order of their coming. */
+  readonly waiting: Set<() => void>
 }
 
 const RETRY_AFTER_MS = 3_000
@@ -32,38 +38,58 @@ export function createServerQueues({ config }: { readonly config: Pick<Config, '
   function queueOf(server: ServerName): Queue {
     const known = queues.get(server)
     if (known !== undefined) return known
-    const made = { running: 0, waiting: [] }
+    const made = { running: 0, waiting: new Set<() => void>() }
     queues.set(server, made)
     return made
   }
 
-  async function turn(queue: Queue, bytes: number): Promise<void> {
-    if (queue.waiting.length >= mayWait || waitingBytes + bytes > MAX_WAITING_PEER_BYTES) {
+  async function turn(queue: Queue, { bytes, signal }: Held): Promise<void> {
+    if (queue.waiting.size >= mayWait || waitingBytes + bytes > MAX_WAITING_PEER_BYTES) {
       throw new ProtocolError('M_LIMIT_EXCEEDED', 'Too many requests of your server wait here already.', {
         extra: { retry_after_ms: RETRY_AFTER_MS },
       })
     }
     waiting++
     waitingBytes += bytes
-    await new Promise<void>((resolve) => queue.waiting.push(resolve))
-    waiting--
-    waitingBytes -= bytes
+    try {
+      await placeIn(queue, signal)
+    } finally {
+      waiting--
+      waitingBytes -= bytes
+    }
   }
 
   return {
-    async run(server, bytes, work) {
+    async run(server, held, work) {
       const queue = queueOf(server)
       // A place that becomes free goes to the first who waits without being counted down in between.
       if (queue.running < atOnce) queue.running++
-      else await turn(queue, bytes)
+      else await turn(queue, held)
       try {
         return await work()
       } finally {
-        const next = queue.waiting.shift()
+        const [next] = queue.waiting
         if (next !== undefined) next()
         else if (--queue.running === 0) queues.delete(server)
       }
     },
     waiting: () => waiting,
   }
+}
+
+/** Resolves when its turn has come. Who has gone away gives up the place: a server that repeats itself does not queue twice. */
+function placeIn({ waiting }: Queue, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const leave = (): void => {
+      waiting.delete(start)
+      reject(new ProtocolError('M_UNKNOWN', 'The request broke off.', { status: 400 }))
+    }
+    const start = (): void => {
+      waiting.delete(start)
+      signal.removeEventListener('abort', leave)
+      resolve()
+    }
+    waiting.add(start)
+    signal.addEventListener('abort', leave, { once: true })
+  })
 }
