@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { createContentOf } from '../../core/event/content.ts'
+import { createContentOf, type Membership, membershipOf } from '../../core/event/content.ts'
 import type { ReadPdu } from '../../core/event/read.ts'
 import type { EventId, RoomId, ServerName } from '../../core/ids.ts'
 import { isObject, type ReadJson } from '../../core/json.ts'
@@ -56,7 +56,7 @@ export interface AdoptionParts {
 /** How often a join is placed anew because others wrote to its room. */
 const MAX_ATTEMPTS = 8
 /** Of a large room so many events are in memory as objects. */
-const EVENTS_AT_ONCE = 1_024
+const EVENTS_AT_ONCE = 512
 const LOOKED_AT_ONCE = 256
 
 export function createAdoption(parts: AdoptionParts): Adopt {
@@ -70,8 +70,8 @@ export function createAdoption(parts: AdoptionParts): Adopt {
     )
   }
 
-  /** Verifies and stores what is told, a part at a time. Gives the state that it makes; undefined where it makes none. */
-  async function takeTold(room: Room, told: Told, joinId: EventId): Promise<StateMap | undefined> {
+  /** Verifies and stores what is told, a part at a time. Gives the state that it makes. */
+  async function takeTold(room: Room, told: Told, joinId: EventId): Promise<ToldStateMap> {
     const state = new ToldStateMap(room)
     const left: ReadPdu[] = []
     for (let at = 0; at < told.order.length && room.alive; at += EVENTS_AT_ONCE) {
@@ -87,13 +87,13 @@ export function createAdoption(parts: AdoptionParts): Adopt {
     }
     // Who is cited comes before who cites, unless somebody was wrong about depths.
     if (left.length > 0) await outliers.take(room, left, state.seen)
-    return state.map
+    return state
   }
 
   async function join(resident: ServerName, room: Room, read: ReadPdu, told: Told): Promise<Received | 'moved'> {
     const { eventId, pdu } = read
     const wasStrange = room.pending.extremities.length === 0
-    const state = await takeTold(room, told, eventId)
+    const { map: state, memberships } = await takeTold(room, told, eventId)
     if (!room.alive) return 'moved'
     const prevIds = prevIdsOf(pdu)
     const known = await outliers.find(room, [eventId, ...authIdsOf(pdu), ...impliedIds(room), ...prevIds])
@@ -112,7 +112,7 @@ export function createAdoption(parts: AdoptionParts): Adopt {
       passedOver: new Set(),
       missingBehind: [],
       cited: known,
-      told: isKnownHere ? undefined : state,
+      ...(isKnownHere ? { told: undefined } : { told: state, toldMemberships: memberships }),
       isReferenced: false,
       redactions: [],
       target: undefined,
@@ -176,6 +176,8 @@ async function orderTold({ authChain, state }: ToldRoom, expect: Vetter['expect'
 /** The state that a list of events makes, as they come to be known: none when two are for the same key, or one is of another room. */
 class ToldStateMap {
   map: StateMap | undefined = EMPTY_STATE
+  /** By the number of its event. */
+  readonly memberships = new Map<number, Membership>()
   readonly #room: Room
   readonly #expected = new Set<EventId>()
 
@@ -187,13 +189,15 @@ class ToldStateMap {
     this.#expected.add(eventId)
   }
 
-  readonly seen = ({ id, nid, roomNid, keyId, standing }: RoomEvent): void => {
+  readonly seen = (event: RoomEvent): void => {
+    const { id, nid, roomNid, keyId, standing } = event
     if (!this.map || !this.#expected.delete(id)) return
     const isForeign = roomNid !== this.#room.nid
     if (!isForeign && (standing === 'rejected' || keyId === undefined)) return
     const before = isForeign ? nid : getState(this.map, keyId!)
     if (isForeign || (before !== 0 && before !== nid)) this.map = undefined
     else this.map = setState(this.map, keyId!, nid)
+    if (event.type === 'm.room.member') this.memberships.set(nid, membershipOf(event))
   }
 }
 

@@ -1,4 +1,4 @@
-import { displayNameOf, membershipOf } from '../../core/event/content.ts'
+import { displayNameOf, type Membership, membershipOf } from '../../core/event/content.ts'
 import { isUserId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { diffState, type StateMap } from '../../core/state/trie.ts'
 import type { Users } from '../users.ts'
@@ -11,6 +11,9 @@ interface Change {
   readonly after: number
 }
 
+/** Whose events are in memory at a time: where a large room is joined all its members change. */
+const CHANGES_AT_ONCE = 1_000
+
 /** What a change of a room's current state, by whatever caused it, makes of its members. */
 export async function changedMembers(of: {
   readonly room: Room
@@ -20,28 +23,37 @@ export async function changedMembers(of: {
   readonly to: StateMap
   /** One that is not stored yet. */
   readonly fresh: RoomEvent
+  /** What some of the events say, so that they need not be read. */
+  readonly memberships?: ReadonlyMap<number, Membership> | undefined
 }): Promise<Omit<MembershipChange, 'changedAt'>[]> {
-  const { room, from, to, fresh } = of
+  const { room, from, to, fresh, memberships } = of
   const changes: Change[] = []
+  const membershipIn = (nid: number, events: ReadonlyMap<number, RoomEvent>): Membership =>
+    memberships?.get(nid) ?? membershipOf(events.get(nid))
   diffState(from, to, (keyId, before, after) => {
     const { type, stateKey } = room.keys.nameOf(keyId)
     if (type === 'm.room.member' && isUserId(stateKey)) changes.push({ userId: stateKey, before, after })
   })
-  if (changes.length === 0) return []
-  const nids = changes.flatMap(({ before, after }) => [before, after]).filter((nid) => nid !== 0 && nid !== fresh.nid)
-  const [events, userNids] = await Promise.all([
-    room.events(nids),
-    of.users.intern(changes.map(({ userId }) => userId)),
-  ])
-  events.set(fresh.nid, fresh)
-  return changes.map(({ userId, before, after }) => ({
-    userId,
-    userNid: userNids.get(userId)!,
-    isLocal: serverOf(userId) === of.serverName,
-    displayName: displayNameOf(events.get(after)),
-    before: before === 0 ? undefined : membershipOf(events.get(before)),
-    after: membershipOf(events.get(after)),
-    // Where branches take a membership back altogether, the event that set it is the last there was.
-    eventNid: after === 0 ? before : after,
-  }))
+  const made: Omit<MembershipChange, 'changedAt'>[] = []
+  for (let at = 0; at < changes.length; at += CHANGES_AT_ONCE) {
+    const part = changes.slice(at, at + CHANGES_AT_ONCE)
+    const isToBeRead = (nid: number, userId: UserId): boolean =>
+      nid !== 0 && nid !== fresh.nid && (!memberships?.has(nid) || serverOf(userId) === of.serverName)
+    const nids = part.flatMap(({ userId, before, after }) => [before, after].filter((nid) => isToBeRead(nid, userId)))
+    const [events, userNids] = await Promise.all([room.events(nids), of.users.intern(part.map(({ userId }) => userId))])
+    events.set(fresh.nid, fresh)
+    for (const { userId, before, after } of part) {
+      made.push({
+        userId,
+        userNid: userNids.get(userId)!,
+        isLocal: serverOf(userId) === of.serverName,
+        displayName: displayNameOf(events.get(after)),
+        before: before === 0 ? undefined : membershipIn(before, events),
+        after: membershipIn(after, events),
+        // Where branches take a membership back altogether, the event that set it is the last there was.
+        eventNid: after === 0 ? before : after,
+      })
+    }
+  }
+  return made
 }

@@ -207,7 +207,8 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
     const fresh = eventOf(one, site, one.nid)
     const tips = tipsWith(one, site, fresh)
     const current = await locateCurrent(log, room, site, after, tips, fresh)
-    const members = await changedMembers({ room, serverName, users, from: head.state, to: current.state, fresh })
+    const changed = { from: head.state, to: current.state, fresh, memberships: one.around.toldMemberships }
+    const members = await changedMembers({ room, serverName, users, ...changed })
     const effects = exclusion ? NO_EFFECTS : await effectsOf(one, fresh, before.state)
     if (!room.alive) return 'moved'
     if (room.pending !== head) return 'again'

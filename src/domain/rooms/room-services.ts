@@ -184,7 +184,10 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     room.advance(fresh, unit.changes, unit.after)
     registry.confirm(room)
     roomEvents.record(room.nid, unit.after.nid)
-    for (const event of fresh) events.put(event)
+    for (const event of fresh) {
+      // A large room that is joined would take the place of all that others read.
+      if (event.standing !== 'outlier') events.put(event)
+    }
     for (const { event } of unit.redactions) {
       // Another was committed meanwhile, and the first redaction stands.
       if (events.get(event.nid)?.redactedBy !== undefined) continue

@@ -1,3 +1,4 @@
+import type { Membership } from '../../core/event/content.ts'
 import type { EventId } from '../../core/ids.ts'
 import type { StateMap } from '../../core/state/trie.ts'
 import type { RoomEvent } from './room-event.ts'
@@ -17,6 +18,8 @@ export interface Surroundings {
   readonly cited: ReadonlyMap<EventId, RoomEvent>
   /** The state before it as another server told it: where a `prev_events` is missing. */
   readonly told: StateMap | undefined
+  /** The memberships of that state by the numbers of their events, where they are at hand: it may be large. */
+  readonly toldMemberships?: ReadonlyMap<number, Membership>
   /** An accepted event refers to it already. */
   readonly isReferenced: boolean
   /** Redactions of it that came before it. */
