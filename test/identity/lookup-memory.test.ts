@@ -1,11 +1,14 @@
+import { tmpdir } from 'node:os'
 import pg from 'pg'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { loadConfig } from '../../src/config/load.ts'
 import type { UserId } from '../../src/core/ids.ts'
 import { lookupHash } from '../../src/core/lookup-hash.ts'
+import { createLookup } from '../../src/domain/identity/lookup.ts'
 import { createLookupMemory, type LookupMemory } from '../../src/domain/identity/lookup-memory.ts'
 import { createPepperRotation, type PepperRotation } from '../../src/domain/identity/pepper-rotation.ts'
-import type { Reader } from '../../src/store/db.ts'
+import type { Database, Tx } from '../../src/store/db.ts'
 import { deleteBinding, lockAddress, upsertBinding } from '../../src/store/identity/bindings.ts'
 import { forgetLookupChanges } from '../../src/store/identity/lookup-changes.ts'
 import { findPepper } from '../../src/store/identity/peppers.ts'
@@ -34,12 +37,12 @@ beforeAll(async () => {
 
 afterAll(() => database.drop())
 
-type Limits = Partial<Pick<Parameters<typeof createLookupMemory>[0], 'maxBindings' | 'idleMs' | 'log' | 'pieces'>>
+type Limits = Partial<Pick<Parameters<typeof createLookupMemory>[0], 'maxBindings' | 'idleMs' | 'log' | 'db'>>
 
 function openMemory(limits: Limits = {}): LookupMemory {
   const { db } = database
   const log = pino({ level: 'silent' })
-  const memory = createLookupMemory({ checks: db.dedicated(), pieces: db.dedicated(), log, ...limits })
+  const memory = createLookupMemory({ checks: db.dedicated(), db, log, ...limits })
   onTestFinished(() => memory.close())
   return memory
 }
@@ -138,16 +141,19 @@ describe('lookups from memory', () => {
   })
 
   it('go on through a rotation: the next pepper is in memory before it is in use', async () => {
-    const inner = database.db.dedicated()
     let loads = 0
-    const pieces: Reader = {
-      async query(text, values) {
-        const rows = await inner.query<never>(text, values)
-        if ((rows[0] as { last?: unknown } | undefined)?.last === null) loads++
-        return rows
-      },
+    const db: Pick<Database, 'tx'> = {
+      tx: (work) =>
+        database.db.tx((tx) => {
+          const query = async (text: string, values?: readonly unknown[]) => {
+            const rows = await tx.query(text, values)
+            if (rows[0]?.last === null) loads++
+            return rows
+          }
+          return work({ query } as Tx)
+        }),
     }
-    const memory = await filled(openMemory({ pieces }))
+    const memory = await filled(openMemory({ db }))
     const before = await pepper()
     let parts = 0
     await rotation.rotate({ stop: () => parts++ >= 1 })
@@ -187,6 +193,27 @@ describe('lookups from memory', () => {
     expect(await usersOf(memory, 'd@example.org', 'e@example.org')).toEqual([ALICE, ALICE])
     await unbind('d@example.org', ALICE)
     await unbind('e@example.org', ALICE)
+  })
+
+  it('are waited for where the database would have more to do than it can', async () => {
+    const { db } = database
+    const sources: string[] = []
+    const { config } = loadConfig({ values: {}, directory: tmpdir() })
+    const lookup = createLookup({
+      ...{ config, db, log: pino({ level: 'silent' }) },
+      quota: { spend: async () => {} },
+      keys: { sign: (object) => ({ ...object, signatures: {} }) },
+      metrics: { lookup: (source) => void sources.push(source) },
+    })
+    onTestFinished(() => lookup.close())
+    const asked = await pepper()
+    const addresses = Array.from({ length: 1_000 }, (_, n) => lookupHash(emailOf(n + 1), 'email', asked))
+    const calls = Array.from({ length: 40 }, () => lookup.users({ algorithm: 'sha256', pepper: asked, addresses }, 'x'))
+    for (const users of await Promise.all(calls)) {
+      expect([users.size, users.get(addresses[7]!)]).toEqual([1_000, '@user8:hs.test'])
+    }
+    expect(sources.filter((source) => source === 'database')).toHaveLength(5)
+    expect(sources).toHaveLength(40)
   })
 
   it('are not made when there are more bindings than may be remembered', async () => {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { UserId } from '../../core/ids.ts'
 import { LOOKUP_HASH_BYTES, readLookupHash } from '../../core/lookup-hash.ts'
-import type { Reader } from '../../store/db.ts'
+import type { Database, Reader } from '../../store/db.ts'
 import {
   type HashedBindings,
   hashBindingsAfter,
@@ -22,6 +22,8 @@ import { LookupTable } from './lookup-table.ts'
 export interface LookupMemory {
   /** The users of those entries that are bound, and the current pepper; undefined while only the database can tell. */
   find(pepper: string, entries: readonly string[]): Promise<RememberedLookup | undefined>
+  /** Settles when what is being read is in memory, or is not going to be; undefined when nothing is. */
+  loading(): Promise<void> | undefined
   /** How many bindings it holds, under one pepper. */
   size(): number
   close(): void
@@ -91,17 +93,17 @@ function advance(generation: Generation, { changes }: LookupState, version: numb
 }
 
 export function createLookupMemory(deps: {
-  /** A connection for questions that take no time. */
+  /** For questions that take no time. */
   readonly checks: Reader
-  /** Another, for those that do. */
-  readonly pieces: Reader
+  /** For those that do. */
+  readonly db: Pick<Database, 'tx'>
   readonly log: Logger
   readonly maxBindings?: number
   readonly idleMs?: number
 }): LookupMemory {
-  const { checks, pieces, log, maxBindings = MAX_BINDINGS_IN_MEMORY, idleMs = IDLE_MS } = deps
+  const { checks, db, log, maxBindings = MAX_BINDINGS_IN_MEMORY, idleMs = IDLE_MS } = deps
   let generations: Generation[] = []
-  let isLoading = false
+  let loading: Promise<void> | undefined
   /** Changes when everything is forgotten. */
   let epoch = 0
   let idle: NodeJS.Timeout | undefined
@@ -145,7 +147,7 @@ export function createLookupMemory(deps: {
     let after = 0
     while (epoch === began) {
       const from = performance.now()
-      const piece = await hashBindingsAfter(pieces, { after, pepper, atMost: BINDINGS_AT_ONCE })
+      const piece = await db.tx((tx) => hashBindingsAfter(tx, { after, pepper, atMost: BINDINGS_AT_ONCE }))
       if (epoch !== began) return
       if (piece === undefined) return void generations.push({ nid, pepper, table, version })
       fill(table, piece)
@@ -157,37 +159,35 @@ export function createLookupMemory(deps: {
           'lookups ask the database: there are more bindings than are remembered',
         )
       }
-      // Half of the time belongs to others.
-      await pause(performance.now() - from)
+      // Half of the time belongs to lookups, where these are answered from memory.
+      if (generations.length > 0) await pause(performance.now() - from)
     }
   }
 
   async function loadMissing(): Promise<void> {
-    const { version, current, next } = await readLookupState(pieces, { after: 0, upTo: 0 })
+    const { version, current, next } = await readLookupState(checks, { after: 0, upTo: 0 })
     for (const pepper of [current, next]) if (isMissing(pepper)) await load(pepper, version)
   }
 
-  async function startLoading(): Promise<void> {
-    if (isLoading) return
-    isLoading = true
-    try {
-      await loadMissing()
-    } catch (error) {
+  function startLoading(): void {
+    if (loading !== undefined) return
+    const read = loadMissing().catch((error: unknown) => {
       log.warn({ err: error }, 'bindings were not read into memory; lookups ask the database')
-    } finally {
-      isLoading = false
-    }
+    })
+    loading = read.finally(() => {
+      loading = undefined
+    })
   }
 
   return {
     async find(pepper, entries) {
       idle = idle?.refresh() ?? setTimeout(forget, idleMs).unref()
       if (generations.length === 0) {
-        void startLoading()
+        startLoading()
         return undefined
       }
       const { current, next } = await catchUp()
-      if (isMissing(current) || isMissing(next)) void startLoading()
+      if (isMissing(current) || isMissing(next)) startLoading()
       const generation = generations.find((each) => each.pepper === current.pepper)
       if (generation === undefined) return undefined
       return {
@@ -195,6 +195,7 @@ export function createLookupMemory(deps: {
         users: pepper === current.pepper ? findAll(generation.table, entries) : new Map(),
       }
     },
+    loading: () => loading,
     size: () => Math.max(0, ...generations.map(({ table }) => table.size)),
     close() {
       clearTimeout(idle)

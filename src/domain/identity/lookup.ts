@@ -51,6 +51,13 @@ export interface Lookup {
 /** What a pepper may be made of (identity service API, "Association lookup"); Postgres cannot even be asked about some others. */
 const PEPPER = /^[a-zA-Z0-9]+$/
 
+interface FoundByHash extends RememberedLookup {
+  readonly source: 'memory' | 'database'
+}
+
+/** Some 15 ms of work for two connections. */
+const MAX_ASKED_ABOUT = 5_000
+
 const keyOf = ({ medium, address }: ThreepidRow): string => `${medium} ${address}`
 
 /** Postgres stores no NUL, so what holds one is bound to nobody. */
@@ -70,8 +77,10 @@ export function createLookup(deps: {
   // A thousand addresses take milliseconds, for which nobody's sync should have to wait, and few of one another's.
   const connect = (): Reader => db.dedicated((client) => client.query('SET enable_seqscan = off').then(() => {}))
   const hashes = [connect(), connect()] as const
-  const memory = createLookupMemory({ checks: hashes[0], pieces: hashes[1], log: deps.log })
+  const memory = createLookupMemory({ checks: hashes[0], db, log: deps.log })
   let turn: 0 | 1 = 0
+  /** About how many addresses the database is being asked. */
+  let askedAbout = 0
   const { max_addresses: maxAddresses, allow_plain } = deps.config.identity.lookup
   const algorithms = LOOKUP_ALGORITHMS.filter((algorithm) => algorithm !== 'none' || allow_plain)
 
@@ -93,20 +102,38 @@ export function createLookup(deps: {
 
   async function byHash(pepper: string, entries: readonly string[]): Promise<ReadonlyMap<string, UserId>> {
     if (!PEPPER.test(pepper)) checkPepper(pepper, (await findPepper(db)).pepper)
-    const remembered = await memory.find(pepper, entries)
-    const { pepper: current, users } = remembered ?? (await findInDatabase(pepper, entries))
+    const { pepper: current, users, source } = await find(pepper, entries)
     checkPepper(pepper, current)
-    metrics.lookup(remembered === undefined ? 'database' : 'memory', entries.length, users.size)
+    metrics.lookup(source, entries.length, users.size)
     return users
   }
 
-  async function findInDatabase(pepper: string, entries: readonly string[]): Promise<RememberedLookup> {
+  async function find(pepper: string, entries: readonly string[]): Promise<FoundByHash> {
+    const found = await memory.find(pepper, entries)
+    if (found !== undefined) return { ...found, source: 'memory' }
+    const loading = memory.loading()
+    if (loading === undefined || askedAbout < MAX_ASKED_ABOUT) return findInDatabase(pepper, entries)
+    // The database has more to do than it can. Soon it need not be asked.
+    await loading
+    const later = await memory.find(pepper, entries)
+    return later === undefined ? findInDatabase(pepper, entries) : { ...later, source: 'memory' }
+  }
+
+  async function findInDatabase(pepper: string, entries: readonly string[]): Promise<FoundByHash> {
     const bytes = Buffer.alloc(entries.length * LOOKUP_HASH_BYTES)
     const hashed: string[] = []
     for (const entry of entries) if (readLookupHash(entry, bytes, hashed.length * LOOKUP_HASH_BYTES)) hashed.push(entry)
     turn = turn === 0 ? 1 : 0
-    const found = await findByHashes(hashes[turn], pepper, bytes.subarray(0, hashed.length * LOOKUP_HASH_BYTES))
+    askedAbout += hashed.length
+    const found = await findByHashes(
+      hashes[turn],
+      pepper,
+      bytes.subarray(0, hashed.length * LOOKUP_HASH_BYTES),
+    ).finally(() => {
+      askedAbout -= hashed.length
+    })
     return {
+      source: 'database',
       pepper: found.pepper,
       users: new Map(Object.entries(found.users).map(([place, user]) => [hashed[Number(place)] as string, user])),
     }

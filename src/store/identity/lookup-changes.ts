@@ -1,5 +1,5 @@
 import type { Reader, Tx } from '../db.ts'
-import { HASH } from './peppers.ts'
+import { HASH, workInBackground } from './peppers.ts'
 
 // Tables: identity_lookup_version, identity_lookup_change, identity_pepper, identity_binding
 
@@ -79,10 +79,11 @@ export interface HashedBindings {
 
 /** The next bindings after one, hashed with a pepper; undefined when there are no more. */
 export async function hashBindingsAfter(
-  reader: Reader,
+  tx: Tx,
   { after, pepper, atMost }: { readonly after: number; readonly pepper: string; readonly atMost: number },
 ): Promise<HashedBindings | undefined> {
-  const [row] = await reader.query<HashedBindings & { last: number | null }>(
+  await workInBackground(tx)
+  const [row] = await tx.query<HashedBindings & { last: number | null }>(
     `SELECT count(*) AS count, max(binding_nid) AS last, string_agg(${HASH}, ''::bytea) AS hashes,
        string_agg(convert_to(user_id, 'UTF8'), '\\x00'::bytea) AS users
      FROM (SELECT binding_nid, medium, address, user_id, $2::text AS pepper FROM identity_binding

@@ -186,10 +186,10 @@ export async function deleteOldHashes(tx: Tx, firstBlock: number, blocks: number
 }
 
 /**
- * For parts of a rotation. The plan of a statement is made when it is first used, and these tables may have been empty then. And
+ * For parts of a rotation, and for reading all bindings. The plan of a statement is made when it is first used, and these tables may have been empty then. And
  * nobody needs such a part to be on the disk before a later commit, that of the switch at the latest, which brings it there.
  */
-async function workInBackground(tx: Tx): Promise<void> {
+export async function workInBackground(tx: Tx): Promise<void> {
   await tx.query(`SELECT set_config('enable_seqscan', 'off', true), set_config('synchronous_commit', 'off', true)`)
 }
 
