@@ -7,6 +7,7 @@ import * as idle from './cases/idle.ts'
 import * as initialSync from './cases/initial-sync.ts'
 import * as keys from './cases/keys.ts'
 import * as loginStorm from './cases/login-storm.ts'
+import * as media from './cases/media.ts'
 import * as noopSync from './cases/noop-sync.ts'
 import * as receive from './cases/receive.ts'
 import * as registerLogin from './cases/register-login.ts'
@@ -34,6 +35,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [resolution.BENCHMARK]: resolution.measureResolution,
   [toDevice.BENCHMARK]: toDevice.measureToDevice,
   [keys.BENCHMARK]: keys.measureKeys,
+  [media.BENCHMARK]: media.measureMedia,
   [identityLookup.BENCHMARK]: identityLookup.measureIdentityLookup,
   [federationIn.BENCHMARK]: federationIn.measureFederationIn,
   [federationOut.BENCHMARK]: federationOut.measureFederationOut,

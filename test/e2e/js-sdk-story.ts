@@ -12,6 +12,7 @@ import {
   type Room,
 } from 'matrix-js-sdk'
 import { logger } from 'matrix-js-sdk/lib/logger.js'
+import sharp from 'sharp'
 import { expect } from 'vitest'
 import { openApi, PASSWORD, register } from '../support/api.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -39,6 +40,7 @@ export async function talkThroughJsSdk(baseUrl: string, fetchFn: Fetch): Promise
     await sendBothWays(alice, bob, roomId)
     await receiptAndTyping(alice, bob, roomId)
     await redactOne(alice, bob, roomId)
+    await sharePicture(alice, bob, roomId, fetchFn)
     await paginateBack(alice, roomId, () => newClient(bobName, 5))
   } finally {
     for (const client of clients) client.stopClient()
@@ -132,6 +134,27 @@ async function redactOne(alice: MatrixClient, bob: MatrixClient, roomId: string)
   expect(redacted.getContent()).toEqual({})
 }
 
+/** The picture is uploaded, told of in the room, and fetched with the token of who sees it there: whole, and small. */
+async function sharePicture(alice: MatrixClient, bob: MatrixClient, roomId: string, fetchFn: Fetch): Promise<void> {
+  const image = await sharp({ create: { width: 300, height: 200, channels: 3, background: 'orange' } })
+    .png()
+    .toBuffer()
+  const file = new Blob([image], { type: 'image/png' })
+  const { content_uri: url } = await alice.uploadContent(file, { name: 'fire.png', type: 'image/png' })
+  expect((await alice.getMediaConfig(true))['m.upload.size']).toBeGreaterThan(image.length)
+  await alice.setAvatarUrl(url)
+  await alice.sendMessage(roomId, { msgtype: MsgType.Image, body: 'fire.png', url })
+  const seen = (await waitForText(bob, roomId, 'fire.png')).getContent().url as string
+  const fetchAs = async (address: string | null) => {
+    const answer = await fetchFn(address!, { headers: { authorization: `Bearer ${bob.getAccessToken()}` } })
+    return { name: answer.headers.get('content-disposition'), bytes: Buffer.from(await answer.arrayBuffer()) }
+  }
+  const whole = await fetchAs(bob.mxcUrlToHttp(seen, undefined, undefined, undefined, false, true, true))
+  expect([whole.name, whole.bytes.equals(image)]).toEqual(['inline; filename="fire.png"', true])
+  const small = await fetchAs(bob.mxcUrlToHttp(seen, 60, 60, 'crop', false, true, true))
+  expect(await sharp(small.bytes).metadata()).toMatchObject({ width: 96, height: 96 })
+}
+
 /** A second device that got only the last few messages walks back to the beginning of the room. */
 async function paginateBack(alice: MatrixClient, roomId: string, newDevice: () => Promise<MatrixClient>) {
   const sent = Array.from({ length: OLD_MESSAGES }, (_, index) => `old ${index}`)
@@ -144,7 +167,7 @@ async function paginateBack(alice: MatrixClient, roomId: string, newDevice: () =
     await device.scrollback(room, 10)
     expect(room.timeline.length, 'scrollback must make progress').toBeGreaterThan(before)
   }
-  expect(bodiesOf(device, roomId)).toEqual(['is the fire lit?', 'since noon', 'come and see', ...sent])
+  expect(bodiesOf(device, roomId)).toEqual(['is the fire lit?', 'since noon', 'come and see', 'fire.png', ...sent])
   const ids = room.timeline.map((event) => event.getId())
   expect(new Set(ids).size).toBe(ids.length)
 }

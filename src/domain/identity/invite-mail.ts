@@ -1,6 +1,7 @@
 import type { Config } from '../../config/schema.ts'
 import { isRoomAlias, type RoomId, serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { readMxc, writeMxc } from '../../core/mxc.ts'
 import type { TemplateValues } from '../../core/template.ts'
 import { identityBaseUrl } from '../public-address.ts'
 
@@ -50,8 +51,10 @@ export function inviteMailValues(
   const alias = details.room_alias
   const senderName = harmlessName(details.sender_display_name, MAX_PERSON_CHARS)
   const roomName = harmlessName(details.room_name, MAX_ROOM_CHARS)
-  const avatar = (value: unknown): string =>
-    typeof value === 'string' && /^mxc:\/\/[\w.:[\]-]{1,255}\/[\w-]{1,255}$/.test(value) ? value : ''
+  const avatar = (value: unknown): string => {
+    const mxc = readMxc(value)
+    return mxc === undefined ? '' : writeMxc(mxc)
+  }
   return {
     ...{ link: linkOf(), token, private_key: privateKey, server_name: serverOf(sender) },
     ...{ sender, sender_display_name: senderName, sender_avatar_url: avatar(details.sender_avatar_url) },
