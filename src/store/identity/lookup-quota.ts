@@ -1,29 +1,30 @@
-import type { Tx } from '../db.ts'
+import type { Reader, Tx } from '../db.ts'
 
 // Table: identity_lookup_quota
 
 /**
- * Counts more look-ups on somebody's day, unless they would be above the quota. Gives the day's start where they are. Nobody waits
- * for the disk: after a crash somebody may ask again for what they asked for within the second before.
+ * Counts more look-ups on somebody's day, unless they would be above the quota. Gives the day's start where they are.
+ *
+ * A single statement, and so a transaction of its own on whatever connection.
  */
 export async function spendLookups(
-  tx: Tx,
+  writer: Reader,
   spent: { readonly who: string; readonly count: number; readonly now: number; readonly dayMs: number },
   quota: number,
 ): Promise<number | undefined> {
   const { who, count, now, dayMs } = spent
   if (count > quota) return now
-  const rows = await tx.query(
+  const rows = await writer.query(
     `INSERT INTO identity_lookup_quota AS q (who, since, used) VALUES ($1, $2, $3)
      ON CONFLICT (who) DO UPDATE SET
        since = CASE WHEN q.since <= $2 - $4 THEN $2 ELSE q.since END,
        used = CASE WHEN q.since <= $2 - $4 THEN $3 ELSE q.used + $3 END
      WHERE q.since <= $2 - $4 OR q.used + $3 <= $5
-     RETURNING set_config('synchronous_commit', 'off', true)`,
+     RETURNING 1 AS one`,
     [who, now, count, dayMs, quota],
   )
   if (rows.length > 0) return undefined
-  const [row] = await tx.query<{ since: number }>('SELECT since FROM identity_lookup_quota WHERE who = $1', [who])
+  const [row] = await writer.query<{ since: number }>('SELECT since FROM identity_lookup_quota WHERE who = $1', [who])
   return row?.since ?? now
 }
 
