@@ -3,7 +3,7 @@ import type { ClientConfig } from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from './config/schema.ts'
 import { serverOf, type UserId } from './core/ids.ts'
-import { compileServerPolicy } from './core/server-policy.ts'
+import { compileServerPolicy, type ServerPolicy } from './core/server-policy.ts'
 import { createAccountServices } from './domain/accounts/account-services.ts'
 import { createOpenIdTokens } from './domain/accounts/openid-tokens.ts'
 import { createRemoteProfiles } from './domain/accounts/remote-profiles.ts'
@@ -61,6 +61,8 @@ export interface ContextOptions {
   readonly connection: ClientConfig
   readonly signingKey: OwnSigningKey
   readonly identityKeys: IdentityKeyRing
+  /** By the configuration, where nobody gives another. */
+  readonly policy?: ServerPolicy
   readonly version: string
   readonly metrics: Metrics
   readonly log: Logger
@@ -83,7 +85,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const clock: Clock = Date
   const random: Random = { bytes: randomBytes }
   await requirePolicyTexts(config)
-  const policy = compileServerPolicy(config.federation, config.server_name)
+  const { policy = compileServerPolicy(config.federation, config.server_name) } = options
   const outbound = await openOutbound({ config, signingKey, policy, version, now: clock.now, log })
   const messenger = await openMessenger({ config, clock, metrics: metrics.identity, log, client: outbound.client })
   const db = openDatabase({ connection: options.connection, poolSize: config.database.pool_size })

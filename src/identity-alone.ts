@@ -27,7 +27,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const clock: Clock = Date
   const random: Random = { bytes: randomBytes }
   await requirePolicyTexts(config)
-  const policy = compileServerPolicy(config.federation, config.server_name)
+  const { policy = compileServerPolicy(config.federation, config.server_name) } = options
   const outbound = await openOutbound({ config, signingKey, policy, version, now: clock.now, log })
   const messenger = await openMessenger({ config, clock, metrics: metrics.identity, log, client: outbound.client })
   const db = openDatabase({ connection: options.connection, poolSize: config.database.pool_size })

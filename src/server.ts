@@ -8,6 +8,7 @@ import type { CertificateFiles } from './cli/certificate.ts'
 import { answerHealth, type Health } from './cli/health.ts'
 import type { Config } from './config/schema.ts'
 import type { Context } from './context.ts'
+import type { ServerPolicy } from './core/server-policy.ts'
 import type { OwnSigningKey } from './domain/federation/own-signing-key.ts'
 import type { IdentityKeyRing } from './domain/identity/keys.ts'
 import type { Metrics } from './domain/metrics.ts'
@@ -21,6 +22,8 @@ export interface ServerOptions {
   readonly migrations: string
   readonly signingKey: OwnSigningKey
   readonly identityKeys: IdentityKeyRing
+  /** With whom this server deals; by the configuration, where nobody gives another. */
+  readonly policy?: ServerPolicy
   readonly version: string
   readonly metrics: Metrics
   readonly health: Health

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
+import { createServerPolicy, type LiveServerPolicy } from '../core/server-policy.ts'
 import { createMetrics } from '../domain/metrics.ts'
 import { startServer } from '../server.ts'
 import { banner } from './banner.ts'
@@ -28,11 +29,12 @@ export const serveCommand: Command = {
     const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true })
     if (positionals.length > 0) throw new UsageError(`"${positionals[0]}" is not understood`)
     const set = [...(values.set ?? []), ...(values.roles === undefined ? [] : [`roles=${values.roles}`])]
-    const { config } = readConfig(host, { ...values, set })
+    const read = () => readConfig(host, { ...values, set }).config
+    const config = read()
     const log = createLog(config.log, host.isTerminal)
     host.onCrash((error) => log.fatal({ err: error }, 'an error that nobody expected; the server ends'))
     const stop = stopRequested(host.stopSignal())
-    const running = await start(host, config, log)
+    const running = await start(host, config, log, read)
     const seconds = (performance.now() - begun) / 1000
     releaseYoungGeneration()
     host.complain(banner({ ...running, seconds, config, configFile: configFile(host, values), ...host }))
@@ -45,12 +47,23 @@ export const serveCommand: Command = {
   },
 }
 
+/** All other options count from the next start. */
+function rereadPolicy(policy: LiveServerPolicy, config: Config, read: () => Config, log: Logger): void {
+  try {
+    const { allow, deny } = read().federation
+    policy.use({ enabled: config.federation.enabled, allow, deny })
+    log.info({ allow: allow.length, deny: deny.length }, 'federation.allow and federation.deny were read again')
+  } catch (error) {
+    log.error({ reason: (error as Error).message }, 'the configuration is wrong; what was in force stays so')
+  }
+}
+
 function stopRequested(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
 
 /** Brings everything up in order, and down again in the opposite order, also when one of the steps fails. */
-async function start(host: Host, config: Config, log: Logger) {
+async function start(host: Host, config: Config, log: Logger, read: () => Config) {
   const undo: (() => Promise<void> | undefined)[] = []
   const stop = async () => {
     for (const step of undo.reverse()) {
@@ -66,14 +79,29 @@ async function start(host: Host, config: Config, log: Logger) {
     const certificate = await openCertificate(config.https, { log })
     undo.push(async () => certificate?.close())
     if (certificate) metrics.watchCertificate(() => certificate.current().validUntil)
-    host.onReload(() => void certificate?.reload())
+    const policy = createServerPolicy(config.federation, config.server_name)
+    host.onReload(() => {
+      void certificate?.reload()
+      rereadPolicy(policy, config, read, log)
+    })
     const listener = config.metrics.enabled ? await startMetricsListener(config.metrics, metrics, health) : undefined
     undo.push(async () => listener?.close())
     const { connection, embedded, stop: stopDatabase } = await startDatabase(config, host.uid, log)
     undo.push(stopDatabase)
     const { version } = host
     const keys = { signingKey, identityKeys }
-    const options = { config, connection, migrations: MIGRATIONS, ...keys, version, metrics, health, certificate, log }
+    const options = {
+      config,
+      connection,
+      migrations: MIGRATIONS,
+      ...keys,
+      policy,
+      version,
+      metrics,
+      health,
+      certificate,
+      log,
+    }
     const server = await startServer(options)
     undo.push(server.close)
     const { port, httpsPorts } = server

@@ -24,7 +24,7 @@ export const outboundSection = section('What this server calls: other homeserver
   ),
   key_servers: Type.Array(Type.Unsafe<ServerName>({ type: 'string', format: 'server-name' }), {
     description:
-      'Homeservers that are asked, in this order, for the keys of one that does not answer. What they say is believed: it lets them speak for others.',
+      'Homeservers that are asked, in this order, for the keys of one that does not answer; and before it, while many are asked at once. What they say is believed: it lets them speak for others.',
     default: [],
     maxItems: 10,
     example: ['matrix.org'],

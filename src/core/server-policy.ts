@@ -6,19 +6,35 @@ export interface ServerPolicy {
   refusalOf(server: string): string | undefined
 }
 
+/** One whose rules can be replaced while it is in use. */
+export interface LiveServerPolicy extends ServerPolicy {
+  use(rules: ServerRules): void
+}
+
+export interface ServerRules {
+  readonly enabled: boolean
+  /** Globs of server names without ports; where there is none, every server. */
+  readonly allow: readonly string[]
+  /** Globs of those that are shut out all the same. */
+  readonly deny: readonly string[]
+}
+
 export const EVERY_SERVER_WELCOME: ServerPolicy = { refusalOf: () => undefined }
 
 const MAX_REMEMBERED = 20_000
 
-/**
- * @param allow globs of server names without ports; where there is none, every server
- * @param deny globs of those that are shut out all the same
- * @param own this server's name, which nothing shuts out
- */
-export function compileServerPolicy(
-  rules: { readonly enabled: boolean; readonly allow: readonly string[]; readonly deny: readonly string[] },
-  own: string,
-): ServerPolicy {
+/** @param own this server's name, which nothing shuts out */
+export function createServerPolicy(rules: ServerRules, own: string): LiveServerPolicy {
+  let inForce = compileServerPolicy(rules, own)
+  return {
+    refusalOf: (server) => inForce.refusalOf(server),
+    use(next) {
+      inForce = compileServerPolicy(next, own)
+    },
+  }
+}
+
+export function compileServerPolicy(rules: ServerRules, own: string): ServerPolicy {
   if (rules.enabled && rules.allow.length === 0 && rules.deny.length === 0) return EVERY_SERVER_WELCOME
   const known = new Map<string, string | undefined>()
   const denies = compileServerAcl({ allow: ['*'], deny: [...rules.deny] })

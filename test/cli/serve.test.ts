@@ -86,6 +86,17 @@ test('HTTPS: on SIGHUP a certificate that cannot be used is named, and the one b
   })
 })
 
+test('on SIGHUP it is read again whom the operator shuts out; a configuration that is wrong changes nothing', async () => {
+  const file = join(server.dataDir, 'hearth.yaml')
+  await writeFile(file, 'federation: {dney: [spam.example]}')
+  process.kill(server.pid(), 'SIGHUP')
+  await waitUntil('the complaint', () => /the configuration is wrong/.test(server.output()))
+  await writeFile(file, 'federation: {deny: [spam.example]}')
+  process.kill(server.pid(), 'SIGHUP')
+  await waitUntil('the rules', () => /"deny":1.*were read again/.test(server.output()))
+  await rm(file)
+})
+
 test('the first start made the key and the data directory, closed to others, and said what matters', async () => {
   expect((await stat(join(env.HEARTH__DATA_DIR!, 'signing.key'))).mode & 0o777).toBe(0o600)
   expect((await stat(env.HEARTH__DATA_DIR!)).mode & 0o066).toBe(0)

@@ -143,4 +143,16 @@ describe('two servers of which one shuts the other out', () => {
     expect((await ofBob('GET', syncPath({}))).status).toBe(200)
     await sendText(closed.api, bob.token, shared, 'alone', 'alone')
   })
+
+  it('heeds rules that are read again while it runs', async () => {
+    await closed.server.restart({ federation: { enabled: true } })
+    const join = () => ofBob('POST', `/join/${enc(`#other:${open.name}`)}`, {})
+    closed.server.policy().use({ enabled: true, allow: ['elsewhere'], deny: [] })
+    expect((await join()).body.error).toContain('federation.allow does not name it')
+    await sendText(closed.api, bob.token, shared, 'unheard again', 'unheard again')
+    closed.server.policy().use({ enabled: true, allow: [], deny: ['elsewhere'] })
+    expect((await join()).status).toBe(200)
+    await sendText(closed.api, bob.token, shared, 'heard again', 'heard again')
+    await waitUntil('the message', async () => (await lastOfAlice()) === 'heard again')
+  })
 })

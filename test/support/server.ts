@@ -7,6 +7,7 @@ import { type CertificateFiles, openCertificate } from '../../src/cli/certificat
 import { createHealth } from '../../src/cli/health.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
+import { createServerPolicy, type LiveServerPolicy } from '../../src/core/server-policy.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { createOwnSigningKey, type OwnSigningKey } from '../../src/domain/federation/own-signing-key.ts'
 import { createMetrics } from '../../src/domain/metrics.ts'
@@ -15,6 +16,8 @@ import { startServer as startHearth } from '../../src/server.ts'
 import { createTestDatabase, MIGRATIONS, type TestDatabase } from './database.ts'
 
 export interface TestServer {
+  /** In force since the last start. */
+  policy(): LiveServerPolicy
   readonly baseUrl: string
   httpsPorts(): readonly number[]
   readonly certificate: CertificateFiles | undefined
@@ -56,8 +59,12 @@ export async function startServer(
   const signingKey = keptInMemory(options.signingKey ?? signingKeyFromSeed('ed25519:test', randomBytes(32)))
   const identityKeys = { current: signingKeyFromSeed('ed25519:0', randomBytes(32)), old: [] }
   const log = options.log ?? pino({ level: 'error' })
-  const start = (port: number) =>
-    startHearth({
+  let policy: LiveServerPolicy
+  const start = (port: number) => {
+    const { server_name, federation } = configured()
+    policy = createServerPolicy(federation, server_name)
+    return startHearth({
+      policy,
       config: { ...configured(), listen: { ...config.listen, port } },
       connection: database.connection,
       migrations: MIGRATIONS,
@@ -70,9 +77,11 @@ export async function startServer(
       certificate,
       farewellMs: 0,
     })
+  }
   const certificate = await openCertificate(config.https, { log })
   let running = await start(config.listen.port)
   return {
+    policy: () => policy,
     httpsPorts: () => running.httpsPorts,
     certificate,
     baseUrl: `http://127.0.0.1:${running.port}`,

@@ -216,14 +216,13 @@ export function createOutgoing(deps: {
 
   /** Who lagged behind is tried soon, however long it has been away: perhaps it was us. */
   async function takeUpDestinations(): Promise<void> {
-    // Who is shut out for a while keeps its place.
-    const rows = (await getDestinations(db)).filter(({ server }) => reaches(server))
     let away = 0
-    for (const row of rows) {
+    for (const row of await getDestinations(db)) {
       const destination = new Destination(row.server, parts, row)
       destinations.set(row.server, destination)
       saved.set(row.server, row)
-      destination.startWithin(row.failures === 0 ? 0 : FIRST_TRIES_EVERY_MS * away++)
+      // Who is shut out for a while keeps its place.
+      if (reaches(row.server)) destination.startWithin(row.failures === 0 ? 0 : FIRST_TRIES_EVERY_MS * away++)
     }
     kept(await serversWithEdus(db), true)
   }
