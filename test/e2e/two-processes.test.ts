@@ -150,6 +150,25 @@ test(
     const [here, there] = [await messagesAt(alpha, alice, room), await messagesAt(beta, bob, room)]
     expect(here.map(([text]) => text)).toEqual(texts)
     expect(there).toEqual(here)
+
+    // A transaction that comes again, as it was, gets the answer that it got, and does nothing.
+    const again = alpha.front.requests.findLast(({ url, body }) => url.includes('/send/') && body.includes('bob'))!
+    const { method, url, body, headers } = again
+    const repeat = async () => {
+      const { authorization = '', 'content-type': type = '' } = headers
+      const answer = await fetch(alpha.child.baseUrl + url, {
+        method,
+        body,
+        headers: { authorization, 'content-type': type },
+      })
+      return { status: answer.status, text: await answer.text() }
+    }
+    const before = await repeat()
+    expect(before.status).toBe(200)
+    expect(Object.keys(JSON.parse(before.text).pdus)).not.toEqual([])
+    await kill(alpha)
+    expect(await repeat()).toEqual(before)
+    expect(await messagesAt(alpha, alice, room)).toEqual(here)
   },
   60_000 + MESSAGES * 100,
 )

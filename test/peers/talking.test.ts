@@ -121,6 +121,54 @@ describe('servers in one room', () => {
     await heard(beta, bob, 'poison')
   })
 
+  it('do not wait for one room because of another that came with it', async () => {
+    const [slow, quick] = [
+      room,
+      (await alpha.api.call('POST', '/createRoom', { token: alice.token, body: { preset: 'public_chat' } })).room_id,
+    ]
+    room = quick
+    await join(beta, bob)
+    const fronts = [alpha.front.handler, beta.front.handler] as const
+    let release = () => {}
+    let answer = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    alpha.front.handler = (request, response) => {
+      const holds = (text: string) => request.url.includes('/send/') && request.body.includes(text)
+      if (holds('it is lost')) response.writeHead(200).end('{"pdus":{}}')
+      else if (holds('it is held')) void held.then(() => fronts[0](request, response))
+      else fronts[0](request, response)
+    }
+    beta.front.handler = (request, response) => {
+      const isAsked = /get_missing_events|backfill|state_ids/.test(request.url)
+      void (isAsked ? answered : Promise.resolve()).then(() => fronts[1](request, response))
+    }
+    const sayIn = (where: string, text: string) => {
+      room = where
+      return say(beta, bob, text)
+    }
+    await sayIn(slow, 'it is lost')
+    await waitUntil('its loss', () => alpha.front.requests.some(({ body }) => body.includes('it is lost')))
+    await sayIn(quick, 'it is held')
+    await waitUntil('its arrival', () => alpha.front.requests.some(({ body }) => body.includes('it is held')))
+    await sayIn(slow, 'after what is lost')
+    await sayIn(quick, 'with it')
+    release()
+    await heard(alpha, alice, 'with it')
+    const together = alpha.front.requests.findLast(({ body }) => body.includes('with it'))!
+    expect(together.body).toContain('after what is lost')
+    room = slow
+    expect(await textsAt(alpha, alice)).not.toContain('after what is lost')
+    answer()
+    await heard(alpha, alice, 'after what is lost')
+    expect(await textsAt(alpha, alice)).toContain('it is lost')
+    ;[alpha.front.handler, beta.front.handler] = fronts
+  })
+
   it('see who types and who has read what', async () => {
     const eventId = await say(alpha, alice, 'read this')
     await heard(beta, bob, 'read this')
