@@ -12,8 +12,8 @@ export const MAX_AVATAR_URL_CHARS = 1000
 export const MAX_DEVICE_ID_CHARS = 255
 export const MAX_DEVICE_NAME_CHARS = 256
 export const MAX_PASSWORD_CHARS = 512
-/** Password hashes that may wait for a worker. */
-export const MAX_WAITING_HASHES = 64
+/** Password hashes that may wait for a worker: whoever is told to come back costs more than whoever waits. */
+export const MAX_WAITING_HASHES = 256
 /** Addresses on one account. */
 export const MAX_THREEPIDS_PER_USER = 100
 /** Binds with identity servers that are remembered, so that they can be ended. */

@@ -3,6 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { isAccessToken, newAccessToken } from '../../src/domain/accounts/access-tokens.ts'
 import { createPasswords } from '../../src/domain/accounts/passwords.ts'
 import { formatPhc, parsePhc } from '../../src/domain/accounts/phc.ts'
+import { MAX_WAITING_HASHES } from '../../src/domain/limits.ts'
 
 const NO_POLICY = {
   min_length: 8,
@@ -87,15 +88,17 @@ describe('password hashes', () => {
   })
 
   it('leave the event loop alone, and are refused when too many wait', async () => {
-    const costly = passwordsAt(14)
+    const costly = passwordsAt(10)
     let turns = 0
     const turn = setInterval(() => turns++, 1)
-    const results = await Promise.allSettled(Array.from({ length: 80 }, () => costly.verify('x', undefined)))
+    const results = await Promise.allSettled(
+      Array.from({ length: MAX_WAITING_HASHES + 50 }, () => costly.verify('x', undefined)),
+    )
     clearInterval(turn)
     await costly.close()
     const refused = results.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[]
-    // Two are under way and 64 wait.
-    expect(refused).toHaveLength(80 - 66)
+    // One or two are under way, by the cores of the machine; all others wait.
+    expect([48, 49]).toContain(refused.length)
     for (const { reason } of refused) expect(reason).toMatchObject({ errcode: 'M_LIMIT_EXCEEDED', status: 429 })
     expect(turns).toBeGreaterThan(50)
   })

@@ -84,6 +84,7 @@ export function createLogins(deps: {
     if (typeof password !== 'string') throw new ProtocolError('M_MISSING_PARAM', "Key 'password' is missing.")
     const identified = identifiedBy(credentials, config.server_name)
     rateLimits.take('login', identified.kind === 'user' ? (identified.ids.at(-1) ?? 'nobody') : identified.address)
+    passwords.mustHaveRoom()
     const account = await find(identified)
     const fits = await passwords.verify(password, account?.password_hash)
     // An account that has ended has no password by which its owner could be told from others.

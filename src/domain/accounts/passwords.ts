@@ -10,6 +10,8 @@ import { createScryptPool } from './scrypt-pool.ts'
 export interface Passwords {
   /** @throws ProtocolError `M_WEAK_PASSWORD` for one that may not be chosen here */
   checkNew(password: string): void
+  /** @throws ProtocolError 429 `M_LIMIT_EXCEEDED` while so many wait for a hash that no more can */
+  mustHaveRoom(): void
   /** The PHC string to store. */
   hash(password: string): Promise<string>
   /** Whether the password fits the stored hash. Without one it takes as long and says no, so that nobody learns which users exist. */
@@ -67,6 +69,7 @@ export function createPasswords(deps: {
         hash?.log2Cost !== cost.log2Cost || hash.blockSize !== cost.blockSize || hash.parallelism !== cost.parallelism
       )
     },
+    mustHaveRoom: pool.mustHaveRoom,
     close: () => pool.close(),
   }
 }

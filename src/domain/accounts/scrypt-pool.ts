@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { ProtocolError } from '../../core/errors.ts'
 import { MAX_WAITING_HASHES } from '../limits.ts'
@@ -12,12 +13,15 @@ interface Job extends ScryptCost {
 
 /** Derives scrypt keys in threads of their own, so that neither the event loop nor the file-system threads wait for them. */
 export interface ScryptPool {
+  /** @throws ProtocolError 429 `M_LIMIT_EXCEEDED` when too many wait already: asked before other work is done for a login */
+  mustHaveRoom(): void
   /** @throws ProtocolError 429 `M_LIMIT_EXCEEDED` when too many wait already */
   derive(password: string, salt: Buffer, cost: ScryptCost): Promise<Buffer>
   close(): Promise<void>
 }
 
-const THREADS = 2
+/** One core is left to all else, as long as there are two. */
+const THREADS = Math.max(1, Math.min(2, availableParallelism() - 1))
 const DIGEST_BYTES = 32
 /** A thread with nothing to do for this long is ended: an idle server keeps no memory for passwords. */
 const IDLE_MS = 30_000
@@ -109,14 +113,17 @@ export function createScryptPool(): ScryptPool {
     }
   }
 
+  function mustHaveRoom(): void {
+    if (waiting.length < MAX_WAITING_HASHES) return
+    const error = 'Too many logins at once. Try again in a few seconds.'
+    throw new ProtocolError('M_LIMIT_EXCEEDED', error, { extra: { retry_after_ms: 5000 } })
+  }
+
   return {
+    mustHaveRoom,
     derive: (password, salt, cost) =>
       new Promise((resolve, reject) => {
-        if (waiting.length >= MAX_WAITING_HASHES) {
-          const error = 'Too many logins at once. Try again in a few seconds.'
-          reject(new ProtocolError('M_LIMIT_EXCEEDED', error, { extra: { retry_after_ms: 5000 } }))
-          return
-        }
+        mustHaveRoom()
         waiting.push({ password, salt, ...cost, resolve, reject })
         assign()
       }),
