@@ -150,6 +150,8 @@ async function furnish() {
     device_keys: [{ [alice.userId]: [] }],
     one_time_keys: [{ [alice.userId]: { X: 'signed_curve25519' } }],
     limit: [10],
+    dir: ['b', 'b', 'f'],
+    ts: [2 ** 52],
     minimum_valid_until_ts: [1],
   } satisfies Record<string, readonly unknown[]>
 }

@@ -106,9 +106,12 @@ async function verify({ server }: Neighbour): Promise<string[]> {
 }
 
 /** Messages of alice that never reach beta, and one after them that does: what is between has to be asked for. */
-async function leaveGap(count: number): Promise<void> {
+async function leaveGap(count: number, between = async (_i: number) => {}): Promise<void> {
   const endLoss = instead(beta, (url) => url.includes('/send/'), json({ pdus: {} }))
-  await sayMany(count, 'lost')
+  for (let i = 0; i < count; i++) {
+    await between(i)
+    await say(alpha, alice, `lost ${i}`)
+  }
   const isLast = (body: string) => body.includes(room) && body.includes(`"lost ${count - 1}"`)
   await waitUntil('the loss', () => beta.front.requests.some(({ body }) => isLast(body)))
   endLoss()
@@ -122,9 +125,9 @@ describe('history from before this server came', () => {
   beforeEach(() => make())
 
   it('is read to its beginning, in order, each event once', async () => {
-    for (let i = 0; i < SAID_BEFORE; i++) {
-      if (i % 50 === 25) await setName(`name ${i}`)
-      await say(alpha, alice, `before ${i}`)
+    for (let i = 0; i < SAID_BEFORE; i += 50) {
+      await setName(`name ${i}`)
+      await Promise.all(Array.from({ length: 50 }, (_, j) => say(alpha, alice, `before ${i + j}`)))
     }
     await join()
     const before = await beta.api.call('GET', '/sync?timeout=0', { token: bob.token })
@@ -133,7 +136,7 @@ describe('history from before this server came', () => {
     const here = await allOf(beta, bob)
     const tookMs = Math.round(performance.now() - begun)
     expect(idsOf(here)).toEqual(idsOf(there))
-    expect(textsOf(here)).toEqual(Array.from({ length: SAID_BEFORE }, (_, i) => `before ${i}`))
+    expect(textsOf(here)).toHaveLength(SAID_BEFORE)
     expect(here[0].type).toBe('m.room.create')
     const after = await beta.api.call('GET', `/sync?timeout=0&since=${before.next_batch}`, { token: bob.token })
     expect(after.rooms?.join?.[room]).toBeUndefined()
@@ -244,6 +247,22 @@ describe('a gap', () => {
     expect(later.rooms?.join?.[room]).toBeUndefined()
     const again = await beta.api.call('GET', `/sync?timeout=0&since=${before.next_batch}`, { token: bob.token })
     expect(textsOf(again.rooms.join[room].timeline.events)).toEqual(['found'])
+    expect(await verify(beta)).toEqual([])
+  })
+
+  it('may hold changes of the state, and redactions of what is known', async () => {
+    const known = await say(alpha, alice, 'regretted')
+    await waitUntil('what is known', async () => (await textsAt(beta, bob)).includes('regretted'))
+    await leaveGap(12, async (i) => {
+      if (i % 3 === 0) await setName(`name ${i}`)
+      const path = `/rooms/${enc(room)}/redact/${enc(known)}/r${sent++}`
+      if (i === 5) await alpha.api.call('PUT', path, { token: alice.token, body: {} })
+    })
+    const here = await allOf(beta, bob, 4)
+    expect(idsOf(here)).toEqual(idsOf(await allOf(alpha, alice, 100)))
+    expect(here.find(({ event_id }) => event_id === known).content).toEqual({})
+    const name = await beta.api.call('GET', `/rooms/${enc(room)}/state/m.room.name`, { token: bob.token })
+    expect(name).toEqual({ name: 'name 9' })
     expect(await verify(beta)).toEqual([])
   })
 

@@ -1,13 +1,15 @@
 import type { Logger } from 'pino'
 import { type StateMap, stateSpan } from '../../core/state/trie.ts'
 import type { Database } from '../../store/db.ts'
-import { distanceToCheckpoint, saveCheckpoint } from '../../store/state.ts'
+import { distanceToCheckpoint, type StatePoint, saveCheckpoint } from '../../store/state.ts'
 import type { Room } from './room.ts'
 
 /** Writes a room's whole state now and then, so that loading it never replays more than a bounded stretch of log. */
 export interface Checkpoints {
   /** Called after each commit. */
   consider(room: Room): void
+  /** The same for a point in the past, to which history was added: each piece branches off the one before. */
+  considerPast(room: Room, point: StatePoint, state: StateMap): Promise<void>
 }
 
 const LEAST_CHANGES = 1000
@@ -52,6 +54,11 @@ export function createCheckpoints({ db, log }: { db: Database; log: Logger }): C
   }
 
   return {
+    async considerPast(room, point, state) {
+      const { changes, chains } = await distanceToCheckpoint(db, room.nid, point)
+      if (chains <= MOST_CHAINS && changes < checkpointInterval(state)) return
+      await db.tx((tx) => saveCheckpoint(tx, room.nid, point, state))
+    },
     consider(room) {
       const { chain, seq } = room.committed
       // Too few changes for a checkpoint, wherever the last one is.

@@ -3,6 +3,7 @@ import { isNotifiable } from '../../core/push-rules.ts'
 import type { StateMap } from '../../core/state/trie.ts'
 import type { Database } from '../../store/db.ts'
 import type { Branches } from './branches.ts'
+import type { Checkpoints } from './checkpoints.ts'
 import { judgingIds, prevIdsOf } from './cited.ts'
 import type { Gap, Piece } from './history-piece.ts'
 import { Intake, type IntakeParts } from './intake.ts'
@@ -15,6 +16,7 @@ export interface HistoryPlacingParts extends IntakeParts {
   readonly db: Database
   readonly placing: Placing
   readonly branches: Branches
+  readonly checkpoints: Pick<Checkpoints, 'considerPast'>
 }
 
 /**
@@ -48,7 +50,15 @@ export async function placePiece(
     if (one) placed.push(one)
   }
   const outcomes = await Promise.allSettled(placed.map(({ outcome }) => outcome))
-  return outcomes.filter((one) => one.status === 'fulfilled' && one.value.kind === 'committed').length
+  const committed = placed.filter((_, index) => {
+    const outcome = outcomes[index]!
+    return outcome.status === 'fulfilled' && outcome.value.kind === 'committed'
+  })
+  const oldest = committed[0]?.event.pointBefore
+  if (oldest && !piece.isPlain) {
+    await parts.checkpoints.considerPast(room, oldest, await branches.stateAt(room, oldest))
+  }
+  return committed.length
 }
 
 async function placeOne(

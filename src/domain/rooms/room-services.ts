@@ -217,7 +217,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const vetter = createVetter(parts)
   const branches = createBranches({ db, persister })
   const { receiver, gapFiller } = createArrivals({
-    ...{ ...parts, serverName, events, registry, persister, vetter, branches },
+    ...{ ...parts, serverName, events, registry, persister, vetter, branches, checkpoints },
   })
   const appendParts = { ...parts, serverName, events, registry, persister }
   const closed = createClosedRooms()

@@ -156,7 +156,7 @@ export function pathExample(name: string, path: string, scene: Scene, actor: Act
   const isOther = path.includes('/presence/') && path.startsWith('GET')
   const values: Readonly<Record<string, string>> = {
     roomId: path.endsWith('/forget') ? scene.leftRoomId : scene.roomId,
-    roomIdOrAlias: scene.alias,
+    roomIdOrAlias: path.includes('/knock/') ? scene.knockableId : scene.alias,
     roomAlias: path.startsWith('PUT') ? `#${scene.fresh()}:localhost` : scene.alias,
     userId: scene.accounts[isOther ? 'member' : actor].userId,
     eventId: scene.eventId,

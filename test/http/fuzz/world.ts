@@ -26,6 +26,8 @@ export interface Scene {
   readonly roomId: string
   /** One that the owner has left. */
   readonly leftRoomId: string
+  /** One of the member's at which others may knock. */
+  readonly knockableId: string
   readonly eventId: string
   readonly alias: string
   readonly filterId: string
@@ -134,10 +136,13 @@ export async function openWorld(): Promise<World> {
     secrets.add(contact.identityToken)
     const leftRoomId = await createRoom(api, token)
     await api.call('POST', `/rooms/${encodeURIComponent(leftRoomId)}/leave`, { token, body: {} })
+    const initial_state = [{ type: 'm.room.join_rules', content: { join_rule: 'knock' } }]
+    const knockableId = await createRoom(api, accounts.member.token, { initial_state })
     const { next_batch } = await api.call('GET', '/sync?timeout=0', { token })
     return {
       roomId,
       leftRoomId,
+      knockableId,
       eventId,
       alias: `#${name}:localhost`,
       filterId: filter_id,
