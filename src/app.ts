@@ -78,9 +78,9 @@ function federationRole({ config, federation, rateLimits }: Services): Role<Peer
     verify: async (request, addressKey) => ({
       server: await federation.signedRequests.originOf(request, () => rateLimits.take('federation', addressKey())),
     }),
-    perform: (_endpoint, request, handle) => {
+    perform: ({ options }, request, handle) => {
       const { requester } = request
-      if (requester === undefined || !('server' in requester)) return handle()
+      if (requester === undefined || !('server' in requester) || options.outOfTurn) return handle()
       return federation.queues.run(requester.server, heldBy(request), handle)
     },
   }

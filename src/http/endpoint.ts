@@ -85,6 +85,8 @@ export interface EndpointOptions<
   readonly guests?: true
   /** Suspended users may call it too, as they may all that only reads (GET). Without this they get 403 `M_USER_SUSPENDED`. */
   readonly suspended?: true
+  /** It waits for others, or is long: requests of the same server do not wait for it, nor it for them. */
+  readonly outOfTurn?: true
   /** Users whose account is locked may call it too. Without this they get 401 `M_USER_LOCKED`. */
   readonly locked?: true
   /** Users of the identity service may call it before they have accepted its terms. */
@@ -150,6 +152,7 @@ export interface Endpoint {
     readonly auth: EndpointAuth
     readonly guests?: true
     readonly suspended?: true
+    readonly outOfTurn?: true
     readonly locked?: true
     readonly beforeTerms?: true
     readonly recorded?: true

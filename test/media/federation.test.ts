@@ -147,6 +147,19 @@ describe('another server', () => {
     }
   })
 
+  test('that waits for many uploads has its other requests answered meanwhile', async () => {
+    const made = await here.api.call('POST', '/_matrix/media/v1/create', { token: alice.token })
+    const id = String(made.content_uri).split('/').at(-1)
+    const waiting = Array.from({ length: 30 }, (_, turn) =>
+      signed(`/_matrix/federation/v1/media/download/${id}?timeout_ms=20000&turn=${turn}`),
+    )
+    const query = `/_matrix/federation/v1/query/profile?user_id=${encodeURIComponent(alice.userId)}`
+    expect((await signed(query)).status).toBe(200)
+    const put = { method: 'PUT', token: alice.token, body: 'done' }
+    await fetchFile(`${here.server.baseUrl}/_matrix/media/v3/upload/${here.name}/${id}`, put)
+    for (const { bytes } of await Promise.all(waiting)) expect(bytes.toString()).toContain('\r\n\r\ndone\r\n')
+  })
+
   test('gets nothing unsigned, and nothing of third servers', async () => {
     const uri = '/_matrix/federation/v1/media/download/abc'
     expect((await fetchFile(here.server.baseUrl + uri)).status).toBe(401)

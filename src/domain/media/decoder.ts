@@ -31,7 +31,7 @@ interface Job extends DecoderJob {
   readonly reject: (error: Error) => void
 }
 
-type Verdict = { readonly type: string } | { readonly refused: 'large' | 'broken' }
+type Verdict = { readonly isReady: true } | { readonly type: string } | { readonly refused: 'large' | 'broken' }
 
 const PROCESSES = 2
 const IDLE_MS = 30_000
@@ -63,6 +63,7 @@ async function shrink({ from, to, width, height, method, isAnimated, maxPixels, 
   return { type: 'image/' + type }
 }
 self.on('disconnect', () => self.exit())
+self.send({ isReady: true })
 self.on('message', (job) => {
   shrink(job).catch((error) => ({ refused: /pixel limit|exceeds/i.test(String(error)) ? 'large' : 'broken' })).then((answer) => self.send(answer))
 })
@@ -74,6 +75,7 @@ class Hand {
   readonly #onEnd: (hand: Hand) => void
   readonly #child: ChildProcess
   #job: Job | undefined
+  #isReady = false
   #timer: NodeJS.Timeout | undefined
 
   constructor(onFree: () => void, onEnd: (hand: Hand) => void) {
@@ -87,7 +89,10 @@ class Hand {
     })
     this.#child.unref()
     this.#child.channel?.unref()
-    this.#child.on('message', (verdict: Verdict) => this.#done(verdict))
+    this.#child.on('message', (verdict: Verdict) => {
+      if ('isReady' in verdict) this.#isReady = true
+      else this.#done(verdict)
+    })
     this.#child.on('error', () => this.#end())
     this.#child.on('exit', () => this.#end())
   }
@@ -108,7 +113,7 @@ class Hand {
     this.#child.kill('SIGKILL')
   }
 
-  #done(verdict: Verdict): void {
+  #done(verdict: Exclude<Verdict, { readonly isReady: true }>): void {
     const job = this.#job
     this.#job = undefined
     clearTimeout(this.#timer)
@@ -121,7 +126,7 @@ class Hand {
   /** It took too long, or the decoder broke. */
   #end(): void {
     clearTimeout(this.#timer)
-    this.#job?.reject(tooLarge())
+    this.#job?.reject(this.#isReady ? tooLarge() : unavailable())
     this.#job = undefined
     this.#onEnd(this)
   }
@@ -161,6 +166,13 @@ export function createDecoder(): Decoder {
       for (const hand of hands) hand.stop()
     },
   }
+}
+
+/** The package for this platform is not installed, or a process cannot be made. */
+function unavailable(): ProtocolError {
+  return new ProtocolError('M_UNKNOWN', 'This server cannot make thumbnails: its decoder of images does not start.', {
+    status: 503,
+  })
 }
 
 export function undecodable(): ProtocolError {

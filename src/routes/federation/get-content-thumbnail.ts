@@ -6,7 +6,7 @@ import { ownMediaOf, WaitQuery } from './own-media-of.ts'
 
 export const getContentThumbnail = endpoint(
   'GET F/v1/media/thumbnail/{mediaId}',
-  { auth: 'server', limited: 'media', query: Type.Object({ ...ThumbnailQuery, ...WaitQuery }) },
+  { auth: 'server', outOfTurn: true, limited: 'media', query: Type.Object({ ...ThumbnailQuery, ...WaitQuery }) },
   async (request, services) => {
     const { media } = services
     const found = await ownMediaOf(request, services)

@@ -5,6 +5,6 @@ import { ownMediaOf, WaitQuery } from './own-media-of.ts'
 
 export const getContent = endpoint(
   'GET F/v1/media/download/{mediaId}',
-  { auth: 'server', limited: 'media', query: Type.Object(WaitQuery) },
+  { auth: 'server', outOfTurn: true, limited: 'media', query: Type.Object(WaitQuery) },
   async (request, services) => multipartReply(services.media, await ownMediaOf(request, services)),
 )
