@@ -195,6 +195,19 @@ describe('lookups from memory', () => {
     await unbind('e@example.org', ALICE)
   })
 
+  it('begin anew when what was replaced takes more room than what is', async () => {
+    const memory = await filled(openMemory())
+    await database.db.query(
+      `WITH counted AS (UPDATE identity_lookup_version SET version = version + 11000 RETURNING version)
+       INSERT INTO identity_lookup_change
+         SELECT version - 11000 + n, pepper_nid, sha256(convert_to('f@example.org email ' || pepper, 'UTF8')), '@f:hs.test'
+         FROM generate_series(1, 11000) n, counted, identity_pepper WHERE standing = 'current'`,
+    )
+    expect(await usersOf(memory, emailOf(3))).toBeUndefined()
+    await filled(memory)
+    expect(await usersOf(memory, emailOf(3), 'f@example.org')).toEqual(['@user3:hs.test', undefined])
+  })
+
   it('are waited for where the database would have more to do than it can', async () => {
     const { db } = database
     const sources: string[] = []

@@ -10,7 +10,7 @@ import {
   type PepperRow,
   readLookupState,
 } from '../../store/identity/lookup-changes.ts'
-import { MAX_BINDINGS_IN_MEMORY } from '../limits.ts'
+import { LOOKUP_CHANGES_KEPT, MAX_BINDINGS_IN_MEMORY } from '../limits.ts'
 import { LookupTable } from './lookup-table.ts'
 
 /**
@@ -39,6 +39,8 @@ export interface RememberedLookup {
 interface Generation extends PepperRow {
   readonly table: LookupTable
   version: number
+  /** How many changes it has taken in. What they replaced is still there. */
+  changes: number
 }
 
 const BINDINGS_AT_ONCE = 2_000
@@ -88,6 +90,7 @@ function advance(generation: Generation, { changes }: LookupState, version: numb
     table.key.set(change.hash)
     if (change.user === null) table.delete()
     else table.set(Buffer.from(change.user))
+    generation.changes++
   }
   generation.version = Math.max(generation.version, version)
 }
@@ -119,12 +122,14 @@ export function createLookupMemory(deps: {
   const isMissing = (wanted: PepperRow | undefined): wanted is PepperRow =>
     wanted !== undefined && wanted.pepper !== tooMany && !has(wanted)
 
-  /** Takes in what a state tells of the time from one version to another; forgets all when that is not all there was. */
+  /** Takes in what a state tells of the time from one version to another; forgets all when that is not all there was, or it came to too much. */
   function follow(state: LookupState, since: number): void {
     const until = Math.min(since + VERSIONS_AT_ONCE, state.version)
     const told = new Set(state.changes.map(({ version }) => version)).size
-    if (told < until - since) forget()
+    if (told !== until - since) forget()
     for (const generation of generations) if (generation.version >= since) advance(generation, state, until)
+    const isWorn = ({ changes, table }: Generation) => changes > Math.max(LOOKUP_CHANGES_KEPT, table.size)
+    if (generations.some(isWorn)) forget()
   }
 
   const catchUp = shared(async (): Promise<LookupState> => {
@@ -149,7 +154,7 @@ export function createLookupMemory(deps: {
       const from = performance.now()
       const piece = await db.tx((tx) => hashBindingsAfter(tx, { after, pepper, atMost: BINDINGS_AT_ONCE }))
       if (epoch !== began) return
-      if (piece === undefined) return void generations.push({ nid, pepper, table, version })
+      if (piece === undefined) return void generations.push({ nid, pepper, table, version, changes: 0 })
       fill(table, piece)
       after = piece.last
       if (table.size > maxBindings) {
