@@ -216,6 +216,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     waitingSyncs: rooms.notifier.waiting,
     waitingTransactions: db.waiting,
     waitingPeerRequests: federation.queues.waiting,
+    monthlyActiveUsers: admin.statistics.latestMonthlyActiveUsers,
   })
   return {
     services: {

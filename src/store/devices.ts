@@ -1,6 +1,6 @@
 import type { Reader, Tx } from './db.ts'
 
-// Table: device
+// Tables: device, account
 
 export interface DeviceRow {
   readonly device_id: string
@@ -112,4 +112,12 @@ export async function recordSightings(tx: Tx, sightings: readonly Sighting[]): P
       sightings.map(({ userAgent }) => userAgent ?? null),
     ],
   )
+  await tx.query(
+    `UPDATE account a SET last_active_at = s.at
+     FROM (SELECT user_nid, max(at) AS at FROM unnest($1::bigint[], $2::bigint[]) AS t (user_nid, at) GROUP BY user_nid) s
+     WHERE a.user_nid = s.user_nid AND coalesce(a.last_active_at, 0) < s.at - $3`,
+    [sightings.map(({ userNid }) => userNid), sightings.map(({ at }) => at), DAY_MS],
+  )
 }
+
+const DAY_MS = 24 * 3_600_000

@@ -96,6 +96,16 @@ export async function surveyUser(reader: Reader, userId: UserId): Promise<Survey
   return row
 }
 
+/** The people who used this server after a time: no guests, none that an application service made. */
+export async function countActiveUsers(reader: Reader, since: number): Promise<number> {
+  const [row] = await reader.query<{ count: number }>(
+    `SELECT count(*) AS count FROM account
+     WHERE last_active_at > $1 AND NOT is_guest AND deactivated_at IS NULL AND appservice_id IS NULL`,
+    [since],
+  )
+  return row?.count ?? 0
+}
+
 export interface DeviceSighting {
   readonly device_id: string
   readonly display_name: string | null

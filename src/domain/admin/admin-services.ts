@@ -21,6 +21,7 @@ import { createRoomDesk, type RoomDesk } from './room-desk.ts'
 import { createRoomPower, type RoomPower } from './room-power.ts'
 import { createServerNotices, type ServerNotices } from './server-notices.ts'
 import { createSharedSecret, type SharedSecret } from './shared-secret.ts'
+import { createStatistics, type Statistics } from './statistics.ts'
 import { createUserDesk, type UserDesk } from './user-desk.ts'
 import { createUserEditing, type UserEditing } from './user-editing.ts'
 
@@ -32,6 +33,7 @@ export interface AdminServices {
   readonly users: UserDesk
   readonly userEditing: UserEditing
   readonly restraints: Restraints
+  readonly statistics: Statistics
   readonly registrationTokens: RegistrationTokenDesk
   readonly invitations: InvitationDesk
   readonly rooms: RoomDesk
@@ -69,6 +71,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     users,
     userEditing: createUserEditing({ ...deps, users, restraints }),
     restraints,
+    statistics: createStatistics(deps),
     registrationTokens: createRegistrationTokenDesk(deps),
     invitations: createInvitationDesk(parts),
     rooms: createRoomDesk(parts),

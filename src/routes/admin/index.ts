@@ -23,6 +23,7 @@ import { getRoom } from './get-room.ts'
 import { getRoomDeletion } from './get-room-deletion.ts'
 import { getRoomState } from './get-room-state.ts'
 import { getServerVersion } from './get-server-version.ts'
+import { getStatistics } from './get-statistics.ts'
 import { getUser } from './get-user.ts'
 import { getUserAccountData } from './get-user-account-data.ts'
 import { getUserAdmin } from './get-user-admin.ts'
@@ -143,5 +144,6 @@ export const adminEndpoints: readonly Endpoint[] = [
   listInvitations,
   cancelInvitation,
   listActs,
+  getStatistics,
   rotateSigningKey,
 ]
