@@ -27,8 +27,8 @@ export interface Levels {
   waitingTransactions(): number
   /** Requests of other servers that wait for their turn. */
   waitingPeerRequests(): number
-  /** People who were here within thirty days, as they were counted last. */
-  monthlyActiveUsers(): number
+  /** People who were here within thirty days, as they were counted last; where there are accounts. */
+  monthlyActiveUsers?(): number
 }
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -61,7 +61,6 @@ function levelMetrics(registers: Registry[]): Metrics['watch'] {
     waitingSyncs: () => 0,
     waitingTransactions: () => 0,
     waitingPeerRequests: () => 0,
-    monthlyActiveUsers: () => Number.NaN,
   }
   const level = (name: string, help: string, read: () => number) =>
     new Gauge({
@@ -79,8 +78,10 @@ function levelMetrics(registers: Registry[]): Metrics['watch'] {
   level('hearth_waiting_peer_requests', 'Requests of other servers that wait for their turn.', () =>
     levels.waitingPeerRequests(),
   )
-  level('synapse_admin_mau_current', 'People who used this server within thirty days, counted every few minutes.', () =>
-    levels.monthlyActiveUsers(),
+  level(
+    'synapse_admin_mau_current',
+    'People who used this server within thirty days, counted every few minutes.',
+    () => levels.monthlyActiveUsers?.() ?? Number.NaN,
   )
   return (next) => {
     levels = next
