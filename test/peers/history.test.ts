@@ -250,6 +250,21 @@ describe('a gap', () => {
     expect(await verify(beta)).toEqual([])
   })
 
+  it('is left by those who go and come again, and filled as any other', async () => {
+    await say(alpha, alice, 'heard')
+    await waitUntil('what is heard', async () => (await textsAt(beta, bob)).includes('heard'))
+    await beta.api.call('POST', `/rooms/${enc(room)}/leave`, { token: bob.token, body: {} })
+    await waitUntil('the leave', async () => {
+      const { joined } = await alpha.api.call('GET', `/rooms/${enc(room)}/joined_members`, { token: alice.token })
+      return !(bob.userId in joined)
+    })
+    await sayMany(5, 'while nobody listens')
+    await setName('another')
+    await join()
+    expect(idsOf(await allOf(beta, bob))).toEqual(idsOf(await allOf(alpha, alice, 100)))
+    expect(await verify(beta)).toEqual([])
+  })
+
   it('may hold changes of the state, and redactions of what is known', async () => {
     const known = await say(alpha, alice, 'regretted')
     await waitUntil('what is known', async () => (await textsAt(beta, bob)).includes('regretted'))
