@@ -45,6 +45,8 @@ interface Generation extends PepperRow {
 
 const BINDINGS_AT_ONCE = 2_000
 const VERSIONS_AT_ONCE = 1_000
+/** The next generation has to be there before its pepper is in use. */
+const LONGEST_PAUSE_MS = 10
 /** Without lookups for this long nothing is remembered. */
 const IDLE_MS = 900_000
 
@@ -165,7 +167,7 @@ export function createLookupMemory(deps: {
         )
       }
       // Half of the time belongs to lookups, where these are answered from memory.
-      if (generations.length > 0) await pause(performance.now() - from)
+      if (generations.length > 0) await pause(Math.min(performance.now() - from, LONGEST_PAUSE_MS))
     }
   }
 

@@ -35,6 +35,8 @@ export interface PepperRotation {
 const BINDINGS_AT_ONCE = 2_000
 /** Of old hashes, some ten thousand, for whose removal nobody waits. */
 const BLOCKS_AT_ONCE = 200
+/** A part takes about as long by itself. A rotation is not to take for ever where the machine has much else to do. */
+const LONGEST_PAUSE_MS = 25
 const PEPPER_BYTES = 16
 const NEVER = (): boolean => false
 
@@ -60,7 +62,7 @@ export function createPepperRotation(deps: {
   async function part<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     const from = performance.now()
     const result = await db.tx(work)
-    await pause(performance.now() - from)
+    await pause(Math.min(performance.now() - from, LONGEST_PAUSE_MS))
     return result
   }
 
