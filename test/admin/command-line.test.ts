@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Account, type Api, createRoom, login, openApi, PASSWORD, sendText } from '../support/api.ts'
 import { type ChildServer, startChildServer } from '../support/child-server.ts'
 import { fetchFile, uploadFile } from '../support/media.ts'
-import { runHearth } from '../support/run-hearth.ts'
+import { runProgramHere } from '../support/run-hearth.ts'
 
 let server: ChildServer
 let api: Api
@@ -23,7 +23,7 @@ function hearth(words: string[], input = '') {
     HEARTH__METRICS__PORT: '0',
     HEARTH__PASSWORDS__SCRYPT__LOG2_COST: '4',
   }
-  return runHearth(words, { directory: server.dataDir, env, input })
+  return runProgramHere(words, { directory: server.dataDir, env, input })
 }
 
 async function done(words: string[], input = ''): Promise<string> {

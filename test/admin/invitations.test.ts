@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { upsertBinding } from '../../src/store/identity/bindings.ts'
 import { handOverInvites, postponeDelivery } from '../../src/store/identity/invites.ts'
 import type { Json } from '../support/api.ts'
-import { runHearth } from '../support/run-hearth.ts'
+import { runProgramHere } from '../support/run-hearth.ts'
 import { type Office, openOffice } from './office.ts'
 
 const AT = '/_hearth/admin/v1/identity/invitations'
@@ -122,7 +122,7 @@ test('hearth identity invitations lists and cancels, beside a server', async () 
   await invite('verb@example.org')
   const env = { HEARTH__DATA_DIR: '.', HEARTH__DATABASE__URL: office.server.database.url }
   const directory = await mkdtemp(join(tmpdir(), 'hearth-invitations-'))
-  const run = (...words: string[]) => runHearth(['identity', 'invitations', ...words], { directory, env })
+  const run = (...words: string[]) => runProgramHere(['identity', 'invitations', ...words], { directory, env })
   const { id } = await found('verb@example.org')
   expect((await run()).stdout).toMatch(new RegExp(`^${id} .* waiting +verb@example\\.org +${SENDER} +${ROOM}`, 'm'))
   expect(JSON.parse((await run('--json')).stdout)).toContainEqual(await found('verb@example.org'))

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Account, type Api, openApi, register, sendText } from '../support/api.ts'
 import { type ChildServer, startChildServer } from '../support/child-server.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { runHearth } from '../support/run-hearth.ts'
+import { runProgramHere } from '../support/run-hearth.ts'
 
 const ALIAS = '#kitchen:localhost'
 
@@ -39,7 +39,7 @@ afterAll(async () => {
 })
 
 const hearth = (...words: string[]) =>
-  runHearth(['room', ...words], {
+  runProgramHere(['room', ...words], {
     directory: server.dataDir,
     env: { HEARTH__DATABASE__URL: database.url, HEARTH__SERVER_NAME: server.serverName },
   })
