@@ -7,7 +7,9 @@ import { ERROR_STATUS } from '../src/core/errors.ts'
 import { TEMPLATE_VALUES } from '../src/domain/identity/message-templates.ts'
 import { MAX_BINDINGS_IN_MEMORY } from '../src/domain/limits.ts'
 import { createMetrics } from '../src/domain/metrics.ts'
+import { APPSERVICE_OPERATIONS } from '../src/outbound/appservice.ts'
 import { ERRORS } from '../test/accounts/rows.ts'
+import appservice from '../test/conformance/appservice.json' with { type: 'json' }
 import identity from '../test/conformance/identity.json' with { type: 'json' }
 import served from '../test/conformance/operations.json' with { type: 'json' }
 
@@ -165,6 +167,21 @@ Lookups of hashes are answered from memory: the first one makes the server read 
 pepper is replaced), and a quarter of an hour without any lets them go. Until they are read, and where there are more than
 ${MAX_BINDINGS_IN_MEMORY.toLocaleString('en')}, the database answers.
 
+## Application services
+
+A bridge or bot is registered by a file that \`application_services.registrations\` names, itself or the directory that it is in:
+\`id\`, \`url\`, \`as_token\`, \`hs_token\`, \`sender_localpart\`, \`namespaces\`, and as they are wanted \`rate_limited\` (its users have no
+limits unless this is true), \`protocols\`, \`receive_ephemeral\`. Expressions of namespaces match from the beginning of an id, and need
+not reach its end; look-ahead and back references are refused. A changed file is in force within seconds; one with a mistake is logged
+with its line and leaves things as they were. \`hearth config check\` reads registrations too.
+
+${outgoingOf(appservice)} operations are asked of services; an old service is asked at the paths without a version, and once an hour at the
+new ones. A service that does not answer gets the same transaction again after 1 s, 2 s, 4 s and so on up to an hour, and at once when
+it calls; the table \`appservice_queue\` says how far each has come.
+
+A service with \`url: null\` and \`hosted: <module>\` runs in this process: the module exports \`createHostedService\`, as
+\`examples/echo\` shows. Whoever has its \`hs_token\` may ask it over HTTP: ${servedOf(appservice)} operations are served.
+
 ## Health
 
 | path | answer |
@@ -192,6 +209,12 @@ to 7 s, and stops its Postgres. \`kill -9\` loses nothing that was acknowledged;
 |---|---|
 ${codes.join('\n')}
 `
+}
+
+/** How many of these operations this server asks of others. */
+function outgoingOf(lines: readonly string[]): string {
+  const asked = new Set<string>(APPSERVICE_OPERATIONS)
+  return `${lines.filter((line) => asked.has(line)).length} of ${lines.length}`
 }
 
 /** How many of these operations are served, parameters called as they may be. */

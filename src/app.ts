@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { isAccessToken } from './domain/accounts/access-tokens.ts'
 import type { Requester } from './domain/accounts/requester.ts'
 import type { Operator } from './domain/admin/operator.ts'
+import type { HostedRequester } from './domain/appservices/requester.ts'
 import type { PeerRequester } from './domain/federation/requester.ts'
 import type { Held } from './domain/federation/server-queues.ts'
 import { isIdentityServed } from './domain/identity/is-served.ts'
@@ -12,10 +13,11 @@ import { addressReader } from './http/client-address.ts'
 import { mount } from './http/mount.ts'
 import { recordAct } from './http/record-act.ts'
 import type { EndpointRequest } from './http/request.ts'
-import { CLIENT_CODES, FEDERATION_CODES, type Role } from './http/role.ts'
+import { CLIENT_CODES, FEDERATION_CODES, HOSTED_CODES, type Role } from './http/role.ts'
 import { createServer, type RequestMetrics } from './http/server.ts'
 import { mountIdentity } from './identity-role.ts'
 import { adminEndpoints } from './routes/admin/index.ts'
+import { appEndpoints } from './routes/app/index.ts'
 import { clientEndpoints } from './routes/client/index.ts'
 import { federationEndpoints } from './routes/federation/index.ts'
 import { webEndpoints } from './routes/web/index.ts'
@@ -36,6 +38,7 @@ export function buildApp(context: AppContext): FastifyInstance {
   const deps = { services, log, addressOf: addressReader(trusted_proxies) }
   if (roles.includes('client')) {
     mount(app, [...wellKnownEndpoints, ...clientEndpoints, ...webEndpoints], clientRole(services), deps)
+    mount(app, appEndpoints, appRole(services), deps)
     mount(app, adminEndpoints, adminRole(services), deps)
     if (federation.enabled) mount(app, federationEndpoints, federationRole(services), deps)
   }
@@ -55,6 +58,17 @@ function clientRole({ config, sessions, appservices }: Services): Role<Requester
       return appservice && { appservice, isUnlimited: true }
     },
     seen: (requester, ip, userAgent) => sessions.seen(requester, ip, userAgent),
+  }
+}
+
+function appRole({ appservices }: Services): Role<HostedRequester> {
+  return {
+    codes: HOSTED_CODES,
+    maxBodyBytes: MAX_FEDERATION_BODY_BYTES,
+    authenticate(token) {
+      const hosted = appservices.hosted.byToken(token)
+      return hosted && { hosted, isUnlimited: true }
+    },
   }
 }
 

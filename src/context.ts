@@ -11,7 +11,7 @@ import { adminChores, createAdminServices } from './domain/admin/admin-services.
 import {
   createAppserviceServices,
   openAppserviceQueues,
-  startSending,
+  startAppservices,
 } from './domain/appservices/appservice-services.ts'
 import type { Clock, Random } from './domain/clock.ts'
 import { contactChore, createContactServices } from './domain/contact/contact-services.ts'
@@ -90,7 +90,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const messenger = await openMessenger({ config, clock, metrics: metrics.identity, log, client: outbound.client })
   const db = openDatabase({ connection: options.connection, poolSize: config.database.pool_size })
   const ledger = await openLedger(db)
-  const names = await openAppserviceQueues({ config, db, clock, random, log })
+  const appserviceQueues = await openAppserviceQueues({ config, db, clock, random, log, client: outbound.appservices })
   const peers = createPeers(outbound.federation)
   const fetcher = createKeyFetcher(outbound.federation)
   const serverKeys = createKeyRing({ config, db, clock, signingKey, fetcher, log })
@@ -133,7 +133,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     random,
     metrics,
     log,
-    appservices: names.ofRooms,
+    appservices: appserviceQueues.ofRooms,
     questions: createQuestions({ peers, log }),
     keys: serverKeys,
     presenceNews: (registry, userRooms) => createPresenceNews({ db, clock, registry, userRooms, edu: outgoing.edu }),
@@ -141,7 +141,9 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       createDeviceListNews({ serverName: config.server_name, db, clock, users, registry, outgoing }),
     profileOf: async (userId: UserId) => (await findProfile(db, userId)) ?? {},
     isKnownUser: async (userId: UserId) =>
-      serverOf(userId) !== config.server_name || (await findUser(userId)) !== undefined,
+      serverOf(userId) !== config.server_name ||
+      (await findUser(userId)) !== undefined ||
+      (await appserviceQueues.queries.findUser(userId)),
   })
   const contact = createContactServices({ config, db, clock, random, messenger, identityServers, log })
   const rateLimitOverrides = await openRateLimitOverrides({ db, clock })
@@ -161,6 +163,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     rateLimits,
     notifier: rooms.ledgerWaker,
     listener: rooms.profileEvents,
+    askService: appserviceQueues.queries.findUser,
     askProfile: createRemoteProfiles({ peers, clock }),
     deviceLists,
     crossSigning: keys.crossSigning,
@@ -171,15 +174,20 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     position: rooms.position,
     log,
     contactStages: contact.stages,
-    exclusiveUsers: names.exclusive,
+    exclusiveUsers: appserviceQueues.exclusive,
     client: outbound.client,
+  })
+  const appservices = await createAppserviceServices({
+    queues: appserviceQueues,
+    ...{ config, db, clock, random, log, registry: rooms.registry },
+    ...accounts,
   })
   const admin = createAdminServices({
     ...rooms,
-    exclusiveUsers: names.exclusive,
+    exclusiveUsers: appserviceQueues.exclusive,
+    appservices,
     ...{ config, db, clock, random, accounts, rooms: rooms.services.rooms, contacts: contact.services.contacts },
   })
-  const appservices = await createAppserviceServices({ names, config, db, clock, random, ...accounts })
   await admin.notices.prepare()
   const deactivationRunner = startDeactivationRunner({ deactivation: accounts.deactivation, log })
   const reloader = startRegistrationReloader({ config, appservices, log })
@@ -204,7 +212,10 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     findUser,
   })
   await outgoing.start(rooms, rooms.position())
-  await startSending(names, { client: outbound.appservices, events: rooms.events, position: rooms.position() })
+  await startAppservices(appserviceQueues, {
+    ...{ config, appservices, events: rooms.events, position: rooms.position() },
+    ...{ rooms: rooms.services.rooms, profiles: accounts.profiles },
+  })
   const janitor = startJanitor({
     db,
     clock,
@@ -249,7 +260,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       await mediaSweeper.close()
       await media.close()
       await outbound.close()
-      await names.eventsOut.close()
+      await appserviceQueues.eventsOut.close()
       await accounts.sessions.close()
       await accounts.passwords.close()
       await db.close()

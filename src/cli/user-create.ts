@@ -26,7 +26,7 @@ export async function makeUser(host: Host, config: Config, user: NewUser): Promi
   try {
     await prepareDatabase(database.connection, MIGRATIONS, config.server_name)
     const db = openDatabase({ connection: database.connection, poolSize: 1 })
-    const { exclusive: exclusiveUsers } = await openAppserviceNames(config, log)
+    const { exclusive: exclusiveUsers } = await openAppserviceNames(config, { bytes: randomBytes }, log)
     const passwords = createPasswords({ config, random: { bytes: randomBytes } })
     try {
       const act = { actor: COMMAND_LINE.name, act: 'user create', target: user.username }

@@ -234,6 +234,8 @@ export const MAX_APPSERVICE_EVENTS_IN_MEMORY = 500
 export const MAX_APPSERVICE_EPHEMERAL = 200
 export const MAX_EVENTS_PER_APPSERVICE_TRANSACTION = 100
 export const MAX_APPSERVICE_TRANSACTION_BYTES = 1_048_576
+/** Users, or places, of other networks in one answer. */
+export const MAX_THIRD_PARTY_RESULTS = 1_000
 
 /** Names for uploads that a user may hold without using them, and for how long. */
 export const MAX_PENDING_UPLOADS_PER_USER = 20

@@ -7,7 +7,7 @@ import { type Shape, type Static, Type } from '../core/shapes.ts'
 import type { UiaFlow, UiaProof } from '../domain/accounts/interactive-auth.ts'
 import type { Requester } from '../domain/accounts/requester.ts'
 import type { Operator } from '../domain/admin/operator.ts'
-import type { AppserviceRequester } from '../domain/appservices/requester.ts'
+import type { AppserviceRequester, HostedRequester } from '../domain/appservices/requester.ts'
 import type { PeerRequester } from '../domain/federation/requester.ts'
 import type { IdentityRequester } from '../domain/identity/requester.ts'
 import type { Services } from '../domain/services.ts'
@@ -20,7 +20,7 @@ export type EndpointLine = `${Method} ${string}`
 
 /**
  * Who may call: anybody, anybody (a token that is sent must be good), anybody (an application service is known by its own token), or
- * the holder of a token; of an account's, of an administrator's, or of the identity service's; or a server that signs its requests.
+ * the holder of a token; of an account's, of an administrator's, of the identity service's, or of a service in this process; or a server that signs its requests.
  */
 export type EndpointAuth =
   | 'none'
@@ -30,6 +30,7 @@ export type EndpointAuth =
   | 'admin'
   | 'identity-optional'
   | 'identity'
+  | 'hosted'
   | 'server'
 
 /** The buckets of `rate_limits` in the configuration. */
@@ -63,6 +64,7 @@ interface Requesters {
   readonly admin: Operator
   readonly 'identity-optional': IdentityRequester | undefined
   readonly identity: IdentityRequester
+  readonly hosted: HostedRequester
   readonly server: PeerRequester
 }
 

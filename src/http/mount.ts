@@ -137,6 +137,7 @@ function limitKey(caller: Caller | undefined, raw: FastifyRequest, route: RouteF
   if (caller === undefined) return limitKeyOf(addressOf(raw, route.addressOf))
   if ('userNid' in caller) return caller.userNid
   if ('server' in caller) return caller.server
+  if ('hosted' in caller) return caller.hosted.id
   if ('appservice' in caller) return caller.appservice!.id
   return 'userId' in caller ? caller.userId : caller.name
 }

@@ -2,7 +2,7 @@ import type { Errcode } from '../core/errors.ts'
 import type { Requester } from '../domain/accounts/requester.ts'
 import type { Operator } from '../domain/admin/operator.ts'
 import type { Masquerade } from '../domain/appservices/callers.ts'
-import type { AppserviceRequester } from '../domain/appservices/requester.ts'
+import type { AppserviceRequester, HostedRequester } from '../domain/appservices/requester.ts'
 import type { PeerRequester } from '../domain/federation/requester.ts'
 import type { SignedRequest } from '../domain/federation/signed-requests.ts'
 import type { IdentityRequester } from '../domain/identity/requester.ts'
@@ -10,7 +10,7 @@ import type { Endpoint, Reply } from './endpoint.ts'
 import type { EndpointRequest } from './request.ts'
 
 /** Who calls: the holder of an account here, an operator, a user of the identity service, an application service, or another server. */
-export type Caller = Requester | Operator | IdentityRequester | AppserviceRequester | PeerRequester
+export type Caller = Requester | Operator | IdentityRequester | AppserviceRequester | HostedRequester | PeerRequester
 
 /** The codes in which the client and the identity interface differ for the same mistake. */
 export interface RoleCodes {
@@ -34,6 +34,9 @@ export const IDENTITY_CODES: RoleCodes = {
   missingToken: 'M_UNAUTHORIZED',
   unknownToken: 'M_UNAUTHORIZED',
 }
+
+/** A wrong `hs_token` is refused with what the seed's interface says. */
+export const HOSTED_CODES: RoleCodes = { ...CLIENT_CODES, unknownToken: 'M_FORBIDDEN' }
 
 export const FEDERATION_CODES: RoleCodes = CLIENT_CODES
 

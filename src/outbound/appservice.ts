@@ -10,8 +10,21 @@ export interface AppserviceTarget {
   readonly hs_token: string
 }
 
+/** What this server asks of application services; the specification's own lines. */
+export const APPSERVICE_OPERATIONS = [
+  'PUT A/transactions/{txnId}',
+  'POST A/ping',
+  'GET A/users/{userId}',
+  'GET A/rooms/{roomAlias}',
+  'GET A/thirdparty/protocol/{protocol}',
+  'GET A/thirdparty/user/{protocol}',
+  'GET A/thirdparty/location/{protocol}',
+  'GET A/thirdparty/location',
+  'GET A/thirdparty/user',
+] as const
+
 export interface AppserviceRequest {
-  readonly method: 'GET' | 'PUT' | 'POST'
+  readonly operation: (typeof APPSERVICE_OPERATIONS)[number]
   /** After the version: `/transactions/7`, with its query. */
   readonly path: string
   /** The path that came before versions; undefined where there was none. */
@@ -59,9 +72,9 @@ export function createAppserviceClient(deps: {
 
   async function once(target: AppserviceTarget, request: AppserviceRequest, style: Style, wantsBody: boolean) {
     const path = style === 'legacy' ? request.legacyPath! : ROOTS[style] + request.path
-    const { method, body, timeoutMs } = request
+    const { operation, body, timeoutMs } = request
     const found = await client.stream({
-      method,
+      method: operation.slice(0, operation.indexOf(' ')),
       // Old services look for the token in the query only.
       url: `${target.url}${path}${path.includes('?') ? '&' : '?'}access_token=${encodeURIComponent(target.hs_token)}`,
       headers: {
@@ -96,7 +109,7 @@ export function createAppserviceClient(deps: {
     request: AppserviceRequest,
     wantsBody: boolean,
   ): Promise<AppserviceAnswer> {
-    const key = `${target.url} ${request.method} ${request.path.split('/')[1]}`
+    const key = `${target.url} ${request.operation}`
     const known = styles.get(key)
     const isFresh = known !== undefined && (known.style !== 'legacy' || now() < known.since + UPGRADE_AFTER_MS)
     let first: AppserviceAnswer | undefined

@@ -15,6 +15,7 @@ export const BY_NID = [
   'receipt',
   'room_alias',
   'published_room',
+  'appservice_room',
   'server_notice_room',
   'room_member',
 ] as const

@@ -109,7 +109,7 @@ test.each([
 
 test('the name is taken, and nobody logs in by it', async () => {
   const body = { username: 'notices', password: 'a password of mine', auth: { type: 'm.login.dummy' } }
-  expect((await office.api.request('POST', '/register', { body })).body.errcode).toBe('M_USER_IN_USE')
+  expect((await office.api.request('POST', '/register', { body })).body.errcode).toBe('M_EXCLUSIVE')
   const login = { type: 'm.login.password', identifier: { type: 'm.id.user', user: 'notices' }, password: '' }
   expect((await office.api.request('POST', '/login', { body: login })).status).toBe(403)
 })

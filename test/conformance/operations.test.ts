@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expandPath } from '../../src/core/paths.ts'
 import type { Endpoint } from '../../src/http/endpoint.ts'
 import { adminEndpoints } from '../../src/routes/admin/index.ts'
+import { appEndpoints } from '../../src/routes/app/index.ts'
 import { clientEndpoints } from '../../src/routes/client/index.ts'
 import { federationEndpoints } from '../../src/routes/federation/index.ts'
 import { identityEndpoints } from '../../src/routes/identity/index.ts'
@@ -15,6 +16,7 @@ const expected: ReadonlyMap<string, string> = new Map(Object.entries(operations)
 const mounted: readonly Endpoint[] = [
   ...wellKnownEndpoints,
   ...clientEndpoints,
+  ...appEndpoints,
   ...adminEndpoints.filter(({ path }) => !path.startsWith('/')),
   ...federationEndpoints,
   ...identityEndpoints,

@@ -12,7 +12,7 @@ import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { createAccountServices } from '../../src/domain/accounts/account-services.ts'
 import type { ExclusiveUsers } from '../../src/domain/accounts/exclusive-users.ts'
 import { createOpenIdTokens } from '../../src/domain/accounts/openid-tokens.ts'
-import { createAppserviceServices, openAppserviceNames } from '../../src/domain/appservices/appservice-services.ts'
+import { createAppserviceServices, openAppserviceQueues } from '../../src/domain/appservices/appservice-services.ts'
 import { createContactServices } from '../../src/domain/contact/contact-services.ts'
 import { createIdentityServers } from '../../src/domain/contact/identity-servers.ts'
 import { createOwnKeys } from '../../src/domain/federation/own-keys.ts'
@@ -32,6 +32,7 @@ import type { Services } from '../../src/domain/services.ts'
 import { createSingleSignOn } from '../../src/domain/sso/single-sign-on.ts'
 import { createNotifier } from '../../src/domain/sync/notifier.ts'
 import { createUserRooms } from '../../src/domain/sync/user-rooms.ts'
+import { createAppserviceClient } from '../../src/outbound/appservice.ts'
 import { createGuardedClient } from '../../src/outbound/http.ts'
 import { createIdentityClient, type Requests } from '../../src/outbound/identity.ts'
 import type { Database } from '../../src/store/db.ts'
@@ -138,14 +139,15 @@ export async function startAccountServer(
   const identityServers = createIdentityServers({ config, identity, client: identityClient, signingKey, log })
   const contactDeps = { config, db: database.db, clock, random, messenger, identityServers, log }
   const contact = createContactServices(contactDeps)
-  const names = await openAppserviceNames(config, log)
+  const appserviceClient = createAppserviceClient({ client, dialect: 'auto', now: clock.now })
+  const queues = await openAppserviceQueues({ config, db: database.db, clock, random, log, client: appserviceClient })
   const accounts = createAccountServices({
     config,
     db: database.db,
     ledger,
     deviceLists,
     crossSigning: createCrossSigning({ db: database.db, deviceLists }),
-    exclusiveUsers: options.exclusiveUsers ?? names.exclusive,
+    exclusiveUsers: options.exclusiveUsers ?? queues.exclusive,
     client,
     clock,
     random,
@@ -158,12 +160,18 @@ export async function startAccountServer(
     position: () => 0,
     log,
     contactStages: contact.stages,
+    askService: queues.queries.findUser,
     askProfile: async () => {
       throw new ProtocolError('M_NOT_FOUND', 'no other servers here')
     },
     listener: { profileChanged: async (userId, profile) => void profileChanges.push({ userId, profile }) },
   })
-  const appservices = await createAppserviceServices({ ...contactDeps, ...accounts, names })
+  const appservices = await createAppserviceServices({
+    ...contactDeps,
+    ...accounts,
+    queues,
+    registry: { get: async () => undefined },
+  })
   const singleSignOn = createSingleSignOn({ ...contactDeps, ...accounts, client })
   const ownKeys = createOwnKeys({ config, clock, signingKey: keptInMemory(signingKey) })
   const services = {

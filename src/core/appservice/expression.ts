@@ -95,3 +95,8 @@ function endOfClass(text: string, start: number): number {
   }
   return at
 }
+
+/** The expression that matches what begins with a text as it stands. */
+export function escapeExpression(text: string): string {
+  return text.replace(/[.*+?()[\]{}|\\^$]/g, '\\$&')
+}

@@ -25,6 +25,8 @@ export interface Registration {
   readonly receive_ephemeral: boolean
   /** Changes of devices and the one-time keys of its users: what bridges for encrypted rooms need. */
   readonly receive_devices: boolean
+  /** The module of a service that runs in this process; beside the file unless its path is absolute. */
+  readonly hosted?: string
 }
 
 /** One mistake in a registration file, or several files together. */
@@ -98,6 +100,7 @@ class Reader {
       protocols: this.#protocols(),
       receive_ephemeral: this.#flag(EPHEMERAL_KEYS),
       receive_devices: this.#flag(DEVICE_KEYS),
+      ...(this.#keys.has('hosted') && { hosted: this.#text('hosted') }),
     }
   }
 

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
+import type { UserId } from '../../core/ids.ts'
 import type { GuardedClient } from '../../outbound/http.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
@@ -63,6 +64,8 @@ export function createAccountServices(deps: {
   readonly notifier: Waker
   /** Asks other servers. */
   readonly askProfile: AskProfile
+  /** Whether an application service has just made a user. */
+  askService(userId: UserId): Promise<boolean>
   /** Told of changed names and avatars: the rooms service. */
   readonly listener: ProfileListener
   readonly deviceLists: Pick<DeviceLists, 'change'>

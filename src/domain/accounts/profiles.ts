@@ -45,12 +45,15 @@ export function createProfiles(deps: {
   readonly db: Database
   readonly listener: ProfileListener
   readonly askProfile: AskProfile
+  /** Whether an application service says that it has just made a user of this server. */
+  askService(userId: UserId): Promise<boolean>
 }): Profiles {
-  const { serverName, db, listener, askProfile } = deps
+  const { serverName, db, listener, askProfile, askService } = deps
 
   async function get(userId: UserId): Promise<ProfileFields> {
     if (serverOf(userId) !== serverName) return askProfile(userId)
-    const profile = await findProfile(db, userId)
+    const here = await findProfile(db, userId)
+    const profile = here ?? ((await askService(userId)) ? await findProfile(db, userId) : undefined)
     if (profile === undefined) throw new ProtocolError('M_NOT_FOUND', 'This server has no such user.')
     return profile
   }

@@ -4,6 +4,7 @@ import { forgetNonces, forgetOperatorTokens } from '../../store/operator-tokens.
 import { forgetDeletions } from '../../store/room-deletions.ts'
 import type { AccountServices } from '../accounts/account-services.ts'
 import type { ExclusiveUsers } from '../accounts/exclusive-users.ts'
+import type { AppserviceServices } from '../appservices/appservice-services.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Contacts } from '../contact/contacts.ts'
 import { createInvitationDesk, type InvitationDesk } from '../identity/invitation-desk.ts'
@@ -57,6 +58,7 @@ export interface AdminParts {
   readonly blocks: RoomBlocks
   readonly deletions: RoomDeletions
   readonly exclusiveUsers: ExclusiveUsers
+  readonly appservices: AppserviceServices
 }
 
 export function createAdminServices(parts: AdminParts): AdminServices {

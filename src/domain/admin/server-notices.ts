@@ -7,8 +7,9 @@ import type { Database } from '../../store/db.ts'
 import { deleteProfileField, setProfileField } from '../../store/profiles.ts'
 import { findNoticeRoom, setNoticeRoom } from '../../store/server-notice-rooms.ts'
 import type { AccountData } from '../accounts/account-data.ts'
-import { insertUser } from '../accounts/insert-user.ts'
 import type { Requester } from '../accounts/requester.ts'
+import type { AppserviceServices } from '../appservices/appservice-services.ts'
+import { NOTICES_SERVICE } from '../appservices/notices-registration.ts'
 import type { Clock, Random } from '../clock.ts'
 import { createLanes } from '../rooms/lanes.ts'
 import { noticesUser } from '../rooms/notice-rooms.ts'
@@ -27,7 +28,7 @@ export interface Notice {
 
 /** What the server tells a user, in a room of the two of them (client-server API, "Server Notices"). */
 export interface ServerNotices {
-  /** Makes the account in whose name the server speaks. @throws Error when somebody has it who can log in */
+  /** Describes the user in whose name the server speaks, an application service's in this process. @throws Error when somebody has it who can log in */
   prepare(): Promise<void>
   /**
    * Sends an event to a user, who is invited first if need be. The same transaction of the same operator is sent once.
@@ -44,20 +45,23 @@ export interface NoticeParts {
   readonly accountData: AccountData
   readonly registry: RoomRegistry
   readonly rooms: Rooms
+  readonly appservices: Pick<AppserviceServices, 'registry' | 'callers'>
 }
 
 /** Users read only. */
 const READERS_LEVEL = -10
 
 export function createServerNotices(parts: NoticeParts): ServerNotices {
-  const { config, db, clock, registry, rooms } = parts
+  const { config, db, registry, rooms, appservices } = parts
   const { display_name, avatar_url, room_name } = config.server_notices
   const speakerId = noticesUser(config)
   const lanes = createLanes<number>()
 
   async function speaker(): Promise<Requester> {
-    const account = speakerId && (await findAccount(db, speakerId))
-    if (account) return onBehalfOf(account)
+    const service = appservices.registry.byId(NOTICES_SERVICE)
+    const nobodyElse = { userId: undefined, deviceId: undefined }
+    const found = service && (await appservices.callers.find(service.registration.as_token, nobodyElse))
+    if (found) return found
     const advice = 'This server sends no notices: see `server_notices.localpart`.'
     throw new ProtocolError('M_UNKNOWN', advice, { status: 400 })
   }
@@ -99,8 +103,7 @@ export function createServerNotices(parts: NoticeParts): ServerNotices {
         throw new Error(`server_notices.localpart: ${speakerId} is the account of somebody who logs in by password`)
       }
       await db.tx(async (tx) => {
-        const kind = { passwordHash: undefined, isGuest: false, isAdmin: false }
-        const userNid = existing?.user_nid ?? (await insertUser(tx, clock, speakerId, kind))
+        const userNid = existing!.user_nid
         await setProfileField(tx, userNid, 'displayname', display_name)
         if (avatar_url === undefined) await deleteProfileField(tx, userNid, 'avatar_url')
         else await setProfileField(tx, userNid, 'avatar_url', avatar_url)

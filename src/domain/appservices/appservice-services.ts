@@ -2,17 +2,26 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import type { AppserviceClient } from '../../outbound/appservice.ts'
 import type { Database } from '../../store/db.ts'
+import type { Requester } from '../accounts/requester.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
+import type { RoomRegistry } from '../rooms/registry.ts'
 import type { RoomAppservices } from '../rooms/room-appservices.ts'
 import { type AppserviceAccounts, createAppserviceAccounts } from './appservice-accounts.ts'
 import { type AppserviceCallers, createAppserviceCallers } from './callers.ts'
 import { createDelivery } from './delivery.ts'
 import { createEventsOut, type EventsOut } from './events-out.ts'
 import { createExclusiveNames, type ExclusiveNames } from './exclusive-names.ts'
+import { createHostedAppservices, type HostedAppservices } from './hosted.ts'
+import { createHostedHost } from './hosted-host.ts'
 import { loadRegistrations } from './load-registrations.ts'
+import { createNetworkRooms, type NetworkRooms } from './network-rooms.ts'
+import { noticesRegistration } from './notices-registration.ts'
+import { pingAppservice } from './ping.ts'
+import { type AppserviceQueries, createAppserviceQueries } from './queries.ts'
 import { type AppserviceRegistry, createAppserviceRegistry } from './registry.ts'
+import { createThirdParty, type ThirdParty } from './third-party.ts'
 
 /** What is known of application services before accounts are: others ask whether a name is free. */
 export interface AppserviceNames {
@@ -21,8 +30,9 @@ export interface AppserviceNames {
 }
 
 /** @throws RegistrationError for what is wrong in a registration file */
-export async function openAppserviceNames(config: Config, log: Logger): Promise<AppserviceNames> {
-  const registry = createAppserviceRegistry({ serverName: config.server_name, log })
+export async function openAppserviceNames(config: Config, random: Random, log: Logger): Promise<AppserviceNames> {
+  const builtIn = noticesRegistration(config, random)
+  const registry = createAppserviceRegistry({ serverName: config.server_name, log, builtIn })
   registry.replace(await loadRegistrations(config))
   return { registry, exclusive: createExclusiveNames(registry) }
 }
@@ -31,6 +41,9 @@ export async function openAppserviceNames(config: Config, log: Logger): Promise<
 export interface AppserviceQueues extends AppserviceNames {
   readonly eventsOut: EventsOut
   readonly ofRooms: RoomAppservices
+  readonly queries: AppserviceQueries
+  readonly hosted: HostedAppservices
+  readonly client: AppserviceClient
 }
 
 export async function openAppserviceQueues(deps: {
@@ -39,17 +52,22 @@ export async function openAppserviceQueues(deps: {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
+  readonly client: AppserviceClient
 }): Promise<AppserviceQueues> {
-  const { config, log } = deps
-  const names = await openAppserviceNames(config, log)
-  const eventsOut = createEventsOut({ ...deps, serverName: config.server_name, registry: names.registry })
+  const { config, log, client } = deps
+  const names = await openAppserviceNames(config, deps.random, log)
+  const parts = { ...deps, serverName: config.server_name, registry: names.registry }
+  const eventsOut = createEventsOut(parts)
+  const hosted = createHostedAppservices(parts)
+  const queries = createAppserviceQueries({ ...parts, hosted })
   const ofRooms: RoomAppservices = {
     requireAlias: names.exclusive.requireAlias,
+    findAlias: queries.findAlias,
     aliasesChanged: eventsOut.aliasesChanged,
     committed: eventsOut.committed,
     missed: eventsOut.missed,
   }
-  return { ...names, eventsOut, ofRooms }
+  return { ...names, eventsOut, ofRooms, queries, hosted, client }
 }
 
 /** Application services, as endpoints know them. */
@@ -57,28 +75,46 @@ export interface AppserviceServices {
   readonly registry: AppserviceRegistry
   readonly callers: AppserviceCallers
   readonly accounts: AppserviceAccounts
+  readonly thirdParty: ThirdParty
+  readonly networkRooms: NetworkRooms
+  readonly hosted: HostedAppservices
+  ping(by: Requester, id: string, transactionId: string | undefined): Promise<number>
 }
 
 export async function createAppserviceServices(deps: {
-  readonly names: AppserviceNames & Partial<Pick<AppserviceQueues, 'eventsOut'>>
+  readonly queues: AppserviceQueues
+  readonly registry: Pick<RoomRegistry, 'get'>
   readonly config: Config
   readonly db: Database
   readonly clock: Clock
   readonly random: Random
+  readonly log: Logger
   readonly sessions: Sessions
 }): Promise<AppserviceServices> {
-  const { registry, eventsOut } = deps.names
+  const { registry, eventsOut, hosted, client } = deps.queues
   const serverName = deps.config.server_name
   const accounts = createAppserviceAccounts({ ...deps, registry })
   await accounts.makeSenders()
-  const heard = (id: string) => eventsOut?.heard(id)
-  return { registry, accounts, callers: createAppserviceCallers({ ...deps, serverName, registry, heard }) }
+  return {
+    registry,
+    accounts,
+    hosted,
+    callers: createAppserviceCallers({ ...deps, serverName, registry, heard: eventsOut.heard }),
+    thirdParty: createThirdParty({ ...deps, registry, hosted, client }),
+    networkRooms: createNetworkRooms({ db: deps.db, rooms: deps.registry }),
+    ping: (by, id, transactionId) => pingAppservice(client, by, id, transactionId),
+  }
 }
 
-/** Begins to send. Whoever calls this closes `eventsOut`, after the client. */
-export function startSending(
-  { eventsOut }: AppserviceQueues,
-  deps: { readonly client: AppserviceClient; readonly events: EventCache; readonly position: number },
+/** Starts hosted services and begins to send. Whoever calls this closes `eventsOut`, after the client. */
+export async function startAppservices(
+  { eventsOut, hosted, client }: AppserviceQueues,
+  deps: Omit<Parameters<typeof createHostedHost>[0], 'accounts' | 'callers'> & {
+    readonly appservices: AppserviceServices
+    readonly events: EventCache
+    readonly position: number
+  },
 ): Promise<void> {
-  return eventsOut.start(deps.events, deps.position, createDelivery(deps.client))
+  await hosted.start((service) => createHostedHost({ ...deps, ...deps.appservices }, service))
+  await eventsOut.start(deps.events, deps.position, createDelivery(client, hosted))
 }

@@ -1,6 +1,7 @@
 import type { AppserviceAnswer, AppserviceClient, AppserviceTarget } from '../../outbound/appservice.ts'
 import type { Appservice } from './appservice.ts'
 import type { Deliver } from './events-out.ts'
+import type { HostedAppservices } from './hosted.ts'
 
 const TRANSACTION_MS = 60_000
 
@@ -15,13 +16,21 @@ export function whyNot(answer: AppserviceAnswer): string {
   return `it answered ${answer.status}: ${answer.text.slice(0, 200)}`
 }
 
-/** `PUT A/transactions/{txnId}` over HTTP. */
-export function createDelivery(client: AppserviceClient): Deliver {
+/** `PUT A/transactions/{txnId}`, over HTTP or inside this process. */
+export function createDelivery(client: AppserviceClient, hosted: HostedAppservices): Deliver {
   return async (service, txnId, body) => {
+    const inside = hosted.deliver(service, txnId, body)
+    if (inside !== undefined) return inside
     const target = targetOf(service)
     if (target === undefined) return 'it has no address'
     const path = `/transactions/${encodeURIComponent(txnId)}`
-    const answer = await client.tell(target, { method: 'PUT', path, legacyPath: path, body, timeoutMs: TRANSACTION_MS })
+    const answer = await client.tell(target, {
+      operation: 'PUT A/transactions/{txnId}',
+      path,
+      legacyPath: path,
+      body,
+      timeoutMs: TRANSACTION_MS,
+    })
     return answer.kind === 'answered' && answer.status === 200 ? undefined : whyNot(answer)
   }
 }

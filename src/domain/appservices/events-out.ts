@@ -222,7 +222,7 @@ export function createEventsOut(deps: {
 }
 
 function isSent({ registration }: Appservice): boolean {
-  return registration.url !== null
+  return registration.url !== null || registration.hosted !== undefined
 }
 
 function wantsEphemeral(service: Appservice | undefined): boolean {

@@ -1,6 +1,12 @@
+import { dirname, resolve } from 'node:path'
 import type { Config } from '../../config/schema.ts'
 import type { Engine } from '../../core/appservice/expression.ts'
-import { conflictsOf, type Registration, readRegistration } from '../../core/appservice/registration.ts'
+import {
+  conflictsOf,
+  type ReadRegistration,
+  type Registration,
+  readRegistration,
+} from '../../core/appservice/registration.ts'
 import { readRegistrationFiles } from '../../outbound/registration-files.ts'
 import { MAX_APPSERVICES } from '../limits.ts'
 
@@ -25,7 +31,7 @@ export async function loadRegistrations({
     throw new RegistrationError([{ origin: 'application_services.registrations', message: error.message }])
   })
   const engine = files.length === 0 ? undefined : await loadEngine()
-  const read = files.map(({ path, text }) => ({ path, ...readRegistration(path, text, engine) }))
+  const read = files.map(({ path, text }) => ({ path, ...withModule(path, readRegistration(path, text, engine)) }))
   const good = read.flatMap(({ path, registration }) => (registration ? [{ path, registration }] : []))
   const problems = [...read.flatMap((one) => one.problems), ...conflictsOf(good)]
   if (files.length > MAX_APPSERVICES) {
@@ -33,6 +39,12 @@ export async function loadRegistrations({
   }
   if (problems.length > 0) throw new RegistrationError(problems)
   return good.map(({ registration }) => registration)
+}
+
+function withModule(path: string, read: ReadRegistration): ReadRegistration {
+  const { registration } = read
+  if (registration?.hosted === undefined) return read
+  return { ...read, registration: { ...registration, hosted: resolve(dirname(path), registration.hosted) } }
 }
 
 /** Large, and of use only to servers that have application services. */

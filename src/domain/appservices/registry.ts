@@ -35,8 +35,10 @@ const NOBODY: readonly Claim[] = []
 export function createAppserviceRegistry(deps: {
   readonly serverName: ServerName
   readonly log: Logger
+  /** Services that are part of this process, registered in any case. */
+  readonly builtIn?: readonly Registration[]
 }): AppserviceRegistry {
-  const { serverName, log } = deps
+  const { serverName, log, builtIn = [] } = deps
   const listeners: (() => void)[] = []
   let services: readonly Appservice[] = []
   let indexes: Readonly<Record<NamespaceKind, Index>> | undefined
@@ -72,9 +74,10 @@ export function createAppserviceRegistry(deps: {
       remembered[kind].set(id, claims)
       return claims
     },
-    isAsNow: (registrations) => textOf(registrations) === textOf(services.map(({ registration }) => registration)),
+    isAsNow: (registrations) =>
+      textOf([...builtIn, ...registrations]) === textOf(services.map(({ registration }) => registration)),
     replace(registrations) {
-      services = registrations.map((registration) => appserviceOf(registration, serverName))
+      services = [...builtIn, ...registrations].map((registration) => appserviceOf(registration, serverName))
       const isAny = services.length > 0
       indexes = isAny ? forKinds(indexOf) : undefined
       remembered = isAny ? forKinds(() => createCache<string, readonly Claim[]>(MAX_REMEMBERED_NAMESPACES)) : undefined

@@ -39,7 +39,7 @@ export interface Aliases {
   create(by: Requester, alias: RoomAlias, roomId: RoomId): Promise<void>
   /** Asks the server of the alias where that is another. @throws ProtocolError `M_NOT_FOUND`, 502 `M_UNKNOWN` */
   resolve(alias: RoomAlias): Promise<AliasTarget>
-  /** An alias of this server. @throws ProtocolError `M_NOT_FOUND` */
+  /** An alias of this server; a service that keeps it may make its room now. @throws ProtocolError `M_NOT_FOUND`, 408 `M_CONNECTION_TIMEOUT` */
   resolveHere(alias: RoomAlias): Promise<AliasTarget>
   /** The room that an id or an alias stands for. @throws ProtocolError `M_INVALID_PARAM`, and as `resolve` */
   targetOf(idOrAlias: string): Promise<AliasTarget>
@@ -64,7 +64,7 @@ export interface AliasParts {
   readonly registry: RoomRegistry
   readonly appender: Appender
   readonly peers: Pick<Peers, 'query'>
-  readonly appservices: Pick<RoomAppservices, 'requireAlias' | 'aliasesChanged'>
+  readonly appservices: Pick<RoomAppservices, 'requireAlias' | 'findAlias' | 'aliasesChanged'>
 }
 
 /** A reservation of which no room came within this time is void: whoever made it is gone. */
@@ -101,7 +101,10 @@ export function createAliases(parts: AliasParts): Aliases {
   }
 
   async function resolveHere(alias: RoomAlias): Promise<AliasTarget> {
-    const { room_id, room_nid } = await find(alias)
+    const { room_id, room_nid } = await find(alias).catch(async (error: unknown) => {
+      if (await parts.appservices.findAlias(alias)) return find(alias)
+      throw error
+    })
     const room = await registry.getByNid(room_nid)
     const others = [...(await room.servers.of(() => getJoinedUsers(db, room_nid))).keys()]
     return { room_id, servers: [...new Set([serverName, ...others])].slice(0, MAX_SERVERS_TRIED) }

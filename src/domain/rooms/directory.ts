@@ -3,6 +3,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import { isServerName, type RoomId, type ServerName } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Peers } from '../../outbound/peers.ts'
+import { getNetworkRooms, getRoomsOfAllNetworks } from '../../store/appservice-rooms.ts'
 import type { Database } from '../../store/db.ts'
 import {
   getPublishedRooms,
@@ -26,6 +27,8 @@ export interface DirectoryQuery {
   readonly server?: string | undefined
   /** A network behind an application service. */
   readonly network?: string | undefined
+  /** The rooms of all networks too. */
+  readonly allNetworks?: boolean | undefined
   readonly limit?: number | undefined
   /** `next_batch` or `prev_batch` of an earlier answer. */
   readonly since?: string | undefined
@@ -74,8 +77,15 @@ export function createRoomDirectory({ serverName, db, registry, clock, peers }: 
     return entry
   }
 
-  async function all(): Promise<DirectoryEntry[]> {
-    const rows = await getPublishedRooms(db)
+  /** A network is named by its service and, after a bar, its own id. */
+  function rowsFor({ network, allNetworks }: DirectoryQuery): Promise<PublishedRow[]> {
+    if (allNetworks) return getRoomsOfAllNetworks(db)
+    if (network === undefined || network === '') return getPublishedRooms(db)
+    const [appserviceId = '', ...rest] = network.split('|')
+    return getNetworkRooms(db, { appserviceId, networkId: rest.join('|') })
+  }
+
+  async function all(rows: readonly PublishedRow[]): Promise<DirectoryEntry[]> {
     const described: DirectoryEntry[] = []
     for (let start = 0; start < rows.length; start += WIDTH) {
       described.push(...(await Promise.all(rows.slice(start, start + WIDTH).map(entryOf))))
@@ -95,8 +105,7 @@ export function createRoomDirectory({ serverName, db, registry, clock, peers }: 
         if (!isServerName(query.server)) throw new ProtocolError('M_INVALID_PARAM', '`server` is not a server name.')
         return listElsewhere(peers, query.server, query)
       }
-      if (query.network !== undefined) return pageOf([], 0, query)
-      const published = await all()
+      const published = await all(await rowsFor(query))
       return pageOf(published.filter(matcher(query)), published.length, query)
     },
     async visibilityOf(roomId) {

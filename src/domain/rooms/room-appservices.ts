@@ -7,6 +7,8 @@ import type { RoomEvent } from './room-event.ts'
 export interface RoomAppservices {
   /** Whether this caller may make, or delete, an alias. @throws ProtocolError `M_EXCLUSIVE` */
   requireAlias(by: Requester, alias: RoomAlias): void
+  /** Has a service make the room of an alias that it keeps; whether there is one now. @throws ProtocolError 408 `M_CONNECTION_TIMEOUT` */
+  findAlias(alias: RoomAlias): Promise<boolean>
   /** A room got an alias, or lost one. */
   aliasesChanged(roomNid: number): void
   /** Told of every event that was committed, in order. */
@@ -17,6 +19,7 @@ export interface RoomAppservices {
 
 export const NO_APPSERVICES: RoomAppservices = {
   requireAlias: () => {},
+  findAlias: async () => false,
   aliasesChanged: () => {},
   committed: () => {},
   missed: () => {},

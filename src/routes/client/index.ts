@@ -39,6 +39,7 @@ import { getMembersByRoom } from './get-members-by-room.ts'
 import { getOneRoomEvent } from './get-one-room-event.ts'
 import { getPresence } from './get-presence.ts'
 import { getProfileField } from './get-profile-field.ts'
+import { getProtocolMetadata } from './get-protocol-metadata.ts'
 import { getProtocols } from './get-protocols.ts'
 import { getPublicRooms } from './get-public-rooms.ts'
 import { getPushRule } from './get-push-rule.ts'
@@ -73,6 +74,7 @@ import { leaveRoom } from './leave-room.ts'
 import { login } from './login.ts'
 import { logout } from './logout.ts'
 import { logoutAll } from './logout-all.ts'
+import { pingAppservice } from './ping-appservice.ts'
 import { postReceipt } from './post-receipt.ts'
 import { postRoomKeysVersion } from './post-room-keys-version.ts'
 import { post3pids } from './post3pids.ts'
@@ -81,7 +83,11 @@ import { putRoomKeys } from './put-room-keys.ts'
 import { putRoomKeysByRoomId } from './put-room-keys-by-room-id.ts'
 import { putRoomKeysVersion } from './put-room-keys-version.ts'
 import { queryKeys } from './query-keys.ts'
+import { queryLocationByAlias } from './query-location-by-alias.ts'
+import { queryLocationByProtocol } from './query-location-by-protocol.ts'
 import { queryPublicRooms } from './query-public-rooms.ts'
+import { queryUserById } from './query-user-by-id.ts'
+import { queryUserByProtocol } from './query-user-by-protocol.ts'
 import { redactEvent } from './redact-event.ts'
 import { redirectToIdp } from './redirect-to-idp.ts'
 import { redirectToSso } from './redirect-to-sso.ts'
@@ -109,6 +115,7 @@ import { setTyping } from './set-typing.ts'
 import { sync } from './sync.ts'
 import { unban } from './unban.ts'
 import { unbind3pidFromAccount } from './unbind3pid-from-account.ts'
+import { updateAppserviceRoomDirectoryVisibility } from './update-appservice-room-directory-visibility.ts'
 import { updateDevice } from './update-device.ts'
 import { uploadCrossSigningKeys } from './upload-cross-signing-keys.ts'
 import { uploadCrossSigningSignatures } from './upload-cross-signing-signatures.ts'
@@ -254,6 +261,13 @@ export const clientEndpoints: readonly Endpoint[] = [
   getWhoIs,
 
   getProtocols,
+  getProtocolMetadata,
+  queryLocationByProtocol,
+  queryUserByProtocol,
+  queryLocationByAlias,
+  queryUserById,
+  pingAppservice,
+  updateAppserviceRoomDirectoryVisibility,
 
   requestOpenIdToken,
   getCaller,

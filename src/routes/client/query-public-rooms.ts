@@ -14,6 +14,7 @@ export const PublicRoomsBody = Type.Object({
       ),
     }),
   ),
+  include_all_networks: Type.Optional(Type.Boolean()),
   third_party_instance_id: Type.Optional(Type.Union([Type.String(), Type.Null()])),
 })
 
@@ -35,6 +36,7 @@ export const queryPublicRooms = endpoint(
       since: body.since,
       term: body.filter?.generic_search_term ?? undefined,
       types: body.filter?.room_types ?? undefined,
+      allNetworks: body.include_all_networks,
       network: body.third_party_instance_id ?? undefined,
     }),
 )

@@ -1,0 +1,158 @@
+import type { Logger } from 'pino'
+import { createCache } from '../../core/cache.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import { isRoomAlias, isUserId } from '../../core/ids.ts'
+import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import type { AppserviceAnswer, AppserviceClient, AppserviceRequest } from '../../outbound/appservice.ts'
+import type { Clock } from '../clock.ts'
+import { MAX_THIRD_PARTY_RESULTS } from '../limits.ts'
+import type { Appservice } from './appservice.ts'
+import { targetOf, whyNot } from './delivery.ts'
+import type { HostedAppservices } from './hosted.ts'
+import type { AppserviceRegistry } from './registry.ts'
+
+export type ThirdPartyKind = 'user' | 'location'
+
+/** Networks on the other side of bridges, all services together (client-server API, "Third-party Lookups"). */
+export interface ThirdParty {
+  /** What is known of every protocol that a service provides. */
+  protocols(): Promise<Readonly<Record<string, JsonObject>>>
+  /** @throws ProtocolError `M_NOT_FOUND` for a protocol that no service provides */
+  protocol(name: string): Promise<JsonObject>
+  /** Users, or places, of a network that have these fields. @throws ProtocolError `M_NOT_FOUND` for none */
+  search(kind: ThirdPartyKind, protocol: string, fields: URLSearchParams): Promise<JsonObject[]>
+  /** Who a user, or what an alias, is on the other side. @throws ProtocolError `M_NOT_FOUND` for none */
+  lookUp(kind: ThirdPartyKind, id: string): Promise<JsonObject[]>
+}
+
+const ASK_MS = 10_000
+const PROTOCOL_KEPT_MS = 60_000
+
+export function createThirdParty(deps: {
+  readonly registry: AppserviceRegistry
+  readonly hosted: HostedAppservices
+  readonly client: AppserviceClient
+  readonly clock: Clock
+  readonly log: Logger
+}): ThirdParty {
+  const { registry, hosted, client, clock, log } = deps
+  const described = createCache<string, { readonly until: number; readonly answer: Promise<JsonObject | undefined> }>(
+    1_000,
+  )
+
+  async function ask(
+    service: Appservice,
+    operation: AppserviceRequest['operation'],
+    path: string,
+  ): Promise<JsonValue | undefined> {
+    const target = targetOf(service)
+    // The name under which it came, before it was part of the specification.
+    const legacyPath = `/_matrix/app/unstable${path}`
+    const request = { operation, path, legacyPath, timeoutMs: ASK_MS }
+    const answer: AppserviceAnswer | undefined = await (hosted.ask(service.id, request) ??
+      (target && client.ask(target, request)))
+    if (answer?.kind === 'answered' && answer.status === 200) return answer.body
+    if (answer !== undefined && !(answer.kind === 'answered' && answer.status === 404)) {
+      log.info({ appservice: service.id, reason: whyNot(answer) }, 'an application service did not answer a lookup')
+    }
+    return undefined
+  }
+
+  async function describe(service: Appservice, protocol: string): Promise<JsonObject | undefined> {
+    const answer = await ask(
+      service,
+      'GET A/thirdparty/protocol/{protocol}',
+      `/thirdparty/protocol/${encodeURIComponent(protocol)}`,
+    )
+    return isProtocol(answer) ? namedInstances(service, answer) : undefined
+  }
+
+  function description(service: Appservice, protocol: string): Promise<JsonObject | undefined> {
+    const key = `${service.id} ${protocol}`
+    const known = described.get(key)
+    if (known !== undefined && known.until > clock.now()) return known.answer
+    const answer = describe(service, protocol)
+    described.set(key, { until: clock.now() + PROTOCOL_KEPT_MS, answer })
+    // What could not be had is asked for again.
+    void answer.then((found) => found === undefined && described.delete(key))
+    return answer
+  }
+
+  const providers = (protocol: string) =>
+    registry.all().filter(({ registration }) => registration.protocols.includes(protocol))
+
+  /** As the first service describes it, with the instances of all. */
+  async function merged(protocol: string): Promise<JsonObject | undefined> {
+    const found = await Promise.all(providers(protocol).map((service) => description(service, protocol)))
+    const [first, ...others] = found.filter((one) => one !== undefined)
+    if (first === undefined) return undefined
+    return { ...first, instances: [first, ...others].flatMap(({ instances }) => instances as JsonValue[]) }
+  }
+
+  async function gather(
+    services: readonly Appservice[],
+    kind: ThirdPartyKind,
+    query: { readonly operation: AppserviceRequest['operation']; readonly path: string },
+  ): Promise<JsonObject[]> {
+    const answers = await Promise.all(services.map((service) => ask(service, query.operation, query.path)))
+    const found = answers.flatMap((answer) => (Array.isArray(answer) ? answer : [])).filter(isResult(kind))
+    if (found.length > 0) return found.slice(0, MAX_THIRD_PARTY_RESULTS)
+    throw new ProtocolError('M_NOT_FOUND', `No application service knows such a ${kind}.`)
+  }
+
+  return {
+    async protocols() {
+      const names = [...new Set(registry.all().flatMap(({ registration }) => registration.protocols))]
+      const all = await Promise.all(names.map(async (name) => [name, await merged(name)] as const))
+      return Object.fromEntries(all.flatMap(([name, found]) => (found === undefined ? [] : [[name, found] as const])))
+    },
+    async protocol(name) {
+      const found = await merged(name)
+      if (found !== undefined) return found
+      throw new ProtocolError('M_NOT_FOUND', `No application service provides the protocol ${name}.`)
+    },
+    async search(kind, protocol, fields) {
+      const query = fields.size === 0 ? '' : `?${fields}`
+      const path = `/thirdparty/${kind}/${encodeURIComponent(protocol)}${query}`
+      return gather(providers(protocol), kind, { operation: `GET A/thirdparty/${kind}/{protocol}`, path })
+    },
+    async lookUp(kind, id) {
+      const name = kind === 'user' ? 'userid' : 'alias'
+      const services = registry.all().filter(({ registration }) => registration.protocols.length > 0)
+      const path = `/thirdparty/${kind}?${name}=${encodeURIComponent(id)}`
+      return gather(services, kind, { operation: `GET A/thirdparty/${kind}`, path })
+    },
+  }
+}
+
+/** The table "Third-party protocol". */
+function isProtocol(value: JsonValue | undefined): value is JsonObject {
+  return (
+    isObject(value) &&
+    Array.isArray(value.user_fields) &&
+    Array.isArray(value.location_fields) &&
+    typeof value.icon === 'string' &&
+    isObject(value.field_types) &&
+    Array.isArray(value.instances)
+  )
+}
+
+/** Clients name a network by an id that no other service's network has. */
+function namedInstances({ id }: Appservice, protocol: JsonObject): JsonObject {
+  const instances = (protocol.instances as JsonValue[]).filter(
+    (instance): instance is JsonObject =>
+      isObject(instance) && typeof instance.network_id === 'string' && typeof instance.desc === 'string',
+  )
+  return {
+    ...protocol,
+    instances: instances.map((instance) => ({ ...instance, instance_id: `${id}|${instance.network_id}` })),
+  }
+}
+
+/** The tables "Third-party user" and "location": what is not whole is left out. */
+function isResult(kind: ThirdPartyKind): (value: JsonValue) => value is JsonObject {
+  const named = kind === 'user' ? isUserId : isRoomAlias
+  const name = kind === 'user' ? 'userid' : 'alias'
+  return (value): value is JsonObject =>
+    isObject(value) && named(value[name]) && typeof value.protocol === 'string' && isObject(value.fields)
+}
