@@ -1,3 +1,4 @@
+import * as appservice from './cases/appservice.ts'
 import * as fanOut from './cases/fan-out.ts'
 import * as federationIn from './cases/federation-in.ts'
 import * as federationJoin from './cases/federation-join.ts'
@@ -23,6 +24,7 @@ import { machine, table, writeResults } from './report.ts'
 
 const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Measurement[]>>> = {
   [send.BENCHMARK]: send.measureSend,
+  [appservice.BENCHMARK]: appservice.measureAppservice,
   [fanOut.BENCHMARK]: fanOut.measureFanOut,
   [initialSync.BENCHMARK]: initialSync.measureInitialSync,
   [registerLogin.BENCHMARK]: registerLogin.measureRegisterLogin,

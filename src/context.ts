@@ -9,6 +9,7 @@ import { createOpenIdTokens } from './domain/accounts/openid-tokens.ts'
 import { createRemoteProfiles } from './domain/accounts/remote-profiles.ts'
 import { adminChores, createAdminServices } from './domain/admin/admin-services.ts'
 import {
+  appserviceChores,
   createAppserviceServices,
   openAppserviceQueues,
   startAppservices,
@@ -220,7 +221,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     db,
     clock,
     log,
-    chores: [...identityChores(config), contactChore(config), ...adminChores, ...federationChores],
+    chores: [...identityChores(config), contactChore(config), ...adminChores, ...federationChores, ...appserviceChores],
   })
   const closeIdentityWorkers = startIdentityWorkers(config, identity, log)
   metrics.watch({

@@ -258,3 +258,31 @@ describe('older application services', () => {
     ).toEqual(['/irc/transactions/'])
   })
 })
+
+describe('a service that asks for what passes', () => {
+  it('is told who types and who has read, with the room; others are not', async () => {
+    const eph = await startService()
+    const wish = { url: eph.url, receive_ephemeral: true }
+    const curious = registration('eph', wish)
+    await world.register(curious)
+    await waitUntil('it to be registered', async () => {
+      return (await world.api.request('GET', '/account/whoami', { token: curious.as_token })).status === 200
+    })
+    const { roomId } = await bridged('passes')
+    await join(world.api, curious.as_token, roomId)
+    const eventId = await send(roomId, 'to be read')
+    const { token, userId } = person
+    await world.api.call('PUT', `/rooms/${room(roomId)}/typing/${userId}`, {
+      token,
+      body: { typing: true, timeout: 9_000 },
+    })
+    await world.api.call('POST', `/rooms/${room(roomId)}/receipt/m.read/${room(eventId)}`, { token, body: {} })
+    const told = () => eph.transactions().flatMap(({ body }) => body.ephemeral ?? [])
+    await waitUntil('both', () => new Set(told().map((event: Json) => event.type)).size === 2)
+    expect(told()).toContainEqual({ type: 'm.typing', room_id: roomId, content: { user_ids: [userId] } })
+    const receipt = { [eventId]: { 'm.read': { [userId]: { ts: expect.any(Number) } } } }
+    expect(told()).toContainEqual({ type: 'm.receipt', room_id: roomId, content: receipt })
+    expect(service.transactions().some(({ body }) => 'ephemeral' in body)).toBe(false)
+    await eph.close()
+  })
+})

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import type { AppserviceClient } from '../../outbound/appservice.ts'
-import type { Database } from '../../store/db.ts'
+import type { Database, Tx } from '../../store/db.ts'
+import { forgetTaken } from '../../store/hosted-transactions.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Clock, Random } from '../clock.ts'
@@ -66,6 +67,7 @@ export async function openAppserviceQueues(deps: {
     aliasesChanged: eventsOut.aliasesChanged,
     committed: eventsOut.committed,
     missed: eventsOut.missed,
+    passes: eventsOut.passes,
   }
   return { ...names, eventsOut, ofRooms, queries, hosted, client }
 }
@@ -105,6 +107,14 @@ export async function createAppserviceServices(deps: {
     ping: (by, id, transactionId) => pingAppservice(client, by, id, transactionId),
   }
 }
+
+/** Longer than any server goes on sending what was taken. */
+const TRANSACTIONS_KEPT_MS = 30 * 24 * 3_600_000
+
+/** What the janitor removes. */
+export const appserviceChores = [
+  (tx: Tx, now: number, atMost: number) => forgetTaken(tx, now - TRANSACTIONS_KEPT_MS, atMost),
+] as const
 
 /** Starts hosted services and begins to send. Whoever calls this closes `eventsOut`, after the client. */
 export async function startAppservices(

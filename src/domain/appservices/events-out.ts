@@ -25,7 +25,7 @@ export interface EventsOut {
   /** Events up to a position were committed of which it was not told. */
   missed(position: number): void
   /** Something passes in a room, which services that ask for it are told. */
-  toRoom(room: RoomName, event: JsonObject): void
+  passes(roomNid: number, event: () => JsonObject): void
   /** A service has spoken to us. */
   heard(id: string): void
   /** Takes up what was left when the process ended. */
@@ -173,6 +173,15 @@ export function createEventsOut(deps: {
     for (const [id, service] of wanted) if (!queues.has(id)) open(service)
   }
 
+  async function tell(roomNid: number, event: () => JsonObject): Promise<void> {
+    const [room] = await getRooms(db, [roomNid])
+    if (room === undefined) return
+    const told = { ...event(), room_id: room.room_id }
+    for (const service of await interest!.inRoom({ nid: roomNid, id: room.room_id })) {
+      if (wantsEphemeral(service)) queues.get(service.id)?.ephemeral(told)
+    }
+  }
+
   async function rest(): Promise<void> {
     for (const queue of queues.values()) await queue.rest()
   }
@@ -193,14 +202,9 @@ export function createEventsOut(deps: {
       miss()
     },
     aliasesChanged: (roomNid) => interest?.forget(roomNid),
-    toRoom(room, event) {
-      if (interest === undefined || ![...queues.keys()].some((id) => wantsEphemeral(registry.byId(id)))) return
-      interest.inRoom(room).then(
-        (services) => {
-          for (const service of services) if (wantsEphemeral(service)) queues.get(service.id)?.ephemeral(event)
-        },
-        (err: unknown) => log.debug({ err }, 'no service was told what passes in a room'),
-      )
+    passes(roomNid, event) {
+      if (!registry.all().some((service) => wantsEphemeral(service) && queues.has(service.id))) return
+      tell(roomNid, event).catch((err: unknown) => log.debug({ err }, 'no service was told what passes in a room'))
     },
     heard: (id) => queues.get(id)?.heard(),
     async start(events, current, how) {

@@ -9,7 +9,7 @@ import type { Notifier } from '../sync/notifier.ts'
 import type { Unread } from '../sync/unread.ts'
 import type { UserRooms } from '../sync/user-rooms.ts'
 import type { RoomAccess } from './access.ts'
-import { type Aliases, type AliasParts, createAliases } from './aliases.ts'
+import { type Aliases, createAliases } from './aliases.ts'
 import type { Appender } from './append.ts'
 import { createRoomDirectory, type RoomDirectory } from './directory.ts'
 import type { EventCache } from './event-cache.ts'
@@ -18,6 +18,7 @@ import { createRoomReader, type RoomReader } from './reader.ts'
 import { createReceipts, type Receipts, type WrittenReceipt } from './receipts.ts'
 import type { RoomRegistry } from './registry.ts'
 import type { Room } from './room.ts'
+import type { RoomAppservices } from './room-appservices.ts'
 import { createSpaces, type Spaces } from './spaces/spaces.ts'
 import { createTyping, type Typing } from './typing.ts'
 
@@ -43,7 +44,7 @@ export interface ReadingParts {
   readonly userRooms: UserRooms
   readonly appender: Appender
   readonly peers: Pick<Peers, 'query' | 'post'>
-  readonly appservices: AliasParts['appservices']
+  readonly appservices: Pick<RoomAppservices, 'requireAlias' | 'findAlias' | 'aliasesChanged' | 'passes'>
   /** Tells the other servers of a room what passes in it. */
   readonly outgoing: { toRoom(room: Room, edu: JsonObject): void }
   readonly unread: Unread
@@ -72,7 +73,10 @@ export function createReadingServices(parts: ReadingParts): ReadingServices {
     spaces: createSpaces(parts),
     typing: createTyping({
       ...parts,
-      changed: notifier.wakeRoom,
+      changed(roomNid, user_ids) {
+        notifier.wakeRoom(roomNid)
+        parts.appservices.passes(roomNid, () => ({ type: 'm.typing', content: { user_ids: [...user_ids()] } }))
+      },
       told: (room, user_id, typing) =>
         parts.outgoing.toRoom(room, { edu_type: 'm.typing', content: { room_id: room.id, user_id, typing } }),
     }),
@@ -83,6 +87,7 @@ export function createReadingServices(parts: ReadingParts): ReadingServices {
         const { by, event, isPublic, isForRoom, position } = receipt
         if (isForRoom) unread.read(by.userNid, event)
         if (isPublic) {
+          parts.appservices.passes(event.roomNid, () => receiptEvent(receipt))
           tellOthers(receipt)
           return ledgerWaker.wakeRoom(event.roomNid, position)
         }
@@ -91,4 +96,10 @@ export function createReadingServices(parts: ReadingParts): ReadingServices {
       },
     }),
   }
+}
+
+/** As sync shows it. */
+function receiptEvent({ by, event, threadId, ts }: WrittenReceipt): JsonObject {
+  const receipt = threadId === '' ? { ts } : { ts, thread_id: threadId }
+  return { type: 'm.receipt', content: { [event.id]: { 'm.read': { [by.userId]: receipt } } } }
 }

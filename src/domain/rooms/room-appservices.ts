@@ -1,4 +1,5 @@
 import type { RoomAlias } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { MembershipChange, Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
@@ -13,6 +14,8 @@ export interface RoomAppservices {
   aliasesChanged(roomNid: number): void
   /** Told of every event that was committed, in order. */
   committed(room: Room, events: readonly RoomEvent[], members: readonly MembershipChange[]): void
+  /** Something passes in a room that is no event of it: who types, who has read. */
+  passes(roomNid: number, event: () => JsonObject): void
   /** Events up to a position turned out to be committed of which nobody was told. */
   missed(position: number): void
 }
@@ -22,5 +25,6 @@ export const NO_APPSERVICES: RoomAppservices = {
   findAlias: async () => false,
   aliasesChanged: () => {},
   committed: () => {},
+  passes: () => {},
   missed: () => {},
 }

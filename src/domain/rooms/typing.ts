@@ -25,8 +25,8 @@ export interface TypingParts {
   readonly access: RoomAccess
   /** The next position in the stream of what lives in memory. */
   nextPosition(): number
-  /** Told of a room in which somebody began or stopped. */
-  changed(roomNid: number): void
+  /** Told of a room in which somebody began or stopped, and who types there now. */
+  changed(roomNid: number, userIds: () => Iterable<UserId>): void
   /** Told of what a user of ours does in a room. */
   told(room: Room, userId: UserId, isTyping: boolean): void
 }
@@ -51,7 +51,7 @@ export function createTyping({ clock, access, nextPosition, changed, told }: Typ
 
   function move(roomNid: number, room: RoomTyping): void {
     room.position = nextPosition()
-    changed(roomNid)
+    changed(roomNid, () => [...room.typists.values()].map(({ userId }) => userId))
   }
 
   function stop(roomNid: number, userNid: number): void {

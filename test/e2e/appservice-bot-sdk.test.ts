@@ -1,0 +1,79 @@
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { Appservice, LogLevel, LogService, MemoryStorageProvider } from 'matrix-bot-sdk'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openWorld, registration, type TestRegistration, type World } from '../appservices/world.ts'
+import { type Account, createRoom, type Json, register, sendText } from '../support/api.ts'
+import { waitUntil } from '../support/wait.ts'
+
+let world: World
+let person: Account
+let bot: Appservice
+let reg: TestRegistration
+
+beforeAll(async () => {
+  LogService.setLevel(LogLevel.ERROR)
+  LogService.muteModule('MatrixHttpClient')
+  const probe = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => probe.once('listening', resolve))
+  const { port } = probe.address() as AddressInfo
+  await new Promise((resolve) => probe.close(resolve))
+  reg = registration('bots', { url: `http://127.0.0.1:${port}`, receive_ephemeral: true })
+  world = await openWorld([reg])
+  person = await register(world.api, 'person')
+  bot = new Appservice({
+    port,
+    bindAddress: '127.0.0.1',
+    homeserverName: 'localhost',
+    homeserverUrl: world.server.baseUrl,
+    registration: { ...reg, url: reg.url!, namespaces: reg.namespaces as never } as never,
+    storage: new MemoryStorageProvider(),
+    joinStrategy: { onJoinRoom: async (id: string, join: (id: string) => Promise<string>) => join(id) } as never,
+  })
+  bot.on('room.invite', (roomId: string, event: Json) => void bot.getIntentForUserId(event.state_key).joinRoom(roomId))
+  bot.on('room.message', (roomId: string, event: Json) => {
+    if (event.sender !== person.userId) return
+    void bot.getIntentForSuffix('echo').sendText(roomId, `echo: ${event.content.body}`)
+  })
+  bot.on(
+    'query.user',
+    (_userId: string, create: (info: object) => Promise<void>) => void create({ display_name: 'Ghost' }),
+  )
+  bot.on(
+    'query.room',
+    (_alias: string, create: (info: object) => Promise<void>) => void create({ preset: 'public_chat' }),
+  )
+  await bot.begin()
+})
+afterAll(async () => {
+  bot?.stop()
+  await world?.close()
+})
+
+const room = encodeURIComponent
+const call = (method: string, path: string, body?: unknown) =>
+  world.api.call(method, path, { token: person.token, ...(body !== undefined && { body }) })
+
+test('a bot on the appservice class of matrix-bot-sdk joins when invited and answers', async () => {
+  const invite = ['@_bots_echo:localhost']
+  const roomId = await createRoom(world.api, person.token, { preset: 'private_chat', invite })
+  await waitUntil('the ghost to join', async () => {
+    return (await call('GET', `/rooms/${room(roomId)}/joined_members`)).joined[invite[0]!] !== undefined
+  })
+  await sendText(world.api, person.token, roomId, '1', 'hello')
+  await waitUntil('the echo', async () => {
+    const page = await call('GET', `/rooms/${room(roomId)}/messages?dir=b&limit=5`)
+    return page.chunk.some((event: Json) => event.content.body === 'echo: hello' && event.sender === invite[0])
+  })
+})
+
+test('users and rooms are made when they are asked for', async () => {
+  expect(await call('GET', '/profile/@_bots_asked:localhost')).toMatchObject({ displayname: 'Ghost' })
+  expect((await call('GET', `/directory/room/${room('#_bots_asked:localhost')}`)).room_id).toMatch(/^!/)
+})
+
+test('a framework without a route for pings has that said to it', async () => {
+  const path = '/_matrix/client/v1/appservice/bots/ping'
+  const answer = await world.api.request('POST', path, { token: reg.as_token, body: { transaction_id: 'x' } })
+  expect(answer).toMatchObject({ status: 502, body: { errcode: 'M_BAD_STATUS', status: 404 } })
+})
