@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createDirectoryStore } from '../../src/domain/media/directory-store.ts'
 import { createSpool } from '../../src/domain/media/spool.ts'
@@ -19,7 +20,7 @@ let alice: Account
 let bob: Account
 
 beforeAll(async () => {
-  server = await startServer()
+  server = await startServer({}, { log: pino({ level: 'silent' }) })
   api = openApi(server.baseUrl)
   ;[admin, alice, bob] = (await Promise.all(['admin', 'alice', 'bob'].map((name) => register(api, name)))) as [
     Account,

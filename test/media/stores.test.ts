@@ -102,7 +102,8 @@ describe('a server with files elsewhere', () => {
   let alice: Account
 
   beforeAll(async () => {
-    server = await startServer({ media: { store: 's3', s3: { endpoint: service.endpoint, ...S3_KEYS } } })
+    const media = { store: 's3', s3: { endpoint: service.endpoint, ...S3_KEYS } } as const
+    server = await startServer({ media }, { log: pino({ level: 'silent' }) })
     api = openApi(server.baseUrl)
     alice = await register(api, 'alice')
   })
