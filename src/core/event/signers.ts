@@ -74,12 +74,27 @@ export function isSignedBy(
   keys: readonly VerifyKey[],
   signedText: string = signedEventText(version, pdu),
 ): boolean {
+  const decisive = decisiveSignatures(version, pdu, server, keys)
+  const bytes = Buffer.from(signedText)
+  return decisive.length > 0 && decisive.every((each) => verifySignature(each.publicKey, bytes, each.signature))
+}
+
+/** A signature that is to be confirmed, and the key that is to confirm it, both base64. */
+export interface ClaimedSignature {
+  readonly publicKey: string
+  readonly signature: string
+}
+
+/** The signatures that decide for {@link isSignedBy}: there has to be one, and all have to be good. */
+export function decisiveSignatures(
+  version: RoomVersion,
+  pdu: Pdu,
+  server: ServerName,
+  keys: readonly VerifyKey[],
+): readonly ClaimedSignature[] {
   const keyIds = new Set(signatureKeyIds(pdu, server))
   const counting = keys.filter((key) => keyIds.has(key.keyId) && countsFor(version, pdu, key))
-  const bytes = Buffer.from(signedText)
-  const isValid = ({ keyId, publicKey }: VerifyKey) =>
-    verifySignature(publicKey, bytes, signatureOf(pdu, server, keyId)!)
-  return counting.length > 0 && counting.every(isValid)
+  return counting.map(({ keyId, publicKey }) => ({ publicKey, signature: signatureOf(pdu, server, keyId)! }))
 }
 
 function countsFor(version: RoomVersion, pdu: Pdu, { validUntilTs }: VerifyKey): boolean {

@@ -21,12 +21,19 @@ interface Sodium {
   crypto_sign_verify_detached(signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array): boolean
 }
 
+const requireHere = createRequire(import.meta.url)
+
 function loadSodium(): Sodium | undefined {
   try {
-    return createRequire(import.meta.url)('sodium-native') as Sodium
+    return requireHere('sodium-native') as Sodium
   } catch {
     return undefined
   }
+}
+
+/** Where another thread finds libsodium; undefined where it does not load. */
+export function sodiumFile(): string | undefined {
+  return sodiumEd25519 && requireHere.resolve('sodium-native')
 }
 
 /** libsodium: about twice as fast as OpenSSL. Undefined where its prebuilt binary does not load. */

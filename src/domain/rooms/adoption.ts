@@ -74,9 +74,15 @@ export function createAdoption(parts: AdoptionParts): Adopt {
   async function takeTold(room: Room, told: Told, joinId: EventId): Promise<ToldStateMap> {
     const state = new ToldStateMap(room)
     const left: ReadPdu[] = []
+    const partAt = (at: number) => told.order.subarray(at, at + EVENTS_AT_ONCE)
+    const vetPart = (at: number) => vetter.vetEach(room, [...partAt(at)].map(told.at))
+    let next = vetPart(0)
     for (let at = 0; at < told.order.length && room.alive; at += EVENTS_AT_ONCE) {
-      const part = told.order.subarray(at, at + EVENTS_AT_ONCE)
-      const vetted = await vetter.vetEach(room, [...part].map(told.at))
+      const part = partAt(at)
+      const vetted = await next
+      // The signatures of the next are checked while these are judged and written.
+      next = vetPart(at + EVENTS_AT_ONCE)
+      next.catch(() => {})
       const reads = new Map<EventId, ReadPdu>()
       for (const [index, read] of vetted.entries()) {
         if (isRefusal(read)) continue

@@ -194,7 +194,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
   ): Promise<readonly Received[]> {
     const room = await knownRoom(roomId)
     if (!room) return pdus.map(() => dropped('this server does not take part in the room'))
-    const reads = await Promise.all(pdus.map((raw) => vetter.vet(room, raw)))
+    const reads = await vetter.vetEach(room, pdus)
     const passed = new Map(reads.flatMap((read) => (isRefusal(read) ? [] : [[read.eventId, read] as const])))
     const [offered] = isOffered ? passed.keys() : []
     const results = await takeWithMissing(origin, roomId, [...passed.values()], offered)

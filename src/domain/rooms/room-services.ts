@@ -389,6 +389,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       presence.close()
       typing.close()
       await persister.idle()
+      await vetter.close()
     },
   }
 }

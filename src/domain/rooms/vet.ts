@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Pdu } from '../../core/event/format.ts'
 import { ALLOWED, type Refusal, refuse, type Verdict } from '../../core/event/format.ts'
 import { type ReadPdu, readPdu } from '../../core/event/read.ts'
-import { isSignedBy, requiredSigners, signatureKeyIds } from '../../core/event/signers.ts'
+import { decisiveSignatures, requiredSigners, signatureKeyIds } from '../../core/event/signers.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf } from '../../core/ids.ts'
 import type { ReadJson } from '../../core/json.ts'
 import { isObject } from '../../core/json.ts'
@@ -10,6 +10,7 @@ import type { RoomVersion } from '../../core/room-version.ts'
 import { roomIdOfCreate } from '../../core/signing/event-hash.ts'
 import { MAX_KEYS_PER_SERVER } from '../limits.ts'
 import type { KeyRing } from './questions.ts'
+import { createSignatureChecks } from './signature-checks.ts'
 
 /** Where an event claims to belong. */
 export interface Place {
@@ -26,6 +27,7 @@ export interface Vetter {
   expect(raws: readonly ReadJson[]): void
   /** Those of many that pass, each once. */
   vetAll(place: Place, raws: readonly ReadJson[]): Promise<ReadPdu[]>
+  close(): Promise<void>
 }
 
 const VETTED_AT_ONCE = 64
@@ -35,6 +37,8 @@ export function isRefusal(read: ReadPdu | Refusal): read is Refusal {
 }
 
 export function createVetter({ keys }: { keys: KeyRing }): Vetter {
+  const checks = createSignatureChecks()
+
   async function vet(place: Place, { value, offence }: ReadJson): Promise<ReadPdu | Refusal> {
     const read = readPdu(place.version, value, offence)
     if (isRefusal(read)) return read
@@ -48,26 +52,29 @@ export function createVetter({ keys }: { keys: KeyRing }): Vetter {
       const keyIds = signatureKeyIds(pdu, server)
       if (keyIds.length === 0) return refuse(`the event lacks a signature of ${server}`)
       const known = await keys.keysOf(server, keyIds)
-      if (!isSignedBy(version, pdu, server, known, signedText))
+      const decisive = decisiveSignatures(version, pdu, server, known)
+      const good = await Promise.all(decisive.map((each) => checks.isGood(each, signedText)))
+      if (good.length === 0 || good.includes(false))
         return refuse(`the event has no signature of ${server} that one of its keys confirms`)
     }
     return ALLOWED
   }
 
   async function vetEach(place: Place, raws: readonly ReadJson[]): Promise<(ReadPdu | Refusal)[]> {
-    const vetted: (ReadPdu | Refusal)[] = []
+    const portions: Promise<(ReadPdu | Refusal)[]>[] = []
     if (raws.length > VETTED_AT_ONCE) fetchKeysAhead(keys, raws)
     for (let at = 0; at < raws.length; at += VETTED_AT_ONCE) {
       // A state of many thousands takes seconds: others get their turn.
       if (at > 0) await setImmediate()
-      vetted.push(...(await Promise.all(raws.slice(at, at + VETTED_AT_ONCE).map((raw) => vet(place, raw)))))
+      portions.push(Promise.all(raws.slice(at, at + VETTED_AT_ONCE).map((raw) => vet(place, raw))))
     }
-    return vetted
+    return (await Promise.all(portions)).flat()
   }
 
   return {
     vet,
     vetEach,
+    close: checks.close,
     expect: (raws) => fetchKeysAhead(keys, raws),
     async vetAll(place, raws) {
       const passed = new Map<EventId, ReadPdu>()
