@@ -23,34 +23,34 @@ const IDLE_MS = 30_000
 
 /** Text, not a file, so that it is the same program from source, from the build and in one bundled file. */
 const PROGRAM = `
-const { parentPort, workerData } = require('node:worker_threads')
-const { createPublicKey, verify } = require('node:crypto')
-const sodium = workerData && require(workerData)
-const objects = new Map()
-function objectOf(key) {
-  const x = Buffer.from(key).toString('base64url')
-  let object = objects.get(x)
-  if (object === undefined) {
-    object = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
-    if (objects.size >= 5000) objects.clear()
-    objects.set(x, object)
-  }
-  return object
-}
-function isGood(text, key, signature) {
-  const bytes = Buffer.from(text)
-  return sodium ? sodium.crypto_sign_verify_detached(signature, bytes, key) : verify(null, bytes, objectOf(key), signature)
-}
-parentPort.on('message', ({ texts, keys, signatures }) => {
-  const good = texts.map((text, n) => {
-    try {
-      return isGood(text, Buffer.from(keys.buffer, keys.byteOffset + n * ${PUBLIC_KEY_BYTES}, ${PUBLIC_KEY_BYTES}), Buffer.from(signatures.buffer, signatures.byteOffset + n * ${SIGNATURE_BYTES}, ${SIGNATURE_BYTES}))
-    } catch {
-      return false
+  const { parentPort, workerData } = require('node:worker_threads')
+  const { createPublicKey, verify } = require('node:crypto')
+  const sodium = workerData && require(workerData)
+  const objects = new Map()
+  function objectOf(key) {
+    const x = Buffer.from(key).toString('base64url')
+    let object = objects.get(x)
+    if (object === undefined) {
+      object = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
+      if (objects.size >= 5000) objects.clear()
+      objects.set(x, object)
     }
+    return object
+  }
+  function isGood(text, key, signature) {
+    const bytes = Buffer.from(text)
+    return sodium ? sodium.crypto_sign_verify_detached(signature, bytes, key) : verify(null, bytes, objectOf(key), signature)
+  }
+  parentPort.on('message', ({ texts, keys, signatures }) => {
+    const good = texts.map((text, n) => {
+      try {
+        return isGood(text, Buffer.from(keys.buffer, keys.byteOffset + n * ${PUBLIC_KEY_BYTES}, ${PUBLIC_KEY_BYTES}), Buffer.from(signatures.buffer, signatures.byteOffset + n * ${SIGNATURE_BYTES}, ${SIGNATURE_BYTES}))
+      } catch {
+        return false
+      }
+    })
+    parentPort.postMessage(good)
   })
-  parentPort.postMessage(good)
-})
 `
 
 export function createSignatureChecks(): SignatureChecks {
