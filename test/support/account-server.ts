@@ -12,6 +12,7 @@ import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { createAccountServices } from '../../src/domain/accounts/account-services.ts'
 import type { ExclusiveUsers } from '../../src/domain/accounts/exclusive-users.ts'
 import { createOpenIdTokens } from '../../src/domain/accounts/openid-tokens.ts'
+import { createOperators } from '../../src/domain/admin/operators.ts'
 import { createAppserviceServices, openAppserviceQueues } from '../../src/domain/appservices/appservice-services.ts'
 import { createContactServices } from '../../src/domain/contact/contact-services.ts'
 import { createIdentityServers } from '../../src/domain/contact/identity-servers.ts'
@@ -176,6 +177,7 @@ export async function startAccountServer(
   const ownKeys = createOwnKeys({ config, clock, signingKey: keptInMemory(signingKey) })
   const services = {
     ...accounts,
+    admin: { operators: createOperators({ ...accounts, db: database.db, clock }) },
     appservices,
     ...contact.services,
     singleSignOn,
@@ -186,7 +188,7 @@ export async function startAccountServer(
     version: '0.0.0-test',
     rateLimitOverrides,
     rateLimits,
-  } as Services
+  } as unknown as Services
   const app = buildApp({ services, metrics, log })
   await app.listen({ host: '127.0.0.1', port: 0 })
   return {
