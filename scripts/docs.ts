@@ -179,6 +179,9 @@ ${outgoingOf(appservice)} operations are asked of services; an old service is as
 new ones. A service that does not answer gets the same transaction again after 1 s, 2 s, 4 s and so on up to an hour, and at once when
 it calls; the table \`appservice_queue\` says how far each has come.
 
+Events of encrypted rooms go out as they are: encrypted. A bridge that is to read them logs devices in, by
+\`m.login.application_service\` or \`PUT devices/{deviceId}\`, and syncs for their keys; these are not pushed.
+
 A service with \`url: null\` and \`hosted: <module>\` runs in this process: the module exports \`createHostedService\`, as
 \`examples/echo\` shows. Whoever has its \`hs_token\` may ask it over HTTP: ${servedOf(appservice)} operations are served.
 

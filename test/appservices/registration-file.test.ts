@@ -26,7 +26,6 @@ describe('the table "Application service registration"', () => {
       rate_limited: false,
       protocols: [],
       receive_ephemeral: false,
-      receive_devices: false,
     })
   })
 
@@ -49,7 +48,6 @@ describe('the table "Application service registration"', () => {
     ['receive_ephemeral', true, { receive_ephemeral: true }],
     ['push_ephemeral', true, { receive_ephemeral: true }],
     ['de.sorunome.msc2409.push_ephemeral', true, { receive_ephemeral: true }],
-    ['org.matrix.msc3202', true, { receive_devices: true }],
     ['an_unknown_key', { of: 'theirs' }, { id: 'irc' }],
   ])('%s: %j is read', (key, value, expected) => {
     expect(read({ ...GOOD, [key]: value }).registration).toMatchObject(expected)

@@ -21,10 +21,8 @@ export interface Registration {
   readonly namespaces: Readonly<Record<NamespaceKind, readonly Namespace[]>>
   readonly rate_limited: boolean
   readonly protocols: readonly string[]
-  /** Typing, receipts, presence, and messages to devices of its users. */
+  /** Who types and who has read, in the rooms that concern it. */
   readonly receive_ephemeral: boolean
-  /** Changes of devices and the one-time keys of its users: what bridges for encrypted rooms need. */
-  readonly receive_devices: boolean
   /** The module of a service that runs in this process; beside the file unless its path is absolute. */
   readonly hosted?: string
 }
@@ -44,7 +42,6 @@ export interface ReadRegistration {
 
 /** Keys by which proposals called what is in the specification now. */
 const EPHEMERAL_KEYS = ['receive_ephemeral', 'de.sorunome.msc2409.push_ephemeral', 'push_ephemeral']
-const DEVICE_KEYS = ['org.matrix.msc3202']
 
 type Report = (node: ParsedNode | undefined, message: string) => undefined
 
@@ -99,7 +96,6 @@ class Reader {
       rate_limited: this.#flag(['rate_limited']),
       protocols: this.#protocols(),
       receive_ephemeral: this.#flag(EPHEMERAL_KEYS),
-      receive_devices: this.#flag(DEVICE_KEYS),
       ...(this.#keys.has('hosted') && { hosted: this.#text('hosted') }),
     }
   }

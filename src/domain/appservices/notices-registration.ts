@@ -31,7 +31,6 @@ export function noticesRegistration(
       rate_limited: false,
       protocols: [],
       receive_ephemeral: false,
-      receive_devices: false,
     },
   ]
 }
