@@ -229,10 +229,24 @@ function unreachable(of: string, detail: string): ProtocolError {
   return new ProtocolError('M_UNKNOWN', `The server ${of} cannot be asked: ${detail}.`, { status: 502 })
 }
 
+/** What only a user's own server may say of their session or account: clients end the one, or bar the other, when they hear it. */
+const OWN_SERVERS_WORDS: ReadonlySet<string> = new Set([
+  ...[
+    'M_UNKNOWN_TOKEN',
+    'M_MISSING_TOKEN',
+    'M_UNAUTHORIZED',
+    'M_USER_LOCKED',
+    'M_USER_SUSPENDED',
+    'M_USER_DEACTIVATED',
+  ],
+  ...['M_CONSENT_NOT_GIVEN', 'M_RESOURCE_LIMIT_EXCEEDED', 'M_GUEST_ACCESS_FORBIDDEN'],
+])
+
 /** What another server refuses is refused here in its words, except that a failure to know us is no failure of our user's. */
 function refusalOf(of: string, { status, body }: FederationAnswer): ProtocolError {
   const { errcode, error, ...extra } = isObject(body) ? body : {}
-  if (status === 401 || status >= 500 || !isErrcode(errcode)) return unreachable(of, `it answered ${status}`)
+  const isMeantForUs = status === 401 || !isErrcode(errcode) || OWN_SERVERS_WORDS.has(errcode)
+  if (isMeantForUs || status >= 500) return unreachable(of, `it answered ${status}`)
   const text = typeof error === 'string' ? error.slice(0, 500) : 'no reason given'
   return new ProtocolError(errcode, `${of} says: ${text}`, {
     status,

@@ -100,6 +100,11 @@ export function getJoinedOfServer(
   )
 }
 
+/** Of a room of which nothing is known but its id, and who is invited. */
+export async function setRoomVersion(tx: Tx, roomNid: number, version: string): Promise<void> {
+  await tx.query('UPDATE room SET room_version = $2 WHERE room_nid = $1', [roomNid, version])
+}
+
 /** Everybody who is joined to a room. */
 export function getJoinedUsers(reader: Reader, roomNid: number): Promise<{ user_nid: number; user_id: UserId }[]> {
   return reader.query(

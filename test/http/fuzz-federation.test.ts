@@ -306,8 +306,8 @@ async function faultsOf(endpoint: Endpoint, { signing }: Sent, { status, text: s
   return faults
 }
 
-/** Nobody holds the token, or the key, that these want; or the room has another rule. */
-const ALWAYS_REFUSED = /openid|3pid|exchange|make_knock|GET F.v1.publicRooms/
+/** Nobody holds the token, or the key, that these want; the room has another rule; there are no files. */
+const ALWAYS_REFUSED = /openid|media|3pid|exchange|make_knock|GET F.v1.publicRooms/
 
 /** With these nothing is odd. */
 const TAME: Dice = { below: () => 1, pick: ([first]) => first!, shuffle: (items) => [...items] }

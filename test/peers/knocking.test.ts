@@ -155,7 +155,7 @@ describe('knocking at a room of another server', () => {
 
   it('needs somebody to be asked', async () => {
     const { status, body } = await beta.api.request('POST', `/knock/${enc('!nowhere')}`, { token: bob.token, body: {} })
-    expect([status, body.errcode]).toEqual([404, 'M_NOT_FOUND'])
+    expect([status, body.errcode]).toEqual([403, 'M_FORBIDDEN'])
   })
 })
 

@@ -57,10 +57,15 @@ export class Forge {
   latest: EventId | undefined
   #roomId: RoomId | undefined
   readonly #name: string
+  readonly #since: number
   #made = 0
 
-  /** @param name tells rooms apart that would otherwise be the same */
-  constructor(version: RoomVersion, name: string, roomId?: RoomId) {
+  /**
+   * @param name tells rooms apart that would otherwise be the same
+   * @param since when its events are made, in ms: one after the other from then on
+   */
+  constructor(version: RoomVersion, name: string, roomId?: RoomId, since = FIRST_MOMENT) {
+    this.#since = since
     this.version = version
     this.#name = name
     this.#roomId = roomId
@@ -71,11 +76,18 @@ export class Forge {
   }
 
   /** A public room of a remote user, whose power is that of a creator. */
-  static open(version: RoomVersion, name: string, creator: UserId, levels: JsonObject = {}): Forge {
+  static open(
+    version: RoomVersion,
+    name: string,
+    creator: UserId,
+    levels: JsonObject = {},
+    since = FIRST_MOMENT,
+  ): Forge {
     const forge = new Forge(
       version,
       name,
       version.roomIdIsCreateHash ? undefined : (`!${name}:${serverOf(creator)}` as RoomId),
+      since,
     )
     const content = { room_version: version.id, name, ...(version.createNamesCreator ? { creator } : {}) }
     forge.make({ type: 'm.room.create', sender: creator, state_key: '', content })
@@ -127,7 +139,7 @@ export class Forge {
         ...(sketch.redacts === undefined ? {} : { redacts: sketch.redacts }),
         ...(this.#roomId === undefined ? {} : { room_id: this.#roomId }),
         event_id: sketch.event_id ?? (`$${this.#name}-${made}:${server}` as EventId),
-        origin_server_ts: sketch.ts ?? FIRST_MOMENT + made,
+        origin_server_ts: sketch.ts ?? this.#since + made,
         depth: sketch.depth ?? Math.max(0, ...depths) + 1,
         prev_events: prev.map((id) => this.referenceTo(id)),
         auth_events: (sketch.auth ?? selected).map((id) => this.referenceTo(id)),

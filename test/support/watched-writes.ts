@@ -2,7 +2,7 @@ import pg from 'pg'
 import type { TestServer } from './server.ts'
 
 /** What the server notes by itself: when a device was here, and how far events went to other servers. */
-const IS_SIGHTING = `TG_TABLE_NAME = 'device' AND TG_OP = 'UPDATE' OR TG_TABLE_NAME = 'federation_sent'`
+const IS_SIGHTING = `TG_TABLE_NAME = 'device' AND TG_OP = 'UPDATE' OR TG_TABLE_NAME IN ('federation_sent', 'federation_forward')`
 
 /** Tables whose rows have changed since it was asked last, in words: `event: rows 1`. */
 export interface WatchedWrites {

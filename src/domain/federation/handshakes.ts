@@ -137,10 +137,10 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
     await mustBeWelcome(room, asking, eventId, pdu)
     const signed =
       membership === 'join' ? await hideFromStrangers(asking, room, userId, resident.countersign(roomId, event)) : event
-    const received = await receiver.offer(asking, roomId, signed)
-    if (received.kind !== 'accepted' && received.kind !== 'known') {
-      const text = `The event was not accepted: ${received.reason ?? 'for no reason that is known'}.`
-      const refused = new ProtocolError(received.kind === 'dropped' ? 'M_INVALID_PARAM' : 'M_FORBIDDEN', text)
+    const [received] = await receiver.receive(asking, roomId, [signed], 'accepted')
+    if (received?.kind !== 'accepted' && received?.kind !== 'known') {
+      const text = `The event was not accepted: ${received?.reason ?? 'for no reason that is known'}.`
+      const refused = new ProtocolError(received?.kind === 'dropped' ? 'M_INVALID_PARAM' : 'M_FORBIDDEN', text)
       return hideFromStrangers(asking, room, userId, Promise.reject(refused))
     }
     const [stored] = await resident.events(roomId, [eventId])

@@ -39,8 +39,9 @@ export function readKeyAnswer(server: ServerName, answer: JsonObject, now: numbe
     validUntilTs: Math.min(valid_until_ts, limit),
   }))
   if (!isSignedByItsKeys(server, answer, current)) return undefined
+  // Whatever it says: what is out of use signs nothing from now on.
   const old = listed(old_verify_keys).flatMap(([keyId, { key, expired_ts }]) =>
-    isMoment(expired_ts) ? [{ keyId, publicKey: key, isOld: true, validUntilTs: Math.min(expired_ts, limit) }] : [],
+    isMoment(expired_ts) ? [{ keyId, publicKey: key, isOld: true, validUntilTs: Math.min(expired_ts, now - 1) }] : [],
   )
   const inUse = new Set(current.map(({ keyId }) => keyId))
   return [...current, ...old.filter(({ keyId }) => !inUse.has(keyId))]

@@ -8,7 +8,7 @@ import type { Database } from '../../store/db.ts'
 import { findTransaction, insertTransaction } from '../../store/federation-transactions.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_EDUS_PER_TRANSACTION, MAX_PDUS_PER_TRANSACTION, MAX_ROOMS_AT_ONCE } from '../limits.ts'
-import type { Receiver } from '../rooms/receive.ts'
+import { NOT_HERE, type Receiver } from '../rooms/receive.ts'
 import type { Received } from '../rooms/received.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { Invitations } from './invitations.ts'
@@ -58,12 +58,20 @@ export function createTransactions(parts: TransactionParts): Transactions {
   async function takeRoom(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<Outcome[]> {
     const room = await registry.get(roomId)
     if (room && !(await access.isAllowed(origin, room))) {
-      const error = `the access list of the room shuts ${origin} out`
+      const isKnownThere = (await access.serversOf(room)).has(origin)
+      const error = isKnownThere ? `the access list of the room shuts ${origin} out` : NOT_HERE
       return pdus.map(({ value }) => ({ eventId: statedId(value), error }))
     }
     if (!room || room.localMembers.size === 0) await takeBackInvitations(origin, roomId, pdus)
-    const received = await receiver.receive(origin, roomId, pdus)
-    return received.map((one, index) => ({ eventId: one.eventId ?? statedId(pdus[index]!.value), error: errorOf(one) }))
+    const isStrange = !room || !(await access.isIn(origin, room))
+    const received = await receiver.receive(origin, roomId, pdus, isStrange ? 'accepted' : 'all')
+    const isHidden = isStrange && !(room && (await access.isIn(origin, room)))
+    return received.map((one, index) => {
+      const stated = statedId(pdus[index]!.value)
+      // A server that is not in the room hears what it would of one that nobody here knows.
+      if (isHidden && one.kind !== 'accepted') return { eventId: stated, error: NOT_HERE }
+      return { eventId: one.eventId ?? stated, error: errorOf(one) }
+    })
   }
 
   /** Of rooms that we are not in we hear when an invitation is no more. */

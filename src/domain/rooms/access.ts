@@ -5,6 +5,7 @@ import type { Reader } from '../../store/db.ts'
 import { isForgotten } from '../../store/room-members.ts'
 import type { ErasedUsers } from './erased-users.ts'
 import type { EventCache } from './event-cache.ts'
+import { mustBeMember, notInRoom } from './not-in-room.ts'
 import type { RoomRegistry } from './registry.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
@@ -57,9 +58,6 @@ export interface AccessParts {
   readonly erasedUsers: ErasedUsers
 }
 
-/** Strangers hear the same about rooms that exist and rooms that do not. */
-const stranger = (): ProtocolError => new ProtocolError('M_FORBIDDEN', 'You are not in this room.')
-
 export function createRoomAccess({ db, registry, events, erasedUsers }: AccessParts): RoomAccess {
   const histories = createViewerHistories({ db, events })
 
@@ -94,7 +92,7 @@ export function createRoomAccess({ db, registry, events, erasedUsers }: AccessPa
   async function mustReadTimeline(viewer: Viewer, roomId: RoomId): Promise<Readable> {
     const room = await registry.get(roomId)
     const readable = room && (await admit(viewer, room))
-    if (!readable) throw stranger()
+    if (!readable) throw notInRoom()
     return readable
   }
 
@@ -109,7 +107,7 @@ export function createRoomAccess({ db, registry, events, erasedUsers }: AccessPa
     mustReadTimeline,
     async mustReadState(viewer, roomId) {
       const readable = await mustReadTimeline(viewer, roomId)
-      if (!readable.seesState) throw stranger()
+      if (!readable.seesState) throw notInRoom()
       return readable
     },
     async mustSee(viewer, roomId, eventId) {
@@ -126,13 +124,11 @@ export function createRoomAccess({ db, registry, events, erasedUsers }: AccessPa
     },
     async mustPeek(viewer, roomId) {
       const room = await registry.get(roomId)
-      if (!room || !(room.localMembers.has(viewer.userNid) || (await isWorldReadable(room)))) throw stranger()
+      if (!room || !(room.localMembers.has(viewer.userNid) || (await isWorldReadable(room)))) throw notInRoom()
       return room
     },
     async mustBeInRoom(viewer, roomId) {
-      const room = await registry.get(roomId)
-      if (!room?.localMembers.has(viewer.userNid)) throw stranger()
-      return room
+      return mustBeMember(await registry.get(roomId), viewer)
     },
   }
 }

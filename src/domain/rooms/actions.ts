@@ -6,6 +6,7 @@ import { accountSuspended, type Requester } from '../accounts/requester.ts'
 import type { Appender } from './append.ts'
 import type { Draft, Transaction } from './draft.ts'
 import type { EventCache } from './event-cache.ts'
+import { mustBeMember } from './not-in-room.ts'
 import type { InviteRemotely } from './remote-invites.ts'
 import type { Room } from './room.ts'
 import type { Rooms, SentContent } from './rooms.ts'
@@ -50,6 +51,7 @@ export function createRoomActions(parts: ActionParts): Pick<Rooms, 'send' | 'set
     transaction: Transaction,
   ): Promise<EventId> {
     const plan = (room: Room): readonly Draft[] => {
+      mustBeMember(room, { userNid: draft.senderNid })
       checkOffence(room.version, offence)
       return [draft]
     }
@@ -73,6 +75,7 @@ export function createRoomActions(parts: ActionParts): Pick<Rooms, 'send' | 'set
       if (isInvitationElsewhere(type, stateKey, content)) return parts.inviteRemotely(by, roomId, stateKey, content)
       let unchanged: EventId | undefined
       const appended = await appender.append(roomId, async (room) => {
+        if (type !== 'm.room.member' || stateKey !== by.userId) mustBeMember(room, by)
         checkOffence(room.version, offence)
         unchanged = await sameState(room, by, type, stateKey, content)
         if (unchanged !== undefined) return []

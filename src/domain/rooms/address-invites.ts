@@ -6,6 +6,7 @@ import type { Requester } from '../accounts/requester.ts'
 import { MAX_ADDRESSES_INVITED } from '../limits.ts'
 import type { Appender } from './append.ts'
 import type { AskedIdentityServers } from './identity-servers.ts'
+import { mustBeMember } from './not-in-room.ts'
 import type { PublicProfile } from './profile-events.ts'
 import type { RoomRegistry } from './registry.ts'
 import type { Room } from './room.ts'
@@ -60,9 +61,7 @@ export function createAddressInvites(parts: AddressInviteParts): AddressInvites 
 
   /** Asked before an identity server is: it sends a mail. */
   async function requireMayInvite(by: Requester, roomId: RoomId): Promise<Room> {
-    const room = await registry.get(roomId)
-    if (!room) throw new ProtocolError('M_NOT_FOUND', 'This server knows no room of that id.')
-    if (!room.localMembers.has(by.userNid)) throw new ProtocolError('M_FORBIDDEN', 'You are not in this room.')
+    const room = mustBeMember(await registry.get(roomId), by)
     const levels = await powerLevelsOf(room)
     if (levels.levelOf(by.userId) < levels.invite) {
       throw new ProtocolError('M_FORBIDDEN', `To invite to this room takes power level ${levels.invite}.`)

@@ -1,13 +1,17 @@
 import { setImmediate } from 'node:timers/promises'
+import type { StateLookup } from '../../core/auth/context.ts'
+import { authorise } from '../../core/auth/rules.ts'
+import { authEventKeys, type StateKeyPair } from '../../core/auth/select.ts'
 import { createContentOf, type Membership, membershipOf } from '../../core/event/content.ts'
+import type { Pdu } from '../../core/event/format.ts'
 import type { ReadPdu } from '../../core/event/read.ts'
 import type { EventId, RoomId, ServerName } from '../../core/ids.ts'
 import { isObject, type ReadJson } from '../../core/json.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
 import { EMPTY_STATE, getState, type StateMap, setState } from '../../core/state/trie.ts'
 import type { Database } from '../../store/db.ts'
-import { nextRoomNid } from '../../store/rooms.ts'
-import { authIdsOf, impliedIds, prevIdsOf } from './cited.ts'
+import { nextRoomNid, setRoomVersion } from '../../store/rooms.ts'
+import { authIdsOf, impliedIds, prevIdsOf, reasonOf } from './cited.ts'
 import type { EventCache } from './event-cache.ts'
 import { Intake } from './intake.ts'
 import type { Lanes } from './lanes.ts'
@@ -58,16 +62,24 @@ const MAX_ATTEMPTS = 8
 /** Of a large room so many events are in memory as objects. */
 const EVENTS_AT_ONCE = 512
 const LOOKED_AT_ONCE = 256
+/** Events of an auth chain under the few keys by which a join is judged. */
+const MAX_JUDGES = 1_000
+
+const OTHER_VERSION = 'the room is of another version'
 
 export function createAdoption(parts: AdoptionParts): Adopt {
   const { registry, vetter, outliers, placing, lanes } = parts
 
-  /** A room that is to be, or that we took part in before. */
-  async function roomToJoin(roomId: RoomId, version: RoomVersion): Promise<Room> {
-    return (
-      (await registry.get(roomId)) ??
-      emptyRoom({ nid: await nextRoomNid(parts.db), id: roomId, version, events: parts.events })
-    )
+  /** A room that is to be, or that we took part in before; undefined where that one was of another version. */
+  async function roomToJoin(roomId: RoomId, version: RoomVersion): Promise<Room | undefined> {
+    const known = await registry.get(roomId)
+    if (!known) return emptyRoom({ nid: await nextRoomNid(parts.db), id: roomId, version, events: parts.events })
+    if (known.version === version) return known
+    if (known.pending.extremities.length > 0) return undefined
+    // Whoever invited us said so, and that is nobody's word: the room's own create event is.
+    await parts.db.tx((tx) => setRoomVersion(tx, known.nid, version.id))
+    registry.drop(known)
+    return registry.get(roomId)
   }
 
   /** Verifies and stores what is told, a part at a time. Gives the state that it makes. */
@@ -137,12 +149,17 @@ export function createAdoption(parts: AdoptionParts): Adopt {
     const place = { id: roomId, version }
     const read = await vetter.vet(place, joinEvent)
     if (isRefusal(read)) return dropped(read.reason)
-    const told = await orderTold(lists, vetter.expect)
-    const creates = await vetter.vetAll(place, told.creates.map(told.at))
-    if (!creates.some((one) => isCreateOf(version, one))) return dropped('the room is of another version', read.eventId)
+    const told = await orderTold(lists, vetter.expect, keysJudging(version, read.pdu))
+    const judges = await vetter.vetAll(place, told.judges.filter(told.isState).map(told.at))
+    if (!judges.some((one) => isCreateOf(version, one))) return dropped(OTHER_VERSION, read.eventId)
+    const others = await vetter.vetAll(place, told.judges.filter((index) => !told.isState(index)).map(told.at))
+    const refusal = refusalOf(version, read.pdu, [...judges, ...others])
+    if (refusal !== undefined) return dropped(refusal, read.eventId)
     return lanes.run(roomId, async () => {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        const received = await join(resident, await roomToJoin(roomId, version), read, told)
+        const room = await roomToJoin(roomId, version)
+        if (!room) return dropped(OTHER_VERSION, read.eventId)
+        const received = await join(resident, room, read, told)
         if (received !== 'moved') return received
       }
       return dropped('the room is too busy just now', read.eventId)
@@ -154,17 +171,21 @@ export function createAdoption(parts: AdoptionParts): Adopt {
 interface Told {
   /** The shallowest first: what authorises an event lies before it. */
   readonly order: Uint32Array
-  /** Numbers of what would be the create event of the state. */
-  readonly creates: readonly number[]
+  /** Numbers of what the room would judge a join by, and of what the auth chain has under the same keys. */
+  readonly judges: readonly number[]
   isState(index: number): boolean
   readonly at: (index: number) => ReadJson
 }
 
-async function orderTold({ authChain, state }: ToldRoom, expect: Vetter['expect']): Promise<Told> {
+async function orderTold(
+  { authChain, state }: ToldRoom,
+  expect: Vetter['expect'],
+  judging: ReadonlySet<string>,
+): Promise<Told> {
   const first = authChain.length
   const at = (index: number): ReadJson => (index < first ? authChain.at(index) : state.at(index - first))!
   const depths = new Float64Array(first + state.length)
-  const creates: number[] = []
+  const judges: number[] = []
   for (let from = 0; from < depths.length; from += LOOKED_AT_ONCE) {
     if (from > 0) await setImmediate()
     const some = Array.from({ length: Math.min(LOOKED_AT_ONCE, depths.length - from) }, (_, n) => at(from + n))
@@ -172,11 +193,13 @@ async function orderTold({ authChain, state }: ToldRoom, expect: Vetter['expect'
     for (const [n, { value }] of some.entries()) {
       if (!isObject(value)) continue
       depths[from + n] = typeof value.depth === 'number' ? value.depth : 0
-      if (from + n >= first && value.type === 'm.room.create') creates.push(from + n)
+      if (judging.has(`${value.type}\0${value.state_key}`)) judges.push(from + n)
     }
   }
   const order = Uint32Array.from(depths.keys()).sort((a, b) => depths[a]! - depths[b]! || a - b)
-  return { order, creates, at, isState: (index) => index >= first }
+  const isState = (index: number): boolean => index >= first
+  const ofChain = judges.filter((index) => !isState(index)).slice(0, MAX_JUDGES)
+  return { order, judges: [...ofChain, ...judges.filter(isState)], at, isState }
 }
 
 /** The state that a list of events makes, as they come to be known: none when two are for the same key, or one is of another room. */
@@ -205,6 +228,22 @@ class ToldStateMap {
     else this.map = setState(this.map, keyId!, nid)
     if (event.type === 'm.room.member') this.memberships.set(nid, membershipOf(event))
   }
+}
+
+/** The state by which the rules judge a join. */
+function keysJudging(version: RoomVersion, join: Pdu): ReadonlySet<string> {
+  const keys: readonly StateKeyPair[] = [...authEventKeys(version, join), ['m.room.create', '']]
+  return new Set(keys.map(([type, stateKey]) => `${type}\0${stateKey}`))
+}
+
+/**
+ * Why a room does not let us in by what is told of it: found before anything of that is kept. Members may be left out of the state;
+ * those that matter are cited.
+ */
+function refusalOf(version: RoomVersion, join: Pdu, judges: readonly ReadPdu[]): string | undefined {
+  const find: StateLookup = (type, key) => judges.find(({ pdu }) => pdu.type === type && pdu.state_key === key)?.pdu
+  const verdict = authorise(version, join, find)
+  return verdict.allowed ? undefined : `the room does not let us in: ${reasonOf(verdict)}`
 }
 
 function isPlacedIn(room: Room, event: RoomEvent): boolean {

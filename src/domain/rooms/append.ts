@@ -14,6 +14,7 @@ import type { Users } from '../users.ts'
 import type { Draft, StateReader, Transaction } from './draft.ts'
 import type { EventCache } from './event-cache.ts'
 import { highlightsOf } from './highlights.ts'
+import { notInRoom } from './not-in-room.ts'
 import { keyWrites, NO_GRAPH, type Persister, type Unit } from './persister.ts'
 import { prepareRedaction, type Redaction } from './redaction.ts'
 import type { RoomRegistry } from './registry.ts'
@@ -45,7 +46,7 @@ export interface Appender {
   /**
    * Builds, authorises, signs and stores events of local users, all or none. Resolves once they are durable.
    *
-   * @throws ProtocolError `M_NOT_FOUND` when there is no such room, `M_FORBIDDEN` when the rules refuse one of them
+   * @throws ProtocolError `M_FORBIDDEN` when there is no such room, or the rules refuse one of them
    */
   append(roomId: RoomId, plan: Plan, transaction?: Transaction): Promise<Appended>
   /** The same for a room in hand: a new one, whose first event makes it. */
@@ -75,7 +76,7 @@ export function createAppender(parts: AppendParts): Appender {
   async function append(roomId: RoomId, plan: Plan, transaction?: Transaction): Promise<Appended> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const room = await parts.registry.get(roomId)
-      if (!room) throw new ProtocolError('M_NOT_FOUND', 'This server knows no room of that id.')
+      if (!room) throw notInRoom()
       const drafts = await plan(room)
       const appended = await appendTo(room, drafts, transaction)
       if (appended !== 'moved') return appended

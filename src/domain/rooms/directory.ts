@@ -14,9 +14,9 @@ import {
 } from '../../store/published-rooms.ts'
 import type { Clock } from '../clock.ts'
 import { type DirectoryEntry, describeRoom } from './directory-entry.ts'
+import { mustBeMember } from './not-in-room.ts'
 import type { RoomRegistry } from './registry.ts'
 import { listElsewhere } from './remote-directory.ts'
-import type { Room } from './room.ts'
 import { mustName } from './room-power.ts'
 import type { Viewer } from './viewer-history.ts'
 
@@ -93,12 +93,6 @@ export function createRoomDirectory({ serverName, db, registry, clock, peers }: 
     return described.filter(({ joined }) => joined > 0).sort(compare)
   }
 
-  async function existing(roomId: RoomId): Promise<Room> {
-    const room = await registry.get(roomId)
-    if (!room) throw new ProtocolError('M_NOT_FOUND', 'This server knows no room of that id.')
-    return room
-  }
-
   return {
     async list(query) {
       if (query.server !== undefined && query.server !== '' && query.server !== serverName) {
@@ -109,10 +103,11 @@ export function createRoomDirectory({ serverName, db, registry, clock, peers }: 
       return pageOf(published.filter(matcher(query)), published.length, query)
     },
     async visibilityOf(roomId) {
-      return (await isPublished(db, (await existing(roomId)).nid)) ? 'public' : 'private'
+      const room = await registry.get(roomId)
+      return room && (await isPublished(db, room.nid)) ? 'public' : 'private'
     },
     async setVisibility(by, roomId, visibility) {
-      const room = await existing(roomId)
+      const room = mustBeMember(await registry.get(roomId), by)
       await mustName(room, by)
       await db.tx((tx) =>
         visibility === 'public' ? publishRoom(tx, room.nid, clock.now()) : unpublishRoom(tx, room.nid),

@@ -9,6 +9,7 @@ import type { Appender } from './append.ts'
 import type { RoomBlocks } from './blocks.ts'
 import type { Decline } from './decline.ts'
 import type { Draft } from './draft.ts'
+import { mustBeMember } from './not-in-room.ts'
 import type { NoticeRooms } from './notice-rooms.ts'
 import type { PublicProfile } from './profile-events.ts'
 import type { RoomRegistry } from './registry.ts'
@@ -65,6 +66,7 @@ export function createMembership(parts: MembershipParts): MembershipActions {
     reason: string | undefined,
   ): Promise<void> {
     await appender.append(roomId, async (room) => {
+      if (by.userId !== target) mustBeMember(room, by)
       const membership = await membershipIn(room, target)
       if (by.userId === target && membership === 'leave' && (await wasMember(room, target))) return []
       if (!from.includes(membership)) {
@@ -104,9 +106,17 @@ export function createMembership(parts: MembershipParts): MembershipActions {
   }
 
   async function inviteElsewhere(by: Requester, roomId: RoomId, target: UserId, reason: string | undefined) {
-    const room = await parts.registry.get(roomId)
-    if (room && (await membershipIn(room, target)) === 'invite') return
+    const room = mustBeMember(await parts.registry.get(roomId), by)
+    if ((await membershipIn(room, target)) === 'invite') return
     await parts.inviteRemotely(by, roomId, target, { membership: 'invite', ...(reason !== undefined && { reason }) })
+  }
+
+  /** Who never had to do with a room that does not let them in hears the same as if there were none. */
+  async function hideFromStrangers(by: Requester, roomId: RoomId, error: unknown): Promise<never> {
+    const room = await parts.registry.get(roomId)
+    const isRefused = error instanceof ProtocolError && error.errcode === 'M_FORBIDDEN'
+    if (!isRefused || (room && (await wasMember(room, by.userId)))) throw error
+    throw new ProtocolError('M_FORBIDDEN', 'There is no such room, or it is not open to you.')
   }
 
   async function wasMember(room: Room, userId: UserId): Promise<boolean> {
@@ -124,13 +134,14 @@ export function createMembership(parts: MembershipParts): MembershipActions {
         const content = { ...profile, ...(reason !== undefined && { reason }) }
         return parts.remoteRooms.join({ roomId, userId: by.userId, content, via: ways })
       }
-      await appender.append(roomId, async (room) => {
+      const joining = appender.append(roomId, async (room) => {
         if ((await membershipIn(room, by.userId)) === 'join') return []
         if (by.isGuest) await admitGuest(room)
         const authoriser = await authoriserFor(parts.registry, room, by.userId)
         const admitted = authoriser === undefined ? {} : { join_authorised_via_users_server: authoriser }
         return [change(by, by.userId, { membership: 'join', ...profile, ...admitted }, reason)]
       })
+      await joining.catch((error: unknown) => hideFromStrangers(by, roomId, error))
     },
 
     async knock(by, roomId, { reason, via = [] }) {
@@ -146,10 +157,11 @@ export function createMembership(parts: MembershipParts): MembershipActions {
         })
         return parts.remoteMembers.record({ version, roomId, ...built, state: shown })
       }
-      await appender.append(roomId, async (room) => {
+      const knocking = appender.append(roomId, async (room) => {
         if ((await membershipIn(room, by.userId)) === 'knock') return []
         return [change(by, by.userId, { membership: 'knock', ...profile }, reason)]
       })
+      await knocking.catch((error: unknown) => hideFromStrangers(by, roomId, error))
     },
 
     async leave(by, roomId, { reason }) {
@@ -165,6 +177,7 @@ export function createMembership(parts: MembershipParts): MembershipActions {
       const profile = await parts.profileOf(target)
       if (serverOf(target) !== parts.serverName) return inviteElsewhere(by, roomId, target, reason)
       await appender.append(roomId, async (room) => {
+        mustBeMember(room, by)
         if ((await membershipIn(room, target)) === 'invite') return []
         return [change(by, target, { membership: 'invite', ...profile }, reason)]
       })
@@ -175,6 +188,7 @@ export function createMembership(parts: MembershipParts): MembershipActions {
 
     async ban(by, roomId, target, { reason }) {
       await appender.append(roomId, async (room) => {
+        mustBeMember(room, by)
         if ((await membershipIn(room, target)) === 'ban') return []
         return [change(by, target, { membership: 'ban' }, reason)]
       })

@@ -23,9 +23,7 @@ export interface Receiver {
    * Takes in events of one room that a server sent, in any order. Resolves when they are durable, with an outcome for each, in the
    * order given. Events of one room are taken in one call after another.
    */
-  receive(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<readonly Received[]>
-  /** The same for one event that somebody wants in the room, and that is nothing to it yet: kept only when it is accepted. */
-  offer(origin: ServerName, roomId: RoomId, pdu: ReadJson): Promise<Received>
+  receive(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[], keep?: Keep): Promise<readonly Received[]>
   /** Takes part in a room of other servers: by what a resident server tells of it, and a join of ours that it has accepted. */
   adopt: Adopt
 }
@@ -46,6 +44,12 @@ export interface ReceiverParts {
 /** How often events are taken in anew because others wrote to their room. */
 const MAX_ATTEMPTS = 8
 
+/** Which of the events given are stored: those that are rejected too, so that what builds on them can be judged, or only those accepted. */
+export type Keep = 'all' | 'accepted'
+
+/** Why events of a room are dropped that we know nothing of. */
+export const NOT_HERE = 'this server does not take part in the room'
+
 type Results = Map<EventId, Received>
 
 export function createReceiver(parts: ReceiverParts): Receiver {
@@ -63,7 +67,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     origin: ServerName,
     roomId: RoomId,
     reads: readonly ReadPdu[],
-    offered: EventId | undefined,
+    offered: ReadonlySet<EventId>,
     isCompleted: boolean,
   ): Promise<Results | 'lacking'> {
     const results: Results = new Map()
@@ -95,7 +99,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     origin: ServerName,
     roomId: RoomId,
     reads: readonly ReadPdu[],
-    offered: EventId | undefined,
+    offered: ReadonlySet<EventId>,
   ): Promise<Results> {
     const take = (all: readonly ReadPdu[], isCompleted: boolean) =>
       lanes.run(roomId, () => takeAll(origin, roomId, all, offered, isCompleted))
@@ -114,14 +118,14 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     order: readonly ReadPdu[],
     results: Results,
     oneByOne: boolean,
-    offered: EventId | undefined,
+    offered: ReadonlySet<EventId>,
   ): Promise<void> {
     const { room } = intake
     const placed: Placed[] = []
     for (const read of order) {
       if (!room.alive) break
       if (results.get(read.eventId)?.kind === 'dropped') continue
-      const one = await tryToTake(intake, read, read.eventId === offered)
+      const one = await tryToTake(intake, read, offered.has(read.eventId))
       if (one === 'moved') break
       if ('kind' in one) results.set(read.eventId, one)
       else placed.push(one)
@@ -186,30 +190,18 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     return dropped('this server failed to take it in', eventId)
   }
 
-  async function receiveAll(
-    origin: ServerName,
-    roomId: RoomId,
-    pdus: readonly ReadJson[],
-    isOffered: boolean,
-  ): Promise<readonly Received[]> {
-    const room = await knownRoom(roomId)
-    if (!room) return pdus.map(() => dropped('this server does not take part in the room'))
-    const reads = await vetter.vetEach(room, pdus)
-    const passed = new Map(reads.flatMap((read) => (isRefusal(read) ? [] : [[read.eventId, read] as const])))
-    const [offered] = isOffered ? passed.keys() : []
-    const results = await takeWithMissing(origin, roomId, [...passed.values()], offered)
-    return reads.map((read) => {
-      if (isRefusal(read)) return dropped(read.reason)
-      return results.get(read.eventId) ?? dropped('the room is too busy just now', read.eventId)
-    })
-  }
-
   return {
-    receive: (origin, roomId, pdus) => receiveAll(origin, roomId, pdus, false),
-
-    async offer(origin, roomId, pdu) {
-      const [received] = await receiveAll(origin, roomId, [pdu], true)
-      return received!
+    async receive(origin, roomId, pdus, keep = 'all') {
+      const room = await knownRoom(roomId)
+      if (!room) return pdus.map(() => dropped(NOT_HERE))
+      const reads = await vetter.vetEach(room, pdus)
+      const passed = new Map(reads.flatMap((read) => (isRefusal(read) ? [] : [[read.eventId, read] as const])))
+      const offered = new Set(keep === 'accepted' ? passed.keys() : [])
+      const results = await takeWithMissing(origin, roomId, [...passed.values()], offered)
+      return reads.map((read) => {
+        if (isRefusal(read)) return dropped(read.reason)
+        return results.get(read.eventId) ?? dropped('the room is too busy just now', read.eventId)
+      })
     },
 
     adopt: createAdoption(parts),

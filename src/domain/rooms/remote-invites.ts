@@ -58,7 +58,7 @@ export function createRemoteInvites(parts: {
       ...{ inviteState: await inviteState(room), isOld: opaque },
     })
     const signed = await countersigned(parts.keys, server, pdu as JsonObject, signedEventText(version, pdu), returned)
-    const [received] = await receiver.receive(serverName, roomId, [readJson(encodeCanonical(signed))])
+    const [received] = await receiver.receive(serverName, roomId, [readJson(encodeCanonical(signed))], 'accepted')
     if (received?.kind === 'accepted' || received?.kind === 'known') return eventId
     throw new ProtocolError('M_FORBIDDEN', `The room does not accept the invitation: ${received?.reason ?? eventId}.`)
   }

@@ -28,7 +28,7 @@ export interface Surroundings {
   readonly target: RoomEvent | undefined
   /** A join of ours that a server of the room has accepted: what we held the room's state to be is no measure of it. */
   readonly isOwnJoin: boolean
-  /** It was handed over by somebody who wants it in the room: it is not kept unless the room accepts it. */
+  /** It is not kept unless the room accepts it. */
   readonly isOffered: boolean
   /** Set for history that is fetched later: the room's present is none of its business. */
   readonly past?: Past

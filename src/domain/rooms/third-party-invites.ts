@@ -83,6 +83,7 @@ export function createThirdPartyInvites(parts: ThirdPartyInviteParts): ThirdPart
 
   async function claimHere({ roomId, sender, target, signed }: InviteClaim): Promise<void> {
     const invite = await invitation(await registry.get(roomId), signed.token)
+    if (invite.pdu.sender !== sender) throw new ProtocolError('M_FORBIDDEN', `${sender} did not make this invitation.`)
     await requireStandingKey(signed, invite)
     const [profile, nids] = await Promise.all([parts.profileOf(target), users.intern([sender])])
     const { display_name: shown } = invite.authPdu.content
