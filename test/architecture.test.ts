@@ -129,6 +129,19 @@ test('core has no clock, no randomness and no I/O', () => {
   )
 })
 
+/** Who opens sockets: the one guarded client, mail (to the operator's own server), and listeners. */
+const CONNECTS = /^(?:outbound\/(?:http|mail)|http\/https|cli\/metrics-listener|store\/embedded\/lock)\.ts$/
+
+test('nobody makes a connection past the guard of addresses', () => {
+  const others = SOURCES.filter(({ name }) => !CONNECTS.test(name))
+  const makesOne =
+    /(?<!type )\b(?:connect|createConnection|Agent|Pool|Client|createServer|createTransport)\b[^'";]*from '(?:undici|node:(?:net|tls|https?)|nodemailer)'/g
+  expect(offenders(makesOne, others)).toEqual([])
+  // The commands speak to the server they are for.
+  const served = others.filter(({ layer }) => layer !== 'cli')
+  expect(offenders(/(?:globalThis\.|await |return |= )fetch\('?http[^)]*|new WebSocket\b/g, served)).toEqual([])
+})
+
 test('domain keeps no state in its modules', () => {
   const domain = SOURCES.filter(({ layer }) => layer === 'domain')
   expect(offenders(/^(?:export )?(?:let|var) .*$/gm, domain)).toEqual([])

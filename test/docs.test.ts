@@ -11,6 +11,7 @@ const PAGES = [
   'docs/administration.md',
   'docs/roadmap.md',
   'docs/operations.md',
+  'docs/security-tests.md',
 ]
 
 test.each(PAGES)('%s names only files that are there', (page) => {
@@ -28,4 +29,24 @@ test("every command in the README's code blocks is a script of package.json or t
   const used = [...readme.matchAll(/npm (?:run )?([a-z:]+)/g)].map(([, name]) => name!).filter((name) => name !== 'ci')
   expect(used.length).toBeGreaterThan(2)
   expect(used.filter((name) => !(name in scripts))).toEqual([])
+})
+
+test('every test that is said to notice a hole is there, and every hole is noticed or not built', () => {
+  const rows = readFileSync(join(PROJECT_ROOT, 'docs/security-tests.md'), 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && !line.startsWith('| What goes wrong'))
+  expect(rows.length).toBeGreaterThan(50)
+  const missing = rows.flatMap((row) => {
+    const proofs = [...row.matchAll(/`(test\/[^`]+)` ((?:“[^”]+”(?:, )?)+)/g)]
+    const named = proofs.flatMap(([, file, titles]) =>
+      [...titles!.matchAll(/“([^”]+)”/g)].map(([, title]) => [file!, title!] as const),
+    )
+    if (named.length === 0 && !row.includes('not built')) return [`nothing notices: ${row}`]
+    return named.flatMap(([file, title]) =>
+      existsSync(join(PROJECT_ROOT, file)) && readFileSync(join(PROJECT_ROOT, file), 'utf8').includes(title)
+        ? []
+        : [`${file}: ${title}`],
+    )
+  })
+  expect(missing).toEqual([])
 })
