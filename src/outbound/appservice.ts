@@ -91,7 +91,7 @@ export function createAppserviceClient(deps: {
     })
     if (!found.ok) return unanswered(found.kind === 'timeout', found.detail.replaceAll(target.hs_token, '...'))
     if (!wantsBody && found.status === 200) {
-      found.cancel()
+      void drain(found.body)
       return { kind: 'answered', status: 200, body: undefined, text: '' } as const
     }
     try {
@@ -128,6 +128,15 @@ export function createAppserviceClient(deps: {
   return {
     ask: (target, request) => call(target, request, true),
     tell: (target, request) => call(target, request, false),
+  }
+}
+
+/** Reads what nobody waits for, within its limits, so that the connection can be used again. */
+async function drain(body: AsyncIterable<Buffer>): Promise<void> {
+  try {
+    for await (const _ of body);
+  } catch {
+    // Too long or too slow: the connection has ended.
   }
 }
 

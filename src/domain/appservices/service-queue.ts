@@ -46,7 +46,7 @@ export interface ServiceQueueParts {
 
 const PAUSES = { firstMs: 1_000, longestMs: 3_600_000 }
 /** So long after a transaction was begun the next one takes what has come: a busy service gets fewer and larger ones. */
-const GATHER_MS = 25
+const GATHER_MS = 50
 
 /**
  * What one service is to be sent: one transaction at a time, in the order of the stream, each written down before it is sent and
