@@ -18,11 +18,14 @@ export function createDirectoryStore(directory: string): MediaStore {
     async put({ path, digest }) {
       const target = pathOf(digest)
       try {
-        await mkdir(dirname(target), { recursive: true, mode: 0o700 })
+        const made = await mkdir(dirname(target), { recursive: true, mode: 0o700 })
         await synced(path, 'r+')
         await rename(path, target)
-        // The name is part of the directory, which is written by itself.
+        // A name is part of its directory, which is written by itself.
         await synced(dirname(target), 'r')
+        if (made === undefined) return
+        await synced(dirname(dirname(target)), 'r')
+        await synced(directory, 'r')
       } catch (error) {
         throw new StoreFailure(error)
       }
