@@ -104,7 +104,7 @@ describe('beside a running server', () => {
     await done(['room', 'block', '#doomed:localhost'])
     await done(['room', 'unblock', room])
     expect(await done(['room', 'delete', room, '--block'])).toMatch(/is removed: 1 users were in it, \d+ rows are gone/)
-    await expect(sendText(api, dora.token, room, '2', 'hello?')).rejects.toMatchObject({ status: 404 })
+    await expect(sendText(api, dora.token, room, '2', 'hello?')).rejects.toMatchObject({ status: 403 })
     expect(await hearth(['room', 'delete', room])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('no room'),

@@ -156,6 +156,8 @@ function urlOf(path: string): string {
     .replace(/^C\//, '/')
     .replace(/^C1\//, '/_matrix/client/v1/')
     .replace(/^CU\//, '/_matrix/client/unstable/')
+    .replace(/^M\//, '/_matrix/media/v3/')
+    .replace(/^media\//, '/_matrix/media/')
 }
 
 const writes = clientEndpoints.filter(({ method, options }) => options.auth === 'user' && method !== 'GET')

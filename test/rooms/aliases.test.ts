@@ -181,7 +181,7 @@ describe('the canonical alias', () => {
 describe('joining', () => {
   it.each([
     ['an alias that leads nowhere', '#nowhere:localhost', 404, 'M_NOT_FOUND'],
-    ['a room that is not there', '!nowhere:localhost', 404, 'M_NOT_FOUND'],
+    ['a room that is not there', '!nowhere:localhost', 403, 'M_FORBIDDEN'],
     ['what is neither', '@alice:localhost', 400, 'M_INVALID_PARAM'],
   ])('%s fails', async (_, target, status, errcode) => {
     const answer = await bob.ask('POST', `/join/${encodeURIComponent(target)}`, {})

@@ -172,6 +172,12 @@ export function pathExample(name: string, path: string, scene: Scene, actor: Act
     kind: 'override',
     ruleId: '.m.rule.master',
     receiptType: 'm.read',
+    serverName: 'localhost',
+    mediaId: path.startsWith('PUT media/') ? scene.emptyMediaId : scene.mediaId,
+    fileName: 'x.png',
+    protocol: 'nowhere',
+    appserviceId: 'nobody',
+    networkId: 'nowhere',
   }
   const value = values[name]
   if (value === undefined) throw new Error(`no example for {${name}} of ${path}`)
@@ -188,6 +194,9 @@ export function queryExample(name: string, path: string, scene: Scene): string |
     token: 'x',
     limit: '5',
     timeout: '0',
+    width: '32',
+    height: '32',
+    method: 'scale',
     ...(path === 'C/keys/changes' && { from: scene.syncToken, to: scene.syncToken }),
     filter: JSON.stringify(path.endsWith('/sync') ? FILTER : EVENT_FILTERS),
   }

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join as joinPath } from 'node:path'
 import { pino } from 'pino'
+import sharp from 'sharp'
 import {
   type Account,
   type Api,
@@ -31,6 +32,9 @@ export interface Scene {
   readonly eventId: string
   readonly alias: string
   readonly filterId: string
+  /** A picture, and a place for a file that nobody has sent yet. */
+  readonly mediaId: string
+  readonly emptyMediaId: string
   readonly syncToken: string
   /** Of the owner's key backup. */
   readonly backupVersion: string
@@ -100,6 +104,7 @@ export async function openWorld(): Promise<World> {
   const writes = await watchWrites(server)
   let count = 0
   const fresh = () => `fuzz-${++count}`
+  let files: Promise<string[]> | undefined
 
   async function scene(): Promise<Scene> {
     const [owner, member, stranger] = await Promise.all(
@@ -132,6 +137,8 @@ export async function openWorld(): Promise<World> {
     const key = { first_message_index: 1, forwarded_count: 1, is_verified: false, session_data: {} }
     const keyPath = `/room_keys/keys/${encodeURIComponent(roomId)}/session?version=${backupVersion}`
     await api.call('PUT', keyPath, { token, body: key })
+    files ??= filesOf(server, token)
+    const [mediaId, emptyMediaId] = await files
     const contact = await contactOf(server, api, accounts.owner, name)
     secrets.add(contact.identityToken)
     const leftRoomId = await createRoom(api, token)
@@ -146,6 +153,8 @@ export async function openWorld(): Promise<World> {
       eventId,
       alias: `#${name}:localhost`,
       filterId: filter_id,
+      mediaId: mediaId!,
+      emptyMediaId: emptyMediaId!,
       syncToken: next_batch,
       backupVersion,
       contact,
@@ -182,6 +191,21 @@ async function ownAddresses({ database }: TestServer): Promise<void> {
       [Object.keys(OWNED), Object.values(OWNED)],
     ),
   )
+}
+
+/** The ids of a picture and of a place without a file. */
+async function filesOf({ baseUrl }: TestServer, token: string): Promise<string[]> {
+  const authorization = `Bearer ${token}`
+  const picture = await sharp({ create: { width: 64, height: 64, channels: 3, background: 'red' } })
+    .png()
+    .toBuffer()
+  const headers = { authorization, 'content-type': 'image/png' }
+  const answers = await Promise.all([
+    fetch(`${baseUrl}/_matrix/media/v3/upload`, { method: 'POST', headers, body: picture }),
+    fetch(`${baseUrl}/_matrix/media/v1/create`, { method: 'POST', headers: { authorization } }),
+  ])
+  const bodies = (await Promise.all(answers.map((answer) => answer.json()))) as { content_uri: string }[]
+  return bodies.map(({ content_uri }) => content_uri.slice(content_uri.lastIndexOf('/') + 1))
 }
 
 /** Sessions as they are once the link of a mail was followed. */
