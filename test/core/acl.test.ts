@@ -47,7 +47,7 @@ describe('server ACLs (m.room.server_acl)', () => {
   it('64 KiB of globs take under 10 ms a server', () => {
     const deny = Array.from({ length: 6000 }, (_, index) => `*a*${index}*`)
     const acl = compileServerAcl({ allow: ['*'], deny })
-    const tookMs = Array.from({ length: 5 }, (_, index) => {
+    const tookMs = Array.from({ length: 25 }, (_, index) => {
       const server = `${'a'.repeat(60)}.`.repeat(3) + 'x'.repeat(index)
       const start = performance.now()
       acl.allows(server)
