@@ -32,7 +32,7 @@ const { parentPort } = require('node:worker_threads')
 const { scryptSync } = require('node:crypto')
 const { constants, platform, setPriority } = require('node:os')
 // On Linux of this thread alone: whoever waits for a login waits a little longer, nobody else does. Elsewhere it would be the process.
-if (platform() === 'linux') setPriority(constants.priority.PRIORITY_LOW)
+if (platform() === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
 parentPort.on('message', ({ password, salt, N, r, p, length }) => {
   try {
     parentPort.postMessage({ digest: scryptSync(password, salt, length, { N, r, p, maxmem: 128 * N * r + 128 * r * p + 1048576 }) })
