@@ -1,9 +1,5 @@
-import { randomBytes } from 'node:crypto'
-import type { ClientConfig } from 'pg'
-import type { Logger } from 'pino'
-import type { Config } from './config/schema.ts'
+import { type Context, type ContextOptions, openBase } from './base.ts'
 import { serverOf, type UserId } from './core/ids.ts'
-import { compileServerPolicy, type ServerPolicy } from './core/server-policy.ts'
 import { createAccountServices } from './domain/accounts/account-services.ts'
 import { createOpenIdTokens } from './domain/accounts/openid-tokens.ts'
 import { createRemoteProfiles } from './domain/accounts/remote-profiles.ts'
@@ -14,41 +10,29 @@ import {
   openAppserviceQueues,
   startAppservices,
 } from './domain/appservices/appservice-services.ts'
-import type { Clock, Random } from './domain/clock.ts'
 import { contactChore, createContactServices } from './domain/contact/contact-services.ts'
 import { createIdentityServers } from './domain/contact/identity-servers.ts'
 import { createE2eServices } from './domain/e2e/e2e-services.ts'
 import { createQuestions } from './domain/federation/ask-peers.ts'
 import { createDeviceListNews } from './domain/federation/device-list-news.ts'
 import { createFederationServices, federationChores } from './domain/federation/federation-services.ts'
-import { createKeyRing } from './domain/federation/key-ring.ts'
 import { createOutgoing } from './domain/federation/outgoing.ts'
 import { createOwnKeys } from './domain/federation/own-keys.ts'
-import type { OwnSigningKey } from './domain/federation/own-signing-key.ts'
 import { createPresenceNews } from './domain/federation/presence-news.ts'
 import { createRemoteKeys } from './domain/federation/remote-keys.ts'
 import { createSentMessages } from './domain/federation/sent-messages.ts'
-import { createIdentityServices, identityChores } from './domain/identity/identity-services.ts'
-import type { IdentityKeyRing } from './domain/identity/keys.ts'
-import { openMessenger } from './domain/identity/messenger.ts'
-import { requirePolicyTexts } from './domain/identity/policies.ts'
+import { identityChores } from './domain/identity/identity-services.ts'
 import { createKeyServices } from './domain/keys/key-services.ts'
 import { createMediaServices } from './domain/media/media-services.ts'
-import type { Metrics } from './domain/metrics.ts'
 import { openRateLimitOverrides } from './domain/rate-limit-overrides.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
 import { createRoomServices } from './domain/rooms/room-services.ts'
-import type { Services } from './domain/services.ts'
 import { createSingleSignOn } from './domain/sso/single-sign-on.ts'
 import { createUsers } from './domain/users.ts'
-import { startIdentityWorkers } from './identity-role.ts'
-import { createHomeserverCalls, createOpenIdVerifier } from './outbound/federation.ts'
+import { createIdentity, startIdentityWorkers } from './identity-role.ts'
 import { createIdentityClient } from './outbound/identity.ts'
-import { openOutbound } from './outbound/outbound.ts'
 import { createPeers } from './outbound/peers.ts'
-import { createKeyFetcher } from './outbound/server-keys.ts'
 import { findAccount } from './store/accounts.ts'
-import { openDatabase } from './store/db.ts'
 import { openLedger } from './store/ledger.ts'
 import { findProfile } from './store/profiles.ts'
 import { startDeactivationRunner } from './workers/deactivation-runner.ts'
@@ -57,62 +41,34 @@ import { startMediaSweeper } from './workers/media-sweeper.ts'
 import { startRegistrationReloader } from './workers/registration-reloader.ts'
 import { startRoomDeleter } from './workers/room-deleter.ts'
 
-export interface ContextOptions {
-  readonly config: Config
-  readonly connection: ClientConfig
-  readonly signingKey: OwnSigningKey
-  readonly identityKeys: IdentityKeyRing
-  /** By the configuration, where nobody gives another. */
-  readonly policy?: ServerPolicy
-  readonly version: string
-  readonly metrics: Metrics
-  readonly log: Logger
-}
-
-export interface Context {
-  readonly services: Services
-  readonly metrics: Metrics
-  readonly log: Logger
-  /** Whether the database answers. */
-  ready(): Promise<boolean>
-  /** Ends long polls, with 200: the server is stopping. */
-  drain(): void
-  close(): Promise<void>
-}
-
 /** Makes every store, service and client, and gives each what it needs. */
 export async function createContext(options: ContextOptions): Promise<Context> {
-  const { config, log, metrics, signingKey, version } = options
-  const clock: Clock = Date
-  const random: Random = { bytes: randomBytes }
-  await requirePolicyTexts(config)
-  const { policy = compileServerPolicy(config.federation, config.server_name) } = options
-  const outbound = await openOutbound({ config, signingKey, policy, version, now: clock.now, log })
-  const messenger = await openMessenger({ config, clock, metrics: metrics.identity, log, client: outbound.client })
-  const db = openDatabase({ connection: options.connection, poolSize: config.database.pool_size })
+  const base = await openBase(options)
+  const {
+    config,
+    clock,
+    random,
+    log,
+    metrics,
+    signingKey,
+    version,
+    policy,
+    outbound,
+    messenger,
+    db,
+    fetcher,
+    serverKeys,
+  } = base
   const ledger = await openLedger(db)
   const appserviceQueues = await openAppserviceQueues({ config, db, clock, random, log, client: outbound.appservices })
   const peers = createPeers(outbound.federation)
-  const fetcher = createKeyFetcher(outbound.federation)
-  const serverKeys = createKeyRing({ config, db, clock, signingKey, fetcher, log })
   const users = createUsers({ db })
   const openIdTokens = createOpenIdTokens({ db, clock, random })
-  const identity = createIdentityServices({
-    config,
-    db,
-    clock,
-    random,
+  const identity = createIdentity(base, {
     openIdTokens,
-    openIdVerifier: createOpenIdVerifier(outbound.federation),
-    keyRing: options.identityKeys,
-    messenger,
-    serverKeys,
-    homeservers: createHomeserverCalls(outbound.federation),
     ownHomeserver: config.roles.includes('client')
       ? { serverName: config.server_name, bound: (body) => rooms.services.thirdPartyInvites.bound(body) }
       : undefined,
-    metrics: metrics.identity,
-    log,
   })
   const client = createIdentityClient(outbound.client, config.outbound.dialect)
   const identityServers = createIdentityServers({ config, identity, client, signingKey, log })
@@ -243,11 +199,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     },
     metrics,
     log,
-    ready: () =>
-      db.query('SELECT 1').then(
-        () => true,
-        () => false,
-      ),
+    ready: base.ready,
     drain: () => rooms.notifier.drain(),
     async close() {
       await closeIdentityWorkers()

@@ -1,16 +1,34 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import type { Base } from './base.ts'
 import type { Config } from './config/schema.ts'
-import type { IdentityServices } from './domain/identity/identity-services.ts'
+import { createIdentityServices, type IdentityServices } from './domain/identity/identity-services.ts'
 import { isIdentityServed } from './domain/identity/is-served.ts'
 import type { IdentityRequester } from './domain/identity/requester.ts'
 import type { Services } from './domain/services.ts'
 import { withoutV1 } from './http/generations.ts'
 import { type MountDeps, mount } from './http/mount.ts'
 import { IDENTITY_CODES, type Role } from './http/role.ts'
+import { createHomeserverCalls, createOpenIdVerifier } from './outbound/federation.ts'
 import { identityEndpoints, identityPages } from './routes/identity/index.ts'
 import { startInviteDeliverer } from './workers/invite-deliverer.ts'
 import { startPepperRotator } from './workers/pepper-rotator.ts'
+
+/** The services of the identity role. */
+export function createIdentity(
+  base: Base,
+  homeserver: Pick<Parameters<typeof createIdentityServices>[0], 'openIdTokens' | 'ownHomeserver'>,
+): IdentityServices {
+  const { federation } = base.outbound
+  return createIdentityServices({
+    ...base,
+    ...homeserver,
+    metrics: base.metrics.identity,
+    keyRing: base.identityKeys,
+    openIdVerifier: createOpenIdVerifier(federation),
+    homeservers: createHomeserverCalls(federation),
+  })
+}
 
 /** Mounts the endpoints of the identity role, and its pages. */
 export function mountIdentity(app: FastifyInstance, deps: MountDeps): void {

@@ -18,7 +18,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Files at the top, which put the layers together, and the commands. */
-const TOP = new Set(['main.ts', 'app.ts', 'context.ts', 'identity-role.ts', 'identity-alone.ts', 'server.ts'])
+const TOP = new Set([
+  'main.ts',
+  'app.ts',
+  'base.ts',
+  'context.ts',
+  'identity-role.ts',
+  'identity-alone.ts',
+  'server.ts',
+])
 
 interface Import {
   readonly target: string
