@@ -146,9 +146,9 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     ...{ config, db, clock, random, accounts, rooms: rooms.services.rooms, contacts: contact.services.contacts },
   })
   await admin.notices.prepare()
-  const deactivationRunner = startDeactivationRunner({ deactivation: accounts.deactivation, log })
+  const deactivationRunner = startDeactivationRunner(accounts.deactivation, log)
   const reloader = startRegistrationReloader({ config, appservices, log })
-  const roomDeleter = startRoomDeleter({ deletions: rooms.deletions, log })
+  const roomDeleter = startRoomDeleter(rooms.deletions, log)
   const e2e = createE2eServices({
     ...rooms,
     config,

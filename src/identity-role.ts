@@ -51,7 +51,7 @@ function identityRole({ config, identity }: Services): Role<IdentityRequester> {
 export function startIdentityWorkers(config: Config, identity: IdentityServices, log: Logger): () => Promise<void> {
   if (!isIdentityServed(config)) return async () => {}
   const rotator = startPepperRotator({ config, rotation: identity.pepperRotation, log })
-  const deliverer = startInviteDeliverer({ deliveries: identity.deliveries, log })
+  const deliverer = startInviteDeliverer(identity.deliveries, log)
   return async () => {
     identity.lookup.close()
     await Promise.all([rotator.close(), deliverer.close()])

@@ -237,7 +237,7 @@ describe('facts S20 and S21: the queue', () => {
     await invite('!left:hs.test')
     await people.bind(address, userId)
     const { deliveries } = people.server.services.identity
-    const worker = startInviteDeliverer({ deliveries, log: pino({ level: 'silent' }) })
+    const worker = startInviteDeliverer(deliveries, pino({ level: 'silent' }))
     await waitUntil('what was left', () => calls.length === 1)
     address = `now.${address}`
     await invite('!now:hs.test')
