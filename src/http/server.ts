@@ -23,8 +23,8 @@ const MAX_HEADER_BYTES = 64 * 1024
 const MAX_PARAM_CHARS = 2048
 /** Longer than the idle timeouts of usual reverse proxies, so that it is the proxy that closes. */
 const KEEP_ALIVE_MS = 75_000
-/** A request must have arrived whole within this time. It does not bound how long an answer may take. */
-const REQUEST_TIMEOUT_MS = 300_000
+/** A request must have arrived whole within this time: 50 MB over a line of 30 kB/s. It does not bound how long an answer may take. */
+const REQUEST_TIMEOUT_MS = 1_800_000
 /** What holds for every connection, with TLS or without. */
 export const CONNECTIONS = {
   keepAliveTimeout: KEEP_ALIVE_MS,
