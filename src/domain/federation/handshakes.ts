@@ -11,6 +11,7 @@ import type { RoomRegistry } from '../rooms/registry.ts'
 import type { JoinAnswer, Resident } from '../rooms/resident.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
+import { opennessOf } from '../rooms/spaces/local-space.ts'
 import { isRefusal } from '../rooms/vet.ts'
 import type { ServerAccess } from './server-access.ts'
 
@@ -27,7 +28,8 @@ export interface Handshakes {
    *
    * @param versions that the asking server understands; undefined where that does not matter
    * @throws ProtocolError `M_NOT_FOUND` for rooms that this server is not in, and for those that are none of the asking server's
-   * business; `M_INCOMPATIBLE_ROOM_VERSION`; `M_FORBIDDEN` and others as the rules of the room have it
+   * business (who leaves is told `M_FORBIDDEN` of both); `M_INCOMPATIBLE_ROOM_VERSION`; `M_FORBIDDEN` and others as the rules of the
+   * room have it
    */
   make(asking: ServerName, roomId: RoomId, wanted: WantedMembership): Promise<Template>
   /**
@@ -65,6 +67,9 @@ export interface HandshakeParts {
 }
 
 const notHere = () => new ProtocolError('M_NOT_FOUND', 'This server is not in the room.')
+const isNotHere = (error: unknown) => error instanceof ProtocolError && error.errcode === 'M_NOT_FOUND'
+/** To leave one has to be in a room: of one that there is not this is said too (seed 3, `make_leave`). */
+const notIn = (userId: UserId) => new ProtocolError('M_FORBIDDEN', `${userId} is not in this room.`)
 
 export function createHandshakes(parts: HandshakeParts): Handshakes {
   const { registry, resident, receiver, access } = parts
@@ -76,10 +81,15 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
     return room
   }
 
-  /** Whom a room shuts out is told so where its server has to do with the room; to others there is no such room. */
+  /** That there is the room is no secret to a server with users in it, nor of a room that anybody may join, knock at or read. */
+  async function isKnownTo(asking: ServerName, room: Room): Promise<boolean> {
+    return (await access.serversOf(room)).has(asking) || (await opennessOf(room)).isOpen
+  }
+
+  /** Whom a room shuts out is told so where it may know of the room; to others there is no such room. */
   async function refusal(asking: ServerName, room: Room): Promise<ProtocolError> {
-    const isKnownThere = (await access.serversOf(room)).has(asking)
-    return isKnownThere ? new ProtocolError('M_FORBIDDEN', 'Your server may not take part in this room.') : notHere()
+    const isKnown = await isKnownTo(asking, room)
+    return isKnown ? new ProtocolError('M_FORBIDDEN', 'Your server may not take part in this room.') : notHere()
   }
 
   async function hideFromStrangers<T>(asking: ServerName, room: Room, userId: UserId, answer: Promise<T>): Promise<T> {
@@ -87,9 +97,8 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
       return await answer
     } catch (error) {
       const isRefused = error instanceof ProtocolError && error.errcode === 'M_FORBIDDEN'
-      const isStranger = async () =>
-        !(await access.serversOf(room)).has(asking) && !(await room.stateEvent('m.room.member', userId))
-      if (isRefused && (await isStranger())) throw notHere()
+      const isSecret = async () => !(await isKnownTo(asking, room)) && !(await room.stateEvent('m.room.member', userId))
+      if (isRefused && (await isSecret())) throw notHere()
       throw error
     }
   }
@@ -156,9 +165,14 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
       if (serverOf(userId) !== asking) {
         throw new ProtocolError('M_FORBIDDEN', `${asking} cannot speak for ${userId}.`)
       }
-      const room = await roomFor(asking, roomId)
+      const proposed = async () => {
+        const room = await roomFor(asking, roomId)
+        return { room, template: await templateFor(room, asking, userId, membership) }
+      }
+      const { room, template } = await proposed().catch((error: unknown) => {
+        throw membership === 'leave' && isNotHere(error) ? notIn(userId) : error
+      })
       const { id } = room.version
-      const template = await templateFor(room, asking, userId, membership)
       if (versions !== undefined && !versions.includes(id)) {
         const extra = { room_version: id }
         const text = `The room has version ${id}, which your server does not name among those it understands.`

@@ -26,12 +26,12 @@ export interface RemoteWish {
 export interface RemoteRooms {
   /**
    * Joins through one server after another until one lets the user in. Resolves when this server takes part in the room.
-   * @throws ProtocolError what the last of them said; `M_NOT_FOUND` when there is none to ask
+   * @throws ProtocolError why none does; `M_FORBIDDEN` when none knows the room
    */
   join(wish: RemoteWish): Promise<void>
-  /** Gives the event, which the other server has taken in. @throws as {@link join} */
+  /** Gives the event, which one of them has taken in. @throws ProtocolError why none does */
   leave(wish: RemoteWish): Promise<BuiltEvent>
-  /** The same, with what the room shows to those who are not in it. */
+  /** The same, with what the room shows to those who are not in it. @throws as {@link join} */
   knock(wish: RemoteWish): Promise<Knock>
 }
 
@@ -47,8 +47,13 @@ export function makerOf(roomId: RoomId): ServerName[] {
   return colon === -1 ? [] : [roomId.slice(colon + 1) as ServerName]
 }
 
-/** What the next server may say otherwise. */
-const FINAL: ReadonlySet<string> = new Set(['M_FORBIDDEN', 'M_INCOMPATIBLE_ROOM_VERSION', 'M_UNSUPPORTED_ROOM_VERSION'])
+/** What no other server says otherwise. */
+const FINAL: ReadonlySet<string> = new Set(['M_INCOMPATIBLE_ROOM_VERSION', 'M_UNSUPPORTED_ROOM_VERSION'])
+
+/** Whether it says more of the room than that a server cannot help. */
+function isTelling({ status, errcode }: ProtocolError): boolean {
+  return status < 500 && errcode !== 'M_NOT_FOUND'
+}
 
 export function createRemoteRooms(
   parts: RemoteJoinParts & {
@@ -62,8 +67,16 @@ export function createRemoteRooms(
   const { peers, receiver, keys, serverName, outgoing } = parts
   const understood = ROOM_VERSIONS.map(({ id }) => id)
 
+  /** Servers do not say whether a room does not let somebody in or is none of theirs: those who would come in hear the former of both. */
+  async function intoAny<T>(wish: RemoteWish, attempt: (server: ServerName) => Promise<T>): Promise<T> {
+    return throughAny(wish, attempt).catch((error: unknown) => {
+      if (!(error instanceof ProtocolError) || error.errcode !== 'M_NOT_FOUND') throw error
+      throw new ProtocolError('M_FORBIDDEN', `${error.message} There is no such room, or it is not open to you.`)
+    })
+  }
+
   async function throughAny<T>({ via, roomId }: RemoteWish, attempt: (server: ServerName) => Promise<T>): Promise<T> {
-    let last: unknown = new ProtocolError('M_NOT_FOUND', `No server is known through which ${roomId} could be reached.`)
+    let reason = new ProtocolError('M_NOT_FOUND', `No server is known through which ${roomId} could be reached.`)
     const others = [...new Set(via)].filter((each) => each !== serverName)
     const reached = others.filter(outgoing.reaches)
     // Where all are shut out, asking one says so.
@@ -72,11 +85,11 @@ export function createRemoteRooms(
         return await attempt(server)
       } catch (error) {
         if (!(error instanceof ProtocolError)) throw error
-        last = error
-        if (FINAL.has(error.errcode)) break
+        if (FINAL.has(error.errcode)) throw error
+        if (!isTelling(reason)) reason = error
       }
     }
-    throw last
+    throw reason
   }
 
   async function build(server: ServerName, step: MembershipStep, wish: RemoteWish) {
@@ -115,7 +128,7 @@ export function createRemoteRooms(
   }
 
   return {
-    join: (wish) => throughAny(wish, (server) => joinThrough(server, wish)),
+    join: (wish) => intoAny(wish, (server) => joinThrough(server, wish)),
     leave: (wish) =>
       throughAny(wish, async (server) => {
         const { built } = await build(server, 'leave', wish)
@@ -123,7 +136,7 @@ export function createRemoteRooms(
         return built
       }),
     knock: (wish) =>
-      throughAny(wish, async (server) => {
+      intoAny(wish, async (server) => {
         const { version, built } = await build(server, 'knock', wish)
         const shown = await peers.sendKnock(server, wish.roomId, built.eventId, built.json)
         return { version, built, shown: strippedStateIn([...shown]) }
