@@ -31,6 +31,9 @@ export function percentile(values: readonly number[], share: number): number {
 
 export const now = () => performance.now()
 
+/** Milliseconds of the one clock that all processes of a machine share. */
+export const sharedNow = () => Number(process.hrtime.bigint()) / 1e6
+
 /** The figure without its undefined parts, as `exactOptionalPropertyTypes` wants it. */
 export function measurement(
   figures: { [Key in keyof Measurement]: Measurement[Key] | undefined } & { benchmark: string; variant: string },

@@ -1,6 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -15,7 +13,10 @@ import {
 } from '../../test/support/api.ts'
 import { waitUntil } from '../../test/support/wait.ts'
 import { newPrefix } from '../community.ts'
-import { latenciesOf, type Measurement, measurement } from '../measurement.ts'
+import type { ServicesCommand, ServicesReady, ServicesReport } from '../drivers/services.ts'
+import { type Driver, startDriver } from '../drivers/start.ts'
+import { latenciesOf, type Measurement, measurement, now, sharedNow } from '../measurement.ts'
+import { namespaceLatencies } from '../micro/namespaces.ts'
 import type { BenchOptions } from '../options.ts'
 import { costOf, openTarget, type Target } from '../target.ts'
 import { drive } from './send.ts'
@@ -26,141 +27,236 @@ const SERVICES = 10
 const ROOMS_EACH = Number(process.env.BENCH_APPSERVICE_ROOMS ?? 50)
 const PEOPLE = 64
 const PER_SECOND = 500
-const TICK_MS = 10
+const TICK_MS = 2
+const WARM_UP_SECONDS = 3
 
-interface Receiver {
-  readonly url: string
-  /** Milliseconds from sending to arrival, by text. */
-  readonly delays: number[]
-  received(): number
-  close(): Promise<void>
+/** Which rooms concern a service: its own, or those of the first as for all others. */
+type Interest = 'own' | 'shared'
+
+interface Scene {
+  readonly target: Target
+  readonly api: Api
+  readonly people: readonly Account[]
+  /** Room `n` is the business of service `n % SERVICES`. */
+  readonly rooms: readonly string[]
+  readonly services: Driver<ServicesReady>
+  /** Of the registrations. */
+  readonly directory: string
 }
 
-/** All services at one address, told apart by their paths. Messages say when they were sent. */
-async function startReceiver(): Promise<Receiver> {
-  const delays: number[] = []
-  let received = 0
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk as Buffer)
-    const now = performance.timeOrigin + performance.now()
-    response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
-    for (const { content } of JSON.parse(Buffer.concat(chunks).toString()).events ?? []) {
-      const at = Number(/^at (\d+\.\d+)/.exec(content.body ?? '')?.[1])
-      if (Number.isNaN(at)) continue
-      received += 1
-      delays.push(now - at)
-    }
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    delays,
-    received: () => received,
-    async close() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
-  }
-}
-
-function registrationOf(number: number, url: string): object {
-  const id = `svc${number}`
-  return {
-    id,
-    url: `${url}/${id}`,
-    as_token: `as_${id}`,
-    hs_token: `hs_${id}`,
-    sender_localpart: `_${id}_bot`,
-    // As the real ones: most are a prefix.
-    namespaces: {
-      users: [{ regex: `@_${id}_.*`, exclusive: true }],
-      aliases: [{ regex: `#_${id}_.*`, exclusive: false }],
-    },
-  }
-}
-
-/** What the same senders reach with no service, and with services that hear everything; then how long a message is on its way. */
+/**
+ * What the same senders reach without services and with services that hear everything: as fast as it goes, and at a pace. Without is
+ * measured before and after, so that what the machine does in between does not count for either.
+ */
 export async function measureAppservice(options: BenchOptions): Promise<Measurement[]> {
   const directory = await mkdtemp(join(tmpdir(), 'hearth-bench-'))
-  const receiver = await startReceiver()
-  const env = { HEARTH__APPLICATION_SERVICES__REGISTRATIONS: directory }
-  const target = await openTarget(options, { env })
+  const services = await startDriver<object, ServicesReady>('./services.js', {})
+  const target = await openTarget(options, { env: { HEARTH__APPLICATION_SERVICES__REGISTRATIONS: directory } })
   const api = openApi(target.baseUrl, { connections: 64 })
   try {
-    const word = newPrefix()
-    const people = await mapConcurrently([...Array(PEOPLE).keys()], 8, (n) => register(api, `${word}p${n}`))
-    const rooms = await mapConcurrently([...Array(SERVICES * ROOMS_EACH).keys()], 16, (n) => {
-      const room_alias_name = `_svc${n % SERVICES}_${word}${n}`
-      return createRoom(api, people[n % PEOPLE]!.token, { room_alias_name, preset: 'public_chat' })
-    })
-    const lines = people.map(({ token }, n) => `${token} ${encodeURIComponent(rooms[n]!)}`)
-    await drive(target.baseUrl, lines, 3)
-    const without = await throughput(target, lines, options.seconds, 'send, no services')
-    for (let n = 0; n < SERVICES; n++) {
-      await writeFile(join(directory, `svc${n}.yaml`), JSON.stringify(registrationOf(n, receiver.url)))
-    }
-    await waitUntil('the services to be registered', async () => {
-      return (await api.request('GET', '/account/whoami', { token: `as_svc${SERVICES - 1}` })).status === 200
-    })
-    const withServices = await throughput(target, lines, options.seconds, `send, ${SERVICES} services`)
-    return [without, withServices, await delivery(target, { api, people, rooms, receiver }, options.seconds)]
+    const scene = await makeScene({ target, api, services, directory })
+    const namespaces = { variant: '10,000 expressions and a message', ...namespaceLatencies() }
+    return [...(await measureAll(scene, options.seconds)), measurement({ benchmark: BENCHMARK, ...namespaces })]
   } finally {
     await api.close()
     await target.close()
-    await receiver.close()
+    services.end()
     await rm(directory, { recursive: true })
   }
 }
 
-async function throughput(target: Target, lines: readonly string[], seconds: number, variant: string) {
-  let figures = {}
-  const cost = await costOf(target, async () => {
-    const { requests, p50Ms, p99Ms, seconds: took } = await drive(target.baseUrl, lines, seconds)
-    figures = { perSecond: requests / took, p50Ms, p99Ms }
-    return requests
+async function makeScene(parts: Omit<Scene, 'people' | 'rooms'>): Promise<Scene> {
+  const { api } = parts
+  const word = newPrefix()
+  const people = await mapConcurrently([...Array(PEOPLE).keys()], 8, (n) => register(api, `${word}p${n}`))
+  const rooms = await mapConcurrently([...Array(SERVICES * ROOMS_EACH).keys()], 16, (n) => {
+    const room_alias_name = `_svc${n % SERVICES}_${word}${n}`
+    return createRoom(api, people[n % PEOPLE]!.token, { room_alias_name, preset: 'public_chat' })
   })
-  return measurement({ benchmark: BENCHMARK, variant, ...figures, ...cost })
+  return { ...parts, people, rooms }
 }
 
-interface Load {
-  readonly api: Api
-  readonly people: readonly Account[]
-  readonly rooms: readonly string[]
-  readonly receiver: Receiver
+async function measureAll(scene: Scene, seconds: number): Promise<Measurement[]> {
+  const all = [...scene.rooms.keys()]
+  const few = all.filter((n) => n % SERVICES === 0)
+  await flood(scene, WARM_UP_SECONDS)
+  const bare = [await flood(scene, seconds / 2)]
+  const barePaced = [await paced(scene, all, seconds / 2)]
+  await registerServices(scene, 'own')
+  await warmUp(scene)
+  const own = await paced(scene, all, seconds)
+  const ownReport = await reportOf(scene, own.operations)
+  const ownFlood = await flood(scene, seconds)
+  const floodReport = await scene.services.ask<ServicesCommand, ServicesReport>({ command: 'settle' })
+  await registerServices(scene, 'shared')
+  await warmUp(scene)
+  const shared = await paced(scene, few, seconds)
+  const sharedReport = await reportOf(scene, shared.operations * SERVICES)
+  await unregisterServices(scene)
+  bare.push(await flood(scene, seconds / 2))
+  barePaced.push(await paced(scene, all, seconds / 2))
+
+  const each = `${SERVICES} services with ${ROOMS_EACH} rooms each`
+  const same = `${SERVICES} services in the same ${ROOMS_EACH} rooms`
+  return [
+    line('send, no services', joined(bare)),
+    line(`send, ${SERVICES} services`, ownFlood, joined(bare), floodReport),
+    line(`send at ${PER_SECOND}/s, no services`, joined(barePaced)),
+    line(`send at ${PER_SECOND}/s, ${each}`, own, joined(barePaced), ownReport),
+    line(`send at ${PER_SECOND}/s, ${same}`, shared, joined(barePaced), sharedReport),
+    deliveryLine(each, own, ownReport),
+    deliveryLine(same, shared, sharedReport),
+  ]
 }
 
-async function delivery(target: Target, { api, people, rooms, receiver }: Load, seconds: number) {
-  const total = PER_SECOND * seconds
-  // What the load before left under way is not what is measured.
-  await waitUntil('the services to catch up', async () => (await settled(receiver)) === true, { timeoutMs: 600_000 })
-  receiver.delays.length = 0
-  const before = receiver.received()
-  const sent: Promise<string>[] = []
-  const start = performance.now()
-  const cost = await costOf(target, async () => {
-    while (sent.length < total) {
-      const due = Math.min(total, Math.floor(((performance.now() - start) / 1000) * PER_SECOND))
-      while (sent.length < due) sent.push(sendOne(api, people, rooms, sent.length))
+/** What was sent in one go. */
+interface Stretch {
+  readonly operations: number
+  readonly seconds: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly serverCpuMs: number
+  readonly postgresCpuMs: number
+}
+
+async function flood({ target, people, rooms }: Scene, seconds: number): Promise<Stretch> {
+  const lines = people.map(({ token }, n) => `${token} ${encodeURIComponent(rooms[n]!)}`)
+  return stretch(target, async () => {
+    const { requests, p50Ms, p99Ms, seconds: took } = await drive(target.baseUrl, lines, seconds)
+    return { operations: requests, seconds: took, p50Ms, p99Ms }
+  })
+}
+
+/** Sends when it is time, whether earlier ones were answered or not; each says when it was sent. */
+async function paced(scene: Scene, rooms: readonly number[], seconds: number): Promise<Stretch> {
+  const operations = PER_SECOND * seconds
+  const word = newPrefix()
+  return stretch(scene.target, async () => {
+    const start = now()
+    const sent: Promise<number>[] = []
+    while (sent.length < operations) {
+      const due = Math.min(operations, Math.floor(((now() - start) / 1000) * PER_SECOND))
+      for (let n = sent.length; n < due; n++) sent.push(sendOne(scene, rooms[(n * 7) % rooms.length]!, `${word}${n}`))
       await pause(TICK_MS)
     }
-    await Promise.all(sent)
-    await waitUntil('all to be delivered', () => receiver.received() - before >= total, { timeoutMs: 60_000 })
-    return total
+    const latencies = latenciesOf(await Promise.all(sent))
+    return { operations, seconds: (now() - start) / 1000, ...latencies }
   })
-  const variant = `delivery at ${PER_SECOND}/s, ${SERVICES} services with ${ROOMS_EACH} rooms each`
-  return measurement({ benchmark: BENCHMARK, variant, perSecond: PER_SECOND, ...latenciesOf(receiver.delays), ...cost })
 }
 
-/** Whether nothing arrives any more. */
-async function settled(receiver: Receiver): Promise<boolean> {
-  const before = receiver.received()
-  await pause(1_000)
-  return receiver.received() === before
+async function sendOne({ api, people, rooms }: Scene, room: number, txnId: string): Promise<number> {
+  const before = sharedNow()
+  await sendText(api, people[room % PEOPLE]!.token, rooms[room]!, txnId, `at ${before.toFixed(3)}`)
+  return sharedNow() - before
 }
 
-function sendOne(api: Api, people: readonly Account[], rooms: readonly string[], n: number): Promise<string> {
-  const at = performance.timeOrigin + performance.now()
-  const room = (n * 7) % rooms.length
-  return sendText(api, people[room % people.length]!.token, rooms[room]!, `d${n}`, `at ${at.toFixed(3)}`)
+async function stretch(
+  target: Target,
+  work: () => Promise<Omit<Stretch, 'serverCpuMs' | 'postgresCpuMs'>>,
+): Promise<Stretch> {
+  let made: Omit<Stretch, 'serverCpuMs' | 'postgresCpuMs'> | undefined
+  const { serverCpuMs = Number.NaN, postgresCpuMs = Number.NaN } = await costOf(target, async () => {
+    made = await work()
+    return made.operations
+  })
+  return { ...made!, serverCpuMs, postgresCpuMs }
+}
+
+/** Two of the same kind and length, as one. */
+function joined(stretches: readonly Stretch[]): Stretch {
+  const sum = (figure: keyof Stretch) => stretches.reduce((total, one) => total + one[figure], 0)
+  const mean = (figure: keyof Stretch) => sum(figure) / stretches.length
+  return {
+    operations: sum('operations'),
+    seconds: sum('seconds'),
+    p50Ms: mean('p50Ms'),
+    p99Ms: mean('p99Ms'),
+    serverCpuMs: mean('serverCpuMs'),
+    postgresCpuMs: mean('postgresCpuMs'),
+  }
+}
+
+/** So that no room is met for the first time. */
+async function warmUp(scene: Scene): Promise<void> {
+  const word = newPrefix()
+  await mapConcurrently(scene.rooms, 32, (roomId, n) => {
+    return sendText(scene.api, scene.people[n % PEOPLE]!.token, roomId, `${word}${n}`, 'Is anybody there?')
+  })
+  await scene.services.ask<ServicesCommand, ServicesReport>({ command: 'settle' })
+}
+
+/** What the services were sent by the paced senders. */
+async function reportOf({ services }: Scene, deliveries: number): Promise<ServicesReport> {
+  const report = await services.ask<ServicesCommand, ServicesReport>({ command: 'report', deliveries })
+  const count = report.delaysMs.length
+  if (count !== deliveries) throw new Error(`the services were sent ${count} messages instead of ${deliveries}`)
+  return report
+}
+
+const idOf = (interest: Interest, n: number): string => `${interest}${n}`
+
+/** Puts these in the place of those there are. */
+async function registerServices(scene: Scene, interest: Interest): Promise<void> {
+  await removeRegistrations(scene.directory)
+  for (let n = 0; n < SERVICES; n++) {
+    const id = idOf(interest, n)
+    const registration = {
+      id,
+      url: `${scene.services.ready.url}/${id}`,
+      as_token: `as_${id}`,
+      hs_token: `hs_${id}`,
+      sender_localpart: `_svc${n}_bot`,
+      // As the real ones: most are a prefix.
+      namespaces: {
+        users: [{ regex: `@_svc${n}_.*`, exclusive: true }],
+        aliases: [{ regex: `#_svc${interest === 'own' ? n : 0}_.*`, exclusive: false }],
+      },
+    }
+    await writeFile(join(scene.directory, `${id}.yaml`), JSON.stringify(registration))
+  }
+  await untilStatusOf(scene.api, idOf(interest, SERVICES - 1), 200)
+}
+
+async function unregisterServices({ api, directory }: Scene): Promise<void> {
+  await removeRegistrations(directory)
+  await untilStatusOf(api, idOf('shared', 0), 401)
+}
+
+async function removeRegistrations(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) await rm(join(directory, name))
+}
+
+async function untilStatusOf(api: Api, id: string, status: number): Promise<void> {
+  await waitUntil(`${status} for ${id}`, async () => {
+    return (await api.request('GET', '/account/whoami', { token: `as_${id}` })).status === status
+  })
+}
+
+const times = (figure: number, before: number): string => (figure / before).toFixed(2)
+
+function line(variant: string, made: Stretch, without?: Stretch, report?: ServicesReport): Measurement {
+  const { operations, seconds, ...figures } = made
+  const notes: string[] = []
+  if (without !== undefined) {
+    const rate = times(operations / seconds, without.operations / without.seconds)
+    const [p50, p99] = [times(made.p50Ms, without.p50Ms), times(made.p99Ms, without.p99Ms)]
+    notes.push(`of what it is without: rate ${rate}, p50 ${p50}, p99 ${p99}`)
+    notes.push(`server CPU ${times(made.serverCpuMs, without.serverCpuMs)}`)
+  }
+  if (report !== undefined) {
+    notes.push(`the services' own CPU ${(report.cpuMs / operations).toFixed(3)} ms`)
+    notes.push(`${(operations / report.transactions).toFixed(1)} messages a transaction`)
+  }
+  return measurement({
+    benchmark: BENCHMARK,
+    variant,
+    perSecond: operations / seconds,
+    ...figures,
+    note: notes.join('; '),
+  })
+}
+
+function deliveryLine(variant: string, { operations }: Stretch, { delaysMs }: ServicesReport): Measurement {
+  const note = `${delaysMs.length} deliveries of ${operations} messages`
+  return measurement({ benchmark: BENCHMARK, variant: `delivery, ${variant}`, ...latenciesOf(delaysMs), note })
 }

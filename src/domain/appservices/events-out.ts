@@ -183,7 +183,7 @@ export function createEventsOut(deps: {
   }
 
   async function rest(): Promise<void> {
-    for (const queue of queues.values()) await queue.rest()
+    await Promise.all([...queues.values()].map((queue) => queue.rest()))
   }
 
   return {

@@ -13,6 +13,8 @@ export function createQueueStore(db: Database): QueueStore {
   let running: Promise<void> | undefined
 
   async function write(): Promise<void> {
+    // All that come with one beat.
+    await new Promise(setImmediate)
     await running?.catch(() => {})
     const rows = [...waiting.values()]
     waiting = new Map()

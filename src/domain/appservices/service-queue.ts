@@ -45,8 +45,8 @@ export interface ServiceQueueParts {
 }
 
 const PAUSES = { firstMs: 1_000, longestMs: 3_600_000 }
-/** So long after a transaction was begun the next one takes what has come: a busy service gets fewer and larger ones. */
-const GATHER_MS = 50
+/** A service that is busy is sent what has come once a beat, all services at the same time: what is written down of them shares a commit. */
+const BEAT_MS = 100
 
 /**
  * What one service is to be sent: one transaction at a time, in the order of the stream, each written down before it is sent and
@@ -62,9 +62,10 @@ export class ServiceQueue {
   /** The newest position that was not queued; at or below `#queuedUpTo` when none is missed. */
   #missedTo: number
   #begunAt = 0
-  /** What is under way is written down. */
+  /** The row is written down. What was answered need not be at once: the next transaction says so too. */
   #isSaved = true
   #timer: NodeJS.Timeout | undefined
+  #timerAt = 0
   #running: Promise<void> | undefined
   #closed = false
 
@@ -123,10 +124,12 @@ export class ServiceQueue {
 
   wake(): void {
     if (this.#closed || this.#running) return
-    const wait = Math.max(this.#row.retry_at, this.#begunAt + GATHER_MS) - this.#parts.clock.now()
+    const due = this.#due
+    const wait = due - this.#parts.clock.now()
     if (wait > 0) {
-      if (this.#timer && wait > GATHER_MS) return
+      if (this.#timer && this.#timerAt <= due) return
       clearTimeout(this.#timer)
+      this.#timerAt = due
       this.#timer = setTimeout(() => this.#wakeLater(), wait).unref()
       return
     }
@@ -134,7 +137,7 @@ export class ServiceQueue {
     this.#timer = undefined
     this.#running = this.#work().finally(() => {
       this.#running = undefined
-      if (this.#hasWork) this.wake()
+      if (this.#hasWork || !this.#isSaved) this.wake()
     })
   }
 
@@ -143,15 +146,24 @@ export class ServiceQueue {
     this.wake()
   }
 
+  /** When the next transaction may begin: at once after a quiet time or when it is full, else with the next beat. */
+  get #due(): number {
+    if (this.#queued.length >= MAX_EVENTS_PER_APPSERVICE_TRANSACTION) return this.#row.retry_at
+    return Math.max(this.#row.retry_at, (Math.floor(this.#begunAt / BEAT_MS) + 1) * BEAT_MS)
+  }
+
   get #hasWork(): boolean {
     return this.#row.body !== null || this.#queued.length > 0 || this.isBehind || this.#ephemeral.length > 0
   }
 
   /** Notes how far it is where that moved without a transaction. */
   async rest(): Promise<void> {
-    if (this.#hasWork || this.#running || this.#row.position >= this.#queuedUpTo) return
-    this.#row = { ...this.#row, position: this.#queuedUpTo }
-    await this.#save()
+    if (this.#running) return
+    if (!this.#hasWork && this.#row.position < this.#queuedUpTo) {
+      this.#row = { ...this.#row, position: this.#queuedUpTo }
+      this.#isSaved = false
+    }
+    if (!this.#isSaved) await this.#save()
   }
 
   async close(): Promise<void> {
@@ -163,17 +175,16 @@ export class ServiceQueue {
 
   async #work(): Promise<void> {
     try {
-      if (!this.#isSaved) await this.#save()
       if (this.#row.body === null) await this.#begin()
+      if (!this.#isSaved) await this.#save()
       while (this.#row.body !== null && !this.#closed) {
         const refusal = await this.#parts.deliver(String(this.#row.txn_id), this.#row.body)
         if (refusal !== undefined) return await this.#pause(refusal)
         if (this.#row.failures > 0)
           this.#parts.log.info({ appservice: this.#parts.id }, 'an application service is back')
         this.#row = { ...this.#row, position: this.#row.up_to!, body: null, up_to: null, failures: 0, retry_at: 0 }
-        if (this.#begunAt + GATHER_MS > this.#parts.clock.now() || !(await this.#begin())) {
-          return await this.#save()
-        }
+        this.#isSaved = false
+        if (this.#due <= this.#parts.clock.now() && (await this.#begin())) await this.#save()
       }
     } catch (err) {
       // The database: what was not written down is not sent.
@@ -185,7 +196,7 @@ export class ServiceQueue {
     }
   }
 
-  /** Makes the next transaction and writes it down. False when there is nothing to be sent. */
+  /** Makes the next transaction, which is to be written down before it is sent. False when there is nothing to be sent. */
   async #begin(): Promise<boolean> {
     while (this.#queued.length === 0 && this.isBehind) await this.#readOn()
     const { clock, events } = this.#parts
@@ -204,7 +215,7 @@ export class ServiceQueue {
     this.#row = { ...this.#row, txn_id: this.#row.txn_id + 1, body, up_to }
     this.#queued.splice(0, count)
     this.#ephemeral = this.#ephemeral.slice(ephemeral.length)
-    await this.#save()
+    this.#isSaved = false
     return true
   }
 
