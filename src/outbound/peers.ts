@@ -121,22 +121,6 @@ export function createPeers(federation: Federation): Peers {
   const put = (of: string, where: string, body: JsonObject | string, limits?: Parameters<typeof ask>[2]) =>
     ask(of, { method: 'PUT', path: where, body }, limits)
 
-  /** By the second version of an operation, or by the first, whose answers stand in a list, where that is all a server knows. */
-  async function putEither(
-    of: string,
-    operation: string,
-    rest: readonly string[],
-    body: string,
-    limits?: Parameters<typeof ask>[2],
-  ) {
-    try {
-      return { answer: await put(of, path('v2', operation, ...rest), body, limits), isFirst: false }
-    } catch (error) {
-      if (!(error instanceof ProtocolError) || error.errcode !== 'M_UNRECOGNIZED') throw error
-      return { answer: await put(of, path('v1', operation, ...rest), body, limits), isFirst: true }
-    }
-  }
-
   return {
     async make(of, step, roomId, userId, versions) {
       const query =
@@ -163,7 +147,11 @@ export function createPeers(federation: Federation): Peers {
       return askLong(of, { method: 'GET', path: where }, 'pdus')
     },
     async sendLeave(of, roomId, eventId, json) {
-      await putEither(of, 'send_leave', [roomId, eventId], json)
+      const send = (version: string) => put(of, path(version, 'send_leave', roomId, eventId), json)
+      await withOlder(
+        () => send('v2'),
+        () => send('v1'),
+      )
     },
     async sendKnock(of, roomId, eventId, json) {
       const answer = objectOf(of, await put(of, path('v1', 'send_knock', roomId, eventId), json))
@@ -171,14 +159,11 @@ export function createPeers(federation: Federation): Peers {
     },
     async invite(of, { roomId, eventId, roomVersion, event, inviteState, isOld }) {
       const body = { room_version: roomVersion, event, invite_room_state: [...inviteState] }
-      try {
-        return objectOf(of, await put(of, path('v2', 'invite', roomId, eventId), body)).event ?? null
-      } catch (error) {
-        const knowsNot = error instanceof ProtocolError && error.errcode === 'M_UNRECOGNIZED'
-        if (!isOld || !knowsNot) throw error
-        const old = { ...event, unsigned: { invite_room_state: [...inviteState] } }
-        return secondOf(of, await put(of, path('v1', 'invite', roomId, eventId), old)).event ?? null
-      }
+      const where = (version: string) => path(version, 'invite', roomId, eventId)
+      const newer = async () => objectOf(of, await put(of, where('v2'), body)).event ?? null
+      const old = { ...event, unsigned: { invite_room_state: [...inviteState] } }
+      const older = async () => secondOf(of, await put(of, where('v1'), old)).event ?? null
+      return isOld ? withOlder(newer, older) : newer()
     },
     async exchangeInvite(of, roomId, event) {
       await put(of, path('v1', 'exchange_third_party_invite', roomId), event)
@@ -252,6 +237,23 @@ function refusalOf(of: string, { status, body }: FederationAnswer): ProtocolErro
     status,
     extra: typeof extra.room_version === 'string' ? { room_version: extra.room_version } : {},
   })
+}
+
+/** By the second version of an operation, or by the first where a server may know only that (seed 3, "Versioning"). */
+async function withOlder<Result>(newer: () => Promise<Result>, older: () => Promise<Result>): Promise<Result> {
+  try {
+    return await newer()
+  } catch (error) {
+    const mayBeOld =
+      error instanceof ProtocolError &&
+      (error.status === 400 || error.status === 404) &&
+      error.errcode !== 'M_INCOMPATIBLE_ROOM_VERSION'
+    if (!mayBeOld) throw error
+    return older().catch((second: unknown) => {
+      const isUnknown = second instanceof ProtocolError && second.errcode === 'M_UNRECOGNIZED'
+      throw isUnknown ? error : second
+    })
+  }
 }
 
 function objectOf(of: string, { body }: FederationAnswer): JsonObject {

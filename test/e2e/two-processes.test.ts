@@ -1,20 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Account, type Api, createRoom, openApi, register, sendText } from '../support/api.ts'
+import { type Account, createRoom, register, sendText } from '../support/api.ts'
 import { createAuthority } from '../support/certificate.ts'
-import { type ChildServer, startChildServer } from '../support/child-server.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { type House, openHouse } from '../support/house.ts'
 import { type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
-import { json, proxyTo, startTlsServer, type TlsServer } from '../support/tls-server.ts'
+import { json, startTlsServer } from '../support/tls-server.ts'
 import { waitUntil } from '../support/wait.ts'
-
-/** A server as an operator runs it: a process of its own, behind a proxy that does TLS. */
-interface House {
-  readonly name: string
-  readonly front: TlsServer
-  readonly database: TestDatabase
-  readonly child: ChildServer
-  readonly api: Api
-}
 
 /** Half of these by each of two users; `CRASH_MESSAGES=2000` for the whole. */
 const MESSAGES = Number(process.env.CRASH_MESSAGES ?? 120)
@@ -24,37 +14,13 @@ const houses: House[] = []
 
 beforeAll(async () => {
   street = openNeighbourhood()
-  houses.push(...(await Promise.all([openHouse(), openHouse()])))
+  houses.push(...(await Promise.all([openHouse(street.authority), openHouse(street.authority)])))
 })
 
 afterAll(async () => {
-  for (const { api, child, front, database } of houses) {
-    await api.close()
-    await child.dispose()
-    await front.close()
-    await database.drop()
-  }
+  for (const house of houses) await house.close()
   await street.close()
 })
-
-async function openHouse(): Promise<House> {
-  const database = await createTestDatabase()
-  const front = await startTlsServer(street.authority.issue(['localhost']), json({}, 503))
-  const name = `localhost:${front.port}`
-  const child = await startChildServer({
-    serverName: name,
-    env: {
-      HEARTH__DATABASE__URL: database.url,
-      HEARTH__OUTBOUND__CA_FILE: street.authority.file,
-      HEARTH__OUTBOUND__ALLOW_RANGES: '127.0.0.1',
-      HEARTH__PASSWORDS__SCRYPT__LOG2_COST: '4',
-      HEARTH__REGISTRATION__ENABLED: 'true',
-      HEARTH__RATE_LIMITS__ENABLED: 'false',
-    },
-  })
-  front.handler = proxyTo(child.baseUrl)
-  return { name, front, database, child, api: openApi(child.baseUrl) }
-}
 
 test('a user of one process registers with the identity service of another, and the other way round', async () => {
   for (const [home, service] of [houses, houses.toReversed()] as [House, House][]) {

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { expandPath } from '../../src/core/paths.ts'
 import type { Endpoint } from '../../src/http/endpoint.ts'
 import { federationEndpoints } from '../../src/routes/federation/index.ts'
-import { goes, type Home, type HostilePeer, handOver, openHostilePeer, proposed } from '../federation/hostile/peer.ts'
+import { goes, type Home, handOver, openPeer, type Peer, proposed } from '../federation/hostile/peer.ts'
 import { type Account, createRoom, sendText } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 import { type WatchedWrites, watchWrites } from '../support/watched-writes.ts'
@@ -22,7 +22,7 @@ const CASES = Number(process.env.FUZZ_CASES ?? 30)
 
 let street: Neighbourhood
 let home: Neighbour
-let peer: HostilePeer
+let peer: Peer
 let alice: Account
 let pool: Pool
 let writes: WatchedWrites
@@ -34,7 +34,7 @@ let drafts: Readonly<Record<string, EventDraft>>
 beforeAll(async () => {
   street = openNeighbourhood()
   home = await street.open()
-  peer = await openHostilePeer(street.authority)
+  peer = await openPeer(street.authority)
   pool = new Pool(home.server.baseUrl, { connections: 1, headersTimeout: 20_000 })
   alice = await home.person('alice')
   plausible = await furnish()

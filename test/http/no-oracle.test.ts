@@ -6,13 +6,13 @@ import { expandPath } from '../../src/core/paths.ts'
 import type { Endpoint } from '../../src/http/endpoint.ts'
 import { clientEndpoints } from '../../src/routes/client/index.ts'
 import { federationEndpoints } from '../../src/routes/federation/index.ts'
-import { type Home, type HostilePeer, openHostilePeer } from '../federation/hostile/peer.ts'
+import { type Home, openPeer, type Peer } from '../federation/hostile/peer.ts'
 import { type Account, createRoom, type Json, sendText } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 
 let street: Neighbourhood
 let home: Neighbour
-let peer: HostilePeer
+let peer: Peer
 let outsider: Account
 /** A room that the asking user and server are not in, and an event of it. */
 let real: Named
@@ -29,7 +29,7 @@ interface Named {
 beforeAll(async () => {
   street = openNeighbourhood()
   home = await street.open()
-  peer = await openHostilePeer(street.authority)
+  peer = await openPeer(street.authority)
   const alice = await home.person('alice')
   outsider = await home.person('outsider')
   const roomId = (await createRoom(home.api, alice.token, { preset: 'private_chat' })) as RoomId

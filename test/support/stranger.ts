@@ -23,19 +23,21 @@ export interface Stranger {
   readonly name: ServerName
   readonly key: SigningKey
   readonly front: TlsServer
-  /** Sends a signed request to a server. */
-  ask(
-    to: { name: string; url: string },
-    method: string,
-    uri: string,
-    ask?: SignedAsk,
-  ): Promise<{ status: number; body: Json }>
+  readonly ask: Ask
   close(): Promise<void>
 }
 
+/** Sends a signed request to a server. */
+export type Ask = (
+  to: { name: string; url: string },
+  method: string,
+  uri: string,
+  ask?: SignedAsk,
+) => Promise<{ status: number; body: Json }>
+
 /** @param keyOf the key of a server by its name; a random one without */
 export async function openStranger(
-  authority: Authority,
+  authority: Pick<Authority, 'issue'>,
   keyOf: (name: string) => SigningKey = () => signingKeyFromSeed('ed25519:stranger', randomBytes(32)),
 ): Promise<Stranger> {
   const front = await startTlsServer(authority.issue(['localhost']), (request, response) => {
@@ -53,28 +55,27 @@ export async function openStranger(
       key,
     )
   }
-  return {
-    name,
-    key,
-    front,
-    async ask(
-      to,
+  return { name, key, front, ask: askingAs(name, key), close: () => front.close() }
+}
+
+/** Asks in the name of a server, with its key. */
+export function askingAs(name: string, key: SigningKey): Ask {
+  return async (
+    to,
+    method,
+    uri,
+    { body, origin = name, destination = to.name, key: by = key, sent, uri: signedUri = uri, ...rest } = {},
+  ) => {
+    const object = { method, uri: signedUri, origin, destination, ...(body && { content: body }) }
+    const { signatures } = signJson(object, origin, by) as { signatures: Signatures }
+    const sig = signatures[origin]?.[by.keyId]
+    const header = `X-Matrix origin="${origin}",destination="${destination}",key="${by.keyId}",sig="${sig}"`
+    const authorization = 'authorization' in rest ? rest.authorization : header
+    const answer = await fetch(to.url + uri, {
       method,
-      uri,
-      { body, origin = name, destination = to.name, key: by = key, sent, uri: signedUri = uri, ...rest } = {},
-    ) {
-      const object = { method, uri: signedUri, origin, destination, ...(body && { content: body }) }
-      const { signatures } = signJson(object, origin, by) as { signatures: Signatures }
-      const sig = signatures[origin]?.[by.keyId]
-      const header = `X-Matrix origin="${origin}",destination="${destination}",key="${by.keyId}",sig="${sig}"`
-      const authorization = 'authorization' in rest ? rest.authorization : header
-      const answer = await fetch(to.url + uri, {
-        method,
-        headers: { 'content-type': 'application/json', ...(authorization !== undefined && { authorization }) },
-        body: sent ?? (body ? encodeCanonical(body) : null),
-      })
-      return { status: answer.status, body: (await answer.json()) as Json }
-    },
-    close: () => front.close(),
+      headers: { 'content-type': 'application/json', ...(authorization !== undefined && { authorization }) },
+      body: sent ?? (body ? encodeCanonical(body) : null),
+    })
+    return { status: answer.status, body: (await answer.json()) as Json }
   }
 }

@@ -12,7 +12,8 @@ import { signingKeyFromSeed } from '../../../src/core/signing/key.ts'
 import { type Account, createRoom, type Json, sendText } from '../../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../../support/neighbours.ts'
 import { type WatchedWrites, watchWrites } from '../../support/watched-writes.ts'
-import { goes, type Home, type HostilePeer, handOver, openHostilePeer, proposed } from './peer.ts'
+import { type Caller, goes, type Home, handOver, proposed } from './peer.ts'
+import { type HostilePeer, type HostileServers, startHostileServers } from './told.ts'
 
 /** A server that calls ours, and says what is not so. */
 
@@ -24,6 +25,7 @@ const otherKey = signingKeyFromSeed('ed25519:sim', randomBytes(32))
 
 let street: Neighbourhood
 let home: Neighbour
+let hostile: HostileServers
 let peer: HostilePeer
 let second: HostilePeer
 let alice: Account
@@ -37,7 +39,8 @@ const there = (): Home => ({ name: home.name, url: home.server.baseUrl })
 beforeAll(async () => {
   street = openNeighbourhood()
   home = await street.open()
-  ;[peer, second] = await Promise.all([openHostilePeer(street.authority), openHostilePeer(street.authority)])
+  hostile = startHostileServers(street.authority)
+  ;[peer, second] = await Promise.all([hostile.open(), hostile.open()])
   alice = await home.person('alice')
   const room = (more: object) => createRoom(home.api, alice.token, { room_version: VERSION, ...more })
   const rule = { type: 'm.room.join_rules', content: { join_rule: 'knock' } }
@@ -49,7 +52,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await writes?.close()
-  await Promise.all([peer?.close(), second?.close()])
+  await hostile?.close()
   await street?.close()
 })
 beforeEach(async () => void (await writes.read()))
@@ -140,7 +143,7 @@ describe.each(['join', 'leave', 'knock'] as const)('an event that is handed over
 })
 
 describe('an invitation', () => {
-  const invite = (by: HostilePeer, version: string, { pdu, eventId }: Handed, room = pdu.room_id) => {
+  const invite = (by: Caller, version: string, { pdu, eventId }: Handed, room = pdu.room_id) => {
     const body = { room_version: version, event: pdu, invite_room_state: [] }
     return by.ask(there(), 'PUT', `${F}/v2/invite/${enc(room)}/${enc(eventId)}`, { body })
   }
@@ -187,7 +190,7 @@ describe('an invitation', () => {
   })
 
   it('that lies about the version of a room leaves the way open to those who do not', async () => {
-    const lair = second.open(VERSION, 'honest')
+    const lair = await second.open(VERSION, 'honest')
     // Two versions whose events look alike.
     const lie = peer.sign('10', { ...draft(), room_id: lair.roomId })
     expect((await invite(peer, '10', lie as Handed)).status).toBe(200)
@@ -239,13 +242,13 @@ describe('an address that was invited, exchanged for an invitation (exchange_thi
     expect(status).toBeGreaterThanOrEqual(400)
     expect(status).toBeLessThan(500)
     expect(await stored()).toEqual([])
-    expect(peer.signedBy(home.name).filter(({ type }) => type === 'm.room.member')).toEqual([])
+    expect((await peer.signedBy(home.name)).filter(({ type }) => type === 'm.room.member')).toEqual([])
   })
 })
 
 describe('a transaction', () => {
   let count = 0
-  const sends = (by: HostilePeer, pdus: readonly Json[], edus: readonly Json[] = [], id = `h${++count}`) =>
+  const sends = (by: Caller, pdus: readonly Json[], edus: readonly Json[] = [], id = `h${++count}`) =>
     by.ask(there(), 'PUT', `${F}/v1/send/${id}`, {
       body: { origin: by.name, origin_server_ts: 1, pdus: [...pdus], edus: [...edus] },
     })

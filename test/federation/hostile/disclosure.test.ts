@@ -4,7 +4,8 @@ import type { JsonObject } from '../../../src/core/json.ts'
 import { MAX_STRIPPED_STATE, MAX_STRIPPED_STATE_CHARS } from '../../../src/domain/limits.ts'
 import { type Account, createRoom, type Json, sendText } from '../../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../../support/neighbours.ts'
-import { goes, type Home, type HostilePeer, openHostilePeer } from './peer.ts'
+import { goes, type Home } from './peer.ts'
+import { type HostilePeer, type HostileServers, startHostileServers } from './told.ts'
 
 /** A server that takes part in a room, and wants to know of others; and what it shows of its own rooms. */
 
@@ -13,6 +14,7 @@ const enc = encodeURIComponent
 
 let street: Neighbourhood
 let home: Neighbour
+let hostile: HostileServers
 let peer: HostilePeer
 let alice: Account
 const there = (): Home => ({ name: home.name, url: home.server.baseUrl })
@@ -20,11 +22,12 @@ const there = (): Home => ({ name: home.name, url: home.server.baseUrl })
 beforeAll(async () => {
   street = openNeighbourhood()
   home = await street.open()
-  peer = await openHostilePeer(street.authority)
+  hostile = startHostileServers(street.authority)
+  peer = await hostile.open()
   alice = await home.person('alice')
 })
 afterAll(async () => {
-  await peer?.close()
+  await hostile?.close()
   await street?.close()
 })
 afterEach(() => peer.repent())
@@ -106,7 +109,7 @@ describe('what another server shows of a room', () => {
   let count = 0
 
   it.each(ODD)('with an invitation, being %s, spoils no sync and is kept within bounds', async (_, state) => {
-    const lair = peer.open('11', `invites${count++}`)
+    const lair = await peer.open('11', `invites${count++}`)
     const id = lair.member(alice.userId as UserId, 'invite', { sender: peer.eve })
     const body = { room_version: '11', event: JSON.parse(lair.texts.get(id)!), invite_room_state: state }
     const uri = `/_matrix/federation/v2/invite/${enc(lair.roomId)}/${enc(id)}`
@@ -118,8 +121,8 @@ describe('what another server shows of a room', () => {
   })
 
   it.each(ODD)('with a knock, being %s, spoils no sync and is kept within bounds', async (_, state) => {
-    const lair = peer.open('11', `knocks${count++}`, 'knock')
-    peer.lie('send_knock', () => ({ knock_room_state: state }))
+    const lair = await peer.open('11', `knocks${count++}`, 'knock')
+    await peer.lie('send_knock', 'what it is told to', state)
     const path = `/knock/${enc(lair.roomId)}?via=${peer.name}`
     const { status } = await home.api.request('POST', path, { token: alice.token, body: {} })
     expect([200, 502]).toContain(status)

@@ -1,33 +1,62 @@
 import { authEventKeys } from '../../../src/core/auth/select.ts'
 import { type BuiltEvent, buildEvent, type EventDraft } from '../../../src/core/event/build.ts'
 import type { Pdu } from '../../../src/core/event/format.ts'
-import type { EventId, RoomId, UserId } from '../../../src/core/ids.ts'
+import type { EventId, RoomId, ServerName, UserId } from '../../../src/core/ids.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { type RoomVersion, roomVersion } from '../../../src/core/room-version.ts'
 import { signEvent } from '../../../src/core/signing/event-hash.ts'
+import type { SigningKey } from '../../../src/core/signing/key.ts'
 import { Forge, keyOf, stateKey } from '../../rooms/forge.ts'
 import type { Json } from '../../support/api.ts'
 import type { Authority } from '../../support/certificate.ts'
-import { openStranger, type Stranger } from '../../support/stranger.ts'
+import { type Ask, askingAs, openStranger, type Stranger } from '../../support/stranger.ts'
 import { json, type TlsHandler, type TlsRequest } from '../../support/tls-server.ts'
+import { LIES, type Lie } from './lies.ts'
+import { MANNERS } from './manners.ts'
 
-/** What it says instead of what an honest server would say. */
-export type Lie = (honest: Json, request: TlsRequest) => Json
-
-/** A server that others reach over TLS, that has rooms and users, and that lies where it is told to. */
-export interface HostilePeer extends Stranger {
+/** A server as it asks others: a name, a key, a user. */
+export interface Caller {
+  readonly name: ServerName
+  readonly key: SigningKey
   /** Its user, who makes its rooms. */
   readonly eve: UserId
-  open(version: string, name: string, joinRule?: string): Forge
-  /** From here on it answers an operation (`make_join`) so. */
-  lie(operation: string, lie: Lie): void
-  answer(operation: string, handler: TlsHandler): void
-  /** Its answers are those of an honest server again, and what it was asked is forgotten. */
-  repent(): void
-  /** What came with a signature of another server inside. */
-  signedBy(server: string): Pdu[]
+  readonly ask: Ask
   /** Signs an event of its own making. */
   sign(version: string, draft: EventDraft): BuiltEvent
+}
+
+/** Everybody who knows a peer's name can speak for it. */
+export function callerOf(name: ServerName): Caller {
+  const key = keyOf(name)
+  let made = 0
+  return {
+    ...{ name, key, eve: `@eve:${name}` as UserId, ask: askingAs(name, key) },
+    sign: (version, draft) =>
+      buildEvent(roomVersion(version)!, { event_id: `$${++made}:${name}` as EventId, ...draft }, name, key),
+  }
+}
+
+/** A room of a peer's, the same wherever it is made. Keys count for a week: what is signed with them is of the present. */
+export function roomOf({ eve }: Pick<Caller, 'eve'>, { version, name, joinRule = 'public', since }: PeerRoom): Forge {
+  const forge = Forge.open(roomVersion(version)!, name, eve, {}, since)
+  if (joinRule !== 'public') forge.set(eve, 'm.room.join_rules', { join_rule: joinRule })
+  return forge
+}
+
+export interface PeerRoom {
+  readonly version: string
+  readonly name: string
+  readonly joinRule?: string
+  readonly since: number
+}
+
+/** A server that others reach over TLS, that has rooms and users, and that lies where it is told to. */
+export interface Peer extends Caller, Pick<Stranger, 'front' | 'close'> {
+  open(room: PeerRoom): Forge
+  /** From here on it answers an operation (`make_join`), or whatever it is asked (`*`), so. */
+  lie(operation: string, lie: string, detail?: Json): void
+  /** Its answers are those of an honest server again, and what it was asked is forgotten. */
+  repent(): void
 }
 
 /** A server as a peer sees it. */
@@ -37,16 +66,15 @@ export interface Home {
 }
 
 const STEPS: Readonly<Record<string, string>> = { make_join: 'join', make_leave: 'leave', make_knock: 'knock' }
+const BY_VERSION: Readonly<Record<string, string>> = { '/v1/invite': 'invite_v1' }
 
-export async function openHostilePeer(authority: Authority): Promise<HostilePeer> {
-  const stranger = await openStranger(authority, keyOf)
-  const { name, key, front } = stranger
+export async function openPeer(authority: Pick<Authority, 'issue'>): Promise<Peer> {
+  const { front, ...stranger } = await openStranger(authority, keyOf)
+  const caller = callerOf(stranger.name)
+  const { name, key } = caller
   const keys = front.handler
   const rooms = new Map<string, Forge>()
-  const lies = new Map<string, Lie>()
   const handlers = new Map<string, TlsHandler>()
-  const eve = `@eve:${name}` as UserId
-  let made = 0
 
   /** As a server answers that has nothing to hide. */
   function honest(operation: string, [roomId = '', who = '']: readonly string[], request: TlsRequest): Json {
@@ -58,54 +86,62 @@ export async function openHostilePeer(authority: Authority): Promise<HostilePeer
     if (operation === 'invite') {
       return { event: signEvent(roomVersion(body.room_version)!, body.event as Pdu, name, key) }
     }
+    if (operation === 'invite_v1') return [200, { event: signEvent(roomVersion('1')!, body as Pdu, name, key) }]
+    if (operation === 'keys') {
+      const verify_keys = { [key.keyId]: { key: key.publicKey } }
+      return { server_name: name, verify_keys, old_verify_keys: {}, valid_until_ts: Date.now() + 3_600_000 }
+    }
     if (operation === 'send') return { pdus: {} }
     return operation === 'send_leave' || operation === 'exchange_third_party_invite' ? {} : undefined
   }
 
+  const lying =
+    (operation: string, lie: Lie, detail: Json): TlsHandler =>
+    (request, response) => {
+      const home = /origin="?([^",]+)/.exec(request.headers.authorization ?? '')?.[1] ?? ''
+      const truth = structuredClone(honest(operation, partsOf(request).rest, request) ?? null)
+      answerWith(lie(truth, { peer: caller, home, request, detail }))(request, response)
+    }
+
   front.handler = (request, response) => {
-    const [, , , , operation = '', ...rest] = request.url.split('?')[0]!.split('/').map(decodeURIComponent)
-    const kind = request.url.startsWith('/_matrix/key/v2/server') ? 'keys' : operation
-    const handler = handlers.get(kind)
+    const { operation, rest } = partsOf(request)
+    const handler = handlers.get(operation) ?? handlers.get('*')
     if (handler) return handler(request, response)
-    if (kind === 'keys' && !lies.has(kind)) return keys(request, response)
-    const answer = lies.has(kind)
-      ? lies.get(kind)!(structuredClone(honest(kind, rest, request) ?? null), request)
-      : honest(kind, rest, request)
-    const isThere = answer !== undefined && answer !== null
-    json(isThere ? answer : { errcode: 'M_NOT_FOUND', error: 'nothing' }, isThere ? 200 : 404)(request, response)
+    if (operation === 'keys') return keys(request, response)
+    answerWith(honest(operation, rest, request))(request, response)
   }
 
   return {
-    ...stranger,
-    eve,
-    open(version, roomName, joinRule = 'public') {
-      // Keys count for a week: what is signed with them is of the present.
-      const forge = Forge.open(roomVersion(version)!, roomName, eve, {}, Date.now())
-      if (joinRule !== 'public') forge.set(eve, 'm.room.join_rules', { join_rule: joinRule })
+    ...caller,
+    front,
+    close: stranger.close,
+    open(room) {
+      const forge = roomOf(caller, room)
       rooms.set(forge.roomId, forge)
       return forge
     },
-    lie: (operation, lie) => void lies.set(operation, lie),
-    answer: (operation, handler) => void handlers.set(operation, handler),
+    lie(operation, lie, detail = null) {
+      const manner = MANNERS[lie]
+      const told = (LIES as Readonly<Record<string, Readonly<Record<string, Lie>>>>)[operation]?.[lie]
+      if (!manner && !told) throw new Error(`there is no lie "${lie}" to ${operation}`)
+      handlers.set(operation, told ? lying(operation, told, detail) : manner!(detail))
+    },
     repent() {
-      lies.clear()
       handlers.clear()
       front.requests.length = 0
     },
-    signedBy: (server) =>
-      front.requests
-        .flatMap(({ body }) => eventsIn(body))
-        .filter(({ signatures }) => Object.hasOwn(signatures, server)),
-    sign: (version, draft) =>
-      buildEvent(roomVersion(version)!, { event_id: `$${++made}:${name}` as EventId, ...draft }, name, key),
   }
 }
 
-/** Every event in a request's body. */
-function eventsIn(text: string): Pdu[] {
-  const body = text === '' ? {} : JSON.parse(text)
-  return [body, body.event, ...(body.pdus ?? [])].filter((one) => typeof one?.signatures === 'object')
+/** What is asked, and the rest of its path. */
+function partsOf({ url }: TlsRequest): { operation: string; rest: readonly string[] } {
+  if (url.startsWith('/_matrix/key/v2/server')) return { operation: 'keys', rest: [] }
+  const [, , , version, named = '', ...rest] = url.split('?')[0]!.split('/').map(decodeURIComponent)
+  return { operation: BY_VERSION[`/${version}/${named}`] ?? named, rest }
 }
+
+const answerWith = (answer: Json): TlsHandler =>
+  answer === undefined || answer === null ? json({ errcode: 'M_NOT_FOUND', error: 'nothing' }, 404) : json(answer)
 
 function authOf(forge: Forge, version: RoomVersion, user: UserId, content: JsonObject): EventId[] {
   const before = forge.states.get(forge.latest!)!
@@ -135,31 +171,20 @@ function joinAnswerOf(forge: Forge): Json {
 type Step = 'join' | 'leave' | 'knock'
 
 /** The template that a server proposes to a user of the peer. */
-export async function proposed(peer: HostilePeer, home: Home, step: Step, roomId: string, user = peer.eve) {
+export async function proposed(peer: Caller, home: Home, step: Step, roomId: string, user = peer.eve) {
   const uri = `/_matrix/federation/v1/make_${step}/${encodeURIComponent(roomId)}/${encodeURIComponent(user)}?ver=1&ver=6&ver=10&ver=11&ver=12`
   return peer.ask(home, 'GET', uri)
 }
 
 /** Hands an event over; the answer, whatever it is. */
-export function handOver(
-  peer: HostilePeer,
-  home: Home,
-  step: Step,
-  { pdu, eventId }: Pick<BuiltEvent, 'pdu' | 'eventId'>,
-) {
+export function handOver(peer: Caller, home: Home, step: Step, { pdu, eventId }: Pick<BuiltEvent, 'pdu' | 'eventId'>) {
   const version = step === 'knock' ? 'v1' : 'v2'
   const path = [pdu.room_id as RoomId, eventId].map(encodeURIComponent).join('/')
   return peer.ask(home, 'PUT', `/_matrix/federation/${version}/send_${step}/${path}`, { body: pdu as JsonObject })
 }
 
 /** A user of the peer joins, leaves or knocks as anybody would. */
-export async function goes(
-  peer: HostilePeer,
-  home: Home,
-  step: Step,
-  roomId: string,
-  user = peer.eve,
-): Promise<EventId> {
+export async function goes(peer: Caller, home: Home, step: Step, roomId: string, user = peer.eve): Promise<EventId> {
   const { status, body } = await proposed(peer, home, step, roomId, user)
   if (status !== 200) throw new Error(`make_${step}: ${status} ${JSON.stringify(body)}`)
   const built = peer.sign(body.room_version, body.event)
