@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/core/json.ts'
-import { type HostilePeer, openHostilePeer } from '../federation/hostile/peer.ts'
+import { openPeer, type Peer } from '../federation/hostile/peer.ts'
 import { type Account, createRoom } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 import { json } from '../support/tls-server.ts'
@@ -8,7 +8,7 @@ import { json } from '../support/tls-server.ts'
 let street: Neighbourhood
 let home: Neighbour
 /** Honest here: it says what a test has it say. */
-let peer: HostilePeer
+let peer: Peer
 let alice: Account
 let open: string
 let closed: string
@@ -16,7 +16,7 @@ let closed: string
 beforeAll(async () => {
   street = openNeighbourhood()
   home = await street.open()
-  peer = await openHostilePeer(street.authority)
+  peer = await openPeer(street.authority)
   alice = await home.person('alice')
   open = await createRoom(home.api, alice.token, { preset: 'public_chat' })
   closed = await createRoom(home.api, alice.token, { preset: 'private_chat' })

@@ -55,6 +55,7 @@ export interface Peer extends Caller, Pick<Stranger, 'front' | 'close'> {
   open(room: PeerRoom): Forge
   /** From here on it answers an operation (`make_join`), or whatever it is asked (`*`), so. */
   lie(operation: string, lie: string, detail?: Json): void
+  answer(operation: string, handler: TlsHandler): void
   /** Its answers are those of an honest server again, and what it was asked is forgotten. */
   repent(): void
 }
@@ -126,6 +127,7 @@ export async function openPeer(authority: Pick<Authority, 'issue'>): Promise<Pee
       if (!manner && !told) throw new Error(`there is no lie "${lie}" to ${operation}`)
       handlers.set(operation, told ? lying(operation, told, detail) : manner!(detail))
     },
+    answer: (operation, handler) => void handlers.set(operation, handler),
     repent() {
       handlers.clear()
       front.requests.length = 0
