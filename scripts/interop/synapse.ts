@@ -34,7 +34,12 @@ function configOf({ name, caFile, directory, port }: PeerPlace): object {
     ip_range_blacklist: [],
     federation_verify_certificates: true,
     federation_custom_ca_list: [caFile],
-    federation: { destination_min_retry_interval: '1s', destination_max_retry_interval: '5s' },
+    federation: {
+      destination_min_retry_interval: '1s',
+      destination_max_retry_interval: '5s',
+      // Within one request, before it counts as failed.
+      max_long_retry_delay: '5s',
+    },
     ...Object.fromEntries(
       ['message', 'registration', 'joins_per_room', 'room_creation', 'admin_redaction', 'key_requests', 'profile'].map(
         (name) => [`rc_${name}`, FREELY],
