@@ -60,7 +60,10 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     serverKeys,
   } = base
   const ledger = await openLedger(db)
-  const appserviceQueues = await openAppserviceQueues({ config, db, clock, random, log, client: outbound.appservices })
+  const appserviceQueues = await openAppserviceQueues({
+    ...{ config, db, ledger, clock, random, log },
+    client: outbound.appservices,
+  })
   const peers = createPeers(outbound.federation)
   const users = createUsers({ db })
   const openIdTokens = createOpenIdTokens({ db, clock, random })
@@ -110,6 +113,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     ...{ config, db, ledger, clock, users, deviceLists },
     counts: keyCounts,
     remote: createRemoteKeys({ peers }),
+    services: appserviceQueues.news,
   })
   const accounts = createAccountServices({
     config,
@@ -156,6 +160,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     ledger,
     clock,
     remote: createSentMessages({ clock, random, outgoing }),
+    services: appserviceQueues.news,
   })
   const singleSignOn = createSingleSignOn({ ...accounts, config, db, clock, random, client: outbound.client, log })
   const media = createMediaServices({ ...outbound, config, db, clock, random, metrics, log })
@@ -170,7 +175,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   })
   await outgoing.start(rooms, rooms.position())
   await startAppservices(appserviceQueues, {
-    ...{ config, appservices, events: rooms.events, position: rooms.position() },
+    ...{ config, appservices, position: rooms.position() },
+    parts: { ...rooms, presenceOf: rooms.services.presence.of },
     ...{ rooms: rooms.services.rooms, profiles: accounts.profiles },
   })
   const janitor = startJanitor({

@@ -230,8 +230,15 @@ export const MAX_REMEMBERED_GHOSTS = 20_000
 export const MAX_ROOMS_WITH_INTEREST = 20_000
 /** Events for one application service that are kept in memory while it does not take them; the rest is read again. */
 export const MAX_APPSERVICE_EVENTS_IN_MEMORY = 500
-/** Ephemeral events for one application service that wait. */
-export const MAX_APPSERVICE_EPHEMERAL = 200
+/** Rooms of which one application service is still to be told who types. */
+export const MAX_APPSERVICE_TYPING_ROOMS = 200
+/** What waits for one application service beside events, of each kind: messages to devices, receipts, changed devices. */
+export const MAX_APPSERVICE_NEWS = 50_000
+/** An application service's news are counted when this many more may have come in. */
+export const APPSERVICE_NEWS_COUNTED_EVERY = 2_000
+export const MAX_NEWS_PER_APPSERVICE_TRANSACTION = 100
+/** Users of one room of whom an application service is told at once that their devices are to be asked for, or forgotten. */
+export const MAX_DEVICE_LISTS_PER_ROOM = 10_000
 export const MAX_EVENTS_PER_APPSERVICE_TRANSACTION = 100
 export const MAX_APPSERVICE_TRANSACTION_BYTES = 1_048_576
 /** Users, or places, of other networks in one answer. */

@@ -10,19 +10,26 @@ export interface QueueRow {
   readonly up_to: number | null
   readonly failures: number
   readonly retry_at: number
+  readonly news_position: number
+  readonly news_up_to: number | null
 }
 
 export function getQueues(reader: Reader): Promise<QueueRow[]> {
-  return reader.query('SELECT appservice_id, position, txn_id, body, up_to, failures, retry_at FROM appservice_queue')
+  return reader.query(
+    'SELECT appservice_id, position, txn_id, body, up_to, failures, retry_at, news_position, news_up_to FROM appservice_queue',
+  )
 }
 
 /** Writes how services stand, all in one statement. */
 export async function saveQueues(tx: Tx, rows: readonly QueueRow[]): Promise<void> {
   await tx.query(
-    `INSERT INTO appservice_queue (appservice_id, position, txn_id, body, up_to, failures, retry_at)
-     SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::integer[], $7::bigint[])
+    `INSERT INTO appservice_queue
+       (appservice_id, position, txn_id, body, up_to, failures, retry_at, news_position, news_up_to)
+     SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::integer[], $7::bigint[],
+       $8::bigint[], $9::bigint[])
      ON CONFLICT (appservice_id) DO UPDATE SET position = excluded.position, txn_id = excluded.txn_id,
-       body = excluded.body, up_to = excluded.up_to, failures = excluded.failures, retry_at = excluded.retry_at`,
+       body = excluded.body, up_to = excluded.up_to, failures = excluded.failures, retry_at = excluded.retry_at,
+       news_position = excluded.news_position, news_up_to = excluded.news_up_to`,
     [
       rows.map((row) => row.appservice_id),
       rows.map((row) => row.position),
@@ -31,6 +38,8 @@ export async function saveQueues(tx: Tx, rows: readonly QueueRow[]): Promise<voi
       rows.map((row) => row.up_to),
       rows.map((row) => row.failures),
       rows.map((row) => row.retry_at),
+      rows.map((row) => row.news_position),
+      rows.map((row) => row.news_up_to),
     ],
   )
 }

@@ -3,6 +3,7 @@ import type { ServerName, UserId } from '../../src/core/ids.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { signJson } from '../../src/core/signing/json-signature.ts'
 import type { Requester } from '../../src/domain/accounts/requester.ts'
+import { NO_DEVICE_NEWS } from '../../src/domain/appservices/news.ts'
 import { createDeviceLists } from '../../src/domain/keys/device-lists.ts'
 import { createDeviceKeyCounts } from '../../src/domain/keys/key-counts.ts'
 import { createKeyServices, type KeyServices } from '../../src/domain/keys/key-services.ts'
@@ -45,13 +46,24 @@ beforeAll(async () => {
   const deviceLists = createDeviceLists({
     db,
     remote: NOBODY_ELSEWHERE,
+    services: NO_DEVICE_NEWS,
     ledger,
     notifier,
     userRooms: createUserRooms({ db, maxUsers: 10 }),
   })
   const counts = createDeviceKeyCounts({ db, ledger, notifier, maxDevices: 10 })
   const config = { server_name: 'localhost' as ServerName }
-  keys = createKeyServices({ config, db, ledger, clock: Date, users, deviceLists, counts, remote })
+  keys = createKeyServices({
+    config,
+    db,
+    ledger,
+    clock: Date,
+    users,
+    deviceLists,
+    counts,
+    remote,
+    services: NO_DEVICE_NEWS,
+  })
   const userId = '@alice:localhost' as UserId
   const userNid = (await users.intern([userId])).get(userId)!
   alice = { userId, userNid, deviceId: 'A', tokenNid: 1, isGuest: false }

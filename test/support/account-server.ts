@@ -14,6 +14,7 @@ import type { ExclusiveUsers } from '../../src/domain/accounts/exclusive-users.t
 import { createOpenIdTokens } from '../../src/domain/accounts/openid-tokens.ts'
 import { createOperators } from '../../src/domain/admin/operators.ts'
 import { createAppserviceServices, openAppserviceQueues } from '../../src/domain/appservices/appservice-services.ts'
+import { NO_DEVICE_NEWS } from '../../src/domain/appservices/news.ts'
 import { createContactServices } from '../../src/domain/contact/contact-services.ts'
 import { createIdentityServers } from '../../src/domain/contact/identity-servers.ts'
 import { createOwnKeys } from '../../src/domain/federation/own-keys.ts'
@@ -114,6 +115,7 @@ export async function startAccountServer(
   const deviceLists = createDeviceLists({
     db: database.db,
     remote: NOBODY_ELSEWHERE,
+    services: NO_DEVICE_NEWS,
     ledger,
     notifier: createNotifier(),
     userRooms,
@@ -141,7 +143,15 @@ export async function startAccountServer(
   const contactDeps = { config, db: database.db, clock, random, messenger, identityServers, log }
   const contact = createContactServices(contactDeps)
   const appserviceClient = createAppserviceClient({ client, dialect: 'auto', now: clock.now })
-  const queues = await openAppserviceQueues({ config, db: database.db, clock, random, log, client: appserviceClient })
+  const queues = await openAppserviceQueues({
+    config,
+    db: database.db,
+    ledger,
+    clock,
+    random,
+    log,
+    client: appserviceClient,
+  })
   const accounts = createAccountServices({
     config,
     db: database.db,

@@ -21,8 +21,10 @@ export interface Registration {
   readonly namespaces: Readonly<Record<NamespaceKind, readonly Namespace[]>>
   readonly rate_limited: boolean
   readonly protocols: readonly string[]
-  /** Who types and who has read, in the rooms that concern it. */
+  /** Who types, who has read and who is about, in the rooms that concern it; messages to its users' devices. */
   readonly receive_ephemeral: boolean
+  /** Whose devices changed, and how many keys are left of its own: for services that encrypt. */
+  readonly receive_device_data: boolean
   /** The module of a service that runs in this process; beside the file unless its path is absolute. */
   readonly hosted?: string
 }
@@ -42,6 +44,7 @@ export interface ReadRegistration {
 
 /** Keys by which proposals called what is in the specification now. */
 const EPHEMERAL_KEYS = ['receive_ephemeral', 'de.sorunome.msc2409.push_ephemeral', 'push_ephemeral']
+const DEVICE_DATA_KEYS = ['org.matrix.msc3202']
 
 type Report = (node: ParsedNode | undefined, message: string) => undefined
 
@@ -96,6 +99,7 @@ class Reader {
       rate_limited: this.#flag(['rate_limited']),
       protocols: this.#protocols(),
       receive_ephemeral: this.#flag(EPHEMERAL_KEYS),
+      receive_device_data: this.#flag(DEVICE_DATA_KEYS),
       ...(this.#keys.has('hosted') && { hosted: this.#text('hosted') }),
     }
   }

@@ -3,21 +3,22 @@ import type { Config } from '../../config/schema.ts'
 import type { AppserviceClient } from '../../outbound/appservice.ts'
 import type { Database, Tx } from '../../store/db.ts'
 import { forgetTaken } from '../../store/hosted-transactions.ts'
+import type { Ledger } from '../../store/ledger.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Clock, Random } from '../clock.ts'
-import type { EventCache } from '../rooms/event-cache.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { RoomAppservices } from '../rooms/room-appservices.ts'
 import { type AppserviceAccounts, createAppserviceAccounts } from './appservice-accounts.ts'
 import { type AppserviceCallers, createAppserviceCallers } from './callers.ts'
 import { createDelivery } from './delivery.ts'
-import { createEventsOut, type EventsOut } from './events-out.ts'
+import { createEventsOut, type EventsOut, type StartParts } from './events-out.ts'
 import { createExclusiveNames, type ExclusiveNames } from './exclusive-names.ts'
 import { createHostedAppservices, type HostedAppservices } from './hosted.ts'
 import { createHostedHost } from './hosted-host.ts'
 import { loadRegistrations } from './load-registrations.ts'
 import { createNetworkRooms, type NetworkRooms } from './network-rooms.ts'
+import { type AppserviceNews, createAppserviceNews, newsChore } from './news.ts'
 import { noticesRegistration } from './notices-registration.ts'
 import { pingAppservice } from './ping.ts'
 import { type AppserviceQueries, createAppserviceQueries } from './queries.ts'
@@ -41,6 +42,7 @@ export async function openAppserviceNames(config: Config, random: Random, log: L
 /** What rooms need of application services, before accounts are. */
 export interface AppserviceQueues extends AppserviceNames {
   readonly eventsOut: EventsOut
+  readonly news: AppserviceNews
   readonly ofRooms: RoomAppservices
   readonly queries: AppserviceQueries
   readonly hosted: HostedAppservices
@@ -50,6 +52,7 @@ export interface AppserviceQueues extends AppserviceNames {
 export async function openAppserviceQueues(deps: {
   readonly config: Config
   readonly db: Database
+  readonly ledger: Ledger
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -58,7 +61,8 @@ export async function openAppserviceQueues(deps: {
   const { config, log, client } = deps
   const names = await openAppserviceNames(config, deps.random, log)
   const parts = { ...deps, serverName: config.server_name, registry: names.registry }
-  const eventsOut = createEventsOut(parts)
+  const news = createAppserviceNews(parts)
+  const eventsOut = createEventsOut({ ...parts, news })
   const hosted = createHostedAppservices(parts)
   const queries = createAppserviceQueries({ ...parts, hosted })
   const ofRooms: RoomAppservices = {
@@ -67,9 +71,12 @@ export async function openAppserviceQueues(deps: {
     aliasesChanged: eventsOut.aliasesChanged,
     committed: eventsOut.committed,
     missed: eventsOut.missed,
-    passes: eventsOut.passes,
+    typing: eventsOut.typing,
+    read: eventsOut.read,
+    presenceChanged: news.presenceChanged,
+    deviceNews: news,
   }
-  return { ...names, eventsOut, ofRooms, queries, hosted, client }
+  return { ...names, eventsOut, news, ofRooms, queries, hosted, client }
 }
 
 /** Application services, as endpoints know them. */
@@ -114,6 +121,7 @@ const TRANSACTIONS_KEPT_MS = 30 * 24 * 3_600_000
 /** What the janitor removes. */
 export const appserviceChores = [
   (tx: Tx, now: number, atMost: number) => forgetTaken(tx, now - TRANSACTIONS_KEPT_MS, atMost),
+  newsChore,
 ] as const
 
 /** Starts hosted services and begins to send. Whoever calls this closes `eventsOut`, after the client. */
@@ -121,10 +129,10 @@ export async function startAppservices(
   { eventsOut, hosted, client }: AppserviceQueues,
   deps: Omit<Parameters<typeof createHostedHost>[0], 'accounts' | 'callers'> & {
     readonly appservices: AppserviceServices
-    readonly events: EventCache
+    readonly parts: StartParts
     readonly position: number
   },
 ): Promise<void> {
   await hosted.start((service) => createHostedHost({ ...deps, ...deps.appservices }, service))
-  await eventsOut.start(deps.events, deps.position, createDelivery(client, hosted))
+  await eventsOut.start(deps.parts, deps.position, createDelivery(client, hosted))
 }

@@ -7,12 +7,15 @@ import { getRooms } from '../../store/rooms.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { MembershipChange, Room } from '../rooms/room.ts'
+import type { ReadReceipt } from '../rooms/room-appservices.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
 import type { Appservice } from './appservice.ts'
 import { createInterest, type Interest, type RoomName } from './interest.ts'
+import { type AppserviceNews, wantsEphemeral } from './news.ts'
 import { createQueueStore } from './queue-store.ts'
 import type { AppserviceRegistry } from './registry.ts'
 import { type ReadPage, ServiceQueue } from './service-queue.ts'
+import { createTransactionExtras, type ExtrasParts, NO_EXTRAS } from './transaction-extras.ts'
 
 /** Hands a transaction to a service; gives why it was not taken. */
 export type Deliver = (service: Appservice, txnId: string, body: string) => Promise<string | undefined>
@@ -24,14 +27,19 @@ export interface EventsOut {
   aliasesChanged(roomNid: number): void
   /** Events up to a position were committed of which it was not told. */
   missed(position: number): void
-  /** Something passes in a room, which services that ask for it are told. */
-  passes(roomNid: number, event: () => JsonObject): void
+  /** Who types in a room has changed, which services that ask for it are told. */
+  typing(roomNid: number, event: () => JsonObject): void
+  /** Somebody has read. */
+  read(receipt: () => ReadReceipt): void
   /** A service has spoken to us. */
   heard(id: string): void
   /** Takes up what was left when the process ended. */
-  start(events: EventCache, position: number, deliver: Deliver): Promise<void>
+  start(parts: StartParts, position: number, deliver: Deliver): Promise<void>
   close(): Promise<void>
 }
+
+/** What there is once rooms and keys are. */
+export type StartParts = Pick<ExtrasParts, 'events' | 'keyCounts' | 'presenceOf'>
 
 interface Entry {
   readonly room: RoomName
@@ -48,13 +56,15 @@ export function createEventsOut(deps: {
   readonly registry: AppserviceRegistry
   readonly clock: Clock
   readonly random: Random
+  readonly news: AppserviceNews
   readonly log: Logger
 }): EventsOut {
-  const { db, serverName, registry, clock, log } = deps
+  const { db, serverName, registry, clock, news, log } = deps
   const store = createQueueStore(db)
   const queues = new Map<string, ServiceQueue>()
   let rows = new Map<string, QueueRow>()
   let cache: EventCache | undefined
+  let extrasOf: ReturnType<typeof createTransactionExtras> = async () => NO_EXTRAS
   let deliver: Deliver = async () => 'not started'
   let interest: Interest | undefined
   let waiting: Entry[] = []
@@ -107,6 +117,11 @@ export function createEventsOut(deps: {
             readUpTo = page.upTo
             return page
           },
+          async extras(newsAfter, taken) {
+            const now = registry.byId(id)
+            return now === undefined ? NO_EXTRAS : extrasOf(now, newsAfter, taken)
+          },
+          answered: (upTo) => news.answered(id, upTo),
         },
         row,
         seen,
@@ -118,7 +133,8 @@ export function createEventsOut(deps: {
   const fresh = (appservice_id: string): QueueRow => {
     // No number of an earlier life of this database comes again.
     const txn_id = clock.now()
-    return { appservice_id, position: seen, txn_id, body: null, up_to: null, failures: 0, retry_at: 0 }
+    const none = { body: null, up_to: null, failures: 0, retry_at: 0, news_position: 0, news_up_to: null }
+    return { appservice_id, position: seen, txn_id, ...none }
   }
 
   async function spread(): Promise<void> {
@@ -173,13 +189,31 @@ export function createEventsOut(deps: {
     for (const [id, service] of wanted) if (!queues.has(id)) open(service)
   }
 
-  async function tell(roomNid: number, event: () => JsonObject): Promise<void> {
+  /** Whether there is anybody who would be told what passes in rooms. */
+  const isHeard = () => registry.all().some((service) => wantsEphemeral(service) && queues.has(service.id))
+
+  /** The name of a room, and the services that it concerns. */
+  async function around(roomNid: number) {
     const [room] = await getRooms(db, [roomNid])
-    if (room === undefined) return
-    const told = { ...event(), room_id: room.room_id }
-    for (const service of await interest!.inRoom({ nid: roomNid, id: room.room_id })) {
-      if (wantsEphemeral(service)) queues.get(service.id)?.ephemeral(told)
-    }
+    if (room === undefined) return undefined
+    return { roomId: room.room_id, services: await interest!.inRoom({ nid: roomNid, id: room.room_id }) }
+  }
+
+  const untold = (err: unknown) => log.debug({ err }, 'no service was told what passes in a room')
+
+  async function tellTyping(roomNid: number, event: () => JsonObject): Promise<void> {
+    const found = await around(roomNid)
+    if (found === undefined) return
+    const { roomId, services } = found
+    const told = { ...event(), room_id: roomId }
+    for (const service of services) if (wantsEphemeral(service)) queues.get(service.id)?.typing(roomId, told)
+  }
+
+  async function tellReceipt({ roomNid, userId, name, isPublic, event }: ReadReceipt): Promise<void> {
+    const found = await around(roomNid)
+    if (found === undefined) return
+    const services = isPublic ? found.services : news.ephemeralOwners(userId)
+    await news.receipt(services, `${found.roomId} ${userId} ${name}`, { ...event, room_id: found.roomId })
   }
 
   async function rest(): Promise<void> {
@@ -202,13 +236,17 @@ export function createEventsOut(deps: {
       miss()
     },
     aliasesChanged: (roomNid) => interest?.forget(roomNid),
-    passes(roomNid, event) {
-      if (!registry.all().some((service) => wantsEphemeral(service) && queues.has(service.id))) return
-      tell(roomNid, event).catch((err: unknown) => log.debug({ err }, 'no service was told what passes in a room'))
+    typing(roomNid, event) {
+      if (isHeard()) tellTyping(roomNid, event).catch(untold)
+    },
+    read(receipt) {
+      if (isHeard()) tellReceipt(receipt()).catch(untold)
     },
     heard: (id) => queues.get(id)?.heard(),
-    async start(events, current, how) {
-      cache = events
+    async start(parts, current, how) {
+      cache = parts.events
+      extrasOf = createTransactionExtras({ ...parts, db, registry, clock, news })
+      news.onNews((id) => queues.get(id)?.noticed())
       deliver = how
       seen = current
       interest = interestNow()
@@ -227,8 +265,4 @@ export function createEventsOut(deps: {
 
 function isSent({ registration }: Appservice): boolean {
   return registration.url !== null || registration.hosted !== undefined
-}
-
-function wantsEphemeral(service: Appservice | undefined): boolean {
-  return service?.registration.receive_ephemeral === true
 }

@@ -28,9 +28,10 @@ export interface HostedHost {
 export interface HostedService {
   /**
    * Events that concern it, in order, in the client format. Called again with the same ones when it throws, or when the process ends
-   * before it resolves; never again after.
+   * before it resolves; never again after. `others` are the transaction's other keys, for registrations that ask for them: `to_device`,
+   * `device_lists`, `device_one_time_keys_count`, `device_unused_fallback_key_types`.
    */
-  events(events: readonly JsonObject[], ephemeral: readonly JsonObject[]): Promise<void>
+  events(events: readonly JsonObject[], ephemeral: readonly JsonObject[], others: JsonObject): Promise<void>
   /** Makes a user of its namespace that somebody asks for; false for one that there is not. */
   findUser?(userId: UserId): Promise<boolean>
   /** Makes the room of an alias of its namespace. */

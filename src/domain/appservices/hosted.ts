@@ -109,12 +109,12 @@ function hosted(deps: { db: Database; clock: Clock }, id: string, service: Hoste
     id,
     take: (txnId, body) =>
       lanes.run(id, async () => {
-        const { events, ephemeral = [] } = body
+        const { events, ephemeral = [], ...others } = body
         if (!areObjects(events) || !areObjects(ephemeral)) {
           throw new ProtocolError('M_BAD_JSON', "Keys 'events' and 'ephemeral' must be lists of events.")
         }
         if (await isTaken(db, id, txnId)) return
-        await service.events(events, ephemeral)
+        await service.events(events, ephemeral, others)
         await db.tx((tx) => setTaken(tx, id, txnId, clock.now()))
       }),
     async requireUser(userId) {

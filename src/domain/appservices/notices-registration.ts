@@ -31,6 +31,7 @@ export function noticesRegistration(
       rate_limited: false,
       protocols: [],
       receive_ephemeral: false,
+      receive_device_data: false,
     },
   ]
 }

@@ -5,9 +5,9 @@ import type { QueueRow } from '../../store/appservice-queue.ts'
 import { pauseAfter } from '../backoff.ts'
 import type { Clock, Random } from '../clock.ts'
 import {
-  MAX_APPSERVICE_EPHEMERAL,
   MAX_APPSERVICE_EVENTS_IN_MEMORY,
   MAX_APPSERVICE_TRANSACTION_BYTES,
+  MAX_APPSERVICE_TYPING_ROOMS,
   MAX_EVENTS_PER_APPSERVICE_TRANSACTION,
 } from '../limits.ts'
 import { loadReferences, writeClientEvent } from '../rooms/client-event.ts'
@@ -15,6 +15,7 @@ import type { EventCache } from '../rooms/event-cache.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
 import type { RoomName } from './interest.ts'
 import type { QueueStore } from './queue-store.ts'
+import { EPHEMERAL, type TransactionExtras } from './transaction-extras.ts'
 
 /** An event of interest, and where the stream stands with it. */
 export interface QueuedEvent {
@@ -42,11 +43,17 @@ export interface ServiceQueueParts {
   deliver(txnId: string, body: string): Promise<string | undefined>
   /** The stream after a position, with what of it concerns the service. */
   read(after: number): Promise<ReadPage>
+  /** What the next transaction holds beside events; the news after a number, where there is any. */
+  extras(newsAfter: number | undefined, taken: readonly RoomEvent[]): Promise<TransactionExtras>
+  /** The service has answered all news up to a number. */
+  answered(newsUpTo: number): void
 }
 
 const PAUSES = { firstMs: 1_000, longestMs: 3_600_000 }
 /** A service that is busy is sent what has come once a beat, all services at the same time: what is written down of them shares a commit. */
 const BEAT_MS = 100
+/** A clock that was moved, or a machine that slept, is noticed within this. */
+const LOOK_AGAIN_MS = 500
 
 /**
  * What one service is to be sent: one transaction at a time, in the order of the stream, each written down before it is sent and
@@ -56,7 +63,12 @@ export class ServiceQueue {
   readonly #parts: ServiceQueueParts
   #row: QueueRow
   #queued: QueuedEvent[] = []
-  #ephemeral: JsonObject[] = []
+  /** Who types, by room. */
+  readonly #typing = new Map<string, JsonObject>()
+  /** There may be news that is not under way. */
+  #hasNews = true
+  /** News up to here is removed, or about to be. */
+  #removedUpTo = 0
   /** All that concerns it up to here is queued, under way or delivered. */
   #queuedUpTo: number
   /** The newest position that was not queued; at or below `#queuedUpTo` when none is missed. */
@@ -107,11 +119,17 @@ export class ServiceQueue {
     if (this.isBehind) this.wake()
   }
 
-  /** What nobody hears in time is not worth hearing. */
-  ephemeral(event: JsonObject): void {
+  /** Who types in a room now. What nobody hears in time is not worth hearing. */
+  typing(roomId: string, event: JsonObject): void {
     if (this.#row.failures > 0) return
-    if (this.#ephemeral.length >= MAX_APPSERVICE_EPHEMERAL) this.#ephemeral.shift()
-    this.#ephemeral.push(event)
+    this.#typing.delete(roomId)
+    if (this.#typing.size < MAX_APPSERVICE_TYPING_ROOMS) this.#typing.set(roomId, event)
+    this.wake()
+  }
+
+  /** There is news beside events. */
+  noticed(): void {
+    this.#hasNews = true
     this.wake()
   }
 
@@ -130,7 +148,7 @@ export class ServiceQueue {
       if (this.#timer && this.#timerAt <= due) return
       clearTimeout(this.#timer)
       this.#timerAt = due
-      this.#timer = setTimeout(() => this.#wakeLater(), wait).unref()
+      this.#timer = setTimeout(() => this.#wakeLater(), Math.min(wait, LOOK_AGAIN_MS)).unref()
       return
     }
     clearTimeout(this.#timer)
@@ -148,12 +166,16 @@ export class ServiceQueue {
 
   /** When the next transaction may begin: at once after a quiet time or when it is full, else with the next beat. */
   get #due(): number {
-    if (this.#queued.length >= MAX_EVENTS_PER_APPSERVICE_TRANSACTION) return this.#row.retry_at
-    return Math.max(this.#row.retry_at, (Math.floor(this.#begunAt / BEAT_MS) + 1) * BEAT_MS)
+    const now = this.#parts.clock.now()
+    // By a clock that was moved back a pause would last for ever.
+    const retryAt = this.#row.retry_at > now + 2 * PAUSES.longestMs ? 0 : this.#row.retry_at
+    if (this.#queued.length >= MAX_EVENTS_PER_APPSERVICE_TRANSACTION) return retryAt
+    return Math.max(retryAt, (Math.floor(Math.min(this.#begunAt, now) / BEAT_MS) + 1) * BEAT_MS)
   }
 
   get #hasWork(): boolean {
-    return this.#row.body !== null || this.#queued.length > 0 || this.isBehind || this.#ephemeral.length > 0
+    if (this.#row.body !== null || this.#hasNews || this.#typing.size > 0) return true
+    return this.#queued.length > 0 || this.isBehind
   }
 
   /** Notes how far it is where that moved without a transaction. */
@@ -182,7 +204,7 @@ export class ServiceQueue {
         if (refusal !== undefined) return await this.#pause(refusal)
         if (this.#row.failures > 0)
           this.#parts.log.info({ appservice: this.#parts.id }, 'an application service is back')
-        this.#row = { ...this.#row, position: this.#row.up_to!, body: null, up_to: null, failures: 0, retry_at: 0 }
+        this.#row = delivered(this.#row)
         this.#isSaved = false
         if (this.#due <= this.#parts.clock.now() && (await this.#begin())) await this.#save()
       }
@@ -201,22 +223,42 @@ export class ServiceQueue {
     while (this.#queued.length === 0 && this.isBehind) await this.#readOn()
     const { clock, events } = this.#parts
     const taken = this.#queued.slice(0, MAX_EVENTS_PER_APPSERVICE_TRANSACTION)
-    const ephemeral = this.#ephemeral
-    if (taken.length === 0 && ephemeral.length === 0) return false
+    const takenEvents = taken.map(({ event }) => event)
+    await loadReferences(events, takenEvents)
+    const extras = await this.#readExtras(takenEvents)
+    const typing = [...this.#typing]
+    const isEmpty = taken.length + typing.length + extras.fields.length + extras.ephemeral.length === 0
+    // News that turned out to be none is through with as well.
+    if (isEmpty && extras.upTo === undefined) return false
+    if (isEmpty) {
+      this.#row = { ...this.#row, news_position: extras.upTo! }
+      this.#isSaved = false
+      return this.#begin()
+    }
     this.#begunAt = clock.now()
-    await loadReferences(
-      events,
-      taken.map(({ event }) => event),
-    )
-    const { body, count } = writeTransaction(taken, ephemeral, clock.now())
+    const ephemeral = [...typing.map(([, event]) => JSON.stringify(event)), ...extras.ephemeral]
+    const { body, count } = writeTransaction(taken, { ...extras, ephemeral }, clock.now())
     const last = taken[count - 1]
     const isAll = count === this.#queued.length
     const up_to = isAll ? this.#queuedUpTo : (last?.event.streamPos ?? this.#row.position)
-    this.#row = { ...this.#row, txn_id: this.#row.txn_id + 1, body, up_to }
+    this.#row = { ...this.#row, txn_id: this.#row.txn_id + 1, body, up_to, news_up_to: extras.upTo ?? null }
     this.#queued.splice(0, count)
-    this.#ephemeral = this.#ephemeral.slice(ephemeral.length)
+    for (const [roomId, event] of typing) if (this.#typing.get(roomId) === event) this.#typing.delete(roomId)
     this.#isSaved = false
     return true
+  }
+
+  async #readExtras(taken: readonly RoomEvent[]): Promise<TransactionExtras> {
+    const after = this.#hasNews ? this.#row.news_position : undefined
+    this.#hasNews = false
+    try {
+      const extras = await this.#parts.extras(after, taken)
+      this.#hasNews ||= extras.isFull
+      return extras
+    } catch (error) {
+      this.#hasNews = true
+      throw error
+    }
   }
 
   async #readOn(): Promise<void> {
@@ -229,7 +271,7 @@ export class ServiceQueue {
   async #pause(reason: string): Promise<void> {
     const { clock, random, log, id } = this.#parts
     const failures = this.#row.failures + 1
-    this.#ephemeral = []
+    this.#typing.clear()
     this.#row = { ...this.#row, failures, retry_at: clock.now() + pauseAfter(failures, PAUSES, random) }
     const facts = { appservice: id, reason, txn_id: this.#row.txn_id, failures, retry_at: this.#row.retry_at }
     if (failures === 1 || failures % 10 === 0) log.warn(facts, 'an application service does not take what it is sent')
@@ -238,15 +280,26 @@ export class ServiceQueue {
 
   async #save(): Promise<void> {
     this.#isSaved = false
+    const { news_position: answered } = this.#row
     await this.#parts.store.save(this.#row)
     this.#isSaved = true
+    if (answered <= this.#removedUpTo) return
+    this.#removedUpTo = answered
+    this.#parts.answered(answered)
   }
+}
+
+/** The row once what was under way is answered. */
+function delivered(row: QueueRow): QueueRow {
+  const news_position = row.news_up_to ?? row.news_position
+  const nothing = { body: null, up_to: null, news_up_to: null, failures: 0, retry_at: 0 }
+  return { ...row, ...nothing, position: row.up_to!, news_position }
 }
 
 /** The body of `PUT A/transactions/{txnId}`: as many of the events as it may hold, and at least one. */
 function writeTransaction(
   taken: readonly QueuedEvent[],
-  ephemeral: readonly JsonObject[],
+  { ephemeral, fields }: TransactionExtras,
   now: number,
 ): { body: string; count: number } {
   const out = new JsonBytes().text('{"events":[')
@@ -258,9 +311,7 @@ function writeTransaction(
     count += 1
   }
   out.text(']')
-  // Frameworks still look for it under the name that it had as a proposal.
-  if (ephemeral.length > 0) {
-    for (const key of ['ephemeral', 'de.sorunome.msc2409.ephemeral']) out.key(key).value(ephemeral)
-  }
+  if (ephemeral.length > 0) for (const name of EPHEMERAL) out.key(name).text(`[${ephemeral.join(',')}]`)
+  for (const { names, json } of fields) for (const name of names) out.key(name).text(json)
   return { body: out.text('}').toBuffer().toString('utf8'), count }
 }

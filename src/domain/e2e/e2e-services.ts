@@ -1,6 +1,7 @@
 import type { Config } from '../../config/schema.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
+import type { ServiceMessages } from '../appservices/news.ts'
 import type { Clock } from '../clock.ts'
 import type { Notifier } from '../sync/notifier.ts'
 import type { Inboxes } from './inboxes.ts'
@@ -23,6 +24,7 @@ export function createE2eServices(deps: {
   readonly inboxes: Inboxes
   readonly notifier: Pick<Notifier, 'wakeUsers'>
   readonly remote: RemoteToDevice
+  readonly services: ServiceMessages
 }): E2eServices {
   const serverName = deps.config.server_name
   return {

@@ -3,6 +3,7 @@ import { isUserId, type ServerName, serverOf, type UserId } from '../../core/ids
 import { isObject, isWellFormed, type JsonObject, type JsonValue } from '../../core/json.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import { receiveForDevices, type ToDeviceEntry } from '../../store/to-device.ts'
+import type { ServiceMessages } from '../appservices/news.ts'
 import type { Clock } from '../clock.ts'
 import {
   MAX_TO_DEVICE_BYTES,
@@ -12,6 +13,7 @@ import {
 } from '../limits.ts'
 import type { Notifier } from '../sync/notifier.ts'
 import type { Inboxes } from './inboxes.ts'
+import { usersOf } from './to-device.ts'
 
 export interface ReceivedMessages {
   /**
@@ -32,8 +34,9 @@ export function createReceivedMessages(deps: {
   readonly clock: Clock
   readonly inboxes: Inboxes
   readonly notifier: Pick<Notifier, 'wakeUsers'>
+  readonly services: ServiceMessages
 }): ReceivedMessages {
-  const { serverName, ledger, clock, inboxes, notifier } = deps
+  const { serverName, ledger, clock, inboxes, notifier, services } = deps
 
   return {
     async receive(origin, { sender, type, message_id: messageId, messages }) {
@@ -49,10 +52,16 @@ export function createReceivedMessages(deps: {
         maxMessages: MAX_TO_DEVICE_MESSAGES,
         maxBytes: MAX_TO_DEVICE_CALL_BYTES,
       }
+      const takers = services.takersOf(usersOf(entries))
       const { recipients } = await ledger.append(
-        (tx, position) => receiveForDevices(tx, call, position),
+        async (tx, position) => {
+          const sent = await receiveForDevices(tx, call, position)
+          if (sent.recipients.length > 0 && takers.length > 0) await services.take(tx, takers, position)
+          return sent
+        },
         (sent, position) => inboxes.arrived(sent.recipients, position),
       )
+      services.taken(takers)
       notifier.wakeUsers([...new Set(recipients.map(({ userNid }) => userNid))])
       await inboxes.trim(recipients)
     },

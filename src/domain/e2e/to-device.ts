@@ -6,6 +6,7 @@ import type { Tx } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import { sendToDevices, type ToDeviceEntry } from '../../store/to-device.ts'
 import type { Requester } from '../accounts/requester.ts'
+import type { ServiceMessages } from '../appservices/news.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_TO_DEVICE_BYTES, MAX_TO_DEVICE_CALL_BYTES, MAX_TO_DEVICE_MESSAGES } from '../limits.ts'
 import type { Notifier } from '../sync/notifier.ts'
@@ -53,8 +54,9 @@ export function createToDevice(deps: {
   /** Woken after messages were written: the sync notifier. */
   readonly notifier: Pick<Notifier, 'wakeUsers'>
   readonly remote: RemoteToDevice
+  readonly services: ServiceMessages
 }): ToDevice {
-  const { serverName, ledger, clock, inboxes, notifier, remote } = deps
+  const { serverName, ledger, clock, inboxes, notifier, remote, services } = deps
 
   return {
     async send(by, { type, messages, offence, path }) {
@@ -74,22 +76,30 @@ export function createToDevice(deps: {
         maxMessages: MAX_TO_DEVICE_MESSAGES,
         maxBytes: MAX_TO_DEVICE_CALL_BYTES,
       }
+      const takers = services.takersOf(usersOf(local))
       const { isTooLarge, recipients } = await ledger.append(
         async (tx, position) => {
           const sent = await sendToDevices(tx, call, position)
           if (sent.isNew && toOthers.length > 0) {
             await remote.send(tx, { sender: by.userId, type, entries: toOthers })
           }
+          if (sent.recipients.length > 0 && takers.length > 0) await services.take(tx, takers, position)
           return sent
         },
         (sent, position) => inboxes.arrived(sent.recipients, position),
       )
       if (isTooLarge) throw tooLarge()
       remote.sent(toOthers)
+      services.taken(takers)
       notifier.wakeUsers([...new Set(recipients.map(({ userNid }) => userNid))])
       await inboxes.trim(recipients)
     },
   }
+}
+
+/** Each once. */
+export function usersOf(entries: readonly ToDeviceEntry[]): ReadonlySet<UserId> {
+  return new Set(entries.map(({ userId }) => userId))
 }
 
 function tooLarge(): ProtocolError {

@@ -6,6 +6,7 @@ import type { Reader } from '../../store/db.ts'
 import { findLocalUsers } from '../../store/device-keys.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import { type KeyWish, type TakenKey, takeOneTimeKeys, useFallbackKeys } from '../../store/one-time-keys.ts'
+import type { ServiceDeviceNews } from '../appservices/news.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_KEYS_PER_CLAIM } from '../limits.ts'
 import type { DeviceKeyCounts } from './key-counts.ts'
@@ -40,25 +41,33 @@ export function createKeyClaims(deps: {
   readonly clock: Clock
   readonly counts: DeviceKeyCounts
   readonly remote: RemoteKeys
+  readonly services: Pick<ServiceDeviceNews, 'ownersOf' | 'keysFell' | 'told'>
 }): KeyClaims {
-  const { serverName, db, ledger, clock, counts, remote } = deps
+  const { serverName, db, ledger, clock, counts, remote, services } = deps
 
   /** Committed before it resolves: a key that might have been told to somebody is gone, whatever happens to us. */
-  function take(wishes: readonly KeyWish[]): Promise<readonly TakenKey[]> {
+  async function take(wishes: readonly KeyWish[], userIds: ReadonlyMap<number, UserId>): Promise<readonly TakenKey[]> {
+    const owners = services.ownersOf(new Set(wishes.map(({ userNid }) => userIds.get(userNid)!)))
     let fallen: readonly TakenKey[] = []
-    return ledger.append(
+    const given = await ledger.append(
       async (tx) => {
         const taken = await takeOneTimeKeys(tx, wishes, clock.now())
         const served = new Set(taken.map(deviceNameOf))
         const unmet = wishes.filter(({ userNid, deviceId }) => !served.has(`${userNid} ${deviceId}`))
         const fallback = unmet.length === 0 ? [] : await useFallbackKeys(tx, unmet)
         fallen = [...taken, ...fallback.filter(({ was_used }) => !was_used)]
+        if (owners.length > 0 && fallen.length > 0) {
+          const devices = fallen.map((key) => ({ userId: userIds.get(key.user_nid)!, deviceId: key.device_id }))
+          await services.keysFell(tx, devices)
+        }
         return [...taken, ...fallback]
       },
       (_, position) => {
         for (const { user_nid, device_id } of fallen) counts.fell({ userNid: user_nid, deviceId: device_id }, position)
       },
     )
+    services.told(owners)
+    return given
   }
 
   const claimLocal: KeyClaims['claimLocal'] = async (wanted) => {
@@ -76,7 +85,7 @@ export function createKeyClaims(deps: {
     )
     const claimed = new Map<UserId, Map<string, string>>()
     for (let start = 0; start < wishes.length; start += WISHES_AT_ONCE) {
-      for (const key of await take(wishes.slice(start, start + WISHES_AT_ONCE))) {
+      for (const key of await take(wishes.slice(start, start + WISHES_AT_ONCE), userIds)) {
         put(claimed, userIds.get(key.user_nid)!, key.device_id, `${key.algorithm}:${key.key_id}`, key.json)
       }
     }

@@ -3,6 +3,7 @@ import type { Reader, Tx } from '../../store/db.ts'
 import { recordDeviceListChange } from '../../store/device-lists.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import { getMemberships } from '../../store/rooms.ts'
+import type { ServiceDeviceNews } from '../appservices/news.ts'
 import type { Notifier } from '../sync/notifier.ts'
 import { RecentChanges } from '../sync/recent-changes.ts'
 import type { UserRooms } from '../sync/user-rooms.ts'
@@ -43,8 +44,9 @@ export function createDeviceLists(deps: {
   readonly notifier: Notifier
   readonly userRooms: UserRooms
   readonly remote: RemoteDeviceLists
+  readonly services: Pick<ServiceDeviceNews, 'besides' | 'devicesChanged' | 'told'>
 }): DeviceLists {
-  const { db, ledger, notifier, userRooms, remote } = deps
+  const { db, ledger, notifier, userRooms, remote, services } = deps
   const rooms = new RecentChanges(ledger.position())
   const users = new RecentChanges(ledger.position())
   ledger.onMissed(() => {
@@ -68,11 +70,13 @@ export function createDeviceLists(deps: {
       const memberships = await userRooms.of(userNid)
       const joined = () => [...memberships].flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
       const servers = await remote.serversIn(joined())
+      const told = await services.besides(userNid)
       const { result, audience } = await ledger.append(
         async (tx, position) => {
           const outcome = await write(tx, position)
           if (outcome.audience === 'sharing') await recordDeviceListChange(tx, userNid, position)
           if (outcome.audience === 'sharing' && servers.length > 0) await remote.tell(tx, userNid, servers, position)
+          if (outcome.audience === 'sharing' && told.length > 0) await services.devicesChanged(tx, told, userNid)
           return outcome
         },
         ({ audience }, position) => {
@@ -80,6 +84,7 @@ export function createDeviceLists(deps: {
         },
       )
       if (audience === 'sharing') remote.told(servers)
+      if (audience === 'sharing') services.told(told)
       return result
     },
     async changedElsewhere(userNid) {
@@ -87,10 +92,15 @@ export function createDeviceLists(deps: {
       const rows = await getMemberships(db, userNid)
       const joined = rows.flatMap(({ membership, room_nid }) => (membership === 'join' ? [room_nid] : []))
       if (joined.length === 0) return
+      const told = await services.besides(userNid)
       await ledger.append(
-        (tx, position) => recordDeviceListChange(tx, userNid, position),
+        async (tx, position) => {
+          await recordDeviceListChange(tx, userNid, position)
+          if (told.length > 0) await services.devicesChanged(tx, told, userNid)
+        },
         (_, position) => tell(userNid, joined, position),
       )
+      services.told(told)
     },
   }
 }

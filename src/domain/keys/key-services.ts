@@ -1,6 +1,7 @@
 import type { Config } from '../../config/schema.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
+import type { ServiceDeviceNews } from '../appservices/news.ts'
 import type { Clock } from '../clock.ts'
 import type { Users } from '../users.ts'
 import { createKeyClaims, type KeyClaims } from './claim.ts'
@@ -30,6 +31,7 @@ export function createKeyServices(deps: {
   readonly deviceLists: DeviceLists
   readonly counts: DeviceKeyCounts
   readonly remote: RemoteKeys
+  readonly services: ServiceDeviceNews
 }): KeyServices {
   const parts = { ...deps, serverName: deps.config.server_name }
   return {

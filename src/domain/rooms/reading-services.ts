@@ -18,7 +18,7 @@ import { createRoomReader, type RoomReader } from './reader.ts'
 import { createReceipts, type Receipts, type WrittenReceipt } from './receipts.ts'
 import type { RoomRegistry } from './registry.ts'
 import type { Room } from './room.ts'
-import type { RoomAppservices } from './room-appservices.ts'
+import type { ReadReceipt, RoomAppservices } from './room-appservices.ts'
 import { createSpaces, type Spaces } from './spaces/spaces.ts'
 import { createTyping, type Typing } from './typing.ts'
 
@@ -44,7 +44,7 @@ export interface ReadingParts {
   readonly userRooms: UserRooms
   readonly appender: Appender
   readonly peers: Pick<Peers, 'query' | 'post'>
-  readonly appservices: Pick<RoomAppservices, 'requireAlias' | 'findAlias' | 'aliasesChanged' | 'passes'>
+  readonly appservices: Pick<RoomAppservices, 'requireAlias' | 'findAlias' | 'aliasesChanged' | 'typing' | 'read'>
   /** Tells the other servers of a room what passes in it. */
   readonly outgoing: { toRoom(room: Room, edu: JsonObject): void }
   readonly unread: Unread
@@ -75,7 +75,7 @@ export function createReadingServices(parts: ReadingParts): ReadingServices {
       ...parts,
       changed(roomNid, user_ids) {
         notifier.wakeRoom(roomNid)
-        parts.appservices.passes(roomNid, () => ({ type: 'm.typing', content: { user_ids: [...user_ids()] } }))
+        parts.appservices.typing(roomNid, () => ({ type: 'm.typing', content: { user_ids: [...user_ids()] } }))
       },
       told: (room, user_id, typing) =>
         parts.outgoing.toRoom(room, { edu_type: 'm.typing', content: { room_id: room.id, user_id, typing } }),
@@ -86,8 +86,8 @@ export function createReadingServices(parts: ReadingParts): ReadingServices {
       written(receipt) {
         const { by, event, isPublic, isForRoom, position } = receipt
         if (isForRoom) unread.read(by.userNid, event)
+        parts.appservices.read(() => readReceipt(receipt))
         if (isPublic) {
-          parts.appservices.passes(event.roomNid, () => receiptEvent(receipt))
           tellOthers(receipt)
           return ledgerWaker.wakeRoom(event.roomNid, position)
         }
@@ -98,8 +98,11 @@ export function createReadingServices(parts: ReadingParts): ReadingServices {
   }
 }
 
-/** As sync shows it. */
-function receiptEvent({ by, event, threadId, ts }: WrittenReceipt): JsonObject {
+function readReceipt({ by, event, isPublic, threadId, ts }: WrittenReceipt): ReadReceipt {
+  const kind = isPublic ? 'm.read' : 'm.read.private'
   const receipt = threadId === '' ? { ts } : { ts, thread_id: threadId }
-  return { type: 'm.receipt', content: { [event.id]: { 'm.read': { [by.userId]: receipt } } } }
+  return {
+    ...{ roomNid: event.roomNid, userId: by.userId, name: `${kind} ${threadId}`, isPublic },
+    event: { type: 'm.receipt', content: { [event.id]: { [kind]: { [by.userId]: receipt } } } },
+  }
 }

@@ -1,8 +1,21 @@
-import type { RoomAlias } from '../../core/ids.ts'
+import type { RoomAlias, UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Requester } from '../accounts/requester.ts'
+import { NO_DEVICE_NEWS, type ServiceDeviceNews } from '../appservices/news.ts'
 import type { MembershipChange, Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
+
+/** Somebody has read a room. */
+export interface ReadReceipt {
+  readonly roomNid: number
+  readonly userId: UserId
+  /** What it is about beside the room and the user: its kind and thread. */
+  readonly name: string
+  /** All members may see it, not only its user. */
+  readonly isPublic: boolean
+  /** As sync shows it. */
+  readonly event: JsonObject
+}
 
 /** What rooms ask and tell of application services. */
 export interface RoomAppservices {
@@ -14,8 +27,14 @@ export interface RoomAppservices {
   aliasesChanged(roomNid: number): void
   /** Told of every event that was committed, in order. */
   committed(room: Room, events: readonly RoomEvent[], members: readonly MembershipChange[]): void
-  /** Something passes in a room that is no event of it: who types, who has read. */
-  passes(roomNid: number, event: () => JsonObject): void
+  /** Who types in a room has changed. */
+  typing(roomNid: number, event: () => JsonObject): void
+  /** Somebody has read. */
+  read(receipt: () => ReadReceipt): void
+  /** A user came, went or said how they are. */
+  presenceChanged(userNid: number, userId: UserId): Promise<void>
+  /** Told of devices and keys. */
+  readonly deviceNews: ServiceDeviceNews
   /** Events up to a position turned out to be committed of which nobody was told. */
   missed(position: number): void
 }
@@ -25,6 +44,9 @@ export const NO_APPSERVICES: RoomAppservices = {
   findAlias: async () => false,
   aliasesChanged: () => {},
   committed: () => {},
-  passes: () => {},
+  typing: () => {},
+  read: () => {},
+  presenceChanged: async () => {},
+  deviceNews: NO_DEVICE_NEWS,
   missed: () => {},
 }

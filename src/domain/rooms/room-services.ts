@@ -13,13 +13,13 @@ import type { Clock, Random } from '../clock.ts'
 import { createInboxes, type Inboxes } from '../e2e/inboxes.ts'
 import { createDeviceLists, type DeviceLists, type RemoteDeviceLists } from '../keys/device-lists.ts'
 import { createDeviceKeyCounts, type DeviceKeyCounts } from '../keys/key-counts.ts'
-import { MAX_MEMBERS_SHARING_PRESENCE } from '../limits.ts'
 import type { Metrics } from '../metrics.ts'
 import { createKeyChanges, type KeyChanges } from '../sync/key-changes.ts'
 import { createLazyMembers } from '../sync/lazy-members.ts'
 import { createLedgerWaker, type LedgerWaker } from '../sync/ledger-waker.ts'
 import { createNotifier, type Notifier } from '../sync/notifier.ts'
 import { createPresence, type Presence, type PresenceOf } from '../sync/presence.ts'
+import { presenceListeners } from '../sync/presence-listeners.ts'
 import { RecentChanges } from '../sync/recent-changes.ts'
 import { createRoomStates } from '../sync/room-state.ts'
 import { createSync, type Sync } from '../sync/sync.ts'
@@ -137,7 +137,15 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const events = createEventCache({ db, maxBytes: EVENT_CACHE_BYTES })
   const registry = createRoomRegistry({ db, events, serverName, maxRooms: MAX_ROOMS_IN_MEMORY })
   const userRooms = createUserRooms({ db, maxUsers: MAX_USERS_IN_MEMORY })
-  const deviceLists = createDeviceLists({ db, ledger, notifier, userRooms, remote: parts.deviceListNews(registry) })
+  const remote = parts.deviceListNews(registry)
+  const deviceLists = createDeviceLists({
+    db,
+    ledger,
+    notifier,
+    userRooms,
+    remote,
+    services: parts.appservices.deviceNews,
+  })
   const keyCounts = createDeviceKeyCounts({ db, ledger, notifier, maxDevices: MAX_DEVICES_IN_MEMORY })
   const unread = createUnread({ db, maxUsers: MAX_USERS_IN_MEMORY })
   const checkpoints = createCheckpoints({ db, log })
@@ -325,26 +333,16 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     ...{ appender, registry, rooms, log, profileOf, identityServers: parts.identityServers },
   })
 
-  const tellServers = parts.presenceNews(registry, userRooms)
   const presence = createPresence({
     clock,
     enabled: config.presence.enabled,
     nextPosition,
-    // A hint: when the database is away, syncs see it when they next look.
-    changed: (userNid, { roomNids }) =>
-      void wakeNeighbours(userNid, roomNids).catch((err) => log.debug({ err }, 'nobody was woken')),
-    told: (userNid, is) => void tellServers(userNid, is).catch((err) => log.debug({ err }, 'no server was told')),
+    ...presenceListeners({
+      ...{ registry, userRooms, notifier, log },
+      appservices: parts.appservices,
+      tellServers: parts.presenceNews(registry, userRooms),
+    }),
   })
-
-  /** Wakes those who see a user's presence. */
-  async function wakeNeighbours(userNid: number, remoteRooms: ReadonlySet<number> | undefined): Promise<void> {
-    const own = remoteRooms ? [] : [...(await userRooms.of(userNid))]
-    const joined = own.flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
-    for (const roomNid of remoteRooms ?? joined) {
-      const room = registry.peek(roomNid)
-      if (room && room.localMembers.size <= MAX_MEMBERS_SHARING_PRESENCE) notifier.wakeRoom(roomNid)
-    }
-  }
 
   const sources = {
     db,

@@ -1,0 +1,198 @@
+import type { Logger } from 'pino'
+import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import {
+  forgetOldNews,
+  getNews,
+  type MessageTaker,
+  type News,
+  type NewsKind,
+  type NewsRow,
+  putDeviceListNews,
+  putNews,
+  removeNews,
+  servicesBeside,
+  takeMessages,
+  trimNews,
+} from '../../store/appservice-news.ts'
+import type { Database, Tx } from '../../store/db.ts'
+import type { Ledger } from '../../store/ledger.ts'
+import type { Clock } from '../clock.ts'
+import { APPSERVICE_NEWS_COUNTED_EVERY, MAX_APPSERVICE_NEWS, MAX_NEWS_PER_APPSERVICE_TRANSACTION } from '../limits.ts'
+import type { Appservice } from './appservice.ts'
+import type { AppserviceRegistry } from './registry.ts'
+
+/** Services that are to be told of a change, found before it is written. */
+export type Told = readonly string[]
+
+/** Messages to devices of services' users. */
+export interface ServiceMessages {
+  /** Who takes messages to these users; most often nobody. */
+  takersOf(userIds: Iterable<UserId>): readonly MessageTaker[]
+  /** In the ledger's commit that put the messages into inboxes, under its position. */
+  take(tx: Tx, takers: readonly MessageTaker[], position: number): Promise<void>
+  /** After that commit. */
+  taken(takers: readonly MessageTaker[]): void
+}
+
+/** What services are told of keys and devices. */
+export interface ServiceDeviceNews {
+  /** Those that share a room with a user. */
+  besides(userNid: number): Promise<Told>
+  /** In the ledger's commit in which the user's devices changed. */
+  devicesChanged(tx: Tx, told: Told, userNid: number): Promise<void>
+  /** Whose users these devices are of, of which keys were given away. */
+  ownersOf(userIds: Iterable<UserId>): Told
+  /** In the ledger's commit that gave the keys away. */
+  keysFell(tx: Tx, devices: readonly { readonly userId: UserId; readonly deviceId: string }[]): Promise<void>
+  /** After the commit of either. */
+  told(told: Told): void
+}
+
+export const NO_DEVICE_NEWS: ServiceDeviceNews = {
+  besides: async () => [],
+  devicesChanged: async () => {},
+  ownersOf: () => [],
+  keysFell: async () => {},
+  told: () => {},
+}
+
+/**
+ * What services that ask for it are sent beside events: a row each until it is answered, a newer one in the place of an older one.
+ * Where no service asks, nothing is looked up and nothing written.
+ */
+export interface AppserviceNews extends ServiceMessages, ServiceDeviceNews {
+  /** A user came, went or said how they are. */
+  presenceChanged(userNid: number, userId: UserId): Promise<void>
+  /** Somebody has read. Public receipts are for the services of the room, private ones for those whose user it is. */
+  receipt(services: readonly Appservice[], name: string, event: JsonObject): Promise<void>
+  /** Services that may be told what a user of theirs alone sees. */
+  ephemeralOwners(userId: UserId): readonly Appservice[]
+  /** The oldest that were not answered, as many as a transaction may hold. */
+  read(id: string, after: number): Promise<{ readonly rows: readonly NewsRow[]; readonly isFull: boolean }>
+  /** A service has answered all up to a number. */
+  answered(id: string, upTo: number): void
+  /** Calls `listener` with each service for which there is news. */
+  onNews(listener: (id: string) => void): void
+}
+
+/** Longer than a service may be away for what is not an event. */
+const NEWS_KEPT_MS = 30 * 24 * 3_600_000
+
+export const newsChore = (tx: Tx, now: number, atMost: number) => forgetOldNews(tx, now - NEWS_KEPT_MS, atMost)
+
+export function createAppserviceNews(deps: {
+  readonly db: Database
+  readonly ledger: Ledger
+  readonly serverName: ServerName
+  readonly registry: AppserviceRegistry
+  readonly clock: Clock
+  readonly log: Logger
+}): AppserviceNews {
+  const { db, ledger, serverName, registry, clock, log } = deps
+  let listener: (id: string) => void = () => {}
+  let forEphemeral: Told = []
+  let forDevices: Told = []
+  /** What may have come in for a service since it was counted. */
+  const uncounted = new Map<string, number>()
+  const renew = () => {
+    const idsOf = (wants: (service: Appservice) => boolean) =>
+      registry
+        .all()
+        .filter(wants)
+        .map(({ id }) => id)
+    forEphemeral = idsOf(wantsEphemeral)
+    forDevices = idsOf(wantsDeviceData)
+  }
+  registry.onChange(renew)
+  renew()
+
+  const inBackground = (work: Promise<unknown>) =>
+    void work.catch((err: unknown) => log.debug({ err }, 'news for application services could not be written'))
+
+  function claimants(userId: UserId, wants: (service: Appservice) => boolean): readonly Appservice[] {
+    if (serverOf(userId) !== serverName) return []
+    return registry
+      .claimsOn('users', userId)
+      .map(({ service }) => service)
+      .filter(wants)
+  }
+
+  function came(ids: Iterable<string>): void {
+    for (const id of new Set(ids)) {
+      const count = (uncounted.get(id) ?? APPSERVICE_NEWS_COUNTED_EVERY) + 1
+      uncounted.set(id, count < APPSERVICE_NEWS_COUNTED_EVERY ? count : 0)
+      if (count >= APPSERVICE_NEWS_COUNTED_EVERY) {
+        inBackground(ledger.append((tx) => trimNews(tx, id, MAX_APPSERVICE_NEWS)))
+      }
+      listener(id)
+    }
+  }
+
+  async function note(ids: Told, kind: Exclude<NewsKind, 'message'>, name: string, content = ''): Promise<void> {
+    if (ids.length === 0) return
+    const news: News[] = ids.map((appserviceId) => ({ appserviceId, kind, name, content }))
+    await ledger.append(
+      (tx) => putNews(tx, news, clock.now()),
+      () => came(ids),
+    )
+  }
+
+  return {
+    takersOf(userIds) {
+      if (forEphemeral.length === 0) return []
+      return [...userIds].flatMap((userId) =>
+        claimants(userId, wantsEphemeral).map((service) => ({
+          ...{ appserviceId: service.id, userId },
+          isOnly: wantsDeviceData(service),
+        })),
+      )
+    },
+    take: (tx, takers, position) => takeMessages(tx, takers, position, clock.now()),
+    taken: (takers) => came(takers.map(({ appserviceId }) => appserviceId)),
+    besides: async (userNid) => (forDevices.length === 0 ? [] : servicesBeside(db, userNid, forDevices)),
+    devicesChanged: (tx, told, userNid) => putDeviceListNews(tx, told, userNid, clock.now()),
+    ownersOf(userIds) {
+      if (forDevices.length === 0) return []
+      return [...userIds].flatMap((userId) => claimants(userId, wantsDeviceData).map(({ id }) => id))
+    },
+    async keysFell(tx, devices) {
+      const news = devices.flatMap(({ userId, deviceId }) =>
+        claimants(userId, wantsDeviceData).map(({ id }): News => {
+          return { appserviceId: id, kind: 'keys', name: `${userId} ${deviceId}`, content: '' }
+        }),
+      )
+      if (news.length > 0) await putNews(tx, news, clock.now())
+    },
+    told: came,
+    async presenceChanged(userNid, userId) {
+      if (forEphemeral.length === 0) return
+      await note(await servicesBeside(db, userNid, forEphemeral), 'presence', userId)
+    },
+    async receipt(services, name, event) {
+      const ids = services.filter(wantsEphemeral).map(({ id }) => id)
+      await note(ids, 'receipt', name, JSON.stringify(event))
+    },
+    ephemeralOwners: (userId) => (forEphemeral.length === 0 ? [] : claimants(userId, wantsEphemeral)),
+    async read(id, after) {
+      const rows = await getNews(db, id, after, MAX_NEWS_PER_APPSERVICE_TRANSACTION)
+      return { rows, isFull: rows.length === MAX_NEWS_PER_APPSERVICE_TRANSACTION }
+    },
+    answered: (id, upTo) => inBackground(ledger.append((tx) => removeNews(tx, id, upTo))),
+    onNews(given) {
+      listener = given
+    },
+  }
+}
+
+export function wantsEphemeral({ registration }: Appservice): boolean {
+  return registration.receive_ephemeral && isSent(registration)
+}
+
+export function wantsDeviceData({ registration }: Appservice): boolean {
+  return registration.receive_device_data && isSent(registration)
+}
+
+function isSent({ url, hosted }: Appservice['registration']): boolean {
+  return url !== null || hosted !== undefined
+}

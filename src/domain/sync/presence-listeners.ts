@@ -1,0 +1,38 @@
+import type { Logger } from 'pino'
+import { MAX_MEMBERS_SHARING_PRESENCE } from '../limits.ts'
+import type { RoomRegistry } from '../rooms/registry.ts'
+import type { RoomAppservices } from '../rooms/room-appservices.ts'
+import type { Notifier } from './notifier.ts'
+import type { PresenceOf, PresenceParts } from './presence.ts'
+import type { UserRooms } from './user-rooms.ts'
+
+/** Who is told how users are: syncs, services and servers. All hints: when the database is away, they see it when they next look. */
+export function presenceListeners(deps: {
+  readonly registry: Pick<RoomRegistry, 'peek'>
+  readonly userRooms: UserRooms
+  readonly notifier: Pick<Notifier, 'wakeRoom'>
+  readonly appservices: Pick<RoomAppservices, 'presenceChanged'>
+  readonly log: Logger
+  tellServers(userNid: number, presence: PresenceOf): Promise<void>
+}): Pick<PresenceParts, 'changed' | 'told'> {
+  const { registry, userRooms, notifier, appservices, log, tellServers } = deps
+  const untold = (err: unknown) => log.debug({ err }, 'somebody was not told of a presence')
+
+  /** Wakes those who see a user's presence. */
+  async function wakeNeighbours(userNid: number, remoteRooms: ReadonlySet<number> | undefined): Promise<void> {
+    const own = remoteRooms ? [] : [...(await userRooms.of(userNid))]
+    const joined = own.flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
+    for (const roomNid of remoteRooms ?? joined) {
+      const room = registry.peek(roomNid)
+      if (room && room.localMembers.size <= MAX_MEMBERS_SHARING_PRESENCE) notifier.wakeRoom(roomNid)
+    }
+  }
+
+  return {
+    changed(userNid, { userId, roomNids }) {
+      wakeNeighbours(userNid, roomNids).catch(untold)
+      appservices.presenceChanged(userNid, userId).catch(untold)
+    },
+    told: (userNid, presence) => void tellServers(userNid, presence).catch(untold),
+  }
+}
