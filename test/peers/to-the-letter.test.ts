@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/core/json.ts'
-import { openPeer, type Peer } from '../federation/hostile/peer.ts'
-import { type Account, createRoom } from '../support/api.ts'
+import { goes, handOver, openPeer, type Peer, proposed } from '../federation/hostile/peer.ts'
+import { type Account, createRoom, type Json, sendText } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 import { json } from '../support/tls-server.ts'
 
@@ -29,8 +29,9 @@ afterAll(async () => {
 
 const enc = encodeURIComponent
 const F1 = '/_matrix/federation/v1'
+const there = () => ({ name: home.name, url: home.server.baseUrl })
 const ask = (method: string, uri: string, body?: object) =>
-  peer.ask({ name: home.name, url: home.server.baseUrl }, method, uri, body && { body: body as JsonObject })
+  peer.ask(there(), method, uri, body && { body: body as JsonObject })
 const make = async (step: string, room: string) => {
   const { status, body } = await ask('GET', `${F1}/make_${step}/${enc(room)}/${enc(peer.eve)}?ver=12`)
   return [status, body.errcode]
@@ -73,4 +74,98 @@ describe('a user who would join through other servers', () => {
     peer.repent()
     expect([answer.status, answer.body.errcode]).toEqual(told)
   })
+})
+
+describe('a server that joins', () => {
+  it('gets a template that names who made it, and a state as of before (make_join, send_join)', async () => {
+    const room = await createRoom(home.api, alice.token, { preset: 'public_chat' })
+    const { body } = await proposed(peer, there(), 'join', room)
+    expect(body.event).toMatchObject({ origin: home.name, room_id: room, sender: peer.eve, state_key: peer.eve })
+    const join = peer.sign(body.room_version, body.event)
+    const answer = (await handOver(peer, there(), 'join', join)).body
+    expect(answer).toMatchObject({ origin: home.name, members_omitted: false, servers_in_room: [home.name] })
+    const { event, state, auth_chain } = answer as { event: Json; state: Json[]; auth_chain: Json[] }
+    expect(event.signatures).toHaveProperty([peer.name])
+    expect(state.map(({ type, state_key }) => [type, state_key])).not.toContainEqual(['m.room.member', peer.eve])
+    // What the join itself cites is in its chain, whether or not something else cites it.
+    expect(auth_chain.map(({ type }) => type).sort()).toEqual([
+      'm.room.join_rules',
+      'm.room.member',
+      'm.room.power_levels',
+    ])
+  })
+})
+
+describe('a server in a room', () => {
+  let room: string
+  let said: string
+
+  beforeAll(async () => {
+    room = await createRoom(home.api, alice.token, { preset: 'public_chat', room_version: '11' })
+    await goes(peer, there(), 'join', room)
+    said = await sendText(home.api, alice.token, room, 'hello', 'hello')
+  })
+
+  it.each([
+    [{}, [1, 2, 3, 4, 5, 6]],
+    [{ min_depth: 4 }, [4, 5, 6]],
+    [{ limit: 2 }, [5, 6]],
+    [{ limit: 0 }, []],
+  ])('gets missing events %j: those of depth %j, oldest first', async (wanted, depths) => {
+    const body = { earliest_events: [], latest_events: [said], ...wanted }
+    const answer = await ask('POST', `${F1}/get_missing_events/${enc(room)}`, body)
+    expect(answer.body.events.map(({ depth }: Json) => depth)).toEqual(depths)
+  })
+
+  it.each([
+    [3, [7, 6, 5]],
+    [0, []],
+  ])('gets up to %i events of history: those of depth %j, newest first', async (limit, depths) => {
+    const answer = await ask('GET', `${F1}/backfill/${enc(room)}?v=${enc(said)}&limit=${limit}`)
+    expect(answer.body.pdus.map(({ depth }: Json) => depth)).toEqual(depths)
+  })
+
+  it('is told of each event of a transaction that cannot be taken why, by its id', async () => {
+    const draft = (extra: object): Json => ({
+      ...{ type: 'm.room.message', room_id: room, sender: peer.eve, content: { body: 'x' }, origin_server_ts: 1 },
+      ...{ depth: 9, prev_events: [said], auth_events: [], ...extra },
+    })
+    const unsigned = peer.sign('11', draft({}))
+    const crowded = peer.sign('11', draft({ prev_events: Array.from({ length: 21 }, () => said) }))
+    const pdus = [{ ...unsigned.pdu, signatures: {} }, 'no event', { room_id: room }, crowded.pdu]
+    const body = { origin: peer.name, origin_server_ts: 1, pdus }
+    const { status, body: answer } = await ask('PUT', `${F1}/send/refused`, body)
+    expect(status).toBe(200)
+    const refused = expect.objectContaining({ error: expect.any(String) })
+    expect(answer.pdus).toMatchObject({ [unsigned.eventId]: refused, [crowded.eventId]: refused })
+  })
+
+  it.each(['origin', 'origin_server_ts', 'pdus'])(
+    'has to say in a transaction: %s (seed 3, "Transaction")',
+    async (key) => {
+      const { [key]: _, ...body }: Json = { origin: peer.name, origin_server_ts: 1, pdus: [] }
+      const answer = await ask('PUT', `${F1}/send/without-${key}`, body)
+      expect([answer.status, answer.body.errcode]).toEqual([400, 'M_MISSING_PARAM'])
+    },
+  )
+})
+
+describe('what is handed over to another server', () => {
+  it.each(['6', '11', '12'])(
+    'names its origin in room version %s: an invitation, a join (InviteEvent, send_join)',
+    async (version) => {
+      peer.repent()
+      const room = await createRoom(home.api, alice.token, { preset: 'private_chat', room_version: version })
+      const path = `/rooms/${enc(room)}/invite`
+      await home.api.call('POST', path, { token: alice.token, body: { user_id: peer.eve } })
+      const theirs = peer.open({ version, name: `theirs${version}`, since: Date.now() })
+      await home.api.call('POST', `/join/${enc(theirs.roomId)}?via=${peer.name}`, { token: alice.token, body: {} })
+      const bodies = peer.front.requests.filter(({ method }) => method === 'PUT').map(({ body }) => JSON.parse(body))
+      const handed: Json[] = bodies.map((body) => body.event ?? body).filter(({ content }) => content)
+      for (const [where, membership] of Object.entries({ [room]: 'invite', [theirs.roomId]: 'join' })) {
+        const one = handed.find(({ room_id, content }) => room_id === where && content.membership === membership)
+        expect(one).toMatchObject({ origin: home.name })
+      }
+    },
+  )
 })

@@ -33,6 +33,8 @@ export interface EventDraft {
   /** Chosen by the caller in room versions 1 and 2, ignored in all others. */
   readonly event_id?: EventId
   readonly unsigned?: JsonObject
+  /** Also where the room version does without: what is handed over to be let in, or to invite, says so (server-server API, `InviteEvent`). */
+  readonly namesOrigin?: true
 }
 
 export interface BuiltEvent {
@@ -57,19 +59,20 @@ export function buildEvent(version: RoomVersion, draft: EventDraft, origin: Serv
   const content = encodeCanonical(pdu.content)
   const text = memberTexts(pdu)
   pdu.hashes.sha256 = sha256Base64(
-    `${text.first}${content}${text.depth}${text.middle}${text.redacts}${text.room}${text.last}}`,
+    `${text.first}${content}${text.depth}${text.origin}${text.middle}${text.redacts}${text.room}${text.last}}`,
   )
 
   const hashes = `"hashes":{"sha256":"${pdu.hashes.sha256}"},`
   const redactedContent = encodeCanonical(redactContent(version, pdu.type, pdu.content))
+  const keptOrigin = version.redaction.topLevel.has('origin') ? text.origin : ''
   const signed = Buffer.from(
-    `${text.first}${redactedContent}${text.depth}${hashes}${text.middle}${text.room}${text.last}}`,
+    `${text.first}${redactedContent}${text.depth}${hashes}${keptOrigin}${text.middle}${text.room}${text.last}}`,
   )
   const signature = key.sign(signed)
   pdu.signatures[origin] = { [key.keyId]: signature }
 
   const signatures = `"signatures":{${encodeCanonical(origin)}:{${encodeCanonical(key.keyId)}:"${signature}"}},`
-  const json = `${text.first}${content}${text.depth}${hashes}${text.middle}${text.redacts}${text.room}${signatures}${text.last}${text.unsigned}}`
+  const json = `${text.first}${content}${text.depth}${hashes}${text.origin}${text.middle}${text.redacts}${text.room}${signatures}${text.last}${text.unsigned}}`
   const reference = referenceOf(version, pdu.event_id, hash('sha256', signed, 'buffer'))
   return { eventId: referencedId(reference), pdu, json, reference }
 }
@@ -99,7 +102,7 @@ function unhashedPdu(version: RoomVersion, draft: EventDraft, origin: ServerName
   if (draft.state_key !== undefined) pdu.state_key = draft.state_key
   if (draft.unsigned !== undefined) pdu.unsigned = draft.unsigned
   if (redacts !== undefined && !version.redactsIsInContent) pdu.redacts = redacts
-  if (version.eventsNameOrigin) pdu.origin = origin
+  if (version.eventsNameOrigin || draft.namesOrigin) pdu.origin = origin
   if (version.eventIdFormat === 'opaque') pdu.event_id = required(draft.event_id)
   return pdu
 }
@@ -121,7 +124,8 @@ function memberTexts(pdu: Pdu) {
   return {
     first: `{${member('auth_events')}"content":`,
     depth: `,${member('depth')}${member('event_id')}`,
-    middle: `${member('origin')}${member('origin_server_ts')}${member('prev_events')}`,
+    origin: member('origin'),
+    middle: `${member('origin_server_ts')}${member('prev_events')}`,
     redacts: member('redacts'),
     room: `${member('room_id')}${member('sender')}`,
     last: `${member('state_key')}"type":${encodeCanonical(pdu.type)}`,

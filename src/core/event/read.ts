@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { decodeBase64 } from '../base64.ts'
-import type { EventId } from '../ids.ts'
+import { type EventId, isEventId } from '../ids.ts'
 import {
   canonicalKeys,
   encodeCanonical,
@@ -12,7 +12,7 @@ import {
   offenceIn,
 } from '../json.ts'
 import type { RoomVersion } from '../room-version.ts'
-import { hashedEventId } from '../signing/event-hash.ts'
+import { eventIdOf, hashedEventId } from '../signing/event-hash.ts'
 import { checkShape, isTooLarge, type Pdu, type Refusal, refuse } from './format.ts'
 import { redact, redactContent } from './redact.ts'
 
@@ -50,6 +50,17 @@ export function readPdu(version: RoomVersion, raw: JsonValue, offence?: JsonOffe
   const pdu = kept as Pdu
   const texts = textsOf(version, pdu)
   return isTooLarge(Buffer.byteLength(texts.json)) ?? readChecked(version, pdu, texts)
+}
+
+/** The id by which its sender knows an event, whatever else is wrong with it; undefined where it can have none. */
+export function eventIdIn(version: RoomVersion, raw: JsonValue): EventId | undefined {
+  if (!isObject(raw)) return undefined
+  if (version.eventIdFormat === 'opaque') return isEventId(raw.event_id) ? raw.event_id : undefined
+  try {
+    return eventIdOf(version, raw as Pdu)
+  } catch {
+    return undefined
+  }
 }
 
 function flawIn(version: RoomVersion, pdu: JsonObject, stated: JsonOffence | undefined): string | undefined {

@@ -18,6 +18,7 @@ import type { ServerAccess } from './server-access.ts'
 export interface JoinedRoom extends JoinAnswer {
   /** The join as the room has it, with our signature where it needs one. Canonical JSON. */
   readonly event: string
+  /** Those that were in the room before it. */
   readonly servers: readonly ServerName[]
 }
 
@@ -185,7 +186,9 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
       const { room, json } = await take(asking, roomId, eventId, event, 'join')
       const answer = await resident.joinAnswer(roomId, eventId, omitsMembers)
       if (!answer) throw new ProtocolError('M_FORBIDDEN', 'The room does not accept this event.')
-      return { ...answer, event: json, servers: [...(await access.serversOf(room)).keys()] }
+      const servers = [...(await access.serversOf(room))]
+      const before = servers.filter(([server, users]) => server !== asking || users.size > 1)
+      return { ...answer, event: json, servers: before.map(([server]) => server) }
     },
 
     async sendLeave(asking, roomId, eventId, event) {

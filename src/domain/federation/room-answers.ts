@@ -5,7 +5,7 @@ import { nearestEvents } from '../../store/events.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { ToldState } from '../rooms/questions.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
-import type { Between, JoinAnswer, Resident } from '../rooms/resident.ts'
+import type { Between, Resident, ToldTexts } from '../rooms/resident.ts'
 import type { ServerAccess } from './server-access.ts'
 
 /**
@@ -18,7 +18,7 @@ export interface RoomAnswers {
   /** `GET event/{eventId}`. */
   event(asking: ServerName, eventId: EventId): Promise<string>
   /** `GET state/{roomId}`: the state before an event. */
-  state(asking: ServerName, roomId: RoomId, eventId: EventId): Promise<JoinAnswer>
+  state(asking: ServerName, roomId: RoomId, eventId: EventId): Promise<ToldTexts>
   /** `GET state_ids/{roomId}`. */
   stateIds(asking: ServerName, roomId: RoomId, eventId: EventId): Promise<ToldState>
   /** `GET event_auth/{roomId}/{eventId}`: the auth chain of an event. */
@@ -65,7 +65,7 @@ export function createRoomAnswers(parts: {
     },
     async state(asking, roomId, eventId) {
       await access.mustBeIn(asking, roomId)
-      return found(resident.joinAnswer(roomId, eventId))
+      return found(resident.stateAt(roomId, eventId))
     },
     async stateIds(asking, roomId, eventId) {
       await access.mustBeIn(asking, roomId)

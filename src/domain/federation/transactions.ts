@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
 import { ProtocolError } from '../../core/errors.ts'
+import { eventIdIn } from '../../core/event/read.ts'
 import { groupBy } from '../../core/group-by.ts'
 import { isRoomId, type RoomId, type ServerName } from '../../core/ids.ts'
 import { isObject, type JsonObject, type JsonValue, type ReadJson } from '../../core/json.ts'
@@ -59,18 +60,20 @@ export function createTransactions(parts: TransactionParts): Transactions {
     const room = await registry.get(roomId)
     if (room && !(await access.isAllowed(origin, room))) {
       const isKnownThere = (await access.serversOf(room)).has(origin)
-      const error = isKnownThere ? `the access list of the room shuts ${origin} out` : NOT_HERE
-      return pdus.map(({ value }) => ({ eventId: statedId(value), error }))
+      const error = `the access list of the room shuts ${origin} out`
+      return isKnownThere
+        ? pdus.map(({ value }) => ({ eventId: eventIdIn(room.version, value), error }))
+        : pdus.map(({ value }) => ({ eventId: statedId(value), error: NOT_HERE }))
     }
     if (!room || room.localMembers.size === 0) await takeBackInvitations(origin, roomId, pdus)
     const isStrange = !room || !(await access.isIn(origin, room))
     const received = await receiver.receive(origin, roomId, pdus, isStrange ? 'accepted' : 'all')
     const isHidden = isStrange && !(room && (await access.isIn(origin, room)))
     return received.map((one, index) => {
-      const stated = statedId(pdus[index]!.value)
+      const { value } = pdus[index]!
       // A server that is not in the room hears what it would of one that nobody here knows.
-      if (isHidden && one.kind !== 'accepted') return { eventId: stated, error: NOT_HERE }
-      return { eventId: one.eventId ?? stated, error: errorOf(one) }
+      if (!room || (isHidden && one.kind !== 'accepted')) return { eventId: statedId(value), error: NOT_HERE }
+      return { eventId: one.eventId ?? eventIdIn(room.version, value), error: errorOf(one) }
     })
   }
 

@@ -79,6 +79,7 @@ export function createAdmission({ registry, serverName, signingKey, clock }: Adm
       const event: Omit<Pdu, 'hashes' | 'signatures'> = {
         ...said,
         room_id: room.id,
+        origin: serverName,
         origin_server_ts: clock.now(),
         depth: Math.min(head.depth + 1, Number.MAX_SAFE_INTEGER),
         prev_events: head.extremities.slice(0, head.merged).map(({ reference }) => reference),

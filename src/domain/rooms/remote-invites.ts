@@ -46,6 +46,7 @@ export function createRemoteInvites(parts: {
     const opaque = version.eventIdFormat === 'opaque'
     const draft = {
       ...template,
+      namesOrigin: true,
       ...(opaque && { event_id: `$${random.bytes(18).toString('base64url')}:${serverName}` }),
     }
     const built = buildEvent(version, draft as unknown as EventDraft, serverName, signingKey)

@@ -49,6 +49,7 @@ export function buildFromTemplate(parts: RemoteJoinParts, wanted: RemoteMembersh
       sender: userId,
       state_key: userId,
       room_id: roomId,
+      namesOrigin: true,
       content: {
         ...wanted.content,
         membership,

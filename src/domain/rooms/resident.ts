@@ -15,10 +15,14 @@ import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 import { topological } from './topological.ts'
 
-/** What a server that joins a room is given: canonical JSON of each event. */
-export interface JoinAnswer {
+/** A state and what authorises it: canonical JSON of each event. */
+export interface ToldTexts {
   readonly state: readonly string[]
   readonly authChain: readonly string[]
+}
+
+/** What a server that joins a room is given. */
+export interface JoinAnswer extends ToldTexts {
   readonly areMembersOmitted: boolean
 }
 
@@ -27,6 +31,8 @@ export interface Between {
   readonly earliest: readonly EventId[]
   readonly latest: readonly EventId[]
   readonly limit: number
+  /** What is less deep is of no use to it. */
+  readonly minDepth?: number
 }
 
 /**
@@ -44,11 +50,12 @@ export interface Resident extends Admission {
   authChain(roomId: RoomId, eventId: EventId): Promise<readonly string[] | undefined>
   /** The state before an event and its auth chain (`GET state_ids`); undefined where this server does not know it. */
   stateIds(roomId: RoomId, eventId: EventId): Promise<ToldState | undefined>
+  /** The same, in full (`GET state`). */
+  stateAt(roomId: RoomId, eventId: EventId): Promise<ToldTexts | undefined>
   /**
-   * The state before an event and its auth chain, in full (`PUT send_join`, `GET state`).
+   * The state before a join, with what authorises it and the join itself (`PUT send_join`).
    *
-   * @param omitsMembers without members, except for those whom a room without a name is named after; and with what authorises the rest
-   * and the event itself, each once
+   * @param omitsMembers without members, except for those whom a room without a name is named after, and each event once
    */
   joinAnswer(roomId: RoomId, eventId: EventId, omitsMembers?: boolean): Promise<JoinAnswer | undefined>
 }
@@ -76,17 +83,18 @@ export function createResident(parts: ResidentParts): Resident {
   }
 
   /**
-   * Breadth first along `prev_events`, starting with some events themselves. Ends at those seen before, after `limit` events that
-   * may be given, and after a number of events looked at whatever they are: a query per step, none for what is cached.
+   * Breadth first along `prev_events`, starting with some events themselves. Ends at those seen before and those that are not deep
+   * enough, after `limit` events that may be given, and after a number of events looked at whatever they are: a query per step, none
+   * for what is cached.
    */
-  async function walkBack(room: Room, from: readonly EventId[], seen: Set<EventId>, limit: number) {
+  async function walkBack(room: Room, from: readonly EventId[], seen: Set<EventId>, limit: number, minDepth = 0) {
     const given = new Map<EventId, RoomEvent>()
-    let front = from
+    let front = limit > 0 ? from : []
     for (let left = MAX_EVENTS_WALKED; left > 0 && front.length > 0; ) {
       const next = [...new Set(front)].filter((id) => !seen.has(id)).slice(0, left)
       left -= next.length
       for (const id of next) seen.add(id)
-      const found = await loadIn(room, next)
+      const found = (await loadIn(room, next)).filter(({ pdu }) => pdu.depth >= minDepth)
       for (const event of found) {
         if (event.hasPlace && isTold(event)) given.set(event.id, event)
         if (given.size === limit) return given
@@ -125,10 +133,19 @@ export function createResident(parts: ResidentParts): Resident {
     return { state: state.map((nid) => found.get(nid)!), authChain: authChain.map((nid) => found.get(nid)!) }
   }
 
-  async function withoutMembers(roomId: RoomId, eventId: EventId): Promise<JoinAnswer | undefined> {
-    const found = await eventIn(roomId, eventId)
-    if (!found) return undefined
-    const { room, event } = found
+  /** What authorises some state and an event after it. */
+  async function chainOf(room: Room, state: readonly number[], event: RoomEvent): Promise<Set<number>> {
+    const cited = (await loadIn(room, event.pdu.auth_events.map(referencedId))).map(({ nid }) => nid)
+    return new Set([...cited, ...authChainOf(await branches.authGraph(room), [...state, ...cited])])
+  }
+
+  async function withMembers(room: Room, event: RoomEvent): Promise<JoinAnswer> {
+    const state = stateNids(await branches.stateAt(room, event.pointBefore))
+    const chain = await chainOf(room, state, event)
+    return { ...(await readBoth(state, [...chain], getEventTexts)), areMembersOmitted: false }
+  }
+
+  async function withoutMembers(room: Room, event: RoomEvent): Promise<JoinAnswer> {
     const before = await branches.stateAt(room, event.pointBefore)
     const isNamed = NAMES.some((type) => room.stateNid(before, type, '') !== 0)
     const heroes = isNamed ? [] : await getHeroes(db, room.nid, event.senderNid, HEROES)
@@ -137,9 +154,7 @@ export function createResident(parts: ResidentParts): Resident {
       if (room.keys.nameOf(keyId).type !== 'm.room.member') state.push(nid)
     })
     const told = new Set(state)
-    const cited = (await loadIn(room, event.pdu.auth_events.map(referencedId))).map(({ nid }) => nid)
-    const chain = new Set([...cited, ...authChainOf(await branches.authGraph(room), [...state, ...cited])])
-    const authChain = [...chain].filter((nid) => !told.has(nid))
+    const authChain = [...(await chainOf(room, state, event))].filter((nid) => !told.has(nid))
     return { ...(await readBoth(state, authChain, getEventTexts)), areMembersOmitted: told.size < before.size }
   }
 
@@ -151,12 +166,12 @@ export function createResident(parts: ResidentParts): Resident {
       return (await loadIn(room, [...new Set(eventIds)].slice(0, MAX_EVENTS_PER_ANSWER))).filter(isTold)
     },
 
-    async missingEvents(roomId, { earliest, latest, limit }) {
+    async missingEvents(roomId, { earliest, latest, limit, minDepth }) {
       const room = await registry.get(roomId)
       if (!room) return []
       const ends = await loadIn(room, latest.slice(0, MAX_EVENTS_PER_ANSWER))
       const seen = new Set([...earliest, ...latest])
-      const given = await walkBack(room, ends.flatMap(prevIds), seen, capped(limit))
+      const given = await walkBack(room, ends.flatMap(prevIds), seen, capped(limit), minDepth)
       return [...topological(given, prevIds).order]
     },
 
@@ -179,10 +194,10 @@ export function createResident(parts: ResidentParts): Resident {
     },
 
     stateIds: (roomId, eventId) => stateBefore(roomId, eventId, getEventIds),
+    stateAt: (roomId, eventId) => stateBefore(roomId, eventId, getEventTexts),
     async joinAnswer(roomId, eventId, omitsMembers = false) {
-      if (omitsMembers) return withoutMembers(roomId, eventId)
-      const whole = await stateBefore(roomId, eventId, getEventTexts)
-      return whole && { ...whole, areMembersOmitted: false }
+      const found = await eventIn(roomId, eventId)
+      return found && (omitsMembers ? withoutMembers(found.room, found.event) : withMembers(found.room, found.event))
     },
   }
 }
@@ -200,7 +215,7 @@ function prevIds(event: RoomEvent): EventId[] {
 }
 
 function capped(limit: number): number {
-  return Math.min(Math.max(Math.trunc(limit) || 1, 1), MAX_EVENTS_PER_ANSWER)
+  return Math.min(Math.max(limit, 0), MAX_EVENTS_PER_ANSWER)
 }
 
 /** All events by which some are authorised, and those by which these are, and so on. */

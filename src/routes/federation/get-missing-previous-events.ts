@@ -18,8 +18,8 @@ export const getMissingPreviousEvents = endpoint(
   'POST F/v1/get_missing_events/{roomId}',
   { auth: 'server', body: Body },
   async ({ requester, params, body }, { federation }) => {
-    const { earliest_events: earliest, latest_events: latest, limit = DEFAULT_LIMIT } = body
-    const between = { earliest, latest, limit }
+    const { earliest_events: earliest, latest_events: latest, limit = DEFAULT_LIMIT, min_depth: minDepth = 0 } = body
+    const between = { earliest, latest, limit, minDepth }
     return pdusReply({ events: await federation.roomAnswers.missingEvents(requester.server, params.roomId, between) })
   },
 )

@@ -6,8 +6,8 @@ import { pdusOf } from './pdus-of.ts'
 const AnyList = Type.Array(Type.Unsafe<JsonValue>({}))
 
 const Body = Type.Object({
-  origin: Type.Optional(Type.String()),
-  origin_server_ts: Type.Optional(Type.Integer()),
+  origin: Type.String(),
+  origin_server_ts: Type.Integer(),
   pdus: AnyList,
   edus: Type.Optional(AnyList),
 })

@@ -64,6 +64,7 @@ export function anyDraft(version: RoomVersion): fc.Arbitrary<EventDraft> {
     origin_server_ts: fc.nat(),
     redacts: present(fc.constant('$target' as EventId)),
     unsigned: present(anyContent()),
+    namesOrigin: present(fc.constant(true as const)),
   })
   return different.map((chosen) => {
     const set = Object.fromEntries(Object.entries(chosen).filter(([, value]) => value !== undefined))

@@ -101,7 +101,7 @@ async function inspectAnswers(
     const before = await view.stateBefore(view.events.get(id)!)
     expect(new Set(told.state)).toEqual(new Set(before.values()))
     if (view.events.get(id)!.pdu.state_key === undefined) expect(new Set(told.state)).toEqual(inState)
-    const answer = (await resident.joinAnswer(room.id, id))!
+    const answer = (await resident.stateAt(room.id, id))!
     expect(new Set(idsIn(answer.state))).toEqual(new Set(told.state))
     expect(new Set(idsIn(answer.authChain))).toEqual(new Set(told.authChain))
   }
