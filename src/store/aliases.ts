@@ -18,7 +18,11 @@ export function getAliases(reader: Reader, aliases: readonly RoomAlias[]): Promi
 }
 
 export function getAliasesOfRoom(reader: Reader, roomNid: number): Promise<AliasRow[]> {
-  return reader.query<AliasRow>(`${SELECT} WHERE room_nid = $1 ORDER BY created_ts, alias`, [roomNid])
+  return getAliasesOfRooms(reader, [roomNid])
+}
+
+export function getAliasesOfRooms(reader: Reader, roomNids: readonly number[]): Promise<AliasRow[]> {
+  return reader.query<AliasRow>(`${SELECT} WHERE room_nid = ANY($1) ORDER BY created_ts, alias`, [roomNids])
 }
 
 /**

@@ -64,17 +64,18 @@ export function getStream(reader: Reader, after: number, limit: number): Promise
 }
 
 export interface LocalMembership {
+  readonly room_nid: number
   readonly user_id: string
   readonly membership: string
   readonly event_nid: number
 }
 
-/** What users of this server are, or were, in a room. */
-export function getLocalMemberships(reader: Reader, roomNid: number): Promise<LocalMembership[]> {
+/** What users of this server are, or were, in these rooms. */
+export function getLocalMemberships(reader: Reader, roomNids: readonly number[]): Promise<LocalMembership[]> {
   return reader.query(
-    `SELECT u.user_id, m.membership, m.event_nid
-     FROM room_member m JOIN account USING (user_nid) JOIN matrix_user u USING (user_nid) WHERE m.room_nid = $1`,
-    [roomNid],
+    `SELECT m.room_nid, u.user_id, m.membership, m.event_nid
+     FROM room_member m JOIN account USING (user_nid) JOIN matrix_user u USING (user_nid) WHERE m.room_nid = ANY($1)`,
+    [roomNids],
   )
 }
 

@@ -10,7 +10,7 @@ import type { MembershipChange, Room } from '../rooms/room.ts'
 import type { ReadReceipt } from '../rooms/room-appservices.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
 import type { Appservice } from './appservice.ts'
-import { createInterest, type Interest, type RoomName } from './interest.ts'
+import { createInterest, type Interest, type PlacedEvent } from './interest.ts'
 import { type AppserviceNews, wantsEphemeral } from './news.ts'
 import { createQueueStore } from './queue-store.ts'
 import type { AppserviceRegistry } from './registry.ts'
@@ -41,11 +41,6 @@ export interface EventsOut {
 /** What there is once rooms and keys are. */
 export type StartParts = Pick<ExtrasParts, 'events' | 'keyCounts' | 'presenceOf'>
 
-interface Entry {
-  readonly room: RoomName
-  readonly event: RoomEvent
-}
-
 const PAGE = 200
 const MAX_WAITING = 5_000
 const REST_EVERY_MS = 30_000
@@ -67,7 +62,7 @@ export function createEventsOut(deps: {
   let extrasOf: ReturnType<typeof createTransactionExtras> = async () => NO_EXTRAS
   let deliver: Deliver = async () => 'not started'
   let interest: Interest | undefined
-  let waiting: Entry[] = []
+  let waiting: PlacedEvent[] = []
   let spreading: Promise<void> | undefined
   /** The newest committed position. */
   let seen = 0
@@ -83,14 +78,17 @@ export function createEventsOut(deps: {
       getRooms(db, [...new Set(found.map(({ room_nid }) => room_nid))]),
     ])
     const ids = new Map(names.map(({ room_nid, room_id }) => [room_nid, room_id]))
-    const concerning: Entry[] = []
+    const placed: PlacedEvent[] = []
     for (const { event_nid, room_nid } of found) {
-      const event = events.get(event_nid)
-      const room = { nid: room_nid, id: ids.get(room_nid) ?? '' }
+      const [event, room] = [events.get(event_nid), ids.get(room_nid)]
       // A room that was deleted meanwhile is nobody's.
-      if (event === undefined || room.id === '') continue
-      const services = await own.of(room, event)
-      if (services.some((service) => service.id === id)) concerning.push({ room, event })
+      if (event !== undefined && room !== undefined) placed.push({ room: { nid: room_nid, id: room }, event })
+    }
+    await own.meet(placed)
+    const concerning: PlacedEvent[] = []
+    for (const one of placed) {
+      const services = await own.of(one.room, one.event)
+      if (services.some((service) => service.id === id)) concerning.push(one)
     }
     return { concerning, upTo: found.at(-1)?.position ?? after, isFull: found.length === PAGE }
   }
@@ -141,6 +139,7 @@ export function createEventsOut(deps: {
     while (waiting.length > 0) {
       const now = waiting
       waiting = []
+      await interest!.meet(now)
       for (const { room, event } of now) {
         const concerned = interest!.of(room, event)
         for (const { id } of concerned instanceof Promise ? await concerned : concerned) {

@@ -1,6 +1,7 @@
 import { createCache } from '../../core/cache.ts'
+import { groupBy } from '../../core/group-by.ts'
 import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
-import { getAliasesOfRoom } from '../../store/aliases.ts'
+import { type AliasRow, getAliasesOfRooms } from '../../store/aliases.ts'
 import { getLocalMemberships, getMembershipEventAt, type LocalMembership } from '../../store/appservice-queue.ts'
 import type { Reader } from '../../store/db.ts'
 import { MAX_ROOMS_WITH_INTEREST } from '../limits.ts'
@@ -14,12 +15,20 @@ export interface RoomName {
   readonly id: string
 }
 
+/** An event and its room. */
+export interface PlacedEvent {
+  readonly room: RoomName
+  readonly event: RoomEvent
+}
+
 /**
  * Which services an event concerns (application service API, "Registration"): by the room's id or aliases, by users of theirs who are
  * in the room, by its sender or by the user it is about. Asked about events in the order of the stream: what it remembers of a
  * room moves on with them, so that an event that is read again days later concerns whom it concerned then.
  */
 export interface Interest {
+  /** Makes the acquaintance of the rooms of these events, all at once: `of` then answers at once. Undefined where it knows them. */
+  meet(events: readonly PlacedEvent[]): Promise<void> | undefined
   of(room: RoomName, event: RoomEvent): readonly Appservice[] | Promise<readonly Appservice[]>
   /** The services that an ephemeral event of a room concerns now. */
   inRoom(room: RoomName): Promise<readonly Appservice[]>
@@ -32,7 +41,11 @@ export interface Interest {
 interface RoomInterest {
   readonly always: ReadonlySet<Appservice>
   readonly joined: Map<Appservice, Set<string>>
+  /** Both together, until that changes. */
+  all: readonly Appservice[] | undefined
 }
+
+const NOBODY: readonly Appservice[] = []
 
 export function createInterest(deps: {
   readonly db: Reader
@@ -43,16 +56,22 @@ export function createInterest(deps: {
   const { db, events, serverName, registry } = deps
   const rooms = createCache<number, RoomInterest>(MAX_ROOMS_WITH_INTEREST)
 
+  /** How often something was forgotten: what was being read then may be older. */
+  let forgotten = 0
+
   function claimants(userId: string): readonly Appservice[] {
-    if (serverOf(userId) !== serverName) return []
-    return registry.claimsOn('users', userId).map(({ service }) => service)
+    if (serverOf(userId) !== serverName) return NOBODY
+    const claims = registry.claimsOn('users', userId)
+    return claims.length === 0 ? NOBODY : claims.map(({ service }) => service)
   }
 
-  function note({ joined }: RoomInterest, userId: string, isIn: boolean): void {
+  function note(interest: RoomInterest, userId: string, isIn: boolean): void {
+    const { joined } = interest
     for (const service of claimants(userId)) {
       const users = joined.get(service) ?? new Set()
       if (isIn) joined.set(service, users.add(userId))
       else if (users.delete(userId) && users.size === 0) joined.delete(service)
+      interest.all = undefined
     }
   }
 
@@ -64,44 +83,84 @@ export function createInterest(deps: {
     return event?.content.membership === 'join'
   }
 
-  async function load(room: RoomName, upTo: number): Promise<RoomInterest> {
-    const [members, aliases] = await Promise.all([getLocalMemberships(db, room.nid), getAliasesOfRoom(db, room.nid)])
-    const always = new Set(
-      [
-        ...registry.claimsOn('rooms', room.id),
-        ...aliases.flatMap(({ alias }) => [...registry.claimsOn('aliases', alias)]),
-      ].map(({ service }) => service),
-    )
-    const interest: RoomInterest = { always, joined: new Map() }
+  /** @param wanted rooms by number, and as of which event of the stream */
+  async function load(wanted: ReadonlyMap<number, Wanted>): Promise<Map<number, RoomInterest>> {
+    const before = forgotten
+    const nids = [...wanted.keys()]
+    const [members, aliases] = await Promise.all([getLocalMemberships(db, nids), getAliasesOfRooms(db, nids)])
+    const read = new Map<number, RoomInterest>()
+    const aliasesOf = groupBy(aliases, ({ room_nid }) => room_nid)
+    for (const { room } of wanted.values()) read.set(room.nid, interestIn(room, aliasesOf.get(room.nid) ?? []))
     for (const member of members) {
+      const { room, upTo } = wanted.get(member.room_nid)!
       if (claimants(member.user_id).length > 0 && (await wasIn(room, member, upTo)))
-        note(interest, member.user_id, true)
+        note(read.get(room.nid)!, member.user_id, true)
     }
-    rooms.set(room.nid, interest)
-    return interest
+    if (before === forgotten) for (const [nid, interest] of read) rooms.set(nid, interest)
+    return read
+  }
+
+  function interestIn(room: RoomName, aliases: readonly AliasRow[]): RoomInterest {
+    const claims = [
+      registry.claimsOn('rooms', room.id),
+      ...aliases.map(({ alias }) => registry.claimsOn('aliases', alias)),
+    ]
+    return { always: new Set(claims.flat().map(({ service }) => service)), joined: new Map(), all: undefined }
+  }
+
+  async function loadOne(room: RoomName, upTo: number): Promise<RoomInterest> {
+    return (await load(new Map([[room.nid, { room, upTo }]]))).get(room.nid)!
+  }
+
+  function everybody(interest: RoomInterest): readonly Appservice[] {
+    interest.all ??= [...new Set([...interest.always, ...interest.joined.keys()])]
+    return interest.all
   }
 
   /** Those concerned, and then what the event changes for the next. */
   function take(interest: RoomInterest, event: RoomEvent): readonly Appservice[] {
     const target = targetOf(event)
-    const concerned = new Set([...interest.always, ...interest.joined.keys(), ...claimants(event.sender)])
-    if (target === undefined) return [...concerned]
+    const concerned = withThese(everybody(interest), claimants(event.sender))
+    if (target === undefined) return concerned
     note(interest, target, event.content.membership === 'join')
-    return [...new Set([...concerned, ...claimants(target)])]
+    return withThese(concerned, claimants(target))
   }
 
   return {
+    meet(events) {
+      const wanted = new Map<number, Wanted>()
+      for (const { room, event } of events) {
+        if (rooms.has(room.nid) || wanted.has(room.nid)) continue
+        wanted.set(room.nid, { room, upTo: event.streamPos })
+      }
+      return wanted.size === 0 ? undefined : load(wanted).then(() => undefined)
+    },
     of(room, event) {
       const known = rooms.get(room.nid)
-      return known === undefined ? load(room, event.streamPos).then((read) => take(read, event)) : take(known, event)
+      return known === undefined ? loadOne(room, event.streamPos).then((read) => take(read, event)) : take(known, event)
     },
     async inRoom(room) {
-      const { always, joined } = rooms.get(room.nid) ?? (await load(room, Number.MAX_SAFE_INTEGER))
-      return [...new Set([...always, ...joined.keys()])]
+      return everybody(rooms.get(room.nid) ?? (await loadOne(room, Number.MAX_SAFE_INTEGER)))
     },
-    forget: (roomNid) => void rooms.delete(roomNid),
-    clear: () => rooms.clear(),
+    forget(roomNid) {
+      forgotten++
+      rooms.delete(roomNid)
+    },
+    clear() {
+      forgotten++
+      rooms.clear()
+    },
   }
+}
+
+/** A room, and the position of its first event that is asked about. */
+interface Wanted {
+  readonly room: RoomName
+  readonly upTo: number
+}
+
+function withThese(services: readonly Appservice[], more: readonly Appservice[]): readonly Appservice[] {
+  return more.every((service) => services.includes(service)) ? services : [...new Set([...services, ...more])]
 }
 
 function targetOf({ type, isState, pdu }: RoomEvent): UserId | undefined {

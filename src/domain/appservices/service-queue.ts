@@ -13,19 +13,13 @@ import {
 import { loadReferences, writeClientEvent } from '../rooms/client-event.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
-import type { RoomName } from './interest.ts'
+import type { PlacedEvent, RoomName } from './interest.ts'
 import type { QueueStore } from './queue-store.ts'
 import { EPHEMERAL, type TransactionExtras } from './transaction-extras.ts'
 
-/** An event of interest, and where the stream stands with it. */
-export interface QueuedEvent {
-  readonly room: RoomName
-  readonly event: RoomEvent
-}
-
 /** A page of the stream, read for a service that had not seen it. */
 export interface ReadPage {
-  readonly concerning: readonly QueuedEvent[]
+  readonly concerning: readonly PlacedEvent[]
   /** Everything up to here was looked at. */
   readonly upTo: number
   /** There may be more. */
@@ -62,7 +56,7 @@ const LOOK_AGAIN_MS = 500
 export class ServiceQueue {
   readonly #parts: ServiceQueueParts
   #row: QueueRow
-  #queued: QueuedEvent[] = []
+  #queued: PlacedEvent[] = []
   /** Who types, by room. */
   readonly #typing = new Map<string, JsonObject>()
   /** There may be news that is not under way. */
@@ -298,7 +292,7 @@ function delivered(row: QueueRow): QueueRow {
 
 /** The body of `PUT A/transactions/{txnId}`: as many of the events as it may hold, and at least one. */
 function writeTransaction(
-  taken: readonly QueuedEvent[],
+  taken: readonly PlacedEvent[],
   { ephemeral, fields }: TransactionExtras,
   now: number,
 ): { body: string; count: number } {
