@@ -23,6 +23,8 @@ export interface ContextOptions {
   /** By the configuration, where nobody gives another. */
   readonly policy?: ServerPolicy
   readonly version: string
+  /** The machine's own, where nobody gives another. */
+  readonly clock?: Clock
   readonly metrics: Metrics
   readonly log: Logger
 }
@@ -42,8 +44,7 @@ export type Base = Awaited<ReturnType<typeof openBase>>
 
 /** What a homeserver and an identity service alone both stand on: the database, calls to others and their keys, messages to people. */
 export async function openBase(options: ContextOptions) {
-  const { config, connection, identityKeys, log, metrics, signingKey, version } = options
-  const clock: Clock = Date
+  const { clock = Date, config, connection, identityKeys, log, metrics, signingKey, version } = options
   const random: Random = { bytes: randomBytes }
   await requirePolicyTexts(config)
   const { policy = compileServerPolicy(config.federation, config.server_name) } = options

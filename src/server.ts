@@ -9,6 +9,7 @@ import type { CertificateFiles } from './cli/certificate.ts'
 import { answerHealth, type Health } from './cli/health.ts'
 import type { Config } from './config/schema.ts'
 import type { ServerPolicy } from './core/server-policy.ts'
+import type { Clock } from './domain/clock.ts'
 import type { OwnSigningKey } from './domain/federation/own-signing-key.ts'
 import type { IdentityKeyRing } from './domain/identity/keys.ts'
 import type { Metrics } from './domain/metrics.ts'
@@ -25,6 +26,8 @@ export interface ServerOptions {
   /** With whom this server deals; by the configuration, where nobody gives another. */
   readonly policy?: ServerPolicy
   readonly version: string
+  /** The machine's own, where nobody gives another. */
+  readonly clock?: Clock
   readonly metrics: Metrics
   readonly health: Health
   /** Where HTTPS is served without a proxy. */

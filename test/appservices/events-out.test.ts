@@ -176,36 +176,6 @@ async function settled(): Promise<void> {
 }
 
 describe('a service that is away', () => {
-  it('for a week comes back to all events in order, of what concerned it then', async () => {
-    const { roomId, ghost } = await bridged('week')
-    await settled()
-    service.behave(() => 503)
-    const lines = Array.from({ length: 1_200 }, (_, n) => `line ${n}`)
-    for (let start = 0; start < lines.length; start += 50) {
-      // One after another within a room, many rooms would be side by side.
-      for (const line of lines.slice(start, start + 50)) await send(roomId, line)
-    }
-    await world.api.call('POST', `/rooms/${room(roomId)}/kick`, { token: person.token, body: { user_id: ghost } })
-    await send(roomId, 'none of its business')
-    const [row] = await world.server.database.db.query<{ bytes: number }>(
-      'SELECT pg_total_relation_size($1) AS bytes',
-      ['appservice_queue'],
-    )
-    expect(row!.bytes).toBeLessThan(2_000_000)
-    service.behave(TAKES_ALL)
-    // Whoever calls is up.
-    await world.api.call('GET', '/account/whoami', { token: irc.as_token })
-    await service.until(
-      'its last event',
-      (e) => e.state_key === ghost && e.room_id === roomId && e.content.membership === 'leave',
-    )
-    expect(texts(roomId)).toEqual(lines)
-    const { roomId: next } = await bridged('weekafter')
-    await send(next, 'after the week')
-    await until('after the week')
-    expect(texts(roomId)).toEqual(lines)
-  })
-
   it('finds the rest after a restart of this server, the transaction under way first and unchanged', async () => {
     const { roomId, ghost } = await bridged('restart')
     await settled()
@@ -229,33 +199,6 @@ describe('a service that is away', () => {
     expect(new Set(again.map(({ text }) => text)).size).toBe(1)
     await settled()
     expect(texts(roomId)).toEqual(['before', 'meanwhile'])
-  })
-})
-
-describe('older application services', () => {
-  it('are called at the old path, and after a while at the new one again', async () => {
-    await settled()
-    const start = service.transactions().length
-    service.behave(({ path }) => (path.includes('/_matrix/') || path.includes('/_proto/') ? 404 : [200, {}]))
-    const { roomId } = await bridged('legacy')
-    await send(roomId, 'old path')
-    await until('old path')
-    expect(
-      service
-        .transactions()
-        .slice(start, start + 3)
-        .map(({ path }) => path.replace(/\d+$/, '')),
-    ).toEqual(['/irc/_matrix/app/v1/transactions/', '/irc/_proto/app/v1/transactions/', '/irc/transactions/'])
-    await settled()
-    const count = service.transactions().length
-    await send(roomId, 'old path again')
-    await until('old path again')
-    expect(
-      service
-        .transactions()
-        .slice(count)
-        .map(({ path }) => path.replace(/\d+$/, '')),
-    ).toEqual(['/irc/transactions/'])
   })
 })
 

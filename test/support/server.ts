@@ -9,6 +9,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { createServerPolicy, type LiveServerPolicy } from '../../src/core/server-policy.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
+import type { Clock } from '../../src/domain/clock.ts'
 import { createOwnSigningKey, type OwnSigningKey } from '../../src/domain/federation/own-signing-key.ts'
 import { createMetrics } from '../../src/domain/metrics.ts'
 import type { Services } from '../../src/domain/services.ts'
@@ -36,6 +37,8 @@ export interface ServerTestOptions {
   readonly log?: Logger
   /** A random one by default. */
   readonly signingKey?: SigningKey
+  /** The machine's by default. */
+  readonly clock?: Clock
 }
 
 /** Password hashes cost next to nothing, nobody is asked to slow down unless the test asks for it, and servers of tests may be called. */
@@ -71,6 +74,7 @@ export async function startServer(
       signingKey,
       identityKeys,
       version: '0.0.0-test',
+      ...(options.clock && { clock: options.clock }),
       metrics: createMetrics({ version: '0.0.0-test', node: '' }),
       health: createHealth(),
       log,

@@ -163,8 +163,9 @@ export class ServiceQueue {
     const now = this.#parts.clock.now()
     // By a clock that was moved back a pause would last for ever.
     const retryAt = this.#row.retry_at > now + 2 * PAUSES.longestMs ? 0 : this.#row.retry_at
+    const begunAt = this.#begunAt > now ? 0 : this.#begunAt
     if (this.#queued.length >= MAX_EVENTS_PER_APPSERVICE_TRANSACTION) return retryAt
-    return Math.max(retryAt, (Math.floor(Math.min(this.#begunAt, now) / BEAT_MS) + 1) * BEAT_MS)
+    return Math.max(retryAt, (Math.floor(begunAt / BEAT_MS) + 1) * BEAT_MS)
   }
 
   get #hasWork(): boolean {
