@@ -125,19 +125,19 @@ export function createPeers(federation: Federation): Peers {
     async make(of, step, roomId, userId, versions) {
       const query =
         step === 'leave' ? '' : `?${versions.map((version) => `ver=${encodeURIComponent(version)}`).join('&')}`
-      const { room_version: roomVersion, event } = objectOf(
-        of,
-        await get(of, path('v1', `make_${step}`, roomId, userId) + query),
-      )
+      const answer = await get(of, path('v1', `make_${step}`, roomId, userId) + query).catch(ourFault(of))
+      const { room_version: roomVersion, event } = objectOf(of, answer)
       return { roomVersion: typeof roomVersion === 'string' ? roomVersion : undefined, event: event ?? null }
     },
     async sendJoin(of, roomId, eventId, json) {
       const send = (version: string, query: string) =>
         askLong(of, { method: 'PUT', path: path(version, 'send_join', roomId, eventId) + query, body: json }, 'state')
-      const told = await send('v2', '').catch((error) => {
-        if (error instanceof ProtocolError && error.errcode === 'M_UNRECOGNIZED') return send('v1', '')
-        throw error
-      })
+      const told = await send('v2', '')
+        .catch((error) => {
+          if (error instanceof UnknownPath) return send('v1', '')
+          throw error
+        })
+        .catch(ourFault(of))
       const { event, members_omitted: omitted, servers_in_room: servers } = told.rest
       const names = Array.isArray(servers) ? servers.slice(0, MAX_TOLD_SERVERS).filter(isName) : []
       return { ...told, event, areMembersOmitted: omitted === true, servers: names }
@@ -151,10 +151,11 @@ export function createPeers(federation: Federation): Peers {
       await withOlder(
         () => send('v2'),
         () => send('v1'),
-      )
+      ).catch(ourFault(of))
     },
     async sendKnock(of, roomId, eventId, json) {
-      const answer = objectOf(of, await put(of, path('v1', 'send_knock', roomId, eventId), json))
+      const sent = put(of, path('v1', 'send_knock', roomId, eventId), json).catch(ourFault(of))
+      const answer = objectOf(of, await sent)
       return Array.isArray(answer.knock_room_state) ? answer.knock_room_state : []
     },
     async invite(of, { roomId, eventId, roomVersion, event, inviteState, isOld }) {
@@ -163,7 +164,7 @@ export function createPeers(federation: Federation): Peers {
       const newer = async () => objectOf(of, await put(of, where('v2'), body)).event ?? null
       const old = { ...event, unsigned: { invite_room_state: [...inviteState] } }
       const older = async () => secondOf(of, await put(of, where('v1'), old)).event ?? null
-      return isOld ? withOlder(newer, older) : newer()
+      return (isOld ? withOlder(newer, older) : newer()).catch(ourFault(of))
     },
     async exchangeInvite(of, roomId, event) {
       await put(of, path('v1', 'exchange_third_party_invite', roomId), event)
@@ -227,9 +228,20 @@ const OWN_SERVERS_WORDS: ReadonlySet<string> = new Set([
   ...['M_CONSENT_NOT_GIVEN', 'M_RESOURCE_LIMIT_EXCEEDED', 'M_GUEST_ACCESS_FORBIDDEN'],
 ])
 
+const OUR_FAULTS: ReadonlySet<string> = new Set(['M_MISSING_PARAM', 'M_INVALID_PARAM', 'M_BAD_JSON', 'M_NOT_JSON'])
+
+/** It does not know the operation, or says nothing that tells whether it does. */
+class UnknownPath extends ProtocolError {
+  constructor(of: string, status: number) {
+    super('M_UNKNOWN', `The server ${of} does not know what it is asked: it answered ${status}.`, { status: 502 })
+  }
+}
+
 /** What another server refuses is refused here in its words, except that a failure to know us is no failure of our user's. */
 function refusalOf(of: string, { status, body }: FederationAnswer): ProtocolError {
   const { errcode, error, ...extra } = isObject(body) ? body : {}
+  const isMissing = status === 404 || status === 405
+  if (errcode === 'M_UNRECOGNIZED' || (isMissing && errcode === undefined)) return new UnknownPath(of, status)
   const isMeantForUs = status === 401 || !isErrcode(errcode) || OWN_SERVERS_WORDS.has(errcode)
   if (isMeantForUs || status >= 500) return unreachable(of, `it answered ${status}`)
   const text = typeof error === 'string' ? error.slice(0, 500) : 'no reason given'
@@ -239,19 +251,24 @@ function refusalOf(of: string, { status, body }: FederationAnswer): ProtocolErro
   })
 }
 
+/** That a request made no sense is no news for a user who did not make it (server-server API, `PUT send_join`, `PUT invite`). */
+function ourFault(of: string): (error: unknown) => never {
+  return (error) => {
+    const isOurs = error instanceof ProtocolError && OUR_FAULTS.has(error.errcode)
+    throw isOurs ? unreachable(of, `it makes no sense of what it is asked: ${error.message}`) : error
+  }
+}
+
 /** By the second version of an operation, or by the first where a server may know only that (seed 3, "Versioning"). */
 async function withOlder<Result>(newer: () => Promise<Result>, older: () => Promise<Result>): Promise<Result> {
   try {
     return await newer()
   } catch (error) {
-    const mayBeOld =
-      error instanceof ProtocolError &&
-      (error.status === 400 || error.status === 404) &&
-      error.errcode !== 'M_INCOMPATIBLE_ROOM_VERSION'
-    if (!mayBeOld) throw error
+    const isPlain = error instanceof ProtocolError && (error.status === 400 || error.status === 404)
+    const mayBeOld = isPlain && error.errcode !== 'M_INCOMPATIBLE_ROOM_VERSION'
+    if (!mayBeOld && !(error instanceof UnknownPath)) throw error
     return older().catch((second: unknown) => {
-      const isUnknown = second instanceof ProtocolError && second.errcode === 'M_UNRECOGNIZED'
-      throw isUnknown ? error : second
+      throw second instanceof UnknownPath ? error : second
     })
   }
 }

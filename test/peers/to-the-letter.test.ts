@@ -169,3 +169,44 @@ describe('what is handed over to another server', () => {
     },
   )
 })
+
+describe('another server that does not take what it is handed', () => {
+  const paths = () => peer.front.requests.map(({ url }) => url.split('/').slice(1, 5).join('/'))
+  const invited = async (version: string): Promise<[number, string]> => {
+    const room = await createRoom(home.api, alice.token, { preset: 'private_chat', room_version: version })
+    const call = { token: alice.token, body: { user_id: peer.eve } }
+    const { status, body } = await home.api.request('POST', `/rooms/${enc(room)}/invite`, call)
+    return [status, body.errcode]
+  }
+  const old: readonly [string, number, Json][] = [
+    ['404 in words of its proxy', 404, 'not found'],
+    ['404 M_UNRECOGNIZED', 404, { errcode: 'M_UNRECOGNIZED', error: 'unknown' }],
+    ['400', 400, { errcode: 'M_UNKNOWN', error: 'what?' }],
+  ]
+
+  it.each(old)(
+    'with %s is asked by the first version, in rooms of old versions (seed 3, invite)',
+    async (_, status, body) => {
+      peer.repent()
+      peer.answer('invite', json(body, status))
+      expect(await invited('2')).toEqual([200, undefined])
+      expect(paths().at(-1)).toBe('_matrix/federation/v1/invite')
+      expect((await invited('11'))[0]).toBeGreaterThanOrEqual(400)
+      expect(paths().at(-1)).not.toContain('v1')
+    },
+  )
+
+  it.each([
+    [404, 'M_UNRECOGNIZED'],
+    [400, 'M_INVALID_PARAM'],
+    [400, 'M_MISSING_PARAM'],
+  ])('with %i %s has not refused the user: 502 (send_join, invite)', async (status, errcode) => {
+    peer.repent()
+    for (const operation of ['invite', 'make_join']) peer.answer(operation, json({ errcode, error: 'no' }, status))
+    expect(await invited('11')).toEqual([502, 'M_UNKNOWN'])
+    const path = `/join/${enc('!elsewhere')}?via=${peer.name}`
+    const joined = await home.api.request('POST', path, { token: alice.token, body: {} })
+    peer.repent()
+    expect([joined.status, joined.body.errcode]).toEqual([502, 'M_UNKNOWN'])
+  })
+})
