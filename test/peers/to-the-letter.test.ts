@@ -4,6 +4,7 @@ import { goes, handOver, openPeer, type Peer, proposed } from '../federation/hos
 import { type Account, createRoom, type Json, sendText } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 import { json } from '../support/tls-server.ts'
+import { waitUntil } from '../support/wait.ts'
 
 let street: Neighbourhood
 let home: Neighbour
@@ -168,6 +169,17 @@ describe('what is handed over to another server', () => {
       }
     },
   )
+
+  it('is not sent once more by a transaction: a join (send_join)', async () => {
+    peer.repent()
+    const theirs = peer.open({ version: '11', name: 'once', since: Date.now() })
+    await home.api.call('POST', `/join/${enc(theirs.roomId)}?via=${peer.name}`, { token: alice.token, body: {} })
+    await sendText(home.api, alice.token, theirs.roomId, 'once', 'hello')
+    const sent = () =>
+      peer.front.requests.flatMap(({ url, body }): Json[] => (url.includes('/v1/send/') ? JSON.parse(body).pdus : []))
+    await waitUntil('the message', () => sent().some(({ type }) => type === 'm.room.message'))
+    expect(sent().map(({ type, room_id }) => [type, room_id])).toEqual([['m.room.message', theirs.roomId]])
+  })
 })
 
 describe('another server that does not take what it is handed', () => {

@@ -85,6 +85,7 @@ describe('the event that is built from a template of another server', () => {
       'content',
       'depth',
       'hashes',
+      'origin',
       'origin_server_ts',
       'prev_events',
       'room_id',
@@ -93,6 +94,7 @@ describe('the event that is built from a template of another server', () => {
       'state_key',
       'type',
     ])
+    expect(pdu.origin).toBe(OWN)
     expect(pdu.content).toEqual({ membership: 'join', displayname: 'Me' })
     expect(Object.keys(pdu.signatures)).toEqual([OWN])
     expect(pdu.hashes.sha256).not.toBe('theirs')

@@ -232,7 +232,8 @@ export function createOutgoing(deps: {
     committed(room, events) {
       const isShared = room.counts.join > room.localMembers.size
       const concerned = events.filter(
-        (event) => isOwn(event, serverName) && (isShared || isAboutAnother(event, serverName)),
+        (event) =>
+          isOwn(event, serverName) && (isShared || isAboutAnother(event, serverName)) && !isArrival(event, room),
       )
       seen = Math.max(seen, ...events.map(({ nid }) => nid))
       timer ??= setTimeout(save, SAVE_EVERY_MS).unref()
@@ -290,6 +291,11 @@ function targetsServer(event: RoomEvent, joined: ReadonlyMap<ServerName, unknown
 
 function isOwn({ standing, isInTimeline, isHistory, sender }: RoomEvent, serverName: ServerName): boolean {
   return standing === undefined && isInTimeline && !isHistory && serverOf(sender) === serverName
+}
+
+/** The first of ours has come in: the server that let them in has the event, and passes it on (server-server API, "Joining Rooms"). */
+function isArrival({ type, senderNid, streamPos }: RoomEvent, { localMembers }: Room): boolean {
+  return type === 'm.room.member' && localMembers.size === 1 && localMembers.get(senderNid)?.since === streamPos
 }
 
 function isAboutAnother({ type, pdu }: RoomEvent, serverName: ServerName): boolean {
