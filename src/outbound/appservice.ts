@@ -2,6 +2,7 @@ import type { Config } from '../config/schema.ts'
 import { createCache } from '../core/cache.ts'
 import { isObject, type JsonValue } from '../core/json.ts'
 import { DIALECTS, type Dialect } from '../core/paths.ts'
+import { type Failure, failureOf } from './failures.ts'
 import type { GuardedClient } from './http.ts'
 
 /** Where an application service is, and how it knows us. */
@@ -89,7 +90,7 @@ export function createAppserviceClient(deps: {
       bodyMs: timeoutMs,
       maxBytes: MAX_ANSWER_BYTES,
     })
-    if (!found.ok) return unanswered(found.kind === 'timeout', found.detail.replaceAll(target.hs_token, '...'))
+    if (!found.ok) return unanswered(found, target)
     if (!wantsBody && found.status === 200) {
       void drain(found.body)
       return { kind: 'answered', status: 200, body: undefined, text: '' } as const
@@ -100,7 +101,7 @@ export function createAppserviceClient(deps: {
       const text = Buffer.concat(chunks).toString('utf8')
       return { kind: 'answered', status: found.status, body: parse(text), text } as const
     } catch (error) {
-      return unanswered((error as Error).name === 'TimeoutError', (error as Error).message)
+      return unanswered(failureOf(error), target)
     }
   }
 
@@ -140,8 +141,8 @@ async function drain(body: AsyncIterable<Buffer>): Promise<void> {
   }
 }
 
-function unanswered(isTimeout: boolean, detail: string): AppserviceAnswer {
-  return { kind: 'unanswered', isTimeout, detail: detail.slice(0, 500) }
+function unanswered({ kind, detail }: Failure, { hs_token }: AppserviceTarget): AppserviceAnswer {
+  return { kind: 'unanswered', isTimeout: kind === 'timeout', detail: detail.replaceAll(hs_token, '...').slice(0, 500) }
 }
 
 /** Whether the path, rather than what it names, is unknown there. */
