@@ -128,7 +128,7 @@ export const MAX_REMEMBERED_PROFILES = 5_000
 export const MAX_NOTARY_SERVERS = 100
 /** What a server that is gone said of its keys is told for so long after it ran out. */
 export const KEY_ANSWERS_KEPT_MS = 365 * 24 * 3_600_000
-/** Servers that are asked for their keys at the same time; the others wait. */
+/** Servers that are asked for their keys at the same time, those left out that let us wait; the others wait. */
 export const MAX_KEY_REQUESTS_AT_ONCE = 64
 /** Servers whose keys are kept, and those whose whole answer is kept to be passed on: what ran out first is forgotten first. */
 export const MAX_KEY_OWNERS_KEPT = 100_000

@@ -10,6 +10,7 @@ import { createCache } from '../core/cache.ts'
 import { type AddressGuard, createAddressGuard } from './addresses.ts'
 import { type Failure, failureOf, RefusedError, TooLargeError } from './failures.ts'
 import { createNames, type Names } from './names.ts'
+import { countWaitingRequests } from './waiting-requests.ts'
 
 export interface HttpRequest {
   readonly method: string
@@ -103,6 +104,8 @@ interface Opened extends Omit<HttpAnswer, 'ok' | 'body'> {
 /** Connections to one place for one name. */
 interface Target {
   readonly pool: Pool
+  /** Hands requests to the pool. */
+  readonly dispatcher: Dispatcher
   readonly peer: Peer
 }
 
@@ -129,19 +132,22 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
       ...(isLiteral(servername) ? {} : { servername }),
     } as buildConnector.BuildOptions)
     const peer: Peer = { certificate: undefined }
+    const waiting = countWaitingRequests()
     const pool = new Pool(`${url.protocol}//${host}:${port}`, {
-      connect: (wanted, done) =>
+      connect(wanted, done) {
+        if (waiting.count === 0) return done(new Error('nobody waits for a connection'), null)
         connect(wanted, (...made) => {
           peer.certificate = certificateOf(made[1] ?? null) ?? peer.certificate
           done(...made)
-        }),
+        })
+      },
       connections: options.connections ?? CONNECTIONS_PER_TARGET,
       maxHeaderSize: MAX_HEADER_BYTES,
       // The whole request has a time limit of its own.
       headersTimeout: 0,
       bodyTimeout: 0,
     })
-    const target = { pool, peer }
+    const target = { pool, dispatcher: pool.compose(waiting.interceptor), peer }
     targets.set(key, target)
     return target
   }
@@ -149,8 +155,8 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
   async function open(request: HttpRequest, url: URL, signal: AbortSignal): Promise<Opened> {
     const place = placeOf(url, request.via)
     if (isLiteral(place.host) && !guard(bare(place.host))) throw refusedAddress(bare(place.host))
-    const { pool, peer } = targetFor(url, place)
-    const { statusCode, headers, body } = await pool.request({
+    const { dispatcher, peer } = targetFor(url, place)
+    const { statusCode, headers, body } = await dispatcher.request({
       method: request.method as 'GET',
       path: url.pathname + url.search,
       headers: {

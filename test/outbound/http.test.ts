@@ -10,6 +10,7 @@ import { createNames } from '../../src/outbound/names.ts'
 import { selfSigned } from '../support/certificate.ts'
 import { type Outside, openOutside, outboundConfig } from '../support/outside.ts'
 import { json, startTlsServer, type TlsServer } from '../support/tls-server.ts'
+import { waitUntil } from '../support/wait.ts'
 
 let outside: Outside
 let server: TlsServer
@@ -290,6 +291,21 @@ describe('answers', () => {
     expect(await refusal({ url: at('good.test'), timeoutMs: 300 })).toBe('timeout')
     expect(performance.now() - begun).toBeLessThan(2_000)
     for (const drop of drops) clearInterval(drop)
+  })
+
+  test('that were given up are no reason to connect again', async () => {
+    let [asked, closed] = [0, 0]
+    server.handler = (_request, response) => {
+      if (++asked % 2 === 0) response.writeHead(200).write('{')
+      response.on('close', () => closed++)
+    }
+    const before = server.connections()
+    const given = Array.from({ length: 6 }, () => refusal({ url: at('other.test'), timeoutMs: 300 }))
+    expect(await Promise.all(given)).toEqual(Array(6).fill('timeout'))
+    await waitUntil('the ends of the connections', () => closed === 6)
+    server.handler = json({})
+    expect((await ask({ url: at('other.test') })).ok).toBe(true)
+    expect(server.connections() - before).toBeLessThanOrEqual(7)
   })
 
   test('of servers that say nothing when connected to are not waited for', async () => {

@@ -7,8 +7,9 @@ import { EVERY_SERVER_WELCOME } from '../../src/core/server-policy.ts'
 import { signJson } from '../../src/core/signing/json-signature.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { createKeyRing } from '../../src/domain/federation/key-ring.ts'
+import { createKeySources } from '../../src/domain/federation/key-sources.ts'
 import { createOwnKeys } from '../../src/domain/federation/own-keys.ts'
-import { MAX_KEYS_PER_SERVER } from '../../src/domain/limits.ts'
+import { MAX_KEY_REQUESTS_AT_ONCE, MAX_KEYS_PER_SERVER } from '../../src/domain/limits.ts'
 import type { KeyRing } from '../../src/domain/rooms/questions.ts'
 import { createDiscovery } from '../../src/outbound/discovery.ts'
 import { createFederation } from '../../src/outbound/federation.ts'
@@ -275,6 +276,30 @@ describe('how often a server is asked', () => {
     now += 5 * MINUTE
     expect(await keysOf(current.keyId)).toHaveLength(1)
   })
+})
+
+test('servers that do not answer hold up no other', async () => {
+  const asked: string[] = []
+  const hanging = new AbortController()
+  const never = new Promise<undefined>((resolve) => hanging.signal.addEventListener('abort', () => resolve(undefined)))
+  const own = (server: string): Promise<JsonObject | undefined> => {
+    asked.push(server)
+    return server.startsWith('silent') ? never : Promise.resolve(undefined)
+  }
+  const sources = createKeySources({
+    ...{ keyServers: [], clock: { now: () => now }, keysOf: async () => [] },
+    fetcher: { own, byNotary: async () => [] },
+  })
+  const stuck = Array.from({ length: MAX_KEY_REQUESTS_AT_ONCE + 5 }, (_, n) =>
+    sources.ask(`silent${n}` as ServerName, []),
+  )
+  const begun = performance.now()
+  await sources.ask('healthy' as ServerName, [])
+  expect(performance.now() - begun).toBeLessThan(5_000)
+  // All at once they would be too many.
+  expect(asked.indexOf('healthy')).toBe(MAX_KEY_REQUESTS_AT_ONCE + 5)
+  hanging.abort()
+  await Promise.all(stuck)
 })
 
 test('our own keys are known without asking', async () => {

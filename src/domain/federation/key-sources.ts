@@ -26,6 +26,8 @@ export interface KeySources {
  * one answer, and no dead server has to be waited for.
  */
 const MANY = 8
+/** A server that answers at all does so sooner. */
+const PATIENCE_MS = 1_000
 /** Requests to one key server. While they are under way, what comes is gathered for the next. */
 const BATCHES_AT_ONCE = 2
 
@@ -37,7 +39,7 @@ export function createKeySources(deps: {
   readonly keysOf: KeyRing['keysOf']
 }): KeySources {
   const { keyServers, clock, fetcher, keysOf } = deps
-  const inTurn = limitedTo(MAX_KEY_REQUESTS_AT_ONCE)
+  const inTurn = limitedTo(MAX_KEY_REQUESTS_AT_ONCE, PATIENCE_MS)
   const notaries = keyServers.map((name) => ({ name, ask: batched((wanted) => fetcher.byNotary(name, wanted)) }))
   let asking = 0
 
@@ -115,19 +117,32 @@ function batched(load: (wanted: Batch) => Promise<readonly JsonObject[]>) {
   }
 }
 
-/** Runs at most so many at once; the others in the order in which they came. */
-function limitedTo(atOnce: number): <T>(work: () => Promise<T>) => Promise<T> {
+/**
+ * Runs at most so many at once; the others in the order in which they came. What takes longer than is waited for makes room for the
+ * next: servers that do not answer hold up no other.
+ */
+function limitedTo(atOnce: number, patienceMs?: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = []
   let running = 0
+  function leave(): void {
+    const next = waiting.shift()
+    if (next === undefined) running--
+    else next()
+  }
   return async (work) => {
     if (running < atOnce) running++
     else await new Promise<void>((resolve) => waiting.push(resolve))
+    let isCounted = true
+    const makeRoom = () => {
+      if (isCounted) leave()
+      isCounted = false
+    }
+    const patience = patienceMs === undefined ? undefined : setTimeout(makeRoom, patienceMs)
     try {
       return await work()
     } finally {
-      const next = waiting.shift()
-      if (next === undefined) running--
-      else next()
+      clearTimeout(patience)
+      makeRoom()
     }
   }
 }

@@ -27,7 +27,11 @@ const verbs: Readonly<Record<string, (peer: Peer, ...words: Json[]) => Json>> = 
   ask: (peer, to, method, uri) => peer.ask(to, method, uri),
   repent: (peer) => peer.repent(),
   requests: (peer) => peer.front.requests,
-  close: (peer) => peer.close(),
+  askedAtLeast: () => Math.min(...[...peers.values()].map(({ front }) => front.requests.length)),
+  close(peer) {
+    peers.delete(peer.name)
+    return peer.close()
+  },
   poured: () => poured.bytes,
 }
 

@@ -28,6 +28,8 @@ export interface HostilePeer extends Caller {
 
 export interface HostileServers {
   open(): Promise<HostilePeer>
+  /** How often that one was asked that was asked least. */
+  askedAtLeast(): Promise<number>
   /** How many bytes were sent of answers without end. */
   poured(): Promise<number>
   close(): Promise<void>
@@ -80,6 +82,7 @@ export function startHostileServers(authority: Authority): HostileServers {
         close: () => tell(name, 'close'),
       }
     },
+    askedAtLeast: () => tell('', 'askedAtLeast'),
     poured: () => tell('', 'poured'),
     async close() {
       child.stdin.end()

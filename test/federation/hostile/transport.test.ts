@@ -93,6 +93,7 @@ describe('an answer', () => {
       }
       expect(performance.now() - begun).toBeLessThan(9_000)
       expect(treasure.requests).toEqual([])
+      await peer.close()
     },
   )
 
@@ -175,14 +176,19 @@ async function besiege(): Promise<() => Promise<void>> {
   const asked: Promise<unknown>[] = []
   for (const peer of peers) asked.push(...questionsTo(peer), peer.asks(home, 'GET', PUBLIC_ROOMS))
   const settled = Promise.allSettled(asked)
-  await waitUntil('all of them to be asked', async () => {
-    const requests = await Promise.all(peers.map((peer) => peer.requests()))
-    return requests.every(({ length }) => length >= 5)
-  })
+  await waitUntil('all of them to be asked', async () => (await hostile.askedAtLeast()) >= 5, { everyMs: 100 })
   return async () => {
     await Promise.all(peers.map((peer) => peer.close()))
     await settled
   }
+}
+
+/** Somebody of whom nothing is known yet. */
+async function expectWelcome(newcomer: Peer): Promise<void> {
+  const begun = performance.now()
+  expect((await newcomer.ask(home, 'GET', PUBLIC_ROOMS)).status).toBe(200)
+  expect(performance.now() - begun).toBeLessThan(5_000)
+  await newcomer.close()
 }
 
 const median = (values: readonly number[]) => values.toSorted((one, other) => one - other)[values.length >> 1]!
@@ -196,6 +202,7 @@ it('peers that answer a byte a second, or never, hold up nobody else', async () 
     const release = await besiege()
     await metrics()
     turns.push({ calm, besieged: await turn(`besieged${count}`, next) })
+    await expectWelcome(await openPeer(authority))
     if (count === TURNS - 1) {
       await sendText(house.api, alice.token, room, 'still', 'still')
       await waitUntil('the healthy peer to hear of it', () =>
