@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { UserId } from '../../src/core/ids.ts'
 import type { JsonObject } from '../../src/core/json.ts'
+import { roomVersion } from '../../src/core/room-version.ts'
+import { signedEventText } from '../../src/core/signing/event-hash.ts'
+import { verifySignature } from '../../src/core/signing/key.ts'
 import { goes, handOver, openPeer, type Peer, proposed } from '../federation/hostile/peer.ts'
 import { type Account, createRoom, type Json, sendText } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
@@ -29,6 +33,11 @@ afterAll(async () => {
 })
 
 const enc = encodeURIComponent
+const hasGoodSignature = (version: string, event: Json): boolean => {
+  const { keyId, publicKey } = home.signingKey
+  const signature = event?.signatures?.[home.name]?.[keyId]
+  return verifySignature(publicKey, signedEventText(roomVersion(version)!, event), signature)
+}
 const F1 = '/_matrix/federation/v1'
 const there = () => ({ name: home.name, url: home.server.baseUrl })
 const ask = (method: string, uri: string, body?: object) =>
@@ -166,6 +175,28 @@ describe('what is handed over to another server', () => {
       for (const [where, membership] of Object.entries({ [room]: 'invite', [theirs.roomId]: 'join' })) {
         const one = handed.find(({ room_id, content }) => room_id === where && content.membership === membership)
         expect(one).toMatchObject({ origin: home.name })
+      }
+    },
+  )
+
+  it.each(['10', '12'])(
+    'shows the room by whole events, its beginning among them, in room version %s (invite, send_knock)',
+    async (version) => {
+      peer.repent()
+      const join_rules = { type: 'm.room.join_rules', state_key: '', content: { join_rule: 'knock' } }
+      const body = { preset: 'private_chat', name: 'Shown', room_version: version, initial_state: [join_rules] }
+      const room = await createRoom(home.api, alice.token, body)
+      await home.api.call('POST', `/rooms/${enc(room)}/invite`, { token: alice.token, body: { user_id: peer.eve } })
+      const invitation = peer.front.requests.find(({ url }) => url.includes('/v2/invite/'))!
+      const template = (await proposed(peer, there(), 'knock', room, `@knocker:${peer.name}` as UserId)).body
+      const knock = peer.sign(version, template.event)
+      const { knock_room_state } = (await handOver(peer, there(), 'knock', knock)).body
+      for (const shown of [JSON.parse(invitation.body).invite_room_state, knock_room_state]) {
+        const create = shown.find(({ type }: Json) => type === 'm.room.create')
+        expect(hasGoodSignature(version, create)).toBe(true)
+        expect(shown).toContainEqual(
+          expect.objectContaining({ type: 'm.room.name', state_key: '', auth_events: expect.any(Array) }),
+        )
       }
     },
   )

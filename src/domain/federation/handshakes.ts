@@ -5,7 +5,7 @@ import { readPdu } from '../../core/event/read.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { isObject, type JsonObject, type ReadJson } from '../../core/json.ts'
 import type { Template } from '../rooms/admission.ts'
-import { inviteState } from '../rooms/invite-state.ts'
+import { inviteStateEvents } from '../rooms/invite-state.ts'
 import type { Receiver } from '../rooms/receive.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { JoinAnswer, Resident } from '../rooms/resident.ts'
@@ -197,7 +197,7 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
 
     async sendKnock(asking, roomId, eventId, event) {
       const { room } = await take(asking, roomId, eventId, event, 'knock')
-      return inviteState(room)
+      return inviteStateEvents(room)
     },
   }
 }

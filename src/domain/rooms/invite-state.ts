@@ -14,7 +14,17 @@ const INVITE_STATE = [
   'm.room.encryption',
 ]
 
-export async function inviteState(room: Room, state = room.committed.state): Promise<JsonObject[]> {
-  const events = await Promise.all(INVITE_STATE.map((type) => room.stateEvent(type, '', state)))
-  return events.filter((event): event is RoomEvent => event !== undefined).map(strippedState)
+/** As clients are shown it. */
+export async function inviteState(room: Room): Promise<JsonObject[]> {
+  return (await shownOf(room)).map(strippedState)
+}
+
+/** As other servers are given it, with an invitation or for a knock: whole events, which they can verify. */
+export async function inviteStateEvents(room: Room): Promise<JsonObject[]> {
+  return (await shownOf(room)).map(({ pdu }) => pdu as JsonObject)
+}
+
+async function shownOf(room: Room): Promise<RoomEvent[]> {
+  const events = await Promise.all(INVITE_STATE.map((type) => room.stateEvent(type, '')))
+  return events.filter((event): event is RoomEvent => event !== undefined)
 }

@@ -9,7 +9,7 @@ import { type SigningKey, verifySignature } from '../../core/signing/key.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Random } from '../clock.ts'
-import { inviteState } from './invite-state.ts'
+import { inviteStateEvents } from './invite-state.ts'
 import type { KeyRing } from './questions.ts'
 import type { Receiver } from './receive.ts'
 import type { RoomRegistry } from './registry.ts'
@@ -56,7 +56,7 @@ export function createRemoteInvites(parts: {
     const server = serverOf(target)
     const returned = await peers.invite(server, {
       ...{ roomId, eventId, roomVersion: version.id, event: pdu as JsonObject },
-      ...{ inviteState: await inviteState(room), isOld: opaque },
+      ...{ inviteState: await inviteStateEvents(room), isOld: opaque },
     })
     const signed = await countersigned(parts.keys, server, pdu as JsonObject, signedEventText(version, pdu), returned)
     const [received] = await receiver.receive(serverName, roomId, [readJson(encodeCanonical(signed))], 'accepted')
