@@ -5,7 +5,7 @@ import { EXIT_MEANINGS } from '../src/cli/command.ts'
 import { exampleYaml, jsonSchema, optionTable } from '../src/config/render.ts'
 import { ERROR_STATUS } from '../src/core/errors.ts'
 import { TEMPLATE_VALUES } from '../src/domain/identity/message-templates.ts'
-import { MAX_BINDINGS_IN_MEMORY } from '../src/domain/limits.ts'
+import { APPSERVICE_NEWS_KEPT_MS, MAX_APPSERVICE_NEWS, MAX_BINDINGS_IN_MEMORY } from '../src/domain/limits.ts'
 import { createMetrics } from '../src/domain/metrics.ts'
 import { APPSERVICE_OPERATIONS } from '../src/outbound/appservice.ts'
 import { ERRORS } from '../test/accounts/rows.ts'
@@ -171,16 +171,20 @@ ${MAX_BINDINGS_IN_MEMORY.toLocaleString('en')}, the database answers.
 
 A bridge or bot is registered by a file that \`application_services.registrations\` names, itself or the directory that it is in:
 \`id\`, \`url\`, \`as_token\`, \`hs_token\`, \`sender_localpart\`, \`namespaces\`, and as they are wanted \`rate_limited\` (its users have no
-limits unless this is true), \`protocols\`, \`receive_ephemeral\`. Expressions of namespaces match from the beginning of an id, and need
+limits unless this is true), \`protocols\`, \`receive_ephemeral\` (who types, who has read, who is about, and messages to devices of its
+users) and \`org.matrix.msc3202\` (changed device lists, and how many keys are left of its users' devices). Expressions of namespaces match from the beginning of an id, and need
 not reach its end; look-ahead and back references are refused. A changed file is in force within seconds; one with a mistake is logged
 with its line and leaves things as they were. \`hearth config check\` reads registrations too.
 
 ${outgoingOf(appservice)} operations are asked of services; an old service is asked at the paths without a version, and once an hour at the
 new ones. A service that does not answer gets the same transaction again after 1 s, 2 s, 4 s and so on up to an hour, and at once when
-it calls; the table \`appservice_queue\` says how far each has come.
+it calls; the table \`appservice_queue\` says how far each has come. Events are kept for it however long it is away; what else it asks for
+is in \`appservice_news\`: the newest of each user and room, and messages to devices, at most ${MAX_APPSERVICE_NEWS.toLocaleString('en')} of each kind, for ${APPSERVICE_NEWS_KEPT_MS / 86_400_000} days.
 
-Events of encrypted rooms go out as they are: encrypted. A bridge that is to read them logs devices in, by
-\`m.login.application_service\` or \`PUT devices/{deviceId}\`, and syncs for their keys; these are not pushed.
+Events of encrypted rooms go out as they are: encrypted. A bridge that is to read them makes devices, by
+\`m.login.application_service\` or \`PUT devices/{deviceId}\`, and either syncs for the messages to them or is sent these in transactions.
+With \`org.matrix.msc3202\` it says that it lives on transactions: then messages to accounts that it made are in no sync, and are removed
+once it has answered.
 
 A service with \`url: null\` and \`hosted: <module>\` runs in this process: the module exports \`createHostedService\`, as
 \`examples/echo\` shows. Whoever has its \`hs_token\` may ask it over HTTP: ${servedOf(appservice)} operations are served.

@@ -234,6 +234,8 @@ export const MAX_APPSERVICE_EVENTS_IN_MEMORY = 500
 export const MAX_APPSERVICE_TYPING_ROOMS = 200
 /** What waits for one application service beside events, of each kind: messages to devices, receipts, changed devices. */
 export const MAX_APPSERVICE_NEWS = 50_000
+/** How long a service may be away and still get them. */
+export const APPSERVICE_NEWS_KEPT_MS = 30 * 24 * 60 * 60 * 1000
 /** An application service's news are counted when this many more may have come in. */
 export const APPSERVICE_NEWS_COUNTED_EVERY = 2_000
 export const MAX_NEWS_PER_APPSERVICE_TRANSACTION = 100

@@ -25,7 +25,7 @@ export async function findDevice(reader: Reader, userNid: number, deviceId: stri
   return row
 }
 
-/** Makes the device unless it exists, and locks its row: two logins of one device follow each other. */
+/** Makes the device unless it exists, and locks its row: two logins of one device follow each other. Gives whether it is new. */
 export async function ensureDevice(
   tx: Tx,
   device: {
@@ -34,12 +34,13 @@ export async function ensureDevice(
     readonly displayName: string | undefined
     readonly createdAt: number
   },
-): Promise<void> {
-  await tx.query(
+): Promise<boolean> {
+  const [row] = await tx.query<{ is_new: boolean }>(
     `INSERT INTO device (user_nid, device_id, display_name, created_at) VALUES ($1, $2, $3, $4)
-     ON CONFLICT (user_nid, device_id) DO UPDATE SET device_id = EXCLUDED.device_id`,
+     ON CONFLICT (user_nid, device_id) DO UPDATE SET device_id = EXCLUDED.device_id RETURNING xmax = 0 AS is_new`,
     [device.userNid, device.deviceId, device.displayName ?? null, device.createdAt],
   )
+  return row!.is_new
 }
 
 /** Gives the device another name, and says whether it has keys; undefined when there is no such device. */

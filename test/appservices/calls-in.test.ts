@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import { loadRegistrations } from '../../src/domain/appservices/load-registrations.ts'
+import { crossSigner, deviceMaker } from '../keys/key-maker.ts'
 import { type Account, createRoom, PASSWORD, register } from '../support/api.ts'
 import { waitUntil } from '../support/wait.ts'
 import { as, makeGhost, openWorld, registration, type World } from './world.ts'
@@ -232,6 +233,80 @@ describe('a user of a service', () => {
     })
     expect(event.origin_server_ts).toBeGreaterThan(1e12)
   })
+
+  it.each(ROOTS)('says when memberships changed as state alone, by the specification, at %s', async (root) => {
+    const room = `${root}/rooms/${encodeURIComponent(roomId)}`
+    const tag = root.includes('_proto') ? 'p' : 'm'
+    const other = await makeGhost(world.api, irc, `_irc_then_${tag}`)
+    const tsOfMember = async () => {
+      const state = await call('GET', as(ghost, `${room}/state/m.room.member/${other}?format=event`))
+      return [state.body.content.membership, state.body.origin_server_ts]
+    }
+    const set = (membership: string, ts: number, user = ghost) =>
+      call('PUT', as(user, `${room}/state/m.room.member/${other}?ts=${ts}`), { membership })
+    expect((await set('invite', 1_000)).status).toBe(200)
+    expect(await tsOfMember()).toEqual(['invite', 1_000])
+    expect((await set('join', 2_000, other)).status).toBe(200)
+    expect(await tsOfMember()).toEqual(['join', 2_000])
+    expect((await set('leave', 3_000)).status).toBe(200)
+    expect(await tsOfMember()).toEqual(['leave', 3_000])
+    expect((await set('ban', 4_000)).status).toBe(200)
+    expect(await tsOfMember()).toEqual(['ban', 4_000])
+    // Other endpoints do not support it.
+    const unban = await call('POST', as(ghost, `${room}/unban?ts=5000`), { user_id: other })
+    expect([unban.status, (await tsOfMember())[1] > 1e12]).toEqual([200, true])
+  })
+
+  it.each(['abc', '-1', '1.5', '9007199254740993', ''])('is refused the time %j', async (ts) => {
+    const path = `/rooms/${encodeURIComponent(roomId)}/send/m.x/bad`
+    expect(await call('PUT', as(ghost, path, `&ts=${ts}`), {})).toMatchObject({
+      status: 400,
+      body: { errcode: 'M_INVALID_PARAM' },
+    })
+  })
+
+  it.each(ROOTS)('lets its service read who is in its room, without being in it itself, at %s', async (root) => {
+    const path = `${root}/rooms/${encodeURIComponent(roomId)}/joined_members`
+    const bystander = await makeGhost(world.api, irc, `_irc_by${root.includes('_proto') ? 'p' : 'm'}`)
+    for (const reader of [path, as(bystander, path), as(ghost, path)]) {
+      const { status, body } = await call('GET', reader)
+      expect([status, Object.keys(body.joined ?? {})]).toEqual([200, expect.arrayContaining([ghost])])
+    }
+    for (const token of [slow.as_token, person.token]) {
+      expect(await call('GET', path, undefined, token)).toMatchObject({ status: 403, body: { errcode: 'M_FORBIDDEN' } })
+    }
+    const foreign = await createRoom(world.api, person.token)
+    const other = `${root}/rooms/${encodeURIComponent(foreign)}/joined_members`
+    expect((await call('GET', other)).body.errcode).toBe('M_FORBIDDEN')
+  })
+
+  it.each(ROOTS)(
+    'has keys of devices as which the service calls, without being asked for a proof, at %s',
+    async (root) => {
+      const user = await makeGhost(world.api, irc, `_irc_keys${root.includes('_proto') ? 'p' : 'm'}`)
+      const made = await Promise.all(
+        Array.from({ length: 10 }, () => call('PUT', as(user, `${root}/devices/D1`), { display_name: 'one' })),
+      )
+      expect(made.map(({ status }) => status).sort()).toEqual([...Array(9).fill(200), 201])
+      const upload = { device_keys: deviceMaker({ userId: user, deviceId: 'D1' }).identity() }
+      expect((await call('POST', as(user, `${root}/keys/upload`, '&device_id=D1'), upload)).status).toBe(200)
+      const query = { device_keys: { [user]: [] } }
+      const { body } = await call('POST', `${root}/keys/query`, query, person.token)
+      expect(Object.keys(body.device_keys[user])).toEqual(['D1'])
+      // Cross-signing keys too, and others in their place.
+      for (let round = 0; round < 2; round++) {
+        const keys = crossSigner(user).body()
+        expect((await call('POST', as(user, '/keys/device_signing/upload', '&device_id=D1'), keys)).status).toBe(200)
+      }
+      // A device of another user is none of this one's.
+      expect((await call('GET', as(ghost, `${root}/account/whoami`, '&device_id=D1'))).body.errcode).toBe(
+        'M_UNKNOWN_DEVICE',
+      )
+      await call('PUT', as(user, `${root}/devices/D2`), {})
+      expect((await call('POST', as(user, `${root}/delete_devices`), { devices: ['D1', 'D2'] })).status).toBe(200)
+      expect((await call('GET', as(user, `${root}/devices`))).body.devices).toEqual([])
+    },
+  )
 
   it('has devices that the service makes, uses and deletes', async () => {
     const unknown = await call('GET', as(ghost, '/account/whoami', '&device_id=ABC'))

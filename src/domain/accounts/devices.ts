@@ -88,8 +88,7 @@ export function createDevices(deps: {
       if ((await findDevice(db, userNid, deviceId)) !== undefined) return false
       const displayName = name ?? undefined
       checkDeviceWish({ deviceId, displayName })
-      await db.tx((tx) => ensureDevice(tx, { userNid, deviceId, displayName, createdAt: clock.now() }))
-      return true
+      return db.tx((tx) => ensureDevice(tx, { userNid, deviceId, displayName, createdAt: clock.now() }))
     },
     async rename(userNid, deviceId, name) {
       await get(userNid, deviceId)

@@ -67,6 +67,7 @@ export async function openAppserviceQueues(deps: {
   const queries = createAppserviceQueries({ ...parts, hosted })
   const ofRooms: RoomAppservices = {
     requireAlias: names.exclusive.requireAlias,
+    isUserOf: ({ id }, userId) => names.registry.claimsOn('users', userId).some(({ service }) => service.id === id),
     findAlias: queries.findAlias,
     aliasesChanged: eventsOut.aliasesChanged,
     committed: eventsOut.committed,

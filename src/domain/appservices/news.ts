@@ -18,7 +18,12 @@ import {
 import type { Database, Tx } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import type { Clock } from '../clock.ts'
-import { APPSERVICE_NEWS_COUNTED_EVERY, MAX_APPSERVICE_NEWS, MAX_NEWS_PER_APPSERVICE_TRANSACTION } from '../limits.ts'
+import {
+  APPSERVICE_NEWS_COUNTED_EVERY,
+  APPSERVICE_NEWS_KEPT_MS,
+  MAX_APPSERVICE_NEWS,
+  MAX_NEWS_PER_APPSERVICE_TRANSACTION,
+} from '../limits.ts'
 import type { Appservice } from './appservice.ts'
 import type { AppserviceRegistry } from './registry.ts'
 
@@ -76,10 +81,8 @@ export interface AppserviceNews extends ServiceMessages, ServiceDeviceNews {
   onNews(listener: (id: string) => void): void
 }
 
-/** Longer than a service may be away for what is not an event. */
-const NEWS_KEPT_MS = 30 * 24 * 3_600_000
-
-export const newsChore = (tx: Tx, now: number, atMost: number) => forgetOldNews(tx, now - NEWS_KEPT_MS, atMost)
+export const newsChore = (tx: Tx, now: number, atMost: number) =>
+  forgetOldNews(tx, now - APPSERVICE_NEWS_KEPT_MS, atMost)
 
 export function createAppserviceNews(deps: {
   readonly db: Database

@@ -1,6 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { historyVisibilityOf, membershipOf } from '../../core/event/content.ts'
-import type { EventId, RoomId } from '../../core/ids.ts'
+import type { EventId, RoomId, UserId } from '../../core/ids.ts'
 import type { Reader } from '../../store/db.ts'
 import { isForgotten } from '../../store/room-members.ts'
 import type { ErasedUsers } from './erased-users.ts'
@@ -49,6 +49,8 @@ export interface RoomAccess {
   mustPeek(viewer: Viewer, roomId: RoomId): Promise<Room>
   /** A room that the viewer is joined to. @throws ProtocolError `M_FORBIDDEN` */
   mustBeInRoom(viewer: Viewer, roomId: RoomId): Promise<Room>
+  /** The same where any of some users may be the one who is in the room. @throws as `mustBeInRoom` */
+  anyMustBeInRoom(viewer: Viewer, isOneOf: (userId: UserId) => boolean, roomId: RoomId): Promise<Room>
 }
 
 export interface AccessParts {
@@ -129,6 +131,11 @@ export function createRoomAccess({ db, registry, events, erasedUsers }: AccessPa
     },
     async mustBeInRoom(viewer, roomId) {
       return mustBeMember(await registry.get(roomId), viewer)
+    },
+    async anyMustBeInRoom(viewer, isOneOf, roomId) {
+      const room = await registry.get(roomId)
+      for (const { userId } of room?.localMembers.values() ?? []) if (isOneOf(userId)) return room!
+      return mustBeMember(room, viewer)
     },
   }
 }

@@ -8,6 +8,7 @@ import type { EventCache } from './event-cache.ts'
 import type { GapFiller } from './gap-filler.ts'
 import { createHistoryReader, type HistoryReader } from './history-reader.ts'
 import { createPositions } from './positions.ts'
+import type { RoomAppservices } from './room-appservices.ts'
 import { createStateReader, type StateReader } from './state-reader.ts'
 import { createTimeline } from './timeline.ts'
 
@@ -22,6 +23,7 @@ export function createRoomReader(parts: {
   readonly gapFiller: GapFiller
   readonly serverName: ServerName
   readonly peers: Pick<Peers, 'query'>
+  readonly appservices: Pick<RoomAppservices, 'isUserOf'>
 }): RoomReader {
   const positions = createPositions(parts)
   const timeline = createTimeline(parts)

@@ -44,7 +44,10 @@ export interface ReadingParts {
   readonly userRooms: UserRooms
   readonly appender: Appender
   readonly peers: Pick<Peers, 'query' | 'post'>
-  readonly appservices: Pick<RoomAppservices, 'requireAlias' | 'findAlias' | 'aliasesChanged' | 'typing' | 'read'>
+  readonly appservices: Pick<
+    RoomAppservices,
+    'requireAlias' | 'findAlias' | 'aliasesChanged' | 'typing' | 'read' | 'isUserOf'
+  >
   /** Tells the other servers of a room what passes in it. */
   readonly outgoing: { toRoom(room: Room, edu: JsonObject): void }
   readonly unread: Unread

@@ -1,6 +1,7 @@
 import type { RoomAlias, UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Requester } from '../accounts/requester.ts'
+import type { Appservice } from '../appservices/appservice.ts'
 import { NO_DEVICE_NEWS, type ServiceDeviceNews } from '../appservices/news.ts'
 import type { MembershipChange, Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
@@ -21,6 +22,8 @@ export interface ReadReceipt {
 export interface RoomAppservices {
   /** Whether this caller may make, or delete, an alias. @throws ProtocolError `M_EXCLUSIVE` */
   requireAlias(by: Requester, alias: RoomAlias): void
+  /** Whether a user lies in a service's namespaces, or is its own. */
+  isUserOf(service: Appservice, userId: UserId): boolean
   /** Has a service make the room of an alias that it keeps; whether there is one now. @throws ProtocolError 408 `M_CONNECTION_TIMEOUT` */
   findAlias(alias: RoomAlias): Promise<boolean>
   /** A room got an alias, or lost one. */
@@ -41,6 +44,7 @@ export interface RoomAppservices {
 
 export const NO_APPSERVICES: RoomAppservices = {
   requireAlias: () => {},
+  isUserOf: () => false,
   findAlias: async () => false,
   aliasesChanged: () => {},
   committed: () => {},

@@ -16,6 +16,7 @@ import { readingOf, writeEventList } from './event-lists.ts'
 import { keysAt, stateAt, stateNids } from './past-state.ts'
 import type { Positions } from './positions.ts'
 import type { Room } from './room.ts'
+import type { RoomAppservices } from './room-appservices.ts'
 import type { RoomEvent } from './room-event.ts'
 import { BEGINNING } from './timeline.ts'
 
@@ -40,7 +41,7 @@ export interface StateReader {
     format: 'content' | 'event',
   ): Promise<JsonBytes>
   members(by: Requester, roomId: RoomId, query: MembersQuery): Promise<JsonBytes>
-  /** Names and pictures of those who are in the room now; for those in it. */
+  /** Names and pictures of those who are in the room now; for those in it, and for services of which any user is. */
   joinedMembers(by: Requester, roomId: RoomId): Promise<JsonObject>
   joinedRooms(by: Requester): Promise<RoomId[]>
 }
@@ -50,13 +51,14 @@ export interface StateReaderParts {
   readonly events: EventCache
   readonly access: RoomAccess
   readonly positions: Positions
+  readonly appservices: Pick<RoomAppservices, 'isUserOf'>
   readonly clock: Clock
 }
 
 const MEMBERSHIPS: readonly Membership[] = ['join', 'invite', 'leave', 'ban', 'knock']
 
 export function createStateReader(parts: StateReaderParts): StateReader {
-  const { db, events, access, clock } = parts
+  const { db, events, access, clock, appservices } = parts
 
   async function load(nids: readonly number[]): Promise<RoomEvent[]> {
     return [...(await events.load(nids)).values()].sort((a, b) => a.pos - b.pos)
@@ -128,7 +130,10 @@ export function createStateReader(parts: StateReaderParts): StateReader {
     },
 
     async joinedMembers(by, roomId) {
-      const room = await access.mustBeInRoom(by, roomId)
+      const { appservice: service } = by
+      const room = service
+        ? await access.anyMustBeInRoom(by, (userId) => appservices.isUserOf(service, userId), roomId)
+        : await access.mustBeInRoom(by, roomId)
       const rows = await getMembers(db, room.nid, ['join'])
       const loaded = await events.load(rows.map(({ event_nid }) => event_nid))
       return {

@@ -25,7 +25,8 @@ export const uploadCrossSigningKeys = endpoint(
     },
   },
   async ({ requester, body, uia }, { crossSigning }) => {
-    await crossSigning.upload(requester, uploadOf(body), uia !== undefined)
+    const isProven = uia !== undefined || requester.appservice !== undefined
+    await crossSigning.upload(requester, uploadOf(body), isProven)
     return {}
   },
 )
