@@ -238,6 +238,5 @@ function generated(title: string): string {
 async function metricTable(): Promise<string> {
   const text = await createMetrics({ version: '', node: '' }).text()
   const rows = [...text.matchAll(/^# HELP (\w+) (.*)$/gm)].map(([, name, help]) => `| \`${name}\` | ${help} |`)
-  const own = rows.filter((row) => !/`(nodejs|process)_/.test(row))
-  return ['| name | meaning |', '|---|---|', ...own].join('\n')
+  return ['| name | meaning |', '|---|---|', ...rows].join('\n')
 }

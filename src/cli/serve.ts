@@ -75,6 +75,7 @@ async function start(host: Host, config: Config, log: Logger, read: () => Config
     const signingKey = await openSigningKey(config.data_dir)
     const identityKeys = await loadIdentityKeys(config.data_dir)
     const metrics = createMetrics({ version: host.version, node: host.nodeVersion })
+    metrics.watchProcess()
     const health = createHealth()
     const certificate = await openCertificate(config.https, { log })
     undo.push(async () => certificate?.close())

@@ -13,6 +13,8 @@ export interface Metrics {
   readonly identity: IdentityMetrics
   /** From now on these are read whenever somebody asks for the metrics. */
   watch(levels: Levels): void
+  /** Also what Node.js says of its process. Once in a process: its observers stay until the end. */
+  watchProcess(): void
   /** The end of the certificate that HTTPS is served with, in milliseconds, read whenever somebody asks. */
   watchCertificate(validUntil: () => number): void
   /** Everything in the text format of Prometheus. */
@@ -37,7 +39,6 @@ const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 export function createMetrics(release: { readonly version: string; readonly node: string }): Metrics {
   const registry = new Registry()
   const registers = [registry]
-  collectDefaultMetrics({ register: registry })
   new Gauge({
     name: 'synapse_build_info',
     help: 'What runs here: the homeserver, its release and the runtime.',
@@ -51,6 +52,7 @@ export function createMetrics(release: { readonly version: string; readonly node
     media: mediaMetrics(registers),
     identity: createIdentityMetrics(registers),
     watch: levelMetrics(registers),
+    watchProcess: () => collectDefaultMetrics({ register: registry }),
     watchCertificate: (validUntil) => certificateMetric(registers, validUntil),
     text: async () => `${await registry.metrics()}\n${requests.text()}`,
   }

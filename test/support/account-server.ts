@@ -98,6 +98,32 @@ export async function startAccountServer(
   values: object = {},
   options: AccountServerOptions = {},
 ): Promise<AccountServer> {
+  let running: AccountServer | undefined = await open(values, options)
+  return {
+    baseUrl: running.baseUrl,
+    get db() {
+      return running!.db
+    },
+    get services() {
+      return running!.services
+    },
+    get metrics() {
+      return running!.metrics
+    },
+    get profileChanges() {
+      return running!.profileChanges
+    },
+    advance: (ms) => running!.advance(ms),
+    logged: () => running!.logged(),
+    async close() {
+      await running!.close()
+      // A test file's variables stay as long as its process, and a closed server is heavy.
+      running = undefined
+    },
+  }
+}
+
+async function open(values: object, options: AccountServerOptions): Promise<AccountServer> {
   const directory = await mkdtemp(join(tmpdir(), 'hearth-test-'))
   const config: Config = loadConfig({ values: { ...VALUES, ...values }, directory }).config
   const database = await createTestDatabase()

@@ -30,7 +30,8 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`
   await asAdministrator(async (client) => {
     const template = await ensureTemplate(client)
-    await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`)
+    // Copied as files: far cheaper than page by page through the log.
+    await client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`)
   })
   const connection = { ...server, database: name }
   const db = openDatabase({ connection, poolSize: 4 })

@@ -1,5 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { existsSync, readdirSync, statfsSync } from 'node:fs'
+import { chmod, mkdir, rm } from 'node:fs/promises'
+import { freemem, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import type { TestProject } from 'vitest/node'
@@ -11,17 +12,32 @@ declare module 'vitest' {
   }
 }
 
+const MEMORY = '/dev/shm'
+const ROOM_BYTES = 3 * 2 ** 30
+
 let directory: string
 let postgres: EmbeddedPostgres
 
 /** One Postgres for the whole run; it is thrown away afterwards, so it need not wait for the disk. */
 export async function setup(project: TestProject): Promise<void> {
-  directory = await mkdtemp(join(tmpdir(), 'hearth-test-'))
+  const parent = hasRoom(MEMORY) ? MEMORY : tmpdir()
+  await removeLeftOvers(parent)
+  directory = join(parent, `${PREFIX}${process.pid}`)
+  await mkdir(directory)
+  await chmod(directory, 0o711)
+  // Whatever the tests and what they start write down goes there.
+  process.env.TMPDIR = directory
   postgres = await startEmbeddedPostgres({
     directory: join(directory, 'postgres'),
     uid: process.getuid?.() ?? 0,
     log: pino({ level: 'error' }),
-    settings: { max_connections: '300', fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
+    settings: {
+      max_connections: '300',
+      fsync: 'off',
+      synchronous_commit: 'off',
+      full_page_writes: 'off',
+      max_wal_size: '256MB',
+    },
   })
   project.provide('postgres', postgres.connection)
 }
@@ -29,4 +45,23 @@ export async function setup(project: TestProject): Promise<void> {
 export async function teardown(): Promise<void> {
   await postgres.stop()
   await rm(directory, { recursive: true, force: true })
+}
+
+const PREFIX = 'hearth-tests-'
+
+/** Whether a file system in memory can take what a run writes. */
+function hasRoom(path: string): boolean {
+  if (!existsSync(path)) return false
+  const { bavail, bsize } = statfsSync(path)
+  return Math.min(bavail * bsize, freemem()) > ROOM_BYTES
+}
+
+/** What a killed run left behind. */
+async function removeLeftOvers(parent: string): Promise<void> {
+  const isDead = (name: string) => name.startsWith(PREFIX) && !existsSync(`/proc/${name.slice(PREFIX.length)}`)
+  await Promise.all(
+    readdirSync(parent)
+      .filter(isDead)
+      .map((name) => rm(join(parent, name), { recursive: true, force: true })),
+  )
 }

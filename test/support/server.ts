@@ -13,7 +13,7 @@ import type { Clock } from '../../src/domain/clock.ts'
 import { createOwnSigningKey, type OwnSigningKey } from '../../src/domain/federation/own-signing-key.ts'
 import { createMetrics } from '../../src/domain/metrics.ts'
 import type { Services } from '../../src/domain/services.ts'
-import { startServer as startHearth } from '../../src/server.ts'
+import { type RunningServer, startServer as startHearth } from '../../src/server.ts'
 import { createTestDatabase, MIGRATIONS, type TestDatabase } from './database.ts'
 
 export interface TestServer {
@@ -23,6 +23,7 @@ export interface TestServer {
   httpsPorts(): readonly number[]
   readonly certificate: CertificateFiles | undefined
   readonly config: Config
+  /** Those since the last start. */
   readonly services: Services
   readonly database: TestDatabase
   /** Stops it and starts another on the same database and port, with these changes to the configuration from now on. */
@@ -83,24 +84,29 @@ export async function startServer(
     })
   }
   const certificate = await openCertificate(config.https, { log })
-  let running = await start(config.listen.port)
+  let running: RunningServer | undefined = await start(config.listen.port)
+  const baseUrl = `http://127.0.0.1:${running.port}`
   return {
     policy: () => policy,
-    httpsPorts: () => running.httpsPorts,
+    httpsPorts: () => running?.httpsPorts ?? [],
     certificate,
-    baseUrl: `http://127.0.0.1:${running.port}`,
+    baseUrl,
     config,
-    services: running.services,
+    get services() {
+      return running!.services
+    },
     database,
     async restart(changes = {}) {
-      const { port } = running
+      const { port, close } = running!
       values = merge(values, changes)
-      await running.close()
+      await close()
       running = await start(port)
     },
     async close() {
       certificate?.close()
-      await running.close()
+      await running?.close()
+      // A test file's variables stay as long as its process, and a closed server is heavy.
+      running = undefined
       await database.drop()
       await rm(data_dir, { recursive: true, force: true })
     },
