@@ -198,7 +198,7 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
   return {
     async request(request) {
       const controller = new AbortController()
-      const timer = setTimeout(() => controller.abort(), request.timeoutMs)
+      const timer = setTimeout(() => giveUp(controller), request.timeoutMs)
       try {
         return await Promise.race([whole(request, controller.signal), endOf(controller.signal)])
       } catch (error) {
@@ -209,14 +209,14 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
     },
     async stream(request) {
       const controller = new AbortController()
-      let timer = setTimeout(() => controller.abort(), request.timeoutMs)
+      let timer = setTimeout(() => giveUp(controller), request.timeoutMs)
       try {
         const { status, headers, url, body } = await Promise.race([
           follow(request, controller.signal),
           endOf(controller.signal),
         ])
         clearTimeout(timer)
-        timer = setTimeout(() => controller.abort(), request.bodyMs)
+        timer = setTimeout(() => giveUp(controller), request.bodyMs)
         body.once('close', () => clearTimeout(timer))
         const cancel = () => void body.on('error', () => {}).destroy()
         return { ok: true, status, headers, url, body: upTo(body, request.maxBytes), cancel }
@@ -238,6 +238,14 @@ function certificateOf(socket: Socket | null): PeerCertificate | undefined {
   const { valid_to, issuer }: Partial<ReturnType<TLSSocket['getPeerCertificate']>> = socket.getPeerCertificate()
   if (valid_to === undefined) return undefined
   return { validUntil: Date.parse(valid_to), issuer: [issuer?.O ?? issuer?.CN ?? ''].flat().join(', ') }
+}
+
+/** Where many servers do not answer, much time went into noting where in the code each of them was given up. */
+function giveUp(controller: AbortController): void {
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 0
+  controller.abort()
+  Error.stackTraceLimit = stackTraceLimit
 }
 
 /** The signal reaches a request only once it is connected. */
