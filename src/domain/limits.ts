@@ -228,8 +228,10 @@ export const MAX_REMEMBERED_NAMESPACES = 50_000
 export const MAX_REMEMBERED_GHOSTS = 20_000
 /** Rooms of which it is remembered what application services they concern. */
 export const MAX_ROOMS_WITH_INTEREST = 20_000
-/** Events for one application service that are kept in memory while it does not take them; the rest is read again. */
-export const MAX_APPSERVICE_EVENTS_IN_MEMORY = 500
+/** Events for one application service that are kept in memory until it takes them; the rest is read again. */
+export const MAX_APPSERVICE_EVENTS_IN_MEMORY = 5_000
+/** The same while it takes nothing. */
+export const MAX_EVENTS_IN_MEMORY_FOR_ABSENT_APPSERVICE = 500
 /** Rooms of which one application service is still to be told who types. */
 export const MAX_APPSERVICE_TYPING_ROOMS = 200
 /** What waits for one application service beside events, of each kind: messages to devices, receipts, changed devices. */

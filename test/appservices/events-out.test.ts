@@ -1,5 +1,6 @@
+import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
-import { type Account, createRoom, type Json, join, register, sendText } from '../support/api.ts'
+import { type Account, createRoom, type Json, join, mapConcurrently, register, sendText } from '../support/api.ts'
 import { waitUntil } from '../support/wait.ts'
 import { type Behaviour, startService, TAKES_ALL, type TestService } from './service.ts'
 import { as, makeGhost, openWorld, registration, type World } from './world.ts'
@@ -176,6 +177,29 @@ async function settled(): Promise<void> {
 }
 
 describe('a service that is away', () => {
+  it('hangs while much comes, breaks off, and catches up while more comes: all once and in order', async () => {
+    const { roomId } = await bridged('much')
+    await settled()
+    const held: ServerResponse[] = []
+    service.behave(by(({ response }) => held.push(response)))
+    const say = (lines: number, word: string) =>
+      mapConcurrently([...Array(lines).keys()], 8, (n) => send(roomId, `${word} ${n}`))
+    await say(620, 'while it hangs')
+    service.behave(() => 503)
+    for (const response of held) response.destroy()
+    await say(20, 'while it is gone')
+    service.behave(TAKES_ALL)
+    // Whoever calls is up.
+    await world.api.call('GET', '/account/whoami', { token: irc.as_token })
+    await say(100, 'while it catches up')
+    await waitUntil('all of it', () => texts(roomId).length >= 740)
+    const { chunk } = await world.api.call('GET', `/rooms/${room(roomId)}/messages?dir=b&limit=740`, {
+      token: person.token,
+    })
+    const said = chunk.map((event: Json) => event.content.body).reverse()
+    expect(texts(roomId)).toEqual(said)
+  })
+
   it('finds the rest after a restart of this server, the transaction under way first and unchanged', async () => {
     const { roomId, ghost } = await bridged('restart')
     await settled()

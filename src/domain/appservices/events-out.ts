@@ -68,6 +68,13 @@ export function createEventsOut(deps: {
   let seen = 0
   let timer: NodeJS.Timeout | undefined
 
+  let turns = Promise.resolve()
+  /** One service after another, so that a beat of many holds up nobody. */
+  const turn = () => {
+    turns = turns.then(() => new Promise((resolve) => setImmediate(resolve)))
+    return turns
+  }
+
   const interestNow = () => createInterest({ db, events: cache!, serverName, registry })
 
   /** Goes through the stream for one service, which was not there when it passed. */
@@ -103,6 +110,7 @@ export function createEventsOut(deps: {
       new ServiceQueue(
         {
           ...{ id, clock, random: deps.random, log, store, events: cache! },
+          turn,
           // As it is registered now.
           deliver: async (txnId, body) => {
             const now = registry.byId(id)

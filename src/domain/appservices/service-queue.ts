@@ -8,6 +8,7 @@ import {
   MAX_APPSERVICE_EVENTS_IN_MEMORY,
   MAX_APPSERVICE_TRANSACTION_BYTES,
   MAX_APPSERVICE_TYPING_ROOMS,
+  MAX_EVENTS_IN_MEMORY_FOR_ABSENT_APPSERVICE,
   MAX_EVENTS_PER_APPSERVICE_TRANSACTION,
 } from '../limits.ts'
 import { loadReferences, writeClientEvent } from '../rooms/client-event.ts'
@@ -33,6 +34,8 @@ export interface ServiceQueueParts {
   readonly log: Logger
   readonly events: EventCache
   readonly store: QueueStore
+  /** Resolves when it is this service's turn: others do their work in between. */
+  turn(): Promise<void>
   /** Hands a transaction to the service; gives why it was not taken. */
   deliver(txnId: string, body: string): Promise<string | undefined>
   /** The stream after a position, with what of it concerns the service. */
@@ -67,6 +70,8 @@ export class ServiceQueue {
   #queuedUpTo: number
   /** The newest position that was not queued; at or below `#queuedUpTo` when none is missed. */
   #missedTo: number
+  /** What was offered while the stream is being read. */
+  #meanwhile: PlacedEvent[] | undefined
   #begunAt = 0
   /** The row is written down. What was answered need not be at once: the next transaction says so too. */
   #isSaved = true
@@ -94,8 +99,9 @@ export class ServiceQueue {
   /** The next event that concerns it. */
   offer(room: RoomName, event: RoomEvent): void {
     if (event.streamPos <= this.#queuedUpTo) return
-    if (this.isBehind || this.#queued.length >= MAX_APPSERVICE_EVENTS_IN_MEMORY) {
+    if (this.isBehind || this.#queued.length >= this.#mostInMemory) {
       this.#missedTo = Math.max(this.#missedTo, event.streamPos)
+      this.#meanwhile?.push({ room, event })
     } else {
       this.#queued.push({ room, event })
       this.#queuedUpTo = event.streamPos
@@ -105,8 +111,10 @@ export class ServiceQueue {
 
   /** What concerns it was offered up to here, or was not: then it is to be read. */
   looked(position: number, wasOffered: boolean): void {
-    if (!wasOffered) this.#missedTo = Math.max(this.#missedTo, position)
-    else if (!this.isBehind) {
+    if (!wasOffered) {
+      this.#missedTo = Math.max(this.#missedTo, position)
+      this.#meanwhile = undefined
+    } else if (!this.isBehind) {
       this.#queuedUpTo = Math.max(this.#queuedUpTo, position)
       this.#missedTo = this.#queuedUpTo
     }
@@ -158,13 +166,17 @@ export class ServiceQueue {
     this.wake()
   }
 
-  /** When the next transaction may begin: at once after a quiet time or when it is full, else with the next beat. */
+  get #mostInMemory(): number {
+    return this.#row.failures === 0 ? MAX_APPSERVICE_EVENTS_IN_MEMORY : MAX_EVENTS_IN_MEMORY_FOR_ABSENT_APPSERVICE
+  }
+
+  /** When the next transaction may begin: at once after a quiet time or when there is much, else with the next beat. */
   get #due(): number {
     const now = this.#parts.clock.now()
     // By a clock that was moved back a pause would last for ever.
     const retryAt = this.#row.retry_at > now + 2 * PAUSES.longestMs ? 0 : this.#row.retry_at
     const begunAt = this.#begunAt > now ? 0 : this.#begunAt
-    if (this.#queued.length >= MAX_EVENTS_PER_APPSERVICE_TRANSACTION) return retryAt
+    if (this.isBehind || this.#queued.length >= MAX_EVENTS_PER_APPSERVICE_TRANSACTION) return retryAt
     return Math.max(retryAt, (Math.floor(begunAt / BEAT_MS) + 1) * BEAT_MS)
   }
 
@@ -192,9 +204,11 @@ export class ServiceQueue {
 
   async #work(): Promise<void> {
     try {
+      await this.#parts.turn()
       if (this.#row.body === null) await this.#begin()
       if (!this.#isSaved) await this.#save()
       while (this.#row.body !== null && !this.#closed) {
+        await this.#parts.turn()
         const refusal = await this.#parts.deliver(String(this.#row.txn_id), this.#row.body)
         if (refusal !== undefined) return await this.#pause(refusal)
         if (this.#row.failures > 0)
@@ -215,7 +229,7 @@ export class ServiceQueue {
 
   /** Makes the next transaction, which is to be written down before it is sent. False when there is nothing to be sent. */
   async #begin(): Promise<boolean> {
-    while (this.#queued.length === 0 && this.isBehind) await this.#readOn()
+    while (this.#queued.length < MAX_EVENTS_PER_APPSERVICE_TRANSACTION && this.isBehind) await this.#readOn()
     const { clock, events } = this.#parts
     const taken = this.#queued.slice(0, MAX_EVENTS_PER_APPSERVICE_TRANSACTION)
     const takenEvents = taken.map(({ event }) => event)
@@ -256,17 +270,38 @@ export class ServiceQueue {
     }
   }
 
+  /** Reads a page of the stream. After the last one, what was offered meanwhile follows: else a busy stream would never be caught up with. */
   async #readOn(): Promise<void> {
     const target = this.#missedTo
+    this.#meanwhile = []
     const { concerning, upTo, isFull } = await this.#parts.read(this.#queuedUpTo)
+    const offered = this.#meanwhile ?? []
+    this.#meanwhile = undefined
     this.#queued.push(...concerning)
     this.#queuedUpTo = isFull ? upTo : Math.max(upTo, target)
+    if (isFull) return
+    for (const one of offered) {
+      if (one.event.streamPos <= this.#queuedUpTo) continue
+      this.#queued.push(one)
+      this.#queuedUpTo = one.event.streamPos
+    }
+  }
+
+  /** A service that is away costs little memory: what lies behind this is read again. */
+  #forgetMost(): void {
+    const kept = this.#queued.slice(0, MAX_EVENTS_IN_MEMORY_FOR_ABSENT_APPSERVICE)
+    const last = kept.at(-1)
+    if (last === undefined || kept.length === this.#queued.length) return
+    this.#queued = kept
+    this.#missedTo = Math.max(this.#missedTo, this.#queuedUpTo)
+    this.#queuedUpTo = last.event.streamPos
   }
 
   async #pause(reason: string): Promise<void> {
     const { clock, random, log, id } = this.#parts
     const failures = this.#row.failures + 1
     this.#typing.clear()
+    this.#forgetMost()
     this.#row = { ...this.#row, failures, retry_at: clock.now() + pauseAfter(failures, PAUSES, random) }
     const facts = { appservice: id, reason, txn_id: this.#row.txn_id, failures, retry_at: this.#row.retry_at }
     if (failures === 1 || failures % 10 === 0) log.warn(facts, 'an application service does not take what it is sent')
