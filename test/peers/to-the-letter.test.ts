@@ -43,7 +43,7 @@ const there = () => ({ name: home.name, url: home.server.baseUrl })
 const ask = (method: string, uri: string, body?: object) =>
   peer.ask(there(), method, uri, body && { body: body as JsonObject })
 const make = async (step: string, room: string) => {
-  const { status, body } = await ask('GET', `${F1}/make_${step}/${enc(room)}/${enc(peer.eve)}?ver=12`)
+  const { status, body } = await ask('GET', `${F1}/make_${step}/${enc(room)}/${enc(peer.eve)}?ver=11&ver=12`)
   return [status, body.errcode]
 }
 const UNKNOWN = '!nowhere'
@@ -251,5 +251,95 @@ describe('another server that does not take what it is handed', () => {
     const joined = await home.api.request('POST', path, { token: alice.token, body: {} })
     peer.repent()
     expect([joined.status, joined.body.errcode]).toEqual([502, 'M_UNKNOWN'])
+  })
+})
+
+describe('a server in a room whose access list shuts it out (seed 3, "Server ACLs")', () => {
+  let room: string
+  let said: string
+
+  beforeAll(async () => {
+    room = await createRoom(home.api, alice.token, { preset: 'public_chat', room_version: '11' })
+    await goes(peer, there(), 'join', room)
+    said = await sendText(home.api, alice.token, room, 'said', 'hello')
+    const body = { allow: ['*'], deny: ['localhost'] }
+    await home.api.call('PUT', `/rooms/${enc(room)}/state/m.room.server_acl`, { token: alice.token, body })
+  })
+
+  const member = (content: Json, state_key: string): Json => ({
+    ...{ type: 'm.room.member', room_id: room, sender: peer.eve, state_key, content, origin_server_ts: 1 },
+    ...{ depth: 9, prev_events: [said], auth_events: [] },
+  })
+  const invitation = () => peer.sign('11', member({ membership: 'invite' }, alice.userId))
+  const signed = () => ({ mxid: peer.eve, token: 'x', signatures: { 'id.test': { 'ed25519:0': 'x' } } })
+  const claim = () => ({
+    ...{ type: 'm.room.member', room_id: room, sender: alice.userId, state_key: peer.eve },
+    content: { membership: 'invite', third_party_invite: { display_name: 'Eve', signed: signed() } },
+  })
+  const asked: readonly [string, () => [string, string, object?]][] = [
+    ['state', () => ['GET', `v1/state/${enc(room)}?event_id=${enc(said)}`]],
+    ['state_ids', () => ['GET', `v1/state_ids/${enc(room)}?event_id=${enc(said)}`]],
+    ['backfill', () => ['GET', `v1/backfill/${enc(room)}?v=${enc(said)}&limit=3`]],
+    ['event_auth', () => ['GET', `v1/event_auth/${enc(room)}/${enc(said)}`]],
+    ['event', () => ['GET', `v1/event/${enc(said)}`]],
+    ['timestamp_to_event', () => ['GET', `v1/timestamp_to_event/${enc(room)}?ts=1&dir=f`]],
+    [
+      'get_missing_events',
+      () => ['POST', `v1/get_missing_events/${enc(room)}`, { earliest_events: [], latest_events: [said] }],
+    ],
+    ['make_join', () => ['GET', `v1/make_join/${enc(room)}/${enc(peer.eve)}?ver=11`]],
+    ['make_leave', () => ['GET', `v1/make_leave/${enc(room)}/${enc(peer.eve)}`]],
+    ['make_knock', () => ['GET', `v1/make_knock/${enc(room)}/${enc(peer.eve)}?ver=11`]],
+    ['send_join', () => ['PUT', `v2/send_join/${enc(room)}/${enc(said)}`, {}]],
+    ['send_leave', () => ['PUT', `v2/send_leave/${enc(room)}/${enc(said)}`, {}]],
+    ['send_knock', () => ['PUT', `v1/send_knock/${enc(room)}/${enc(said)}`, {}]],
+    [
+      'invite',
+      () => {
+        const { pdu, eventId } = invitation()
+        return ['PUT', `v2/invite/${enc(room)}/${enc(eventId)}`, { room_version: '11', event: pdu }]
+      },
+    ],
+    ['exchange_third_party_invite', () => ['PUT', `v1/exchange_third_party_invite/${enc(room)}`, claim()]],
+  ]
+
+  it.each(asked)('is refused: 403 M_FORBIDDEN (%s)', async (_, request) => {
+    const [method, path, body] = request()
+    const answer = await ask(method, `/_matrix/federation/${path}`, body)
+    expect([answer.status, answer.body.errcode]).toEqual([403, 'M_FORBIDDEN'])
+  })
+
+  it('is told so of each of its events, and nobody is told who types there', async () => {
+    const since = (await home.api.call('GET', '/sync?timeout=0', { token: alice.token })).next_batch
+    const event = peer.sign('11', { ...member({ membership: 'join', displayname: 'Eve' }, peer.eve), depth: 10 })
+    const edus = [{ edu_type: 'm.typing', content: { room_id: room, user_id: peer.eve, typing: true } }]
+    const body = { origin: peer.name, origin_server_ts: 1, pdus: [event.pdu], edus }
+    const answer = await ask('PUT', `${F1}/send/shut-out`, body)
+    expect(answer.status).toBe(200)
+    expect(answer.body.pdus).toEqual({ [event.eventId]: { error: expect.stringContaining('access list') } })
+    const news = await home.api.call('GET', `/sync?timeout=0&since=${since}`, { token: alice.token })
+    expect(news.rooms?.join?.[room]).toBeUndefined()
+  })
+})
+
+describe('a room that lets in who is in another', () => {
+  it('says so to a server that is in the other, and that it does not let in who is not: 403 (make_join, send_join)', async () => {
+    const space = await createRoom(home.api, alice.token, { preset: 'public_chat', room_version: '11' })
+    const allow = [{ type: 'm.room_membership', room_id: space }]
+    const rules = { type: 'm.room.join_rules', state_key: '', content: { join_rule: 'restricted', allow } }
+    const options = { preset: 'private_chat', room_version: '11', initial_state: [rules] }
+    const room = await createRoom(home.api, alice.token, options)
+    expect((await make('join', room))[0]).toBe(404)
+    await goes(peer, there(), 'join', space)
+    const uri = `${F1}/make_join/${enc(room)}/${enc(`@other:${peer.name}`)}?ver=11`
+    expect(await ask('GET', uri)).toMatchObject({ status: 403, body: { errcode: 'M_FORBIDDEN' } })
+    const { event } = (await proposed(peer, there(), 'join', room)).body
+    const { join_authorised_via_users_server: authoriser, ...content } = event.content
+    expect(authoriser).toBe(alice.userId)
+    const unauthorised = peer.sign('11', { ...event, content })
+    const refused = await handOver(peer, there(), 'join', unauthorised)
+    expect([refused.status, refused.body.errcode]).toEqual([403, 'M_FORBIDDEN'])
+    const joined = await handOver(peer, there(), 'join', peer.sign('11', event))
+    expect(Object.keys(joined.body.event.signatures).sort()).toEqual([home.name, peer.name].sort())
   })
 })

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
-import type { UserId } from '../../core/ids.ts'
+import type { RoomId, ServerName, UserId } from '../../core/ids.ts'
 import type { ServerPolicy } from '../../core/server-policy.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
 import type { KeyFetcher } from '../../outbound/server-keys.ts'
@@ -41,7 +41,7 @@ import { createNotary, type Notary } from './notary.ts'
 import type { Outgoing } from './outgoing.ts'
 import type { OwnKeys } from './own-keys.ts'
 import { createRoomAnswers, type RoomAnswers } from './room-answers.ts'
-import { createServerAccess } from './server-access.ts'
+import { createServerAccess, type ServerAccess } from './server-access.ts'
 import { createServerQueues, type ServerQueues } from './server-queues.ts'
 import { createSignedRequests, type SignedRequests } from './signed-requests.ts'
 import { createSpaceAnswers, type SpaceAnswers } from './space-answers.ts'
@@ -57,6 +57,8 @@ export interface FederationServices {
   readonly handshakes: Handshakes
   readonly transactions: Transactions
   readonly invitations: Invitations
+  /** How the access list of a room stands to a server; see {@link ServerAccess.standing}. */
+  standing(server: ServerName, roomId: RoomId): ReturnType<ServerAccess['standing']>
 }
 
 /** Wires what answers other servers. */
@@ -91,8 +93,9 @@ export function createFederationServices(deps: {
   const serverName = deps.config.server_name
   const access = createServerAccess(deps)
   const edus = createEduHandlers({ ...deps, access })
-  const invitations = createInvitations({ ...deps, serverName })
+  const invitations = createInvitations({ ...deps, serverName, access })
   return {
+    standing: async (server, roomId) => access.standing(server, await deps.registry.get(roomId)),
     signedRequests: createSignedRequests({ ...deps, serverName, heard: deps.outgoing.heard }),
     queues: createServerQueues(deps),
     notary: createNotary(deps),

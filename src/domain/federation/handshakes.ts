@@ -11,9 +11,8 @@ import type { RoomRegistry } from '../rooms/registry.ts'
 import type { JoinAnswer, Resident } from '../rooms/resident.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
-import { opennessOf } from '../rooms/spaces/local-space.ts'
 import { isRefusal } from '../rooms/vet.ts'
-import type { ServerAccess } from './server-access.ts'
+import { type ServerAccess, shutOut } from './server-access.ts'
 
 export interface JoinedRoom extends JoinAnswer {
   /** The join as the room has it, with our signature where it needs one. Canonical JSON. */
@@ -77,20 +76,10 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
 
   async function roomFor(asking: ServerName, roomId: RoomId): Promise<Room> {
     const room = await registry.get(roomId)
-    if (!room || room.localMembers.size === 0) throw notHere()
-    if (!(await access.isAllowed(asking, room))) throw await refusal(asking, room)
+    const standing = await access.standing(asking, room)
+    if (standing === 'refused') throw shutOut(asking)
+    if (!room || standing === 'not-here') throw notHere()
     return room
-  }
-
-  /** That there is the room is no secret to a server with users in it, nor of a room that anybody may join, knock at or read. */
-  async function isKnownTo(asking: ServerName, room: Room): Promise<boolean> {
-    return (await access.serversOf(room)).has(asking) || (await opennessOf(room)).isOpen
-  }
-
-  /** Whom a room shuts out is told so where it may know of the room; to others there is no such room. */
-  async function refusal(asking: ServerName, room: Room): Promise<ProtocolError> {
-    const isKnown = await isKnownTo(asking, room)
-    return isKnown ? new ProtocolError('M_FORBIDDEN', 'Your server may not take part in this room.') : notHere()
   }
 
   async function hideFromStrangers<T>(asking: ServerName, room: Room, userId: UserId, answer: Promise<T>): Promise<T> {
@@ -98,7 +87,8 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
       return await answer
     } catch (error) {
       const isRefused = error instanceof ProtocolError && error.errcode === 'M_FORBIDDEN'
-      const isSecret = async () => !(await isKnownTo(asking, room)) && !(await room.stateEvent('m.room.member', userId))
+      const isSecret = async () =>
+        !(await access.mayKnowOf(asking, room)) && !(await room.stateEvent('m.room.member', userId))
       if (isRefused && (await isSecret())) throw notHere()
       throw error
     }

@@ -8,9 +8,11 @@ import { signEvent } from '../../core/signing/event-hash.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
 import type { RoomBlocks } from '../rooms/blocks.ts'
 import { authIdsOf } from '../rooms/cited.ts'
+import type { RoomRegistry } from '../rooms/registry.ts'
 import { originalIdOf, type RemoteMembers } from '../rooms/remote-members.ts'
 import { strippedStateIn } from '../rooms/shown-state.ts'
 import { isRefusal, type Vetter } from '../rooms/vet.ts'
+import { type ServerAccess, shutOut } from './server-access.ts'
 
 /** An invitation of a user of ours by a user of another server. */
 export interface ReceivedInvitation {
@@ -37,6 +39,8 @@ export interface InvitationParts {
   readonly signingKey: SigningKey
   readonly vetter: Vetter
   readonly remoteMembers: RemoteMembers
+  readonly registry: Pick<RoomRegistry, 'get'>
+  readonly access: Pick<ServerAccess, 'standing'>
   /** Rooms that the operator wants nobody in. */
   readonly blocks: Pick<RoomBlocks, 'mustBeFree'>
   /** The number of a user of ours who may be invited. */
@@ -44,7 +48,7 @@ export interface InvitationParts {
 }
 
 export function createInvitations(parts: InvitationParts): Invitations {
-  const { serverName, signingKey, vetter, remoteMembers } = parts
+  const { serverName, signingKey, vetter, remoteMembers, registry, access } = parts
 
   async function check(
     asking: ServerName,
@@ -76,6 +80,7 @@ export function createInvitations(parts: InvitationParts): Invitations {
       }
       const pdu = await check(asking, version, invitation)
       await parts.blocks.mustBeFree(roomId)
+      if ((await access.standing(asking, await registry.get(roomId))) === 'refused') throw shutOut(asking)
       if ((await parts.findUser(pdu.state_key as UserId)) === undefined) {
         throw new ProtocolError('M_FORBIDDEN', `${pdu.state_key} cannot be invited.`)
       }

@@ -6,7 +6,7 @@ import type { EventCache } from '../rooms/event-cache.ts'
 import type { ToldState } from '../rooms/questions.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { Between, Resident, ToldTexts } from '../rooms/resident.ts'
-import type { ServerAccess } from './server-access.ts'
+import { type ServerAccess, shutOut } from './server-access.ts'
 
 /**
  * What other servers learn of the rooms that they share with us. Events are canonical JSON.
@@ -59,7 +59,10 @@ export function createRoomAnswers(parts: {
     async event(asking, eventId) {
       const event = await events.getById(eventId)
       const room = event && (await registry.getByNid(event.roomNid))
-      if (!room || !(await access.isIn(asking, room))) throw notFound()
+      if (!room || !(await access.isIn(asking, room))) {
+        const isShutOut = room && (await access.serversOf(room)).has(asking) && !(await access.isAllowed(asking, room))
+        throw isShutOut ? shutOut(asking) : notFound()
+      }
       const told = await resident.events(room.id, [eventId])
       return found(access.shownTo(asking, room, told).then(([text]) => text))
     },

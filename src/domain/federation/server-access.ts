@@ -6,6 +6,7 @@ import { redact } from '../../core/event/redact.ts'
 import type { RoomId, ServerName } from '../../core/ids.ts'
 import { serverOf } from '../../core/ids.ts'
 import { encodeCanonical } from '../../core/json.ts'
+import { getState } from '../../core/state/trie.ts'
 import type { Reader } from '../../store/db.ts'
 import { getJoinedUsers } from '../../store/rooms.ts'
 import type { ErasedUsers } from '../rooms/erased-users.ts'
@@ -14,14 +15,23 @@ import { type KeyValues, keyHistories } from '../rooms/key-history.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
+import { opennessOf } from '../rooms/spaces/local-space.ts'
 import { cameBetween } from '../rooms/viewer-history.ts'
 
 /** The one place that decides what another server may know of a room, and whether it may take part. */
 export interface ServerAccess {
   /** Whether the room's access list lets a server take part (client-server API, `m.room.server_acl`). */
   isAllowed(server: ServerName, room: Room): Promise<boolean>
-  /** @throws ProtocolError `M_FORBIDDEN` where the room's access list shuts the server out */
-  requireAllowed(server: ServerName, room: Room): Promise<void>
+  /**
+   * Whether a server may take part in a room, whatever else it takes: it is `refused` by the access list of a room that it may know of;
+   * of one that it may not, and of rooms that we are not in, it hears that they are not `here`.
+   */
+  standing(server: ServerName, room: Room | undefined): Promise<'allowed' | 'refused' | 'not-here'>
+  /**
+   * That there is a room is no secret to servers with users in it or invited to it, nor of a room that anybody may join, knock at or
+   * read, or that lets in who is in another room where the server is.
+   */
+  mayKnowOf(server: ServerName, room: Room): Promise<boolean>
   /**
    * A room that the asking server has a user in. Others hear the same about rooms that there are and rooms that there are not.
    *
@@ -70,6 +80,18 @@ export function createServerAccess(parts: {
     return room.localMembers.size > 0 && (await serversOf(room)).has(server) && (await isAllowed(server, room))
   }
 
+  async function mayKnowOf(server: ServerName, room: Room): Promise<boolean> {
+    if (room.localMembers.size === 0) return false
+    if ((await serversOf(room)).has(server)) return true
+    const { isOpen, allowed } = await opennessOf(room)
+    if (isOpen || (await isInvited(server, room))) return true
+    for (const id of allowed) {
+      const other = await registry.get(id)
+      if (other && (await isIn(server, other))) return true
+    }
+    return false
+  }
+
   /** What the memberships of a server's users ever were. */
   async function membersFrom(server: ServerName, room: Room): Promise<KeyValues[]> {
     const memberKeys = [...room.keys.ofType('m.room.member')].flatMap(([user, keyId]) =>
@@ -106,10 +128,11 @@ export function createServerAccess(parts: {
     isAllowed,
     isIn,
     serversOf,
-    async requireAllowed(server, room) {
-      if (!(await isAllowed(server, room))) {
-        throw new ProtocolError('M_FORBIDDEN', `The access list of this room shuts ${server} out.`)
-      }
+    mayKnowOf,
+    async standing(server, room) {
+      if (!room || room.localMembers.size === 0) return 'not-here'
+      if (await isAllowed(server, room)) return 'allowed'
+      return (await mayKnowOf(server, room)) ? 'refused' : 'not-here'
     },
     async mustBeIn(server, roomId) {
       const room = await registry.get(roomId)
@@ -134,6 +157,18 @@ export function createServerAccess(parts: {
       )
     },
   }
+}
+
+/** What a server hears of a room whose access list shuts it out. */
+export const shutOut = (server: ServerName): ProtocolError =>
+  new ProtocolError('M_FORBIDDEN', `The access list of this room shuts ${server} out.`)
+
+async function isInvited(server: ServerName, room: Room): Promise<boolean> {
+  const nids = [...room.keys.ofType('m.room.member')].flatMap(([user, keyId]) =>
+    serverOf(user) === server ? [getState(room.committed.state, keyId)] : [],
+  )
+  const members = await room.events(nids.filter((nid) => nid !== 0))
+  return [...members.values()].some((member) => membershipOf(member) === 'invite')
 }
 
 function isForLaterReaders(visibility: string): boolean {

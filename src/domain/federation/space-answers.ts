@@ -1,12 +1,10 @@
 import { ProtocolError } from '../../core/errors.ts'
-import { membershipOf } from '../../core/event/content.ts'
-import { type RoomId, type ServerName, serverOf } from '../../core/ids.ts'
+import type { RoomId, ServerName } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { getState } from '../../core/state/trie.ts'
 import { MAX_SPACE_CHILDREN_TOLD } from '../limits.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { Room } from '../rooms/room.ts'
-import { childrenOf, opennessOf, summaryOf } from '../rooms/spaces/local-space.ts'
+import { childrenOf, summaryOf } from '../rooms/spaces/local-space.ts'
 import type { ServerAccess } from './server-access.ts'
 
 /** What other servers are shown of spaces. */
@@ -32,16 +30,8 @@ export function createSpaceAnswers(parts: {
     return room && room.localMembers.size > 0 ? room : undefined
   }
 
-  async function mayKnow(server: ServerName, room: Room): Promise<boolean> {
-    if (!(await access.isAllowed(server, room))) return false
-    const { isOpen, allowed } = await opennessOf(room)
-    if (isOpen || (await access.isIn(server, room)) || (await isInvited(server, room))) return true
-    for (const id of allowed) {
-      const other = await present(id)
-      if (other && (await access.isIn(server, other))) return true
-    }
-    return false
-  }
+  const mayKnow = async (server: ServerName, room: Room) =>
+    (await access.isAllowed(server, room)) && (await access.mayKnowOf(server, room))
 
   return {
     async hierarchy(asking, roomId, suggestedOnly) {
@@ -63,12 +53,4 @@ export function createSpaceAnswers(parts: {
       }
     },
   }
-}
-
-async function isInvited(server: ServerName, room: Room): Promise<boolean> {
-  const nids = [...room.keys.ofType('m.room.member')].flatMap(([user, keyId]) =>
-    serverOf(user) === server ? [getState(room.committed.state, keyId)] : [],
-  )
-  const members = await room.events(nids.filter((nid) => nid !== 0))
-  return [...members.values()].some((member) => membershipOf(member) === 'invite')
 }

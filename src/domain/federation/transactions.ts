@@ -58,23 +58,25 @@ export function createTransactions(parts: TransactionParts): Transactions {
 
   async function takeRoom(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<Outcome[]> {
     const room = await registry.get(roomId)
+    const idIn = async ({ value }: ReadJson) =>
+      room && (await access.mayKnowOf(origin, room)) ? eventIdIn(room.version, value) : statedId(value)
     if (room && !(await access.isAllowed(origin, room))) {
-      const isKnownThere = (await access.serversOf(room)).has(origin)
-      const error = `the access list of the room shuts ${origin} out`
-      return isKnownThere
-        ? pdus.map(({ value }) => ({ eventId: eventIdIn(room.version, value), error }))
-        : pdus.map(({ value }) => ({ eventId: statedId(value), error: NOT_HERE }))
+      const isTold = (await access.standing(origin, room)) === 'refused'
+      const error = isTold ? `the access list of the room shuts ${origin} out` : NOT_HERE
+      return Promise.all(pdus.map(async (pdu) => ({ eventId: await idIn(pdu), error })))
     }
     if (!room || room.localMembers.size === 0) await takeBackInvitations(origin, roomId, pdus)
     const isStrange = !room || !(await access.isIn(origin, room))
     const received = await receiver.receive(origin, roomId, pdus, isStrange ? 'accepted' : 'all')
     const isHidden = isStrange && !(room && (await access.isIn(origin, room)))
-    return received.map((one, index) => {
-      const { value } = pdus[index]!
-      // A server that is not in the room hears what it would of one that nobody here knows.
-      if (!room || (isHidden && one.kind !== 'accepted')) return { eventId: statedId(value), error: NOT_HERE }
-      return { eventId: one.eventId ?? eventIdIn(room.version, value), error: errorOf(one) }
-    })
+    return Promise.all(
+      received.map(async (one, index) => {
+        // A server that is not in the room hears what it would of one that nobody here knows.
+        const error = isHidden && one.kind !== 'accepted' ? NOT_HERE : errorOf(one)
+        const told = error === NOT_HERE ? undefined : one.eventId
+        return { eventId: told ?? (await idIn(pdus[index]!)), error }
+      }),
+    )
   }
 
   /** Of rooms that we are not in we hear when an invitation is no more. */

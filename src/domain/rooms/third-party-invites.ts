@@ -60,6 +60,9 @@ export interface ThirdPartyInviteParts {
   isKnownUser(userId: UserId): Promise<boolean>
 }
 
+export const noInvitation = (): ProtocolError =>
+  new ProtocolError('M_NOT_FOUND', 'This room has no invitation with that token.')
+
 export function createThirdPartyInvites(parts: ThirdPartyInviteParts): ThirdPartyInvites {
   const { appender, registry, users, serverName, identityServers, log } = parts
   const lanes = createLanes<string>()
@@ -77,7 +80,7 @@ export function createThirdPartyInvites(parts: ThirdPartyInviteParts): ThirdPart
       room && typeof token === 'string'
         ? await room.stateEvent('m.room.third_party_invite', token, room.pending.state)
         : undefined
-    if (invite === undefined) throw new ProtocolError('M_NOT_FOUND', 'This room has no invitation with that token.')
+    if (invite === undefined) throw noInvitation()
     return invite
   }
 

@@ -2,6 +2,8 @@ import { ProtocolError } from '../../core/errors.ts'
 import { signedInviteOf } from '../../core/event/content.ts'
 import { serverOf, type UserId } from '../../core/ids.ts'
 import { Type } from '../../core/shapes.ts'
+import { shutOut } from '../../domain/federation/server-access.ts'
+import { noInvitation } from '../../domain/rooms/third-party-invites.ts'
 import { AnyObject, endpoint } from '../../http/endpoint.ts'
 
 const UserIdShape = Type.Unsafe<UserId>({ type: 'string', format: 'user-id' })
@@ -17,7 +19,7 @@ const Body = Type.Object({
 export const exchangeThirdPartyInvite = endpoint(
   'PUT F/v1/exchange_third_party_invite/{roomId}',
   { auth: 'server', body: Body },
-  async ({ requester, params: { roomId }, body }, { thirdPartyInvites, config }) => {
+  async ({ requester, params: { roomId }, body }, { thirdPartyInvites, federation, config }) => {
     const { sender, state_key: target, content, room_id: stated } = body
     const signed = signedInviteOf(content)
     if (stated !== roomId || content.membership !== 'invite' || signed === undefined || signed.mxid !== target) {
@@ -29,6 +31,8 @@ export const exchangeThirdPartyInvite = endpoint(
     if (serverOf(target) !== requester.server || serverOf(sender) !== config.server_name) {
       throw new ProtocolError('M_FORBIDDEN', 'Servers exchange invitations of our users for theirs.')
     }
+    const standing = await federation.standing(requester.server, roomId)
+    if (standing !== 'allowed') throw standing === 'refused' ? shutOut(requester.server) : noInvitation()
     await thirdPartyInvites.claim({ roomId, sender, target, signed })
     return {}
   },
