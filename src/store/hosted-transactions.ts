@@ -2,18 +2,28 @@ import type { Reader, Tx } from './db.ts'
 
 // Table: hosted_transaction
 
-export async function isTaken(reader: Reader, appserviceId: string, txnId: string): Promise<boolean> {
-  const rows = await reader.query('SELECT 1 AS one FROM hosted_transaction WHERE appservice_id = $1 AND txn_id = $2', [
-    appserviceId,
-    txnId,
-  ])
-  return rows.length > 0
+/** A transaction that was worked through; its digest is null where that was not noted. */
+export async function findTaken(
+  reader: Reader,
+  appserviceId: string,
+  txnId: string,
+): Promise<{ readonly digest: Buffer | null } | undefined> {
+  const [row] = await reader.query<{ digest: Buffer | null }>(
+    'SELECT digest FROM hosted_transaction WHERE appservice_id = $1 AND txn_id = $2',
+    [appserviceId, txnId],
+  )
+  return row
 }
 
-export async function setTaken(tx: Tx, appserviceId: string, txnId: string, now: number): Promise<void> {
+export async function setTaken(
+  tx: Tx,
+  { appserviceId, txnId, digest }: { readonly appserviceId: string; readonly txnId: string; readonly digest: Buffer },
+  now: number,
+): Promise<void> {
   await tx.query(
-    'INSERT INTO hosted_transaction (appservice_id, txn_id, taken_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
-    [appserviceId, txnId, now],
+    `INSERT INTO hosted_transaction (appservice_id, txn_id, digest, taken_at) VALUES ($1, $2, $3, $4)
+     ON CONFLICT DO NOTHING`,
+    [appserviceId, txnId, digest, now],
   )
 }
 

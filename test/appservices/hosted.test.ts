@@ -65,7 +65,7 @@ describe.each(ROOTS)('what a hosted service answers to who has its hs_token, at 
     call(method, root + path, body, token)
   const name = root.includes('_proto') ? 'p' : 'm'
 
-  test('PUT A/transactions/{txnId}: repeats are no-ops, also with another body and after a restart', async () => {
+  test('PUT A/transactions/{txnId}: repeats are no-ops, also after a restart; other events under its id are refused', async () => {
     const roomId = await createRoom(world.api, person.token, { preset: 'public_chat' })
     await world.api.call('POST', `/rooms/${room(roomId)}/invite`, {
       token: person.token,
@@ -82,10 +82,17 @@ describe.each(ROOTS)('what a hosted service answers to who has its hs_token, at 
     const put = (...events: object[]) => ask('PUT', `/transactions/${name}1`, { events })
     expect(await put(event('first'))).toEqual({ status: 200, body: {} })
     expect((await put(event('first'))).status).toBe(200)
-    expect((await put(event('other'))).status).toBe(200)
+    // Written anew: what says how old it is differs.
+    expect((await put({ ...event('first'), unsigned: { age: 7 } })).status).toBe(200)
+    const refused = { status: 400, body: { errcode: 'M_INVALID_PARAM', error: expect.stringContaining(`${name}1`) } }
+    expect(await put(event('other'))).toMatchObject(refused)
     await world.server.restart()
-    expect((await put(event('first'), event('more'))).status).toBe(200)
+    expect((await put(event('first'))).status).toBe(200)
+    expect(await put(event('first'), event('more'))).toMatchObject(refused)
     expect(await said(roomId)).toEqual(['echo: first'])
+    // They are not lost: under an id of their own they are worked through.
+    expect((await ask('PUT', `/transactions/${name}3`, { events: [event('other'), event('more')] })).status).toBe(200)
+    expect(await said(roomId)).toEqual(['echo: first', 'echo: other', 'echo: more'])
     expect((await ask('PUT', `/transactions/${name}2`, { events: 'none' })).body.errcode).toBe('M_BAD_JSON')
   })
 

@@ -1,7 +1,8 @@
+import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
 import { type Account, createRoom, type Json, register } from '../support/api.ts'
 import { type Behaviour, type Heard, startService, type TestService } from './service.ts'
-import { openWorld, registration, type World } from './world.ts'
+import { openWorld, registration, type TestRegistration, type World } from './world.ts'
 
 const ROOTS = ['/_matrix/client/v3', '/_proto/client/r0'] as const
 const PROTOCOL = {
@@ -11,6 +12,8 @@ const PROTOCOL = {
   field_types: { nick: { regexp: '.+', placeholder: 'nick' } },
   instances: [{ desc: 'Net', icon: 'mxc://localhost/net', fields: { network: 'net' }, network_id: 'net' }],
 }
+/** The same network, as another service has it. */
+const SECOND = { ...PROTOCOL, instances: [{ ...PROTOCOL.instances[0], network_id: 'other' }] }
 const USER = { userid: '@_irc_jim:localhost', protocol: 'irc', fields: { nick: 'jim' } }
 const LOCATION = { alias: '#_irc_chan:localhost', protocol: 'irc', fields: { channel: 'chan' } }
 
@@ -18,19 +21,34 @@ let service: TestService
 let other: TestService
 let world: World
 let person: Account
-let irc: ReturnType<typeof registration>
+let irc: TestRegistration
+let hangs: TestRegistration
+let halfway: TestRegistration
+let hanging: TestService
+const logged: Json[] = []
 beforeAll(async () => {
   service = await startService()
   other = await startService()
   irc = registration('irc', { url: service.url, protocols: ['irc'] })
+  hanging = await startService()
+  hanging.behave((heard, { response }) => {
+    if (heard.path.includes('/protocol/')) return 404
+    if (heard.path.startsWith('/halfway')) response.writeHead(200).write('{')
+    return undefined
+  })
+  hangs = registration('hangs', { url: hanging.url, protocols: ['hanging'] })
+  halfway = registration('halfway', { url: `${hanging.url}/halfway` })
   const quiet = registration('quiet', { protocols: ['irc', 'silent'] })
-  world = await openWorld([irc, registration('two', { url: other.url, protocols: ['irc', 'xmpp'] }), quiet])
+  const two = registration('two', { url: other.url, protocols: ['irc', 'xmpp'] })
+  const log = pino({ level: 'info' }, { write: (line: string) => void logged.push(JSON.parse(line)) })
+  world = await openWorld([irc, two, quiet, hangs, halfway], {}, { log })
   person = await register(world.api, 'person')
 })
 afterAll(async () => {
   await world.close()
   await service.close()
   await other.close()
+  await hanging.close()
 })
 beforeEach(() => {
   service.behave(lookups())
@@ -69,104 +87,102 @@ const obliging = lookups(({ path }, { response }) => {
   return undefined
 })
 
-describe.each(ROOTS)('GET A/users and A/rooms, for clients at %s', (root) => {
-  const tag = root.includes('_proto') ? 'p' : 'm'
-
-  test('200: the user exists, once the service has made it', async () => {
-    service.behave(obliging)
-    const roomId = await createRoom(world.api, person.token)
-    const user = `@_irc_asked${tag}:localhost`
-    const invite = () => call('POST', `${root}/rooms/${enc(roomId)}/invite`, { user_id: user })
-    expect((await invite()).status).toBe(200)
-    expect(
-      queried('/users/').map(({ path, query, authorization }) => [path, query.get('access_token'), authorization]),
-    ).toEqual([[`/_matrix/app/v1/users/${enc(user)}`, irc.hs_token, `Bearer ${irc.hs_token}`]])
+describe('queries of services that do not answer well', () => {
+  /** What a service does that must not be waited for for ever; begun before the other tests, which take as long. */
+  const hung = () =>
+    Promise.all([
+      call('GET', `/directory/room/${enc('#_hangs_x:localhost')}`),
+      call('GET', '/thirdparty/user/hanging'),
+      call('POST', '/_matrix/client/v1/appservice/hangs/ping', {}, hangs.as_token),
+      call('POST', '/_matrix/client/v1/appservice/halfway/ping', {}, halfway.as_token),
+    ])
+  let answers: ReturnType<typeof hung>
+  beforeAll(() => {
+    answers = hung()
   })
 
-  test('200: the room exists, once the service has made it', async () => {
+  it('asks once for all who want to know the same', async () => {
     service.behave(obliging)
-    const alias = `#_irc_asked${tag}:localhost`
-    const answers = await Promise.all([1, 2, 3].map(() => call('GET', `${root}/directory/room/${enc(alias)}`)))
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
-    // Who asks the same meanwhile waits with the first.
-    expect(queried('/rooms/')).toHaveLength(1)
-    expect((await call('POST', `${root}/join/${enc(alias)}`, {})).status).toBe(200)
-  })
-
-  test.each([401, 403, 404])('%i: does not exist', async (status) => {
-    service.behave(lookups(() => [status, { errcode: 'ORG.EXAMPLE_NO' }]))
-    const alias = enc(`#_irc_no${status}${tag}:localhost`)
-    expect(await call('GET', `${root}/directory/room/${alias}`)).toMatchObject({
-      status: 404,
-      body: { errcode: 'M_NOT_FOUND' },
-    })
-    expect((await call('GET', `${root}/profile/@_irc_no${status}${tag}:localhost`)).status).toBe(404)
+    const alias = enc('#_irc_once:localhost')
+    const found = await Promise.all([1, 2, 3].map(() => call('GET', `/directory/room/${alias}`)))
+    expect(found.map(({ status }) => status)).toEqual([200, 200, 200])
     expect(queried('/rooms/')).toHaveLength(1)
   })
 
-  test('only ids in the namespace are queried', async () => {
-    await call('GET', `${root}/directory/room/${enc('#outside:localhost')}`)
-    await call('GET', `${root}/profile/@outside:localhost`)
-    expect([...queried('/users/'), ...queried('/rooms/')]).toEqual([])
-  })
+  const flood: Behaviour = (_, { response }) => {
+    response.writeHead(200)
+    const more = () => {
+      if (!response.destroyed) response.write(Buffer.alloc(65_536, 32), () => setImmediate(more))
+    }
+    more()
+    return undefined
+  }
+  const breaks: Behaviour = (_, { response }) => void response.destroy() as undefined
+  const redirects: Behaviour = (_, { response }) =>
+    void response.writeHead(302, { location: `${other.url}/elsewhere` }).end() as undefined
 
   test.each([
     ['500', () => 500],
-    [
-      'a connection that breaks',
-      ((_, { response }) => {
-        response.destroy()
-        return undefined
-      }) as Behaviour,
-    ],
+    ['a connection that breaks', breaks],
+    ['100 MB, and more', flood],
+    ['a redirect', redirects],
   ] as readonly [string, Behaviour][])(
-    'no answer (%s): retries, then 408 to the asking client',
+    '%s: 408 to who asks, said in the log, and well again after',
     async (name, behaviour) => {
       service.behave(lookups(behaviour))
-      const alias = enc(`#_irc_${name.length}${tag}:localhost`)
-      const answer = await call('GET', `${root}/directory/room/${alias}`)
-      expect(answer).toMatchObject({ status: 408, body: { errcode: 'M_CONNECTION_TIMEOUT' } })
+      const alias = enc(`#_irc_${name.length}:localhost`)
+      const before = logged.length
+      expect(await call('GET', `/directory/room/${alias}`)).toMatchObject({
+        status: 408,
+        body: { errcode: 'M_CONNECTION_TIMEOUT', error: expect.stringContaining('irc does not answer') },
+      })
       expect(queried('/rooms/')).toHaveLength(3)
+      expect(other.heard.some(({ path }) => path === '/elsewhere')).toBe(false)
+      const line = logged.slice(before).find(({ msg }) => msg === 'an application service did not answer a query')
+      expect(line).toMatchObject({ appservice: 'irc', reason: expect.stringMatching(/.+/) })
+      expect(JSON.stringify(line)).not.toContain(irc.hs_token)
+      // A user of whom nobody tells is one that there is not.
+      expect((await call('GET', `/profile/@_irc_${name.length}:localhost`)).status).toBe(404)
       let tries = 0
       service.behave(lookups((heard, raw) => (tries++ === 0 ? 500 : (obliging(heard, raw) as undefined))))
-      expect((await call('GET', `${root}/directory/room/${alias}`)).status).toBe(200)
+      expect((await call('GET', `/directory/room/${alias}`)).status).toBe(200)
     },
   )
 
-  test('an old service is asked at the old path', async () => {
-    service.behave(({ path }, raw) => (path.startsWith('/_') ? 404 : (obliging({ path } as Heard, raw) as undefined)))
-    // What it understood last is tried first, and then the others.
-    expect((await call('GET', `${root}/directory/room/${enc(`#_irc_old${tag}:localhost`)}`)).status).toBe(200)
-    expect(queried('/rooms/').at(-1)!.path).toMatch(/^\/rooms\//)
-  })
+  test('one that hangs: 408 for an alias, nothing found, 504 for a ping, also half-way through an answer', async () => {
+    const [room, user, ping, half] = await answers
+    expect(room).toMatchObject({ status: 408, body: { errcode: 'M_CONNECTION_TIMEOUT' } })
+    expect(user).toMatchObject({ status: 404, body: { errcode: 'M_NOT_FOUND' } })
+    for (const answer of [ping, half]) {
+      expect(answer).toMatchObject({ status: 504, body: { errcode: 'M_CONNECTION_TIMEOUT' } })
+    }
+  }, 30_000)
 })
 
 describe.each(ROOTS)('third-party lookups over all services, at %s', (root) => {
   test('protocols, with the instances of all that provide them', async () => {
+    other.behave(({ path }) => (path.endsWith('/protocol/irc') ? [200, SECOND] : 404))
     const { status, body } = await call('GET', `${root}/thirdparty/protocols`)
-    const irc = { ...PROTOCOL, instances: [{ ...PROTOCOL.instances[0], instance_id: 'irc|net' }] }
-    expect([status, body]).toEqual([200, { irc }])
-    expect((await call('GET', `${root}/thirdparty/protocol/irc`)).body).toEqual(irc)
+    const [one, two] = [PROTOCOL.instances[0], SECOND.instances[0]]
+    const instances = [
+      { ...one, instance_id: 'irc|net' },
+      { ...two, instance_id: 'two|other' },
+    ]
+    expect([status, body]).toEqual([200, { irc: { ...PROTOCOL, instances } }])
+    expect((await call('GET', `${root}/thirdparty/protocol/irc`)).body).toEqual({ ...PROTOCOL, instances })
     for (const name of ['xmpp', 'silent', 'unheard-of']) {
       const answer = await call('GET', `${root}/thirdparty/protocol/${name}`)
       expect(answer).toMatchObject({ status: 404, body: { errcode: 'M_NOT_FOUND' } })
     }
   })
 
-  test('users and locations by fields, which are passed on', async () => {
-    expect((await call('GET', `${root}/thirdparty/user/irc?nick=j%26m`)).body).toEqual([USER])
-    const [asked] = queried('/thirdparty/user/irc')
-    expect([asked!.query.get('nick'), asked!.query.get('access_token')]).toEqual(['j&m', irc.hs_token])
-    expect((await call('GET', `${root}/thirdparty/location/irc`)).body).toEqual([LOCATION])
+  test('users of all that know any, and without those that do not answer', async () => {
+    const second = { ...USER, userid: '@_two_jim:localhost' }
+    other.behave(() => [200, [second]])
+    expect((await call('GET', `${root}/thirdparty/user/irc?nick=jim`)).body).toEqual([USER, second])
+    other.behave(() => 500)
+    expect((await call('GET', `${root}/thirdparty/user/irc?nick=jim`)).body).toEqual([USER])
     expect((await call('GET', `${root}/thirdparty/location/none`)).status).toBe(404)
-  })
-
-  test('users and locations by id and alias', async () => {
-    expect((await call('GET', `${root}/thirdparty/user?userid=${enc(USER.userid)}`)).body).toEqual([USER])
-    expect((await call('GET', `${root}/thirdparty/location?alias=${enc(LOCATION.alias)}`)).body).toEqual([LOCATION])
-    expect(queried('/thirdparty/location')[0]!.query.get('alias')).toBe(LOCATION.alias)
-    service.behave(() => 404)
-    expect((await call('GET', `${root}/thirdparty/user?userid=${enc(USER.userid)}`)).status).toBe(404)
   })
 })
 

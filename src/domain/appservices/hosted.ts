@@ -6,7 +6,7 @@ import { isRoomAlias, isUserId } from '../../core/ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import type { AppserviceAnswer, AppserviceRequest } from '../../outbound/appservice.ts'
 import type { Database } from '../../store/db.ts'
-import { isTaken, setTaken } from '../../store/hosted-transactions.ts'
+import { findTaken, setTaken } from '../../store/hosted-transactions.ts'
 import type { Clock } from '../clock.ts'
 import { createLanes } from '../rooms/lanes.ts'
 import type { Appservice } from './appservice.ts'
@@ -16,7 +16,11 @@ import type { AppserviceRegistry } from './registry.ts'
 /** A service in this process, as who has its `hs_token` may ask it (application service API, "Application Services"). */
 export interface HostedAppservice {
   readonly id: string
-  /** Works through a transaction once, also across a crash. @throws ProtocolError `M_BAD_JSON`, and whatever the service does */
+  /**
+   * Works through a transaction once, also across a crash.
+   * @throws ProtocolError `M_BAD_JSON`, `M_INVALID_PARAM` for other events under the id of one that was worked through, and whatever
+   *   the service does
+   */
   take(txnId: string, body: JsonObject): Promise<void>
   /** @throws ProtocolError `M_NOT_FOUND` */
   requireUser(userId: string): Promise<void>
@@ -101,8 +105,12 @@ export function createHostedAppservices(deps: {
   }
 }
 
-function hosted(deps: { db: Database; clock: Clock }, id: string, service: HostedService): HostedAppservice {
-  const { db, clock } = deps
+function hosted(
+  deps: { db: Database; clock: Clock; log: Logger },
+  id: string,
+  service: HostedService,
+): HostedAppservice {
+  const { db, clock, log } = deps
   const lanes = createLanes<string>()
   const absent = (what: string) => new ProtocolError('M_NOT_FOUND', `${id} has no such ${what}.`)
   return {
@@ -113,9 +121,21 @@ function hosted(deps: { db: Database; clock: Clock }, id: string, service: Hoste
         if (!areObjects(events) || !areObjects(ephemeral)) {
           throw new ProtocolError('M_BAD_JSON', "Keys 'events' and 'ephemeral' must be lists of events.")
         }
-        if (await isTaken(db, id, txnId)) return
+        const digest = digestOf(events)
+        const taken = await findTaken(db, id, txnId)
+        if (taken !== undefined && taken.digest?.equals(digest) === false) {
+          log.warn(
+            { appservice: id, txn_id: txnId },
+            'other events came under the id of a transaction that was worked through',
+          )
+          throw new ProtocolError(
+            'M_INVALID_PARAM',
+            `Transaction ${txnId} held other events before. Give these an id of their own.`,
+          )
+        }
+        if (taken !== undefined) return
         await service.events(events, ephemeral, others)
-        await db.tx((tx) => setTaken(tx, id, txnId, clock.now()))
+        await db.tx((tx) => setTaken(tx, { appserviceId: id, txnId, digest }, clock.now()))
       }),
     async requireUser(userId) {
       if (!isUserId(userId) || !(await service.findUser?.(userId))) throw absent('user')
@@ -131,6 +151,11 @@ function hosted(deps: { db: Database; clock: Clock }, id: string, service: Hoste
     search: async (kind, protocol, fields) => (await service.search?.(kind, protocol, fields)) ?? [],
     lookUp: async (kind, key) => (await service.lookUp?.(kind, key)) ?? [],
   }
+}
+
+/** What stays the same where events are written anew for a repetition: which they are. */
+function digestOf(events: readonly JsonObject[]): Buffer {
+  return hash('sha256', JSON.stringify(events.map((event) => event.event_id ?? event)), 'buffer')
 }
 
 function areObjects(value: JsonValue | undefined): value is JsonObject[] {

@@ -64,7 +64,9 @@ export function createThirdParty(deps: {
       'GET A/thirdparty/protocol/{protocol}',
       `/thirdparty/protocol/${encodeURIComponent(protocol)}`,
     )
-    return isProtocol(answer) ? namedInstances(service, answer) : undefined
+    // The older interface gives it under its name.
+    const found = isObject(answer) && isProtocol(answer[protocol]) ? answer[protocol] : answer
+    return isProtocol(found) ? namedInstances(service, found) : undefined
   }
 
   function description(service: Appservice, protocol: string): Promise<JsonObject | undefined> {
@@ -141,7 +143,10 @@ function isProtocol(value: JsonValue | undefined): value is JsonObject {
 function namedInstances({ id }: Appservice, protocol: JsonObject): JsonObject {
   const instances = (protocol.instances as JsonValue[]).filter(
     (instance): instance is JsonObject =>
-      isObject(instance) && typeof instance.network_id === 'string' && typeof instance.desc === 'string',
+      isObject(instance) &&
+      typeof instance.network_id === 'string' &&
+      typeof instance.desc === 'string' &&
+      isObject(instance.fields),
   )
   return {
     ...protocol,
