@@ -174,6 +174,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     findUser,
   })
   await outgoing.start(rooms, rooms.position())
+  rooms.filler.start(federation.transactions.takeHeld)
   await startAppservices(appserviceQueues, {
     ...{ config, appservices, position: rooms.position() },
     parts: { ...rooms, presenceOf: rooms.services.presence.of },

@@ -159,6 +159,7 @@ export function batchOf(rooms: readonly GrowingRoom[]): EventBatch {
     events: taken.flatMap(({ events }) => events),
     promoted: [],
     chains: taken.flatMap(({ chains }): readonly ChainWrite[] => chains),
+    moved: [],
     gaps: [],
     filled: [],
     earlyRedactions: [],

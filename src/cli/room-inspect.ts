@@ -1,6 +1,7 @@
 import { getAliasesOfRoom } from '../store/aliases.ts'
 import type { Reader } from '../store/db.ts'
 import { getEvents } from '../store/events.ts'
+import { type FillingRow, findFilling } from '../store/room-fillings.ts'
 import { countByStanding, getGaps, getLogSize } from '../store/room-report.ts'
 import { countMembers, getRooms } from '../store/rooms.ts'
 import { entry } from './report-entry.ts'
@@ -26,19 +27,21 @@ type RoomReport = Awaited<ReturnType<typeof describeRoom>>
 
 async function describeRoom(reader: Reader, roomNid: number) {
   const [row] = await getRooms(reader, [roomNid])
-  const [aliases, members, standings, missing, log, extremities] = await Promise.all([
+  const [aliases, members, standings, missing, log, extremities, filling] = await Promise.all([
     getAliasesOfRoom(reader, roomNid),
     countMembers(reader, [roomNid]),
     countByStanding(reader, roomNid),
     getGaps(reader, roomNid),
     getLogSize(reader, roomNid),
     getEvents(reader, row!.extremities),
+    findFilling(reader, roomNid),
   ])
   return {
     room_id: row!.room_id,
     room_version: row!.room_version,
     aliases: aliases.map(({ alias }) => alias),
     members: Object.fromEntries(members.map(({ membership, count }) => [membership, count])),
+    ...(filling === undefined || filling.filled_at !== null ? {} : { members_to_come: describeFilling(filling) }),
     events: Object.fromEntries(standings),
     depth: row!.depth,
     missing_events: missing,
@@ -49,6 +52,27 @@ async function describeRoom(reader: Reader, roomNid: number) {
     })),
     state: { at: `${row!.state_chain}:${row!.state_seq}`, ...log },
   }
+}
+
+/** Why most members are not there. */
+function describeFilling({ since, resident, failures, last_failure }: FillingRow) {
+  return {
+    since: new Date(since).toISOString(),
+    through: resident,
+    failures,
+    ...(last_failure === null ? {} : { last_failure }),
+  }
+}
+
+function printFilling(
+  room: RoomReport,
+  { since, through, failures, last_failure }: ReturnType<typeof describeFilling>,
+): string[] {
+  const isLeft = room.members.join === undefined
+  const tried =
+    failures === 0 ? 'no server has failed' : `tried in vain ${number(failures)} times; the last time: ${last_failure}`
+  const state = isLeft ? 'was left before most could be fetched; in it' : 'most are still to be fetched,'
+  return [`${state} since ${since}, when ${through} let us in; ${tried}`]
 }
 
 const number = (value: number): string => value.toLocaleString('en')
@@ -63,7 +87,7 @@ function printRoom(room: RoomReport): string {
   return [
     `${room.room_id}, room version ${room.room_version}`,
     entry('aliases', room.aliases.length === 0 ? ['none'] : room.aliases),
-    entry('members', [counts(room.members)]),
+    entry('members', [counts(room.members), ...(room.members_to_come ? printFilling(room, room.members_to_come) : [])]),
     entry('events', [counts(room.events)]),
     entry('depth', [number(room.depth)]),
     entry(

@@ -89,6 +89,15 @@ export const MAX_HISTORY_WAIT_MS = 5_000
 /** A gap that no server could fill is let be for so long. */
 export const UNFILLED_GAP_RESTS_MS = 60_000
 export const MAX_REMEMBERED_UNFILLED_GAPS = 1_000
+/** Servers that are asked for the members of a room in one round, one after another. */
+export const MAX_FILLING_SERVERS = 10
+/** Rooms whose members are fetched at the same time: each may be large. */
+export const MAX_FILLINGS_AT_ONCE = 2
+/** How long a request waits for the members of a room that are being fetched. */
+export const MAX_MEMBERS_WAIT_MS = 15_000
+/** Events that wait until the members of their room are known, and those of one server among them. */
+export const MAX_HELD_EVENTS = 10_000
+export const MAX_HELD_EVENTS_OF_A_SERVER = 2_000
 /** States that other servers are asked for, for the sake of one batch of events with missing history. */
 export const MAX_TOLD_STATES = 10
 

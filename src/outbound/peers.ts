@@ -46,8 +46,8 @@ export interface Peers {
     userId: UserId,
     versions: readonly string[],
   ): Promise<ProposedEvent>
-  /** Asks for no more of the state than is needed at first. @param json the signed event, canonical */
-  sendJoin(of: string, roomId: RoomId, eventId: EventId, json: string): Promise<ToldJoin>
+  /** @param json the signed event, canonical @param omitsMembers the answer may leave out members that are not needed at first */
+  sendJoin(of: string, roomId: RoomId, eventId: EventId, json: string, omitsMembers?: boolean): Promise<ToldJoin>
   sendLeave(of: string, roomId: RoomId, eventId: EventId, json: string): Promise<void>
   sendKnock(of: string, roomId: RoomId, eventId: EventId, json: string): Promise<readonly JsonValue[]>
   /** Gives the invitation with the signature of the invited user's server. */
@@ -129,10 +129,10 @@ export function createPeers(federation: Federation): Peers {
       const { room_version: roomVersion, event } = objectOf(of, answer)
       return { roomVersion: typeof roomVersion === 'string' ? roomVersion : undefined, event: event ?? null }
     },
-    async sendJoin(of, roomId, eventId, json) {
+    async sendJoin(of, roomId, eventId, json, omitsMembers = false) {
       const send = (version: string, query: string) =>
         askLong(of, { method: 'PUT', path: path(version, 'send_join', roomId, eventId) + query, body: json }, 'state')
-      const told = await send('v2', '')
+      const told = await send('v2', omitsMembers ? '?omit_members=true' : '')
         .catch((error) => {
           if (error instanceof UnknownPath) return send('v1', '')
           throw error
@@ -140,7 +140,7 @@ export function createPeers(federation: Federation): Peers {
         .catch(ourFault(of))
       const { event, members_omitted: omitted, servers_in_room: servers } = told.rest
       const names = Array.isArray(servers) ? servers.slice(0, MAX_TOLD_SERVERS).filter(isName) : []
-      return { ...told, event, areMembersOmitted: omitted === true, servers: names }
+      return { ...told, event, areMembersOmitted: omitsMembers && omitted === true, servers: names }
     },
     state(of, roomId, eventId) {
       const where = `${path('v1', 'state', roomId)}?event_id=${encodeURIComponent(eventId)}`

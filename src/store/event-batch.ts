@@ -50,6 +50,9 @@ export interface ChainWrite {
   readonly parentSeq: number
 }
 
+/** A chain continues its parent after a later change than before: what was written to the parent meanwhile is in its states. */
+export type ChainMove = ChainWrite
+
 /** An event refers to one that we do not have. */
 export interface GapWrite {
   readonly roomNid: number
@@ -109,6 +112,7 @@ export interface EventBatch {
   /** Events that were outliers and take their place in the room: their rows as they are to be. */
   readonly promoted: readonly EventWrite[]
   readonly chains: readonly ChainWrite[]
+  readonly moved: readonly ChainMove[]
   readonly gaps: readonly GapWrite[]
   readonly filled: readonly GapFilled[]
   readonly earlyRedactions: readonly EarlyRedactionWrite[]
@@ -224,6 +228,12 @@ const CHAIN: readonly Column<ChainWrite>[] = [
   ['parent_seq', 'int', (chain) => chain.parentSeq],
 ]
 
+function chainsMoved(p: Parameters, moved: readonly ChainMove[]): string {
+  return `further AS (UPDATE state_chain SET parent_seq = m.parent_seq FROM ${p.table(moved, 'm', CHAIN)}
+    WHERE state_chain.room_nid = m.room_nid AND state_chain.chain = m.chain
+      AND state_chain.parent_chain = m.parent_chain AND m.${IN_ADVANCED})`
+}
+
 const GAP: readonly Column<GapWrite>[] = [
   ['room_nid', 'bigint', (gap) => gap.roomNid],
   ['missing_id', 'text', (gap) => gap.missingId],
@@ -338,6 +348,7 @@ export async function writeEventBatch(connection: Reader, batch: EventBatch): Pr
     ...(batch.events.length > 0 ? [eventInsert(p, batch.events)] : []),
     ...(batch.promoted.length > 0 ? [promotion(p, batch.promoted)] : []),
     ...(batch.chains.length > 0 ? [plainInsert(p, ['branched', 'state_chain'], batch.chains, CHAIN)] : []),
+    ...(batch.moved.length > 0 ? [chainsMoved(p, batch.moved)] : []),
     ...(batch.gaps.length > 0 ? [plainInsert(p, ['missing', 'event_gap'], batch.gaps, GAP)] : []),
     ...(batch.filled.length > 0 ? [gapsFilled(p, batch.filled)] : []),
     ...(batch.earlyRedactions.length > 0

@@ -17,6 +17,8 @@ export const BY_NID = [
   'published_room',
   'appservice_room',
   'server_notice_room',
+  'room_filling',
+  'held_event',
   'room_member',
 ] as const
 

@@ -11,6 +11,7 @@ import type { KeyRing } from '../../src/domain/rooms/questions.ts'
 import { NO_APPSERVICES } from '../../src/domain/rooms/room-appservices.ts'
 import { createRoomServices, type RoomServices } from '../../src/domain/rooms/room-services.ts'
 import { createUsers, type Users } from '../../src/domain/users.ts'
+import type { Peers } from '../../src/outbound/peers.ts'
 import { type Database, openDatabase } from '../../src/store/db.ts'
 import { openLedger } from '../../src/store/ledger.ts'
 import { createTestDatabase } from '../support/database.ts'
@@ -22,6 +23,8 @@ import { questionsOf, seededRandom, virtualClock } from './world.ts'
 export interface SimulatedServer {
   readonly name: ServerName
   readonly signingKey: SigningKey
+  /** What it asks of others besides what the run answers: for a test to fill in. */
+  readonly peers: Peers
   /** These change when it is restarted. */
   readonly db: Database
   readonly engine: RoomServices
@@ -51,6 +54,7 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
   const { config } = loadConfig({ values: { server_name: name, presence: { enabled: false } }, directory: tmpdir() })
   const signingKey = keyOf(name)
   const log = pino({ level: 'error' })
+  const peers = obligingPeers(keyOf)
 
   async function open(): Promise<{ db: Database; users: Users; engine: RoomServices }> {
     const db = openDatabase({ connection: database.connection, poolSize: 4 })
@@ -60,7 +64,7 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
       presenceNews: () => async () => {},
       identityServers: NO_IDENTITY_SERVERS,
       appservices: NO_APPSERVICES,
-      peers: obligingPeers(keyOf),
+      peers,
       outgoing: { committed: () => {}, toRoom: () => {}, reaches: () => true },
       config,
       db,
@@ -89,6 +93,7 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
   return {
     name,
     signingKey,
+    peers,
     get db() {
       return running.db
     },

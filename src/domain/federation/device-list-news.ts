@@ -2,11 +2,11 @@ import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { encodeCanonical, type JsonObject } from '../../core/json.ts'
 import type { Reader, Tx } from '../../store/db.ts'
 import { keepNewestEdus } from '../../store/federation-edus.ts'
-import { getJoinedUsers } from '../../store/rooms.ts'
 import type { Clock } from '../clock.ts'
 import type { RemoteDeviceLists } from '../keys/device-lists.ts'
 import { readLocalKeys } from '../keys/local-keys.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
+import { serversToTell } from '../rooms/servers-to-tell.ts'
 import type { Users } from '../users.ts'
 import type { Outgoing } from './outgoing.ts'
 
@@ -47,8 +47,8 @@ export function createDeviceListNews(deps: {
       const servers = new Set<ServerName>()
       for (const roomNid of roomNids) {
         const room = await registry.getByNid(roomNid)
-        if (room.counts.join === room.localMembers.size) continue
-        for (const server of (await room.servers.of(() => getJoinedUsers(db, roomNid))).keys()) servers.add(server)
+        if (!room.isShared) continue
+        for (const server of await serversToTell(db, room)) servers.add(server)
       }
       return [...servers].filter(outgoing.reaches)
     },

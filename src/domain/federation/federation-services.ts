@@ -24,6 +24,7 @@ import {
 import type { RoomBlocks } from '../rooms/blocks.ts'
 import type { ErasedUsers } from '../rooms/erased-users.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
+import type { Fillings } from '../rooms/fillings.ts'
 import type { Receipts } from '../rooms/receipts.ts'
 import type { Receiver } from '../rooms/receive.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
@@ -72,6 +73,7 @@ export function createFederationServices(deps: {
   readonly events: EventCache
   readonly resident: Resident
   readonly receiver: Receiver
+  readonly fillings: Fillings
   readonly erasedUsers: ErasedUsers
   readonly blocks: RoomBlocks
   readonly users: Users

@@ -5,6 +5,7 @@ import { readPdu } from '../../core/event/read.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { isObject, type JsonObject, type ReadJson } from '../../core/json.ts'
 import type { Template } from '../rooms/admission.ts'
+import { wholeRoom } from '../rooms/filling.ts'
 import { inviteStateEvents } from '../rooms/invite-state.ts'
 import type { Receiver } from '../rooms/receive.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
@@ -66,6 +67,9 @@ export interface HandshakeParts {
   accepted(room: Room, event: RoomEvent, from: ServerName): Promise<void>
 }
 
+/** Rooms of so many members are told whole: to ask a second time would cost more. */
+const MEMBERS_TOLD_ANYWAY = 20
+
 const notHere = () => new ProtocolError('M_NOT_FOUND', 'This server is not in the room.')
 const isNotHere = (error: unknown) => error instanceof ProtocolError && error.errcode === 'M_NOT_FOUND'
 /** To leave one has to be in a room: of one that there is not this is said too (seed 3, `make_leave`). */
@@ -79,7 +83,9 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
     const standing = await access.standing(asking, room)
     if (standing === 'refused') throw shutOut(asking)
     if (!room || standing === 'not-here') throw notHere()
-    return room
+    // To wait is to say that there is such a room.
+    if (room.filling?.lacksMembers && !(await access.mayKnowOf(asking, room))) throw notHere()
+    return wholeRoom(registry, room)
   }
 
   async function hideFromStrangers<T>(asking: ServerName, room: Room, userId: UserId, answer: Promise<T>): Promise<T> {
@@ -174,7 +180,8 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
 
     async sendJoin(asking, roomId, eventId, event, omitsMembers) {
       const { room, json } = await take(asking, roomId, eventId, event, 'join')
-      const answer = await resident.joinAnswer(roomId, eventId, omitsMembers)
+      const omits = omitsMembers === true && room.counts.join > MEMBERS_TOLD_ANYWAY
+      const answer = await resident.joinAnswer(roomId, eventId, omits)
       if (!answer) throw new ProtocolError('M_FORBIDDEN', 'The room does not accept this event.')
       const servers = [...(await access.serversOf(room))]
       const before = servers.filter(([server, users]) => server !== asking || users.size > 1)

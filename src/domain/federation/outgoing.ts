@@ -22,6 +22,7 @@ import type { EventCache } from '../rooms/event-cache.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
+import { serversToTell } from '../rooms/servers-to-tell.ts'
 import { Destination, type OutgoingPdu } from './destination.ts'
 import { Turns } from './turns.ts'
 
@@ -127,7 +128,7 @@ export function createOutgoing(deps: {
 
   async function serversFor({ room, event, except }: Entry): Promise<ServerName[]> {
     const joined = await serversIn(room)
-    const servers = new Set(joined.keys())
+    const servers = new Set([...joined.keys(), ...(room.filling?.serversMeanwhile ?? [])])
     // Who is put out is told so.
     if (event.type === 'm.room.member') servers.add(serverOf(event.pdu.state_key as UserId))
     if (except !== undefined) servers.delete(except)
@@ -230,7 +231,7 @@ export function createOutgoing(deps: {
   return {
     reaches,
     committed(room, events) {
-      const isShared = room.counts.join > room.localMembers.size
+      const { isShared } = room
       const concerned = events.filter(
         (event) =>
           isOwn(event, serverName) && (isShared || isAboutAnother(event, serverName)) && !isArrival(event, room),
@@ -246,9 +247,9 @@ export function createOutgoing(deps: {
       add([{ room, event, except: from }])
     },
     toRoom(room, edu) {
-      if (room.counts.join === room.localMembers.size) return
-      serversIn(room)
-        .then((joined) => sendEdu(joined.keys(), edu))
+      if (!room.isShared) return
+      serversToTell(db, room)
+        .then((servers) => sendEdu(servers, edu))
         .catch((err) => log.debug({ err }, 'nobody was told what passes in a room'))
     },
     edu: sendEdu,

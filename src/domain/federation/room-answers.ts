@@ -3,6 +3,7 @@ import type { EventId, RoomId, ServerName } from '../../core/ids.ts'
 import type { Database } from '../../store/db.ts'
 import { nearestEvents } from '../../store/events.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
+import { wholeRoom } from '../rooms/filling.ts'
 import type { ToldState } from '../rooms/questions.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { Between, Resident, ToldTexts } from '../rooms/resident.ts'
@@ -58,20 +59,22 @@ export function createRoomAnswers(parts: {
   return {
     async event(asking, eventId) {
       const event = await events.getById(eventId)
-      const room = event && (await registry.getByNid(event.roomNid))
-      if (!room || !(await access.isIn(asking, room))) {
-        const isShutOut = room && (await access.serversOf(room)).has(asking) && !(await access.isAllowed(asking, room))
+      const known = event && (await registry.getByNid(event.roomNid))
+      if (!known || !(await access.isIn(asking, known))) {
+        const isShutOut =
+          known && (await access.serversOf(known)).has(asking) && !(await access.isAllowed(asking, known))
         throw isShutOut ? shutOut(asking) : notFound()
       }
+      const room = known.filling?.lacksMembers ? await access.mustBeIn(asking, known.id) : known
       const told = await resident.events(room.id, [eventId])
       return found(access.shownTo(asking, room, told).then(([text]) => text))
     },
     async state(asking, roomId, eventId) {
-      await access.mustBeIn(asking, roomId)
+      await wholeRoom(registry, await access.mustBeIn(asking, roomId))
       return found(resident.stateAt(roomId, eventId))
     },
     async stateIds(asking, roomId, eventId) {
-      await access.mustBeIn(asking, roomId)
+      await wholeRoom(registry, await access.mustBeIn(asking, roomId))
       return found(resident.stateIds(roomId, eventId))
     },
     async authChain(asking, roomId, eventId) {

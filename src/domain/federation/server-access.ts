@@ -11,6 +11,7 @@ import type { Reader } from '../../store/db.ts'
 import { getJoinedUsers } from '../../store/rooms.ts'
 import type { ErasedUsers } from '../rooms/erased-users.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
+import { wholeRoom } from '../rooms/filling.ts'
 import { type KeyValues, keyHistories } from '../rooms/key-history.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { Room } from '../rooms/room.ts'
@@ -33,7 +34,7 @@ export interface ServerAccess {
    */
   mayKnowOf(server: ServerName, room: Room): Promise<boolean>
   /**
-   * A room that the asking server has a user in. Others hear the same about rooms that there are and rooms that there are not.
+   * A room that the asking server has a user in, by what is told of it where its members are still to come. Others hear the same about rooms that there are and rooms that there are not.
    *
    * @throws ProtocolError `M_FORBIDDEN`
    */
@@ -77,12 +78,24 @@ export function createServerAccess(parts: {
 
   async function isIn(server: ServerName, room: Room): Promise<boolean> {
     // What we know of a room that none of our users is in is of the past.
-    return room.localMembers.size > 0 && (await serversOf(room)).has(server) && (await isAllowed(server, room))
+    if (room.localMembers.size === 0 || !(await isAllowed(server, room))) return false
+    return isSaidToBeIn(server, room) || (await serversOf(room)).has(server)
+  }
+
+  function isSaidToBeIn(server: ServerName, { filling }: Room): boolean {
+    return filling?.lacksMembers === true && filling.servers.has(server)
+  }
+
+  /** Who may read messages of a closed time is known once the members are. */
+  async function asReadable(room: Room): Promise<Room> {
+    if (!room.filling?.lacksMembers) return room
+    const visibility = historyVisibilityOf(await room.stateEvent('m.room.history_visibility', ''))
+    return isForLaterReaders(visibility) ? room : wholeRoom(registry, room)
   }
 
   async function mayKnowOf(server: ServerName, room: Room): Promise<boolean> {
     if (room.localMembers.size === 0) return false
-    if ((await serversOf(room)).has(server)) return true
+    if (isSaidToBeIn(server, room) || (await serversOf(room)).has(server)) return true
     const { isOpen, allowed } = await opennessOf(room)
     if (isOpen || (await isInvited(server, room))) return true
     for (const id of allowed) {
@@ -139,7 +152,7 @@ export function createServerAccess(parts: {
       if (!room || !(await isIn(server, room))) {
         throw new ProtocolError('M_FORBIDDEN', 'Your server is not in this room.')
       }
-      return room
+      return asReadable(room)
     },
     async readable(server, room, events) {
       const isReadable = events.some(({ isState }) => !isState) ? await readableBy(server, room) : undefined

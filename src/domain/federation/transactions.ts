@@ -9,9 +9,12 @@ import type { Database } from '../../store/db.ts'
 import { findTransaction, insertTransaction } from '../../store/federation-transactions.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_EDUS_PER_TRANSACTION, MAX_PDUS_PER_TRANSACTION, MAX_ROOMS_AT_ONCE } from '../limits.ts'
+import type { Filling } from '../rooms/filling.ts'
+import type { Fillings } from '../rooms/fillings.ts'
 import { NOT_HERE, type Receiver } from '../rooms/receive.ts'
 import type { Received } from '../rooms/received.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
+import { createHeldEvents, type Outcome } from './held-events.ts'
 import type { Invitations } from './invitations.ts'
 import type { ServerAccess } from './server-access.ts'
 
@@ -34,6 +37,8 @@ export interface Transactions {
    * @throws ProtocolError `M_TOO_LARGE`
    */
   receive(transaction: ReceivedTransaction): Promise<string>
+  /** Takes in what had to wait until the members of a room are known, oldest first, and ends the waiting. */
+  takeHeld(filling: Filling): Promise<void>
 }
 
 export interface TransactionParts {
@@ -41,22 +46,28 @@ export interface TransactionParts {
   readonly clock: Clock
   readonly registry: RoomRegistry
   readonly receiver: Receiver
+  readonly fillings: Pick<Fillings, 'end'>
   readonly access: ServerAccess
   readonly invitations: Pick<Invitations, 'rescind'>
   readonly edus: Readonly<Record<string, EduHandler>>
   readonly log: Logger
 }
 
-interface Outcome {
-  readonly eventId: string | undefined
-  readonly error: string | undefined
-}
-
 export function createTransactions(parts: TransactionParts): Transactions {
   const { db, clock, registry, receiver, access, log } = parts
   const running = new Map<string, Promise<string>>()
 
+  const held = createHeldEvents({ ...parts, take: takePresent })
+
   async function takeRoom(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<Outcome[]> {
+    const room = await registry.get(roomId)
+    const outcomes = room?.filling?.holdsEvents ? await held.hold(origin, room, room.filling, pdus) : undefined
+    if (!room || !outcomes) return takePresent(origin, roomId, pdus)
+    if (await access.isIn(origin, room)) return outcomes
+    return pdus.map(({ value }) => ({ eventId: statedId(value), error: NOT_HERE }))
+  }
+
+  async function takePresent(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<Outcome[]> {
     const room = await registry.get(roomId)
     const idIn = async ({ value }: ReadJson) =>
       room && (await access.mayKnowOf(origin, room)) ? eventIdIn(room.version, value) : statedId(value)
@@ -130,6 +141,7 @@ export function createTransactions(parts: TransactionParts): Transactions {
   }
 
   return {
+    takeHeld: held.takeAll,
     receive(transaction) {
       const { origin, txnId, pdus, edus } = transaction
       if (pdus.length > MAX_PDUS_PER_TRANSACTION || edus.length > MAX_EDUS_PER_TRANSACTION) {

@@ -26,6 +26,8 @@ export interface AuditedRoom extends Place {
   readonly nid: number
   readonly keys: StateKeys
   readonly log: ReplayedLog
+  /** Whose states lack members that were left out when the room was joined, and that never came. */
+  readonly unfilledChain: number | undefined
 }
 
 export interface AuditParts {
@@ -112,7 +114,11 @@ export class EventAudit {
     const { room, tally } = this.#parts
     const prevs = prevIdsOf(event.pdu).map((id) => known.get(id))
     const placed = prevs.filter((prev) => prev?.hasPlace && prev.stateChain >= 0 && prev.streamPos < event.streamPos)
-    if (placed.length < prevs.length) {
+    const isLeft = placed.some((prev) => {
+      const { chain, seq } = prev!.pointAfter
+      return chain === room.unfilledChain && (event.stateChain !== chain || event.stateSeq !== seq)
+    })
+    if (placed.length < prevs.length || isLeft) {
       // What was missing then was made up for by another server's word.
       tally.uncheckedStates++
       return []

@@ -3,6 +3,7 @@ import { isUserId } from '../../core/ids.ts'
 import { roomVersion } from '../../core/room-version.ts'
 import { forEachState, type StateMap } from '../../core/state/trie.ts'
 import type { Reader } from '../../store/db.ts'
+import { unfilledChain } from '../../store/room-fillings.ts'
 import { getCheckpointPoints, getEventNids, readCheckpoint, readStateLog } from '../../store/room-report.ts'
 import { getMembers, getRooms, type Membership, type RoomRow } from '../../store/rooms.ts'
 import { getChainParents, getStateKeys } from '../../store/state.ts'
@@ -51,13 +52,14 @@ export async function auditRoom(options: AuditOptions): Promise<AuditTally> {
 async function readRoom(db: Reader, row: RoomRow): Promise<AuditedRoom> {
   const version = roomVersion(row.room_version)
   if (!version) throw new Error(`room version ${row.room_version} is not known to this Hearth`)
-  const [keys, changes, parents] = await Promise.all([
+  const [keys, changes, parents, unfilled] = await Promise.all([
     getStateKeys(db, [row.room_nid]),
     readStateLog(db, row.room_nid),
     getChainParents(db, row.room_nid),
+    unfilledChain(db, row.room_nid),
   ])
   const log = new ReplayedLog(changes, parents)
-  return { nid: row.room_nid, id: row.room_id, version, keys: new StateKeys(keys), log }
+  return { nid: row.room_nid, id: row.room_id, version, keys: new StateKeys(keys), log, unfilledChain: unfilled }
 }
 
 async function checkCheckpoints(db: Reader, room: AuditedRoom, tally: AuditTally): Promise<string[]> {

@@ -9,6 +9,7 @@ import type { JsonObject, ReadJson } from '../../core/json.ts'
 import { signEvent } from '../../core/signing/event-hash.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
 import type { Clock } from '../clock.ts'
+import { wholeRoom } from './filling.ts'
 import type { RoomRegistry } from './registry.ts'
 import { authoriserFor } from './restricted-join.ts'
 import type { Room } from './room.ts'
@@ -58,7 +59,7 @@ export function createAdmission({ registry, serverName, signingKey, clock }: Adm
   /** A room that we only know of as it was when our last member left is not ours to speak of. */
   async function mustBeIn(roomId: RoomId): Promise<Room> {
     const room = await registry.get(roomId)
-    if (room && room.localMembers.size > 0) return room
+    if (room && room.localMembers.size > 0) return wholeRoom(registry, room)
     throw new ProtocolError('M_NOT_FOUND', 'This server is not in the room.')
   }
 

@@ -1,18 +1,19 @@
-import { setImmediate } from 'node:timers/promises'
 import type { StateLookup } from '../../core/auth/context.ts'
 import { authorise } from '../../core/auth/rules.ts'
 import { authEventKeys, type StateKeyPair } from '../../core/auth/select.ts'
-import { createContentOf, type Membership, membershipOf } from '../../core/event/content.ts'
+import { createContentOf } from '../../core/event/content.ts'
 import type { Pdu } from '../../core/event/format.ts'
 import type { ReadPdu } from '../../core/event/read.ts'
 import type { EventId, RoomId, ServerName } from '../../core/ids.ts'
-import { isObject, type ReadJson } from '../../core/json.ts'
+import type { ReadJson } from '../../core/json.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
-import { EMPTY_STATE, getState, type StateMap, setState } from '../../core/state/trie.ts'
+import { getState, type StateMap, setState } from '../../core/state/trie.ts'
 import type { Database } from '../../store/db.ts'
 import { nextRoomNid, setRoomVersion } from '../../store/rooms.ts'
 import { authIdsOf, impliedIds, prevIdsOf, reasonOf } from './cited.ts'
 import type { EventCache } from './event-cache.ts'
+import { type Filling, membersAreMissing } from './filling.ts'
+import type { Fillings } from './fillings.ts'
 import { Intake } from './intake.ts'
 import type { Lanes } from './lanes.ts'
 import type { Outliers } from './outliers.ts'
@@ -22,19 +23,8 @@ import { dropped, type Received, receivedAs, settled } from './received.ts'
 import type { RoomRegistry } from './registry.ts'
 import { emptyRoom, type Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
+import { orderTold, type Told, type ToldRoom, takeTold } from './taking-told.ts'
 import { isRefusal, type Vetter } from './vet.ts'
-
-/** Events by their place in a list; each may be read anew whenever it is asked for. */
-export interface EventList {
-  readonly length: number
-  at(index: number): ReadJson | undefined
-}
-
-/** A room's state, and the auth chain of that state, as a server of the room gives them to one that joins. */
-export interface ToldRoom {
-  readonly state: EventList
-  readonly authChain: EventList
-}
 
 /** Takes part in a room of other servers: by what a resident server tells of it, and a join of ours that it has accepted. */
 export type Adopt = (
@@ -55,20 +45,20 @@ export interface AdoptionParts {
   readonly placing: Placing
   /** In which the events of one room come in. */
   readonly lanes: Lanes<RoomId>
+  readonly fillings: Fillings
+  /** Has the members fetched that were left out. */
+  readonly fill: (filling: Filling) => void
 }
 
 /** How often a join is placed anew because others wrote to its room. */
 const MAX_ATTEMPTS = 8
-/** Of a large room so many events are in memory as objects. */
-const EVENTS_AT_ONCE = 512
-const LOOKED_AT_ONCE = 256
-/** Events of an auth chain under the few keys by which a join is judged. */
-const MAX_JUDGES = 1_000
+
+type Result = Received | 'moved'
 
 const OTHER_VERSION = 'the room is of another version'
 
 export function createAdoption(parts: AdoptionParts): Adopt {
-  const { registry, vetter, outliers, placing, lanes } = parts
+  const { registry, vetter, outliers, placing, lanes, fillings } = parts
 
   /** A room that is to be, or that we took part in before; undefined where that one was of another version. */
   async function roomToJoin(roomId: RoomId, version: RoomVersion): Promise<Room | undefined> {
@@ -82,36 +72,10 @@ export function createAdoption(parts: AdoptionParts): Adopt {
     return registry.get(roomId)
   }
 
-  /** Verifies and stores what is told, a part at a time. Gives the state that it makes. */
-  async function takeTold(room: Room, told: Told, joinId: EventId): Promise<ToldStateMap> {
-    const state = new ToldStateMap(room)
-    const left: ReadPdu[] = []
-    const partAt = (at: number) => told.order.subarray(at, at + EVENTS_AT_ONCE)
-    const vetPart = (at: number) => vetter.vetEach(room, [...partAt(at)].map(told.at))
-    let next = vetPart(0)
-    for (let at = 0; at < told.order.length && room.alive; at += EVENTS_AT_ONCE) {
-      const part = partAt(at)
-      const vetted = await next
-      // The signatures of the next are checked while these are judged and written.
-      next = vetPart(at + EVENTS_AT_ONCE)
-      next.catch(() => {})
-      const reads = new Map<EventId, ReadPdu>()
-      for (const [index, read] of vetted.entries()) {
-        if (isRefusal(read)) continue
-        reads.set(read.eventId, read)
-        if (told.isState(part[index]!) && read.eventId !== joinId) state.expect(read.eventId)
-      }
-      left.push(...(await outliers.take(room, [...reads.values()], state.seen)))
-    }
-    // Who is cited comes before who cites, unless somebody was wrong about depths.
-    if (left.length > 0) await outliers.take(room, left, state.seen)
-    return state
-  }
-
-  async function join(resident: ServerName, room: Room, read: ReadPdu, told: Told): Promise<Received | 'moved'> {
+  async function join(resident: ServerName, room: Room, read: ReadPdu, told: Told, lists: ToldRoom): Promise<Result> {
     const { eventId, pdu } = read
     const wasStrange = room.pending.extremities.length === 0
-    const { map: state, memberships } = await takeTold(room, told, eventId)
+    const { map: state, memberships } = await takeTold(parts, room, told, eventId)
     if (!room.alive) return 'moved'
     const prevIds = prevIdsOf(pdu)
     const known = await outliers.find(room, [eventId, ...authIdsOf(pdu), ...impliedIds(room), ...prevIds])
@@ -124,25 +88,54 @@ export function createAdoption(parts: AdoptionParts): Adopt {
     const prevs = prevIds.flatMap((id) => known.get(id) ?? []).filter((event) => isPlacedIn(room, event))
     // While others of ours are in the room we know its state ourselves.
     const isKnownHere = room.localMembers.size > 0 && prevs.length === prevIds.length
-    const placed = await placing.place(room, read, {
-      outlier: known.get(eventId),
-      prevs,
-      passedOver: new Set(),
-      missingBehind: [],
-      cited: known,
-      ...(isKnownHere ? { told: undefined } : { told: state, toldMemberships: memberships }),
-      isReferenced: false,
-      redactions: [],
-      target: undefined,
-      isOwnJoin: true,
-      isOffered: false,
+    const isPartial = lists.areMembersOmitted === true && !isKnownHere
+    // It was strange when we asked: what is left out of a state that is one of several cannot be put in behind it.
+    if (isPartial && !wasStrange) throw membersAreMissing()
+    const cited = authIdsOf(pdu).map((id) => known.get(id)!)
+    const before = isPartial ? withMembers(state, cited) : state
+    const filling = isPartial ? await beginFilling(room, resident, eventId, lists) : undefined
+    const place = async (): Promise<Result> => {
+      const placed = await placing.place(room, read, {
+        outlier: known.get(eventId),
+        prevs,
+        passedOver: new Set(),
+        missingBehind: [],
+        cited: known,
+        ...(isKnownHere ? { told: undefined } : { told: before, toldMemberships: memberships }),
+        lacksMembers: isPartial,
+        isReferenced: false,
+        redactions: [],
+        target: undefined,
+        isOwnJoin: true,
+        isOffered: false,
+      })
+      if (placed === 'moved') return 'moved'
+      if ('standing' in placed) return receivedAs(eventId, placed.standing, placed.reason)
+      const [one] = await settled([placed])
+      return one?.outcome === 'committed' ? receivedAs(eventId, placed.event.standing, placed.event.reason) : 'moved'
+    }
+    const result = await place().catch((error) => {
+      // Whether it was written is not known: who fills the room finds out.
+      if (filling) parts.fill(filling)
+      throw error
     })
-    if (placed === 'moved') return 'moved'
-    if ('standing' in placed) return receivedAs(eventId, placed.standing, placed.reason)
-    const [one] = await settled([placed])
     // What invitations counted for in memory, while the room was not known, is read anew.
     if (wasStrange) registry.drop(room)
-    return one?.outcome === 'committed' ? receivedAs(eventId, placed.event.standing, placed.event.reason) : 'moved'
+    const isIn = result !== 'moved' && result.kind === 'accepted'
+    if (filling && isIn) parts.fill(filling)
+    else if (filling) await fillings.abandon(filling)
+    else if (room.filling && isIn && !isKnownHere) await fillings.supersede(room.filling)
+    return result
+  }
+
+  async function beginFilling(
+    room: Room,
+    resident: ServerName,
+    joinId: EventId,
+    { servers = [] }: ToldRoom,
+  ): Promise<Filling> {
+    room.filling = await fillings.open(room, { resident, servers, joinId })
+    return room.filling
   }
 
   return async (resident, version, roomId, joinEvent, lists) => {
@@ -159,74 +152,12 @@ export function createAdoption(parts: AdoptionParts): Adopt {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         const room = await roomToJoin(roomId, version)
         if (!room) return dropped(OTHER_VERSION, read.eventId)
-        const received = await join(resident, room, read, told)
+        if (room.filling?.lacksMembers) throw membersAreMissing()
+        const received = await join(resident, room, read, told, lists)
         if (received !== 'moved') return received
       }
       return dropped('the room is too busy just now', read.eventId)
     })
-  }
-}
-
-/** What was told, by numbers: those of the auth chain, and after them those of the state. */
-interface Told {
-  /** The shallowest first: what authorises an event lies before it. */
-  readonly order: Uint32Array
-  /** Numbers of what the room would judge a join by, and of what the auth chain has under the same keys. */
-  readonly judges: readonly number[]
-  isState(index: number): boolean
-  readonly at: (index: number) => ReadJson
-}
-
-async function orderTold(
-  { authChain, state }: ToldRoom,
-  expect: Vetter['expect'],
-  judging: ReadonlySet<string>,
-): Promise<Told> {
-  const first = authChain.length
-  const at = (index: number): ReadJson => (index < first ? authChain.at(index) : state.at(index - first))!
-  const depths = new Float64Array(first + state.length)
-  const judges: number[] = []
-  for (let from = 0; from < depths.length; from += LOOKED_AT_ONCE) {
-    if (from > 0) await setImmediate()
-    const some = Array.from({ length: Math.min(LOOKED_AT_ONCE, depths.length - from) }, (_, n) => at(from + n))
-    expect(some)
-    for (const [n, { value }] of some.entries()) {
-      if (!isObject(value)) continue
-      depths[from + n] = typeof value.depth === 'number' ? value.depth : 0
-      if (judging.has(`${value.type}\0${value.state_key}`)) judges.push(from + n)
-    }
-  }
-  const order = Uint32Array.from(depths.keys()).sort((a, b) => depths[a]! - depths[b]! || a - b)
-  const isState = (index: number): boolean => index >= first
-  const ofChain = judges.filter((index) => !isState(index)).slice(0, MAX_JUDGES)
-  return { order, judges: [...ofChain, ...judges.filter(isState)], at, isState }
-}
-
-/** The state that a list of events makes, as they come to be known: none when two are for the same key, or one is of another room. */
-class ToldStateMap {
-  map: StateMap | undefined = EMPTY_STATE
-  /** By the number of its event. */
-  readonly memberships = new Map<number, Membership>()
-  readonly #room: Room
-  readonly #expected = new Set<EventId>()
-
-  constructor(room: Room) {
-    this.#room = room
-  }
-
-  expect(eventId: EventId): void {
-    this.#expected.add(eventId)
-  }
-
-  readonly seen = (event: RoomEvent): void => {
-    const { id, nid, roomNid, keyId, standing } = event
-    if (!this.map || !this.#expected.delete(id)) return
-    const isForeign = roomNid !== this.#room.nid
-    if (!isForeign && (standing === 'rejected' || keyId === undefined)) return
-    const before = isForeign ? nid : getState(this.map, keyId!)
-    if (isForeign || (before !== 0 && before !== nid)) this.map = undefined
-    else this.map = setState(this.map, keyId!, nid)
-    if (event.type === 'm.room.member') this.memberships.set(nid, membershipOf(event))
   }
 }
 
@@ -244,6 +175,16 @@ function refusalOf(version: RoomVersion, join: Pdu, judges: readonly ReadPdu[]):
   const find: StateLookup = (type, key) => judges.find(({ pdu }) => pdu.type === type && pdu.state_key === key)?.pdu
   const verdict = authorise(version, join, find)
   return verdict.allowed ? undefined : `the room does not let us in: ${reasonOf(verdict)}`
+}
+
+/** A state without members, with those by which the join is judged: they are of the same state. */
+function withMembers(state: StateMap, cited: readonly RoomEvent[]): StateMap {
+  let known = state
+  for (const { type, keyId, nid } of cited) {
+    if (type === 'm.room.member' && keyId !== undefined && getState(known, keyId) === 0)
+      known = setState(known, keyId, nid)
+  }
+  return known
 }
 
 function isPlacedIn(room: Room, event: RoomEvent): boolean {

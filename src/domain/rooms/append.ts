@@ -13,6 +13,7 @@ import type { Clock, Random } from '../clock.ts'
 import type { Users } from '../users.ts'
 import type { Draft, StateReader, Transaction } from './draft.ts'
 import type { EventCache } from './event-cache.ts'
+import { wholeRoom } from './filling.ts'
 import { highlightsOf } from './highlights.ts'
 import { notInRoom } from './not-in-room.ts'
 import { keyWrites, NO_GRAPH, type Persister, type Unit } from './persister.ts'
@@ -78,6 +79,10 @@ export function createAppender(parts: AppendParts): Appender {
       const room = await parts.registry.get(roomId)
       if (!room) throw notInRoom()
       const drafts = await plan(room)
+      if (concernsUnknownMember(room, drafts)) {
+        await wholeRoom(parts.registry, room)
+        continue
+      }
       const appended = await appendTo(room, drafts, transaction)
       if (appended !== 'moved') return appended
     }
@@ -131,6 +136,15 @@ export function createAppender(parts: AppendParts): Appender {
   }
 
   return { append, appendTo }
+}
+
+/** Whether what is to be written is about somebody whose membership is still being fetched. */
+function concernsUnknownMember(room: Room, drafts: readonly Draft[]): boolean {
+  if (!room.filling?.lacksMembers) return false
+  const { state } = room.pending
+  return drafts.some(
+    ({ type, stateKey }) => type === 'm.room.member' && room.stateNid(state, type, stateKey ?? '') === 0,
+  )
 }
 
 /** Everybody whose membership changes needs a number, though not before the change is known to be allowed. */

@@ -4,13 +4,33 @@ import { createLanes } from './lanes.ts'
 import { createOutliers, type OutlierParts } from './outliers.ts'
 import { createPlacing, type PlacingParts } from './placing.ts'
 import { createReceiver, type Receiver, type ReceiverParts } from './receive.ts'
+import type { Room } from './room.ts'
+import { createRoomFiller, type RoomFiller, type RoomFillerParts } from './room-filler.ts'
 
-type Made = 'outliers' | 'placing' | 'lanes'
+type Made = 'outliers' | 'placing' | 'lanes' | 'fill' | 'filled'
 
-/** Wires what takes in events of other servers: those they send, and those that are asked for. Both write to a room in turn. */
+/**
+ * Wires what takes in events of other servers: those they send, and those that are asked for, for history and for rooms that were
+ * joined without their members. All write to a room in turn.
+ */
 export function createArrivals(
-  parts: OutlierParts & PlacingParts & Omit<ReceiverParts, Made> & Omit<GapFillerParts, Made>,
-): { readonly receiver: Receiver; readonly gapFiller: GapFiller } {
-  const made = { outliers: createOutliers(parts), placing: createPlacing(parts), lanes: createLanes<RoomId>() }
-  return { receiver: createReceiver({ ...parts, ...made }), gapFiller: createGapFiller({ ...parts, ...made }) }
+  parts: OutlierParts &
+    PlacingParts &
+    Omit<ReceiverParts, Made> &
+    Omit<GapFillerParts, Made> &
+    Omit<RoomFillerParts, Made> & {
+      readonly checkpoints: { consider(room: Room): void }
+      readonly notifier: { wakeRoom(roomNid: number): void }
+    },
+): { readonly receiver: Receiver; readonly gapFiller: GapFiller; readonly filler: RoomFiller } {
+  const lanes = createLanes<RoomId>()
+  const made = { ...parts, outliers: createOutliers(parts), placing: createPlacing(parts), lanes }
+  const filler = createRoomFiller({
+    ...made,
+    filled(room) {
+      parts.checkpoints.consider(room)
+      parts.notifier.wakeRoom(room.nid)
+    },
+  })
+  return { receiver: createReceiver({ ...made, fill: filler.begin }), gapFiller: createGapFiller(made), filler }
 }

@@ -61,6 +61,8 @@ export function createCheckpoints({ db, log }: { db: Database; log: Logger }): C
     },
     consider(room) {
       const { chain, seq } = room.committed
+      // What is still to be written behind would be missing in it.
+      if (room.filling?.lacksMembers) return
       // Too few changes for a checkpoint, wherever the last one is.
       if (chain === 0 && seq < LEAST_CHANGES) return
       const base = baseOf(room)

@@ -122,6 +122,11 @@ export function createGapFiller(parts: GapFillerParts): GapFiller {
       return (await take(room, of, { ...gap, missing: [eventId], from: place + 1 }, reads)) === 1
     },
     async fill(room, between, waitMs) {
+      if (room.filling?.lacksMembers)
+        return orUnderway(
+          room.filling.whole.then(() => 'filled'),
+          waitMs,
+        )
       const gap = running.has(room.id) ? undefined : await open(room, between)
       const filling = running.get(room.id)
       // Whether that was this gap is seen when the timeline is read again.

@@ -22,7 +22,7 @@ export async function changedMembers(of: {
   readonly from: StateMap
   readonly to: StateMap
   /** One that is not stored yet. */
-  readonly fresh: RoomEvent
+  readonly fresh?: RoomEvent
   /** What some of the events say, so that they need not be read. */
   readonly memberships?: ReadonlyMap<number, Membership> | undefined
 }): Promise<Omit<MembershipChange, 'changedAt'>[]> {
@@ -38,10 +38,10 @@ export async function changedMembers(of: {
   for (let at = 0; at < changes.length; at += CHANGES_AT_ONCE) {
     const part = changes.slice(at, at + CHANGES_AT_ONCE)
     const isToBeRead = (nid: number, userId: UserId): boolean =>
-      nid !== 0 && nid !== fresh.nid && (!memberships?.has(nid) || serverOf(userId) === of.serverName)
+      nid !== 0 && nid !== fresh?.nid && (!memberships?.has(nid) || serverOf(userId) === of.serverName)
     const nids = part.flatMap(({ userId, before, after }) => [before, after].filter((nid) => isToBeRead(nid, userId)))
     const [events, userNids] = await Promise.all([room.events(nids), of.users.intern(part.map(({ userId }) => userId))])
-    events.set(fresh.nid, fresh)
+    if (fresh) events.set(fresh.nid, fresh)
     for (const { userId, before, after } of part) {
       made.push({
         userId,

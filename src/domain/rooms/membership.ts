@@ -3,12 +3,13 @@ import { guestAccessOf, type Membership, membershipOf } from '../../core/event/c
 import { isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db.ts'
-import { forgetRoom, getJoinedUsers } from '../../store/rooms.ts'
+import { forgetRoom } from '../../store/rooms.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Appender } from './append.ts'
 import type { RoomBlocks } from './blocks.ts'
 import type { Decline } from './decline.ts'
 import type { Draft } from './draft.ts'
+import { wholeRoom } from './filling.ts'
 import { mustBeMember } from './not-in-room.ts'
 import type { NoticeRooms } from './notice-rooms.ts'
 import type { PublicProfile } from './profile-events.ts'
@@ -19,6 +20,7 @@ import { makerOf, type RemoteRooms } from './remote-rooms.ts'
 import { authoriserFor } from './restricted-join.ts'
 import type { Room } from './room.ts'
 import type { Rooms, SignedForInvite } from './rooms.ts'
+import { serversToTell } from './servers-to-tell.ts'
 import type { ThirdPartyInvites } from './third-party-invites.ts'
 
 export interface MembershipParts {
@@ -52,6 +54,12 @@ export function createMembership(parts: MembershipParts): MembershipActions {
     }
   }
 
+  /** While most members are not known, whoever wants to do something about one waits. */
+  async function untilKnown(roomId: RoomId, userId: UserId): Promise<void> {
+    const room = await parts.registry.get(roomId)
+    if (room?.filling?.lacksMembers && !(await wasMember(room, userId))) await wholeRoom(parts.registry, room)
+  }
+
   async function membershipIn(room: Room, userId: UserId): Promise<Membership> {
     return membershipOf(await room.stateEvent('m.room.member', userId, room.pending.state))
   }
@@ -65,6 +73,7 @@ export function createMembership(parts: MembershipParts): MembershipActions {
     refusal: string,
     reason: string | undefined,
   ): Promise<void> {
+    await untilKnown(roomId, target)
     await appender.append(roomId, async (room) => {
       if (by.userId !== target) mustBeMember(room, by)
       const membership = await membershipIn(room, target)
@@ -93,9 +102,9 @@ export function createMembership(parts: MembershipParts): MembershipActions {
   ): Promise<readonly ServerName[] | undefined> {
     const room = await parts.registry.get(roomId)
     if (room && room.committed.extremities.length > 0) {
-      if (room.localMembers.size > 0 || room.counts.join === 0) return undefined
+      if (room.localMembers.size > 0 || !room.isShared) return undefined
     }
-    const known = room ? await room.servers.of(() => getJoinedUsers(parts.db, room.nid)) : undefined
+    const known = room ? await serversToTell(parts.db, room) : undefined
     const pending = await parts.remoteMembers.pendingOf(by.userNid, roomId)
     const inviter = pending ? [serverOf(pending.event.sender)] : []
     const ways = [...new Set([...inviter, ...via, ...makerOf(roomId), ...(known?.keys() ?? [])])].filter(
@@ -134,6 +143,7 @@ export function createMembership(parts: MembershipParts): MembershipActions {
         const content = { ...profile, ...(reason !== undefined && { reason }) }
         return parts.remoteRooms.join({ roomId, userId: by.userId, content, via: ways })
       }
+      await untilKnown(roomId, by.userId)
       const joining = appender.append(roomId, async (room) => {
         if ((await membershipIn(room, by.userId)) === 'join') return []
         if (by.isGuest) await admitGuest(room)
@@ -157,6 +167,7 @@ export function createMembership(parts: MembershipParts): MembershipActions {
         })
         return parts.remoteMembers.record({ version, roomId, ...built, state: shown })
       }
+      await untilKnown(roomId, by.userId)
       const knocking = appender.append(roomId, async (room) => {
         if ((await membershipIn(room, by.userId)) === 'knock') return []
         return [change(by, by.userId, { membership: 'knock', ...profile }, reason)]
@@ -175,6 +186,7 @@ export function createMembership(parts: MembershipParts): MembershipActions {
         throw new ProtocolError('M_NOT_FOUND', `There is no user ${target} on this server.`)
       }
       const profile = await parts.profileOf(target)
+      await untilKnown(roomId, target)
       if (serverOf(target) !== parts.serverName) return inviteElsewhere(by, roomId, target, reason)
       await appender.append(roomId, async (room) => {
         mustBeMember(room, by)
@@ -187,6 +199,7 @@ export function createMembership(parts: MembershipParts): MembershipActions {
       setLeave(by, roomId, target, ['join', 'invite', 'knock'], `${target} is not in this room.`, reason),
 
     async ban(by, roomId, target, { reason }) {
+      await untilKnown(roomId, target)
       await appender.append(roomId, async (room) => {
         mustBeMember(room, by)
         if ((await membershipIn(room, target)) === 'ban') return []

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Reader } from '../../store/db.ts'
 import type {
+  ChainMove,
   ChainWrite,
   EarlyRedactionWrite,
   EventBatch,
@@ -31,6 +32,7 @@ export interface Unit {
   /** In the order of their numbers within a chain. */
   readonly changes: readonly StateChange[]
   readonly chains: readonly ChainWrite[]
+  readonly moved: readonly ChainMove[]
   readonly gaps: readonly GapWrite[]
   readonly filled: readonly GapFilled[]
   readonly earlyRedactions: readonly EarlyRedactionWrite[]
@@ -41,7 +43,7 @@ export interface Unit {
 }
 
 /** What a unit writes of the event graph that plain growth at the tip does not need. */
-export const NO_GRAPH = { promoted: [], chains: [], gaps: [], filled: [], earlyRedactions: [] } as const
+export const NO_GRAPH = { promoted: [], chains: [], moved: [], gaps: [], filled: [], earlyRedactions: [] } as const
 
 /** State keys that a unit of this room has to write with it: it is the next to be enqueued. */
 export function keyWrites(room: Room): KeyWrite[] {
@@ -270,6 +272,7 @@ function toBatch(group: readonly Waiting[]): EventBatch {
     keys: units.flatMap((unit) => unit.keys),
     changes: units.flatMap(({ room, changes }) => changes.map((change) => ({ roomNid: room.nid, ...change }))),
     chains: units.flatMap((unit) => unit.chains),
+    moved: units.flatMap((unit) => unit.moved),
     earlyRedactions: units.flatMap((unit) => unit.earlyRedactions),
     members: [...members.values()].map(({ after, ...member }) => ({ ...member, membership: after })),
     highlights: units.flatMap((unit) => unit.highlights),

@@ -122,7 +122,10 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
     const located: Located[] = []
     for (const point of points.values()) located.push({ point, state: await branches.stateAt(room, point) })
     const nearest = around.past?.near ?? whereHeadIs(head)
-    if (around.told !== undefined) return log.locate(around.told, [nearest, ...located])
+    if (around.told !== undefined) {
+      const told = log.locate(around.told, [nearest, ...located])
+      return around.lacksMembers ? log.branchOff(told) : told
+    }
     if (located.length <= 1) return located[0] ?? BEGINNING
     const states = located.map(({ state }) => state)
     return log.locate(await branches.resolve(room, states), [nearest, ...located])

@@ -8,6 +8,7 @@ import type { EventCache } from './event-cache.ts'
 import type { GapFiller } from './gap-filler.ts'
 import { createHistoryReader, type HistoryReader } from './history-reader.ts'
 import { createPositions } from './positions.ts'
+import type { RoomRegistry } from './registry.ts'
 import type { RoomAppservices } from './room-appservices.ts'
 import { createStateReader, type StateReader } from './state-reader.ts'
 import { createTimeline } from './timeline.ts'
@@ -19,6 +20,7 @@ export function createRoomReader(parts: {
   readonly db: Database
   readonly events: EventCache
   readonly access: RoomAccess
+  readonly registry: RoomRegistry
   readonly clock: Clock
   readonly gapFiller: GapFiller
   readonly serverName: ServerName

@@ -6,6 +6,8 @@ import type { Database } from '../../store/db.ts'
 import { type Adopt, createAdoption } from './adoption.ts'
 import { judgingIds } from './cited.ts'
 import type { EventCache } from './event-cache.ts'
+import { type Filling, membersAreMissing } from './filling.ts'
+import type { Fillings } from './fillings.ts'
 import { Intake } from './intake.ts'
 import { createLanes, type Lanes } from './lanes.ts'
 import type { Outliers } from './outliers.ts'
@@ -22,6 +24,8 @@ export interface Receiver {
   /**
    * Takes in events of one room that a server sent, in any order. Resolves when they are durable, with an outcome for each, in the
    * order given. Events of one room are taken in one call after another.
+   *
+   * @throws ProtocolError 503 while most of the room's members are not known: nobody could be judged
    */
   receive(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[], keep?: Keep): Promise<readonly Received[]>
   /** Takes part in a room of other servers: by what a resident server tells of it, and a join of ours that it has accepted. */
@@ -38,6 +42,9 @@ export interface ReceiverParts {
   readonly placing: Placing
   /** One for each room: what is in one writes events that came from elsewhere. */
   readonly lanes: Lanes<RoomId>
+  readonly fillings: Fillings
+  /** Has the members of a room fetched that were left out when it was joined. */
+  readonly fill: (filling: Filling) => void
   readonly log: Pick<Logger, 'error'>
 }
 
@@ -194,6 +201,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     async receive(origin, roomId, pdus, keep = 'all') {
       const room = await knownRoom(roomId)
       if (!room) return pdus.map(() => dropped(NOT_HERE))
+      if (room.filling?.lacksMembers) throw membersAreMissing()
       const reads = await vetter.vetEach(room, pdus)
       const passed = new Map(reads.flatMap((read) => (isRefusal(read) ? [] : [[read.eventId, read] as const])))
       const offered = new Set(keep === 'accepted' ? passed.keys() : [])

@@ -12,6 +12,7 @@ import { perTick } from '../../store/per-tick.ts'
 import { countMembers, findRoomNid, getJoinedOfServer, getRooms, type RoomRow } from '../../store/rooms.ts'
 import { getStateKeys, loadStates, type StateKeyRow } from '../../store/state.ts'
 import type { EventCache } from './event-cache.ts'
+import type { Fillings } from './fillings.ts'
 import { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 import { StateKeys } from './state-keys.ts'
@@ -37,11 +38,12 @@ export interface RegistryParts {
   readonly db: Reader
   readonly events: EventCache
   readonly serverName: ServerName
+  readonly fillings: Pick<Fillings, 'of'>
   /** Rooms kept in memory. */
   readonly maxRooms: number
 }
 
-export function createRoomRegistry({ db, events, serverName, maxRooms }: RegistryParts): RoomRegistry {
+export function createRoomRegistry({ db, events, serverName, fillings, maxRooms }: RegistryParts): RoomRegistry {
   const rooms = createCache<number, Room>(maxRooms)
   const nids = createCache<RoomId, number>(maxRooms * 4)
   const loading = new Map<number, Promise<Room>>()
@@ -107,7 +109,9 @@ export function createRoomRegistry({ db, events, serverName, maxRooms }: Registr
       tip: row.state_tip,
       lastChain: row.last_chain,
     }
-    return new Room({ nid: row.room_nid, id: row.room_id, version, keys: new StateKeys(keys), head, events })
+    const room = new Room({ nid: row.room_nid, id: row.room_id, version, keys: new StateKeys(keys), head, events })
+    room.filling = fillings.of(row.room_nid)
+    return room
   }
 
   async function load(roomNid: number): Promise<Room> {

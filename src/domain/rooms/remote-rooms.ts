@@ -9,6 +9,7 @@ import type { MembershipStep, Peers } from '../../outbound/peers.ts'
 import { MAX_SERVERS_TRIED } from '../limits.ts'
 import type { KeyRing } from './questions.ts'
 import type { Receiver } from './receive.ts'
+import type { RoomRegistry } from './registry.ts'
 import { buildFromTemplate, type RemoteJoinParts, withAuthoriser } from './remote-join.ts'
 import { strippedStateIn } from './shown-state.ts'
 
@@ -60,6 +61,7 @@ export function createRemoteRooms(
     readonly peers: Peers
     readonly receiver: Receiver
     readonly keys: KeyRing
+    readonly registry: Pick<RoomRegistry, 'get'>
     /** With whom this server has to do at all. */
     readonly outgoing: { reaches(server: ServerName): boolean }
   },
@@ -119,7 +121,10 @@ export function createRemoteRooms(
 
   async function joinThrough(server: ServerName, wish: RemoteWish): Promise<void> {
     const { version, built } = await build(server, 'join', wish)
-    const told = await peers.sendJoin(server, wish.roomId, built.eventId, built.json)
+    // What is left out can be put in later where all that is known of the room is what is told.
+    const known = await parts.registry.get(wish.roomId)
+    const omitsMembers = known === undefined || known.pending.extremities.length === 0
+    const told = await peers.sendJoin(server, wish.roomId, built.eventId, built.json, omitsMembers)
     const json = withAuthoriser(version, built, told.event, await authoriserKeys(version, built, told.event))
     const received = await receiver.adopt(server, version, wish.roomId, readJson(json), told)
     if (received.kind === 'accepted' || received.kind === 'known') return

@@ -41,6 +41,7 @@ import { createDecline } from './decline.ts'
 import { createRoomDeletions, type RoomDeletions } from './deletion/deletions.ts'
 import { type ErasedUsers, openErasedUsers } from './erased-users.ts'
 import { createEventCache, type EventCache } from './event-cache.ts'
+import { type Fillings, openFillings } from './fillings.ts'
 import type { AskedIdentityServers } from './identity-servers.ts'
 import { createMemberCheck, createMembership } from './membership.ts'
 import { createNoticeRooms } from './notice-rooms.ts'
@@ -57,6 +58,7 @@ import { createResident, type Resident } from './resident.ts'
 import type { Room } from './room.ts'
 import type { RoomAppservices } from './room-appservices.ts'
 import type { RoomEvent } from './room-event.ts'
+import type { RoomFiller } from './room-filler.ts'
 import type { Rooms } from './rooms.ts'
 import { createThirdPartyInvites, type ThirdPartyInvites } from './third-party-invites.ts'
 import { createTransactions } from './transactions.ts'
@@ -116,6 +118,8 @@ export interface RoomServices {
   readonly erasedUsers: ErasedUsers
   readonly appender: Appender
   readonly receiver: Receiver
+  readonly fillings: Fillings
+  readonly filler: RoomFiller
   readonly resident: Resident
   readonly remoteMembers: RemoteMembers
   readonly vetter: Vetter
@@ -135,7 +139,8 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const ledgerWaker = createLedgerWaker({ ledger, notifier })
   const inboxes = createInboxes({ db, ledger })
   const events = createEventCache({ db, maxBytes: EVENT_CACHE_BYTES })
-  const registry = createRoomRegistry({ db, events, serverName, maxRooms: MAX_ROOMS_IN_MEMORY })
+  const fillings = await openFillings({ db, clock, log })
+  const registry = createRoomRegistry({ db, events, serverName, fillings, maxRooms: MAX_ROOMS_IN_MEMORY })
   const userRooms = createUserRooms({ db, maxUsers: MAX_USERS_IN_MEMORY })
   const remote = parts.deviceListNews(registry)
   const deviceLists = createDeviceLists({
@@ -216,6 +221,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       wokenUsers.add(member.userNid)
       if (member.after !== 'join') typing.stop(room.nid, member.userNid)
     }
+    fillings.changed(room, unit.members)
     for (const event of fresh) {
       if (event.isInTimeline && !event.isHistory) unread.appended(event, unit.highlights)
     }
@@ -224,8 +230,8 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
 
   const vetter = createVetter(parts)
   const branches = createBranches({ db, persister })
-  const { receiver, gapFiller } = createArrivals({
-    ...{ ...parts, serverName, events, registry, persister, vetter, branches, checkpoints },
+  const { receiver, gapFiller, filler } = createArrivals({
+    ...{ ...parts, serverName, events, registry, persister, vetter, branches, checkpoints, fillings, notifier },
   })
   const appendParts = { ...parts, serverName, events, registry, persister }
   const closed = createClosedRooms()
@@ -262,7 +268,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     ...parts,
     ...{ appender, registry, serverName, profileOf, inviteRemotely },
   })
-  const remoteRooms = createRemoteRooms({ ...parts, serverName, receiver })
+  const remoteRooms = createRemoteRooms({ ...parts, serverName, receiver, registry })
   const remoteMembers = createRemoteMembers({ db, registry, events, users, userRooms, persister })
   const membership = createMembership({
     ...parts,
@@ -355,8 +361,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     inboxes,
     states: createRoomStates({ db, events }),
     lazyMembers: createLazyMembers(),
-    roomEvents,
-    roomMembers,
+    ...{ roomEvents, roomMembers, fillings },
     users,
     deviceLists,
     keyCounts,
@@ -381,11 +386,12 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     inboxes,
     keyCounts,
     ...{ receiver, registry, events, erasedUsers, position: persister.position },
-    ...{ resident, remoteMembers, vetter },
+    ...{ resident, remoteMembers, vetter, fillings, filler },
     profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),
     async close() {
       presence.close()
       typing.close()
+      await filler.close()
       await persister.idle()
       await vetter.close()
     },

@@ -7,6 +7,7 @@ import { EMPTY_STATE, getState, type StateMap, setState } from '../../core/state
 import type { Membership } from '../../store/rooms.ts'
 import type { StatePoint } from '../../store/state.ts'
 import type { EventCache } from './event-cache.ts'
+import type { Filling } from './filling.ts'
 import { JoinedServers } from './joined-servers.ts'
 import type { RoomEvent } from './room-event.ts'
 import { StateKeys } from './state-keys.ts'
@@ -96,6 +97,8 @@ export class Room {
   pending: Head
   committed: Head
   alive = true
+  /** Set while its members are still to come. */
+  filling: Filling | undefined
   /** How many outliers were enqueued since the room was loaded. */
   outliersTaken = 0
   /** The last changes of the chains that were written to last. */
@@ -176,6 +179,11 @@ export class Room {
       this.#unsettled.delete(event.id)
       this.#unsettledByNid.delete(event.nid)
     }
+  }
+
+  /** Whether users of other servers are in the room. */
+  get isShared(): boolean {
+    return this.counts.join > this.localMembers.size || (this.filling?.serversMeanwhile.size ?? 0) > 0
   }
 
   get isSettled(): boolean {

@@ -68,10 +68,19 @@ export class StateLog {
     return { point: this.grow(point, [change], branchesOff), state: setState(state, keyId, eventNid) }
   }
 
+  /** The same state at the beginning of a chain of its own: the chain behind it is left to be written on. */
+  branchOff({ point, state }: Located): Located {
+    return { point: this.#branch(point), state }
+  }
+
   /** The same state at a point where it can be changed. */
   #open(point: StatePoint, branchesOff = false): StatePoint {
     const isContinued = !branchesOff && point.chain !== this.#spared
     if (isContinued && this.#tipOf(point.chain) === point.seq) return point
+    return this.#branch(point)
+  }
+
+  #branch(point: StatePoint): StatePoint {
     const chain = ++this.#lastChain
     this.chains.push({ roomNid: this.#room.nid, chain, parentChain: point.chain, parentSeq: point.seq })
     this.#tips.set(chain, 0)

@@ -13,8 +13,10 @@ import type { Readable, RoomAccess } from './access.ts'
 import { loadReferences, writeClientEvent } from './client-event.ts'
 import type { EventCache } from './event-cache.ts'
 import { readingOf, writeEventList } from './event-lists.ts'
+import { wholeRoom } from './filling.ts'
 import { keysAt, stateAt, stateNids } from './past-state.ts'
 import type { Positions } from './positions.ts'
+import type { RoomRegistry } from './registry.ts'
 import type { Room } from './room.ts'
 import type { RoomAppservices } from './room-appservices.ts'
 import type { RoomEvent } from './room-event.ts'
@@ -50,6 +52,7 @@ export interface StateReaderParts {
   readonly db: Reader
   readonly events: EventCache
   readonly access: RoomAccess
+  readonly registry: Pick<RoomRegistry, 'getByNid'>
   readonly positions: Positions
   readonly appservices: Pick<RoomAppservices, 'isUserOf'>
   readonly clock: Clock
@@ -59,6 +62,14 @@ const MEMBERSHIPS: readonly Membership[] = ['join', 'invite', 'leave', 'ban', 'k
 
 export function createStateReader(parts: StateReaderParts): StateReader {
   const { db, events, access, clock, appservices } = parts
+
+  /** A room whose state is to be read whole: where its members are still to come, that waits for them. */
+  async function wholeState(by: Requester, roomId: RoomId): Promise<Readable> {
+    const readable = await access.mustReadState(by, roomId)
+    if (!readable.room.filling?.lacksMembers) return readable
+    await wholeRoom(parts.registry, readable.room)
+    return access.mustReadState(by, roomId)
+  }
 
   async function load(nids: readonly number[]): Promise<RoomEvent[]> {
     return [...(await events.load(nids)).values()].sort((a, b) => a.pos - b.pos)
@@ -96,7 +107,7 @@ export function createStateReader(parts: StateReaderParts): StateReader {
 
   return {
     async state(by, roomId) {
-      const { room, departure } = await access.mustReadState(by, roomId)
+      const { room, departure } = await wholeState(by, roomId)
       const state = departure ? await stateAt(db, room, departure.pointAfter) : room.committed.state
       const all = await load(stateNids(state))
       await loadReferences(events, all)
@@ -106,7 +117,9 @@ export function createStateReader(parts: StateReaderParts): StateReader {
     },
 
     async stateEvent(by, roomId, type, stateKey, format) {
-      const event = await oneOf(await access.mustReadState(by, roomId), type, stateKey)
+      const known = await oneOf(await access.mustReadState(by, roomId), type, stateKey)
+      const isToCome = known === undefined && type === 'm.room.member'
+      const event = isToCome ? await oneOf(await wholeState(by, roomId), type, stateKey) : known
       if (!event) throw new ProtocolError('M_NOT_FOUND', 'The room has no such state.')
       if (format === 'content') return new JsonBytes().value(event.content)
       await loadReferences(events, [event])
@@ -116,7 +129,7 @@ export function createStateReader(parts: StateReaderParts): StateReader {
     },
 
     async members(by, roomId, { at, membership, notMembership }) {
-      const readable = await access.mustReadState(by, roomId)
+      const readable = await wholeState(by, roomId)
       const isWanted = (one: Membership): boolean =>
         (membership === undefined && notMembership === undefined) ||
         one === membership ||
@@ -131,9 +144,10 @@ export function createStateReader(parts: StateReaderParts): StateReader {
 
     async joinedMembers(by, roomId) {
       const { appservice: service } = by
-      const room = service
+      const known = service
         ? await access.anyMustBeInRoom(by, (userId) => appservices.isUserOf(service, userId), roomId)
         : await access.mustBeInRoom(by, roomId)
+      const room = await wholeRoom(parts.registry, known)
       const rows = await getMembers(db, room.nid, ['join'])
       const loaded = await events.load(rows.map(({ event_nid }) => event_nid))
       return {

@@ -20,6 +20,8 @@ export interface Surroundings {
   readonly told: StateMap | undefined
   /** The memberships of that state by the numbers of their events, where they are at hand: it may be large. */
   readonly toldMemberships?: ReadonlyMap<number, Membership>
+  /** Most members are missing in that: they come later, and are written to the log behind the event. */
+  readonly lacksMembers?: boolean
   /** An accepted event refers to it already. */
   readonly isReferenced: boolean
   /** Redactions of it that came before it. */

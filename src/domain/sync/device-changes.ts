@@ -5,7 +5,7 @@ import { deviceListsChanged } from '../../store/device-lists.ts'
 import { joinedIn, joinedMembers } from '../../store/rooms.ts'
 import type { Room } from '../rooms/room.ts'
 import { knownState } from './joined-room.ts'
-import type { Span } from './look.ts'
+import { type Span, wasFilledWithin } from './look.ts'
 import { isNewer, type StreamPosition } from './token.ts'
 import type { UserRoom } from './user-rooms.ts'
 
@@ -99,7 +99,8 @@ async function movesIn(span: Since, moved: readonly number[], departed: readonly
   await Promise.all([
     ...moved.map(async (nid) => {
       const room = await sources.registry.getByNid(nid)
-      const moves = await movesOf(span, room)
+      // Those who were there before the user and are known only now are as new as in a room that was entered.
+      const moves = wasFilledWithin(span, nid) ? undefined : await movesOf(span, room)
       if (moves === undefined) return void entered.push(nid)
       for (const user of moves.came) came.add(user)
       for (const user of moves.went) went.add(user)

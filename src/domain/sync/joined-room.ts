@@ -9,7 +9,7 @@ import { loadReferences } from '../rooms/client-event.ts'
 import { encodePosition } from '../rooms/position-token.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
-import type { Look, RoomNews, Section, Span } from './look.ts'
+import { type Look, type RoomNews, type Section, type Span, wasFilledWithin } from './look.ts'
 import { eventList, loadState, stateToTell, writeEventList } from './room-section.ts'
 import { readTimeline, type TimelineSlice, visiblePart } from './room-timeline.ts'
 import { isNewer } from './token.ts'
@@ -22,14 +22,17 @@ const HEROES = 5
 export async function joinedSection(look: Look, news: RoomNews): Promise<Section | undefined> {
   const room = await look.sources.registry.getByNid(news.roomNid)
   if (!look.request.filter.room.roomMatches(room.id)) return undefined
-  const known = await knownState(look, room)
+  const wasFilled = wasFilledWithin(look, room.nid)
+  const isNew = wasFilled && !look.request.filter.room.state.lazyLoadMembers
+  const known = isNew ? undefined : await knownState(look, room)
   const slice = await timelineOf(look, room, known === undefined)
   await loadReferences(look.sources.events, slice.events)
   const isFull = known === undefined || look.request.fullState
   const begin = isFull || slice.limited ? await stateBefore(look, room, slice) : known
   const end = await stateNow(look, room)
   const target = look.request.stateAfter === undefined ? beforeTimeline(begin, slice, end) : end
-  const summary = isFull || slice.limited || slice.events.some(isSummed) ? await summaryOf(look, room) : undefined
+  const isSummedUp = isFull || wasFilled || slice.limited || slice.events.some(isSummed)
+  const summary = isSummedUp ? await summaryOf(look, room) : undefined
   const heroes = summary?.['m.heroes'] ?? []
   const wish = { target, known: isFull ? undefined : known, timeline: slice.events, heroes }
   const state = await loadState(look, stateToTell(look, room, wish))

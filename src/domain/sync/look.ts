@@ -5,7 +5,7 @@ import type { AccountDataRow } from '../../store/account-data.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { PresenceState } from './presence.ts'
 import type { SyncSources } from './sources.ts'
-import type { StreamPosition } from './token.ts'
+import { isNewer, type StreamPosition } from './token.ts'
 import type { UserRoom } from './user-rooms.ts'
 
 export interface SyncRequest {
@@ -47,4 +47,17 @@ export interface RoomNews {
 export interface Section {
   readonly roomId: string
   readonly json: JsonBytes
+}
+
+/** Whether a room's members came within a span: it was joined without them. */
+export function wasFilledWithin({ sources, since, now }: Span, roomNid: number): boolean {
+  const filledAt = sources.fillings.filledAt(roomNid)
+  if (filledAt === undefined || since === undefined) return false
+  return isNewer(filledAt, since.events) && !isNewer(filledAt, now.events)
+}
+
+/** Whether a room's members are not all there at the end of a span. */
+export function isUnfilled({ sources, now }: Span, roomNid: number): boolean {
+  const filledAt = sources.fillings.filledAt(roomNid)
+  return filledAt === undefined ? sources.fillings.of(roomNid)?.lacksMembers === true : isNewer(filledAt, now.events)
 }

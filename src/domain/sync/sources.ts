@@ -7,6 +7,7 @@ import type { Inboxes } from '../e2e/inboxes.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import type { DeviceKeyCounts } from '../keys/key-counts.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
+import type { Fillings } from '../rooms/fillings.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
@@ -35,6 +36,8 @@ export interface SyncSources {
   readonly roomEvents: RecentChanges
   /** The newest event of each room that changed somebody's membership. */
   readonly roomMembers: RecentChanges
+  /** The rooms whose members are still to come, and when they came. */
+  readonly fillings: Pick<Fillings, 'of' | 'filledAt'>
   readonly users: Users
   readonly deviceLists: DeviceLists
   readonly keyCounts: DeviceKeyCounts

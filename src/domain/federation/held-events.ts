@@ -1,0 +1,93 @@
+import { readPdu } from '../../core/event/read.ts'
+import type { RoomId, ServerName } from '../../core/ids.ts'
+import { type ReadJson, readJson } from '../../core/json.ts'
+import type { Database } from '../../store/db.ts'
+import { getHeld, insertHeld, removeHeld } from '../../store/room-fillings.ts'
+import { MAX_HELD_EVENTS, MAX_HELD_EVENTS_OF_A_SERVER, MAX_PDUS_PER_TRANSACTION } from '../limits.ts'
+import type { Filling } from '../rooms/filling.ts'
+import type { Fillings } from '../rooms/fillings.ts'
+import { createLanes } from '../rooms/lanes.ts'
+import type { Room } from '../rooms/room.ts'
+import { isRefusal } from '../rooms/vet.ts'
+
+/** What a transaction's answer says of one of its events. */
+export interface Outcome {
+  readonly eventId: string | undefined
+  readonly error: string | undefined
+}
+
+/** Events of rooms whose members are still to come: they are kept until there is something to judge them by. */
+export interface HeldEvents {
+  /**
+   * Keeps what a server sent. Resolves when it is durable, with an outcome for each; undefined when nothing has to wait any more.
+   * What is one too many is refused, and thereby asked for when later events build on it.
+   */
+  hold(origin: ServerName, room: Room, filling: Filling, pdus: readonly ReadJson[]): Promise<Outcome[] | undefined>
+  /** Takes in all that waits, in the order in which it came, and ends the waiting. */
+  takeAll(filling: Filling): Promise<void>
+}
+
+export function createHeldEvents(parts: {
+  readonly db: Database
+  readonly fillings: Pick<Fillings, 'end'>
+  take(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<unknown>
+}): HeldEvents {
+  const { db } = parts
+  /** Keeping and ending go one after another: nothing is kept that nobody takes. */
+  const turns = createLanes<number>()
+
+  function mayHold({ held }: Filling, origin: ServerName, count: number): boolean {
+    const all = [...held.values()].reduce((sum, one) => sum + one, 0)
+    return all + count <= MAX_HELD_EVENTS && (held.get(origin) ?? 0) + count <= MAX_HELD_EVENTS_OF_A_SERVER
+  }
+
+  async function keep(origin: ServerName, room: Room, filling: Filling, pdus: readonly ReadJson[]): Promise<Outcome[]> {
+    const reads = pdus.map(({ value, offence }) => readPdu(room.version, value, offence))
+    const jsons = reads.flatMap((read) => (isRefusal(read) ? [] : [read.json]))
+    const isKept = mayHold(filling, origin, jsons.length)
+    if (isKept && jsons.length > 0) {
+      await db.tx((tx) => insertHeld(tx, room.nid, origin, jsons))
+      filling.held.set(origin, (filling.held.get(origin) ?? 0) + jsons.length)
+    }
+    return reads.map((read) => {
+      if (isRefusal(read)) return { eventId: undefined, error: read.reason }
+      return { eventId: read.eventId, error: isKept ? undefined : 'too much waits for the members of this room' }
+    })
+  }
+
+  async function takeSome(filling: Filling): Promise<boolean> {
+    const rows = await getHeld(db, filling.roomNid, MAX_PDUS_PER_TRANSACTION)
+    const [first] = rows
+    if (first === undefined) return false
+    const next = rows.findIndex(({ origin }) => origin !== first.origin)
+    const some = next === -1 ? rows : rows.slice(0, next)
+    await parts.take(
+      first.origin,
+      filling.roomId,
+      some.map(({ json }) => readJson(json)),
+    )
+    await db.tx((tx) =>
+      removeHeld(
+        tx,
+        some.map(({ held_nid }) => held_nid),
+      ),
+    )
+    return true
+  }
+
+  return {
+    hold: (origin, room, filling, pdus) =>
+      turns.run(room.nid, async () => (filling.holdsEvents ? keep(origin, room, filling, pdus) : undefined)),
+    async takeAll(filling) {
+      while (filling.holdsEvents) {
+        while (filling.holdsEvents && (await takeSome(filling))) {
+          // As long as there are some.
+        }
+        await turns.run(filling.roomNid, async () => {
+          const isDone = (await getHeld(db, filling.roomNid, 1)).length === 0
+          if (isDone) parts.fillings.end(filling)
+        })
+      }
+    },
+  }
+}

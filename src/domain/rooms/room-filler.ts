@@ -1,0 +1,243 @@
+import type { Logger } from 'pino'
+import { ProtocolError } from '../../core/errors.ts'
+import { isUserId, type RoomId, type ServerName } from '../../core/ids.ts'
+import { diffState, forEachState, getState, type StateMap, setState } from '../../core/state/trie.ts'
+import type { Peers } from '../../outbound/peers.ts'
+import type { Database } from '../../store/db.ts'
+import { getChainParents } from '../../store/state.ts'
+import { pauseAfter } from '../backoff.ts'
+import type { Random } from '../clock.ts'
+import { Turns } from '../federation/turns.ts'
+import { MAX_FILLING_SERVERS, MAX_FILLINGS_AT_ONCE } from '../limits.ts'
+import type { Users } from '../users.ts'
+import type { Branches } from './branches.ts'
+import type { Filling } from './filling.ts'
+import type { Fillings } from './fillings.ts'
+import type { Lanes } from './lanes.ts'
+import { changedMembers } from './members.ts'
+import type { Outliers } from './outliers.ts'
+import { keyWrites, NO_GRAPH, type Persister, type Unit } from './persister.ts'
+import type { RoomRegistry } from './registry.ts'
+import type { Room, StateChange } from './room.ts'
+import { RoomEvent } from './room-event.ts'
+import { orderTold, type Told, type ToldRoom, type ToldStateMap, takeTold } from './taking-told.ts'
+import type { Vetter } from './vet.ts'
+
+/** Fetches the members of rooms that were joined without them, and has taken in what other servers sent meanwhile. */
+export interface RoomFiller {
+  begin(filling: Filling): void
+  /** Goes on with what was begun before the process ended. @param takeHeld takes in what waits for a room that is whole */
+  start(takeHeld: (filling: Filling) => Promise<void>): void
+  close(): Promise<void>
+}
+
+export interface RoomFillerParts {
+  readonly serverName: ServerName
+  readonly db: Database
+  readonly random: Random
+  readonly log: Pick<Logger, 'info' | 'warn'>
+  readonly peers: Pick<Peers, 'state'>
+  readonly outgoing: { reaches(server: ServerName): boolean }
+  readonly users: Users
+  readonly registry: RoomRegistry
+  readonly persister: Persister
+  readonly branches: Branches
+  readonly vetter: Vetter
+  readonly outliers: Outliers
+  readonly lanes: Lanes<RoomId>
+  readonly fillings: Fillings
+  /** A room is whole: who reads it is to be told. */
+  filled(room: Room): void
+}
+
+const RETRIES = { firstMs: 500, longestMs: 3_600_000 }
+/** How often a room's members are written anew because others wrote to it. */
+const MAX_ATTEMPTS = 8
+const MEMBER = 'm.room.member'
+
+/** The process ends. */
+class Closing extends Error {}
+
+/** What is written to the log behind a join. */
+type Behind = Pick<Unit, 'changes' | 'moved'>
+
+export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
+  const { db, log, registry, fillings, outliers, persister } = parts
+  const turns = new Turns(MAX_FILLINGS_AT_ONCE)
+  const timers = new Map<Filling, NodeJS.Timeout>()
+  const running = new Set<Promise<void>>()
+  let takeHeld: ((filling: Filling) => Promise<void>) | undefined
+  let isClosing = false
+  let close: () => void = () => {}
+  const closed = new Promise<never>((_, reject) => {
+    close = () => reject(new Closing())
+  })
+  closed.catch(() => {})
+
+  const isWanted = (filling: Filling): boolean => filling.lacksMembers && !isClosing
+
+  /** One attempt; it tries again by itself. */
+  async function attempt(filling: Filling): Promise<void> {
+    try {
+      if (filling.lacksMembers) await fetchMembers(filling)
+      if (filling.holdsEvents && !isClosing) await takeHeld?.(filling)
+    } catch (error) {
+      if (isClosing || !filling.holdsEvents) return
+      const reason = error instanceof Error ? error.message : String(error)
+      await fillings.failed(filling, reason).catch(() => {})
+      const pauseMs = pauseAfter(Math.max(filling.failures, 1), RETRIES, parts.random)
+      log.warn(
+        { err: error, roomId: filling.roomId, failures: filling.failures, pauseMs },
+        'a room could not be filled with its members; it will be tried again',
+      )
+      timers.set(filling, setTimeout(begin, pauseMs, filling).unref())
+    }
+  }
+
+  function begin(filling: Filling): void {
+    timers.delete(filling)
+    if (isClosing || takeHeld === undefined) return
+    turns.add(() => {
+      const work = attempt(filling).finally(() => running.delete(work))
+      running.add(work)
+      return work
+    })
+  }
+
+  /** @throws Error with what the last server said, when none could be used */
+  async function fetchMembers(filling: Filling): Promise<void> {
+    const room = await registry.get(filling.roomId)
+    // The join was never written, or nobody is in the room any more.
+    if (room?.nid !== filling.roomNid || room.localMembers.size === 0) return fillings.leave(filling)
+    let last = 'no server of the room is known that could be asked'
+    for (const server of serversToAsk(filling)) {
+      const failure = await fetchFrom(server, filling)
+      if (failure === undefined || !isWanted(filling)) return
+      last = `${server}: ${failure}`
+      log.info(
+        { roomId: filling.roomId, server, reason: failure },
+        'a server could not be used to fill a room with its members',
+      )
+    }
+    throw new Error(last)
+  }
+
+  /** The one that let us in, and some of the others: in each round other ones. */
+  function serversToAsk({ resident, servers, failures }: Filling): ServerName[] {
+    const others = [...servers].filter((server) => server !== resident)
+    const from = others.length === 0 ? 0 : (failures * (MAX_FILLING_SERVERS - 1)) % others.length
+    const all = [resident, ...others.slice(from), ...others.slice(0, from)]
+    return all.filter((server) => parts.outgoing.reaches(server)).slice(0, MAX_FILLING_SERVERS)
+  }
+
+  /** Gives why a server cannot be used. */
+  async function fetchFrom(server: ServerName, filling: Filling): Promise<string | undefined> {
+    try {
+      const asking = parts.peers.state(server, filling.roomId, filling.joinId)
+      asking.catch(() => {})
+      return await take(filling, await Promise.race([asking, closed]))
+    } catch (error) {
+      if (!(error instanceof ProtocolError) || error.status === 503) throw error
+      return error.message
+    }
+  }
+
+  function take(filling: Filling, lists: ToldRoom): Promise<string | undefined> {
+    return parts.lanes.run(filling.roomId, async () => {
+      const told = await orderTold(lists, parts.vetter.expect, new Set())
+      for (let attempts = 0; attempts < MAX_ATTEMPTS && isWanted(filling); attempts++) {
+        const room = await registry.getByNid(filling.roomNid)
+        const outcome = await fill(room, filling, told)
+        if (outcome !== 'moved') return outcome
+      }
+      return 'the room is too busy just now'
+    })
+  }
+
+  async function fill(room: Room, filling: Filling, told: Told): Promise<string | undefined> {
+    const isAlive = () => room.alive && isWanted(filling)
+    const state = await takeTold(parts, room, told, filling.joinId, isAlive)
+    if (!isAlive()) return 'moved'
+    const join = (await outliers.find(room, [filling.joinId])).get(filling.joinId)!
+    const before = await parts.branches.stateAt(room, join.pointBefore)
+    const refusal = disagreement(room, before, state)
+    if (refusal !== undefined) return refusal
+    return write(room, filling, await behind(room, join, before, state.map!), state)
+  }
+
+  /** What is missing in the state before our join, as changes of the chain that the join's branches off. */
+  async function behind(room: Room, join: RoomEvent, before: StateMap, told: StateMap): Promise<Behind> {
+    const { chain } = join.pointBefore
+    const parent = (await getChainParents(db, room.nid)).get(chain)
+    if (!parent || join.pointBefore.seq !== 0) throw new Error(`${join.id} does not stand at the beginning of a chain`)
+    let { seq } = parent
+    const changes: StateChange[] = []
+    forEachState(told, (keyId, eventNid) => {
+      const { type, stateKey } = room.keys.nameOf(keyId)
+      if (type !== MEMBER || !isUserId(stateKey) || getState(before, keyId) !== 0) return
+      changes.push({ chain: parent.chain, seq: ++seq, keyId, eventNid, before: 0 })
+    })
+    return { changes, moved: [{ roomNid: room.nid, chain, parentChain: parent.chain, parentSeq: seq }] }
+  }
+
+  async function write(
+    room: Room,
+    filling: Filling,
+    { changes, moved }: Behind,
+    { memberships }: ToldStateMap,
+  ): Promise<'moved' | undefined> {
+    const from = room.pending.state
+    let to = from
+    for (const { keyId, eventNid } of changes) if (getState(from, keyId) === 0) to = setState(to, keyId, eventNid)
+    const members = await changedMembers({ ...parts, room, from, to, memberships })
+    const createNid = room.stateNid(from, 'm.room.create', '')
+    const create = (await room.events([createNid])).get(createNid)!
+    if (!room.alive) return 'moved'
+    const head = room.pending
+    const position = persister.takeNid()
+    const unit: Unit = {
+      ...NO_GRAPH,
+      ...{ room, before: head, after: { ...head, version: head.version + 1, nid: position } },
+      ...{ events: [], highlights: [], redactions: [], txn: undefined, keys: keyWrites(room), changes, moved },
+      members: members.map((member) => ({ ...member, changedAt: position })),
+      // No event comes with it, and the stream is to have a position for it: an outlier has one that nobody is shown.
+      promoted: [new RoomEvent({ ...create.toRow(), stream_pos: position }, create.pdu)],
+    }
+    room.enqueued(unit)
+    if ((await persister.enqueue(unit)).kind !== 'committed') return 'moved'
+    // What it holds in memory of its states lacks what was written behind them.
+    registry.drop(room)
+    await fillings.filled(filling, position)
+    parts.filled(await registry.getByNid(room.nid))
+    log.info({ roomId: filling.roomId, members: members.length }, 'a room was filled with its members')
+    return undefined
+  }
+
+  return {
+    begin,
+    start(given) {
+      takeHeld = given
+      for (const filling of fillings.all()) begin(filling)
+    },
+    async close() {
+      isClosing = true
+      close()
+      for (const timer of timers.values()) clearTimeout(timer)
+      await Promise.all(running)
+    },
+  }
+}
+
+/** Why what is told cannot be the state of the room: what we know of it has to be there, by whatever event. */
+function disagreement(room: Room, known: StateMap, { map: told, memberships }: ToldStateMap): string | undefined {
+  if (!told) return 'it tells two events for one key, or one of another room'
+  const createKey = room.keys.idOf('m.room.create', '')!
+  if (getState(told, createKey) !== getState(known, createKey)) return 'it tells of a room with another beginning'
+  // Somebody let us in.
+  if (![...memberships.values()].includes('join')) return 'it tells of nobody who is in the room'
+  let lacks = false
+  diffState(known, told, (_key, _before, after) => {
+    lacks ||= after === 0
+  })
+  return lacks ? 'it leaves out what is known of the state' : undefined
+}

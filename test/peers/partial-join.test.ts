@@ -1,0 +1,252 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { inspectRoom } from '../../src/cli/room-inspect.ts'
+import type { RoomId } from '../../src/core/ids.ts'
+import { auditRoom } from '../../src/domain/room-audit/room-audit.ts'
+import { openDatabase } from '../../src/store/db.ts'
+import { findRoomNid } from '../../src/store/rooms.ts'
+import { type Account, type Json, sendText, syncPath } from '../support/api.ts'
+import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
+import { openStranger } from '../support/stranger.ts'
+import { proxyTo, type TlsHandler } from '../support/tls-server.ts'
+import { waitUntil } from '../support/wait.ts'
+
+/** More than are told anyway. */
+const MEMBERS = 21
+const LAZY = { room: { timeline: { limit: 50 }, state: { lazy_load_members: true } } }
+
+let street: Neighbourhood
+let alpha: Neighbour
+let beta: Neighbour
+let gamma: Neighbour
+let alice: Account
+let members: Account[]
+let bob: Account
+let carol: Account
+let room: string
+let sent = 0
+
+const enc = encodeURIComponent
+
+beforeAll(async () => {
+  street = openNeighbourhood()
+  ;[alpha, beta, gamma] = await Promise.all([street.open(), street.open(), street.open()])
+  const names = Array.from({ length: MEMBERS }, (_, n) => `member${n}`)
+  ;[alice, bob, carol, members] = await Promise.all([
+    alpha.person('alice'),
+    beta.person('bob'),
+    gamma.person('carol'),
+    Promise.all(names.map((name) => alpha.person(name))),
+  ])
+})
+
+afterAll(() => street.close())
+
+/** A room of alpha's, with many members and one of gamma's. */
+beforeEach(async () => {
+  const body = { preset: 'public_chat', name: 'Many' }
+  room = (await alpha.api.call('POST', '/createRoom', { token: alice.token, body })).room_id
+  for (const member of members) await join(alpha, member)
+  await join(gamma, carol)
+  await membersAt(gamma, carol)
+})
+
+afterEach(() => {
+  for (const { front, server } of [alpha, beta, gamma]) front.handler = proxyTo(server.baseUrl)
+})
+
+const join = (at: Neighbour, { token }: Account, via = alpha.name) =>
+  at.api.call('POST', `/join/${enc(room)}?server_name=${enc(via)}`, { token, body: {} })
+const say = (at: Neighbour, { token }: Account, text: string): Promise<string> =>
+  sendText(at.api, token, room, `t${sent++}`, text)
+const act = (at: Neighbour, { token }: Account, what: string, body: object = {}) =>
+  at.api.call('POST', `/rooms/${enc(room)}/${what}`, { token, body })
+const sync = (at: Neighbour, { token }: Account, filter: object = {}, since?: string): Promise<Json> =>
+  at.api.call('GET', syncPath({ filter, ...(since === undefined ? {} : { since }) }), { token })
+
+/** Answers some requests of other servers otherwise from now on. */
+function instead({ front, server }: Neighbour, isMeant: (url: string) => boolean, handler: TlsHandler): void {
+  const honest = proxyTo(server.baseUrl)
+  front.handler = (request, response) => (isMeant(request.url) ? handler : honest)(request, response)
+}
+
+const isState = (url: string) => url.includes('/federation/v1/state/')
+
+/** Lets nobody have the state of a room from a server until it is released. */
+function holdBack(at: Neighbour): { readonly asked: () => number; release(): void } {
+  const waiting: (() => void)[] = []
+  const honest = proxyTo(at.server.baseUrl)
+  instead(at, isState, (request, response) => void waiting.push(() => honest(request, response)))
+  return {
+    asked: () => waiting.length,
+    release() {
+      at.front.handler = honest
+      for (const answer of waiting.splice(0)) answer()
+    },
+  }
+}
+
+async function membersAt(at: Neighbour, { token }: Account): Promise<Record<string, string>> {
+  const { chunk } = await at.api.call('GET', `/rooms/${enc(room)}/members`, { token })
+  return Object.fromEntries(chunk.map(({ state_key, content }: Json) => [state_key, content.membership]))
+}
+
+async function timelineAt(at: Neighbour, who: Account): Promise<Json[]> {
+  const { rooms } = await sync(at, who, LAZY)
+  return rooms.join[room].timeline.events
+}
+
+const textsIn = (events: Json[]): string[] => events.flatMap(({ content }) => content.body ?? [])
+
+async function withDatabase<T>(
+  { server }: Neighbour,
+  work: (db: ReturnType<typeof openDatabase>, roomNid: number) => Promise<T>,
+) {
+  const db = openDatabase({ connection: server.database.connection, poolSize: 1 })
+  try {
+    return await work(db, (await findRoomNid(db, room as RoomId))!)
+  } finally {
+    await db.close()
+  }
+}
+
+/** How many events wait for the members of the room. */
+const heldAt = (at: Neighbour): Promise<number> =>
+  withDatabase(at, async (db, roomNid) => {
+    const rows = await db.query('SELECT 1 FROM held_event WHERE room_nid = $1', [roomNid])
+    return rows.length
+  })
+
+/** Both have the same members, and what beta has stored is right. */
+async function expectWhole(): Promise<void> {
+  const there = await membersAt(alpha, alice)
+  await waitUntil('the same members', async () => {
+    const here = await membersAt(beta, bob)
+    return JSON.stringify(sorted(here)) === JSON.stringify(sorted(there)) ? true : undefined
+  })
+  const findings: string[] = []
+  await withDatabase(beta, (db, roomNid) =>
+    auditRoom({
+      ...{ db, roomNid, knownKeys: () => [], progress: () => undefined },
+      found: ({ eventId, what }) => findings.push(`${eventId ?? 'room'}: ${what}`),
+    }),
+  )
+  expect(findings).toEqual([])
+}
+
+const sorted = (record: Record<string, string>) => Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1))
+
+it('is read and written to at once, and whole later', async () => {
+  const held = holdBack(alpha)
+  const before = await sync(beta, bob)
+  await join(beta, bob)
+  const lazy = await sync(beta, bob, LAZY)
+  expect(lazy.rooms.join[room].timeline.events).toMatchObject([{ type: 'm.room.member', state_key: bob.userId }])
+  expect(lazy.rooms.join[room].state.events.map(({ type }: Json) => type)).toContain('m.room.name')
+  expect((await sync(beta, bob, {}, before.next_batch)).rooms?.join?.[room]).toBeUndefined()
+  await say(beta, bob, 'hello')
+  for (const [at, who] of [
+    [alpha, alice],
+    [gamma, carol],
+  ] as const)
+    await waitUntil('hello', async () => (textsIn(await timelineAt(at, who)).includes('hello') ? true : undefined))
+  expect(held.asked()).toBe(1)
+  const asking = membersAt(beta, bob)
+  const { next_batch: since } = await sync(beta, bob, LAZY, lazy.next_batch)
+  const waiting = beta.api.call('GET', syncPath({ since, filter: LAZY, timeout: 20_000 }), {
+    token: bob.token,
+  })
+  held.release()
+  expect(Object.keys(await asking)).toHaveLength(MEMBERS + 3)
+  expect((await waiting).rooms.join[room].summary['m.joined_member_count']).toBe(MEMBERS + 3)
+  const whole = (await sync(beta, bob, {}, before.next_batch)).rooms.join[room]
+  const told = whole.state.events.filter(({ type }: Json) => type === 'm.room.member')
+  expect(told).toHaveLength(MEMBERS + 2)
+  expect(textsIn(whole.timeline.events)).toEqual(['hello'])
+  await expectWhole()
+})
+
+it('judges what comes meanwhile once it knows by what, each event once', async () => {
+  const held = holdBack(alpha)
+  await join(beta, bob)
+  const [one, two, three] = members as [Account, Account, Account]
+  await say(alpha, one, 'by one who was left out')
+  await act(alpha, alice, 'kick', { user_id: two.userId })
+  await act(alpha, alice, 'ban', { user_id: three.userId })
+  await say(gamma, carol, 'from a third server')
+  await act(alpha, alice, 'invite', { user_id: two.userId })
+  const last = await say(alpha, alice, 'the last')
+  await waitUntil('all to wait', async () => ((await heldAt(beta)) >= 6 ? true : undefined))
+  const own = await say(beta, bob, 'in between')
+  held.release()
+  const ids = async (at: Neighbour, who: Account) => (await timelineAt(at, who)).map(({ event_id }) => event_id)
+  await waitUntil('the last', async () => ((await ids(beta, bob)).includes(last) ? true : undefined))
+  const here = await ids(beta, bob)
+  expect(new Set(here).size).toBe(here.length)
+  await waitUntil('our own', async () => ((await ids(alpha, alice)).includes(own) ? true : undefined))
+  const there = await ids(alpha, alice)
+  const since = there.indexOf(here[0])
+  expect(there.slice(since).toSorted()).toEqual(here.toSorted())
+  expect(await membersAt(beta, bob)).toMatchObject({ [two.userId]: 'invite', [three.userId]: 'ban' })
+  await expectWhole()
+  await waitUntil('nothing to wait', async () => ((await heldAt(beta)) === 0 ? true : undefined))
+})
+
+it('goes on after a restart, with what waited before it', async () => {
+  const held = holdBack(alpha)
+  await join(beta, bob)
+  await say(alpha, members[0]!, 'before the restart')
+  await waitUntil('it to wait', async () => ((await heldAt(beta)) > 0 ? true : undefined))
+  await beta.server.restart()
+  beta.front.handler = proxyTo(beta.server.baseUrl)
+  await say(beta, bob, 'after the restart')
+  expect((await sync(beta, bob)).rooms?.join?.[room]).toBeUndefined()
+  held.release()
+  await waitUntil('both', async () => {
+    const texts = textsIn(await timelineAt(beta, bob))
+    return texts.includes('before the restart') && texts.includes('after the restart') ? true : undefined
+  })
+  await expectWhole()
+})
+
+it('asks another server where the one that let us in is gone', async () => {
+  instead(alpha, isState, (_, response) => void response.destroy())
+  await join(beta, bob)
+  const seen = () => gamma.front.requests.filter(({ url }) => isState(url)).length
+  await waitUntil('gamma to be asked', () => (seen() > 0 ? true : undefined))
+  expect(Object.keys(await membersAt(beta, bob))).toHaveLength(MEMBERS + 3)
+  await expectWhole()
+})
+
+it('is left at once, and says to the operator what is missing', async () => {
+  for (const at of [alpha, gamma]) instead(at, isState, (_, response) => void response.destroy())
+  await join(beta, bob)
+  const inspect = () => withDatabase(beta, (db, roomNid) => inspectRoom(db, roomNid, {}))
+  await waitUntil('a failure', async () => ((await inspect()).includes('tried in vain') ? true : undefined))
+  expect(await inspect()).toMatch(new RegExp(`most are still to be fetched, since .*, when ${alpha.name} let us in`))
+  await act(beta, bob, 'leave')
+  await waitUntil('the leave', async () => ((await membersAt(alpha, alice))[bob.userId] === 'leave' ? true : undefined))
+  expect(await inspect()).toContain('was left before most could be fetched')
+  await join(beta, bob)
+  expect(await inspect()).not.toContain('fetched')
+  await expectWhole()
+})
+
+it('shows a server that is not in the room nothing of it', async () => {
+  const held = holdBack(alpha)
+  await join(beta, bob)
+  const stranger = await openStranger(street.authority)
+  const event = { type: 'm.room.message', room_id: room, sender: `@eve:${stranger.name}`, event_id: '$x' }
+  const at = { name: beta.name, url: beta.server.baseUrl }
+  const body = { origin: stranger.name, origin_server_ts: 1, pdus: [event], edus: [] }
+  const nowhere = { ...body, pdus: [{ ...event, room_id: `!nowhere:${alpha.name}` }] }
+  const answers = [
+    await stranger.ask(at, 'PUT', '/_matrix/federation/v1/send/1', { body }),
+    await stranger.ask(at, 'PUT', '/_matrix/federation/v1/send/2', { body: nowhere }),
+  ]
+  expect(answers[0]).toEqual(answers[1])
+  const states = await stranger.ask(at, 'GET', `/_matrix/federation/v1/state_ids/${enc(room)}?event_id=$x`)
+  expect(states.status).toBe(403)
+  await stranger.close()
+  held.release()
+  await expectWhole()
+})

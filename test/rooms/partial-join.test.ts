@@ -1,0 +1,263 @@
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { ProtocolError } from '../../src/core/errors.ts'
+import type { EventId, ServerName, UserId } from '../../src/core/ids.ts'
+import { roomVersion } from '../../src/core/room-version.ts'
+import type { Received } from '../../src/domain/rooms/received.ts'
+import { waitUntil } from '../support/wait.ts'
+import { Besieged, EVIL, idsIn } from './besieged.ts'
+import { Forge, type ForgedRoom, type ForgedState } from './forge.ts'
+
+const CREATOR = `@creator:${EVIL}` as UserId
+const GUEST = `@guest:${EVIL}` as UserId
+const OTHER = 'other.test' as ServerName
+const LAZY = { filter: { room: { state: { lazy_load_members: true } } } }
+const MEMBER = 'm.room.member '
+
+let home: Besieged
+beforeAll(async () => {
+  home = await Besieged.open()
+})
+afterAll(() => home.close())
+
+/** Who is asked for a state answers so from now on; nobody does without. */
+function answerState(answer?: (of: string) => ForgedRoom | Promise<ForgedRoom>): string[] {
+  const asked: string[] = []
+  home.server.peers.state = async (of) => {
+    asked.push(of)
+    if (answer === undefined) throw new ProtocolError('M_UNKNOWN', `${of} is away`, { status: 502 })
+    return answer(of)
+  }
+  return asked
+}
+
+/** Those who wait for their turn again are not waited for by the next test. */
+afterEach(async () => {
+  for (const filling of home.server.engine.fillings.all()) await home.server.engine.fillings.abandon(filling)
+})
+
+interface Partial {
+  readonly forge: Forge
+  readonly state: ForgedState
+  readonly join: EventId
+  readonly received: Received
+}
+
+const withoutMembers = (state: ForgedState): ForgedState =>
+  new Map([...state].filter(([key]) => !key.startsWith(MEMBER)))
+
+/** Ann comes into a room of a creator, a guest and others, and is told of none of them. */
+async function enter(name: string, furnish: (forge: Forge) => void = () => {}, version = '12'): Promise<Partial> {
+  const forge = Forge.open(roomVersion(version)!, name, CREATOR)
+  forge.member(GUEST, 'join')
+  furnish(forge)
+  home.answers(forge.answers())
+  const state = forge.states.get(forge.latest!)!
+  const join = forge.member(home.user('ann'), 'join', { state })
+  const cited = forge.authChain([...withoutMembers(state).values(), join])
+  const told = {
+    state: forge.raw(withoutMembers(state).values()),
+    authChain: forge.raw(cited),
+    ...{ areMembersOmitted: true, servers: [EVIL, OTHER] },
+  }
+  const { receiver } = home.server.engine
+  const received = await home.inRun(() =>
+    receiver.adopt(EVIL, forge.version, forge.roomId, forge.raw([join])[0]!, told),
+  )
+  return { forge, state, join, received }
+}
+
+const startFilling = () => home.server.engine.filler.start(async (filling) => home.server.engine.fillings.end(filling))
+
+async function filled({ forge }: Partial): Promise<void> {
+  await waitUntil('all members', async () => {
+    const view = await home.view(forge.roomId)
+    return home.server.engine.fillings.of(view.roomNid) === undefined ? true : undefined
+  })
+}
+
+it.each(['1', '6', '11', '12'])(
+  'a room that is joined without its members has them later, in room version %s',
+  async (version) => {
+    answerState()
+    startFilling()
+    const room = await enter(`room-${version}`, () => {}, version)
+    const { forge, join, state } = room
+    expect(room.received).toEqual({ kind: 'accepted', eventId: join })
+    const nothing = await home.sync('ann')
+    expect(nothing.rooms?.join?.[forge.roomId]).toBeUndefined()
+    const lazy = await home.sync('ann', undefined, LAZY)
+    expect(idsIn(lazy.rooms.join[forge.roomId].timeline)).toEqual([join])
+    const said = await home.say('ann', forge.roomId, 'here already')
+    answerState(() => forge.told(state))
+    await filled(room)
+    const view = await home.view(forge.roomId)
+    expect(new Map(view.state)).toEqual(new Map([...state, [`${MEMBER}${home.user('ann')}`, join]]))
+    await home.audit(forge.roomId)
+    const whole = (await home.sync('ann', nothing.next_batch)).rooms.join[forge.roomId]
+    expect(idsIn(whole.timeline)).toEqual([join, said])
+    expect(idsIn(whole.state).toSorted()).toEqual([...state.values()].toSorted())
+    const later = (await home.sync('ann', lazy.next_batch, LAZY)).rooms.join[forge.roomId]
+    expect(idsIn(later.timeline)).toEqual([said])
+    expect(later.summary['m.joined_member_count']).toBe(3)
+    // Whoever was told all is told nothing more, and so is whoever comes after a restart.
+    const after = await home.sync('ann', (await home.sync('ann')).next_batch)
+    expect(after.rooms?.join?.[forge.roomId]).toBeUndefined()
+    await home.server.restart()
+    const again = (await home.sync('ann', nothing.next_batch)).rooms.join[forge.roomId]
+    expect(idsIn(again.state)).toEqual(idsIn(whole.state))
+    await forge.catchUp(home.server)
+    expect(await home.kinds(forge, [forge.say(GUEST, 'welcome')])).toEqual(['accepted'])
+  },
+)
+
+it('whom the join is judged by counts at once, also where only the invited come in', async () => {
+  answerState()
+  startFilling()
+  const room = await enter('invited', (forge) => {
+    forge.set(CREATOR, 'm.room.join_rules', { join_rule: 'invite' })
+    forge.make({
+      ...{ type: 'm.room.member', sender: CREATOR, state_key: home.user('ann') },
+      content: { membership: 'invite' },
+    })
+  })
+  expect(room.received.kind).toBe('accepted')
+  answerState(() => room.forge.told(room.state))
+  await filled(room)
+  expect((await home.view(room.forge.roomId)).members.get(home.user('ann'))).toMatch(/^join/)
+  await home.audit(room.forge.roomId)
+})
+
+it('what others send before is refused for now, and nobody is kicked whom we do not know', async () => {
+  answerState()
+  startFilling()
+  const { forge, state } = await enter('early')
+  await expect(home.kinds(forge, [forge.say(GUEST, 'early')])).rejects.toMatchObject({ status: 503 })
+  const kick = home.does('ann', (rooms, by) => rooms.kick(by, forge.roomId, GUEST, {}))
+  const verdict = expect(kick).rejects.toMatchObject({
+    errcode: 'M_FORBIDDEN',
+    message: expect.stringContaining('power'),
+  })
+  answerState(() => forge.told(state))
+  await verdict
+})
+
+it('leaving ends it, and coming back is told all', async () => {
+  const asked = answerState()
+  startFilling()
+  const { forge, state } = await enter('left')
+  await waitUntil('the first try', () => (asked.length > 0 ? true : undefined))
+  await home.does('ann', (rooms, by) => rooms.leave(by, forge.roomId, {}))
+  const { roomNid } = await home.view(forge.roomId)
+  expect(home.server.engine.fillings.of(roomNid)?.holdsEvents).toBe(false)
+  await forge.catchUp(home.server)
+  const back = forge.member(home.user('ann'), 'join', { state })
+  const { receiver } = home.server.engine
+  const adopt = (partial: boolean) =>
+    home.inRun(() =>
+      receiver.adopt(EVIL, forge.version, forge.roomId, forge.raw([back])[0]!, {
+        ...(partial ? { ...forge.told(withoutMembers(state)), areMembersOmitted: true } : forge.told(state)),
+      }),
+    )
+  await expect(adopt(true)).rejects.toMatchObject({ status: 503 })
+  expect((await adopt(false)).kind).toBe('accepted')
+  expect((await home.view(forge.roomId)).members.get(GUEST)).toMatch(/^join/)
+  await home.audit(forge.roomId)
+})
+
+it('a process that ends before, in the middle or right after goes on', async () => {
+  answerState()
+  const room = await enter('crash')
+  await home.server.restart()
+  const asked = answerState()
+  startFilling()
+  await waitUntil('a try', () => (asked.length > 0 ? true : undefined))
+  await home.server.restart()
+  let isBroken = false
+  answerState(() => {
+    isBroken = true
+    // Half of it is stored, and then the process is gone.
+    const { state, authChain } = room.forge.told(room.state)
+    return { state: { length: state.length, at: (n: number) => (n < 3 ? state[n] : hang()) } as never, authChain }
+  })
+  const hang = (): never => {
+    throw new Error('gone')
+  }
+  startFilling()
+  await waitUntil('half', () => (isBroken ? true : undefined))
+  await home.server.restart()
+  answerState(() => room.forge.told(room.state))
+  startFilling()
+  await filled(room)
+  const { roomNid, members } = await home.view(room.forge.roomId)
+  // Written, and not noted.
+  await home.server.db.query('UPDATE room_filling SET filled_at = NULL WHERE room_nid = $1 RETURNING 1 AS one', [
+    roomNid,
+  ])
+  await home.server.restart()
+  startFilling()
+  await filled(room)
+  expect(new Map((await home.view(room.forge.roomId)).members)).toEqual(new Map(members))
+  await home.audit(room.forge.roomId)
+})
+
+const ANN = `@ann:home.test` as UserId
+
+it.each<[string, (room: Partial, honest: ForgedRoom) => ForgedRoom]>([
+  ['nothing', () => ({ state: [], authChain: [] })],
+  ['no members, once more', ({ forge, state }) => forge.told(withoutMembers(state))],
+  [
+    'another room',
+    () => {
+      const foreign = Forge.open(roomVersion('12')!, 'foreign', CREATOR)
+      return foreign.told(foreign.states.get(foreign.latest!)!)
+    },
+  ],
+  [
+    'less than what is known',
+    ({ forge, state }) => forge.told(new Map([...state].filter(([key]) => !key.startsWith('m.room.join_rules')))),
+  ],
+  [
+    'two for one key',
+    ({ forge, state }, honest) => ({
+      ...honest,
+      state: [
+        ...honest.state,
+        ...forge.raw([forge.member(GUEST, 'join', { state, content: { displayname: 'twice' } })]),
+      ],
+    }),
+  ],
+])('%s is no state: another server is asked', async (name, lie) => {
+  answerState()
+  startFilling()
+  const room = await enter(`lie-${name}`)
+  const honest = room.forge.told(room.state)
+  const asked = answerState((of) => (of === EVIL ? lie(room, honest) : honest))
+  await filled(room)
+  expect(asked.slice(-2)).toEqual([EVIL, OTHER])
+  expect([...(await home.view(room.forge.roomId)).members.keys()].toSorted()).toEqual([ANN, CREATOR, GUEST].toSorted())
+  await home.audit(room.forge.roomId)
+})
+
+it('what is forged among members is left out, and our own join stays what it is', async () => {
+  answerState()
+  const room = await enter('forged', (forge) => {
+    forge.member(`@late:${OTHER}` as UserId, 'join', { prev: [forge.latest!] })
+  })
+  const { forge, state, join } = room
+  const before = forge.member(ANN, 'leave', { state, prev: [forge.latest!] })
+  const unsigned = JSON.parse(forge.texts.get(state.get(`${MEMBER}@late:${OTHER}`)!)!)
+  unsigned.signatures = {}
+  const stranger = forge.member(`@never:${EVIL}` as UserId, 'ban', { state })
+  answerState(() => {
+    const honest = forge.told(new Map([...state].filter(([key]) => !key.includes('@late'))))
+    const more = forge.raw([before, stranger])
+    return { ...honest, state: [...honest.state, ...more, { value: unsigned, offence: undefined }] }
+  })
+  startFilling()
+  await filled(room)
+  const view = await home.view(forge.roomId)
+  expect(view.state.get(`${MEMBER}${ANN}`)).toBe(join)
+  expect([...view.members.keys()].toSorted()).toEqual([CREATOR, GUEST, ANN].toSorted())
+  expect(view.members.get(ANN)).toMatch(/^join/)
+  await home.audit(forge.roomId)
+})
