@@ -92,7 +92,9 @@ export const MAX_REMEMBERED_UNFILLED_GAPS = 1_000
 /** Servers that are asked for the members of a room in one round, one after another. */
 export const MAX_FILLING_SERVERS = 10
 /** Rooms whose members are fetched at the same time: each may be large. */
-export const MAX_FILLINGS_AT_ONCE = 2
+export const MAX_FILLINGS_AT_ONCE = 4
+/** Servers that are told what passes in such a room by the word of one that may name anybody. */
+export const MAX_SERVERS_MEANWHILE = 5_000
 /** How long a request waits for the members of a room that are being fetched. */
 export const MAX_MEMBERS_WAIT_MS = 15_000
 /** Events that wait until the members of their room are known, and those of one server among them. */

@@ -21,6 +21,7 @@ let gamma: Neighbour
 let alice: Account
 let members: Account[]
 let bob: Account
+let dora: Account
 let carol: Account
 let room: string
 let sent = 0
@@ -31,9 +32,10 @@ beforeAll(async () => {
   street = openNeighbourhood()
   ;[alpha, beta, gamma] = await Promise.all([street.open(), street.open(), street.open()])
   const names = Array.from({ length: MEMBERS }, (_, n) => `member${n}`)
-  ;[alice, bob, carol, members] = await Promise.all([
+  ;[alice, bob, dora, carol, members] = await Promise.all([
     alpha.person('alice'),
     beta.person('bob'),
+    beta.person('dora'),
     gamma.person('carol'),
     Promise.all(names.map((name) => alpha.person(name))),
   ])
@@ -95,6 +97,10 @@ async function timelineAt(at: Neighbour, who: Account): Promise<Json[]> {
   return rooms.join[room].timeline.events
 }
 
+const isJoinOf =
+  ({ userId }: Account) =>
+  ({ state_key, content }: Json) =>
+    state_key === userId && content.membership === 'join'
 const textsIn = (events: Json[]): string[] => events.flatMap(({ content }) => content.body ?? [])
 
 async function withDatabase<T>(
@@ -177,15 +183,21 @@ it('judges what comes meanwhile once it knows by what, each event once', async (
   const last = await say(alpha, alice, 'the last')
   await waitUntil('all to wait', async () => ((await heldAt(beta)) >= 6 ? true : undefined))
   const own = await say(beta, bob, 'in between')
+  const joining = join(beta, dora)
   held.release()
+  await joining
   const ids = async (at: Neighbour, who: Account) => (await timelineAt(at, who)).map(({ event_id }) => event_id)
   await waitUntil('the last', async () => ((await ids(beta, bob)).includes(last) ? true : undefined))
-  const here = await ids(beta, bob)
+  const ours = await waitUntil('dora', async () => (await timelineAt(beta, bob)).find(isJoinOf(dora))?.event_id)
+  await waitUntil('our own', async () => {
+    const all = await ids(alpha, alice)
+    return all.includes(own) && all.includes(ours) ? true : undefined
+  })
+  const [here, there] = [await ids(beta, bob), await ids(alpha, alice)]
   expect(new Set(here).size).toBe(here.length)
-  await waitUntil('our own', async () => ((await ids(alpha, alice)).includes(own) ? true : undefined))
-  const there = await ids(alpha, alice)
   const since = there.indexOf(here[0])
   expect(there.slice(since).toSorted()).toEqual(here.toSorted())
+  expect((await membersAt(alpha, alice))[dora.userId]).toBe('join')
   expect(await membersAt(beta, bob)).toMatchObject({ [two.userId]: 'invite', [three.userId]: 'ban' })
   await expectWhole()
   await waitUntil('nothing to wait', async () => ((await heldAt(beta)) === 0 ? true : undefined))

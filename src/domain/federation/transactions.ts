@@ -57,7 +57,7 @@ export function createTransactions(parts: TransactionParts): Transactions {
   const { db, clock, registry, receiver, access, log } = parts
   const running = new Map<string, Promise<string>>()
 
-  const held = createHeldEvents({ ...parts, take: takePresent })
+  const held = createHeldEvents({ ...parts, take: (...of) => takeSafely(...of, takePresent) })
 
   async function takeRoom(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<Outcome[]> {
     const room = await registry.get(roomId)
@@ -96,9 +96,14 @@ export function createTransactions(parts: TransactionParts): Transactions {
   }
 
   /** One room that fails, or takes long, holds up no other. */
-  async function takeSafely(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<Outcome[]> {
+  async function takeSafely(
+    origin: ServerName,
+    roomId: RoomId,
+    pdus: readonly ReadJson[],
+    take = takeRoom,
+  ): Promise<Outcome[]> {
     try {
-      return await takeRoom(origin, roomId, pdus)
+      return await take(origin, roomId, pdus)
     } catch (err) {
       // Told as such, the sender sends it again.
       if (err instanceof ProtocolError && err.status === 503) throw err

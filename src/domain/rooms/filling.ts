@@ -1,6 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { EventId, RoomId, ServerName } from '../../core/ids.ts'
-import { MAX_MEMBERS_WAIT_MS } from '../limits.ts'
+import { MAX_MEMBERS_WAIT_MS, MAX_SERVERS_MEANWHILE } from '../limits.ts'
 import type { RoomRegistry } from './registry.ts'
 import type { Room } from './room.ts'
 
@@ -36,7 +36,7 @@ export class Filling {
     this.roomNid = of.roomNid
     this.roomId = of.roomId
     this.resident = of.resident
-    this.servers = new Set([of.resident, ...of.servers])
+    this.servers = new Set([of.resident, ...[...of.servers].slice(0, MAX_SERVERS_MEANWHILE)])
     this.joinId = of.joinId
     this.failures = of.failures ?? 0
     this.whole = new Promise((resolve) => {
