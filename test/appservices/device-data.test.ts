@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
+import type { ServerName } from '../../src/core/ids.ts'
+import type { E2eServices } from '../../src/domain/e2e/e2e-services.ts'
 import { deviceMaker } from '../keys/key-maker.ts'
 import { type Account, createRoom, type Json, join, register, syncPath } from '../support/api.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -126,6 +128,57 @@ describe('to_device', () => {
     expect(inbox.to_device.events).toHaveLength(1)
     expect([await newsOf(plainReg), messages(crypt).length]).toEqual([0, before])
     expect(plain.transactions().some(({ body }) => Object.keys(body).some((key) => key !== 'events'))).toBe(false)
+  })
+})
+
+describe('what another server sends', () => {
+  test('messages to devices, once, and whose devices changed', async () => {
+    const ghost = await ghostWithDevice(cryptReg, '_crypt_far', 'FAR')
+    const { receivedMessages } = world.server.services as unknown as Pick<E2eServices, 'receivedMessages'>
+    const content = {
+      ...{ sender: '@x:far.example', type: 'm.test', message_id: 'm1' },
+      messages: { [ghost]: { '*': { far: true } } },
+    }
+    for (let n = 0; n < 2; n++) await receivedMessages.receive('far.example' as ServerName, content)
+    const mine = () => messages(crypt).filter(({ to_user_id }) => to_user_id === ghost)
+    await waitUntil('the message', () => mine().length > 0)
+    await noNews(cryptReg)
+    expect(mine()).toEqual([
+      {
+        ...{ type: 'm.test', sender: '@x:far.example', to_user_id: ghost, to_device_id: 'FAR' },
+        content: { far: true },
+      },
+    ])
+  })
+})
+
+describe('a server whose services ask for nothing', () => {
+  it('does all the same without a look at what is kept for those that do', async () => {
+    const deaf = await startService()
+    const reg = registration('deaf', { url: deaf.url })
+    const quiet = await openWorld([reg])
+    const { api, server } = quiet
+    await server.database.db.query('ALTER TABLE appservice_news RENAME TO appservice_news_gone')
+    await server.restart()
+    const { token, userId } = await register(api, 'somebody')
+    const ghost = await makeGhost(api, reg, '_deaf_g')
+    await api.call('PUT', as(ghost, '/devices/DEV'), { token: reg.as_token, body: {} })
+    const roomId = await createRoom(api, token, { preset: 'public_chat' })
+    await api.call('POST', as(ghost, `/join/${room(roomId)}`), { token: reg.as_token, body: {} })
+    const path = `/rooms/${room(roomId)}`
+    const sent = await api.call('PUT', `${path}/send/m.room.message/1`, { token, body: { body: 'x' } })
+    await api.call('POST', `${path}/receipt/m.read/${room(sent.event_id)}`, { token, body: {} })
+    await api.call('PUT', `${path}/typing/${userId}`, { token, body: { typing: true, timeout: 1_000 } })
+    await api.call('PUT', `/presence/${userId}/status`, { token, body: { presence: 'online' } })
+    const body = { messages: { [ghost]: { DEV: {} } } }
+    await api.call('PUT', '/sendToDevice/m.test/1', { token, body })
+    const one_time_keys = { [ghost]: { DEV: 'signed_curve25519' } }
+    await api.call('POST', '/keys/claim', { token, body: { one_time_keys } })
+    await api.call('GET', syncPath({}), { token })
+    await deaf.until('the message', ({ event_id }) => event_id === sent.event_id)
+    expect(deaf.transactions().every(({ body }) => Object.keys(body).length === 1)).toBe(true)
+    await quiet.close()
+    await deaf.close()
   })
 })
 

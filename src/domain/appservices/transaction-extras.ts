@@ -12,7 +12,7 @@ import type { EventCache } from '../rooms/event-cache.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
 import { type PresenceOf, presenceContent } from '../sync/presence.ts'
 import type { Appservice } from './appservice.ts'
-import { type AppserviceNews, wantsDeviceData } from './news.ts'
+import { type AppserviceNews, wantsDeviceData, wantsEphemeral } from './news.ts'
 import type { AppserviceRegistry } from './registry.ts'
 
 /** What a transaction holds beside its events. */
@@ -125,6 +125,7 @@ export function createTransactionExtras(parts: ExtrasParts) {
     after: number | undefined,
     taken: readonly RoomEvent[],
   ): Promise<TransactionExtras> => {
+    if (!wantsEphemeral(service) && !wantsDeviceData(service)) return NO_EXTRAS
     const read = after === undefined ? { rows: [], isFull: false } : await news.read(service.id, after)
     const rows = fitting(read.rows)
     const fields: { names: readonly string[]; json: string }[] = []
