@@ -12,6 +12,7 @@ import type { RoomEvent } from '../rooms/room-event.ts'
 import type { Appservice } from './appservice.ts'
 import { createInterest, type Interest, type PlacedEvent } from './interest.ts'
 import { type AppserviceNews, wantsEphemeral } from './news.ts'
+import { createPace } from './pace.ts'
 import { createQueueStore } from './queue-store.ts'
 import type { AppserviceRegistry } from './registry.ts'
 import { type ReadPage, ServiceQueue } from './service-queue.ts'
@@ -56,6 +57,7 @@ export function createEventsOut(deps: {
 }): EventsOut {
   const { db, serverName, registry, clock, news, log } = deps
   const store = createQueueStore(db)
+  const pace = createPace(clock)
   const queues = new Map<string, ServiceQueue>()
   let rows = new Map<string, QueueRow>()
   let cache: EventCache | undefined
@@ -67,13 +69,6 @@ export function createEventsOut(deps: {
   /** The newest committed position. */
   let seen = 0
   let timer: NodeJS.Timeout | undefined
-
-  let turns = Promise.resolve()
-  /** One service after another, so that a beat of many holds up nobody. */
-  const turn = () => {
-    turns = turns.then(() => new Promise((resolve) => setImmediate(resolve)))
-    return turns
-  }
 
   const interestNow = () => createInterest({ db, events: cache!, serverName, registry })
 
@@ -109,8 +104,7 @@ export function createEventsOut(deps: {
       id,
       new ServiceQueue(
         {
-          ...{ id, clock, random: deps.random, log, store, events: cache! },
-          turn,
+          ...{ id, clock, random: deps.random, log, store, pace, events: cache! },
           // As it is registered now.
           deliver: async (txnId, body) => {
             const now = registry.byId(id)

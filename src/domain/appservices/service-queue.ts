@@ -15,6 +15,7 @@ import { loadReferences, writeClientEvent } from '../rooms/client-event.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
 import type { PlacedEvent, RoomName } from './interest.ts'
+import type { Pace } from './pace.ts'
 import type { QueueStore } from './queue-store.ts'
 import { EPHEMERAL, type TransactionExtras } from './transaction-extras.ts'
 
@@ -34,8 +35,7 @@ export interface ServiceQueueParts {
   readonly log: Logger
   readonly events: EventCache
   readonly store: QueueStore
-  /** Resolves when it is this service's turn: others do their work in between. */
-  turn(): Promise<void>
+  readonly pace: Pace
   /** Hands a transaction to the service; gives why it was not taken. */
   deliver(txnId: string, body: string): Promise<string | undefined>
   /** The stream after a position, with what of it concerns the service. */
@@ -47,8 +47,6 @@ export interface ServiceQueueParts {
 }
 
 const PAUSES = { firstMs: 1_000, longestMs: 3_600_000 }
-/** A service that is busy is sent what has come once a beat, all services at the same time: what is written down of them shares a commit. */
-const BEAT_MS = 100
 /** A clock that was moved, or a machine that slept, is noticed within this. */
 const LOOK_AGAIN_MS = 500
 
@@ -177,7 +175,8 @@ export class ServiceQueue {
     const retryAt = this.#row.retry_at > now + 2 * PAUSES.longestMs ? 0 : this.#row.retry_at
     const begunAt = this.#begunAt > now ? 0 : this.#begunAt
     if (this.isBehind || this.#queued.length >= MAX_EVENTS_PER_APPSERVICE_TRANSACTION) return retryAt
-    return Math.max(retryAt, (Math.floor(begunAt / BEAT_MS) + 1) * BEAT_MS)
+    const beatMs = this.#parts.pace.beatMs()
+    return Math.max(retryAt, (Math.floor(begunAt / beatMs) + 1) * beatMs)
   }
 
   get #hasWork(): boolean {
@@ -204,11 +203,11 @@ export class ServiceQueue {
 
   async #work(): Promise<void> {
     try {
-      await this.#parts.turn()
+      await this.#parts.pace.turn()
       if (this.#row.body === null) await this.#begin()
       if (!this.#isSaved) await this.#save()
       while (this.#row.body !== null && !this.#closed) {
-        await this.#parts.turn()
+        await this.#parts.pace.turn()
         const refusal = await this.#parts.deliver(String(this.#row.txn_id), this.#row.body)
         if (refusal !== undefined) return await this.#pause(refusal)
         if (this.#row.failures > 0)
