@@ -2,13 +2,15 @@ import type { Reader, Tx } from './db.ts'
 
 // Table: device_list. Reads also key_signature and room_member.
 
-/** Notes that a user's devices or keys changed; the position is the new version of the list. */
-export async function recordDeviceListChange(tx: Tx, userNid: number, position: number): Promise<void> {
-  await tx.query(
+/** Notes that a user's devices or keys changed; the position is the new version of the list. Gives the one before: 0 when it is the first. */
+export async function recordDeviceListChange(tx: Tx, userNid: number, position: number): Promise<number> {
+  const [row] = await tx.query<{ before: number | null }>(
     `INSERT INTO device_list (user_nid, position) VALUES ($1, $2)
-     ON CONFLICT (user_nid) DO UPDATE SET position = EXCLUDED.position`,
+     ON CONFLICT (user_nid) DO UPDATE SET position = EXCLUDED.position
+     RETURNING (SELECT position FROM device_list WHERE user_nid = $1) AS before`,
     [userNid, position],
   )
+  return row?.before ?? 0
 }
 
 /** The version of a user's list: 0 when nothing in it was ever told. */

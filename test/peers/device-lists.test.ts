@@ -98,7 +98,9 @@ describe('a device of a user of another server that changes its keys', () => {
     await beta.server.restart()
     const kept = await keptAt(beta)
     expect(kept.map(({ edu_type }) => edu_type)).toEqual(['m.device_list_update', 'm.signing_key_update'])
-    expect(kept[0].content).toMatchObject({ device_id: bob.deviceId, prev_id: [], keys: device.identity() })
+    expect(kept[0].content).toMatchObject({ device_id: bob.deviceId, keys: device.identity() })
+    // Of one that it names nobody there has heard: they ask for the whole list.
+    expect(kept[0].content.prev_id[0]).toBeLessThan(kept[0].content.stream_id)
     expect(Object.keys(kept[1].content).sort()).toEqual(['master_key', 'self_signing_key', 'user_id'])
     alpha.front.handler = handler
     await alpha.api.call('GET', `/profile/${bob.userId}`, { token: alice.token })

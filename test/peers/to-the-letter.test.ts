@@ -5,7 +5,8 @@ import { roomVersion } from '../../src/core/room-version.ts'
 import { signedEventText } from '../../src/core/signing/event-hash.ts'
 import { verifySignature } from '../../src/core/signing/key.ts'
 import { goes, handOver, openPeer, type Peer, proposed } from '../federation/hostile/peer.ts'
-import { type Account, createRoom, type Json, sendText } from '../support/api.ts'
+import { deviceMaker } from '../keys/key-maker.ts'
+import { type Account, createRoom, type Json, login, sendText } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 import { json } from '../support/tls-server.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -341,5 +342,47 @@ describe('a room that lets in who is in another', () => {
     expect([refused.status, refused.body.errcode]).toEqual([403, 'M_FORBIDDEN'])
     const joined = await handOver(peer, there(), 'join', peer.sign('11', event))
     expect(Object.keys(joined.body.event.signatures).sort()).toEqual([home.name, peer.name].sort())
+  })
+})
+
+describe('devices of a user who shares a room with a server (m.device_list_update)', () => {
+  const updates = (): Json[] =>
+    peer.front.requests
+      .flatMap(({ url, body }) => (url.includes('/v1/send/') ? JSON.parse(body).edus : []))
+      .flatMap(({ edu_type, content }) => (edu_type === 'm.device_list_update' ? [content] : []))
+  const nextUpdate = async (act: () => Promise<unknown>): Promise<Json> => {
+    const before = updates().length
+    await act()
+    return waitUntil('the update', () => updates()[before])
+  }
+
+  it('are told each by its name, each change with the one before it, and one that is gone as deleted', async () => {
+    peer.repent()
+    const bob = await home.person('bob')
+    const room = await createRoom(home.api, bob.token, { preset: 'public_chat' })
+    await goes(peer, there(), 'join', room)
+    const upload = (who: Account) => async () => {
+      const body = { device_keys: deviceMaker(who).identity() }
+      await home.api.call('POST', '/keys/upload', { token: who.token, body })
+    }
+    const first = await nextUpdate(upload(bob))
+    expect(first).toMatchObject({ user_id: bob.userId, device_id: bob.deviceId, prev_id: [], keys: expect.any(Object) })
+    const others = [await login(home.api, 'bob'), await login(home.api, 'bob')].sort((a, b) =>
+      a.deviceId < b.deviceId ? 1 : -1,
+    )
+    let last = first.stream_id
+    for (const other of others) {
+      const added = await nextUpdate(upload(other))
+      expect(added).toMatchObject({ device_id: other.deviceId, prev_id: [last], keys: { device_id: other.deviceId } })
+      last = added.stream_id
+    }
+    const [{ token, deviceId }] = others as [Account]
+    const gone = await nextUpdate(() => home.api.call('POST', '/logout', { token, body: {} }))
+    expect(gone).toMatchObject({ device_id: deviceId, prev_id: [last], deleted: true })
+    const list = await ask('GET', `${F1}/user/devices/${enc(bob.userId)}`)
+    expect(list.body).toMatchObject({ user_id: bob.userId, stream_id: gone.stream_id })
+    expect(list.body.devices.map(({ device_id }: Json) => device_id).sort()).toEqual(
+      [bob.deviceId, others[1]!.deviceId].sort(),
+    )
   })
 })

@@ -74,8 +74,8 @@ export function createDevices(deps: {
     if (possible.length === 0) return
     await deviceLists.change(userNid, async (tx) => {
       const removed = await deleteDevices(tx, userNid, possible)
-      const audience = removed.some(({ had_keys }) => had_keys) ? 'sharing' : 'nobody'
-      return { audience, result: undefined }
+      const told = removed.flatMap(({ device_id, had_keys }) => (had_keys ? [device_id] : []))
+      return { audience: told.length > 0 ? 'sharing' : 'nobody', result: undefined, devices: told }
     })
     for (const deviceId of possible) sessions.forget(userNid, deviceId)
   }
@@ -97,7 +97,7 @@ export function createDevices(deps: {
       const renamed = await deviceLists.change(userNid, async (tx) => {
         const result = await renameDevice(tx, userNid, deviceId, name)
         // Others are shown the name beside the keys.
-        return { audience: result?.has_keys ? 'sharing' : 'nobody', result }
+        return { audience: result?.has_keys ? 'sharing' : 'nobody', result, devices: [deviceId] }
       })
       if (renamed === undefined) throw unknownDevice()
     },

@@ -3,7 +3,7 @@ import { encodeCanonical, type JsonObject } from '../../core/json.ts'
 import type { Reader, Tx } from '../../store/db.ts'
 import { keepNewestEdus } from '../../store/federation-edus.ts'
 import type { Clock } from '../clock.ts'
-import type { RemoteDeviceLists } from '../keys/device-lists.ts'
+import type { DeviceListChange, RemoteDeviceLists } from '../keys/device-lists.ts'
 import { readLocalKeys } from '../keys/local-keys.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import { serversToTell } from '../rooms/servers-to-tell.ts'
@@ -13,7 +13,7 @@ import type { Outgoing } from './outgoing.ts'
 /**
  * Tells other servers that devices of our users changed, until they have taken it (server-server API, `m.device_list_update`).
  *
- * Word of several changes that waits for a server is one word of the last. So it names no update before it, by which the other server
+ * Word of several changes that waits for a server is one word of the last. It names the change before it, and who has not heard of that
  * knows that it has to ask for the whole list.
  */
 export function createDeviceListNews(deps: {
@@ -26,20 +26,26 @@ export function createDeviceListNews(deps: {
 }): RemoteDeviceLists {
   const { serverName, db, clock, users, registry, outgoing } = deps
 
-  async function edusAbout(tx: Tx, userId: UserId, position: number): Promise<JsonObject[]> {
+  async function edusAbout(tx: Tx, userId: UserId, change: DeviceListChange): Promise<JsonObject[]> {
     const keys = await readLocalKeys(tx, serverName, new Map([[userId, []]]), undefined)
-    const [[deviceId, json] = []] = keys.devices.get(userId) ?? []
-    const { unsigned, ...device } = json === undefined ? {} : (JSON.parse(json) as JsonObject)
-    const about = json === undefined ? { deleted: true } : { keys: device, ...(unsigned as JsonObject) }
-    const list = { user_id: userId, device_id: deviceId ?? 'none', stream_id: position, prev_id: [], ...about }
+    const all = keys.devices.get(userId) ?? new Map<string, string>()
+    const { devices = [...all.keys()].slice(0, 1), position, before } = change
+    // Of what is not in one device the whole list has to be asked for.
+    const isOne = change.devices?.length === 1 && before > 0
+    const list = { user_id: userId, stream_id: position, prev_id: isOne ? [before] : [] }
+    const updates = devices.map((deviceId) => {
+      const json = all.get(deviceId)
+      const { unsigned, ...device } = json === undefined ? {} : (JSON.parse(json) as JsonObject)
+      const about = json === undefined ? { deleted: true } : { keys: device, ...(unsigned as JsonObject) }
+      return { edu_type: 'm.device_list_update', content: { ...list, device_id: deviceId, ...about } }
+    })
     const crossSigning = (['master', 'self_signing'] as const).flatMap((usage) => {
       const key = keys[usage].get(userId)
       return key === undefined ? [] : [[`${usage}_key`, JSON.parse(key)] as const]
     })
-    const update = { edu_type: 'm.device_list_update', content: list }
-    if (crossSigning.length === 0) return [update]
+    if (crossSigning.length === 0) return updates
     const content = { user_id: userId, ...Object.fromEntries(crossSigning) }
-    return [update, { edu_type: 'm.signing_key_update', content }]
+    return [...updates, { edu_type: 'm.signing_key_update', content }]
   }
 
   return {
@@ -52,10 +58,10 @@ export function createDeviceListNews(deps: {
       }
       return [...servers].filter(outgoing.reaches)
     },
-    async tell(tx, userNid, servers, position) {
+    async tell(tx, userNid, servers, change) {
       const userId = (await users.idsOf([userNid])).get(userNid)
       if (userId === undefined || serverOf(userId) !== serverName) return
-      const jsons = (await edusAbout(tx, userId, position)).map((edu) => encodeCanonical(edu))
+      const jsons = (await edusAbout(tx, userId, change)).map((edu) => encodeCanonical(edu))
       await keepNewestEdus(tx, { servers, aboutNid: userNid, jsons, now: clock.now() })
     },
     told: (servers) => outgoing.kept(servers),

@@ -11,12 +11,30 @@ import type { UserRooms } from '../sync/user-rooms.ts'
 /** Who is to be told: the user with all who share a room, the user alone, or nobody since nothing changed. */
 export type Audience = 'sharing' | 'self' | 'nobody'
 
+/** What a change makes of a user's list. */
+export interface DeviceListChange {
+  /** The new version of the list. */
+  readonly position: number
+  /** The version before; 0 when there was none. */
+  readonly before: number
+  /** What changed; undefined where that is not in one device or the other. */
+  readonly devices: readonly string[] | undefined
+}
+
+/** What a write did. */
+export interface DeviceListWrite<T> {
+  readonly audience: Audience
+  readonly result: T
+  /** The devices whose keys or names changed, or that are gone; undefined where keys of the user did. */
+  readonly devices?: readonly string[] | undefined
+}
+
 /** Other servers, which keep lists of our users' devices. */
 export interface RemoteDeviceLists {
   /** Those that have users in some rooms. */
   serversIn(roomNids: Iterable<number>): Promise<readonly ServerName[]>
-  /** Keeps word of a change for servers, in the transaction of the change; `position` is the new version of the list. */
-  tell(tx: Tx, userNid: number, servers: readonly ServerName[], position: number): Promise<void>
+  /** Keeps word of a change for servers, in the transaction of the change. */
+  tell(tx: Tx, userNid: number, servers: readonly ServerName[], change: DeviceListChange): Promise<void>
   /** To be called after that transaction was committed. */
   told(servers: readonly ServerName[]): void
 }
@@ -24,10 +42,7 @@ export interface RemoteDeviceLists {
 /** The one way in which keys and devices of users change, so that syncs are told of it. */
 export interface DeviceLists {
   /** Runs `write` in the ledger's next commit, and tells whom it names. What it gives beside the audience is handed through. */
-  change<T>(
-    userNid: number,
-    write: (tx: Tx, position: number) => Promise<{ audience: Audience; result: T }>,
-  ): Promise<T>
+  change<T>(userNid: number, write: (tx: Tx, position: number) => Promise<DeviceListWrite<T>>): Promise<T>
   /**
    * A user of another server has changed their devices or keys. Those who share a room are told, and ask that server again.
    */
@@ -74,9 +89,11 @@ export function createDeviceLists(deps: {
       const { result, audience } = await ledger.append(
         async (tx, position) => {
           const outcome = await write(tx, position)
-          if (outcome.audience === 'sharing') await recordDeviceListChange(tx, userNid, position)
-          if (outcome.audience === 'sharing' && servers.length > 0) await remote.tell(tx, userNid, servers, position)
-          if (outcome.audience === 'sharing' && told.length > 0) await services.devicesChanged(tx, told, userNid)
+          if (outcome.audience !== 'sharing') return outcome
+          const before = await recordDeviceListChange(tx, userNid, position)
+          const { devices } = outcome
+          if (servers.length > 0) await remote.tell(tx, userNid, servers, { position, before, devices })
+          if (told.length > 0) await services.devicesChanged(tx, told, userNid)
           return outcome
         },
         ({ audience }, position) => {

@@ -8,7 +8,7 @@ import { findDeviceKey, forgetSignaturesOf, forgetSignedBy, storeDeviceKey } fro
 import { findClash, type NamedKey, storeFallbackKeys, storeOneTimeKeys } from '../../store/one-time-keys.ts'
 import type { Requester } from '../accounts/requester.ts'
 import { MAX_KEY_ALGORITHMS_PER_DEVICE, MAX_KEYS_PER_UPLOAD, MAX_ONE_TIME_KEYS_PER_ALGORITHM } from '../limits.ts'
-import type { Audience, DeviceLists } from './device-lists.ts'
+import type { DeviceLists, DeviceListWrite } from './device-lists.ts'
 import type { DeviceKeyCounts, KeyCounts } from './key-counts.ts'
 
 /** What a device publishes; each part may be left out. */
@@ -104,7 +104,7 @@ export function createKeyUploads(deps: {
     throw new ProtocolError('M_INVALID_PARAM', `There is another one-time key ${name} of this device already.`)
   }
 
-  async function store(tx: Tx, by: Requester, wanted: Wanted): Promise<{ audience: Audience; result: undefined }> {
+  async function store(tx: Tx, by: Requester, wanted: Wanted): Promise<DeviceListWrite<undefined>> {
     const { deviceKeys, isOtherDevice, oneTimeKeys, fallbackKeys } = wanted
     if (isOtherDevice) await forgetSignedBy(tx, by.userNid, by.deviceId)
     const { userNid, deviceId } = by
@@ -116,7 +116,7 @@ export function createKeyUploads(deps: {
     ])
     // Another upload of the device may have come first: then this one fails, and is rolled back.
     await checkClash(tx, by, wanted)
-    return { audience: isStored ? 'sharing' : 'nobody', result: undefined }
+    return { audience: isStored ? 'sharing' : 'nobody', result: undefined, devices: [deviceId] }
   }
 
   return {
