@@ -13,6 +13,7 @@ import { createHealth } from './health.ts'
 import { loadIdentityKeys } from './identity-key-file.ts'
 import { createLog } from './log.ts'
 import { startMetricsListener } from './metrics-listener.ts'
+import { isBelowFloor } from './node-floor.ts'
 import { openSigningKey } from './signing-key-file.ts'
 import { releaseYoungGeneration } from './young-generation.ts'
 
@@ -32,6 +33,8 @@ export const serveCommand: Command = {
     const read = () => readConfig(host, { ...values, set }).config
     const config = read()
     const log = createLog(config.log, host.isTerminal)
+    if (isBelowFloor(host.nodeVersion))
+      log.warn({ node: host.nodeVersion }, 'others can stop this release of Node.js: move to Node.js 24')
     host.onCrash((error) => log.fatal({ err: error }, 'an error that nobody expected; the server ends'))
     const stop = stopRequested(host.stopSignal())
     const running = await start(host, config, log, read)

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { MAX_ACCOUNT_DATA_PER_USER, MAX_FILTERS_PER_USER } from '../../src/domain/limits.ts'
 import { accountDataBetween } from '../../src/store/account-data.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
 import { type Account, type Api, type Json, openApi, register } from '../support/api.ts'
@@ -111,6 +112,22 @@ describe('account data', () => {
     }
   })
 
+  it('of a user is 10,000 pieces at most; what is there can still be changed (62)', async () => {
+    const carol = await register(api, 'carol')
+    const nid = (await server.services.sessions.find(carol.token))?.userNid as number
+    await server.db.query(
+      `INSERT INTO account_data (user_nid, room_id, type, content, position)
+       SELECT $1, '', 'seeded.' || n, '{}', 1 FROM generate_series(1, $2) AS n`,
+      [nid, MAX_ACCOUNT_DATA_PER_USER - 1],
+    )
+    const put = async (path: string) =>
+      (await api.request('PUT', `/user/${carol.userId}${path}`, as(carol.token, {}))).status
+    expect(await put('/account_data/one.more')).toBe(200)
+    expect(await put('/account_data/too.many')).toBe(403)
+    expect(await put('/rooms/!room:localhost/account_data/too.many')).toBe(403)
+    expect(await put('/account_data/one.more')).toBe(200)
+  })
+
   it('leaves to the server what the server writes', async () => {
     for (const type of ['m.fully_read', 'm.push_rules']) {
       const path = `/user/@alice:localhost/account_data/${type}`
@@ -165,6 +182,27 @@ describe('filters', () => {
     const bad = await api.request('POST', path(), as(alice.token, { room: { timeline: { limit: 'ten' } } }))
     expect(bad).toMatchObject({ status: 400, body: { errcode: 'M_BAD_JSON' } })
     expect(bad.body.error).toContain('room.timeline.limit')
+  })
+
+  it('of a user are 500 at most: one more displaces the oldest (62)', async () => {
+    const dave = await register(api, 'dave')
+    const define = async (limit: number) =>
+      (await api.call('POST', path('dave'), as(dave.token, { room: { timeline: { limit } } }))).filter_id
+    const [first, second] = [await define(1), await define(2)]
+    const nid = (await server.services.sessions.find(dave.token))?.userNid as number
+    await server.db.query(
+      `INSERT INTO sync_filter (user_nid, digest, definition)
+       SELECT $1, sha256(n::text::bytea), '{}' FROM generate_series(1, $2) AS n`,
+      [nid, MAX_FILTERS_PER_USER - 2],
+    )
+    const last = await define(3)
+    const statusOf = async (id: string) => (await api.request('GET', `${path('dave')}/${id}`, as(dave.token))).status
+    expect([await statusOf(first), await statusOf(second), await statusOf(last)]).toEqual([404, 200, 200])
+    const [row] = await server.db.query<{ count: number }>(
+      'SELECT count(*)::int AS count FROM sync_filter WHERE user_nid = $1',
+      [nid],
+    )
+    expect(row!.count).toBe(MAX_FILTERS_PER_USER)
   })
 })
 

@@ -40,7 +40,7 @@ const found = (sections: readonly Section[], subject: string) =>
 
 describe('the machine', () => {
   test('that only tries things out', async () => {
-    expect(inWords(await examineSetup(configOf({}), '24.1.0'))).toMatchObject({
+    expect(inWords(await examineSetup(configOf({}), '24.14.1'))).toMatchObject({
       server_name: 'warning',
       public_base_url: 'ok',
       registration: 'ok',
@@ -68,7 +68,7 @@ describe('the machine', () => {
       'ok',
     ],
   ])('%s', async (_what, values, subject, verdict) => {
-    expect(inWords(await examineSetup(configOf(values), '24.1.0'))[subject]).toBe(verdict)
+    expect(inWords(await examineSetup(configOf(values), '24.14.1'))[subject]).toBe(verdict)
   })
 
   test('on an old Node.js, or with a key that others can read', async () => {
@@ -79,6 +79,13 @@ describe('the machine', () => {
     const findings = await examineSetup(configOf({ data_dir }), '20.20.2')
     expect(inWords(findings)).toMatchObject({ 'Node.js': 'warning', 'signing key': 'problem' })
   })
+
+  test.each(['20.20.1', '21.9.0', '22.22.1', '24.9.0', '25.8.1'])(
+    'on Node.js %s, which can be stopped from afar (75)',
+    async (version) => {
+      expect(inWords(await examineSetup(configOf(SETTINGS), version))['Node.js']).toBe('problem')
+    },
+  )
 })
 
 describe('the clock', () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Dice } from '../federation/dice.ts'
 import { type Account, createRoom, register, sendText } from '../support/api.ts'
 import { createAuthority } from '../support/certificate.ts'
 import { type House, openHouse } from '../support/house.ts'
@@ -6,8 +7,10 @@ import { type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 import { json, startTlsServer } from '../support/tls-server.ts'
 import { waitUntil } from '../support/wait.ts'
 
-/** Half of these by each of two users; `CRASH_MESSAGES=2000` for the whole. */
+/** Half of these by each of two users, and when whom is killed; `CRASH_MESSAGES=2000 CRASH_KILLS=6 CRASH_SEED=7` for the whole. */
 const MESSAGES = Number(process.env.CRASH_MESSAGES ?? 120)
+const KILLS = Number(process.env.CRASH_KILLS ?? 2)
+const SEED = Number(process.env.CRASH_SEED ?? 1)
 
 let street: Neighbourhood
 const houses: House[] = []
@@ -88,6 +91,9 @@ test(
     const room = await createRoom(alpha.api, alice.token, { preset: 'public_chat' })
     await joinThrough(alpha.name, beta, bob, room)
     const half = MESSAGES / 2
+    const dice = new Dice(SEED)
+    const part = Math.floor(MESSAGES / (KILLS + 1))
+    const moments = Array.from({ length: KILLS }, (_, n) => (n + 1) * part + dice.below(part))
     let sent = 0
     let killing = Promise.resolve()
     const talk = async (house: House, who: Account, name: string) => {
@@ -95,9 +101,9 @@ test(
         const text = `${name} ${n}`
         await insist(text, () => sendText(house.api, who.token, room, text, text))
         sent++
-        // The first both sends and receives just then, as does the second.
-        if (sent === Math.floor(MESSAGES / 3)) killing = killing.then(() => kill(alpha))
-        if (sent === Math.floor((2 * MESSAGES) / 3)) killing = killing.then(() => kill(beta))
+        // Each both sends and receives just then.
+        const victim = moments.indexOf(sent)
+        if (victim >= 0) killing = killing.then(() => kill(houses[victim % 2]!))
       }
     }
     await Promise.all([talk(alpha, alice, 'alice'), talk(beta, bob, 'bob')])

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { MAX_ALIASES_PER_ROOM } from '../../src/domain/limits.ts'
 import { type House, inRoom, openHouse, type Person } from './people.ts'
 
 let house: House
@@ -27,6 +28,20 @@ describe('an alias', () => {
     })
     const { room_id } = await bob.call('POST', `/join/${encodeURIComponent('#second:localhost')}`, {})
     expect(room_id).toBe(room)
+  })
+
+  it('is one of 500 of a room at most', async () => {
+    const room = await alice.createRoom()
+    await house.server.database.db.query(
+      `INSERT INTO room_alias (alias, room_nid, creator_nid, created_ts)
+       SELECT '#seeded' || n || ':localhost', room.room_nid, 1, 0 FROM room, generate_series(1, $2) AS n WHERE room_id = $1`,
+      [room, MAX_ALIASES_PER_ROOM - 1],
+    )
+    expect((await put(alice, '#last:localhost', room)).status).toBe(200)
+    expect(await put(alice, '#toomany:localhost', room)).toMatchObject({
+      status: 403,
+      body: { errcode: 'M_FORBIDDEN' },
+    })
   })
 
   it('is taken once', async () => {

@@ -8,6 +8,7 @@ import { splitServerName } from '../../core/ids.ts'
 import { isRegistrationOpen } from '../../domain/accounts/registration-policy.ts'
 import { identityBaseUrl, publicBaseUrl } from '../../domain/public-address.ts'
 import { EXPIRY_WARNING_MS, loadCertificate } from '../certificate.ts'
+import { isBelowFloor } from '../node-floor.ts'
 import { readSecret } from '../secret-file.ts'
 import { signingKeyPath } from '../signing-key-file.ts'
 import { type Finding, isTrial, ok, problem, skipped, warning } from './finding.ts'
@@ -68,6 +69,7 @@ function registration(config: Config): Finding {
 }
 
 function node(version: string): Finding {
+  if (isBelowFloor(version)) return problem('Node.js', `${version} can be stopped from afar`, 'move to Node.js 24')
   if (Number(version.split('.')[0]) >= OLDEST_NODE) return ok('Node.js', version)
   return warning('Node.js', `${version} gets no security fixes any more`, 'move to Node.js 24')
 }

@@ -175,6 +175,29 @@ describe('what a peer answers is told to nobody as our own failure', () => {
   })
 })
 
+it.each<[string, (room: string) => readonly [string, string, object?]]>([
+  ['joining', (room) => ['POST', `/join/${enc(room)}?via=${peer.name}`, {}]],
+  ['joining by an alias', () => ['POST', `/join/${enc(`#lair:${peer.name}`)}`, {}]],
+  ['knocking', (room) => ['POST', `/knock/${enc(room)}?via=${peer.name}`, {}]],
+  ['a profile', () => ['GET', `/profile/${enc(peer.eve)}`]],
+  ['an alias', () => ['GET', `/directory/room/${enc(`#lair:${peer.name}`)}`]],
+  ['public rooms', () => ['GET', `/publicRooms?server=${peer.name}`]],
+  ['public rooms, looked through', () => ['POST', `/publicRooms?server=${peer.name}`, { filter: {} }]],
+  ['keys of devices', () => ['POST', '/keys/query', { device_keys: { [peer.eve]: [] } }]],
+  ['keys for once', () => ['POST', '/keys/claim', { one_time_keys: { [peer.eve]: { X: 'signed_curve25519' } } }]],
+  ['a file', () => ['GET', `/_matrix/client/v1/media/download/${peer.name}/file`]],
+  ['a picture', () => ['GET', `/_matrix/client/v1/media/thumbnail/${peer.name}/file?width=9&height=9`]],
+  ['what a room is', (room) => ['GET', `/_matrix/client/v1/room_summary/${enc(room)}?via=${peer.name}`]],
+  ['what a space holds', (room) => ['GET', `/_matrix/client/v1/rooms/${enc(room)}/hierarchy`]],
+])('another server that does not know our token ends no session of ours: %s (73)', async (_, request) => {
+  await peer.lie('*', 'that logs us out', 401)
+  const [method, path, body] = request(`!lair:${peer.name}`)
+  const answer = await home.api.request(method, path, { token: alice.token, ...(body && { body }) })
+  expect(answer.status).not.toBe(401)
+  expect(JSON.stringify(answer.body)).not.toMatch(/M_UNKNOWN_TOKEN|soft_logout/)
+  await home.api.call('GET', '/account/whoami', { token: alice.token })
+})
+
 describe('keys: a server lies about its own', () => {
   /** A peer of its own for each: what was told of keys is remembered. */
   async function asksWith(lie: string, detail?: Json, by: { key?: HostilePeer['key'] } = {}) {

@@ -94,10 +94,7 @@ const FLAWS: [string, Flaw][] = [
   ['about somebody else', (draft) => signed({ ...draft, state_key: second.eve })],
   ['with another membership', changed({ content: { membership: 'ban' } })],
   ['without a membership', changed({ content: {} })],
-  [
-    'for another room',
-    (draft) => ({ ...signed({ ...draft, room_id: secret }), pdu: { ...signed({ ...draft, room_id: secret }).pdu } }),
-  ],
+  ['for another room', (draft) => signed({ ...draft, room_id: secret })],
   ['under another id', (draft) => ({ ...signed(draft), eventId: `$${'x'.repeat(43)}` })],
   [
     'changed after it was hashed',
@@ -292,9 +289,10 @@ describe('a transaction', () => {
 
   it('a word of others is not believed: who types, what was read, who is here, messages to devices', async () => {
     const bob = second.eve
+    const said = await sendText(home.api, alice.token, open, 'said', 'said')
     const edus = [
       { edu_type: 'm.typing', content: { room_id: open, user_id: bob, typing: true } },
-      { edu_type: 'm.receipt', content: { [open]: { 'm.read': { [bob]: { event_ids: ['$x'], data: { ts: 1 } } } } } },
+      { edu_type: 'm.receipt', content: { [open]: { 'm.read': { [bob]: { event_ids: [said], data: { ts: 1 } } } } } },
       { edu_type: 'm.presence', content: { push: [{ user_id: bob, presence: 'online', status_msg: 'forged' }] } },
       {
         edu_type: 'm.direct_to_device',
@@ -306,6 +304,7 @@ describe('a transaction', () => {
         },
       },
       { edu_type: 'm.device_list_update', content: { user_id: bob, device_id: 'X', stream_id: 1, prev_id: [] } },
+      { edu_type: 'm.signing_key_update', content: { user_id: bob } },
     ]
     const { next_batch } = await inbox()
     expect((await sends(peer, [], edus)).status).toBe(200)
@@ -313,6 +312,17 @@ describe('a transaction', () => {
     const none = { rooms: undefined, presence: undefined, to_device: { events: [] } }
     expect(news).toMatchObject({ device_lists: { changed: [], left: [] } })
     expect({ rooms: news.rooms, presence: news.presence, to_device: news.to_device }).toEqual(none)
+
+    // Of the server that may say it, all of it is believed.
+    expect((await sends(second, [], edus)).status).toBe(200)
+    const heard = await home.api.call('GET', `/sync?timeout=0&since=${next_batch}`, { token: alice.token })
+    expect(heard.device_lists.changed).toEqual([bob])
+    expect(heard.presence.events).toHaveLength(1)
+    expect(heard.to_device.events).toHaveLength(1)
+    expect(heard.rooms.join[open].ephemeral.events.map(({ type }: Json) => type).sort()).toEqual([
+      'm.receipt',
+      'm.typing',
+    ])
   })
 
   it('that is sent again is not taken in again, nor under its id by another server', async () => {
@@ -376,7 +386,7 @@ it('after all of it the rooms are as they were, and everybody honest is heard', 
   expect((await handOver(second, there(), 'leave', second.sign(VERSION, body.event))).status).toBe(200)
   const members = await home.api.call('GET', `/rooms/${enc(secret)}/joined_members`, { token: alice.token })
   expect(Object.keys(members.joined)).toEqual([alice.userId])
-  const { rows } = { rows: await home.server.database.db.query<{ json: string }>('SELECT json FROM event') }
+  const rows = await home.server.database.db.query<{ json: string }>('SELECT json FROM event')
   const byUs = rows
     .map(({ json }) => JSON.parse(json) as Pdu)
     .filter(({ signatures }) => Object.hasOwn(signatures, home.name))
