@@ -30,8 +30,8 @@ export interface Invitations {
    * @throws ProtocolError `M_INCOMPATIBLE_ROOM_VERSION`, `M_INVALID_PARAM`, `M_FORBIDDEN`
    */
   receive(asking: ServerName, invitation: ReceivedInvitation): Promise<JsonObject>
-  /** Takes back what was sent so, or refuses a knock. Gives false when there is nothing of the kind, or it is not theirs to do. */
-  rescind(asking: ServerName, roomId: RoomId, event: ReadJson): Promise<boolean>
+  /** Takes back what was sent so, or refuses a knock. Gives the event's id; undefined when there is nothing of the kind, or it is not theirs to do. */
+  rescind(asking: ServerName, roomId: RoomId, event: ReadJson): Promise<EventId | undefined>
 }
 
 export interface InvitationParts {
@@ -94,23 +94,23 @@ export function createInvitations(parts: InvitationParts): Invitations {
       const target = isObject(event.value) ? event.value.state_key : undefined
       const userNid = isUserId(target) && serverOf(target) === serverName ? await parts.findUser(target) : undefined
       const pending = userNid === undefined ? undefined : await remoteMembers.pendingOf(userNid, roomId)
-      if (!pending) return false
+      if (!pending) return undefined
       const { version } = pending.room
       const read = await vetter.vet({ id: roomId, version }, event)
-      if (isRefusal(read)) return false
+      if (isRefusal(read)) return undefined
       const { pdu, eventId, json } = read
       const isEnd =
         pdu.type === 'm.room.member' && (pdu.content.membership === 'leave' || pdu.content.membership === 'ban')
-      if (!isEnd || serverOf(pdu.sender) !== asking) return false
+      if (!isEnd || serverOf(pdu.sender) !== asking) return undefined
       // Of the power levels there nothing is known. Those at home where the invitation came from may take it back; what a knock is
       // called is known in the room alone.
       const isTheirs =
         membershipOf(pending.event) === 'knock'
           ? authIdsOf(pdu).includes(originalIdOf(pending.event))
           : serverOf(pending.event.sender) === asking
-      if (!isTheirs) return false
+      if (!isTheirs) return undefined
       await remoteMembers.record({ version, roomId, eventId, pdu, json, state: [] })
-      return true
+      return eventId
     },
   }
 }

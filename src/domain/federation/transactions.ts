@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { ProtocolError } from '../../core/errors.ts'
 import { eventIdIn } from '../../core/event/read.ts'
 import { groupBy } from '../../core/group-by.ts'
-import { isRoomId, type RoomId, type ServerName } from '../../core/ids.ts'
+import { type EventId, isRoomId, type RoomId, type ServerName } from '../../core/ids.ts'
 import { isObject, type JsonObject, type JsonValue, type ReadJson } from '../../core/json.ts'
 import type { Database } from '../../store/db.ts'
 import { findTransaction, insertTransaction } from '../../store/federation-transactions.ts'
@@ -76,12 +76,14 @@ export function createTransactions(parts: TransactionParts): Transactions {
       const error = isTold ? `the access list of the room shuts ${origin} out` : NOT_HERE
       return Promise.all(pdus.map(async (pdu) => ({ eventId: await idIn(pdu), error })))
     }
-    if (!room || room.localMembers.size === 0) await takeBackInvitations(origin, roomId, pdus)
+    const isAbsent = !room || room.localMembers.size === 0
+    const takenBack = isAbsent ? await takeBackInvitations(origin, roomId, pdus) : []
     const isStrange = !room || !(await access.isIn(origin, room))
     const received = await receiver.receive(origin, roomId, pdus, isStrange ? 'accepted' : 'all')
     const isHidden = isStrange && !(room && (await access.isIn(origin, room)))
     return Promise.all(
       received.map(async (one, index) => {
+        if (takenBack[index] !== undefined) return { eventId: takenBack[index], error: undefined }
         // A server that is not in the room hears what it would of one that nobody here knows.
         const error = isHidden && one.kind !== 'accepted' ? NOT_HERE : errorOf(one)
         const told = error === NOT_HERE ? undefined : one.eventId
@@ -91,8 +93,10 @@ export function createTransactions(parts: TransactionParts): Transactions {
   }
 
   /** Of rooms that we are not in we hear when an invitation is no more. */
-  async function takeBackInvitations(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<void> {
-    for (const pdu of pdus) await parts.invitations.rescind(origin, roomId, pdu)
+  async function takeBackInvitations(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]) {
+    const takenBack: (EventId | undefined)[] = []
+    for (const pdu of pdus) takenBack.push(await parts.invitations.rescind(origin, roomId, pdu))
+    return takenBack
   }
 
   /** One room that fails, or takes long, holds up no other. */

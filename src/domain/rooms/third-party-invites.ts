@@ -33,8 +33,8 @@ export interface ThirdPartyInvites {
    * Invites the owner of an address for whom the room has an `m.room.third_party_invite`, in the name of who made that. Nothing
    * happens when they were invited or are in the room, or have left since.
    *
-   * @throws ProtocolError 403 `M_FORBIDDEN` when the claim is not good, 404 `M_NOT_FOUND` when the room has no such invitation
-   * @throws Error when whoever has to be asked cannot be just now
+   * @throws ProtocolError 403 `M_FORBIDDEN` when the claim is not good, 404 `M_NOT_FOUND` when the room has no such invitation, 502
+   * `M_UNKNOWN` when whoever has to be asked cannot be just now
    */
   claim(claim: InviteClaim): Promise<void>
   /**
@@ -70,9 +70,18 @@ export function createThirdPartyInvites(parts: ThirdPartyInviteParts): ThirdPart
   /** A key that was taken back vouches for nothing more, whatever it signed before. */
   async function requireStandingKey(signed: JsonObject, invite: RoomEvent): Promise<void> {
     for (const { publicKey, validityUrl } of vouchingKeys(signed, invite.authPdu.content)) {
-      if (validityUrl === undefined || (await identityServers.isKeyValid(validityUrl, publicKey))) return
+      if (validityUrl === undefined || (await isStanding(validityUrl, publicKey))) return
     }
     throw new ProtocolError('M_FORBIDDEN', 'No valid key of the identity server has signed for this invitation.')
+  }
+
+  async function isStanding(validityUrl: string, publicKey: string): Promise<boolean> {
+    try {
+      return await identityServers.isKeyValid(validityUrl, publicKey)
+    } catch (error) {
+      const text = `Whether the identity server stands by its key cannot be known just now: ${(error as Error).message}.`
+      throw new ProtocolError('M_UNKNOWN', text, { status: 502 })
+    }
   }
 
   async function invitation(room: Room | undefined, token: JsonValue | undefined): Promise<RoomEvent> {
