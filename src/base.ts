@@ -35,6 +35,8 @@ export interface Context {
   readonly log: Logger
   /** Whether the database answers. */
   ready(): Promise<boolean>
+  /** Others reach this server from now on, so it may call them: they ask back for its keys. */
+  listening?(): void
   /** Ends long polls, with 200: the server is stopping. */
   drain(): void
   close(): Promise<void>

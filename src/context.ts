@@ -207,6 +207,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     metrics,
     log,
     ready: base.ready,
+    listening: outgoing.open,
     drain: () => rooms.notifier.drain(),
     async close() {
       await closeIdentityWorkers()

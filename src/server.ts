@@ -74,6 +74,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
   if (https) certificate?.onChange(https.use)
   const servers: readonly HttpServer[] = [app.server, ...(https?.servers ?? [])]
+  context.listening?.()
   health.enter('running')
 
   async function close(): Promise<void> {

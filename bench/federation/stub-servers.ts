@@ -1,4 +1,5 @@
-import { createServer as createHttpsServer } from 'node:https'
+import type { RequestListener } from 'node:http'
+import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { ServerName } from '../../src/core/ids.ts'
 import { signJson } from '../../src/core/signing/json-signature.ts'
@@ -33,6 +34,8 @@ export interface StubServers {
 
 /** All of them on one port, each at a loopback address of its own. */
 const PORT = 18_448
+/** So many share a certificate: one for all would be far larger than what real servers show. */
+const ADDRESSES_PER_CERTIFICATE = 20
 const addressOf = (n: number): string => `127.20.${Math.floor(n / 200)}.${1 + (n % 200)}`
 
 export async function openStubServers(authority: Authority, count: number, handle: StubHandler): Promise<StubServers> {
@@ -44,7 +47,7 @@ export async function openStubServers(authority: Authority, count: number, handl
     }),
   )
   const hanging = new Set<string>()
-  const https = createHttpsServer(authority.issue(addresses), (message, response) => {
+  const answer: RequestListener = (message, response) => {
     const chunks: Buffer[] = []
     message.on('data', (chunk: Buffer) => chunks.push(chunk))
     message.on('end', () => {
@@ -53,13 +56,13 @@ export async function openStubServers(authority: Authority, count: number, handl
       const { pathname: path, searchParams: query } = url
       const isKeys = path.startsWith('/_matrix/key/v2/server')
       const body = Buffer.concat(chunks).toString()
-      const answer = isKeys ? [keysOf(at)] : handle({ at, method: message.method ?? '', path, query, body })
-      response.writeHead(answer ? 200 : 404, { 'content-type': 'application/json' })
-      for (const piece of answer ?? ['{"errcode":"M_UNRECOGNIZED","error":"unknown"}']) response.write(piece)
+      const said = isKeys ? [keysOf(at)] : handle({ at, method: message.method ?? '', path, query, body })
+      response.writeHead(said ? 200 : 404, { 'content-type': 'application/json' })
+      for (const piece of said ?? ['{"errcode":"M_UNRECOGNIZED","error":"unknown"}']) response.write(piece)
       response.end()
     })
-  })
-  https.keepAliveTimeout = 600_000
+  }
+  const fronts = frontsOf(authority, addresses, answer)
   const sockets = new Map<string, Set<Socket>>()
   const listeners = new Map<string, Server>()
   for (const address of addresses) {
@@ -67,7 +70,7 @@ export async function openStubServers(authority: Authority, count: number, handl
     const server = createServer((socket) => {
       open.add(socket)
       socket.on('error', () => {}).on('close', () => open.delete(socket))
-      if (!hanging.has(address)) https.emit('connection', socket)
+      if (!hanging.has(address)) fronts.get(address)!.emit('connection', socket)
     })
     await new Promise<void>((resolve) => server.listen(PORT, address, resolve))
     sockets.set(address, open)
@@ -98,6 +101,18 @@ export async function openStubServers(authority: Authority, count: number, handl
       await refuse([...byAddress.values()])
     },
   }
+}
+
+/** What speaks TLS at each address. */
+function frontsOf(authority: Authority, addresses: readonly string[], answer: RequestListener) {
+  const fronts = new Map<string, HttpsServer>()
+  for (let at = 0; at < addresses.length; at += ADDRESSES_PER_CERTIFICATE) {
+    const some = addresses.slice(at, at + ADDRESSES_PER_CERTIFICATE)
+    const https = createHttpsServer(authority.issue(some), answer)
+    https.keepAliveTimeout = 600_000
+    for (const address of some) fronts.set(address, https)
+  }
+  return fronts
 }
 
 function keysOf({ name, key }: StubServer): string {

@@ -51,7 +51,8 @@ export const doctorCommand: Command = {
     const names = createNames()
     const open = { ...config, outbound: { ...config.outbound, allow_ranges: ['0.0.0.0/0', '::/0'] } }
     const log = createLog({ level: 'error', format: 'auto' }, host.isTerminal)
-    const client = await createGuardedClient({ config: open, log, names, userAgent: `Hearth/${host.version}` })
+    const userAgent = `Hearth/${host.version}`
+    const client = await createGuardedClient({ config: open, log, names, userAgent, readsCertificates: true })
     try {
       const examination = { config, client, names, now: Date.now }
       const sections = [

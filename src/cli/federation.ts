@@ -35,7 +35,8 @@ The way to this server is what "doctor" looks at.`,
     const { config } = readConfig(host, values)
     const log = createLog({ level: 'error', format: 'auto' }, host.isTerminal)
     const names = createNames()
-    const client = await createGuardedClient({ config, log, names, userAgent: `Hearth/${host.version}` })
+    const userAgent = `Hearth/${host.version}`
+    const client = await createGuardedClient({ config, log, names, userAgent, readsCertificates: true })
     try {
       const signingKey = await ownKey(config)
       const sections = await checkServer(server, { config, client, names, signingKey, now: Date.now })

@@ -197,8 +197,15 @@ export const MAX_PDUS_PER_TRANSACTION = 50
 export const MAX_EDUS_PER_TRANSACTION = 100
 /** Events for one server that are kept in memory while it does not take them; the rest is read again. */
 export const MAX_PDUS_IN_MEMORY = 200
-/** Servers that may not be there and are tried at once. */
+/** Servers that may not be there: so many are tried at once, and one in so long; and the same of those that have been away for hours. */
 export const MAX_DOUBTFUL_AT_ONCE = 32
+export const DOUBTFUL_EVERY_MS = 50
+export const GONE_EVERY_MS = 1_000
+/** Rooms of which the newest events are read at once for a server that comes back, and branches of each. */
+export const MAX_ROOM_ENDS_READ = 200
+export const MAX_BRANCHES_TOLD = 10
+/** How long another server may ask us to leave it alone. */
+export const MAX_TOLD_PAUSE_MS = 60 * 60 * 1000
 /** What passes, such as typing, for one server that does not take it: the oldest goes first. */
 export const MAX_EDUS_WAITING = 500
 /** What is kept for other servers until they take it, as far as one transaction takes it along: EDUs of the size of an event. */

@@ -22,6 +22,8 @@ export interface FederationRequest {
   readonly body?: JsonObject | string
   /** Whether this server says who it is. */
   readonly signed?: true
+  /** Nobody waits for it: others are connected to first. */
+  readonly isPatient?: boolean
   readonly timeoutMs: number
   readonly maxBytes: number
 }
@@ -34,6 +36,8 @@ export interface FederationAnswer {
   /** The first thing in the body that canonical JSON forbids. */
   readonly offence: JsonOffence | undefined
   readonly bytes: Buffer
+  /** How long it asks to be left alone, a day at most. */
+  readonly retryAfterMs: number | undefined
 }
 
 /** Signs requests in this server's name; the body as canonical JSON. */
@@ -60,6 +64,7 @@ export interface Federation {
 }
 
 const TIMEOUT_MS = 10_000
+const LONGEST_RETRY_MS = 24 * 3_600_000
 const UNREACHED = new Set(['connect', 'dns', 'tls'])
 
 export function createFederation(deps: {
@@ -83,15 +88,15 @@ export function createFederation(deps: {
     const { method } = request
     const uri = `/_${dialect}/${request.path}`
     const body = typeof request.body === 'object' ? encodeCanonical(request.body) : request.body
-    const headers = {
+    const headers = () => ({
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(request.signed && { authorization: sign({ method, uri, destination: server, body }) }),
       ...request.headers,
-    }
-    const { timeoutMs, maxBytes } = request
+    })
+    const { timeoutMs, maxBytes, isPatient } = request
     let answer: Answer | Failure = { ok: false, kind: 'refused', detail: steps.join('; ') }
     for (const { origin, via } of targets) {
-      answer = await send({ method, url: origin + uri, headers, body, timeoutMs, maxBytes, via })
+      answer = await send({ method, url: origin + uri, headers, body, timeoutMs, maxBytes, via, isPatient })
       // Only what was not said yet is said to the next host.
       if (answer.ok || !UNREACHED.has(answer.kind)) return answer
     }
@@ -116,7 +121,8 @@ export function createFederation(deps: {
         return answer as Exclude<Answer, HttpAnswer>
       }
       const { value: body, offence } = readAnswer(answer)
-      const read = { ok: true, status: answer.status, body, offence, bytes: answer.body } as const
+      const retryAfterMs = readRetryAfter(answer, body)
+      const read = { ok: true, status: answer.status, body, offence, bytes: answer.body, retryAfterMs } as const
       if (!isUnknownPath(read)) {
         known.set(server, dialect)
         return read
@@ -158,6 +164,17 @@ function readAnswer({ body }: HttpAnswer): { value: JsonValue | undefined; offen
   } catch {
     return { value: undefined, offence: undefined }
   }
+}
+
+/** Of who is asked too much: in the body, or as seconds or a date in the header (RFC 9110, 10.2.3). */
+function readRetryAfter({ status, headers }: HttpAnswer, body: JsonValue | undefined): number | undefined {
+  if (status !== 429 && status !== 503) return undefined
+  const said = isObject(body) ? body.retry_after_ms : undefined
+  const header = headers['retry-after'] ?? ''
+  // By its own clock.
+  const date = Date.parse(header) - Date.parse(headers.date ?? '')
+  const ms = typeof said === 'number' ? said : /^\d{1,10}$/.test(header) ? Number(header) * 1_000 : date
+  return ms > 0 ? Math.min(Math.ceil(ms), LONGEST_RETRY_MS) : undefined
 }
 
 /** No endpoint answered: either the server says so, or its proxy does in words of its own. */

@@ -10,12 +10,16 @@ import { createCache } from '../core/cache.ts'
 import { type AddressGuard, createAddressGuard } from './addresses.ts'
 import { type Failure, failureOf, RefusedError, TooLargeError } from './failures.ts'
 import { createNames, type Names } from './names.ts'
+import { Patience } from './patience.ts'
 import { countWaitingRequests } from './waiting-requests.ts'
+
+export type HttpHeaders = Readonly<Record<string, string>>
 
 export interface HttpRequest {
   readonly method: string
   readonly url: string
-  readonly headers?: Readonly<Record<string, string>>
+  /** Or what makes them, where that is work: done when it is the request's turn. */
+  readonly headers?: HttpHeaders | (() => HttpHeaders)
   readonly body?: string | Buffer | Readable | undefined
   /** For everything together: finding the address, connecting, redirects, the answer's last byte. */
   readonly timeoutMs: number
@@ -27,6 +31,8 @@ export interface HttpRequest {
   mayFollow?(url: URL): boolean
   /** Where to connect instead of the URL's host and port, which still name the `Host` and the certificate. */
   readonly via?: { readonly host: string; readonly port: number } | undefined
+  /** Nobody waits for it: where there is no connection yet, others go before it. */
+  readonly isPatient?: boolean | undefined
 }
 
 export interface HttpAnswer {
@@ -37,7 +43,7 @@ export interface HttpAnswer {
   readonly body: Buffer
   /** Where it came from, after redirects. */
   readonly url: string
-  /** The certificate that spoke for it, where there was one. */
+  /** The certificate that spoke for it, where there was one and it is read. */
   readonly certificate: PeerCertificate | undefined
 }
 
@@ -79,6 +85,8 @@ export interface GuardedClientOptions {
   readonly names?: Names
   /** To one place at the same time. */
   readonly connections?: number
+  /** Whether answers tell of certificates. */
+  readonly readsCertificates?: boolean
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
@@ -86,6 +94,8 @@ const OLDEST_TLS = 'TLSv1.2'
 const CONNECTIONS_PER_TARGET = 8
 /** Targets that connections are kept to; the one not used for longest is closed. */
 const MAX_TARGETS = 1_000
+/** How long a connection is kept that nothing goes over, whatever the other side offers: it takes a tenth of a megabyte. */
+const KEPT_MS = 60_000
 /** An answer's header; other servers have no reason to send more. */
 const MAX_HEADER_BYTES = 16_384
 /** What stands in an answer that sends us on is read so far for the sake of its connection. */
@@ -103,17 +113,25 @@ interface Opened extends Omit<HttpAnswer, 'ok' | 'body'> {
 
 /** Connections to one place for one name. */
 interface Target {
+  readonly key: string
   readonly pool: Pool
   /** Hands requests to the pool. */
   readonly dispatcher: Dispatcher
   readonly peer: Peer
+  /** Requests that are not over. */
+  running: number
 }
 
 export async function createGuardedClient(options: GuardedClientOptions): Promise<GuardedClient> {
   const { allow_ranges, ca_file } = options.config.outbound
   const guard = createAddressGuard(allow_ranges)
-  const lookup = guardedLookup(options.names ?? createNames(), guard)
-  const secureContext = ca_file === undefined ? undefined : await trusting(ca_file)
+  const connect = buildConnector({
+    lookup: guardedLookup(options.names ?? createNames(), guard),
+    timeout: CONNECT_TIMEOUT_MS,
+    // One for all: each would take time and memory to be made.
+    secureContext: await trusting(ca_file),
+  } as buildConnector.BuildOptions)
+  const patience = new Patience()
   const targets = createCache<string, Target>(MAX_TARGETS, {
     dispose: ({ pool }) =>
       void pool.close().catch((err: unknown) => options.log.debug({ err }, 'a pool did not close')),
@@ -124,51 +142,75 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
     const key = `${url.protocol}//${host}:${port} ${servername}`
     const known = targets.get(key)
     if (known !== undefined) return known
-    const connect = buildConnector({
-      lookup,
-      timeout: CONNECT_TIMEOUT_MS,
-      minVersion: OLDEST_TLS,
-      ...(secureContext && { secureContext }),
-      ...(isLiteral(servername) ? {} : { servername }),
-    } as buildConnector.BuildOptions)
     const peer: Peer = { certificate: undefined }
     const waiting = countWaitingRequests()
     const pool = new Pool(`${url.protocol}//${host}:${port}`, {
       connect(wanted, done) {
         if (waiting.count === 0) return done(new Error('nobody waits for a connection'), null)
-        connect(wanted, (...made) => {
-          peer.certificate = certificateOf(made[1] ?? null) ?? peer.certificate
+        connect(isLiteral(servername) ? wanted : { ...wanted, servername }, (...made) => {
+          if (options.readsCertificates) peer.certificate = certificateOf(made[1] ?? null) ?? peer.certificate
           done(...made)
         })
       },
       connections: options.connections ?? CONNECTIONS_PER_TARGET,
+      keepAliveMaxTimeout: KEPT_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
       // The whole request has a time limit of its own.
       headersTimeout: 0,
       bodyTimeout: 0,
     })
-    const target = { pool, dispatcher: pool.compose(waiting.interceptor), peer }
+    const target = { key, pool, dispatcher: pool.compose(waiting.interceptor), peer, running: 0 }
     targets.set(key, target)
+    pool.on('disconnect', () => forgetIdle(target))
     return target
+  }
+
+  /** Many that are asked once, or are gone, leave nothing behind. */
+  function forgetIdle(target: Target): void {
+    const { key, pool, running } = target
+    if (running === 0 && pool.stats.connected === 0 && targets.peek(key) === target) targets.delete(key)
+  }
+
+  /** Has the answer of a target begin. */
+  async function ask(target: Target, request: HttpRequest, url: URL, signal: AbortSignal): Promise<Opened> {
+    const { pool, dispatcher, peer } = target
+    const connected = request.isPatient && pool.stats.connected === 0 ? await patience.turn() : undefined
+    try {
+      const { statusCode, headers, body } = await dispatcher.request({
+        method: request.method as 'GET',
+        path: url.pathname + url.search,
+        headers: {
+          'accept-encoding': 'identity',
+          ...(options.userAgent !== undefined && { 'user-agent': options.userAgent }),
+          ...(typeof request.headers === 'function' ? request.headers() : request.headers),
+          host: url.host,
+        },
+        body: request.body ?? null,
+        signal,
+      })
+      return { status: statusCode, headers: flat(headers), body, url: url.href, certificate: peer.certificate }
+    } finally {
+      connected?.()
+    }
   }
 
   async function open(request: HttpRequest, url: URL, signal: AbortSignal): Promise<Opened> {
     const place = placeOf(url, request.via)
     if (isLiteral(place.host) && !guard(bare(place.host))) throw refusedAddress(bare(place.host))
-    const { dispatcher, peer } = targetFor(url, place)
-    const { statusCode, headers, body } = await dispatcher.request({
-      method: request.method as 'GET',
-      path: url.pathname + url.search,
-      headers: {
-        'accept-encoding': 'identity',
-        ...(options.userAgent !== undefined && { 'user-agent': options.userAgent }),
-        ...request.headers,
-        host: url.host,
-      },
-      body: request.body ?? null,
-      signal,
-    })
-    return { status: statusCode, headers: flat(headers), body, url: url.href, certificate: peer.certificate }
+    const target = targetFor(url, place)
+    const over = (): void => {
+      target.running--
+      forgetIdle(target)
+    }
+    target.running++
+    try {
+      const answer = await ask(target, request, url, signal)
+      answer.body.once('close', over)
+      return answer
+    } catch (error) {
+      over()
+      throw error
+    }
   }
 
   async function follow(request: HttpRequest, signal: AbortSignal): Promise<Opened> {
@@ -273,12 +315,15 @@ function refusedAddress(address: string): RefusedError {
   return new RefusedError(`${address} is not on the public internet; outbound.allow_ranges opens other networks`)
 }
 
-async function trusting(caFile: string): Promise<SecureContext> {
+/** What certificates are judged by. @param caFile an authority beside the usual ones */
+async function trusting(caFile: string | undefined): Promise<SecureContext> {
+  const minVersion = OLDEST_TLS
+  if (caFile === undefined) return createSecureContext({ minVersion })
   try {
     const ca = await readFile(caFile, 'utf8')
     // The context itself passes over what is no certificate.
     new X509Certificate(ca)
-    return createSecureContext({ ca: [...rootCertificates, ca], minVersion: OLDEST_TLS })
+    return createSecureContext({ ca: [...rootCertificates, ca], minVersion })
   } catch (error) {
     throw new Error(`outbound.ca_file: ${caFile} cannot be used: ${(error as Error).message}`)
   }

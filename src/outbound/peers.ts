@@ -88,7 +88,7 @@ export function createPeers(federation: Federation): Peers {
   async function ask(
     of: string,
     request: Pick<FederationRequest, 'method' | 'path' | 'body'>,
-    limits: { readonly timeoutMs: number; readonly maxBytes: number } = {
+    limits: Pick<FederationRequest, 'timeoutMs' | 'maxBytes' | 'isPatient'> = {
       timeoutMs: SHORT_MS,
       maxBytes: MAX_PEER_ANSWER_BYTES,
     },
@@ -199,10 +199,8 @@ export function createPeers(federation: Federation): Peers {
       return objectOf(of, await ask(of, { method: 'POST', path: `federation/v1/${where}`, body }, limits))
     },
     async sendTransaction(of, txnId, body) {
-      return objectOf(
-        of,
-        await put(of, path('v1', 'send', txnId), body, { timeoutMs: LONG_MS, maxBytes: MAX_PEER_ANSWER_BYTES }),
-      )
+      const limits = { timeoutMs: LONG_MS, maxBytes: MAX_PEER_ANSWER_BYTES, isPatient: true }
+      return objectOf(of, await put(of, path('v1', 'send', txnId), body, limits))
     },
   }
 }
@@ -211,8 +209,8 @@ function unasked(of: string, { kind, detail }: Failure): ProtocolError {
   return kind === 'forbidden' ? new ProtocolError('M_FORBIDDEN', detail) : unreachable(of, detail)
 }
 
-function unreachable(of: string, detail: string): ProtocolError {
-  return new ProtocolError('M_UNKNOWN', `The server ${of} cannot be asked: ${detail}.`, { status: 502 })
+function unreachable(of: string, detail: string, extra: JsonObject = {}): ProtocolError {
+  return new ProtocolError('M_UNKNOWN', `The server ${of} cannot be asked: ${detail}.`, { status: 502, extra })
 }
 
 /** What only a user's own server may say of their session or account: clients end the one, or bar the other, when they hear it. */
@@ -238,17 +236,18 @@ class UnknownPath extends ProtocolError {
 }
 
 /** What another server refuses is refused here in its words, except that a failure to know us is no failure of our user's. */
-function refusalOf(of: string, { status, body }: FederationAnswer): ProtocolError {
-  const { errcode, error, ...extra } = isObject(body) ? body : {}
+function refusalOf(of: string, { status, body, retryAfterMs }: FederationAnswer): ProtocolError {
+  const { errcode, error, ...rest } = isObject(body) ? body : {}
   const isMissing = status === 404 || status === 405
   if (errcode === 'M_UNRECOGNIZED' || (isMissing && errcode === undefined)) return new UnknownPath(of, status)
+  const pause = retryAfterMs === undefined ? {} : { retry_after_ms: retryAfterMs }
   const isMeantForUs = status === 401 || !isErrcode(errcode) || OWN_SERVERS_WORDS.has(errcode)
-  if (isMeantForUs || status >= 500) return unreachable(of, `it answered ${status}`)
+  const isPlain429 = status === 429 && !isErrcode(errcode)
+  if (isPlain429) return new ProtocolError('M_LIMIT_EXCEEDED', `${of} is asked too much.`, { extra: pause })
+  if (isMeantForUs || status >= 500) return unreachable(of, `it answered ${status}`, pause)
   const text = typeof error === 'string' ? error.slice(0, 500) : 'no reason given'
-  return new ProtocolError(errcode, `${of} says: ${text}`, {
-    status,
-    extra: typeof extra.room_version === 'string' ? { room_version: extra.room_version } : {},
-  })
+  const version = typeof rest.room_version === 'string' ? { room_version: rest.room_version } : {}
+  return new ProtocolError(errcode, `${of} says: ${text}`, { status, extra: { ...version, ...pause } })
 }
 
 /** That a request made no sense is no news for a user who did not make it (server-server API, `PUT send_join`, `PUT invite`). */

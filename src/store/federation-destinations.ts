@@ -1,7 +1,7 @@
 import type { ServerName } from '../core/ids.ts'
 import type { Reader, Tx } from './db.ts'
 
-// Tables: federation_sent, federation_destination; read: federation_forward
+// Tables: federation_sent, federation_destination, federation_parting
 
 /** A server that has not been sent everything. */
 export interface DestinationRow {
@@ -18,7 +18,44 @@ export async function sentPosition(reader: Reader): Promise<number | undefined> 
 }
 
 export function getDestinations(reader: Reader): Promise<DestinationRow[]> {
-  return reader.query('SELECT server, first_unsent, failures, retry_at FROM federation_destination')
+  return reader.query('SELECT server, first_unsent, failures, retry_at FROM federation_destination ORDER BY failures')
+}
+
+/** An event of ours by which the last user of a server was put out of a room. */
+export interface Parting {
+  readonly server: ServerName
+  readonly event_nid: number
+}
+
+/** The servers that are owed such events. */
+export async function serversWithPartings(reader: Reader): Promise<ServerName[]> {
+  const rows = await reader.query<{ server: ServerName }>('SELECT DISTINCT server FROM federation_parting')
+  return rows.map(({ server }) => server)
+}
+
+/** Keeps such events until {@link removePartings}. */
+export async function keepPartings(tx: Tx, partings: readonly Parting[], now: number): Promise<void> {
+  await tx.query(
+    `INSERT INTO federation_parting (server, event_nid, created_at)
+     SELECT server, event_nid, $3 FROM unnest($1::text[], $2::bigint[]) AS parting (server, event_nid) ON CONFLICT DO NOTHING`,
+    [partings.map(({ server }) => server), partings.map(({ event_nid }) => event_nid), now],
+  )
+}
+
+/** Removes those that a server has been sent: all before a number. */
+export async function removePartings(tx: Tx, server: ServerName, before: number): Promise<void> {
+  await tx.query('DELETE FROM federation_parting WHERE server = $1 AND event_nid < $2', [server, before])
+}
+
+/** Removes those from before a moment, and gives how many. */
+export async function forgetPartings(tx: Tx, before: number, atMost: number): Promise<number> {
+  const rows = await tx.query(
+    `DELETE FROM federation_parting WHERE (server, event_nid) IN
+       (SELECT server, event_nid FROM federation_parting WHERE created_at < $1 LIMIT $2)
+     RETURNING 1 AS one`,
+    [before, atMost],
+  )
+  return rows.length
 }
 
 /** Notes how far everything is sent: who lags behind, and who does no more. */
@@ -48,59 +85,4 @@ export async function saveSending(
       behind.map(({ retry_at }) => retry_at),
     ],
   )
-}
-
-const OWN_EVENTS = `FROM event JOIN matrix_user sender ON sender.user_nid = event.sender_nid
-  WHERE event_nid >= $1 AND sender.user_id LIKE '%:' || $2 AND standing IS NULL AND room_pos IS NOT NULL
-  AND (stream_pos IS NULL OR stream_pos >= 0)`
-
-/** Our own, and those of others that are owed to a server as if they were. */
-const EVENTS_OWED = `FROM event JOIN matrix_user sender ON sender.user_nid = event.sender_nid
-  WHERE event_nid >= $1 AND standing IS NULL AND room_pos IS NOT NULL AND (sender.user_id LIKE '%:' || $2
-    OR event_nid IN (SELECT event_nid FROM federation_forward WHERE from_server NOT LIKE $3))`
-
-const escaped = (server: string) => server.replace(/[\\%_]/g, '\\$&')
-
-const IN_SHARED_ROOMS = `AND room_nid IN (SELECT room_nid FROM room_member JOIN matrix_user member USING (user_nid)
-  WHERE membership = 'join' AND member.user_id NOT LIKE '%:' || $2)`
-
-/** The first events of our users, from a number on, in rooms that other servers are in. */
-export async function getOwnEvents(reader: Reader, from: number, ownServer: string, atMost: number): Promise<number[]> {
-  const rows = await reader.query<{ event_nid: number }>(
-    `SELECT event_nid ${OWN_EVENTS} ${IN_SHARED_ROOMS} ORDER BY event_nid LIMIT $3`,
-    [from, escaped(ownServer), atMost],
-  )
-  return rows.map(({ event_nid }) => event_nid)
-}
-
-const OF_ROOMS_WITH = `AND room_nid IN (SELECT room_nid FROM room_member JOIN matrix_user member USING (user_nid)
-  WHERE membership = 'join' AND member.user_id LIKE '%:' || $3)`
-
-/** The first events that are for us to send, from a number on, in rooms that a server is in. */
-export async function getOwnEventsFor(
-  reader: Reader,
-  from: number,
-  ownServer: string,
-  server: string,
-  atMost: number,
-): Promise<number[]> {
-  const rows = await reader.query<{ event_nid: number }>(
-    `SELECT event_nid ${EVENTS_OWED} ${OF_ROOMS_WITH} ORDER BY event_nid LIMIT $4`,
-    [from, escaped(ownServer), escaped(server), atMost],
-  )
-  return rows.map(({ event_nid }) => event_nid)
-}
-
-/** Of each room that a server is in the last such event from a number on: it fetches the rest by itself. */
-export async function getLastOwnEventsFor(
-  reader: Reader,
-  from: number,
-  ownServer: string,
-  server: string,
-): Promise<number[]> {
-  const rows = await reader.query<{ event_nid: number }>(
-    `SELECT max(event_nid) AS event_nid ${EVENTS_OWED} ${OF_ROOMS_WITH} GROUP BY room_nid ORDER BY 1`,
-    [from, escaped(ownServer), escaped(server)],
-  )
-  return rows.map(({ event_nid }) => event_nid)
 }

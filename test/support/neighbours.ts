@@ -3,7 +3,7 @@ import type { ServerName } from '../../src/core/ids.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { type Account, type Api, openApi, register } from './api.ts'
 import { type Authority, createAuthority } from './certificate.ts'
-import { startServer, type TestServer } from './server.ts'
+import { type ServerTestOptions, startServer, type TestServer } from './server.ts'
 import { json, proxyTo, startTlsServer, type TlsServer } from './tls-server.ts'
 
 /** A Hearth behind a proxy that does TLS, as others see it. */
@@ -23,7 +23,7 @@ export interface Neighbourhood {
 }
 
 /** Homeservers that reach one another over HTTPS on loopback. */
-export function openNeighbourhood(): Neighbourhood {
+export function openNeighbourhood(options: Pick<ServerTestOptions, 'clock'> = {}): Neighbourhood {
   const authority = createAuthority()
   const all: Neighbour[] = []
   return {
@@ -33,7 +33,7 @@ export function openNeighbourhood(): Neighbourhood {
       const name = `localhost:${front.port}` as ServerName
       const signingKey = signingKeyFromSeed('ed25519:home', randomBytes(32))
       const config = { server_name: name, outbound: { ca_file: authority.file }, ...values }
-      const server = await startServer(config, { signingKey })
+      const server = await startServer(config, { ...options, signingKey })
       front.handler = proxyTo(server.baseUrl)
       const api = openApi(server.baseUrl)
       const person = (localpart: string) => register(api, localpart)

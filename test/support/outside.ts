@@ -28,6 +28,7 @@ export async function openOutside(): Promise<Outside> {
     config: outboundConfig({ ca_file: authority.file }),
     log: pino({ level: 'silent' }),
     names,
+    readsCertificates: true,
   })
   return {
     authority,

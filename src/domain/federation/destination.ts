@@ -1,3 +1,4 @@
+import { setImmediate as othersTurn } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { ProtocolError } from '../../core/errors.ts'
 import type { ServerName } from '../../core/ids.ts'
@@ -13,6 +14,7 @@ import {
   MAX_KEPT_EDUS_PER_TRANSACTION,
   MAX_PDUS_IN_MEMORY,
   MAX_PDUS_PER_TRANSACTION,
+  MAX_TOLD_PAUSE_MS,
 } from '../limits.ts'
 import type { Turns } from './turns.ts'
 
@@ -28,14 +30,25 @@ export interface DestinationParts {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** What was not kept in memory, from a number on: the next of it, or the last of each room where that is too much. */
-  missed(server: ServerName, from: number): Promise<OutgoingPdu[]>
+  /** What was not kept in memory, from a number on. */
+  missed(server: ServerName, from: number): Promise<Missed>
   /** The next of the EDUs that the database keeps for it. */
   keptEdus(server: ServerName): Promise<KeptEdu[]>
   /** They were taken, or are not to be sent any more. */
   taken(nids: readonly number[]): Promise<void>
-  /** Where those wait that may not be there. */
-  readonly turns: Turns
+  /** Where those wait that may not be there, and those that have not been there for long. */
+  readonly turns: { readonly doubtful: Turns; readonly gone: Turns }
+  /** Whether anything is sent yet. */
+  isOpen(): boolean
+  /** What is to be remembered of it may be something else from now on. */
+  changed(destination: Destination): void
+}
+
+export interface Missed {
+  /** In the order in which they are sent. */
+  readonly pdus: readonly OutgoingPdu[]
+  /** Where to read on; all before is among those. */
+  readonly next: number
 }
 
 interface Transaction {
@@ -51,6 +64,8 @@ const FIRST_PAUSE_MS = 2_000
 const LONGEST_PAUSE_MS = 6 * 3_600_000
 /** After so many failures in a row nothing is kept in memory for a server, and it is only asked whether it is there. */
 const PATIENCE = 3
+/** After so many, some half an hour apart, it is gone: with all that are, it is tried in a queue that never costs much. */
+const GONE_AFTER = 10
 /** How often an event is refused before it is passed over. */
 const REFUSALS_BELIEVED = 3
 
@@ -92,14 +107,15 @@ export class Destination {
     if (!row) return
     this.#missedFrom = row.first_unsent
     this.#failures = row.failures
-    this.#retryAt = row.retry_at
+    // It is tried as soon as it is its turn, however long it has been away: perhaps it was us.
+    this.#retryAt = row.failures > 0 ? 0 : row.retry_at
   }
 
   /** What is to be remembered of it; undefined when it has everything. */
   get row(): DestinationRow | undefined {
     const inMemory = [...(this.#inFlight?.pdus ?? []), ...this.#pdus].map(({ nid }) => nid)
-    const first = inMemory.length > 0 ? Math.min(...inMemory) : this.#missedFrom
-    if (first === undefined) return undefined
+    const first = Math.min(...inMemory, this.#missedFrom ?? Number.POSITIVE_INFINITY)
+    if (first === Number.POSITIVE_INFINITY) return undefined
     return { server: this.server, first_unsent: first, failures: this.#failures, retry_at: this.#retryAt }
   }
 
@@ -119,12 +135,15 @@ export class Destination {
 
   pdu(pdu: OutgoingPdu): void {
     const fits = this.#missedFrom === undefined && !this.#isAway && this.#pdus.length < MAX_PDUS_IN_MEMORY
-    if (fits) this.#pdus.push(pdu)
-    else this.#miss(pdu.nid)
+    if (fits) {
+      this.#pdus.push(pdu)
+      this.#parts.changed(this)
+    } else this.#miss(pdu.nid)
     this.wake()
   }
 
   #miss(nid: number): void {
+    if (this.#missedFrom === undefined || nid < this.#missedFrom) this.#parts.changed(this)
     this.#missedFrom = Math.min(this.#missedFrom ?? nid, nid)
     this.#lastMissed = Math.max(this.#lastMissed, nid)
   }
@@ -147,27 +166,28 @@ export class Destination {
   /** It was heard of: perhaps it hears us too. */
   heard(): void {
     if (this.#failures === 0 && !this.#isDoubtful) return
-    this.#parts.turns.drop(this.#attempt)
+    this.#leaveTurns()
     this.#retryAt = 0
     this.#isDoubtful = false
     if (!this.#closed && !this.#running && this.#hasWork) this.#start()
   }
 
-  /** Tries no later than in so many milliseconds: this process has just begun. */
-  startWithin(ms: number): void {
-    this.#retryAt = Math.min(this.#retryAt, this.#parts.clock.now() + ms)
-    this.wake()
-  }
-
   wake(): void {
-    if (this.#closed || this.#running) return
+    if (this.#closed || this.#running || !this.#parts.isOpen()) return
     const wait = this.#retryAt - this.#parts.clock.now()
     if (wait > 0) {
       this.#timer ??= setTimeout(() => this.#wakeLater(), Math.min(wait, LONGEST_PAUSE_MS)).unref()
       return
     }
-    if (this.#isAway || this.#isDoubtful) this.#parts.turns.add(this.#attempt)
+    const { doubtful, gone } = this.#parts.turns
+    if (this.#failures >= GONE_AFTER) gone.add(this.#attempt)
+    else if (this.#failures > 0 || this.#isDoubtful) doubtful.add(this.#attempt)
     else this.#start()
+  }
+
+  #leaveTurns(): void {
+    this.#parts.turns.doubtful.drop(this.#attempt)
+    this.#parts.turns.gone.drop(this.#attempt)
   }
 
   #wakeLater(): void {
@@ -182,8 +202,10 @@ export class Destination {
   #start(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
+    this.#parts.changed(this)
     this.#running = this.#work().finally(() => {
       this.#running = undefined
+      this.#parts.changed(this)
       if (this.#hasWork) this.wake()
     })
     return this.#running
@@ -192,7 +214,7 @@ export class Destination {
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
-    this.#parts.turns.drop(this.#attempt)
+    this.#leaveTurns()
     await this.#running
   }
 
@@ -203,6 +225,8 @@ export class Destination {
       for (let next = await this.#next(); next && !this.#closed; next = await this.#next()) {
         this.#inFlight = next
         if (await this.#isTaken(next)) await this.#settle(next)
+        // The connection is free again after that: else the next transaction would have another made.
+        await othersTurn()
       }
       this.#isDoubtful = false
     } catch (error) {
@@ -286,19 +310,25 @@ export class Destination {
 
   async #readMissed(from: number): Promise<void> {
     const lastBefore = this.#lastMissed
-    const found = await this.#parts.missed(this.server, from)
+    const { pdus, next } = await this.#parts.missed(this.server, from)
     // One that came while this was read may not be among it.
-    const isAll = found.length === 0 && this.#lastMissed === lastBefore
-    this.#missedFrom = isAll ? undefined : (found.at(-1)?.nid ?? from - 1) + 1
-    this.#pdus.push(...found)
+    const isAll = pdus.length === 0 && this.#lastMissed === lastBefore
+    this.#missedFrom = isAll ? undefined : next
+    this.#pdus.push(...pdus)
   }
 
   #pause(error: unknown): void {
     const { clock, random, log } = this.#parts
-    this.#failures++
+    const toldMs = toldPause(error)
     this.#isDoubtful = false
+    if (toldMs !== undefined && isLimit(error)) {
+      // It is there, and says when it will listen.
+      this.#retryAt = clock.now() + toldMs
+      return
+    }
+    this.#failures++
     const bounds = { firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS }
-    this.#retryAt = clock.now() + pauseAfter(this.#failures, bounds, random)
+    this.#retryAt = clock.now() + Math.max(pauseAfter(this.#failures, bounds, random), toldMs ?? 0)
     if (this.#isAway) this.#letGo()
     if (!(error instanceof ProtocolError)) log.error({ err: error, server: this.server }, 'sending failed')
     else if (this.#failures === 1)
@@ -331,4 +361,12 @@ export class Destination {
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof ProtocolError)) return false
   return (error.status === 400 || error.status === 413) && error.errcode !== 'M_UNRECOGNIZED'
+}
+
+const isLimit = (error: unknown): boolean => error instanceof ProtocolError && error.status === 429
+
+/** How long a server asks to be left alone, within bounds. */
+function toldPause(error: unknown): number | undefined {
+  const ms = error instanceof ProtocolError ? error.extra.retry_after_ms : undefined
+  return typeof ms === 'number' ? Math.min(ms, MAX_TOLD_PAUSE_MS) : undefined
 }

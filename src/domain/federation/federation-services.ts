@@ -5,6 +5,7 @@ import type { ServerPolicy } from '../../core/server-policy.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
 import type { KeyFetcher } from '../../outbound/server-keys.ts'
 import type { Database, Tx } from '../../store/db.ts'
+import { forgetPartings } from '../../store/federation-destinations.ts'
 import { forgetEdus, forgetMessages } from '../../store/federation-edus.ts'
 import { forgetForwards } from '../../store/federation-forwards.ts'
 import { forgetTransactions } from '../../store/federation-transactions.ts'
@@ -117,5 +118,6 @@ export const federationChores: readonly ((tx: Tx, now: number, atMost: number) =
   (tx, _now, atMost) => forgetServerKeys(tx, MAX_KEY_OWNERS_KEPT, atMost),
   (tx, now, atMost) => forgetEdus(tx, now - EDUS_KEPT_MS, atMost),
   (tx, now, atMost) => forgetForwards(tx, now - EDUS_KEPT_MS, atMost),
+  (tx, now, atMost) => forgetPartings(tx, now - EDUS_KEPT_MS, atMost),
   (tx, now, atMost) => forgetMessages(tx, now - MESSAGES_KNOWN_MS, atMost),
 ]

@@ -4,26 +4,28 @@ import type { JsonObject } from '../../core/json.ts'
 import type { ServerPolicy } from '../../core/server-policy.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import type { Database } from '../../store/db.ts'
-import {
-  type DestinationRow,
-  getDestinations,
-  getLastOwnEventsFor,
-  getOwnEvents,
-  getOwnEventsFor,
-  saveSending,
-  sentPosition,
-} from '../../store/federation-destinations.ts'
+import { getOwnEvents } from '../../store/federation-catch-up.ts'
+import { getDestinations, sentPosition, serversWithPartings } from '../../store/federation-destinations.ts'
 import { keptEdusFor, removeEdus, serversWithEdus } from '../../store/federation-edus.ts'
-import { getForwardsDue, insertForward, markForwards } from '../../store/federation-forwards.ts'
-import { getJoinedUsers } from '../../store/rooms.ts'
+import { getForwardsDue, insertForward } from '../../store/federation-forwards.ts'
 import type { Clock, Random } from '../clock.ts'
-import { MAX_DOUBTFUL_AT_ONCE, MAX_KEPT_EDUS_PER_TRANSACTION, MAX_PDUS_IN_MEMORY } from '../limits.ts'
+import {
+  DOUBTFUL_EVERY_MS,
+  GONE_EVERY_MS,
+  MAX_DOUBTFUL_AT_ONCE,
+  MAX_KEPT_EDUS_PER_TRANSACTION,
+  MAX_PDUS_IN_MEMORY,
+} from '../limits.ts'
+import type { ErasedUsers } from '../rooms/erased-users.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
 import { serversToTell } from '../rooms/servers-to-tell.ts'
-import { Destination, type OutgoingPdu } from './destination.ts'
+import { createCatchUp } from './catch-up.ts'
+import { Destination } from './destination.ts'
+import { SendingRecord } from './sending-record.ts'
+import { createServerAccess } from './server-access.ts'
 import { Turns } from './turns.ts'
 
 /** What this server sends to others by itself (server-server API, "Transactions"). */
@@ -43,8 +45,16 @@ export interface Outgoing {
   /** A server has spoken to us. */
   heard(server: ServerName): void
   /** Takes up what was left when the process ended. */
-  start(rooms: { readonly registry: RoomRegistry; readonly events: EventCache }, position: number): Promise<void>
+  start(rooms: SentRooms, position: number): Promise<void>
+  /** Begins to send. */
+  open(): void
   close(): Promise<void>
+}
+
+export interface SentRooms {
+  readonly registry: RoomRegistry
+  readonly events: EventCache
+  readonly erasedUsers: Pick<ErasedUsers, 'veil'>
 }
 
 interface Entry {
@@ -53,10 +63,7 @@ interface Entry {
   readonly except: ServerName | undefined
 }
 
-const SAVE_EVERY_MS = 2_000
 const SPREAD_AGAIN_MS = 1_000
-/** Servers that did not answer when the process ended are tried again one in so long: the first minute sees the first sixty. */
-const FIRST_TRIES_EVERY_MS = 1_000
 /** Servers with nothing to be said to that are kept in memory. */
 const MAX_IDLE_DESTINATIONS = 2_000
 
@@ -71,38 +78,34 @@ export function createOutgoing(deps: {
 }): Outgoing {
   const { db, serverName, policy, clock, log } = deps
   const destinations = new Map<ServerName, Destination>()
-  /** Those that have a row in the database, as it stands there. */
-  const saved = new Map<ServerName, DestinationRow>()
-  let rooms: Parameters<Outgoing['start']>[0] | undefined
+  let isOpen = false
+  let mayBeKept = MAX_IDLE_DESTINATIONS
+  let rooms: SentRooms | undefined
+  let missed: ReturnType<typeof createCatchUp> | undefined
   const queue: Entry[] = []
-  /** Forwarded events of which every destination knows that needs them, and that the database does not know to be. */
-  let handedOn: number[] = []
   let spreading: Promise<void> | undefined
   /** The last event that was committed, and the last up to which every destination knows of all that concern it. */
   let seen = 0
   let position = 0
-  let savedPosition = -1
-  let timer: NodeJS.Timeout | undefined
-  let saving: Promise<void> | undefined
-
-  async function missed(server: ServerName, from: number): Promise<OutgoingPdu[]> {
-    const next = await getOwnEventsFor(db, from, serverName, server, MAX_PDUS_IN_MEMORY)
-    const nids = next.length < MAX_PDUS_IN_MEMORY ? next : await getLastOwnEventsFor(db, from, serverName, server)
-    return [...(await rooms!.events.load(nids)).values()].sort((a, b) => a.nid - b.nid)
-  }
+  const record = new SendingRecord({ db, clock, log, position: () => (queue.length > 0 ? position : seen) })
 
   const parts = {
     ...deps,
-    missed,
+    missed: (server: ServerName, from: number) => missed!(server, from),
+    changed: record.changed,
+    isOpen: () => isOpen,
     keptEdus: (server: ServerName) => keptEdusFor(db, server, MAX_KEPT_EDUS_PER_TRANSACTION),
     taken: (nids: readonly number[]) => db.tx((tx) => removeEdus(tx, nids)),
-    turns: new Turns(MAX_DOUBTFUL_AT_ONCE),
+    turns: {
+      doubtful: new Turns(MAX_DOUBTFUL_AT_ONCE, DOUBTFUL_EVERY_MS),
+      gone: new Turns(MAX_DOUBTFUL_AT_ONCE, GONE_EVERY_MS),
+    },
   }
 
   function destinationOf(server: ServerName): Destination {
     const known = destinations.get(server)
     if (known) return known
-    if (destinations.size > MAX_IDLE_DESTINATIONS + saved.size) forgetIdle()
+    if (destinations.size >= mayBeKept) forgetIdle()
     const made = new Destination(server, parts)
     destinations.set(server, made)
     return made
@@ -110,11 +113,11 @@ export function createOutgoing(deps: {
 
   function forgetIdle(): void {
     for (const [server, destination] of destinations) {
-      if (destination.isIdle && !saved.has(server)) destinations.delete(server)
+      if (destination.isIdle && !record.has(server)) destinations.delete(server)
     }
+    // Not for each new one, where none of the others is idle.
+    mayBeKept = destinations.size + MAX_IDLE_DESTINATIONS
   }
-
-  const serversIn = (room: Room) => room.servers.of(() => getJoinedUsers(db, room.nid))
 
   const reaches = (server: ServerName) => server !== serverName && policy.refusalOf(server) === undefined
 
@@ -126,21 +129,25 @@ export function createOutgoing(deps: {
     for (const server of servers) if (reaches(server)) destinationOf(server).kept(isFromBefore)
   }
 
-  async function serversFor({ room, event, except }: Entry): Promise<ServerName[]> {
-    const joined = await serversIn(room)
-    const servers = new Set([...joined.keys(), ...(room.filling?.serversMeanwhile ?? [])])
+  function serversFor({ event, except }: Entry, present: ReadonlySet<ServerName>): ServerName[] {
+    const servers = new Set(present)
     // Who is put out is told so.
     if (event.type === 'm.room.member') servers.add(serverOf(event.pdu.state_key as UserId))
     if (except !== undefined) servers.delete(except)
-    if (isInvitation(event)) servers.delete(targetsServer(event, joined))
+    if (isInvitation(event)) servers.delete(targetsServer(event, present))
     return [...servers].filter(reaches)
   }
 
   async function spread(): Promise<void> {
     for (let entry = queue[0]; entry; entry = queue[0]) {
-      const { event, except } = entry
-      for (const server of await serversFor(entry)) destinationOf(server).pdu(event)
-      if (except !== undefined) handedOn.push(event.nid)
+      const { room, event, except } = entry
+      const present = await serversToTell(db, room)
+      for (const server of serversFor(entry, present)) {
+        const destination = destinationOf(server)
+        destination.pdu(event)
+        if (!present.has(server)) record.part(destination, event.nid)
+      }
+      if (except !== undefined) record.handedOn(event.nid)
       queue.shift()
     }
     position = seen
@@ -161,36 +168,6 @@ export function createOutgoing(deps: {
   function add(entries: readonly Entry[]): void {
     queue.push(...entries)
     startSpreading()
-  }
-
-  function save(): void {
-    saving = saveNow()
-      .catch((err) => log.warn({ err }, 'how far events were sent could not be noted; it will be tried again'))
-      .finally(() => {
-        saving = undefined
-        timer =
-          saved.size > 0 || handedOn.length > 0 || seen !== savedPosition
-            ? setTimeout(save, SAVE_EVERY_MS).unref()
-            : undefined
-      })
-  }
-
-  /** The position and who lags behind it, as of one moment; only what is news is written. */
-  async function saveNow(): Promise<void> {
-    const at = queue.length > 0 ? position : seen
-    const marks = [...handedOn]
-    const behind = new Map([...destinations].flatMap(([server, { row }]) => (row ? [[server, row] as const] : [])))
-    const news = [...behind.values()].filter((row) => isNews(row, saved.get(row.server)))
-    const caughtUp = [...saved.keys()].filter((server) => !behind.has(server))
-    if (at === savedPosition && news.length === 0 && caughtUp.length === 0 && marks.length === 0) return
-    await db.tx(async (tx) => {
-      await saveSending(tx, at, news, caughtUp)
-      if (marks.length > 0) await markForwards(tx, marks)
-    })
-    handedOn = handedOn.slice(marks.length)
-    savedPosition = at
-    for (const server of caughtUp) saved.delete(server)
-    for (const row of news) saved.set(row.server, row)
   }
 
   /** Events that were committed and that nothing was noted of. */
@@ -215,15 +192,13 @@ export function createOutgoing(deps: {
     }
   }
 
-  /** Who lagged behind is tried soon, however long it has been away: perhaps it was us. */
+  /** Who lagged behind is tried again, first who failed least. */
   async function takeUpDestinations(): Promise<void> {
-    let away = 0
-    for (const row of await getDestinations(db)) {
-      const destination = new Destination(row.server, parts, row)
-      destinations.set(row.server, destination)
-      saved.set(row.server, row)
-      // Who is shut out for a while keeps its place.
-      if (reaches(row.server)) destination.startWithin(row.failures === 0 ? 0 : FIRST_TRIES_EVERY_MS * away++)
+    const rows = await getDestinations(db)
+    record.begin(rows, await serversWithPartings(db))
+    mayBeKept += rows.length
+    for (const row of rows) {
+      destinations.set(row.server, new Destination(row.server, parts, row))
     }
     kept(await serversWithEdus(db), true)
   }
@@ -237,13 +212,12 @@ export function createOutgoing(deps: {
           isOwn(event, serverName) && (isShared || isAboutAnother(event, serverName)) && !isArrival(event, room),
       )
       seen = Math.max(seen, ...events.map(({ nid }) => nid))
-      timer ??= setTimeout(save, SAVE_EVERY_MS).unref()
+      record.soon()
       if (concerned.length > 0) add(concerned.map((event) => ({ room, event, except: undefined })))
     },
     async forward(room, event, from) {
       const row = { event_nid: event.nid, from_server: from }
       if (!(await db.tx((tx) => insertForward(tx, row, clock.now())))) return
-      timer ??= setTimeout(save, SAVE_EVERY_MS).unref()
       add([{ room, event, except: from }])
     },
     toRoom(room, edu) {
@@ -257,27 +231,29 @@ export function createOutgoing(deps: {
     heard: (server) => destinations.get(server)?.heard(),
     async start(given, current) {
       rooms = given
+      missed = createCatchUp({ db, serverName, ...given, access: createServerAccess({ db, ...given }) })
       await takeUpDestinations()
       const sent = await sentPosition(db)
       position = sent ?? current
       seen = current
-      if (sent === undefined) await saveNow()
+      if (sent === undefined) await record.saveNow()
       else await takeUp(sent)
       await takeUpForwards()
     },
+    open() {
+      isOpen = true
+      for (const [server, destination] of destinations) {
+        // Who is shut out for a while keeps its place.
+        if (!destination.isIdle && reaches(server)) destination.wake()
+      }
+    },
     async close() {
-      clearTimeout(timer)
       await spreading
-      await saving
       await Promise.all([...destinations.values()].map((destination) => destination.close()))
-      await saveNow()
+      await record.close()
+      await record.saveNow()
     },
   }
-}
-
-function isNews(row: DestinationRow, known: DestinationRow | undefined): boolean {
-  const { first_unsent, failures, retry_at } = row
-  return known?.first_unsent !== first_unsent || known.failures !== failures || known.retry_at !== retry_at
 }
 
 function isInvitation(event: RoomEvent): boolean {
@@ -285,9 +261,9 @@ function isInvitation(event: RoomEvent): boolean {
 }
 
 /** The invited user's server was given the invitation by hand, unless it is in the room anyway. */
-function targetsServer(event: RoomEvent, joined: ReadonlyMap<ServerName, unknown>): ServerName {
+function targetsServer(event: RoomEvent, present: ReadonlySet<ServerName>): ServerName {
   const server = serverOf(event.pdu.state_key as UserId)
-  return joined.has(server) ? ('' as ServerName) : server
+  return present.has(server) ? ('' as ServerName) : server
 }
 
 function isOwn({ standing, isInTimeline, isHistory, sender }: RoomEvent, serverName: ServerName): boolean {

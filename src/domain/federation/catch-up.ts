@@ -1,0 +1,51 @@
+import type { ServerName } from '../../core/ids.ts'
+import type { Reader } from '../../store/db.ts'
+import { getOwedEvents, getRoomEnds, type RoomEnd } from '../../store/federation-catch-up.ts'
+import { MAX_BRANCHES_TOLD, MAX_PDUS_IN_MEMORY, MAX_ROOM_ENDS_READ } from '../limits.ts'
+import type { EventCache } from '../rooms/event-cache.ts'
+import type { RoomRegistry } from '../rooms/registry.ts'
+import type { Missed, OutgoingPdu } from './destination.ts'
+import type { ServerAccess } from './server-access.ts'
+
+export interface CatchUpParts {
+  readonly db: Reader
+  readonly serverName: ServerName
+  readonly registry: RoomRegistry
+  readonly events: EventCache
+  readonly access: Pick<ServerAccess, 'readable'>
+}
+
+/**
+ * Reads what a server is owed from an event on: all of it where that is little, else of each room the newest alone, by which it knows
+ * what to ask for. That is our last event, and the events that nothing in the room refers to yet, whoever sent them: their servers may
+ * be away by now. Rooms come a part at a time, those that were quiet longest first, so each is told once.
+ */
+export function createCatchUp({ db, serverName, registry, events, access }: CatchUpParts) {
+  /** Our own events, then what has been sent in their rooms since. */
+  async function told(server: ServerName, nids: readonly number[], ends: readonly RoomEnd[]): Promise<OutgoingPdu[]> {
+    const pdus: OutgoingPdu[] = [...(await events.load(nids)).values()].sort((a, b) => a.nid - b.nid)
+    for (const end of ends) {
+      if (end.extremities.some((nid) => nid !== end.event_nid)) pdus.push(...(await branches(server, end)))
+    }
+    return pdus
+  }
+
+  /** What nothing in a room refers to yet, as far as a server may see it. */
+  async function branches(server: ServerName, end: RoomEnd): Promise<readonly OutgoingPdu[]> {
+    const others = end.extremities.filter((nid) => nid !== end.event_nid)
+    const newest = others.sort((a, b) => b - a).slice(0, MAX_BRANCHES_TOLD)
+    const found = [...(await events.load(newest)).values()]
+    const sound = found.filter(({ standing, isInTimeline }) => standing === undefined && isInTimeline)
+    return access.readable(server, await registry.getByNid(end.room_nid), sound)
+  }
+
+  return async (server: ServerName, from: number): Promise<Missed> => {
+    const owing = { from, ownServer: serverName, server }
+    const ends = await getRoomEnds(db, owing, MAX_ROOM_ENDS_READ)
+    if (ends.length === 0) return { pdus: [], next: from }
+    const all = ends.length < MAX_ROOM_ENDS_READ ? await getOwedEvents(db, owing, MAX_PDUS_IN_MEMORY) : []
+    const isLittle = all.length > 0 && all.length < MAX_PDUS_IN_MEMORY
+    const nids = isLittle ? all : ends.map(({ event_nid }) => event_nid)
+    return { pdus: await told(server, nids, ends), next: nids.at(-1)! + 1 }
+  }
+}
