@@ -40,6 +40,7 @@ async function bridged(name: string): Promise<{ roomId: string; ghost: string }>
   await call('PUT', as(ghost, '/devices/DEV'), {}, irc.as_token)
   const roomId = await createRoom(world.api, person.token, { preset: 'public_chat' })
   await call('POST', as(ghost, `/join/${room(roomId)}`), {}, irc.as_token)
+  await service.until(`${ghost} in the room`, (event) => event.room_id === roomId && event.state_key === ghost)
   return { roomId, ghost }
 }
 

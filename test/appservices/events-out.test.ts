@@ -1,6 +1,16 @@
+import { rm } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
-import { type Account, createRoom, type Json, join, mapConcurrently, register, sendText } from '../support/api.ts'
+import {
+  type Account,
+  createRoom,
+  type Json,
+  join as joinRoom,
+  mapConcurrently,
+  register,
+  sendText,
+} from '../support/api.ts'
 import { waitUntil } from '../support/wait.ts'
 import { type Behaviour, startService, TAKES_ALL, type TestService } from './service.ts'
 import { as, makeGhost, openWorld, registration, type World } from './world.ts'
@@ -33,6 +43,7 @@ async function bridged(name: string): Promise<{ roomId: string; ghost: string }>
   const ghost = await makeGhost(world.api, irc, `_irc_${name}`)
   const roomId = await createRoom(world.api, person.token, { preset: 'public_chat' })
   await world.api.call('POST', as(ghost, `/join/${room(roomId)}`), { token: irc.as_token, body: {} })
+  await service.until(`${ghost} in the room`, (event) => event.room_id === roomId && event.state_key === ghost)
   return { roomId, ghost }
 }
 const until = (text: string) => service.until(text, (event) => event.content.body === text)
@@ -79,7 +90,7 @@ describe('PUT A/transactions/{txnId}', () => {
   it('concerns rooms by their aliases, from when they have one until they lose it', async () => {
     const roomId = await createRoom(world.api, person.token, { preset: 'public_chat' })
     const alias = '#_irc_later:localhost'
-    await join(world.api, irc.as_token, roomId)
+    await joinRoom(world.api, irc.as_token, roomId)
     await send(roomId, 'bot in')
     await world.api.call('PUT', `/directory/room/${room(alias)}`, { token: irc.as_token, body: { room_id: roomId } })
     await world.api.call('POST', `/rooms/${room(roomId)}/leave`, { token: irc.as_token, body: {} })
@@ -226,6 +237,34 @@ describe('a service that is away', () => {
   })
 })
 
+it('taken out of the configuration while a transaction is under way, and put back: goes on from there', async () => {
+  const { roomId } = await bridged('back')
+  await send(roomId, 'before')
+  await until('before')
+  await settled()
+  await world.server.restart()
+  await send(roomId, 'after the restart')
+  await until('after the restart')
+  await settled()
+  const held: ServerResponse[] = []
+  service.behave(by(({ response }) => held.push(response)))
+  await send(roomId, 'under way')
+  await waitUntil('it to be sent', () => held.length > 0)
+  const isKnown = async () =>
+    (await world.api.request('GET', '/account/whoami', { token: irc.as_token })).status === 200
+  await rm(join(world.directory, 'irc.yaml'))
+  await waitUntil('it to be gone', async () => !(await isKnown()))
+  await world.register({ ...irc, url: `${service.url}/irc` })
+  await waitUntil('it to be back', isKnown)
+  const start = service.transactions().length
+  service.behave(TAKES_ALL)
+  for (const response of held) response.writeHead(200).end('{}')
+  await send(roomId, 'later')
+  await until('later')
+  const since = service.transactions().slice(start)
+  expect(since.flatMap(({ body }) => body.events).map((event: Json) => event.content.body)).toEqual(['later'])
+})
+
 describe('a service that asks for what passes', () => {
   it('is told who types and who has read, with the room; others are not', async () => {
     const eph = await startService()
@@ -236,7 +275,7 @@ describe('a service that asks for what passes', () => {
       return (await world.api.request('GET', '/account/whoami', { token: curious.as_token })).status === 200
     })
     const { roomId } = await bridged('passes')
-    await join(world.api, curious.as_token, roomId)
+    await joinRoom(world.api, curious.as_token, roomId)
     const eventId = await send(roomId, 'to be read')
     const { token, userId } = person
     await world.api.call('PUT', `/rooms/${room(roomId)}/typing/${userId}`, {

@@ -59,6 +59,9 @@ export function createEventsOut(deps: {
   const store = createQueueStore(db)
   const pace = createPace(clock)
   const queues = new Map<string, ServiceQueue>()
+  /** Services that went, and whose last transaction is still under way: one that comes again goes on from there. */
+  const closing = new Set<string>()
+  let isOver = false
   let rows = new Map<string, QueueRow>()
   let cache: EventCache | undefined
   let extrasOf: ReturnType<typeof createTransactionExtras> = async () => NO_EXTRAS
@@ -97,7 +100,7 @@ export function createEventsOut(deps: {
 
   function open(service: Appservice): void {
     const { id } = service
-    const row = rows.get(id) ?? fresh(id)
+    const saved = rows.get(id)
     const own = interestNow()
     let readUpTo: number | undefined
     queues.set(
@@ -123,7 +126,8 @@ export function createEventsOut(deps: {
           },
           answered: (upTo) => news.answered(id, upTo),
         },
-        row,
+        saved,
+        saved ?? fresh(id),
         seen,
       ),
     )
@@ -174,7 +178,7 @@ export function createEventsOut(deps: {
 
   /** Services that came, changed or went. */
   function renew(): void {
-    if (cache === undefined) return
+    if (cache === undefined || isOver) return
     interest?.clear()
     const wanted = new Map(
       registry
@@ -185,9 +189,14 @@ export function createEventsOut(deps: {
     for (const [id, queue] of queues) {
       if (wanted.has(id)) continue
       queues.delete(id)
-      void queue.close().then(() => rows.set(id, queue.row))
+      closing.add(id)
+      void queue.close().then(() => {
+        rows.set(id, queue.row)
+        closing.delete(id)
+        renew()
+      })
     }
-    for (const [id, service] of wanted) if (!queues.has(id)) open(service)
+    for (const [id, service] of wanted) if (!queues.has(id) && !closing.has(id)) open(service)
   }
 
   /** Whether there is anybody who would be told what passes in rooms. */
@@ -257,6 +266,7 @@ export function createEventsOut(deps: {
       timer = setInterval(() => void rest().catch(() => {}), REST_EVERY_MS).unref()
     },
     async close() {
+      isOver = true
       clearInterval(timer)
       await spreading
       await Promise.all([...queues.values()].map((queue) => queue.close()))

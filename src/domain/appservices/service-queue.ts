@@ -71,16 +71,21 @@ export class ServiceQueue {
   /** What was offered while the stream is being read. */
   #meanwhile: PlacedEvent[] | undefined
   #begunAt = 0
-  /** The row is written down. What was answered need not be at once: the next transaction says so too. */
-  #isSaved = true
+  /** What is written down. That a transaction was answered need not be at once: the next one says so too. */
+  #saved: QueueRow | undefined
   #timer: NodeJS.Timeout | undefined
   #timerAt = 0
   #running: Promise<void> | undefined
   #closed = false
 
-  /** @param current the newest position of the stream: what lies between the row's and it is read */
-  constructor(parts: ServiceQueueParts, row: QueueRow, current: number) {
+  /**
+   * @param saved the row as it is written down
+   * @param row how the service stands, where nothing is written down yet
+   * @param current the newest position of the stream: what lies between the row's and it is read
+   */
+  constructor(parts: ServiceQueueParts, saved: QueueRow | undefined, row: QueueRow, current: number) {
     this.#parts = parts
+    this.#saved = saved
     this.#row = row
     this.#queuedUpTo = row.up_to ?? row.position
     this.#missedTo = current
@@ -99,7 +104,9 @@ export class ServiceQueue {
     if (event.streamPos <= this.#queuedUpTo) return
     if (this.isBehind || this.#queued.length >= this.#mostInMemory) {
       this.#missedTo = Math.max(this.#missedTo, event.streamPos)
-      this.#meanwhile?.push({ room, event })
+      if (this.#meanwhile && this.#meanwhile.push({ room, event }) > MAX_APPSERVICE_EVENTS_IN_MEMORY) {
+        this.#meanwhile = undefined
+      }
     } else {
       this.#queued.push({ room, event })
       this.#queuedUpTo = event.streamPos
@@ -184,12 +191,15 @@ export class ServiceQueue {
     return this.#queued.length > 0 || this.isBehind
   }
 
+  get #isSaved(): boolean {
+    return this.#saved === this.#row
+  }
+
   /** Notes how far it is where that moved without a transaction. */
   async rest(): Promise<void> {
     if (this.#running) return
     if (!this.#hasWork && this.#row.position < this.#queuedUpTo) {
       this.#row = { ...this.#row, position: this.#queuedUpTo }
-      this.#isSaved = false
     }
     if (!this.#isSaved) await this.#save()
   }
@@ -213,7 +223,6 @@ export class ServiceQueue {
         if (this.#row.failures > 0)
           this.#parts.log.info({ appservice: this.#parts.id }, 'an application service is back')
         this.#row = delivered(this.#row)
-        this.#isSaved = false
         if (this.#due <= this.#parts.clock.now() && (await this.#begin())) await this.#save()
       }
     } catch (err) {
@@ -240,7 +249,6 @@ export class ServiceQueue {
     if (isEmpty && extras.upTo === undefined) return false
     if (isEmpty) {
       this.#row = { ...this.#row, news_position: extras.upTo! }
-      this.#isSaved = false
       return this.#begin()
     }
     this.#begunAt = clock.now()
@@ -252,7 +260,6 @@ export class ServiceQueue {
     this.#row = { ...this.#row, txn_id: this.#row.txn_id + 1, body, up_to, news_up_to: extras.upTo ?? null }
     this.#queued.splice(0, count)
     for (const [roomId, event] of typing) if (this.#typing.get(roomId) === event) this.#typing.delete(roomId)
-    this.#isSaved = false
     return true
   }
 
@@ -308,13 +315,12 @@ export class ServiceQueue {
   }
 
   async #save(): Promise<void> {
-    this.#isSaved = false
-    const { news_position: answered } = this.#row
-    await this.#parts.store.save(this.#row)
-    this.#isSaved = true
-    if (answered <= this.#removedUpTo) return
-    this.#removedUpTo = answered
-    this.#parts.answered(answered)
+    const row = this.#row
+    await this.#parts.store.save(row)
+    this.#saved = row
+    if (row.news_position <= this.#removedUpTo) return
+    this.#removedUpTo = row.news_position
+    this.#parts.answered(row.news_position)
   }
 }
 
