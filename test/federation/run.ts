@@ -1,3 +1,6 @@
+import { setImmediate } from 'node:timers/promises'
+import { ProtocolError } from '../../src/core/errors.ts'
+import type { BuiltEvent } from '../../src/core/event/build.ts'
 import type { Pdu } from '../../src/core/event/format.ts'
 import type { EventId, RoomId, ServerName, UserId } from '../../src/core/ids.ts'
 import { serverOf } from '../../src/core/ids.ts'
@@ -162,19 +165,24 @@ export class Run implements Surroundings {
       template.event,
     )
     await this.network.pass(this.dice.below(100))
+    const known = await server.engine.registry.get(roomId)
+    // Every other run's rooms are joined without their members, which are there before anything else happens.
+    const omitsMembers = this.seed % 2 === 0 && (known?.pending.extremities.length ?? 0) === 0
     const answer = await this.network.ask(
       server.name,
       resident.name,
-      () => this.#takeIn(resident, server.name, roomId, built.json, built.eventId),
+      () => this.#takeIn(resident, server.name, roomId, built, omitsMembers),
       undefined,
     )
     if (!answer || membership !== 'join' || !this.network.areLinked(server.name, resident.name)) return false
     const key = resident.signingKey
     const join = withAuthoriser(version, built, answer.event.value, new Map([[key.keyId, key.publicKey]]))
-    const told = { state: answer.state.map(parsed), authChain: answer.authChain.map(parsed) }
+    const { areMembersOmitted } = answer
+    const told = { areMembersOmitted, ...listsOf(answer) }
     const wasIn = (await this.serversIn(server, roomId)).has(server.name)
     const adopted = await server.engine.receiver.adopt(resident.name, version, roomId, parsed(join), told)
     this.trace.push(`  ${server.name} adopts ${built.eventId}: ${adopted.kind} ${adopted.reason ?? ''}`)
+    if (omitsMembers) await this.#fill(server, roomId)
     if (adopted.kind === 'accepted' && !wasIn) this.arrivals.set(`${server.name} ${roomId}`, built.eventId)
     // Its own join was told to the others by the resident server.
     const made = await madeSince(server.db, roomId, server.name, 0)
@@ -182,8 +190,29 @@ export class Run implements Surroundings {
     return adopted.kind === 'accepted' || adopted.kind === 'known'
   }
 
+  /** Has the members fetched that were left out. */
+  async #fill(server: SimulatedServer, roomId: RoomId): Promise<void> {
+    server.peers.state = async (of, ...at) => {
+      const told = await this.servers.get(of as ServerName)!.engine.resident.stateAt(...at)
+      if (!told) throw new ProtocolError('M_NOT_FOUND', 'There is no such event here.')
+      return listsOf(told)
+    }
+    const { registry } = server.engine
+    const filling = (await registry.get(roomId))?.filling
+    if (!filling?.holdsEvents) return
+    server.startFilling()
+    await filling.whole
+    while (filling.holdsEvents) await setImmediate()
+  }
+
   /** The other side of it: `PUT send_join`, `send_leave`, `send_knock`. */
-  async #takeIn(resident: SimulatedServer, origin: ServerName, roomId: RoomId, json: string, eventId: EventId) {
+  async #takeIn(
+    resident: SimulatedServer,
+    origin: ServerName,
+    roomId: RoomId,
+    { json, eventId }: Pick<BuiltEvent, 'json' | 'eventId'>,
+    omitsMembers: boolean,
+  ) {
     const { engine } = resident
     const event = await engine.resident.countersign(roomId, parsed(json))
     const audience = await this.serversIn(resident, roomId)
@@ -194,7 +223,7 @@ export class Run implements Surroundings {
     }
     const [stored] = await engine.resident.events(roomId, [eventId])
     for (const to of audience) if (to !== origin) this.post(resident, to, roomId, [stored!.json])
-    const answer = await engine.resident.joinAnswer(roomId, eventId)
+    const answer = await engine.resident.joinAnswer(roomId, eventId, omitsMembers)
     return answer && { event, ...answer }
   }
 }
@@ -202,6 +231,17 @@ export class Run implements Surroundings {
 export function said(content: JsonObject): { content: JsonObject; offence: undefined } {
   return { content, offence: undefined }
 }
+
+const listsOf = ({
+  state,
+  authChain,
+}: {
+  readonly state: readonly string[]
+  readonly authChain: readonly string[]
+}) => ({
+  state: state.map(parsed),
+  authChain: authChain.map(parsed),
+})
 
 export function parsed(text: string): ReadJson {
   return readJson(text)

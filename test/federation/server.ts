@@ -29,6 +29,8 @@ export interface SimulatedServer {
   readonly db: Database
   readonly engine: RoomServices
   as(userId: UserId): Promise<Requester>
+  /** From here on rooms that are joined without their members are filled with them. */
+  startFilling(): void
   /** Starts it again on its database: what was only in memory is gone. */
   restart(): Promise<void>
   close(): Promise<void>
@@ -84,6 +86,7 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
   }
 
   let running = await open()
+  let isFilling = false
 
   async function stop(): Promise<void> {
     await running.engine.close()
@@ -104,8 +107,15 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
       const userNid = (await running.users.intern([userId])).get(userId)!
       return { userId, userNid, deviceId: 'SIMULATED', tokenNid: userNid, isGuest: false }
     },
+    startFilling() {
+      if (isFilling) return
+      isFilling = true
+      const { filler, fillings } = running.engine
+      filler.start(async (filling) => fillings.end(filling))
+    },
     async restart() {
       await stop()
+      isFilling = false
       running = await open()
     },
     async close() {

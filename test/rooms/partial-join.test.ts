@@ -66,7 +66,7 @@ async function enter(name: string, furnish: (forge: Forge) => void = () => {}, v
   return { forge, state, join, received }
 }
 
-const startFilling = () => home.server.engine.filler.start(async (filling) => home.server.engine.fillings.end(filling))
+const startFilling = () => home.server.startFilling()
 
 async function filled({ forge }: Partial): Promise<void> {
   await waitUntil('all members', async () => {
