@@ -1,5 +1,6 @@
 import * as appservice from './cases/appservice.ts'
 import * as fanOut from './cases/fan-out.ts'
+import * as federationDead from './cases/federation-dead.ts'
 import * as federationIn from './cases/federation-in.ts'
 import * as federationJoin from './cases/federation-join.ts'
 import * as federationOut from './cases/federation-out.ts'
@@ -41,6 +42,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [identityLookup.BENCHMARK]: identityLookup.measureIdentityLookup,
   [federationIn.BENCHMARK]: federationIn.measureFederationIn,
   [federationOut.BENCHMARK]: federationOut.measureFederationOut,
+  [federationDead.BENCHMARK]: federationDead.measureFederationDead,
   [federationJoin.BENCHMARK]: federationJoin.measureFederationJoin,
 }
 

@@ -22,7 +22,8 @@ export interface BenchOptions {
 export const USAGE = `npm run bench -- [benchmark ...] [options]
 
 Benchmarks: send, fan-out, initial-sync, register-login, login-storm, idle, noop-sync, storage, room-state, resolution, receive,
-to-device, identity-lookup, keys, media, federation-join, federation-in, federation-out, appservice
+to-device, identity-lookup, keys, media, federation-join, federation-in, federation-out,
+federation-dead, appservice
 (all of them when none is named), and the floor programs alone: floor.
 
   --url http://...          drive this homeserver instead of starting one of ours

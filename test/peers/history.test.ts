@@ -19,13 +19,17 @@ let room: string
 let sent = 0
 
 beforeAll(async () => {
-  street = openNeighbourhood()
+  street = openNeighbourhood({ clock: { now: () => Date.now() + (isLate ? ++late * 6_000 : 0) } })
   ;[alpha, beta] = await Promise.all([street.open(), street.open()])
   alice = await alpha.person('alice')
   bob = await beta.person('bob')
 })
 
 afterAll(() => street.close())
+
+/** Time flies. */
+let isLate = false
+let late = 0
 
 const enc = encodeURIComponent
 
@@ -382,6 +386,32 @@ describe('several servers', () => {
     await waitUntil('what alpha says', async () => (await textsAt(beta, bob)).includes('builds on what was lost'))
     expect(textsOf(await allOf(beta, bob)).sort()).toEqual(textsOf(await allOf(alpha, alice)).sort())
     expect(await verify(beta)).toEqual([])
+  })
+})
+
+describe('the pages turned forwards', () => {
+  it('stay before a gap while it takes long to fill, and then go on through it', async () => {
+    await make()
+    await join()
+    const { end: before } = await page(beta, bob, 'dir=b&limit=1')
+    await leaveGap(30)
+    const seen: Json[] = []
+    const sizes: number[] = []
+    let from = before
+    while (!textsOf(seen).includes('found')) {
+      // The first page ends at the gap; while the second is asked for no time is left to fill it.
+      isLate = sizes.length === 1
+      const { chunk, end } = await page(beta, bob, `dir=f&limit=${sizes.length === 0 ? 1 : 20}&from=${enc(from)}`)
+      isLate = false
+      seen.push(...chunk)
+      sizes.push(chunk.length)
+      expect(end).not.toBe(from)
+      from = end
+    }
+    expect(sizes.slice(0, 2)).toEqual([1, 0])
+    const there = await allOf(alpha, alice)
+    expect(idsOf(seen)).toEqual(idsOf(there).slice(-seen.length))
+    expect(textsOf(seen)).toContain('lost 15')
   })
 })
 

@@ -157,6 +157,8 @@ function afterGap(
   const resume = isBackwards ? above - 1 : below
   if (filling === 'filled') return from(rest, resume)
   if (filling === 'underway' && (isBackwards || found.length > 0)) return { events: found, next: resume }
+  // Who was given nothing takes the same place for the end. The next one is as free: gaps are filled from above.
+  if (filling === 'underway' && above - below > 2) return { events: found, next: below + 1 }
   // Who was given something may ask once more, when others may answer again.
   if (isBackwards && isLast && below === rest.after)
     return { events: found, next: filling === 'unfilled' && found.length > 0 ? resume : undefined }
