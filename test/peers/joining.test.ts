@@ -43,6 +43,27 @@ describe('a room of another server', () => {
     expect(name).toEqual({ name: 'Sofas' })
   })
 
+  it('lets in by its own server who is in another room, where nobody on theirs may (restricted rooms)', async () => {
+    const carol = await beta.person('carol')
+    const make = async (options: object): Promise<string> =>
+      (await alpha.api.call('POST', '/createRoom', { token: alice.token, body: options })).room_id
+    const space = await make({ preset: 'public_chat' })
+    const allow = [{ type: 'm.room_membership', room_id: space }]
+    const rules = { type: 'm.room.join_rules', state_key: '', content: { join_rule: 'restricted', allow } }
+    const power_level_content_override = { invite: 50 }
+    const room = await make({ preset: 'private_chat', power_level_content_override, initial_state: [rules] })
+    const join = (who: Account, at: string, via = '') =>
+      beta.api.request('POST', `/join/${enc(at)}${via}`, { token: who.token, body: {} })
+    const via = `?server_name=${alpha.name}`
+    for (const at of [space, room]) expect((await join(bob, at, via)).status).toBe(200)
+    // Bob's server is in the room, and says for itself that carol is not in the space.
+    expect(await join(carol, room)).toMatchObject({ status: 403, body: { errcode: 'M_FORBIDDEN' } })
+    expect((await join(carol, space)).status).toBe(200)
+    expect(await join(carol, room)).toEqual({ status: 200, body: { room_id: room } })
+    const { joined } = await beta.api.call('GET', `/rooms/${enc(room)}/joined_members`, { token: bob.token })
+    expect(Object.keys(joined).sort()).toEqual([alice.userId, bob.userId, carol.userId].sort())
+  })
+
   it('is not told to a server that does not know its version: 400 M_INCOMPATIBLE_ROOM_VERSION with its version', async () => {
     const body = { preset: 'public_chat', room_version: '12' }
     const { room_id } = await alpha.api.call('POST', '/createRoom', { token: alice.token, body })

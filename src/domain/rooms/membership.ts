@@ -19,6 +19,7 @@ import type { RemoteMembers } from './remote-members.ts'
 import { makerOf, type RemoteRooms } from './remote-rooms.ts'
 import { authoriserFor } from './restricted-join.ts'
 import type { Room } from './room.ts'
+import { powerLevelsOf } from './room-power.ts'
 import type { Rooms, SignedForInvite } from './rooms.ts'
 import { serversToTell } from './servers-to-tell.ts'
 import type { ThirdPartyInvites } from './third-party-invites.ts'
@@ -114,6 +115,21 @@ export function createMembership(parts: MembershipParts): MembershipActions {
     return ways.length === 0 ? undefined : ways
   }
 
+  /** The other servers in a room, those of members with most power first: who may let others in is among these. */
+  async function serversOf(roomId: RoomId): Promise<ServerName[]> {
+    const room = await parts.registry.get(roomId)
+    if (!room) return []
+    const joined = await serversToTell(parts.db, room)
+    const levels = await powerLevelsOf(room)
+    const mighty = [...room.keys.ofType('m.room.member')]
+      .map(([userId]) => ({ server: serverOf(userId as UserId), level: levels.levelOf(userId) }))
+      .filter(({ server, level }) => joined.has(server) && level >= levels.invite)
+      // Creators' power is infinite, and no two of those differ.
+      .sort((one, other) => (one.level === other.level ? 0 : other.level - one.level))
+    const servers = new Set([...mighty.map(({ server }) => server), ...joined.keys()])
+    return [...servers].filter((server) => server !== parts.serverName)
+  }
+
   async function inviteElsewhere(by: Requester, roomId: RoomId, target: UserId, reason: string | undefined) {
     const room = mustBeMember(await parts.registry.get(roomId), by)
     if ((await membershipIn(room, target)) === 'invite') return
@@ -151,7 +167,12 @@ export function createMembership(parts: MembershipParts): MembershipActions {
         const admitted = authoriser === undefined ? {} : { join_authorised_via_users_server: authoriser }
         return [change(by, by.userId, { membership: 'join', ...profile, ...admitted }, reason)]
       })
-      await joining.catch((error: unknown) => hideFromStrangers(by, roomId, error))
+      await joining.catch(async (error: unknown) => {
+        const via = isBeyondUs(error) ? await serversOf(roomId) : []
+        if (via.length === 0) return hideFromStrangers(by, roomId, error)
+        const content = { ...profile, ...(reason !== undefined && { reason }) }
+        return parts.remoteRooms.join({ roomId, userId: by.userId, content, via })
+      })
     },
 
     async knock(by, roomId, { reason, via = [] }) {
@@ -249,6 +270,12 @@ export function createMemberCheck({
     if (!(await isKnownUser(target)))
       throw new ProtocolError('M_NOT_FOUND', `There is no user ${target} on this server.`)
   }
+}
+
+/** Whether another server may let somebody in where ours cannot tell that it may, or has nobody to do it (rooms, "Restricted rooms"). */
+function isBeyondUs(error: unknown): boolean {
+  if (!(error instanceof ProtocolError)) return false
+  return error.errcode === 'M_UNABLE_TO_GRANT_JOIN' || error.errcode === 'M_UNABLE_TO_AUTHORISE_JOIN'
 }
 
 async function admitGuest(room: Room): Promise<void> {
