@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { ProtocolError } from '../../src/core/errors.ts'
 import type { EventId, ServerName, UserId } from '../../src/core/ids.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
 import type { Received } from '../../src/domain/rooms/received.ts'
@@ -19,15 +18,23 @@ beforeAll(async () => {
 })
 afterAll(() => home.close())
 
-/** Who is asked for a state answers so from now on; nobody does without. */
-function answerState(answer?: (of: string) => ForgedRoom | Promise<ForgedRoom>): string[] {
-  const asked: string[] = []
+type StateAnswer = (of: string) => ForgedRoom
+
+/** Who was asked for a state. */
+let asked: string[] = []
+let answered: (answer: StateAnswer) => void
+let answer: Promise<StateAnswer>
+
+/** Who is asked for a state from now on lets us wait. */
+function keepWaiting(): void {
+  asked = []
+  answer = new Promise((resolve) => {
+    answered = resolve
+  })
   home.server.peers.state = async (of) => {
     asked.push(of)
-    if (answer === undefined) throw new ProtocolError('M_UNKNOWN', `${of} is away`, { status: 502 })
-    return answer(of)
+    return (await answer)(of)
   }
-  return asked
 }
 
 /** Those who wait for their turn again are not waited for by the next test. */
@@ -78,7 +85,7 @@ async function filled({ forge }: Partial): Promise<void> {
 it.each(['1', '6', '11', '12'])(
   'a room that is joined without its members has them later, in room version %s',
   async (version) => {
-    answerState()
+    keepWaiting()
     startFilling()
     const room = await enter(`room-${version}`, () => {}, version)
     const { forge, join, state } = room
@@ -88,7 +95,7 @@ it.each(['1', '6', '11', '12'])(
     const lazy = await home.sync('ann', undefined, LAZY)
     expect(idsIn(lazy.rooms.join[forge.roomId].timeline)).toEqual([join])
     const said = await home.say('ann', forge.roomId, 'here already')
-    answerState(() => forge.told(state))
+    answered(() => forge.told(state))
     await filled(room)
     const view = await home.view(forge.roomId)
     expect(new Map(view.state)).toEqual(new Map([...state, [`${MEMBER}${home.user('ann')}`, join]]))
@@ -111,7 +118,7 @@ it.each(['1', '6', '11', '12'])(
 )
 
 it('whom the join is judged by counts at once, also where only the invited come in', async () => {
-  answerState()
+  keepWaiting()
   startFilling()
   const room = await enter('invited', (forge) => {
     forge.set(CREATOR, 'm.room.join_rules', { join_rule: 'invite' })
@@ -121,14 +128,14 @@ it('whom the join is judged by counts at once, also where only the invited come 
     })
   })
   expect(room.received.kind).toBe('accepted')
-  answerState(() => room.forge.told(room.state))
+  answered(() => room.forge.told(room.state))
   await filled(room)
   expect((await home.view(room.forge.roomId)).members.get(home.user('ann'))).toMatch(/^join/)
   await home.audit(room.forge.roomId)
 })
 
 it('what others send before is refused for now, and nobody is kicked whom we do not know', async () => {
-  answerState()
+  keepWaiting()
   startFilling()
   const { forge, state } = await enter('early')
   await expect(home.kinds(forge, [forge.say(GUEST, 'early')])).rejects.toMatchObject({ status: 503 })
@@ -137,12 +144,12 @@ it('what others send before is refused for now, and nobody is kicked whom we do 
     errcode: 'M_FORBIDDEN',
     message: expect.stringContaining('power'),
   })
-  answerState(() => forge.told(state))
+  answered(() => forge.told(state))
   await verdict
 })
 
 it('leaving ends it, and coming back is told all', async () => {
-  const asked = answerState()
+  keepWaiting()
   startFilling()
   const { forge, state } = await enter('left')
   await waitUntil('the first try', () => (asked.length > 0 ? true : undefined))
@@ -165,15 +172,16 @@ it('leaving ends it, and coming back is told all', async () => {
 })
 
 it('a process that ends before, in the middle or right after goes on', async () => {
-  answerState()
+  keepWaiting()
   const room = await enter('crash')
   await home.server.restart()
-  const asked = answerState()
+  keepWaiting()
   startFilling()
   await waitUntil('a try', () => (asked.length > 0 ? true : undefined))
   await home.server.restart()
   let isBroken = false
-  answerState(() => {
+  keepWaiting()
+  answered(() => {
     isBroken = true
     // Half of it is stored, and then the process is gone.
     const { state, authChain } = room.forge.told(room.state)
@@ -185,7 +193,8 @@ it('a process that ends before, in the middle or right after goes on', async () 
   startFilling()
   await waitUntil('half', () => (isBroken ? true : undefined))
   await home.server.restart()
-  answerState(() => room.forge.told(room.state))
+  keepWaiting()
+  answered(() => room.forge.told(room.state))
   startFilling()
   await filled(room)
   const { roomNid, members } = await home.view(room.forge.roomId)
@@ -227,11 +236,11 @@ it.each<[string, (room: Partial, honest: ForgedRoom) => ForgedRoom]>([
     }),
   ],
 ])('%s is no state: another server is asked', async (name, lie) => {
-  answerState()
+  keepWaiting()
   startFilling()
   const room = await enter(`lie-${name}`)
   const honest = room.forge.told(room.state)
-  const asked = answerState((of) => (of === EVIL ? lie(room, honest) : honest))
+  answered((of) => (of === EVIL ? lie(room, honest) : honest))
   await filled(room)
   expect(asked.slice(-2)).toEqual([EVIL, OTHER])
   expect([...(await home.view(room.forge.roomId)).members.keys()].toSorted()).toEqual([ANN, CREATOR, GUEST].toSorted())
@@ -239,7 +248,7 @@ it.each<[string, (room: Partial, honest: ForgedRoom) => ForgedRoom]>([
 })
 
 it('what is forged among members is left out, and our own join stays what it is', async () => {
-  answerState()
+  keepWaiting()
   const room = await enter('forged', (forge) => {
     forge.member(`@late:${OTHER}` as UserId, 'join', { prev: [forge.latest!] })
   })
@@ -248,7 +257,7 @@ it('what is forged among members is left out, and our own join stays what it is'
   const unsigned = JSON.parse(forge.texts.get(state.get(`${MEMBER}@late:${OTHER}`)!)!)
   unsigned.signatures = {}
   const stranger = forge.member(`@never:${EVIL}` as UserId, 'ban', { state })
-  answerState(() => {
+  answered(() => {
     const honest = forge.told(new Map([...state].filter(([key]) => !key.includes('@late'))))
     const more = forge.raw([before, stranger])
     return { ...honest, state: [...honest.state, ...more, { value: unsigned, offence: undefined }] }

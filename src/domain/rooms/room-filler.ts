@@ -135,7 +135,9 @@ export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
     try {
       const asking = parts.peers.state(server, filling.roomId, filling.joinId)
       asking.catch(() => {})
-      return await take(filling, await Promise.race([asking, closed]))
+      // Whoever leaves the room waits for nobody, and keeps nobody waiting.
+      const told = await Promise.race([asking, closed, filling.whole])
+      return told ? await take(filling, told) : undefined
     } catch (error) {
       if (!(error instanceof ProtocolError) || error.status === 503) throw error
       return error.message
