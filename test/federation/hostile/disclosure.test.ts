@@ -1,11 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { EventDraft } from '../../../src/core/event/build.ts'
 import type { UserId } from '../../../src/core/ids.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { MAX_STRIPPED_STATE, MAX_STRIPPED_STATE_CHARS } from '../../../src/domain/limits.ts'
 import { type Account, createRoom, type Json, sendText } from '../../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../../support/neighbours.ts'
-import { goes, type Home, proposed } from './peer.ts'
+import { goes, type Home } from './peer.ts'
 import { type HostilePeer, type HostileServers, startHostileServers } from './told.ts'
 
 /** A server that takes part in a room, and wants to know of others; and what it shows of its own rooms. */
@@ -82,66 +81,6 @@ describe('a server that came into a room later', () => {
       expect(JSON.stringify(answers)).toContain('open text')
     },
   )
-})
-
-describe('a server that the access list of a room shuts out, though its users are in it', () => {
-  const deny = { type: 'm.room.server_acl', body: { allow: ['*'], deny: ['LOCALHOST'] } }
-  let room: string
-  let said: string
-  let place: Json
-  const ask = (method: string, path: string, body?: JsonObject) => peer.ask(there(), method, path, body && { body })
-
-  beforeAll(async () => {
-    room = await createRoom(home.api, alice.token, { preset: 'public_chat', room_version: '11' })
-    said = await sendText(home.api, alice.token, room, 'a', 'hidden text')
-    await goes(peer, there(), 'join', room)
-    place = (await proposed(peer, there(), 'leave', room)).body.event
-    await home.api.call('PUT', `/rooms/${enc(room)}/state/${deny.type}`, { token: alice.token, body: deny.body })
-  })
-
-  it('is told nothing of it, by no endpoint', async () => {
-    for (const [name, { status, body }] of await answersTo(room, said)) {
-      expect([name, status, body.errcode]).toEqual([
-        name,
-        ...(name === 'event' ? [404, 'M_NOT_FOUND'] : [403, 'M_FORBIDDEN']),
-      ])
-    }
-    for (const path of [`timestamp_to_event/${enc(room)}?ts=1&dir=f`, `hierarchy/${enc(room)}`]) {
-      const { status, body } = await ask('GET', `${F}/${path}`)
-      expect([path, [403, 404].includes(status)]).toEqual([path, true])
-      expect(JSON.stringify(body)).not.toContain(said)
-    }
-  })
-
-  it.each(['join', 'leave', 'knock'] as const)('may not %s', async (step) => {
-    const asked = await proposed(peer, there(), step, room)
-    expect([asked.status, asked.body.errcode]).toEqual([403, 'M_FORBIDDEN'])
-    const { pdu, eventId } = peer.sign('11', { ...place, content: { membership: step } } as EventDraft)
-    for (const version of step === 'knock' ? ['v1'] : ['v1', 'v2']) {
-      const uri = `/_matrix/federation/${version}/send_${step}/${enc(room)}/${enc(eventId)}`
-      const { status, body } = await ask('PUT', uri, pdu as JsonObject)
-      expect([version, status, body.errcode]).toEqual([version, 403, 'M_FORBIDDEN'])
-    }
-  })
-
-  it('says nothing in it: events, typing, receipts (row 1)', async () => {
-    const { content: _, state_key: __, ...draft } = place
-    const body = { msgtype: 'm.text', body: 'forged' }
-    const { pdu, eventId } = peer.sign('11', { ...draft, type: 'm.room.message', content: body } as EventDraft)
-    const edus = [
-      { edu_type: 'm.typing', content: { room_id: room, user_id: peer.eve, typing: true } },
-      {
-        edu_type: 'm.receipt',
-        content: { [room]: { 'm.read': { [peer.eve]: { event_ids: [said], data: { ts: 1 } } } } },
-      },
-    ]
-    const transaction = { origin: peer.name, origin_server_ts: 1, pdus: [pdu as JsonObject], edus }
-    const answer = await ask('PUT', `${F}/send/shut-out`, transaction)
-    expect(answer).toMatchObject({ status: 200, body: { pdus: { [eventId]: { error: expect.any(String) } } } })
-    const { rooms } = await home.api.call('GET', '/sync?timeout=0', { token: alice.token })
-    expect(JSON.stringify(rooms.join[room])).not.toContain('forged')
-    expect(rooms.join[room].ephemeral?.events ?? []).toEqual([])
-  })
 })
 
 /** What should be a list of a few events. */
