@@ -180,7 +180,10 @@ async function besiege(): Promise<() => Promise<void>> {
   for (const peer of peers) asked.push(...questionsTo(peer), peer.asks(home, 'GET', PUBLIC_ROOMS))
   const settled = Promise.allSettled(asked)
   // All but one: of a name that an earlier one had, the keys are not asked for so soon.
-  await waitUntil('all of them to be asked', async () => (await hostile.askedAtLeast()) >= 4, { everyMs: 100 })
+  await waitUntil('all of them to be asked', async () => (await hostile.askedAtLeast()) >= 4, {
+    timeoutMs: 60_000,
+    everyMs: 100,
+  })
   return async () => {
     await Promise.all(peers.map((peer) => peer.close()))
     await settled
