@@ -7,7 +7,8 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than the two cores this is measured on: tests also wait.
+    maxWorkers: 3,
     // Files of one worker share what they load: no test may change what a module or the process keeps.
     isolate: false,
   },

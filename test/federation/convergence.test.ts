@@ -14,7 +14,7 @@ import { within } from './world.ts'
 /** One seed alone, or as many as are wanted, from the first or another on. */
 const ONLY = process.env.SIM_SEED
 const FROM = Number(ONLY ?? process.env.SIM_FROM ?? 1)
-const SEEDS = upTo(ONLY === undefined ? Number(process.env.SIM_SEEDS ?? 40) : 1).map((count) => FROM + count - 1)
+const SEEDS = upTo(ONLY === undefined ? Number(process.env.SIM_SEEDS ?? 30) : 1).map((count) => FROM + count - 1)
 /** A directory for what happened in each run. */
 const TRACES = process.env.SIM_TRACES
 const AT_ONCE = 8

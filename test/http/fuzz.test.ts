@@ -13,7 +13,7 @@ import { openWorld, type Scene, type World } from './fuzz/world.ts'
 
 /** `FUZZ_SEED=7 FUZZ_CASES=2000 npx vitest run test/http/fuzz.test.ts` tries other cases, and more of them. */
 const SEED = Number(process.env.FUZZ_SEED ?? 20_190_611)
-const CASES = Number(process.env.FUZZ_CASES ?? 40)
+const CASES = Number(process.env.FUZZ_CASES ?? 30)
 
 /** Pages refuse by a page. */
 const isPage = ({ path }: Endpoint) =>
