@@ -127,7 +127,7 @@ describe('a service that is down for a week', () => {
     const numbers = [...messages.values()].flat().map((message: Json) => message.content.n)
     expect(numbers.sort((a, b) => a - b)).toEqual(Array.from({ length: LINES / 20 }, (_, n) => n * 20))
     expect(await queue()).toMatchObject({ failures: 0, retry_at: 0 })
-  })
+  }, 120_000)
 
   it('is not forgotten by a clock that is moved back', async () => {
     const { roomId } = await bridged('back')
