@@ -203,6 +203,16 @@ it('judges what comes meanwhile once it knows by what, each event once', async (
   await waitUntil('nothing to wait', async () => ((await heldAt(beta)) === 0 ? true : undefined))
 })
 
+it('is joined by two users at once, by one of them twice', async () => {
+  const held = holdBack(alpha)
+  const joining = [join(beta, bob), join(beta, bob), join(beta, dora)]
+  await Promise.race(joining)
+  held.release()
+  await Promise.all(joining)
+  expect(await membersAt(beta, bob)).toMatchObject({ [bob.userId]: 'join', [dora.userId]: 'join' })
+  await expectWhole()
+})
+
 it('goes on after a restart, with what waited before it', async () => {
   const held = holdBack(alpha)
   await join(beta, bob)

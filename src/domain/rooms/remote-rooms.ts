@@ -1,17 +1,20 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { BuiltEvent } from '../../core/event/build.ts'
 import { joinAuthoriserOf } from '../../core/event/content.ts'
-import type { RoomId, ServerName, UserId } from '../../core/ids.ts'
+import type { EventId, RoomId, ServerName, UserId } from '../../core/ids.ts'
 import { serverOf } from '../../core/ids.ts'
 import { isObject, type JsonObject, readJson } from '../../core/json.ts'
 import { ROOM_VERSIONS, type RoomVersion, roomVersion } from '../../core/room-version.ts'
 import type { MembershipStep, Peers } from '../../outbound/peers.ts'
 import { MAX_SERVERS_TRIED } from '../limits.ts'
+import { wholeRoom } from './filling.ts'
+import { createLanes } from './lanes.ts'
 import type { KeyRing } from './questions.ts'
 import type { Receiver } from './receive.ts'
 import type { RoomRegistry } from './registry.ts'
 import { buildFromTemplate, type RemoteJoinParts, withAuthoriser } from './remote-join.ts'
 import { strippedStateIn } from './shown-state.ts'
+import type { ToldRoom } from './taking-told.ts'
 
 /** What a user of ours wants in a room that this server is not in. */
 export interface RemoteWish {
@@ -61,12 +64,12 @@ export function createRemoteRooms(
     readonly peers: Peers
     readonly receiver: Receiver
     readonly keys: KeyRing
-    readonly registry: Pick<RoomRegistry, 'get'>
+    readonly registry: Pick<RoomRegistry, 'get' | 'getByNid'>
     /** With whom this server has to do at all. */
     readonly outgoing: { reaches(server: ServerName): boolean }
   },
 ): RemoteRooms {
-  const { peers, receiver, keys, serverName, outgoing } = parts
+  const { peers, receiver, keys, serverName, outgoing, registry } = parts
   const understood = ROOM_VERSIONS.map(({ id }) => id)
 
   /** Servers do not say whether a room does not let somebody in or is none of theirs: those who would come in hear the former of both. */
@@ -75,6 +78,14 @@ export function createRemoteRooms(
       if (!(error instanceof ProtocolError) || error.errcode !== 'M_NOT_FOUND') throw error
       throw new ProtocolError('M_FORBIDDEN', `${error.message} There is no such room, or it is not open to you.`)
     })
+  }
+
+  const arriving = createLanes<RoomId>()
+
+  /** Whether this server is in the room, or was. */
+  async function isKnown(roomId: RoomId): Promise<boolean> {
+    const room = await registry.get(roomId)
+    return room !== undefined && room.pending.extremities.length > 0
   }
 
   async function throughAny<T>({ via, roomId }: RemoteWish, attempt: (server: ServerName) => Promise<T>): Promise<T> {
@@ -119,14 +130,31 @@ export function createRemoteRooms(
     return new Map(known.map(({ keyId, publicKey }) => [keyId, publicKey]))
   }
 
+  /**
+   * What is told of a room that another of our users, or this one by another request, came into meanwhile has to be all of it; nothing
+   * is needed where the user is there.
+   */
+  async function wholeOf(server: ServerName, { roomId, userId }: RemoteWish, joinId: EventId) {
+    const room = await registry.get(roomId)
+    if (!room || [...room.localMembers.values()].some((member) => member.userId === userId)) return undefined
+    await wholeRoom(registry, room)
+    return peers.state(server, roomId, joinId)
+  }
+
   async function joinThrough(server: ServerName, wish: RemoteWish): Promise<void> {
     const { version, built } = await build(server, 'join', wish)
     // What is left out can be put in later where all that is known of the room is what is told.
-    const known = await parts.registry.get(wish.roomId)
-    const omitsMembers = known === undefined || known.pending.extremities.length === 0
+    const omitsMembers = !(await isKnown(wish.roomId))
     const told = await peers.sendJoin(server, wish.roomId, built.eventId, built.json, omitsMembers)
     const json = withAuthoriser(version, built, told.event, await authoriserKeys(version, built, told.event))
-    const received = await receiver.adopt(server, version, wish.roomId, readJson(json), told)
+    const adopt = (lists: ToldRoom) => receiver.adopt(server, version, wish.roomId, readJson(json), lists)
+    // Of those who come in at once the first is told of a room that nobody knew.
+    const first = await arriving.run(wish.roomId, async () =>
+      told.areMembersOmitted && (await isKnown(wish.roomId)) ? undefined : adopt(told),
+    )
+    const whole = first ? undefined : await wholeOf(server, wish, built.eventId)
+    if (!first && !whole) return
+    const received = first ?? (await adopt(whole!))
     if (received.kind === 'accepted' || received.kind === 'known') return
     const text = `What ${server} tells of the room cannot be used: ${received.reason ?? received.kind}.`
     throw new ProtocolError('M_UNKNOWN', text, { status: 502 })
