@@ -172,13 +172,13 @@ ${MAX_BINDINGS_IN_MEMORY.toLocaleString('en')}, the database answers.
 A bridge or bot is registered by a file that \`application_services.registrations\` names, itself or the directory that it is in:
 \`id\`, \`url\`, \`as_token\`, \`hs_token\`, \`sender_localpart\`, \`namespaces\`, and as they are wanted \`rate_limited\` (its users have no
 limits unless this is true), \`protocols\`, \`receive_ephemeral\` (who types, who has read, who is about, and messages to devices of its
-users) and \`org.matrix.msc3202\` (changed device lists, and how many keys are left of its users' devices). Expressions of namespaces match from the beginning of an id, and need
-not reach its end; look-ahead and back references are refused. A changed file is in force within seconds; one with a mistake is logged
-with its line and leaves things as they were. \`hearth config check\` reads registrations too.
+users) and \`org.matrix.msc3202\` (changed device lists, and how many keys are left of its users' devices). Expressions of namespaces
+match from the beginning of an id, and need not reach its end; look-ahead and back references are refused. A changed file is in force
+within seconds; one with a mistake is logged with its line and leaves things as they were. \`hearth config check\` reads registrations too.
 
 ${outgoingOf(appservice)} operations are asked of services; an old service is asked at the paths without a version, and once an hour at the
 new ones. A service that does not answer gets the same transaction again after 1 s, 2 s, 4 s and so on up to an hour, and at once when
-it calls; the table \`appservice_queue\` says how far each has come. Events are kept for it however long it is away; what else it asks for
+it calls; the metric \`hearth_appservice_failures\` says which are away. Events are kept for it however long it is away; what else it asks for
 is in \`appservice_news\`: the newest of each user and room, and messages to devices, at most ${MAX_APPSERVICE_NEWS.toLocaleString('en')} of each kind, for ${APPSERVICE_NEWS_KEPT_MS / 86_400_000} days.
 
 Events of encrypted rooms go out as they are: encrypted. A bridge that is to read them makes devices, by

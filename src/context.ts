@@ -192,6 +192,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     waitingTransactions: db.waiting,
     waitingPeerRequests: federation.queues.waiting,
     monthlyActiveUsers: admin.statistics.latestMonthlyActiveUsers,
+    appserviceFailures: appserviceQueues.eventsOut.failures,
   })
   return {
     services: {

@@ -31,6 +31,8 @@ export interface Levels {
   waitingPeerRequests(): number
   /** People who were here within thirty days, as they were counted last; where there are accounts. */
   monthlyActiveUsers?(): number
+  /** How often in a row each application service has not taken what it is sent; by id. */
+  appserviceFailures?(): ReadonlyMap<string, number>
 }
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -85,6 +87,16 @@ function levelMetrics(registers: Registry[]): Metrics['watch'] {
     'People who used this server within thirty days, counted every few minutes.',
     () => levels.monthlyActiveUsers?.() ?? Number.NaN,
   )
+  new Gauge({
+    name: 'hearth_appservice_failures',
+    help: 'How often in a row an application service has not taken what it is sent; 0 while it does.',
+    labelNames: ['appservice'],
+    registers,
+    collect() {
+      this.reset()
+      for (const [appservice, failures] of levels.appserviceFailures?.() ?? []) this.set({ appservice }, failures)
+    },
+  })
   return (next) => {
     levels = next
   }

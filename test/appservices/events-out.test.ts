@@ -187,6 +187,10 @@ async function settled(): Promise<void> {
   })
 }
 
+async function failures(): Promise<number> {
+  return Number(/^hearth_appservice_failures\{appservice="irc"\} (\d+)$/m.exec(await world.server.metrics())?.[1])
+}
+
 describe('a service that is away', () => {
   it('hangs while much comes, breaks off, and catches up while more comes: all once and in order', async () => {
     const { roomId } = await bridged('much')
@@ -218,6 +222,7 @@ describe('a service that is away', () => {
     const before = service.transactions().length
     await send(roomId, 'before')
     await waitUntil('a first try', () => service.transactions().length > before)
+    await waitUntil('operators to see it', async () => (await failures()) > 0)
     await send(roomId, 'meanwhile')
     await world.api.call('POST', `/rooms/${room(roomId)}/kick`, { token: person.token, body: { user_id: ghost } })
     await send(roomId, 'after it left')
@@ -234,6 +239,7 @@ describe('a service that is away', () => {
     expect(new Set(again.map(({ text }) => text)).size).toBe(1)
     await settled()
     expect(texts(roomId)).toEqual(['before', 'meanwhile'])
+    expect(await failures()).toBe(0)
   })
 })
 

@@ -11,7 +11,7 @@ import { createServerPolicy, type LiveServerPolicy } from '../../src/core/server
 import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import type { Clock } from '../../src/domain/clock.ts'
 import { createOwnSigningKey, type OwnSigningKey } from '../../src/domain/federation/own-signing-key.ts'
-import { createMetrics } from '../../src/domain/metrics.ts'
+import { createMetrics, type Metrics } from '../../src/domain/metrics.ts'
 import type { Services } from '../../src/domain/services.ts'
 import { type RunningServer, startServer as startHearth } from '../../src/server.ts'
 import { createTestDatabase, MIGRATIONS, type TestDatabase } from './database.ts'
@@ -26,6 +26,8 @@ export interface TestServer {
   /** Those since the last start. */
   readonly services: Services
   readonly database: TestDatabase
+  /** What operators are told of it. */
+  metrics(): Promise<string>
   /** Stops it and starts another on the same database and port, with these changes to the configuration from now on. */
   restart(changes?: Overrides<Config>): Promise<void>
   close(): Promise<void>
@@ -64,9 +66,11 @@ export async function startServer(
   const identityKeys = { current: signingKeyFromSeed('ed25519:0', randomBytes(32)), old: [] }
   const log = options.log ?? pino({ level: 'error' })
   let policy: LiveServerPolicy
+  let metrics: Metrics
   const start = (port: number) => {
     const { server_name, federation } = configured()
     policy = createServerPolicy(federation, server_name)
+    metrics = createMetrics({ version: '0.0.0-test', node: '' })
     return startHearth({
       policy,
       config: { ...configured(), listen: { ...config.listen, port } },
@@ -76,7 +80,7 @@ export async function startServer(
       identityKeys,
       version: '0.0.0-test',
       ...(options.clock && { clock: options.clock }),
-      metrics: createMetrics({ version: '0.0.0-test', node: '' }),
+      metrics,
       health: createHealth(),
       log,
       certificate,
@@ -88,6 +92,7 @@ export async function startServer(
   const baseUrl = `http://127.0.0.1:${running.port}`
   return {
     policy: () => policy,
+    metrics: () => metrics.text(),
     httpsPorts: () => running?.httpsPorts ?? [],
     certificate,
     baseUrl,

@@ -34,6 +34,8 @@ export interface EventsOut {
   read(receipt: () => ReadReceipt): void
   /** A service has spoken to us. */
   heard(id: string): void
+  /** How often in a row each has not taken what it is sent, by id. */
+  failures(): ReadonlyMap<string, number>
   /** Takes up what was left when the process ended. */
   start(parts: StartParts, position: number, deliver: Deliver): Promise<void>
   close(): Promise<void>
@@ -253,6 +255,7 @@ export function createEventsOut(deps: {
       if (isHeard()) tellReceipt(receipt()).catch(untold)
     },
     heard: (id) => queues.get(id)?.heard(),
+    failures: () => new Map([...queues].map(([id, { row }]) => [id, row.failures])),
     async start(parts, current, how) {
       cache = parts.events
       extrasOf = createTransactionExtras({ ...parts, db, registry, clock, news })
