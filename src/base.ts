@@ -20,7 +20,7 @@ export interface ContextOptions {
   readonly connection: ClientConfig
   readonly signingKey: OwnSigningKey
   readonly identityKeys: IdentityKeyRing
-  /** By the configuration, where nobody gives another. */
+  /** With whom this server deals; by the configuration, where nobody gives another. */
   readonly policy?: ServerPolicy
   readonly version: string
   /** The machine's own, where nobody gives another. */

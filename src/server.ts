@@ -2,37 +2,19 @@ import type { Server as HttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import type { ClientConfig } from 'pg'
-import type { Logger } from 'pino'
-import type { Context } from './base.ts'
+import type { Context, ContextOptions } from './base.ts'
 import type { CertificateFiles } from './cli/certificate.ts'
 import { answerHealth, type Health } from './cli/health.ts'
 import type { Config } from './config/schema.ts'
-import type { ServerPolicy } from './core/server-policy.ts'
-import type { Clock } from './domain/clock.ts'
-import type { OwnSigningKey } from './domain/federation/own-signing-key.ts'
-import type { IdentityKeyRing } from './domain/identity/keys.ts'
-import type { Metrics } from './domain/metrics.ts'
 import type { Services } from './domain/services.ts'
 import { type HttpsListeners, listenHttps } from './http/https.ts'
 import { prepareDatabase } from './store/prepare.ts'
 
-export interface ServerOptions {
-  readonly config: Config
-  readonly connection: ClientConfig
+export interface ServerOptions extends ContextOptions {
   readonly migrations: string
-  readonly signingKey: OwnSigningKey
-  readonly identityKeys: IdentityKeyRing
-  /** With whom this server deals; by the configuration, where nobody gives another. */
-  readonly policy?: ServerPolicy
-  readonly version: string
-  /** The machine's own, where nobody gives another. */
-  readonly clock?: Clock
-  readonly metrics: Metrics
   readonly health: Health
   /** Where HTTPS is served without a proxy. */
   readonly certificate?: CertificateFiles | undefined
-  readonly log: Logger
   /** For this long, at a stop, clients on open connections are told to close them, so that none is cut off with a request on its way. */
   readonly farewellMs?: number
 }

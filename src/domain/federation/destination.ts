@@ -359,8 +359,7 @@ export class Destination {
 
 /** Not the server, but what it was sent is at fault: it would say the same again. */
 function isRefusal(error: unknown): boolean {
-  if (!(error instanceof ProtocolError)) return false
-  return (error.status === 400 || error.status === 413) && error.errcode !== 'M_UNRECOGNIZED'
+  return error instanceof ProtocolError && (error.status === 400 || error.status === 413)
 }
 
 const isLimit = (error: unknown): boolean => error instanceof ProtocolError && error.status === 429
