@@ -1,7 +1,7 @@
 import type { ServerName } from '../core/ids.ts'
 import type { Reader } from './db.ts'
 
-// Tables read: event, room, room_member, matrix_user, federation_forward, federation_parting
+// Tables read: event, room, room_member, room_filling, matrix_user, federation_forward, federation_parting
 
 /** As the index on users has it. */
 const serverOf = (userId: string) => `substr(${userId}, strpos(${userId}, ':') + 1)`
@@ -13,7 +13,8 @@ const OWN_EVENTS = `FROM event JOIN matrix_user sender ON sender.user_nid = even
 /** Rooms that other servers are in, and memberships: they may have been of the last user of another server. */
 const FOR_OTHERS = `AND (type = 'm.room.member' OR EXISTS (
   SELECT FROM room_member JOIN matrix_user member USING (user_nid)
-  WHERE room_member.room_nid = event.room_nid AND membership = 'join' AND ${serverOf('member.user_id')} <> $2))`
+  WHERE room_member.room_nid = event.room_nid AND membership = 'join' AND ${serverOf('member.user_id')} <> $2)
+  OR EXISTS (SELECT FROM room_filling WHERE room_filling.room_nid = event.room_nid AND filled_at IS NULL))`
 
 /** The first events of our users, from a number on, that may concern other servers. */
 export async function getOwnEvents(
@@ -29,11 +30,13 @@ export async function getOwnEvents(
   return rows.map(({ event_nid }) => event_nid)
 }
 
-/** The rooms that a server is in, and those that it was put out of: up to which event they concern it. */
+/** The rooms that a server is in, or is said to be in while their members are to come, and those that it was put out of: up to which event they concern it. */
 const SHARED = `WITH shared AS MATERIALIZED (
   SELECT room_nid, max(until) AS until FROM (
     SELECT room_nid, 9223372036854775807 AS until FROM matrix_user JOIN room_member USING (user_nid)
       WHERE ${serverOf('user_id')} = $3 AND membership = 'join'
+    UNION ALL
+    SELECT room_nid, 9223372036854775807 FROM room_filling WHERE filled_at IS NULL AND ($3 = resident OR $3 = ANY (servers))
     UNION ALL
     SELECT room_nid, event_nid FROM federation_parting JOIN event USING (event_nid) WHERE server = $3 AND event_nid >= $1
   ) AS concerned GROUP BY room_nid)`

@@ -3,6 +3,7 @@ import { inspectRoom } from '../../src/cli/room-inspect.ts'
 import type { RoomId } from '../../src/core/ids.ts'
 import { auditRoom } from '../../src/domain/room-audit/room-audit.ts'
 import { openDatabase } from '../../src/store/db.ts'
+import { getOwnEvents } from '../../src/store/federation-catch-up.ts'
 import { findRoomNid } from '../../src/store/rooms.ts'
 import { type Account, type Json, sendText, syncPath } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
@@ -122,6 +123,11 @@ const heldAt = (at: Neighbour): Promise<number> =>
     return rows.length
   })
 
+async function numberOf(db: ReturnType<typeof openDatabase>, eventId: string): Promise<number> {
+  const [row] = await db.query<{ event_nid: number }>('SELECT event_nid FROM event WHERE event_id = $1', [eventId])
+  return row!.event_nid
+}
+
 /** Both have the same members, and what beta has stored is right. */
 async function expectWhole(): Promise<void> {
   const there = await membersAt(alpha, alice)
@@ -227,6 +233,29 @@ it('goes on after a restart, with what waited before it', async () => {
     const texts = textsIn(await timelineAt(beta, bob))
     return texts.includes('before the restart') && texts.includes('after the restart') ? true : undefined
   })
+  await expectWhole()
+})
+
+const isSend = (url: string) => url.includes('/federation/v1/send/')
+
+it('tells a server of the room that is known by the word of another alone, also after a restart', async () => {
+  const held = holdBack(alpha)
+  instead(gamma, isSend, (_, response) => void response.writeHead(503).end('{}'))
+  await join(beta, bob)
+  const tried = () => gamma.front.requests.filter(({ url }) => isSend(url)).length
+  const before = tried()
+  const said = await say(beta, bob, 'nobody else has this')
+  await waitUntil('gamma to be tried', () => (tried() > before ? true : undefined))
+  await beta.server.restart()
+  beta.front.handler = proxyTo(beta.server.baseUrl)
+  // Those that a start takes up of which nothing was noted before a crash.
+  const own = await withDatabase(beta, (db) => getOwnEvents(db, 0, beta.name, 1_000))
+  expect(own).toContain(await withDatabase(beta, (db) => numberOf(db, said)))
+  gamma.front.handler = proxyTo(gamma.server.baseUrl)
+  await waitUntil('the message', async () =>
+    textsIn(await timelineAt(gamma, carol)).includes('nobody else has this') ? true : undefined,
+  )
+  held.release()
   await expectWhole()
 })
 
