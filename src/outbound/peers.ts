@@ -59,6 +59,8 @@ export interface Peers {
   /** The state before an event. */
   state(of: string, roomId: RoomId, eventId: EventId): Promise<ToldState>
   event(of: string, eventId: EventId): Promise<readonly ReadJson[]>
+  /** All by which an event is authorised, and what authorises that. */
+  eventAuth(of: string, roomId: RoomId, eventId: EventId): Promise<readonly ReadJson[]>
   /** The body of the answer to a query. */
   query(of: string, path: string): Promise<JsonObject>
   post(of: string, path: string, body: JsonObject, timeoutMs?: number): Promise<JsonObject>
@@ -190,6 +192,10 @@ export function createPeers(federation: Federation): Peers {
     },
     async event(of, eventId) {
       return listIn(of, await get(of, path('v1', 'event', eventId)), 'pdus')
+    },
+    async eventAuth(of, roomId, eventId) {
+      const limits = { timeoutMs: SHORT_MS, maxBytes: MAX_EVENTS_ANSWER_BYTES }
+      return listIn(of, await get(of, path('v1', 'event_auth', roomId, eventId), limits), 'auth_chain')
     },
     async query(of, where) {
       return objectOf(of, await get(of, `federation/v1/${where}`))

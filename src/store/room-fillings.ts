@@ -1,4 +1,4 @@
-import type { EventId, RoomId, ServerName } from '../core/ids.ts'
+import type { EventId, RoomId, ServerName, UserId } from '../core/ids.ts'
 import type { Reader, Tx } from './db.ts'
 
 // Tables: room_filling, held_event; reads room, event
@@ -97,6 +97,25 @@ export function getHeld(reader: Reader, roomNid: number, limit: number): Promise
     roomNid,
     limit,
   ])
+}
+
+/**
+ * The newest memberships of a user that wait for a room's members, so many of each server at most, in the order in which they came.
+ * More than those may be given: what says so anywhere within is found too.
+ */
+export function getHeldMembers(
+  reader: Reader,
+  roomNid: number,
+  userId: UserId,
+  atMost: { readonly ofAServer: number; readonly all: number },
+): Promise<HeldRow[]> {
+  return reader.query(
+    `SELECT held_nid, origin, json FROM (
+       SELECT *, row_number() OVER (PARTITION BY origin ORDER BY held_nid DESC) AS place FROM held_event
+       WHERE room_nid = $1 AND strpos(json, '"type":"m.room.member"') > 0 AND strpos(json, $2) > 0
+     ) AS newest WHERE place <= $3 ORDER BY place, held_nid LIMIT $4`,
+    [roomNid, `"state_key":${JSON.stringify(userId)}`, atMost.ofAServer, atMost.all],
+  )
 }
 
 export async function removeHeld(tx: Tx, heldNids: readonly number[]): Promise<void> {

@@ -4,10 +4,11 @@ import type { RoomId } from '../../src/core/ids.ts'
 import { auditRoom } from '../../src/domain/room-audit/room-audit.ts'
 import { openDatabase } from '../../src/store/db.ts'
 import { getOwnEvents } from '../../src/store/federation-catch-up.ts'
+import { findFilling, noteFailure } from '../../src/store/room-fillings.ts'
 import { findRoomNid } from '../../src/store/rooms.ts'
 import { type Account, type Json, sendText, syncPath } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
-import { openStranger } from '../support/stranger.ts'
+import { askingAs, openStranger } from '../support/stranger.ts'
 import { proxyTo, type TlsHandler } from '../support/tls-server.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -135,6 +136,10 @@ async function expectWhole(): Promise<void> {
     const here = await membersAt(beta, bob)
     return JSON.stringify(sorted(here)) === JSON.stringify(sorted(there)) ? true : undefined
   })
+  await expectSound()
+}
+
+async function expectSound(): Promise<void> {
   const findings: string[] = []
   await withDatabase(beta, (db, roomNid) =>
     auditRoom({
@@ -280,6 +285,77 @@ it('is left at once, and says to the operator what is missing', async () => {
   await join(beta, bob)
   expect(await inspect()).not.toContain('fetched')
   await expectWhole()
+})
+
+it.each([
+  ['kick', 'leave'],
+  ['ban', 'ban'],
+])('a %s before the members have come takes effect, by one whom nobody told us of', async (what, membership) => {
+  const moderator = members[5]!
+  const levels = await alpha.api.call('GET', `/rooms/${enc(room)}/state/m.room.power_levels`, { token: alice.token })
+  const users = { ...levels.users, [moderator.userId]: 50 }
+  await alpha.api.call('PUT', `/rooms/${enc(room)}/state/m.room.power_levels`, {
+    token: alice.token,
+    body: { ...levels, users },
+  })
+  const held = holdBack(alpha)
+  const before = await sync(beta, bob, LAZY)
+  await join(beta, bob)
+  const { next_batch: since } = await sync(beta, bob, LAZY, before.next_batch)
+  await waitUntil('alpha to be asked', () => (held.asked() > 0 ? true : undefined))
+  await act(alpha, moderator, what, { user_id: bob.userId, reason: 'too soon' })
+  await waitUntil('it to wait', async () => ((await heldAt(beta)) > 0 ? true : undefined))
+  held.release()
+  const told = await waitUntil('the end', async () => {
+    const left = (await sync(beta, bob, LAZY, since)).rooms?.leave?.[room]
+    return left?.timeline.events.find(({ state_key }: Json) => state_key === bob.userId)
+  })
+  expect(told).toMatchObject({ sender: moderator.userId, content: { membership, reason: 'too soon' } })
+  const joined = await beta.api.call('GET', '/joined_rooms', { token: bob.token })
+  expect(joined.joined_rooms).not.toContain(room)
+  await waitUntil('nothing to wait', async () => ((await heldAt(beta)) === 0 ? true : undefined))
+  await expectSound()
+  if (what === 'ban') return expect(join(beta, bob)).rejects.toMatchObject({ errcode: 'M_FORBIDDEN' })
+  await join(beta, bob)
+  await expectWhole()
+})
+
+it('a kick is looked at when it comes, however long the servers have been refusing us', async () => {
+  for (const at of [alpha, gamma]) {
+    instead(at, isState, (_, response) => void response.writeHead(403).end('{"errcode":"M_FORBIDDEN","error":"out"}'))
+  }
+  await join(beta, bob)
+  const failures = () => withDatabase(beta, async (db, roomNid) => (await findFilling(db, roomNid))?.failures ?? 0)
+  await waitUntil('a failure', async () => ((await failures()) > 0 ? true : undefined))
+  await withDatabase(beta, (db, roomNid) => db.tx((tx) => noteFailure(tx, roomNid, 20, 'in vain for days')))
+  await beta.server.restart()
+  beta.front.handler = proxyTo(beta.server.baseUrl)
+  await waitUntil('the next', async () => ((await failures()) > 20 ? true : undefined))
+  await act(alpha, alice, 'kick', { user_id: bob.userId })
+  await waitUntil('the end', async () => {
+    const { joined_rooms } = await beta.api.call('GET', '/joined_rooms', { token: bob.token })
+    return joined_rooms.includes(room) ? undefined : true
+  })
+})
+
+it('tells a server that was put out of the room by whom, and no other', async () => {
+  await join(beta, bob)
+  await expectWhole()
+  const memberOf = async (who: Account) => {
+    const chunk = await alpha.api.call('GET', `/rooms/${enc(room)}/state`, { token: alice.token })
+    return chunk.find(({ state_key }: Json) => state_key === who.userId).event_id
+  }
+  await act(alpha, alice, 'invite', { user_id: dora.userId })
+  await act(alpha, alice, 'kick', { user_id: dora.userId })
+  await act(alpha, alice, 'kick', { user_id: bob.userId })
+  const ask = async (at: Neighbour, eventId: string) => {
+    const uri = `/_matrix/federation/v1/event_auth/${enc(room)}/${enc(eventId)}`
+    return askingAs(at.name, at.signingKey)({ name: alpha.name, url: alpha.server.baseUrl }, 'GET', uri)
+  }
+  const why = await ask(beta, await memberOf(bob))
+  expect(why.status).toBe(200)
+  expect(why.body.auth_chain.map(({ sender }: Json) => sender)).toContain(alice.userId)
+  for (const id of [await memberOf(dora), await memberOf(alice)]) expect((await ask(beta, id)).status).toBe(403)
 })
 
 it('shows a server that is not in the room nothing of it', async () => {

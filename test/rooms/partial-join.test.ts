@@ -1,7 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { ProtocolError } from '../../src/core/errors.ts'
 import type { EventId, ServerName, UserId } from '../../src/core/ids.ts'
+import { encodeCanonical, isObject } from '../../src/core/json.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
 import type { Received } from '../../src/domain/rooms/received.ts'
+import { insertHeld } from '../../src/store/room-fillings.ts'
 import { waitUntil } from '../support/wait.ts'
 import { Besieged, EVIL, idsIn } from './besieged.ts'
 import { Forge, type ForgedRoom, type ForgedState } from './forge.ts'
@@ -269,4 +272,156 @@ it('what is forged among members is left out, and our own join stays what it is'
   expect([...view.members.keys()].toSorted()).toEqual([CREATOR, GUEST, ANN].toSorted())
   expect(view.members.get(ANN)).toMatch(/^join/)
   await home.audit(forge.roomId)
+})
+
+const MOD = `@mod:${OTHER}` as UserId
+
+/** Nobody gives any members any more, and this waits for them. */
+async function withHeld(
+  { forge }: Partial,
+  kick: EventId,
+  { origin = OTHER, raw = forge.texts.get(kick)!, refused = true, chain = forge.authChain([kick]) } = {},
+): Promise<void> {
+  const { server } = home
+  server.peers.state = async () => {
+    throw new ProtocolError(refused ? 'M_FORBIDDEN' : 'M_UNKNOWN', 'no', { status: refused ? 403 : 502 })
+  }
+  server.peers.eventAuth = async () => forge.raw(chain)
+  const { roomNid } = await home.view(forge.roomId)
+  await server.db.tx((tx) => insertHeld(tx, roomNid, origin, [raw]))
+  await home.inRun(async () => startFilling())
+  const filling = server.engine.fillings.of(roomNid)!
+  await waitUntil('a round', () => (filling.failures > 0 || !filling.holdsEvents ? true : undefined))
+}
+
+const annIn = async ({ forge }: Partial) => (await home.view(forge.roomId)).members.get(ANN)?.split(' ')[0]
+
+/** A room with a moderator of whom we are told nothing; nothing is asked for it yet. */
+async function moderated(name: string, version: string, furnish: (forge: Forge) => void = () => {}): Promise<Partial> {
+  await home.server.restart()
+  const withLevels = (forge: Forge) => {
+    forge.member(MOD, 'join')
+    forge.set(CREATOR, 'm.room.power_levels', { invite: 0, users: { ...powerOfCreator(forge), [MOD]: 50 } })
+    furnish(forge)
+  }
+  return enter(name, withLevels, version)
+}
+
+const powerOfCreator = ({ version }: Forge) => (version.creatorsAreInfinite ? {} : { [CREATOR]: 100 })
+
+it.each(['1', '6', '11', '12'])(
+  'where all refuse us a kick is judged by what it cites, in version %s',
+  async (version) => {
+    const room = await moderated(`kick-${version}`, version)
+    const { next_batch: since } = await home.sync('ann', undefined, LAZY)
+    const kick = room.forge.member(ANN, 'leave', { sender: MOD })
+    home.answers(room.forge.answers({ events: async () => [] }), OTHER)
+    await withHeld(room, kick)
+    expect(await annIn(room)).toBe('leave')
+    const { leave } = (await home.sync('ann', since, LAZY)).rooms
+    expect(idsIn(leave[room.forge.roomId].timeline)).toEqual([kick])
+    const { roomNid } = await home.view(room.forge.roomId)
+    expect(await home.server.db.query('SELECT 1 FROM held_event WHERE room_nid = $1', [roomNid])).toEqual([])
+    await home.audit(room.forge.roomId)
+    await home.server.restart()
+    expect(await annIn(room)).toBe('leave')
+    await home.inRun(async () => startFilling())
+    await waitUntil('it to be let be', () =>
+      home.server.engine.fillings.of(roomNid)?.holdsEvents === true ? undefined : true,
+    )
+  },
+)
+
+/** What each changes of a room, and of a kick that would hold. */
+const UNFOUNDED: readonly [
+  string,
+  {
+    readonly furnish?: (forge: Forge) => void
+    readonly make?: (room: Partial) => EventId
+    readonly held?: (room: Partial, kick: EventId) => Parameters<typeof withHeld>[2]
+  },
+][] = [
+  [
+    'one whose signature is of another event',
+    {
+      held: ({ forge }, kick) => {
+        const pdu = JSON.parse(forge.texts.get(kick)!)
+        return { raw: encodeCanonical({ ...pdu, content: { ...pdu.content, membership: 'ban' }, depth: 1 }) }
+      },
+    },
+  ],
+  [
+    'one that its sender has not signed',
+    {
+      held: ({ forge }, kick) => ({
+        raw: encodeCanonical({ ...JSON.parse(forge.texts.get(kick)!), signatures: {} }),
+      }),
+    },
+  ],
+  ['one that another server sends than its sender is of', { held: () => ({ origin: EVIL }) }],
+  [
+    'one by a member without the power',
+    {
+      make: ({ forge }) => forge.member(ANN, 'leave', { sender: GUEST }),
+      held: () => ({ origin: EVIL }),
+    },
+  ],
+  [
+    'one by a moderator of the past, by the levels of then',
+    {
+      furnish: (forge) => forge.set(CREATOR, 'm.room.power_levels', { invite: 0, users: powerOfCreator(forge) }),
+      make: ({ forge, state, join }) => {
+        const [past] = [...forge.events].find(
+          ([, { type, content }]) =>
+            type === 'm.room.power_levels' && isObject(content.users) && content.users[MOD] === 50,
+        )!
+        const auth = [state.get('m.room.create ')!, past, state.get(`${MEMBER}${MOD}`)!, join]
+        const isCited = forge.version.createIsAuthEvent
+        return forge.member(ANN, 'leave', { sender: MOD, auth: isCited ? auth : auth.slice(1) })
+      },
+    },
+  ],
+  [
+    'one from before the join',
+    {
+      furnish: (forge) => {
+        forge.member(ANN, 'join')
+        forge.member(ANN, 'leave', { sender: MOD })
+      },
+      make: ({ forge }) =>
+        [...forge.events].find(([, { state_key, sender }]) => state_key === ANN && sender === MOD)![0],
+    },
+  ],
+  [
+    'one by somebody who was banned, and says to have joined',
+    {
+      furnish: (forge) => forge.member(MOD, 'ban', { sender: CREATOR }),
+      make: ({ forge, state, join }) => {
+        const before = new Map([...state, [`${MEMBER}${ANN}`, join]])
+        const back = forge.member(MOD, 'join', { state: before })
+        return forge.member(ANN, 'leave', { sender: MOD, state: new Map([...before, [`${MEMBER}${MOD}`, back]]) })
+      },
+    },
+  ],
+  [
+    'one of which nobody has what it cites',
+    {
+      held: ({ forge }) => {
+        home.answers(forge.answers({ events: async () => [] }), OTHER)
+        return { chain: [] }
+      },
+    },
+  ],
+  ['one that holds, while the servers are only silent', { held: () => ({ refused: false }) }],
+]
+
+it.each(UNFOUNDED)('puts nobody out: %s', async (name, { furnish, make, held }) => {
+  const room = await moderated(`stays-${name}`, '11', furnish)
+  const kick = make?.(room) ?? room.forge.member(ANN, 'leave', { sender: MOD })
+  home.answers(room.forge.answers(), OTHER)
+  await withHeld(room, kick, held?.(room, kick))
+  expect(await annIn(room)).toBe('join')
+  const { roomNid } = await home.view(room.forge.roomId)
+  expect(await home.server.db.query('SELECT 1 FROM held_event WHERE room_nid = $1', [roomNid])).toHaveLength(1)
+  await home.audit(room.forge.roomId)
 })

@@ -31,6 +31,7 @@ import type { Receiver } from '../rooms/receive.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { RemoteMembers } from '../rooms/remote-members.ts'
 import type { Resident } from '../rooms/resident.ts'
+import type { RoomFiller } from '../rooms/room-filler.ts'
 import type { Typing } from '../rooms/typing.ts'
 import type { Vetter } from '../rooms/vet.ts'
 import type { Presence } from '../sync/presence.ts'
@@ -75,6 +76,7 @@ export function createFederationServices(deps: {
   readonly resident: Resident
   readonly receiver: Receiver
   readonly fillings: Fillings
+  readonly filler: RoomFiller
   readonly erasedUsers: ErasedUsers
   readonly blocks: RoomBlocks
   readonly users: Users

@@ -1,8 +1,10 @@
 import { ProtocolError } from '../../core/errors.ts'
-import type { EventId, RoomId, ServerName } from '../../core/ids.ts'
+import { membershipOf } from '../../core/event/content.ts'
+import { type EventId, isUserId, type RoomId, type ServerName, serverOf } from '../../core/ids.ts'
 import type { Database } from '../../store/db.ts'
 import { nearestEvents } from '../../store/events.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
+import { isExpulsion } from '../rooms/expulsions.ts'
 import { wholeRoom } from '../rooms/filling.ts'
 import type { ToldState } from '../rooms/questions.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
@@ -22,7 +24,10 @@ export interface RoomAnswers {
   state(asking: ServerName, roomId: RoomId, eventId: EventId): Promise<ToldTexts>
   /** `GET state_ids/{roomId}`. */
   stateIds(asking: ServerName, roomId: RoomId, eventId: EventId): Promise<ToldState>
-  /** `GET event_auth/{roomId}/{eventId}`: the auth chain of an event. */
+  /**
+   * `GET event_auth/{roomId}/{eventId}`: the auth chain of an event. Who was put out of a room may ask it of what put them out: by then
+   * they may not have been told by whom.
+   */
   authChain(asking: ServerName, roomId: RoomId, eventId: EventId): Promise<readonly string[]>
   /** `GET backfill/{roomId}`: some events and those before them, newest first. */
   backfill(asking: ServerName, roomId: RoomId, eventIds: readonly EventId[], limit: number): Promise<string[]>
@@ -56,6 +61,17 @@ export function createRoomAnswers(parts: {
     return value
   }
 
+  async function wasPutOutBy(asking: ServerName, roomId: RoomId, eventId: EventId): Promise<boolean> {
+    const room = await registry.get(roomId)
+    if (!room || room.localMembers.size === 0 || !(await access.isAllowed(asking, room))) return false
+    const event = await events.getById(eventId)
+    if (event?.roomNid !== room.nid || event.standing !== undefined || !isExpulsion(event.pdu)) return false
+    const target = event.pdu.state_key
+    if (!isUserId(target) || serverOf(target) !== asking || event.replacesNid === undefined) return false
+    // Whose knock was refused, or invitation taken back, was never told of the room.
+    return membershipOf((await events.load([event.replacesNid])).get(event.replacesNid)) === 'join'
+  }
+
   return {
     async event(asking, eventId) {
       const event = await events.getById(eventId)
@@ -78,7 +94,7 @@ export function createRoomAnswers(parts: {
       return found(resident.stateIds(roomId, eventId))
     },
     async authChain(asking, roomId, eventId) {
-      await access.mustBeIn(asking, roomId)
+      if (!(await wasPutOutBy(asking, roomId, eventId))) await access.mustBeIn(asking, roomId)
       return found(resident.authChain(roomId, eventId))
     },
     async backfill(asking, roomId, eventIds, limit) {

@@ -9,11 +9,14 @@ import type { Database } from '../../store/db.ts'
 import { findTransaction, insertTransaction } from '../../store/federation-transactions.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_EDUS_PER_TRANSACTION, MAX_PDUS_PER_TRANSACTION, MAX_ROOMS_AT_ONCE } from '../limits.ts'
+import { isExpulsion } from '../rooms/expulsions.ts'
 import type { Filling } from '../rooms/filling.ts'
 import type { Fillings } from '../rooms/fillings.ts'
 import { NOT_HERE, type Receiver } from '../rooms/receive.ts'
 import type { Received } from '../rooms/received.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
+import type { Room } from '../rooms/room.ts'
+import type { RoomFiller } from '../rooms/room-filler.ts'
 import { createHeldEvents, type Outcome } from './held-events.ts'
 import type { Invitations } from './invitations.ts'
 import type { ServerAccess } from './server-access.ts'
@@ -47,6 +50,7 @@ export interface TransactionParts {
   readonly registry: RoomRegistry
   readonly receiver: Receiver
   readonly fillings: Pick<Fillings, 'end'>
+  readonly filler: Pick<RoomFiller, 'hurry'>
   readonly access: ServerAccess
   readonly invitations: Pick<Invitations, 'rescind'>
   readonly edus: Readonly<Record<string, EduHandler>>
@@ -63,6 +67,9 @@ export function createTransactions(parts: TransactionParts): Transactions {
     const room = await registry.get(roomId)
     const outcomes = room?.filling?.holdsEvents ? await held.hold(origin, room, room.filling, pdus) : undefined
     if (!room || !outcomes) return takePresent(origin, roomId, pdus)
+    if (pdus.some(({ value }) => isObject(value) && isExpulsion(value) && isOfOurs(room, value.state_key))) {
+      if (room.filling) parts.filler.hurry(room.filling)
+    }
     if (await access.isIn(origin, room)) return outcomes
     return pdus.map(({ value }) => ({ eventId: statedId(value), error: NOT_HERE }))
   }
@@ -166,6 +173,10 @@ export function createTransactions(parts: TransactionParts): Transactions {
       return taking
     },
   }
+}
+
+function isOfOurs({ localMembers }: Room, userId: JsonValue | undefined): boolean {
+  return [...localMembers.values()].some((member) => member.userId === userId)
 }
 
 /** The id that an event of an old room version states itself; those of others are not told without knowing the version. */

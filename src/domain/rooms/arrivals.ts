@@ -1,4 +1,5 @@
 import type { RoomId } from '../../core/ids.ts'
+import { createExpulsions, type ExpulsionParts } from './expulsions.ts'
 import { createGapFiller, type GapFiller, type GapFillerParts } from './gap-filler.ts'
 import { createLanes } from './lanes.ts'
 import { createOutliers, type OutlierParts } from './outliers.ts'
@@ -7,7 +8,7 @@ import { createReceiver, type Receiver, type ReceiverParts } from './receive.ts'
 import type { Room } from './room.ts'
 import { createRoomFiller, type RoomFiller, type RoomFillerParts } from './room-filler.ts'
 
-type Made = 'outliers' | 'placing' | 'lanes' | 'fill' | 'filled'
+type Made = 'outliers' | 'placing' | 'lanes' | 'fill' | 'filled' | 'expulsions'
 
 /**
  * Wires what takes in events of other servers: those they send, and those that are asked for, for history and for rooms that were
@@ -17,6 +18,7 @@ export function createArrivals(
   parts: OutlierParts &
     PlacingParts &
     Omit<ReceiverParts, Made> &
+    Omit<ExpulsionParts, Made> &
     Omit<GapFillerParts, Made> &
     Omit<RoomFillerParts, Made> & {
       readonly checkpoints: { consider(room: Room): void }
@@ -27,6 +29,7 @@ export function createArrivals(
   const made = { ...parts, outliers: createOutliers(parts), placing: createPlacing(parts), lanes }
   const filler = createRoomFiller({
     ...made,
+    expulsions: createExpulsions(made),
     filled(room) {
       parts.checkpoints.consider(room)
       parts.notifier.wakeRoom(room.nid)

@@ -8,9 +8,10 @@ import { getChainParents } from '../../store/state.ts'
 import { pauseAfter } from '../backoff.ts'
 import type { Random } from '../clock.ts'
 import { Turns } from '../federation/turns.ts'
-import { MAX_FILLING_SERVERS, MAX_FILLINGS_AT_ONCE } from '../limits.ts'
+import { EXPULSION_LOOKED_AT_AFTER_MS, MAX_FILLING_SERVERS, MAX_FILLINGS_AT_ONCE } from '../limits.ts'
 import type { Users } from '../users.ts'
 import type { Branches } from './branches.ts'
+import type { Expulsions } from './expulsions.ts'
 import type { Filling } from './filling.ts'
 import type { Fillings } from './fillings.ts'
 import type { Lanes } from './lanes.ts'
@@ -26,6 +27,8 @@ import type { Vetter } from './vet.ts'
 /** Fetches the members of rooms that were joined without them, and has taken in what other servers sent meanwhile. */
 export interface RoomFiller {
   begin(filling: Filling): void
+  /** Somebody was put out, it is said: where the servers of the room had nothing for us that may be why, and they are asked again soon. */
+  hurry(filling: Filling): void
   /** Goes on with what was begun before the process ended. @param takeHeld takes in what waits for a room that is whole */
   start(takeHeld: (filling: Filling) => Promise<void>): void
   close(): Promise<void>
@@ -46,6 +49,7 @@ export interface RoomFillerParts {
   readonly outliers: Outliers
   readonly lanes: Lanes<RoomId>
   readonly fillings: Fillings
+  readonly expulsions: Expulsions
   /** A room is whole: who reads it is to be told. */
   filled(room: Room): void
 }
@@ -58,13 +62,32 @@ const MEMBER = 'm.room.member'
 /** The process ends. */
 class Closing extends Error {}
 
+/** No server that answers tells this one of the room: none of its users is in it, or so they say. */
+class Refused extends Error {}
+
+/** Until a room is tried again. */
+interface Rest {
+  readonly timer: NodeJS.Timeout
+  /** When that began, by the clock of `performance.now()`. */
+  readonly since: number
+  readonly wasRefused: boolean
+}
+
+/** Why a server cannot be used. */
+interface Failure {
+  readonly reason: string
+  readonly kind: 'silent' | 'refused' | 'useless'
+}
+
 /** What is written to the log behind a join. */
 type Behind = Pick<Unit, 'changes' | 'moved'>
 
 export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
   const { db, log, registry, fillings, outliers, persister } = parts
   const turns = new Turns(MAX_FILLINGS_AT_ONCE)
-  const timers = new Map<Filling, NodeJS.Timeout>()
+  const rests = new Map<Filling, Rest>()
+  /** Those of which somebody was put out while they were worked on. */
+  const hurried = new Set<Filling>()
   const running = new Set<Promise<void>>()
   let takeHeld: ((filling: Filling) => Promise<void>) | undefined
   let isClosing = false
@@ -90,12 +113,29 @@ export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
         { err: error, roomId: filling.roomId, failures: filling.failures, pauseMs },
         'a room could not be filled with its members; it will be tried again',
       )
-      timers.set(filling, setTimeout(begin, pauseMs, filling).unref())
+      rest(filling, pauseMs, error instanceof Refused)
     }
   }
 
+  function rest(filling: Filling, pauseMs: number, wasRefused: boolean): void {
+    const isHurried = hurried.delete(filling) && wasRefused
+    const ms = isHurried ? Math.min(pauseMs, EXPULSION_LOOKED_AT_AFTER_MS) : pauseMs
+    const timer = setTimeout(begin, ms, filling).unref()
+    rests.set(filling, { timer, since: performance.now(), wasRefused })
+  }
+
+  function hurry(filling: Filling): void {
+    const resting = rests.get(filling)
+    if (!resting) hurried.add(filling)
+    if (!resting?.wasRefused) return
+    clearTimeout(resting.timer)
+    const ms = Math.max(resting.since + EXPULSION_LOOKED_AT_AFTER_MS - performance.now(), 0)
+    rests.set(filling, { ...resting, timer: setTimeout(begin, ms, filling).unref() })
+  }
+
   function begin(filling: Filling): void {
-    timers.delete(filling)
+    rests.delete(filling)
+    hurried.delete(filling)
     if (isClosing || takeHeld === undefined) return
     turns.add(() => {
       const work = attempt(filling).finally(() => running.delete(work))
@@ -110,16 +150,18 @@ export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
     // The join was never written, or nobody is in the room any more.
     if (room?.nid !== filling.roomNid || room.localMembers.size === 0) return fillings.leave(filling)
     let last = 'no server of the room is known that could be asked'
+    const failures: Failure['kind'][] = []
     for (const server of serversToAsk(filling)) {
       const failure = await fetchFrom(server, filling)
       if (failure === undefined || !isWanted(filling)) return
-      last = `${server}: ${failure}`
-      log.info(
-        { roomId: filling.roomId, server, reason: failure },
-        'a server could not be used to fill a room with its members',
-      )
+      const { reason, kind } = failure
+      last = `${server}: ${reason}`
+      failures.push(kind)
+      log.info({ roomId: filling.roomId, server, reason }, 'a server could not be used to fill a room with its members')
     }
-    throw new Error(last)
+    if (!failures.includes('refused') || failures.includes('useless')) throw new Error(last)
+    await parts.expulsions.judge(filling)
+    if (isWanted(filling)) throw new Refused(last)
   }
 
   /** The one that let us in, and some of the others: in each round other ones. */
@@ -130,17 +172,17 @@ export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
     return all.filter((server) => parts.outgoing.reaches(server)).slice(0, MAX_FILLING_SERVERS)
   }
 
-  /** Gives why a server cannot be used. */
-  async function fetchFrom(server: ServerName, filling: Filling): Promise<string | undefined> {
+  async function fetchFrom(server: ServerName, filling: Filling): Promise<Failure | undefined> {
     try {
       const asking = parts.peers.state(server, filling.roomId, filling.joinId)
       asking.catch(() => {})
       // Whoever leaves the room waits for nobody, and keeps nobody waiting.
       const told = await Promise.race([asking, closed, filling.whole])
-      return told ? await take(filling, told) : undefined
+      const reason = told && (await take(filling, told))
+      return reason === undefined ? undefined : { reason, kind: 'useless' }
     } catch (error) {
       if (!(error instanceof ProtocolError) || error.status === 503) throw error
-      return error.message
+      return { reason: error.message, kind: error.errcode === 'M_FORBIDDEN' ? 'refused' : 'silent' }
     }
   }
 
@@ -217,6 +259,7 @@ export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
 
   return {
     begin,
+    hurry,
     start(given) {
       takeHeld = given
       for (const filling of fillings.all()) begin(filling)
@@ -224,7 +267,7 @@ export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
     async close() {
       isClosing = true
       close()
-      for (const timer of timers.values()) clearTimeout(timer)
+      for (const { timer } of rests.values()) clearTimeout(timer)
       await Promise.all(running)
     },
   }
