@@ -97,9 +97,11 @@ export const MAX_FILLINGS_AT_ONCE = 4
 export const MAX_SERVERS_MEANWHILE = 5_000
 /** How long a request waits for the members of a room that are being fetched. */
 export const MAX_MEMBERS_WAIT_MS = 15_000
-/** Events that wait until the members of their room are known, and those of one server among them. */
-export const MAX_HELD_EVENTS = 10_000
-export const MAX_HELD_EVENTS_OF_A_SERVER = 2_000
+/** What waits until the members of its room are known, and what of that one server sent: events, and bytes of their JSON. */
+export const HELD_CAPS = {
+  ofRoom: { count: 10_000, bytes: 64 * 1024 * 1024 },
+  ofServer: { count: 2_000, bytes: 16 * 1024 * 1024 },
+} as const
 /** Kicks and bans of one user of ours that are judged in one round while they wait so, and those of one server among them. */
 export const MAX_EXPULSIONS_JUDGED = 50
 export const MAX_EXPULSIONS_JUDGED_OF_A_SERVER = 3

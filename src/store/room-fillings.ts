@@ -124,6 +124,11 @@ export async function removeHeld(tx: Tx, heldNids: readonly number[]): Promise<v
 
 export function countHeld(
   reader: Reader,
-): Promise<{ readonly room_nid: number; readonly origin: ServerName; readonly count: number }[]> {
-  return reader.query('SELECT room_nid, origin, count(*)::int AS count FROM held_event GROUP BY room_nid, origin')
+): Promise<
+  { readonly room_nid: number; readonly origin: ServerName; readonly count: number; readonly bytes: number }[]
+> {
+  return reader.query(
+    `SELECT room_nid, origin, count(*)::int AS count, sum(octet_length(json))::float8 AS bytes
+     FROM held_event GROUP BY room_nid, origin`,
+  )
 }

@@ -3,6 +3,7 @@ import { ProtocolError } from '../../src/core/errors.ts'
 import type { EventId, ServerName, UserId } from '../../src/core/ids.ts'
 import { encodeCanonical, isObject } from '../../src/core/json.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
+import { createHeldEvents } from '../../src/domain/federation/held-events.ts'
 import type { Received } from '../../src/domain/rooms/received.ts'
 import { insertHeld } from '../../src/store/room-fillings.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -425,3 +426,54 @@ it.each(UNFOUNDED)('puts nobody out: %s', async (name, { furnish, make, held }) 
   expect(await home.server.db.query('SELECT 1 FROM held_event WHERE room_nid = $1', [roomNid])).toHaveLength(1)
   await home.audit(room.forge.roomId)
 })
+
+const THIRD = `@third:${OTHER}` as UserId
+type Take = Parameters<typeof createHeldEvents>[0]['take']
+const NO_CAP = { count: 1_000, bytes: 1_000_000 }
+
+it.each([
+  ['events of a server', 'ofServer', 'count', 3],
+  ['bytes of a server', 'ofServer', 'bytes', 3],
+  ['events of the room', 'ofRoom', 'count', 4],
+  ['bytes of the room', 'ofRoom', 'bytes', 4],
+] as const)(
+  'beyond the cap for %s what comes is refused, and had by what builds on it',
+  async (name, of, unit, cap) => {
+    await home.server.restart()
+    const room = await enter(`cap-${name}`, (forge) => forge.member(THIRD, 'join'))
+    const { forge, state } = room
+    home.answers(forge.answers(), OTHER)
+    const said = (user: UserId) => forge.say(user, 'x'.repeat(400))
+    const ids = [GUEST, GUEST, THIRD, GUEST, GUEST, GUEST].map(said)
+    const [one, two, third, three, four, last] = ids as [EventId, EventId, EventId, EventId, EventId, EventId]
+    const most = unit === 'count' ? cap : (cap + 0.5) * Buffer.byteLength(forge.texts.get(one)!)
+    const caps = { ofRoom: NO_CAP, ofServer: NO_CAP, [of]: { ...NO_CAP, [unit]: most } }
+    const openHeld = () => {
+      const { db, engine } = home.server
+      const take: Take = (...from) => home.inRun(() => engine.receiver.receive(...from))
+      return createHeldEvents({ db, fillings: engine.fillings, caps, take })
+    }
+    let held = openHeld()
+    const send = async (origin: ServerName, sent: readonly EventId[]): Promise<(string | undefined)[]> => {
+      const view = (await home.server.engine.registry.get(forge.roomId))!
+      const outcomes = (await held.hold(origin, view, view.filling!, forge.raw(sent)))!
+      expect(outcomes.map(({ eventId }) => eventId)).toEqual(sent)
+      return outcomes.map(({ error }) => error)
+    }
+    const refused = expect.stringContaining('too much waits')
+    expect(await send(EVIL, [one, two])).toEqual([undefined, undefined])
+    expect(await send(OTHER, [third])).toEqual([undefined])
+    // All of a transaction, or nothing; also of one that comes after a restart.
+    expect(await send(EVIL, [three, four])).toEqual([refused, refused])
+    await home.server.restart()
+    held = openHeld()
+    expect(await send(EVIL, [three, four])).toEqual([refused, refused])
+    expect(await send(EVIL, [last])).toEqual([undefined])
+    home.server.peers.state = async () => forge.told(state)
+    await home.inRun(async () => home.server.engine.filler.start(held.takeAll))
+    await filled(room)
+    const view = await home.view(forge.roomId)
+    expect(ids.map((id) => home.standing(view, id))).toEqual(ids.map(() => 'accepted'))
+    await home.audit(forge.roomId)
+  },
+)

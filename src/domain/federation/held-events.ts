@@ -3,8 +3,8 @@ import type { RoomId, ServerName } from '../../core/ids.ts'
 import { type ReadJson, readJson } from '../../core/json.ts'
 import type { Database } from '../../store/db.ts'
 import { getHeld, insertHeld, removeHeld } from '../../store/room-fillings.ts'
-import { MAX_HELD_EVENTS, MAX_HELD_EVENTS_OF_A_SERVER, MAX_PDUS_PER_TRANSACTION } from '../limits.ts'
-import type { Filling } from '../rooms/filling.ts'
+import { HELD_CAPS, MAX_PDUS_PER_TRANSACTION } from '../limits.ts'
+import type { Filling, Held } from '../rooms/filling.ts'
 import type { Fillings } from '../rooms/fillings.ts'
 import { createLanes } from '../rooms/lanes.ts'
 import type { Room } from '../rooms/room.ts'
@@ -27,27 +27,33 @@ export interface HeldEvents {
   takeAll(filling: Filling): Promise<void>
 }
 
+const NOTHING: Held = { count: 0, bytes: 0 }
+const plus = (one: Held, other: Held): Held => ({ count: one.count + other.count, bytes: one.bytes + other.bytes })
+const isWithin = ({ count, bytes }: Held, cap: Held): boolean => count <= cap.count && bytes <= cap.bytes
+
 export function createHeldEvents(parts: {
   readonly db: Database
   readonly fillings: Pick<Fillings, 'end'>
   take(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<unknown>
+  readonly caps?: { readonly ofRoom: Held; readonly ofServer: Held }
 }): HeldEvents {
-  const { db } = parts
+  const { db, caps = HELD_CAPS } = parts
   /** Keeping and ending go one after another: nothing is kept that nobody takes. */
   const turns = createLanes<number>()
 
-  function mayHold({ held }: Filling, origin: ServerName, count: number): boolean {
-    const all = [...held.values()].reduce((sum, one) => sum + one, 0)
-    return all + count <= MAX_HELD_EVENTS && (held.get(origin) ?? 0) + count <= MAX_HELD_EVENTS_OF_A_SERVER
+  function mayHold({ held }: Filling, origin: ServerName, more: Held): boolean {
+    const all = [...held.values()].reduce(plus, more)
+    return isWithin(all, caps.ofRoom) && isWithin(plus(held.get(origin) ?? NOTHING, more), caps.ofServer)
   }
 
   async function keep(origin: ServerName, room: Room, filling: Filling, pdus: readonly ReadJson[]): Promise<Outcome[]> {
     const reads = pdus.map(({ value, offence }) => readPdu(room.version, value, offence))
     const jsons = reads.flatMap((read) => (isRefusal(read) ? [] : [read.json]))
-    const isKept = mayHold(filling, origin, jsons.length)
+    const more = { count: jsons.length, bytes: jsons.reduce((sum, json) => sum + Buffer.byteLength(json), 0) }
+    const isKept = mayHold(filling, origin, more)
     if (isKept && jsons.length > 0) {
       await db.tx((tx) => insertHeld(tx, room.nid, origin, jsons))
-      filling.held.set(origin, (filling.held.get(origin) ?? 0) + jsons.length)
+      filling.held.set(origin, plus(filling.held.get(origin) ?? NOTHING, more))
     }
     return reads.map((read) => {
       if (isRefusal(read)) return { eventId: undefined, error: read.reason }

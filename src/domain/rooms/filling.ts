@@ -6,6 +6,12 @@ import type { Room } from './room.ts'
 
 const NONE: ReadonlySet<ServerName> = new Set()
 
+/** Events that wait for the members of a room, and bytes of their JSON. */
+export interface Held {
+  readonly count: number
+  readonly bytes: number
+}
+
 /**
  * A room of others that our user is in, and whose members are still to come: most of them were left out of what we were told when we
  * joined (server-server API, `PUT send_join`, `omit_members`).
@@ -21,8 +27,8 @@ export class Filling {
   /** Rounds in which no server could be used. */
   failures: number
   readonly whole: Promise<void>
-  /** What other servers sent meanwhile, by server, in numbers of events. */
-  readonly held = new Map<ServerName, number>()
+  /** What other servers sent meanwhile, by server. */
+  readonly held = new Map<ServerName, Held>()
   #stage: 'members' | 'arrears' | 'over' = 'members'
   #isFilled = false
   #resolve: () => void = () => {}

@@ -58,7 +58,7 @@ export async function openFillings(parts: {
     if (row.filled_at !== null && waiting.length === 0) continue
     const { room_nid: roomNid, room_id: roomId, join_event_id: joinId, resident, servers, failures } = row
     const filling = new Filling({ roomNid, roomId, joinId, resident, servers, failures })
-    for (const { origin, count } of waiting) filling.held.set(origin, count)
+    for (const { origin, count, bytes } of waiting) filling.held.set(origin, { count, bytes })
     if (row.filled_at !== null) filling.filled()
     open.set(roomNid, filling)
   }
