@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,83 +18,120 @@ export interface Authority {
   remove(): void
 }
 
-const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
 const DAY_MS = 86_400_000
 
-/** A certificate of its own authority for one host name, made with openssl. */
+/** A certificate of its own authority for one host name. */
 export function selfSigned(host: string): Certificate {
-  return inDirectory((directory) => {
-    const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')]
-    openssl(['req', '-x509', ...NEW_KEY, '-days', '2', '-subj', `/CN=${host}`, '-addext', namesOf([host])], key, cert)
-    return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
-  })
+  const { privateKey, publicKey } = newKey()
+  const extensions = [...ofAuthority(publicKey), namesOf([host])]
+  const cert = certify({ subject: host, publicKey, days: 2, extensions }, { name: host, privateKey })
+  return { key: pemOf(privateKey), cert }
 }
 
 /** An authority that no system trusts. */
 export function createAuthority(): Authority {
+  const name = 'An authority for tests'
+  const { privateKey, publicKey } = newKey()
+  const signer = { name, privateKey }
+  const cert = certify({ subject: name, publicKey, days: 30, extensions: ofAuthority(publicKey) }, signer)
   const directory = mkdtempSync(join(tmpdir(), 'hearth-ca-'))
-  const [caKey, file] = [join(directory, 'ca-key.pem'), join(directory, 'ca.pem')]
-  openssl(['req', '-x509', ...NEW_KEY, '-days', '30', '-subj', '/CN=An authority for tests'], caKey, file)
+  const file = join(directory, 'ca.pem')
+  writeFileSync(file, cert)
   return {
-    cert: readFileSync(file, 'utf8'),
+    cert,
     file,
-    issue: (hosts, days = 10) =>
-      inDirectory((at) => {
-        const [key, request, cert, extensions] = ['key', 'request', 'cert', 'ext'].map((name) => join(at, name))
-        openssl(['req', ...NEW_KEY, '-subj', '/CN=a server of a test'], key!, request!)
-        writeFileSync(extensions!, namesOf(hosts))
-        const from = new Date(Date.now() - 20 * DAY_MS)
-        const to = new Date(Date.now() + days * DAY_MS)
-        sign({ caKey, file, request: request!, cert: cert!, extensions: extensions!, from, to })
-        return { key: readFileSync(key!, 'utf8'), cert: readFileSync(cert!, 'utf8') }
-      }),
+    issue(hosts, days = 10) {
+      const own = newKey()
+      const extensions = [signedWith(publicKey), namesOf(hosts)]
+      const subject = 'a server of a test'
+      return {
+        key: pemOf(own.privateKey),
+        cert: certify({ subject, publicKey: own.publicKey, days, extensions }, signer),
+      }
+    },
     remove: () => rmSync(directory, { recursive: true }),
   }
 }
 
-function sign(what: {
-  readonly caKey: string
-  readonly file: string
-  readonly request: string
-  readonly cert: string
-  readonly extensions: string
-  readonly from: Date
-  readonly to: Date
-}): void {
-  const at = mkdtempSync(join(tmpdir(), 'hearth-ca-db-'))
-  try {
-    const config = join(at, 'config')
-    writeFileSync(join(at, 'index'), '')
-    writeFileSync(
-      config,
-      `[ca]\ndefault_ca=it\n[it]\ndatabase=${at}/index\nnew_certs_dir=${at}\ndefault_md=sha256\npolicy=any\nrand_serial=yes\n[any]\ncommonName=optional\n`,
-    )
-    const moment = (date: Date): string => `${date.toISOString().replace(/[-:T]/g, '').slice(0, 14)}Z`
-    execFileSync(
-      'openssl',
-      ['ca', '-batch', '-notext', '-config', config, '-cert', what.file, '-keyfile', what.caKey]
-        .concat(['-in', what.request, '-out', what.cert, '-extfile', what.extensions])
-        .concat(['-startdate', moment(what.from), '-enddate', moment(what.to)]),
-      { stdio: 'ignore' },
-    )
-  } finally {
-    rmSync(at, { recursive: true })
-  }
+interface Certified {
+  readonly subject: string
+  readonly publicKey: KeyObject
+  /** From now; it began twenty days ago. */
+  readonly days: number
+  readonly extensions: readonly Buffer[]
 }
 
-function namesOf(hosts: readonly string[]): string {
-  return `subjectAltName=${hosts.map((host) => `${isIP(host) === 0 ? 'DNS' : 'IP'}:${host}`).join(',')}`
+interface Signer {
+  readonly name: string
+  readonly privateKey: KeyObject
 }
 
-function openssl(words: readonly string[], key: string, out: string): void {
-  execFileSync('openssl', [...words, '-keyout', key, '-out', out], { stdio: 'ignore' })
+const newKey = () => generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
+const pemOf = (key: KeyObject) => key.export({ type: 'pkcs8', format: 'pem' }).toString()
+
+const [INTEGER, BITS, OCTETS, UTF8, UTC_TIME, SEQUENCE, SET] = [0x02, 0x03, 0x04, 0x0c, 0x17, 0x30, 0x31] as const
+const [VERSION, EXTENSIONS, DNS_NAME, IP_ADDRESS, KEY_ID] = [0xa0, 0xa3, 0x82, 0x87, 0x80] as const
+const oid = (hex: string) => Buffer.from(hex, 'hex')
+const ECDSA_SHA256 = oid('06082a8648ce3d040302')
+const COMMON_NAME = oid('0603550403')
+const SUBJECT_KEY_ID = oid('0603551d0e')
+const KEY_USAGE = oid('0603551d0f')
+const ALTERNATIVE_NAMES = oid('0603551d11')
+const BASIC_CONSTRAINTS = oid('0603551d13')
+const AUTHORITY_KEY_ID = oid('0603551d23')
+const TRUE = oid('0101ff')
+const THIRD_VERSION = oid('020102')
+const SIGNS_ALL = oid('03020186')
+
+/** One value in DER. */
+function der(tag: number, ...parts: readonly (Buffer | string)[]): Buffer {
+  const body = Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
+  const size = [...body.length.toString(16).padStart(4, '0').matchAll(/../g)].map(([byte]) => Number.parseInt(byte, 16))
+  return Buffer.concat([Buffer.from(body.length < 0x80 ? [tag, body.length] : [tag, 0x82, ...size]), body])
 }
 
-function inDirectory<T>(work: (directory: string) => T): T {
-  const directory = mkdtempSync(join(tmpdir(), 'hearth-cert-'))
-  try {
-    return work(directory)
-  } finally {
-    rmSync(directory, { recursive: true })
-  }
+/** A certificate as in RFC 5280, as PEM. */
+function certify({ subject, publicKey, days, extensions }: Certified, { name, privateKey }: Signer): string {
+  const algorithm = der(SEQUENCE, ECDSA_SHA256)
+  const told = der(
+    SEQUENCE,
+    der(VERSION, THIRD_VERSION),
+    der(INTEGER, Buffer.from([1]), randomBytes(15)),
+    algorithm,
+    nameOf(name),
+    der(SEQUENCE, timeIn(-20), timeIn(days)),
+    nameOf(subject),
+    publicKey.export({ type: 'spki', format: 'der' }),
+    der(EXTENSIONS, der(SEQUENCE, ...extensions)),
+  )
+  const signature = der(BITS, Buffer.from([0]), sign('sha256', told, privateKey))
+  return new X509Certificate(der(SEQUENCE, told, algorithm, signature)).toString()
+}
+
+const nameOf = (name: string) => der(SEQUENCE, der(SET, der(SEQUENCE, COMMON_NAME, der(UTF8, name))))
+
+function timeIn(days: number): Buffer {
+  const moment = new Date(Date.now() + days * DAY_MS).toISOString()
+  return der(UTC_TIME, `${moment.replace(/[-:T]/g, '').slice(2, 14)}Z`)
+}
+
+const extension = (id: Buffer, value: Buffer) => der(SEQUENCE, id, der(OCTETS, value))
+const keyIdOf = (key: KeyObject) =>
+  createHash('sha1')
+    .update(key.export({ type: 'spki', format: 'der' }))
+    .digest()
+const signedWith = (key: KeyObject) => extension(AUTHORITY_KEY_ID, der(SEQUENCE, der(KEY_ID, keyIdOf(key))))
+
+const ofAuthority = (key: KeyObject) => [
+  extension(SUBJECT_KEY_ID, der(OCTETS, keyIdOf(key))),
+  signedWith(key),
+  der(SEQUENCE, BASIC_CONSTRAINTS, TRUE, der(OCTETS, der(SEQUENCE, TRUE))),
+  der(SEQUENCE, KEY_USAGE, TRUE, der(OCTETS, SIGNS_ALL)),
+]
+
+function namesOf(hosts: readonly string[]): Buffer {
+  const names = hosts.map((host) =>
+    isIP(host) === 0 ? der(DNS_NAME, host) : der(IP_ADDRESS, Buffer.from(host.split('.').map(Number))),
+  )
+  return extension(ALTERNATIVE_NAMES, der(SEQUENCE, ...names))
 }
