@@ -24,15 +24,19 @@ export interface TestDatabase {
 
 const TEMPLATE_LOCK = 0x7e57
 
+/** Of this process, until it ends. */
+let administrator: Promise<pg.Client> | undefined
+let template: Promise<string> | undefined
+
 /** A freshly migrated database of its own, on the Postgres of this run. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const server = inject('postgres')
   const name = `test_${randomBytes(8).toString('hex')}`
-  await asAdministrator(async (client) => {
-    const template = await ensureTemplate(client)
-    // Copied as files: far cheaper than page by page through the log.
-    await client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`)
-  })
+  administrator ??= connect()
+  const client = await administrator
+  template ??= ensureTemplate(client)
+  // Copied as files: far cheaper than page by page through the log.
+  await client.query(`CREATE DATABASE ${name} TEMPLATE ${await template} STRATEGY FILE_COPY`)
   const connection = { ...server, database: name }
   const db = openDatabase({ connection, poolSize: 4 })
   return {
@@ -41,19 +45,15 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     db,
     async drop() {
       await db.close()
-      await asAdministrator((client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`))
+      await client.query(`DROP DATABASE ${name} WITH (FORCE)`)
     },
   }
 }
 
-async function asAdministrator<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+async function connect(): Promise<pg.Client> {
   const client = new pg.Client({ ...inject('postgres'), database: 'postgres' })
   await client.connect()
-  try {
-    return await work(client)
-  } finally {
-    await client.end()
-  }
+  return client
 }
 
 /** Migrates once per set of migration files, whichever test file comes first. */
