@@ -1,12 +1,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CAPTCHA_VENDORS } from '../../src/core/captcha-vendors.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
 import { type Api, type Json, openApi, PASSWORD } from '../support/api.ts'
-import { chromiumPath, openBrowser } from '../support/browser.ts'
+import { chromiumPath, openBrowser, type TestBrowser } from '../support/browser.ts'
 import { type CaptchaVendorServer, GOOD_ANSWER, startCaptchaVendor } from '../support/captcha-vendor.ts'
 
 const SECRET = 'canary-captcha-secret'
@@ -235,7 +235,7 @@ function watch(page: Page): string[] {
 }
 
 describe.skipIf(chromiumPath() === undefined)('fallback pages in a browser', () => {
-  let browser: Browser
+  let browser: TestBrowser
 
   beforeAll(async () => {
     browser = await openBrowser()
@@ -306,7 +306,7 @@ describe.skipIf(chromiumPath() === undefined)('fallback pages in a browser', () 
   })
 
   it('cannot be passed without accepting', async () => {
-    const page = await browser.newPage()
+    const page = await (await browser.newContext()).newPage()
     const session = await begin()
     await complete(session, FLOW.slice(0, 2))
     await page.goto(pathOf('m.login.terms', session))

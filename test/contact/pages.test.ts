@@ -1,6 +1,6 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { chromiumPath, openBrowser } from '../support/browser.ts'
+import { chromiumPath, openBrowser, type TestBrowser } from '../support/browser.ts'
 import { type ContactPeople, startContactPeople } from './contact-people.ts'
 
 /** Where pictures of the pages go; nowhere without it. */
@@ -8,7 +8,7 @@ const pictures = process.env.PICTURES
 
 describe.skipIf(chromiumPath() === undefined)('the pages that links in mails lead to, in a browser', () => {
   let people: ContactPeople
-  let browser: Browser
+  let browser: TestBrowser
   const trouble: string[] = []
 
   beforeAll(async () => {

@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import './promise-with-resolvers.ts'
 import { KnownMembership, type MatrixClient, Preset, SERVICE_TYPES } from 'matrix-js-sdk'
-import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openApi, register } from '../support/api.ts'
-import { chromiumPath, openBrowser } from '../support/browser.ts'
+import { chromiumPath, openBrowser, type TestBrowser } from '../support/browser.ts'
 import { freePort } from '../support/child-server.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { decodeQuotedPrintable, type SmtpSink, startSmtp } from '../support/smtp.ts'
@@ -27,7 +26,7 @@ describe.skipIf(chromiumPath() === undefined)('an address, from the account to t
   let directory: string
   let smtp: SmtpSink
   let server: TestServer
-  let browser: Browser
+  let browser: TestBrowser
   const clients: MatrixClient[] = []
 
   beforeAll(async () => {

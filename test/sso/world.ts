@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
 import { type Api, openApi } from '../support/api.ts'
 import { openBrowser } from '../support/browser.ts'
@@ -62,7 +62,7 @@ export async function openSsoWorld(options: WorldOptions = {}): Promise<SsoWorld
   })
   front.lead(Number(new URL(server.baseUrl).port))
   const api = openApi(server.baseUrl)
-  const browser: Browser = await openBrowser()
+  const browser = await openBrowser()
   const world: SsoWorld = {
     server,
     intercept: undefined,

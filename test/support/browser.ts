@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs'
-import { type Browser, chromium } from 'playwright-core'
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium } from 'playwright-core'
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
@@ -28,9 +28,34 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** A headless Chromium; whoever opens it closes it. */
-export async function openBrowser(): Promise<Browser> {
+/** Of this process: it ends with it. */
+let launched: Promise<Browser> | undefined
+
+export interface TestBrowser {
+  newContext(options?: BrowserContextOptions): Promise<BrowserContext>
+  /** Closes what was opened here. */
+  close(): Promise<void>
+}
+
+/** A headless Chromium, whose process is shared with other files; whoever opens it closes it. */
+export async function openBrowser(): Promise<TestBrowser> {
+  launched ??= launch()
+  const browser = await launched
+  const contexts: BrowserContext[] = []
+  return {
+    async newContext(options) {
+      const context = await browser.newContext(options)
+      contexts.push(context)
+      return context
+    },
+    async close() {
+      await Promise.all(contexts.map((context) => context.close()))
+    },
+  }
+}
+
+function launch(): Promise<Browser> {
   const executablePath = chromiumPath()
   if (executablePath === undefined) throw new Error('There is no Chromium here: install it, or set CHROMIUM.')
-  return chromium.launch({ executablePath, headless: true, args: FLAGS })
+  return chromium.launch({ executablePath, headless: true, args: FLAGS, handleSIGTERM: false })
 }

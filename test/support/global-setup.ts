@@ -44,7 +44,8 @@ export async function setup(project: TestProject): Promise<void> {
 
 export async function teardown(): Promise<void> {
   await postgres.stop()
-  await rm(directory, { recursive: true, force: true })
+  // A browser may be about to end.
+  await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
 }
 
 const PREFIX = 'hearth-tests-'
