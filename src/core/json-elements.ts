@@ -44,45 +44,51 @@ export class ElementSplitter {
 
   push(chunk: Buffer): void {
     let from = 0
-    let stringFrom = 0
-    for (let at = 0; at < chunk.length; at++) {
-      const code = chunk[at]!
-      if (this.#isInString) {
-        if (this.#isEscaped) this.#isEscaped = false
-        else if (code === BACKSLASH) this.#isEscaped = true
-        else if (code === QUOTE) {
-          this.#isInString = false
-          if (!this.#list) this.#string.push(chunk.subarray(stringFrom, at))
-        }
-        continue
-      }
+    let at = this.#isInString ? this.#endString(chunk, 0) : 0
+    while (at < chunk.length) {
+      const code = chunk[at++]!
       if (code === QUOTE) {
         this.#isInString = true
-        stringFrom = at + 1
-        if (!this.#list) this.#string = []
+        this.#string = []
+        at = this.#endString(chunk, at)
       } else if (code === OBJECT_OPENS || code === LIST_OPENS) {
         this.#enter(code)
         if (!this.#opensList(code)) continue
-        this.#keepRest(chunk.subarray(from, at + 1))
-        from = at + 1
+        this.#keepRest(chunk.subarray(from, at))
+        from = at
       } else if (code === COMMA) {
         if (this.#list && this.#depth === this.#memberDepth + 1) {
-          this.#endElement(chunk.subarray(from, at))
-          from = at + 1
+          this.#endElement(chunk.subarray(from, at - 1))
+          from = at
         } else if (this.#depth === this.#memberDepth) this.#name = undefined
       } else if (code === COLON) {
         if (this.#depth === this.#memberDepth) this.#name = Buffer.concat(this.#string).toString('utf8')
       } else if (code === LIST_ENDS || code === OBJECT_ENDS) {
         this.#depth--
         if (!this.#list || this.#depth !== this.#memberDepth) continue
-        this.#endElement(chunk.subarray(from, at))
+        this.#endElement(chunk.subarray(from, at - 1))
         this.#list = undefined
-        from = at
+        from = at - 1
       }
     }
-    if (this.#isInString && !this.#list) this.#string.push(chunk.subarray(stringFrom))
     if (this.#list) this.#open.push(chunk.subarray(from))
     else this.#keepRest(chunk.subarray(from))
+  }
+
+  /** Goes on to what follows the string that is open: most of a text is strings, and most strings are short and plain. */
+  #endString(chunk: Buffer, from: number): number {
+    let isEscaped = this.#isEscaped
+    let at = from
+    for (; at < chunk.length; at++) {
+      const code = chunk[at]!
+      if (isEscaped) isEscaped = false
+      else if (code === BACKSLASH) isEscaped = true
+      else if (code === QUOTE) break
+    }
+    this.#isEscaped = isEscaped
+    this.#isInString = at === chunk.length
+    if (!this.#list) this.#string.push(chunk.subarray(from, at))
+    return at + 1
   }
 
   end(): SplitJson {

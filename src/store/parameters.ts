@@ -15,7 +15,7 @@ export class Parameters {
       const values = columns.map(([, type, read]) => `${this.#bind(read(only))}::${type}`)
       return `(VALUES (${values.join(', ')})) AS ${alias} (${names})`
     }
-    const arrays = columns.map(([, type, read]) => `${this.#bind(rows.map(read))}::${type}[]`)
+    const arrays = columns.map(([, type, read]) => `${this.#bind(arrayText(rows, type, read))}::${type}[]`)
     return `unnest(${arrays.join(', ')}) AS ${alias} (${names})`
   }
 
@@ -51,4 +51,20 @@ export class Parameters {
     this.values[0] = this.#bytes.length === 1 ? this.#bytes[0] : Buffer.concat(this.#bytes, this.#length)
     return this.values
   }
+}
+
+/** An array as Postgres reads one, written in one go: for thousands of rows the driver's way, value by value, takes several times as long. */
+function arrayText<Row>(rows: readonly Row[], type: Column<Row>[1], read: Column<Row>[2]): string {
+  const isText = type === 'text'
+  let text = '{'
+  for (const row of rows) {
+    const value = read(row)
+    const item = value === null || value === undefined ? 'NULL' : isText ? quoted(`${value}`) : `${value}`
+    text += text === '{' ? item : `,${item}`
+  }
+  return `${text}}`
+}
+
+function quoted(value: string): string {
+  return /["\\]/.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : `"${value}"`
 }

@@ -48,17 +48,17 @@ export function checkAuthEvents(version: RoomVersion, event: Pdu, cited: readonl
   const reject = (clause: Clause, { pdu }: CitedEvent, what: string) =>
     rejectBy(version, clause, `The event cites an auth event of type ${pdu.type} that ${what}.`)
   // 1. No two entries for the same type and state key.
-  const twice = duplicateIn(cited)
+  const twice = cited.find((each, index) => cited.findIndex((other) => areSameState(other, each)) < index)
   if (twice) return reject('auth-events.duplicate', twice, 'it cites already')
   // 2. Only what the selection asks for.
-  const wanted = new Set(authEventKeys(version, event).map(keyText))
-  const unselected = cited.find((each) => !wanted.has(keyOf(each)))
+  const wanted = authEventKeys(version, event)
+  const unselected = cited.find((each) => !wanted.some((key) => isAt(each, key)))
   if (unselected) return reject('auth-events.unselected', unselected, 'does not belong there')
   // 3. None that was rejected.
   const rejected = cited.find(({ isRejected }) => isRejected)
   if (rejected) return reject('auth-events.rejected', rejected, 'was rejected')
   // 4. The create event is among them, where the room id does not imply it.
-  if (version.createIsAuthEvent && !cited.some((each) => keyOf(each) === CREATE)) {
+  if (version.createIsAuthEvent && !cited.some((each) => isAt(each, CREATE))) {
     return rejectBy(version, 'auth-events.no-create', "The event does not cite the room's create event.")
   }
   // 5. All of the same room.
@@ -66,23 +66,15 @@ export function checkAuthEvents(version: RoomVersion, event: Pdu, cited: readonl
   return foreign ? reject('auth-events.other-room', foreign, 'is of another room') : ALLOWED
 }
 
-function duplicateIn(cited: readonly CitedEvent[]): CitedEvent | undefined {
-  const seen = new Set<string>()
-  return cited.find((each) => {
-    const key = keyOf(each)
-    const isKnown = each.pdu.state_key !== undefined && seen.has(key)
-    seen.add(key)
-    return isKnown
-  })
+const CREATE: StateKeyPair = ['m.room.create', '']
+
+/** Few are compared with few: comparing is quicker than making keys. What is no state has no key that another could have. */
+function areSameState(one: CitedEvent, other: CitedEvent): boolean {
+  if (one === other) return true
+  const { type, state_key: stateKey } = other.pdu
+  return stateKey !== undefined && isAt(one, [type, stateKey])
 }
 
-/** Of an event that is no state: a key that nothing else has. */
-function keyOf({ pdu }: CitedEvent): string {
-  return pdu.state_key === undefined ? '' : keyText([pdu.type, pdu.state_key])
+function isAt({ pdu }: CitedEvent, [type, stateKey]: StateKeyPair): boolean {
+  return pdu.state_key === stateKey && pdu.type === type
 }
-
-function keyText(pair: StateKeyPair): string {
-  return JSON.stringify(pair)
-}
-
-const CREATE = keyText(['m.room.create', ''])

@@ -20,7 +20,7 @@ import { keyWrites, NO_GRAPH, type Persister, type Unit } from './persister.ts'
 import { prepareRedaction, type Redaction } from './redaction.ts'
 import type { RoomRegistry } from './registry.ts'
 import type { Head, MembershipChange, Room } from './room.ts'
-import { ACCEPTED, RoomEvent } from './room-event.ts'
+import { RoomEvent } from './room-event.ts'
 import { beforeChange, StateLog, whereHeadIs } from './state-log.ts'
 
 /** Says what to append, given the room as it stands. Called again when the room moves before the events are written. */
@@ -284,7 +284,12 @@ function buildOne(
       key_id: keyId ?? null,
       event_id: built.eventId,
       type: draft.type,
-      ...ACCEPTED,
+      standing: null,
+      reason: null,
+      stream_pos: null,
+      auth_content: null,
+      current_chain: null,
+      current_seq: null,
       auth_nids: keyId === undefined ? null : authEvents.map(({ nid }) => nid),
       json: built.json,
     },

@@ -6,7 +6,7 @@ import type { EventCache } from './event-cache.ts'
 import { keyWrites, NO_GRAPH, type Persister } from './persister.ts'
 import type { Questions } from './questions.ts'
 import type { Room } from './room.ts'
-import { ACCEPTED, RoomEvent } from './room-event.ts'
+import { outlierRow, RoomEvent } from './room-event.ts'
 import { topological } from './topological.ts'
 import type { Vetter } from './vet.ts'
 
@@ -55,8 +55,6 @@ const EVENTS_PER_QUESTION = 100
 const EVENTS_PER_COMMIT = 256
 /** Ids looked up in one query: others read in between. */
 const IDS_PER_LOOKUP = 1_000
-/** The state around an outlier is not known. */
-const NOWHERE = { state_chain: -1, state_seq: 0 } as const
 
 export function createOutliers({ events, users, persister, questions, vetter }: OutlierParts): Outliers {
   async function find(room: Room, eventIds: readonly EventId[]): Promise<Map<EventId, RoomEvent>> {
@@ -129,19 +127,21 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
     reads: readonly ReadPdu[],
     seen: (event: RoomEvent) => void = () => {},
   ): Promise<ReadPdu[]> {
-    const { order } = topological(new Map(reads.map((read) => [read.eventId as string, read])), (read) =>
-      judgingIds(room, read),
+    const needs = new Map(reads.map((read) => [read, judgingIds(room, read)]))
+    const { order } = topological(
+      new Map(reads.map((read) => [read.eventId as string, read])),
+      (read) => needs.get(read)!,
     )
     const nids = await users.intern([...new Set(order.map(({ pdu }) => pdu.sender))])
     const left: ReadPdu[] = []
     let stored: Promise<void> | undefined
     for (let at = 0; at < order.length && room.alive; at += EVENTS_PER_COMMIT) {
       const part = order.slice(at, at + EVENTS_PER_COMMIT)
-      const ids = new Set(part.flatMap((read) => [read.eventId, ...judgingIds(room, read)]))
+      const ids = new Set(part.flatMap((read) => [read.eventId, ...needs.get(read)!]))
       const known = await find(room, [...ids])
       // Of a large state no more is held in the queue than one commit beside the one that is written.
       await stored
-      stored = store(room, part, known, (sender) => nids.get(sender)!)
+      stored = store(room, part, known, needs, (sender) => nids.get(sender)!)
       for (const read of part) {
         const event = known.get(read.eventId)
         if (event) seen(event)
@@ -156,11 +156,12 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
     room: Room,
     reads: readonly ReadPdu[],
     known: Map<EventId, RoomEvent>,
+    needs: ReadonlyMap<ReadPdu, readonly EventId[]>,
     nidOf: (sender: ReadPdu['pdu']['sender']) => number,
   ): Promise<void> | undefined {
     const made: RoomEvent[] = []
     for (const read of reads) {
-      if (known.has(read.eventId) || !judgingIds(room, read).every((id) => known.has(id))) continue
+      if (known.has(read.eventId) || !needs.get(read)!.every((id) => known.has(id))) continue
       const event = judged(room, read, known, nidOf(read.pdu.sender))
       known.set(event.id, event)
       made.push(event)
@@ -187,30 +188,20 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
   ): RoomEvent {
     const verdict = authoriseByCited(room, pdu, known)
     const keyId = verdict.allowed && pdu.state_key !== undefined ? room.keys.intern(pdu.type, pdu.state_key) : undefined
-    return new RoomEvent(
-      {
-        ...ACCEPTED,
-        ...NOWHERE,
-        event_nid: persister.takeNid(),
-        room_nid: room.nid,
-        room_pos: null,
-        sender_nid: senderNid,
-        origin_server_ts: pdu.origin_server_ts,
-        notifiable: 0,
-        replaces_nid: null,
-        redacted_by: null,
-        txn_token: null,
-        txn_id: null,
-        key_id: keyId ?? null,
-        event_id: eventId,
-        type: pdu.type,
-        standing: verdict.allowed ? 'outlier' : 'rejected',
-        reason: verdict.allowed ? null : `by its auth events: ${reasonOf(verdict)}`,
-        auth_nids: keyId === undefined ? null : authIdsOf(pdu).map((id) => known.get(id)!.nid),
-        json,
-      },
-      pdu,
-    )
+    const row = outlierRow({
+      event_nid: persister.takeNid(),
+      room_nid: room.nid,
+      sender_nid: senderNid,
+      origin_server_ts: pdu.origin_server_ts,
+      key_id: keyId ?? null,
+      event_id: eventId,
+      type: pdu.type,
+      standing: verdict.allowed ? 'outlier' : 'rejected',
+      reason: verdict.allowed ? null : `by its auth events: ${reasonOf(verdict)}`,
+      auth_nids: keyId === undefined ? null : authIdsOf(pdu).map((id) => known.get(id)!.nid),
+      json,
+    })
+    return new RoomEvent(row, pdu)
   }
 
   return {

@@ -12,7 +12,7 @@ import type { EventCache } from './event-cache.ts'
 import { NO_GRAPH, type Persister } from './persister.ts'
 import type { RoomRegistry } from './registry.ts'
 import { emptyRoom, type Room } from './room.ts'
-import { ACCEPTED, RoomEvent } from './room-event.ts'
+import { outlierRow, RoomEvent } from './room-event.ts'
 
 /** A membership of a user of ours in a room that this server takes no part in: an invitation, a knock, or the end of either. */
 export interface RemoteMembershipEvent {
@@ -70,21 +70,12 @@ export function createRemoteMembers(parts: {
     const before = (await userRooms.of(userNid)).get(room.nid)?.membership
     if (!room.alive) return false
     const nid = persister.takeNid()
+    const { type, origin_server_ts } = pdu
     const event = new RoomEvent(
-      {
-        ...{ ...ACCEPTED, standing: 'outlier', state_chain: -1, state_seq: 0 },
-        ...{ event_nid: nid, room_nid: room.nid, room_pos: null, sender_nid: nids.get(pdu.sender)! },
-        ...{ origin_server_ts: pdu.origin_server_ts, notifiable: 0, replaces_nid: null, redacted_by: null },
-        ...{
-          txn_token: null,
-          txn_id: null,
-          key_id: null,
-          event_id: copyOf(eventId),
-          type: pdu.type,
-          auth_nids: null,
-          json,
-        },
-      },
+      outlierRow({
+        ...{ event_nid: nid, room_nid: room.nid, sender_nid: nids.get(pdu.sender)!, event_id: copyOf(eventId), json },
+        ...{ type, origin_server_ts, key_id: null, standing: 'outlier', reason: null, auth_nids: null },
+      }),
       pdu,
     )
     const member = {

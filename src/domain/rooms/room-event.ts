@@ -190,12 +190,37 @@ export class RoomEvent {
   }
 }
 
-/** The columns of an event's row that say nothing about a plain event of our own. */
-export const ACCEPTED = {
-  standing: null,
-  reason: null,
-  stream_pos: null,
-  auth_content: null,
-  current_chain: null,
-  current_seq: null,
-} as const
+/**
+ * The row of an event whose place in its room is not known. (Each member is named: an object put together of several has no fixed
+ * layout, and of these there are as many as a large room has members.)
+ */
+export function outlierRow(
+  event: Pick<EventRow, 'event_nid' | 'room_nid' | 'sender_nid' | 'event_id' | 'json'> &
+    Pick<EventRow, 'type' | 'origin_server_ts' | 'key_id' | 'standing' | 'reason' | 'auth_nids'>,
+): EventRow {
+  return {
+    event_nid: event.event_nid,
+    room_nid: event.room_nid,
+    room_pos: null,
+    sender_nid: event.sender_nid,
+    origin_server_ts: event.origin_server_ts,
+    notifiable: 0,
+    replaces_nid: null,
+    redacted_by: null,
+    txn_token: null,
+    state_chain: -1,
+    state_seq: 0,
+    key_id: event.key_id,
+    event_id: event.event_id,
+    type: event.type,
+    txn_id: null,
+    standing: event.standing,
+    reason: event.reason,
+    stream_pos: null,
+    current_chain: null,
+    current_seq: null,
+    auth_nids: event.auth_nids,
+    auth_content: null,
+    json: event.json,
+  }
+}

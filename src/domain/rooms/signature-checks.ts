@@ -6,14 +6,19 @@ import { verifySignature } from '../../core/signing/key.ts'
 
 /** Checks signatures: few at once here, many at once in a thread of their own, while the rest of the server goes on. */
 export interface SignatureChecks {
-  /** Whether a signature is one by the holder of the key over a text. */
-  isGood(claimed: ClaimedSignature, text: string): Promise<boolean>
+  /** Whether each signature is one by the holder of its key over its text. */
+  areGood(claimed: readonly SignedText[]): Promise<boolean[]>
   close(): Promise<void>
 }
 
-interface Check extends ClaimedSignature {
+export interface SignedText extends ClaimedSignature {
   readonly text: string
-  readonly resolve: (isGood: boolean) => void
+}
+
+/** What was asked at once. */
+interface Question {
+  readonly claimed: readonly SignedText[]
+  readonly answer: (areGood: boolean[]) => void
 }
 
 /** So many are worth the way to another thread. */
@@ -44,7 +49,7 @@ const PROGRAM = `
   parentPort.on('message', ({ texts, keys, signatures }) => {
     const good = texts.map((text, n) => {
       try {
-        return isGood(text, Buffer.from(keys.buffer, keys.byteOffset + n * ${PUBLIC_KEY_BYTES}, ${PUBLIC_KEY_BYTES}), Buffer.from(signatures.buffer, signatures.byteOffset + n * ${SIGNATURE_BYTES}, ${SIGNATURE_BYTES}))
+        return text !== null && isGood(text, Buffer.from(keys.buffer, keys.byteOffset + n * ${PUBLIC_KEY_BYTES}, ${PUBLIC_KEY_BYTES}), Buffer.from(signatures.buffer, signatures.byteOffset + n * ${SIGNATURE_BYTES}, ${SIGNATURE_BYTES}))
       } catch {
         return false
       }
@@ -54,16 +59,20 @@ const PROGRAM = `
 `
 
 export function createSignatureChecks(): SignatureChecks {
-  let queue: Check[] = []
+  let queue: Question[] = []
   let thread: Worker | undefined
   /** What the thread has been given, in order. */
-  let given: (readonly Check[])[] = []
+  let given: (readonly Question[])[] = []
   let idle: NodeJS.Timeout | undefined
 
   function start(): Worker {
     const started = new Worker(PROGRAM, { eval: true, execArgv: [], workerData: sodiumFile() })
     started.on('message', (good: boolean[]) => {
-      for (const [index, check] of given.shift()!.entries()) check.resolve(good[index]!)
+      let from = 0
+      for (const { claimed, answer } of given.shift()!) {
+        answer(good.slice(from, from + claimed.length))
+        from += claimed.length
+      }
       if (given.length > 0) return
       started.unref()
       idle = setTimeout(() => void started.terminate(), IDLE_MS).unref()
@@ -79,41 +88,31 @@ export function createSignatureChecks(): SignatureChecks {
     const left = given
     thread = undefined
     given = []
-    for (const checks of left) checkHere(checks)
+    for (const questions of left) checkHere(questions)
   }
 
-  function checkThere(checks: readonly Check[]): void {
-    const readable = checks.flatMap((check) => {
-      const key = decodeBase64(check.publicKey)
-      const signature = decodeBase64(check.signature)
-      if (key?.length === PUBLIC_KEY_BYTES && signature?.length === SIGNATURE_BYTES) return [{ check, key, signature }]
-      check.resolve(false)
-      return []
-    })
-    if (readable.length === 0) return
+  function checkThere(questions: readonly Question[]): void {
     clearTimeout(idle)
     thread ??= start()
     thread.ref()
-    given.push(readable.map(({ check }) => check))
-    thread.postMessage({
-      texts: readable.map(({ check }) => check.text),
-      keys: Buffer.concat(readable.map(({ key }) => key)),
-      signatures: Buffer.concat(readable.map(({ signature }) => signature)),
-    })
+    given.push(questions)
+    thread.postMessage(toThread(questions.flatMap(({ claimed }) => claimed)))
   }
 
   function flush(): void {
-    const checks = queue
+    const questions = queue
     queue = []
-    if (checks.length < WORTH_A_THREAD) checkHere(checks)
-    else checkThere(checks)
+    const size = questions.reduce((sum, { claimed }) => sum + claimed.length, 0)
+    if (size < WORTH_A_THREAD) checkHere(questions)
+    else checkThere(questions)
   }
 
   return {
-    isGood(claimed, text) {
-      return new Promise((resolve) => {
+    areGood(claimed) {
+      if (claimed.length === 0) return Promise.resolve([])
+      return new Promise((answer) => {
         if (queue.length === 0) setImmediate(flush)
-        queue.push({ ...claimed, text, resolve })
+        queue.push({ claimed, answer })
       })
     },
     async close() {
@@ -123,6 +122,32 @@ export function createSignatureChecks(): SignatureChecks {
   }
 }
 
-function checkHere(checks: readonly Check[]): void {
-  for (const { publicKey, signature, text, resolve } of checks) resolve(verifySignature(publicKey, text, signature))
+function checkHere(questions: readonly Question[]): void {
+  for (const { claimed, answer } of questions)
+    answer(claimed.map(({ publicKey, signature, text }) => verifySignature(publicKey, text, signature)))
+}
+
+/** What the thread is given: of each claim the text, or null where key or signature are none, and the two at its place. */
+interface ForThread {
+  readonly texts: (string | null)[]
+  readonly keys: Buffer
+  readonly signatures: Buffer
+}
+
+function toThread(claimed: readonly SignedText[]): ForThread {
+  const texts: (string | null)[] = []
+  const keys = Buffer.alloc(claimed.length * PUBLIC_KEY_BYTES)
+  const signatures = Buffer.alloc(claimed.length * SIGNATURE_BYTES)
+  const decoded = new Map<string, Buffer | undefined>()
+  for (const [n, { publicKey, signature, text }] of claimed.entries()) {
+    if (!decoded.has(publicKey)) decoded.set(publicKey, decodeBase64(publicKey))
+    const key = decoded.get(publicKey)
+    const bytes = decodeBase64(signature)
+    const isReadable = key?.length === PUBLIC_KEY_BYTES && bytes?.length === SIGNATURE_BYTES
+    texts.push(isReadable ? text : null)
+    if (!isReadable) continue
+    keys.set(key, n * PUBLIC_KEY_BYTES)
+    signatures.set(bytes, n * SIGNATURE_BYTES)
+  }
+  return { texts, keys, signatures }
 }

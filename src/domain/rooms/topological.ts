@@ -16,13 +16,15 @@ export function topological<Item>(
   const waitsFor = new Map<string, number>()
   const namedBy = new Map<string, string[]>()
   for (const [id, item] of items) {
-    const named = new Set([...namesOf(item)].filter((name) => items.has(name)))
-    waitsFor.set(id, named.size)
-    for (const name of named) {
+    let waiting = 0
+    for (const name of namesOf(item)) {
+      if (!items.has(name)) continue
+      waiting++
       const above = namedBy.get(name)
       if (above) above.push(id)
       else namedBy.set(name, [id])
     }
+    waitsFor.set(id, waiting)
   }
   const ready = [...items.keys()].filter((id) => waitsFor.get(id) === 0)
   for (const id of ready) {

@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Pdu } from '../../core/event/format.ts'
-import { ALLOWED, type Refusal, refuse, type Verdict } from '../../core/event/format.ts'
+import { type Pdu, type Refusal, refuse } from '../../core/event/format.ts'
 import { type ReadPdu, readPdu } from '../../core/event/read.ts'
-import { decisiveSignatures, requiredSigners, signatureKeyIds } from '../../core/event/signers.ts'
+import { decisiveSignatures, requiredSigners, signatureKeyIds, type VerifyKey } from '../../core/event/signers.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf } from '../../core/ids.ts'
 import type { ReadJson } from '../../core/json.ts'
 import { isObject } from '../../core/json.ts'
@@ -10,7 +9,7 @@ import type { RoomVersion } from '../../core/room-version.ts'
 import { roomIdOfCreate } from '../../core/signing/event-hash.ts'
 import { MAX_KEYS_PER_SERVER } from '../limits.ts'
 import type { KeyRing } from './questions.ts'
-import { createSignatureChecks } from './signature-checks.ts'
+import { createSignatureChecks, type SignedText } from './signature-checks.ts'
 
 /** Where an event claims to belong. */
 export interface Place {
@@ -39,25 +38,49 @@ export function isRefusal(read: ReadPdu | Refusal): read is Refusal {
 export function createVetter({ keys }: { keys: KeyRing }): Vetter {
   const checks = createSignatureChecks()
 
-  async function vet(place: Place, { value, offence }: ReadJson): Promise<ReadPdu | Refusal> {
-    const read = readPdu(place.version, value, offence)
-    if (isRefusal(read)) return read
-    if (roomOf(place.version, read) !== place.id) return refuse('the event is of another room')
-    const signed = await checkSignatures(place.version, read)
-    return signed.allowed ? read : signed
+  function read(place: Place, { value, offence }: ReadJson): ReadPdu | Refusal {
+    const event = readPdu(place.version, value, offence)
+    if (isRefusal(event) || roomOf(place.version, event) === place.id) return event
+    return refuse('the event is of another room')
   }
 
-  async function checkSignatures(version: RoomVersion, { pdu, signedText }: ReadPdu): Promise<Verdict> {
-    for (const server of requiredSigners(version, pdu)) {
-      const keyIds = signatureKeyIds(pdu, server)
-      if (keyIds.length === 0) return refuse(`the event lacks a signature of ${server}`)
-      const known = await keys.keysOf(server, keyIds)
-      const decisive = decisiveSignatures(version, pdu, server, known)
-      const good = await Promise.all(decisive.map((each) => checks.isGood(each, signedText)))
-      if (good.length === 0 || good.includes(false))
-        return refuse(`the event has no signature of ${server} that one of its keys confirms`)
+  /** Checks the signatures of events that were read: all together, so that one of thousands costs little more than the check itself. */
+  async function confirm(version: RoomVersion, events: readonly (ReadPdu | Refusal)[]): Promise<(ReadPdu | Refusal)[]> {
+    const vetted = [...events]
+    const claims = events.flatMap((event, index) => {
+      if (isRefusal(event)) return []
+      const made = claimsOf(version, event, index)
+      if (Array.isArray(made)) return made
+      vetted[index] = made
+      return []
+    })
+    const known = await keysFor(claims)
+    const signed: SignedText[] = []
+    const ends = claims.map(({ event, server }, index) => {
+      for (const each of decisiveSignatures(version, event.pdu, server, known[index]!))
+        signed.push({ ...each, text: event.signedText })
+      return signed.length
+    })
+    const good = await checks.areGood(signed)
+    for (const [index, { place, server }] of claims.entries()) {
+      const own = good.slice(ends[index - 1] ?? 0, ends[index])
+      if (own.length > 0 && !own.includes(false)) continue
+      vetted[place] = refuse(`the event has no signature of ${server} that one of its keys confirms`)
     }
-    return ALLOWED
+    return vetted
+  }
+
+  /** The keys that each claim names: asked for once for all that name the same. */
+  function keysFor(claims: readonly Claim[]): Promise<(readonly VerifyKey[])[]> {
+    const asked = new Map<string, Promise<readonly VerifyKey[]>>()
+    return Promise.all(
+      claims.map(({ server, keyIds }) => {
+        const name = `${server} ${keyIds}`
+        const found = asked.get(name) ?? keys.keysOf(server, keyIds)
+        asked.set(name, found)
+        return found
+      }),
+    )
   }
 
   async function vetEach(place: Place, raws: readonly ReadJson[]): Promise<(ReadPdu | Refusal)[]> {
@@ -66,13 +89,14 @@ export function createVetter({ keys }: { keys: KeyRing }): Vetter {
     for (let at = 0; at < raws.length; at += VETTED_AT_ONCE) {
       // A state of many thousands takes seconds: others get their turn.
       if (at > 0) await setImmediate()
-      portions.push(Promise.all(raws.slice(at, at + VETTED_AT_ONCE).map((raw) => vet(place, raw))))
+      const portion = raws.slice(at, at + VETTED_AT_ONCE).map((raw) => read(place, raw))
+      portions.push(confirm(place.version, portion))
     }
     return (await Promise.all(portions)).flat()
   }
 
   return {
-    vet,
+    vet: async (place, raw) => (await confirm(place.version, [read(place, raw)]))[0]!,
     vetEach,
     close: checks.close,
     expect: (raws) => fetchKeysAhead(keys, raws),
@@ -82,6 +106,22 @@ export function createVetter({ keys }: { keys: KeyRing }): Vetter {
       return [...passed.values()]
     },
   }
+}
+
+/** That a server signed an event, at its place in the list. */
+interface Claim {
+  readonly place: number
+  readonly event: ReadPdu
+  readonly server: ServerName
+  readonly keyIds: readonly string[]
+}
+
+function claimsOf(version: RoomVersion, event: ReadPdu, place: number): Claim[] | Refusal {
+  const claims = requiredSigners(version, event.pdu).map((server) => {
+    return { place, event, server, keyIds: signatureKeyIds(event.pdu, server) }
+  })
+  const unsigned = claims.find(({ keyIds }) => keyIds.length === 0)
+  return unsigned ? refuse(`the event lacks a signature of ${unsigned.server}`) : claims
 }
 
 /** So that servers which do not answer are waited for once and together, not in each portion of a large state anew. */
