@@ -26,6 +26,7 @@ beforeAll(async () => {
   await writeFile(join(certificates, 'cert.pem'), cert)
   await writeFile(join(certificates, 'key.pem'), key)
   server = await startChildServer({
+    makesCluster: true,
     env: {
       HEARTH__HTTPS__CERTIFICATE_FILE: join(certificates, 'cert.pem'),
       HEARTH__HTTPS__KEY_FILE: join(certificates, 'key.pem'),

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { copyCluster } from './cluster.ts'
 import { PROJECT_ROOT } from './project.ts'
 import { waitUntil } from './wait.ts'
 
@@ -38,6 +39,8 @@ export interface ChildServerOptions {
   readonly nodeArgs?: readonly string[]
   /** What follows `serve`. */
   readonly args?: readonly string[]
+  /** Whether its first start makes the data directory of Postgres, as everywhere but in a run of tests, where it finds one. */
+  readonly makesCluster?: boolean
 }
 
 const READY_TIMEOUT_MS = 60_000
@@ -57,7 +60,11 @@ async function prepareChildServer(options: ChildServerOptions): Promise<ChildSer
   const port = await freePort()
   const baseUrl = `http://127.0.0.1:${port}`
   const serverName = options.serverName ?? 'localhost'
-  const env = { ...environment(dataDir, port, serverName), ...options.env }
+  const env: Record<string, string> = { ...environment(dataDir, port, serverName), ...options.env }
+  const { BLANK_CLUSTER: blank } = process.env
+  if (blank !== undefined && !options.makesCluster && env.HEARTH__DATABASE__URL === undefined) {
+    await copyCluster(blank, join(dataDir, 'data/postgres'))
+  }
   let child: ChildProcess | undefined
   let startedInMs = 0
   let output = ''

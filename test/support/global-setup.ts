@@ -1,10 +1,15 @@
 import { existsSync, readdirSync, statfsSync } from 'node:fs'
 import { chmod, mkdir, rm } from 'node:fs/promises'
 import { freemem, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { pino } from 'pino'
 import type { TestProject } from 'vitest/node'
+import { chooseAccount } from '../../src/store/embedded/account.ts'
+import { findBinaries } from '../../src/store/embedded/binaries.ts'
+import { ensureCluster } from '../../src/store/embedded/cluster.ts'
+import { giveTo, makeDirectories } from '../../src/store/embedded/directories.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/store/embedded/embedded-postgres.ts'
+import { copyCluster } from './cluster.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -27,9 +32,13 @@ export async function setup(project: TestProject): Promise<void> {
   await chmod(directory, 0o711)
   // Whatever the tests and what they start write down goes there.
   process.env.TMPDIR = directory
+  const uid = process.getuid?.() ?? 0
+  const blank = await makeBlankCluster(join(directory, 'blank'), uid)
+  await copyCluster(blank, join(directory, 'postgres'))
+  process.env.BLANK_CLUSTER = blank
   postgres = await startEmbeddedPostgres({
     directory: join(directory, 'postgres'),
-    uid: process.getuid?.() ?? 0,
+    uid,
     log: pino({ level: 'error' }),
     settings: {
       max_connections: '300',
@@ -46,6 +55,16 @@ export async function teardown(): Promise<void> {
   await postgres.stop()
   // A browser may be about to end.
   await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
+}
+
+/** To make a cluster takes far longer than to copy one. */
+async function makeBlankCluster(root: string, uid: number): Promise<string> {
+  const directories = await makeDirectories(root)
+  const binaries = await findBinaries(directories.lib)
+  const account = await chooseAccount(uid, binaries, dirname(directories.root))
+  await giveTo(account.owner, directories, uid)
+  await ensureCluster(account, binaries, directories)
+  return directories.cluster
 }
 
 const PREFIX = 'hearth-tests-'
