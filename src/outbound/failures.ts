@@ -22,6 +22,13 @@ export class TooLargeError extends Error {
   }
 }
 
+/** An answer that comes so slowly that it would come to no end. */
+export class DrippingError extends Error {
+  constructor() {
+    super('it answers too slowly')
+  }
+}
+
 const CONNECT_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -40,6 +47,7 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof RefusedError) return failure('refused')
   if (error instanceof NameError) return failure('dns')
   if (error instanceof TooLargeError) return failure('too-large')
+  if (error instanceof DrippingError) return failure('timeout')
   if (name === 'TimeoutError' || name === 'AbortError') return failure('timeout', 'it took too long')
   if (error instanceof AggregateError) return failureOf(error.errors[0])
   if (code !== undefined && TLS_CODE.test(code)) return failure('tls', `its certificate or TLS is not good: ${message}`)

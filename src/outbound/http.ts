@@ -8,9 +8,11 @@ import { buildConnector, type Dispatcher, Pool } from 'undici'
 import type { Config } from '../config/schema.ts'
 import { createCache } from '../core/cache.ts'
 import { type AddressGuard, createAddressGuard } from './addresses.ts'
+import { hurry, startDeadline } from './deadline.ts'
 import { type Failure, failureOf, RefusedError, TooLargeError } from './failures.ts'
 import { createNames, type Names } from './names.ts'
 import { Patience } from './patience.ts'
+import { Places } from './places.ts'
 import { countWaitingRequests } from './waiting-requests.ts'
 
 export type HttpHeaders = Readonly<Record<string, string>>
@@ -21,7 +23,7 @@ export interface HttpRequest {
   /** Or what makes them, where that is work: done when it is the request's turn. */
   readonly headers?: HttpHeaders | (() => HttpHeaders)
   readonly body?: string | Buffer | Readable | undefined
-  /** For everything together: finding the address, connecting, redirects, the answer's last byte. */
+  /** At most, for everything together: finding the address, connecting, redirects, the answer's last byte. */
   readonly timeoutMs: number
   /** Of the answer's body. */
   readonly maxBytes: number
@@ -118,6 +120,7 @@ interface Target {
   /** Hands requests to the pool. */
   readonly dispatcher: Dispatcher
   readonly peer: Peer
+  readonly places: Places
   /** Requests that are not over. */
   running: number
 }
@@ -159,7 +162,8 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
       headersTimeout: 0,
       bodyTimeout: 0,
     })
-    const target = { key, pool, dispatcher: pool.compose(waiting.interceptor), peer, running: 0 }
+    const dispatcher = pool.compose(waiting.interceptor)
+    const target = { key, pool, dispatcher, peer, places: new Places(), running: 0 }
     targets.set(key, target)
     pool.on('disconnect', () => forgetIdle(target))
     return target
@@ -198,16 +202,30 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
     const place = placeOf(url, request.via)
     if (isLiteral(place.host) && !guard(bare(place.host))) throw refusedAddress(bare(place.host))
     const target = targetFor(url, place)
+    // What nobody waits for is asked one at a time anyway, and what is read as it comes may take long.
+    const places = request.isPatient || 'bodyMs' in request ? undefined : target.places
     const over = (): void => {
       target.running--
       forgetIdle(target)
     }
     target.running++
     try {
+      await places?.enter(signal)
+    } catch (error) {
+      over()
+      throw error
+    }
+    try {
       const answer = await ask(target, request, url, signal)
-      answer.body.once('close', over)
+      const { body } = answer
+      body.once('close', () => {
+        if (body.readableEnded) places?.answered()
+        else places?.failed(signal.aborted ? signal.reason : body.errored)
+        over()
+      })
       return answer
     } catch (error) {
+      places?.failed(error)
       over()
       throw error
     }
@@ -234,36 +252,33 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
 
   async function whole(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
     const answer = await follow(request, signal)
-    return { ...answer, ok: true, body: await readUpTo(answer.body, request.maxBytes) }
+    const { body } = answer
+    const { maxBytes, timeoutMs } = request
+    if (Number(answer.headers['content-length']) > maxBytes) body.destroy(new TooLargeError(maxBytes))
+    return { ...answer, ok: true, body: await readUpTo(body, maxBytes, hurry(body, timeoutMs)) }
   }
 
   return {
     async request(request) {
-      const controller = new AbortController()
-      const timer = setTimeout(() => giveUp(controller), request.timeoutMs)
+      const deadline = startDeadline(request.timeoutMs)
       try {
-        return await Promise.race([whole(request, controller.signal), endOf(controller.signal)])
+        return await Promise.race([whole(request, deadline.signal), deadline.over])
       } catch (error) {
         return failureOf(error)
       } finally {
-        clearTimeout(timer)
+        deadline.met()
       }
     },
     async stream(request) {
-      const controller = new AbortController()
-      let timer = setTimeout(() => giveUp(controller), request.timeoutMs)
+      const deadline = startDeadline(request.timeoutMs)
       try {
-        const { status, headers, url, body } = await Promise.race([
-          follow(request, controller.signal),
-          endOf(controller.signal),
-        ])
-        clearTimeout(timer)
-        timer = setTimeout(() => giveUp(controller), request.bodyMs)
-        body.once('close', () => clearTimeout(timer))
+        const { status, headers, url, body } = await Promise.race([follow(request, deadline.signal), deadline.over])
+        deadline.extend(request.bodyMs)
+        body.once('close', deadline.met)
         const cancel = () => void body.on('error', () => {}).destroy()
         return { ok: true, status, headers, url, body: upTo(body, request.maxBytes), cancel }
       } catch (error) {
-        clearTimeout(timer)
+        deadline.met()
         return failureOf(error)
       }
     },
@@ -280,21 +295,6 @@ function certificateOf(socket: Socket | null): PeerCertificate | undefined {
   const { valid_to, issuer }: Partial<ReturnType<TLSSocket['getPeerCertificate']>> = socket.getPeerCertificate()
   if (valid_to === undefined) return undefined
   return { validUntil: Date.parse(valid_to), issuer: [issuer?.O ?? issuer?.CN ?? ''].flat().join(', ') }
-}
-
-/** Where many servers do not answer, much time went into noting where in the code each of them was given up. */
-function giveUp(controller: AbortController): void {
-  const { stackTraceLimit } = Error
-  Error.stackTraceLimit = 0
-  controller.abort()
-  Error.stackTraceLimit = stackTraceLimit
-}
-
-/** The signal reaches a request only once it is connected. */
-function endOf(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) =>
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
-  )
 }
 
 /** Looks names up at the moment of connecting, so that no name can be one address when it is judged and another when it is used. */
@@ -365,9 +365,16 @@ async function* upTo(body: AsyncIterable<Buffer>, maxBytes: number): AsyncGenera
 }
 
 /** @throws TooLargeError */
-export async function readUpTo(body: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer> {
+export async function readUpTo(
+  body: AsyncIterable<Buffer>,
+  maxBytes: number,
+  told?: (bytes: number) => void,
+): Promise<Buffer> {
   const chunks: Buffer[] = []
-  for await (const chunk of upTo(body, maxBytes)) chunks.push(chunk)
+  for await (const chunk of upTo(body, maxBytes)) {
+    chunks.push(chunk)
+    told?.(chunk.length)
+  }
   return Buffer.concat(chunks)
 }
 

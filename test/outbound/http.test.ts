@@ -9,7 +9,7 @@ import { createGuardedClient, type HttpRequest } from '../../src/outbound/http.t
 import { createNames } from '../../src/outbound/names.ts'
 import { selfSigned } from '../support/certificate.ts'
 import { type Outside, openOutside, outboundConfig } from '../support/outside.ts'
-import { json, startTlsServer, type TlsServer } from '../support/tls-server.ts'
+import { json, startTlsServer, type TlsHandler, type TlsServer } from '../support/tls-server.ts'
 import { waitUntil } from '../support/wait.ts'
 
 let outside: Outside
@@ -17,7 +17,7 @@ let server: TlsServer
 
 beforeAll(async () => {
   outside = await openOutside()
-  server = await startTlsServer(outside.authority.issue(['good.test', 'other.test', '127.0.0.1']), json({}))
+  server = await startTlsServer(outside.authority.issue(['good.test', 'other.test', 'new.test', '127.0.0.1']), json({}))
 })
 afterAll(async () => {
   await server.close()
@@ -27,7 +27,7 @@ beforeEach(() => {
   server.handler = json({ hello: 'world' })
   server.requests.length = 0
   outside.dns.zones.clear()
-  for (const name of ['good.test', 'other.test', 'wrong.test'])
+  for (const name of ['good.test', 'other.test', 'new.test', 'wrong.test'])
     outside.dns.zones.set(name, { addresses: ['127.0.0.1'] })
 })
 
@@ -280,26 +280,55 @@ describe('answers', () => {
   })
 
   test('that come drop by drop, or not at all, are not waited for', async () => {
-    const drops: NodeJS.Timeout[] = []
-    server.handler = (_request, response) => {
+    const dripping: TlsHandler = (_request, response) => {
       response.writeHead(200)
-      drops.push(setInterval(() => response.write('x'), 20))
+      const drop = setInterval(() => response.write('x'), 20)
+      response.on('close', () => clearInterval(drop))
     }
+    server.handler = dripping
     const begun = performance.now()
-    expect(await refusal({ url: at('good.test'), timeoutMs: 300 })).toBe('timeout')
+    expect(await refusal({ url: at('good.test'), timeoutMs: 3_000 })).toBe('timeout')
     server.handler = () => {}
     expect(await refusal({ url: at('good.test'), timeoutMs: 300 })).toBe('timeout')
     expect(performance.now() - begun).toBeLessThan(2_000)
-    for (const drop of drops) clearInterval(drop)
+  })
+
+  test('that say how long they are are not begun with where that is too long', async () => {
+    server.handler = (_request, response) => response.writeHead(200, { 'content-length': 100_001 }).flushHeaders()
+    expect(await refusal({ url: at('good.test'), maxBytes: 100_000 })).toBe('too-large')
+  })
+
+  test('of a server that has not given any yet are asked for two at a time, and all at once when it has', async () => {
+    const before = server.connections()
+    let asked = 0
+    server.handler = () => void asked++
+    const vain = Array.from({ length: 6 }, () => refusal({ url: at('new.test'), timeoutMs: 500 }))
+    expect(await Promise.all(vain)).toEqual(Array(6).fill('timeout'))
+    expect([asked, server.connections() - before]).toEqual([2, 2])
+    let release = (): void => {}
+    const all = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    asked = 0
+    server.handler = async (request, response) => {
+      if (++asked === 7) release()
+      if (asked > 1) await all
+      json({})(request, response)
+    }
+    expect((await ask({ url: at('new.test') })).ok).toBe(true)
+    const together = Array.from({ length: 6 }, () => ask({ url: at('new.test'), timeoutMs: 10_000 }))
+    expect((await Promise.all(together)).map(({ ok }) => ok)).toEqual(Array(6).fill(true))
   })
 
   test('that were given up are no reason to connect again', async () => {
     let [asked, closed] = [0, 0]
+    const before = server.connections()
+    server.handler = json({})
+    expect((await ask({ url: at('other.test') })).ok).toBe(true)
     server.handler = (_request, response) => {
       if (++asked % 2 === 0) response.writeHead(200).write('{')
       response.on('close', () => closed++)
     }
-    const before = server.connections()
     const given = Array.from({ length: 6 }, () => refusal({ url: at('other.test'), timeoutMs: 300 }))
     expect(await Promise.all(given)).toEqual(Array(6).fill('timeout'))
     await waitUntil('the ends of the connections', () => closed === 6)
