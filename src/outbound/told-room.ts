@@ -7,6 +7,8 @@ import { MAX_EVENTS_ANSWER_BYTES, MAX_TOLD_ELEMENTS } from './limits.ts'
 export interface EventList {
   readonly length: number
   at(index: number): ReadJson | undefined
+  /** A member's number or plain string as it is seen without reading the event; undefined where that takes reading. */
+  glance?(index: number, name: string): string | number | undefined
 }
 
 /** An answer with long lists of events. */
@@ -43,6 +45,10 @@ function listOf(elements: readonly Buffer[]): EventList {
       const bytes = elements[index]
       return bytes && readOrNull(bytes)
     },
+    glance(index, name) {
+      const bytes = elements[index]
+      return bytes && glanceAt(bytes, name)
+    },
   }
 }
 
@@ -53,4 +59,19 @@ function readOrNull(bytes: Buffer): ReadJson {
   } catch {
     return { value: null, offence: undefined }
   }
+}
+
+/** The longest identifier, its quotes, and what follows it. */
+const GLANCED_BYTES = 258
+const PLAIN_VALUE = /^ ?(?:"([ !#-[\]-~]*)"|([0-9]{1,15})) ?[,}]/
+
+/** A name that stands once in a text stands nowhere else, however deep: in a string its quotes would be escaped. */
+function glanceAt(bytes: Buffer, name: string): string | number | undefined {
+  const key = `"${name}":`
+  const at = bytes.indexOf(key, 0, 'latin1')
+  const from = at + key.length
+  if (at === -1 || bytes.indexOf(key, from, 'latin1') !== -1) return undefined
+  const found = PLAIN_VALUE.exec(bytes.toString('latin1', from, from + GLANCED_BYTES))
+  if (!found) return undefined
+  return found[1] ?? Number(found[2])
 }

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Membership, membershipOf } from '../../core/event/content.ts'
 import type { ReadPdu } from '../../core/event/read.ts'
-import type { EventId, ServerName } from '../../core/ids.ts'
+import { type EventId, type ServerName, serverOf } from '../../core/ids.ts'
 import { isObject, type ReadJson } from '../../core/json.ts'
 import { EMPTY_STATE, getState, type StateMap, setState } from '../../core/state/trie.ts'
 import type { Outliers } from './outliers.ts'
@@ -13,6 +13,8 @@ import { isRefusal, type Vetter } from './vet.ts'
 export interface EventList {
   readonly length: number
   at(index: number): ReadJson | undefined
+  /** A member's number or plain string as it is seen without reading the event; undefined where that takes reading. */
+  glance?(index: number, name: string): string | number | undefined
 }
 
 /** A room's state, and the auth chain of that state, as a server of the room gives them to one that joins. */
@@ -49,17 +51,39 @@ export async function orderTold(
 ): Promise<Told> {
   const first = authChain.length
   const at = (index: number): ReadJson => (index < first ? authChain.at(index) : state.at(index - first))!
+  const glance = (index: number, name: string) =>
+    index < first ? authChain.glance?.(index, name) : state.glance?.(index - first, name)
   const depths = new Float64Array(first + state.length)
   const judges: number[] = []
+  const servers = new Set<ServerName | undefined>()
+
+  /** Its depth, where no more is wanted of it than that. */
+  function depthAtAGlance(index: number): number | undefined {
+    const sender = judging.size === 0 ? glance(index, 'sender') : undefined
+    const isOfKnown = typeof sender === 'string' && servers.has(serverOf(sender))
+    const depth = isOfKnown ? glance(index, 'depth') : undefined
+    return typeof depth === 'number' ? depth : undefined
+  }
+
+  function look(index: number): ReadJson | undefined {
+    const depth = depthAtAGlance(index)
+    if (depth !== undefined) {
+      depths[index] = depth
+      return undefined
+    }
+    const read = at(index)
+    if (!isObject(read.value)) return undefined
+    const { type, state_key, sender, depth: stated } = read.value
+    depths[index] = typeof stated === 'number' ? stated : 0
+    if (judging.has(`${type}\0${state_key}`)) judges.push(index)
+    if (typeof sender === 'string') servers.add(serverOf(sender))
+    return read
+  }
+
   for (let from = 0; from < depths.length; from += LOOKED_AT_ONCE) {
     if (from > 0) await setImmediate()
-    const some = Array.from({ length: Math.min(LOOKED_AT_ONCE, depths.length - from) }, (_, n) => at(from + n))
-    expect(some)
-    for (const [n, { value }] of some.entries()) {
-      if (!isObject(value)) continue
-      depths[from + n] = typeof value.depth === 'number' ? value.depth : 0
-      if (judging.has(`${value.type}\0${value.state_key}`)) judges.push(from + n)
-    }
+    const some = Array.from({ length: Math.min(LOOKED_AT_ONCE, depths.length - from) }, (_, n) => look(from + n))
+    expect(some.filter((read) => read !== undefined))
   }
   const order = Uint32Array.from(depths.keys()).sort((a, b) => depths[a]! - depths[b]! || a - b)
   const isState = (index: number): boolean => index >= first

@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest'
+import { readToldLists } from '../../src/outbound/told-room.ts'
+
+async function glance(event: string, name: string): Promise<unknown> {
+  async function* body() {
+    yield Buffer.from(`{"pdus":[${event}]}`)
+  }
+  const list = (await readToldLists(body(), ['pdus'])).list('pdus')
+  expect(list.length).toBe(1)
+  return list.glance!(0, name)
+}
+
+it.each([
+  ['a number', '{"depth":12,"type":"t"}', 12],
+  ['the last member', '{"type":"t","depth":0}', 0],
+  ['spaces', '{ "depth": 7 , "type": "t" }', 7],
+  ['a string', '{"depth":"@a:b.example"}', '@a:b.example'],
+  ['its name in a string', '{"content":{"body":"\\"depth\\":5"},"depth":6}', 6],
+])('of an event is seen without reading it: %s', async (_, event, seen) => {
+  expect(await glance(event, 'depth')).toBe(seen)
+})
+
+it.each([
+  ['nothing', '{"type":"t"}'],
+  ['its name elsewhere too', '{"content":{"depth":5},"depth":6}'],
+  ['the name twice', '{"depth":5,"depth":6}'],
+  ['an escape', '{"depth":"\\u0040a:b.example"}'],
+  ['other letters', '{"depth":"@ä:b.example"}'],
+  ['a fraction', '{"depth":1.5}'],
+  ['an exponent', '{"depth":1e5}'],
+  ['less than nothing', '{"depth":-1}'],
+  ['too many digits', '{"depth":12345678901234567}'],
+  ['an object', '{"depth":{"depth":1}}'],
+  ['too long a string', `{"depth":"${'a'.repeat(300)}"}`],
+])('of an event is not seen without reading it: %s', async (_, event) => {
+  expect(await glance(event, 'depth')).toBeUndefined()
+})
