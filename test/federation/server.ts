@@ -38,8 +38,12 @@ export interface SimulatedServer {
 
 const KEY_ID = 'ed25519:sim'
 
+const known = new Map<string, SigningKey>()
+
 function keyOf(server: string): SigningKey {
-  return signingKeyFromSeed(KEY_ID, createHash('sha256').update(server).digest())
+  const key = known.get(server) ?? signingKeyFromSeed(KEY_ID, createHash('sha256').update(server).digest())
+  known.set(server, key)
+  return key
 }
 
 /** Everybody's keys are a function of the name. */

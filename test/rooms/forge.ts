@@ -12,9 +12,13 @@ import { type RoomView, viewRoom } from '../federation/room-view.ts'
 import type { SimulatedServer } from '../federation/server.ts'
 import type { Answers } from '../federation/world.ts'
 
+const known = new Map<string, SigningKey>()
+
 /** Everybody's key is a function of the server's name, as simulated servers take it to be. */
 export function keyOf(server: string): SigningKey {
-  return signingKeyFromSeed('ed25519:sim', createHash('sha256').update(server).digest())
+  const key = known.get(server) ?? signingKeyFromSeed('ed25519:sim', createHash('sha256').update(server).digest())
+  known.set(server, key)
+  return key
 }
 
 /** What a server tells of a room to one that joins. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Pdu } from '../../../src/core/event/format.ts'
-import type { EventId, UserId } from '../../../src/core/ids.ts'
+import type { EventId, RoomId, UserId } from '../../../src/core/ids.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { roomVersion } from '../../../src/core/room-version.ts'
 import { eventIdOf, roomIdOfCreate } from '../../../src/core/signing/event-hash.ts'
@@ -28,15 +28,15 @@ class LongRoom extends HeldEvents {
   pauses = 0
   readonly #create: number
   readonly #join: number
-  #room = {}
+  #roomId: RoomId | undefined
 
   constructor(id: string) {
     super(roomVersion(id)!)
     const { version } = this
-    if (!version.roomIdIsCreateHash) this.#room = { room_id: '!room:one.example' }
+    if (!version.roomIdIsCreateHash) this.#roomId = '!room:one.example' as RoomId
     const create = this.#pdu({ type: 'm.room.create', content: { creator: CREATOR, room_version: id } })
     const createId = eventIdOf(version, create)
-    if (version.roomIdIsCreateHash) this.#room = { room_id: roomIdOfCreate(createId) }
+    if (version.roomIdIsCreateHash) this.#roomId = roomIdOfCreate(createId)
     this.#create = this.hold(createId, create, []).nid
     const join = this.#pdu({ type: 'm.room.member', stateKey: CREATOR, content: { membership: 'join' } }, createId)
     this.#join = this.hold('$join' as EventId, join, version.createIsAuthEvent ? [this.#create] : []).nid
@@ -63,8 +63,7 @@ class LongRoom extends HeldEvents {
   }
 
   #pdu({ type, content, stateKey = '' }: Told, prev?: EventId): Pdu {
-    return {
-      ...this.#room,
+    const pdu = {
       type,
       sender: CREATOR,
       state_key: stateKey,
@@ -76,6 +75,7 @@ class LongRoom extends HeldEvents {
       hashes: { sha256: '' },
       signatures: {},
     }
+    return this.#roomId === undefined ? pdu : Object.assign(pdu, { room_id: this.#roomId })
   }
 }
 

@@ -12,7 +12,9 @@ export class HeldEvents implements ResolutionSource {
   readonly events = new Map<number, StateEvent>()
   /** How often events were loaded. */
   loads = 0
-  readonly #keys = new Map<string, number>()
+  /** By type and state key. */
+  readonly #keys = new Map<string, Map<string, number>>()
+  #keyCount = 0
   readonly #ids = new Set<EventId>()
 
   constructor(version: RoomVersion) {
@@ -20,7 +22,7 @@ export class HeldEvents implements ResolutionSource {
   }
 
   keyOf(type: string, stateKey: string): number | undefined {
-    return this.#keys.get(nameOf(type, stateKey))
+    return this.#keys.get(type)?.get(stateKey)
   }
 
   async load(nids: readonly number[]): Promise<ReadonlyMap<number, StateEvent>> {
@@ -50,9 +52,9 @@ export class HeldEvents implements ResolutionSource {
   }
 
   #intern(type: string, stateKey: string): number {
-    const name = nameOf(type, stateKey)
-    const key = this.#keys.get(name) ?? this.#keys.size
-    this.#keys.set(name, key)
+    const ofType = this.#keys.get(type) ?? new Map<string, number>()
+    const key = ofType.get(stateKey) ?? this.#keyCount++
+    this.#keys.set(type, ofType.set(stateKey, key))
     return key
   }
 
@@ -84,9 +86,4 @@ export function nidsOf(state: StateMap): number[] {
   const nids: number[] = []
   forEachState(state, (_, nid) => nids.push(nid))
   return nids.sort((a, b) => a - b)
-}
-
-/** Neither part can hold a NUL. */
-function nameOf(type: string, stateKey: string): string {
-  return `${type}\0${stateKey}`
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { type EventReference, referencedId } from '../../../src/core/event/format.ts'
 import { type ReadPdu, readPdu } from '../../../src/core/event/read.ts'
 import { type EventId, isEventId } from '../../../src/core/ids.ts'
@@ -69,19 +69,18 @@ export function readIn(version: RoomVersion, { value, offence }: ReadJson): Read
 }
 
 function claimedReference(version: RoomVersion, text: string, json: ReadJson | undefined): EventReference {
-  const hash = createHash('sha256').update(text).digest()
+  const digest = createHash('sha256').update(text).digest()
   if (version.eventIdFormat !== 'opaque') {
-    return `$${hash.toString(version.eventIdFormat === 'base64' ? 'base64' : 'base64url').slice(0, 43)}` as EventId
+    return `$${digest.toString(version.eventIdFormat === 'base64' ? 'base64' : 'base64url').slice(0, 43)}` as EventId
   }
   const own = json && isObject(json.value) ? json.value.event_id : undefined
-  const id = isEventId(own) && own.length < 200 ? own : `$${hash.toString('hex')}:beta.test`
-  return [id as EventId, { sha256: hash.toString('base64').slice(0, 43) }]
+  const id = isEventId(own) && own.length < 200 ? own : `$${digest.toString('hex')}:beta.test`
+  return [id as EventId, { sha256: digest.toString('base64').slice(0, 43) }]
 }
 
 /** A reference to an event that does not exist. */
 export function unknownReference(version: RoomVersion, text: string): EventReference {
-  const hash = createHash('sha256').update(text).digest()
-  if (version.referencesCarryHashes)
-    return [`$${text}:beta.test` as EventId, { sha256: hash.toString('base64').slice(0, 43) }]
-  return `$${hash.toString(version.eventIdFormat === 'base64' ? 'base64' : 'base64url').slice(0, 43)}` as EventId
+  const inUrls = !version.referencesCarryHashes && version.eventIdFormat !== 'base64'
+  const sha256 = hash('sha256', text, inUrls ? 'base64url' : 'base64').slice(0, 43)
+  return version.referencesCarryHashes ? [`$${text}:beta.test` as EventId, { sha256 }] : (`$${sha256}` as EventId)
 }
