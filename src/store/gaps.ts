@@ -1,7 +1,7 @@
-import type { EventId } from '../core/ids.ts'
+import type { EventId, ServerName } from '../core/ids.ts'
 import type { Reader } from './db.ts'
 
-// Tables: event_gap, event
+// Tables: event_gap, event, matrix_user
 
 /** An event that is missing, and the one in the timeline that refers to it. */
 export interface GapRow {
@@ -16,6 +16,17 @@ export function getGaps(reader: Reader, roomNid: number, from: number, to: numbe
      WHERE event_gap.room_nid = $1 AND room_pos >= $2 AND room_pos < $3 ORDER BY room_pos, missing_id LIMIT $4`,
     [roomNid, from, to, limit],
   )
+}
+
+/** The join by which a server came into a room, the last time, as long as anything before it is missing. */
+export async function lastArrival(reader: Reader, roomNid: number, server: ServerName): Promise<number | undefined> {
+  const [row] = await reader.query<{ event_nid: number }>(
+    `SELECT event_nid FROM event_gap JOIN event USING (event_nid) JOIN matrix_user ON user_nid = sender_nid
+     WHERE event_gap.room_nid = $1 AND type = 'm.room.member' AND substr(user_id, strpos(user_id, ':') + 1) = $2
+     ORDER BY event_nid DESC LIMIT 1`,
+    [roomNid, server],
+  )
+  return row?.event_nid
 }
 
 /** What an event is to the state of its room. */

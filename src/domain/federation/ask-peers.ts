@@ -31,8 +31,8 @@ export function createQuestions({ peers, log }: { readonly peers: Peers; readonl
   }
 
   return {
-    missingEvents(of, roomId, { earliest, latest, limit }) {
-      const body = { earliest_events: [...earliest], latest_events: [...latest], limit }
+    missingEvents(of, roomId, { earliest, latest, limit, minDepth }) {
+      const body = { earliest_events: [...earliest], latest_events: [...latest], limit, min_depth: minDepth }
       return orNothing(of, 'get_missing_events', peers.missingEvents(of, roomId, body), [])
     },
     stateIds: (of, roomId, eventId) => orNothing(of, 'state_ids', peers.stateIds(of, roomId, eventId), undefined),

@@ -36,6 +36,7 @@ export type Adopt = (
 ) => Promise<Received>
 
 export interface AdoptionParts {
+  readonly serverName: ServerName
   readonly db: Database
   readonly events: EventCache
   readonly registry: RoomRegistry

@@ -4,6 +4,7 @@ import type { EventId, ServerName } from '../../core/ids.ts'
 import { EMPTY_STATE, getState, type StateMap, setState } from '../../core/state/trie.ts'
 import type { Reader } from '../../store/db.ts'
 import { getEarlyRedactions, getMissing } from '../../store/events.ts'
+import { lastArrival } from '../../store/gaps.ts'
 import {
   MAX_ASKING_MS,
   MAX_FETCHED_AUTH_EVENTS,
@@ -23,6 +24,7 @@ import { topological } from './topological.ts'
 import type { Vetter } from './vet.ts'
 
 export interface IntakeParts {
+  readonly serverName: ServerName
   readonly db: Reader
   readonly outliers: Outliers
   readonly questions: Questions
@@ -68,10 +70,11 @@ export class Intake {
   async complete(reads: readonly ReadPdu[]): Promise<readonly ReadPdu[]> {
     const all = new Map(reads.map((read) => [read.eventId, read]))
     await this.lookUp(reads)
+    const minDepth = await this.#arrivalDepth()
     for (let fetches = 0; fetches < MAX_FETCHES && all.size - reads.length < MAX_FETCHED_EVENTS; fetches++) {
       const latest = this.#withMissing(all)
       if (latest.length === 0 || isOver(this.citing)) break
-      const fetched = (await this.#fetch(latest)).filter(({ eventId }) => !all.has(eventId))
+      const fetched = (await this.#fetch(latest, minDepth)).filter(({ eventId }) => !all.has(eventId))
       if (fetched.length === 0) break
       for (const read of fetched) all.set(read.eventId, read)
       await this.lookUp(fetched)
@@ -109,15 +112,26 @@ export class Intake {
     return [...all].flatMap(([id, { pdu }]) => (!isPlaced(id) && prevIdsOf(pdu).some(lacks) ? [id] : []))
   }
 
-  async #fetch(latest: readonly EventId[]): Promise<ReadPdu[]> {
+  /**
+   * How deep our coming into the room is. A branch that was open beside it leads back to all that was said before, which is history and
+   * no news: it is left to a gap.
+   */
+  async #arrivalDepth(): Promise<number> {
+    const nid = await lastArrival(this.#parts.db, this.room.nid, this.#parts.serverName)
+    return nid === undefined ? 0 : ((await this.room.events([nid])).get(nid)?.pdu.depth ?? 0)
+  }
+
+  async #fetch(latest: readonly EventId[], minDepth: number): Promise<ReadPdu[]> {
     const { questions, vetter } = this.#parts
     const between = {
       earliest: this.room.pending.extremities.map(({ id }) => id),
       latest: latest.slice(-MAX_MISSING_EVENTS),
       limit: MAX_MISSING_EVENTS,
+      minDepth,
     }
     const answer = await questions.missingEvents(this.origin, this.room.id, between)
-    return vetter.vetAll(this.room, answer.slice(0, MAX_MISSING_EVENTS))
+    const reads = await vetter.vetAll(this.room, answer.slice(0, MAX_MISSING_EVENTS))
+    return reads.filter(({ pdu }) => pdu.depth >= minDepth)
   }
 
   #noteRedaction(target: EventId, nid: number): void {

@@ -14,13 +14,18 @@ export interface ToldState {
  */
 export interface Questions {
   /**
-   * Events between some that we have and some that we know of, of all that lie between at most `limit`
+   * Events between some that we have and some that we know of, of all that lie between at most `limit`, none less deep than `minDepth`
    * (server-server API, `POST get_missing_events`).
    */
   missingEvents(
     of: ServerName,
     roomId: RoomId,
-    between: { readonly earliest: readonly EventId[]; readonly latest: readonly EventId[]; readonly limit: number },
+    between: {
+      readonly earliest: readonly EventId[]
+      readonly latest: readonly EventId[]
+      readonly limit: number
+      readonly minDepth: number
+    },
   ): Promise<readonly ReadJson[]>
   /** The state before an event (`GET state_ids`). */
   stateIds(of: ServerName, roomId: RoomId, eventId: EventId): Promise<ToldState | undefined>

@@ -33,6 +33,7 @@ export interface Receiver {
 }
 
 export interface ReceiverParts {
+  readonly serverName: ServerName
   readonly db: Database
   readonly events: EventCache
   readonly registry: RoomRegistry
