@@ -10,7 +10,8 @@ import { type RoomView, viewRoom } from '../federation/room-view.ts'
 import { Run, said } from '../federation/run.ts'
 import { type SimulatedServer, startSimulatedServer } from '../federation/server.ts'
 import { type Answers, within } from '../federation/world.ts'
-import type { Forge, ForgedState } from './forge.ts'
+import type { Forge } from './forge.ts'
+import type { ForgedState } from './forged-state.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: what a client is answered
 type Json = any

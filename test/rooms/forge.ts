@@ -11,6 +11,7 @@ import { authIdsOf, prevIdsOf } from '../../src/domain/rooms/cited.ts'
 import { type RoomView, viewRoom } from '../federation/room-view.ts'
 import type { SimulatedServer } from '../federation/server.ts'
 import type { Answers } from '../federation/world.ts'
+import { type ForgedState, withEntry } from './forged-state.ts'
 
 const known = new Map<string, SigningKey>()
 
@@ -26,9 +27,6 @@ export interface ForgedRoom {
   readonly state: readonly ReadJson[]
   readonly authChain: readonly ReadJson[]
 }
-
-/** Event ids by `type state_key`. */
-export type ForgedState = ReadonlyMap<string, EventId>
 
 export const stateKey = (type: string, key = ''): string => `${type} ${key}`
 
@@ -190,10 +188,7 @@ export class Forge {
   #keep(id: EventId, pdu: Pdu, text: string, before: ForgedState): void {
     this.events.set(id, pdu)
     this.texts.set(id, text)
-    this.states.set(
-      id,
-      pdu.state_key === undefined ? before : new Map(before).set(stateKey(pdu.type, pdu.state_key), id),
-    )
+    this.states.set(id, pdu.state_key === undefined ? before : withEntry(before, stateKey(pdu.type, pdu.state_key), id))
   }
 
   /** The state right before an event. */

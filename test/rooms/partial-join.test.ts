@@ -8,7 +8,8 @@ import type { Received } from '../../src/domain/rooms/received.ts'
 import { insertHeld } from '../../src/store/room-fillings.ts'
 import { waitUntil } from '../support/wait.ts'
 import { Besieged, EVIL, idsIn } from './besieged.ts'
-import { Forge, type ForgedRoom, type ForgedState } from './forge.ts'
+import { Forge, type ForgedRoom } from './forge.ts'
+import type { ForgedState } from './forged-state.ts'
 
 const CREATOR = `@creator:${EVIL}` as UserId
 const GUEST = `@guest:${EVIL}` as UserId

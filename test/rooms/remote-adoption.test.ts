@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { EventId, UserId } from '../../src/core/ids.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
 import { Besieged, EVIL, idsIn } from './besieged.ts'
-import { Forge, type ForgedRoom, type ForgedState } from './forge.ts'
+import { Forge, type ForgedRoom } from './forge.ts'
+import type { ForgedState } from './forged-state.ts'
 
 const CREATOR = `@creator:${EVIL}` as UserId
 const GUEST = `@guest:${EVIL}` as UserId

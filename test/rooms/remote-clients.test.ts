@@ -3,7 +3,8 @@ import { MATCH_ALL } from '../../src/core/filter.ts'
 import type { EventId, RoomId, UserId } from '../../src/core/ids.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
 import { Besieged, EVIL, idsIn } from './besieged.ts'
-import { Forge, type ForgedState } from './forge.ts'
+import { Forge } from './forge.ts'
+import type { ForgedState } from './forged-state.ts'
 
 const CREATOR = `@creator:${EVIL}` as UserId
 const GUEST = `@guest:${EVIL}` as UserId

@@ -3,7 +3,8 @@ import type { EventId, ServerName, UserId } from '../../src/core/ids.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
 import { MAX_EXTREMITIES } from '../../src/domain/limits.ts'
 import { Besieged, EVIL } from './besieged.ts'
-import { Forge, type ForgedState } from './forge.ts'
+import { Forge } from './forge.ts'
+import type { ForgedState } from './forged-state.ts'
 
 const OTHER = 'other.test' as ServerName
 const CREATOR = `@creator:${EVIL}` as UserId
