@@ -1,11 +1,14 @@
 import type { Readable } from 'node:stream'
 import { DrippingError } from './failures.ts'
 
-/** What was asked of many at the same time is not given up at the same time, but up to so much of its time sooner. */
-const SPREAD = 0.2
-/** After this share of its time, counted from its first byte, an answer is to have come at a rate: what is slower comes to no end. */
-const MAY_DRIP = 0.3
+/** What is asked of many at the same time is not given up at the same time, but after a share of its time that is drawn. */
+const MAY_TAKE: Share = [0.8, 1]
+/** Counted from its first byte, after which an answer has to come at a rate: what is slower comes to no end in time. */
+const MAY_DRIP: Share = [0.2, 0.5]
 const LEAST_BYTES_A_SECOND = 100
+
+type Share = readonly [from: number, to: number]
+const drawn = (ms: number, [from, to]: Share): number => ms * (from + (to - from) * Math.random())
 
 /** The time that one request has. */
 export interface Deadline {
@@ -20,7 +23,7 @@ export interface Deadline {
 export function startDeadline(ms: number): Deadline {
   const controller = new AbortController()
   const { signal } = controller
-  const start = (all: number) => setTimeout(() => giveUp(controller), all * (1 - SPREAD * Math.random()))
+  const start = (all: number) => setTimeout(() => giveUp(controller), drawn(all, MAY_TAKE))
   let timer = start(ms)
   const over = new Promise<never>((_resolve, reject) =>
     signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
@@ -46,6 +49,7 @@ function giveUp(controller: AbortController): void {
 
 /** Breaks an answer off that drips. @param timeoutMs that it has @returns to be told of what has come of it */
 export function hurry(body: Readable, timeoutMs: number): (bytes: number) => void {
+  const mayDripMs = drawn(timeoutMs, MAY_DRIP)
   let begun: number | undefined
   let size = 0
   return (bytes) => {
@@ -53,7 +57,7 @@ export function hurry(body: Readable, timeoutMs: number): (bytes: number) => voi
     begun ??= now
     size += bytes
     const ms = now - begun
-    const drips = ms > timeoutMs * MAY_DRIP && size * 1_000 < ms * LEAST_BYTES_A_SECOND
+    const drips = ms > mayDripMs && size * 1_000 < ms * LEAST_BYTES_A_SECOND
     if (drips) body.destroy(new DrippingError())
   }
 }

@@ -287,7 +287,7 @@ describe('answers', () => {
     }
     server.handler = dripping
     const begun = performance.now()
-    expect(await refusal({ url: at('good.test'), timeoutMs: 3_000 })).toBe('timeout')
+    expect(await refusal({ url: at('good.test'), timeoutMs: 2_500 })).toBe('timeout')
     server.handler = () => {}
     expect(await refusal({ url: at('good.test'), timeoutMs: 300 })).toBe('timeout')
     expect(performance.now() - begun).toBeLessThan(2_000)

@@ -7,7 +7,7 @@ import { type RoomVersion, roomVersion } from '../../../src/core/room-version.ts
 import { signEvent } from '../../../src/core/signing/event-hash.ts'
 import type { SigningKey } from '../../../src/core/signing/key.ts'
 import { Forge, keyOf, stateKey } from '../../rooms/forge.ts'
-import type { Json } from '../../support/api.ts'
+import type { Api, Json } from '../../support/api.ts'
 import type { Authority } from '../../support/certificate.ts'
 import { type Ask, askingAs, openStranger, type Stranger } from '../../support/stranger.ts'
 import { json, type TlsHandler, type TlsRequest } from '../../support/tls-server.ts'
@@ -171,6 +171,18 @@ function joinAnswerOf(forge: Forge): Json {
 }
 
 type Step = 'join' | 'leave' | 'knock'
+
+/** What users of a server ask of a peer, so that it is asked. */
+export function questionsTo({ name, eve }: Pick<Caller, 'name' | 'eve'>, api: Api, token: string) {
+  const get = (path: string) => api.request('GET', path, { token })
+  const lair = `/join/${encodeURIComponent(`!lair:${name}`)}?via=${name}`
+  return [
+    api.request('POST', lair, { token, body: {} }),
+    get(`/profile/${encodeURIComponent(eve)}`),
+    get(`/directory/room/${encodeURIComponent(`#lair:${name}`)}`),
+    get(`/publicRooms?server=${name}`),
+  ]
+}
 
 /** The template that a server proposes to a user of the peer. */
 export async function proposed(peer: Caller, home: Home, step: Step, roomId: string, user = peer.eve) {

@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline'
-import type { Json } from '../../support/api.ts'
+import { type Api, type Json, openApi } from '../../support/api.ts'
 import { createAuthority } from '../../support/certificate.ts'
 import { LIES } from './lies.ts'
 import { MANNERS, poured } from './manners.ts'
-import { openPeer, type Peer } from './peer.ts'
+import { openPeer, type Peer, questionsTo } from './peer.ts'
 
 /**
  * Hostile servers in a process of their own. By hand, one that lies as it is told to:
@@ -13,6 +13,14 @@ import { openPeer, type Peer } from './peer.ts'
  * With `--told` it does what it reads: a line `[id, peer, verb, ...words]` is answered by `[id, result]`, or `[id, null, error]`.
  */
 const peers = new Map<string, Peer>()
+/** As users of the server that is lied to. */
+const users = new Map<string, Api>()
+
+function userOf(url: string): Api {
+  const api = users.get(url) ?? openApi(url, { connections: 1_000 })
+  users.set(url, api)
+  return api
+}
 
 async function open(certificate: Parameters<typeof openPeer>[0]): Promise<Peer> {
   const peer = await openPeer(certificate)
@@ -25,6 +33,7 @@ const verbs: Readonly<Record<string, (peer: Peer, ...words: Json[]) => Json>> = 
   room: (peer, room) => peer.open(room).roomId,
   lie: (peer, operation, lie, detail) => peer.lie(operation, lie, detail),
   ask: (peer, to, method, uri) => peer.ask(to, method, uri),
+  haveAsked: async (peer, { url }, token) => void (await Promise.all(questionsTo(peer, userOf(url), token))),
   repent: (peer) => peer.repent(),
   requests: (peer) => peer.front.requests,
   askedAtLeast: () => Math.min(...[...peers.values()].map(({ front }) => front.requests.length)),

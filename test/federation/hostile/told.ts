@@ -17,6 +17,8 @@ export interface HostilePeer extends Caller {
   lie(operation: string, lie: string, detail?: Json): Promise<void>
   /** It asks by itself; the answer is nobody's. */
   asks(to: Home, method: string, uri: string): Promise<void>
+  /** Users there ask things of it, from elsewhere: who has a token asks for them. Resolves when all have their answers. */
+  haveAsked(of: Home, token: string): Promise<void>
   /** Its answers are those of an honest server again, and what it was asked is forgotten. */
   repent(): Promise<void>
   /** What it was asked. */
@@ -74,6 +76,7 @@ export function startHostileServers(authority: Authority): HostileServers {
         },
         lie: (operation, lie, detail) => tell(name, 'lie', operation, lie, detail),
         asks: (to, method, uri) => tell(name, 'ask', to, method, uri),
+        haveAsked: (of, token) => tell(name, 'haveAsked', of, token),
         repent: () => tell(name, 'repent'),
         async signedBy(server) {
           const events = (await requests()).flatMap(({ body }) => eventsIn(body))

@@ -4,19 +4,19 @@ import { readFileSync } from 'node:fs'
 import { Agent, request } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../../src/core/json.ts'
-import { type Account, type Api, createRoom, openApi, register, sendText } from '../../support/api.ts'
+import { type Account, createRoom, register, sendText } from '../../support/api.ts'
 import { type Authority, createAuthority } from '../../support/certificate.ts'
 import { freePort } from '../../support/child-server.ts'
 import { type House, openHouse } from '../../support/house.ts'
 import { json, startTlsServer, type TlsServer } from '../../support/tls-server.ts'
 import { waitUntil } from '../../support/wait.ts'
 import { MANNERS } from './manners.ts'
-import { goes, type Home, openPeer, type Peer, proposed } from './peer.ts'
+import { goes, type Home, openPeer, type Peer, proposed, questionsTo } from './peer.ts'
 import { type HostilePeer, type HostileServers, PROGRAM, startHostileServers } from './told.ts'
 
 /**
  * Servers that answer slowly, without end, or from elsewhere, while another one is talked with. Each in a process of its own: the
- * server, those that are hostile to it, and here the one that is not.
+ * server, those that are hostile to it with the users who have them asked, and here the one that is not.
  * `HOSTILE_ROUNDS=400 HOSTILE_PEERS=100 npx vitest run test/federation/hostile/transport.test.ts` measures in earnest, on a quiet
  * machine: the 99th percentile of a healthy peer's requests with the attack is then to be within 10% of that without.
  */
@@ -29,6 +29,7 @@ const LEAST_TURN_MS = IS_IN_EARNEST ? 12_000 : 0
 const MOST_MORE = 1.1
 
 const enc = encodeURIComponent
+const PUBLIC_ROOMS = '/_matrix/federation/v1/publicRooms'
 
 let authority: Authority
 let house: House
@@ -38,8 +39,6 @@ let hostile: HostileServers
 let healthy: Peer
 let alice: Account
 let room: string
-/** Connections of its own for what is stuck, so that it holds up none of the test's. */
-let stuck: Api
 let treasure: TlsServer
 
 beforeAll(async () => {
@@ -48,7 +47,6 @@ beforeAll(async () => {
   metricsPort = await freePort()
   house = await openHouse(authority, { HEARTH__METRICS__PORT: String(metricsPort) })
   home = { name: house.name, url: house.child.baseUrl }
-  stuck = openApi(home.url, { connections: 4 * PEERS + 16 })
   healthy = await openPeer(authority)
   alice = await register(house.api, 'alice')
   room = await createRoom(house.api, alice.token, { preset: 'public_chat', room_version: '11' })
@@ -57,7 +55,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await hostile?.close()
-  await Promise.all([healthy?.close(), treasure?.close(), stuck?.close()])
+  await Promise.all([healthy?.close(), treasure?.close()])
   await house?.close()
   authority?.remove()
 })
@@ -68,27 +66,16 @@ async function openWith(manner: string): Promise<HostilePeer> {
   return peer
 }
 
-const PUBLIC_ROOMS = '/_matrix/federation/v1/publicRooms'
-
-/** What users of ours ask of a server, so that it is asked. */
-const questionsTo = (peer: HostilePeer) => {
-  const get = (path: string) => stuck.request('GET', path, { token: alice.token })
-  const lair = `/join/${enc(`!lair:${peer.name}`)}?via=${peer.name}`
-  return [
-    stuck.request('POST', lair, { token: alice.token, body: {} }),
-    get(`/profile/${enc(peer.eve)}`),
-    get(`/directory/room/${enc(`#lair:${peer.name}`)}`),
-    get(`/publicRooms?server=${peer.name}`),
-  ]
-}
-
 describe('an answer', () => {
   it.each(Object.keys(MANNERS).filter((manner) => /^(with|that)/.test(manner) && !manner.includes('logs us out')))(
     '%s is no answer, whatever was asked',
     async (manner) => {
       const peer = await openWith(manner)
       const begun = performance.now()
-      const answers = await Promise.all([...questionsTo(peer), peer.ask(home, 'GET', PUBLIC_ROOMS)])
+      const answers = await Promise.all([
+        ...questionsTo(peer, house.api, alice.token),
+        peer.ask(home, 'GET', PUBLIC_ROOMS),
+      ])
       for (const { status, body } of answers) {
         expect([400, 401, 404, 502]).toContain(status)
         expect(JSON.stringify(body)).not.toContain('gold')
@@ -177,7 +164,7 @@ async function besiege(): Promise<() => Promise<void>> {
     Array.from({ length: PEERS }, (_, count) => openWith(count % 2 === 0 ? 'drips' : 'is silent')),
   )
   const asked: Promise<unknown>[] = []
-  for (const peer of peers) asked.push(...questionsTo(peer), peer.asks(home, 'GET', PUBLIC_ROOMS))
+  for (const peer of peers) asked.push(peer.haveAsked(home, alice.token), peer.asks(home, 'GET', PUBLIC_ROOMS))
   const settled = Promise.allSettled(asked)
   // Who has answered nothing is asked no more at once.
   await waitUntil('all of them to be asked', async () => (await hostile.askedAtLeast()) >= 2, {
