@@ -102,6 +102,9 @@ export const HELD_CAPS = {
   ofRoom: { count: 10_000, bytes: 64 * 1024 * 1024 },
   ofServer: { count: 2_000, bytes: 16 * 1024 * 1024 },
 } as const
+/** What users of other servers have read there, and those of one server; and characters of the JSON of one. */
+export const HELD_RECEIPT_CAPS = { ofRoom: 10_000, ofServer: 2_000 } as const
+export const MAX_HELD_RECEIPT_CHARS = 1_000
 /** Kicks and bans of one user of ours that are judged in one round while they wait so, and those of one server among them. */
 export const MAX_EXPULSIONS_JUDGED = 50
 export const MAX_EXPULSIONS_JUDGED_OF_A_SERVER = 3

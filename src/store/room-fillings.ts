@@ -1,7 +1,7 @@
 import type { EventId, RoomId, ServerName, UserId } from '../core/ids.ts'
 import type { Reader, Tx } from './db.ts'
 
-// Tables: room_filling, held_event; reads room, event
+// Tables: room_filling, held_event, held_receipt; reads room, event
 
 export interface FillingRow {
   readonly room_nid: number
@@ -81,6 +81,7 @@ export async function removeFilling(tx: Tx, roomNid: number): Promise<void> {
 
 export async function removeAllHeld(tx: Tx, roomNid: number): Promise<void> {
   await tx.query('DELETE FROM held_event WHERE room_nid = $1', [roomNid])
+  await tx.query('DELETE FROM held_receipt WHERE room_nid = $1', [roomNid])
 }
 
 export async function insertHeld(tx: Tx, roomNid: number, origin: ServerName, jsons: readonly string[]): Promise<void> {

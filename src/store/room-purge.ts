@@ -19,6 +19,7 @@ export const BY_NID = [
   'server_notice_room',
   'room_filling',
   'held_event',
+  'held_receipt',
   'room_member',
 ] as const
 

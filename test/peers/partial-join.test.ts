@@ -264,6 +264,43 @@ it('tells a server of the room that is known by the word of another alone, also 
   await expectWhole()
 })
 
+it('shows what was read meanwhile, also after a restart, and keeps nothing of those who cannot have read it', async () => {
+  const held = holdBack(alpha)
+  await join(beta, bob)
+  const kept = () =>
+    withDatabase(beta, (db) => db.query<{ user_id: string; json: string }>('SELECT user_id, json FROM held_receipt'))
+  const read = async (text: string): Promise<string> => {
+    const said = await say(alpha, members[0]!, text)
+    await waitUntil(text, async () => (textsIn(await timelineAt(gamma, carol)).includes(text) ? true : undefined))
+    await act(gamma, carol, `receipt/m.read/${enc(said)}`)
+    await waitUntil(`that ${text} was read`, async () => (await kept()).some(({ json }) => json.includes(said)))
+    return said
+  }
+  await read('one')
+  const last = await read('two')
+  const stranger = await openStranger(street.authority)
+  const to = { name: beta.name, url: beta.server.baseUrl }
+  for (const [n, { ask, name, userId }] of [
+    { ask: askingAs(gamma.name, gamma.signingKey), name: gamma.name, userId: alice.userId },
+    { ask: stranger.ask, name: stranger.name, userId: `@eve:${stranger.name}` },
+  ].entries()) {
+    const content = { [room]: { 'm.read': { [userId]: { event_ids: [last], data: { ts: 1 } } } } }
+    const body = { origin: name, origin_server_ts: 1, pdus: [], edus: [{ edu_type: 'm.receipt', content }] }
+    expect((await ask(to, 'PUT', `/_matrix/federation/v1/send/read${n}`, { body })).status).toBe(200)
+  }
+  expect((await kept()).map(({ user_id }) => user_id)).toEqual([carol.userId])
+  await beta.server.restart()
+  beta.front.handler = proxyTo(beta.server.baseUrl)
+  held.release()
+  await waitUntil('the receipt', async () => {
+    const { ephemeral } = (await sync(beta, bob, LAZY)).rooms.join[room]
+    return ephemeral?.events.some(({ content }: Json) => content[last]?.['m.read']?.[carol.userId]) ? true : undefined
+  })
+  await waitUntil('nothing kept', async () => ((await kept()).length === 0 ? true : undefined))
+  await stranger.close()
+  await expectWhole()
+})
+
 it('asks another server where the one that let us in is gone', async () => {
   instead(alpha, isState, (_, response) => void response.destroy())
   await join(beta, bob)

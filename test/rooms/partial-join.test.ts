@@ -4,7 +4,9 @@ import type { EventId, ServerName, UserId } from '../../src/core/ids.ts'
 import { encodeCanonical, isObject } from '../../src/core/json.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
 import { createHeldEvents } from '../../src/domain/federation/held-events.ts'
+import { createLanes } from '../../src/domain/rooms/lanes.ts'
 import type { Received } from '../../src/domain/rooms/received.ts'
+import { getHeldReceipts, holdReceipts, removeHeldReceipts } from '../../src/store/held-receipts.ts'
 import { insertHeld } from '../../src/store/room-fillings.ts'
 import { waitUntil } from '../support/wait.ts'
 import { Besieged, EVIL, idsIn } from './besieged.ts'
@@ -452,7 +454,8 @@ it.each([
     const openHeld = () => {
       const { db, engine } = home.server
       const take: Take = (...from) => home.inRun(() => engine.receiver.receive(...from))
-      return createHeldEvents({ db, fillings: engine.fillings, caps, take })
+      const receipts = { takeSome: async () => false }
+      return createHeldEvents({ db, fillings: engine.fillings, caps, take, receipts, turns: createLanes() })
     }
     let held = openHeld()
     const send = async (origin: ServerName, sent: readonly EventId[]): Promise<(string | undefined)[]> => {
@@ -478,3 +481,34 @@ it.each([
     await home.audit(forge.roomId)
   },
 )
+
+it('so much of what was read waits of a server, and in a room; of each user the newest', async () => {
+  const { db } = home.server
+  const roomNid = 1_000_000
+  const hold = (origin: ServerName, name: string, json: string) =>
+    db.tx((tx) =>
+      holdReceipts(tx, { roomNid, origin }, [{ user_id: `@${name}:${origin}` as UserId, thread_id: '', json }], {
+        ...{ ofRoom: 3, ofServer: 2 },
+      }),
+    )
+  await hold(EVIL, 'one', 'old')
+  await hold(EVIL, 'one', 'new')
+  await hold(EVIL, 'two', 'x')
+  await hold(EVIL, 'three', 'one too many of the server')
+  await hold(OTHER, 'one', 'y')
+  await hold(OTHER, 'two', 'one too many of the room')
+  const rows = await getHeldReceipts(db, roomNid, 10)
+  expect(rows.map(({ json }) => json).toSorted()).toEqual(['new', 'x', 'y'])
+  // What came while these were taken stays.
+  await hold(EVIL, 'one', 'never: the room is full')
+  await db.tx((tx) =>
+    removeHeldReceipts(
+      tx,
+      roomNid,
+      rows.map((row) => ({ ...row, json: 'older' })),
+    ),
+  )
+  expect(await getHeldReceipts(db, roomNid, 10)).toHaveLength(3)
+  await db.tx((tx) => removeHeldReceipts(tx, roomNid, rows))
+  expect(await getHeldReceipts(db, roomNid, 10)).toEqual([])
+})

@@ -130,6 +130,28 @@ describe('what syncs are told', () => {
     await home.audit(roomId)
   })
 
+  it('of what was said beside our join, and of nothing from before it', async () => {
+    const forge = Forge.open(VERSION, 'beside', CREATOR)
+    forge.member(GUEST, 'join')
+    const old = [forge.say(CREATOR, 'old'), forge.say(CREATOR, 'older')]
+    const fork = forge.latest!
+    const join = await home.adopt(forge, 'ann')
+    // Whoever asks is answered with all that lies behind, whatever it asked for.
+    home.answers(forge.answers())
+    const { next_batch: since } = await home.sync('ann')
+    const beside = [forge.say(GUEST, 'one', { prev: [fork] })]
+    for (const text of ['two', 'three']) beside.push(forge.say(GUEST, text))
+    expect(await home.kinds(forge, beside.slice(2))).toEqual(['accepted'])
+    forge.latest = join
+    const after = [forge.say(CREATOR, 'four'), forge.say(CREATOR, 'five')]
+    expect(await home.kinds(forge, after.slice(1))).toEqual(['accepted'])
+    const { timeline } = (await home.sync('ann', since)).rooms.join[forge.roomId]
+    expect(idsIn(timeline)).toEqual([...beside, ...after])
+    const view = await home.view(forge.roomId)
+    for (const id of old) expect(view.events.has(id)).toBe(false)
+    await home.audit(forge.roomId)
+  })
+
   it('of state that branches settle', async () => {
     const { forge, roomId } = await openRoom('settled')
     const fork = forge.latest!

@@ -6,9 +6,10 @@ import { getHeld, insertHeld, removeHeld } from '../../store/room-fillings.ts'
 import { HELD_CAPS, MAX_PDUS_PER_TRANSACTION } from '../limits.ts'
 import type { Filling, Held } from '../rooms/filling.ts'
 import type { Fillings } from '../rooms/fillings.ts'
-import { createLanes } from '../rooms/lanes.ts'
+import type { Lanes } from '../rooms/lanes.ts'
 import type { Room } from '../rooms/room.ts'
 import { isRefusal } from '../rooms/vet.ts'
+import type { HeldReceipts } from './held-receipts.ts'
 
 /** What a transaction's answer says of one of its events. */
 export interface Outcome {
@@ -23,7 +24,7 @@ export interface HeldEvents {
    * What is one too many is refused, and thereby asked for when later events build on it.
    */
   hold(origin: ServerName, room: Room, filling: Filling, pdus: readonly ReadJson[]): Promise<Outcome[] | undefined>
-  /** Takes in all that waits, in the order in which it came, and ends the waiting. */
+  /** Takes in all that waits, in the order in which it came, what was read after all that, and ends the waiting. */
   takeAll(filling: Filling): Promise<void>
 }
 
@@ -34,12 +35,13 @@ const isWithin = ({ count, bytes }: Held, cap: Held): boolean => count <= cap.co
 export function createHeldEvents(parts: {
   readonly db: Database
   readonly fillings: Pick<Fillings, 'end'>
+  /** In which keeping and ending go one after another, for a room: nothing is kept that nobody takes. */
+  readonly turns: Lanes<number>
+  readonly receipts: Pick<HeldReceipts, 'takeSome'>
   take(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<unknown>
   readonly caps?: { readonly ofRoom: Held; readonly ofServer: Held }
 }): HeldEvents {
-  const { db, caps = HELD_CAPS } = parts
-  /** Keeping and ending go one after another: nothing is kept that nobody takes. */
-  const turns = createLanes<number>()
+  const { db, turns, receipts, caps = HELD_CAPS } = parts
 
   function mayHold({ held }: Filling, origin: ServerName, more: Held): boolean {
     const all = [...held.values()].reduce(plus, more)
@@ -89,9 +91,10 @@ export function createHeldEvents(parts: {
         while (filling.holdsEvents && (await takeSome(filling))) {
           // As long as there are some.
         }
+        if (filling.holdsEvents && (await receipts.takeSome(filling))) continue
         await turns.run(filling.roomNid, async () => {
           const isDone = (await getHeld(db, filling.roomNid, 1)).length === 0
-          if (isDone) parts.fillings.end(filling)
+          if (isDone && !(await receipts.takeSome(filling))) parts.fillings.end(filling)
         })
       }
     },

@@ -12,12 +12,14 @@ import { MAX_EDUS_PER_TRANSACTION, MAX_PDUS_PER_TRANSACTION, MAX_ROOMS_AT_ONCE }
 import { isExpulsion } from '../rooms/expulsions.ts'
 import type { Filling } from '../rooms/filling.ts'
 import type { Fillings } from '../rooms/fillings.ts'
+import { createLanes } from '../rooms/lanes.ts'
 import { NOT_HERE, type Receiver } from '../rooms/receive.ts'
 import type { Received } from '../rooms/received.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomFiller } from '../rooms/room-filler.ts'
 import { createHeldEvents, type Outcome } from './held-events.ts'
+import { createHeldReceipts } from './held-receipts.ts'
 import type { Invitations } from './invitations.ts'
 import type { ServerAccess } from './server-access.ts'
 
@@ -49,7 +51,7 @@ export interface TransactionParts {
   readonly clock: Clock
   readonly registry: RoomRegistry
   readonly receiver: Receiver
-  readonly fillings: Pick<Fillings, 'end'>
+  readonly fillings: Pick<Fillings, 'end' | 'all'>
   readonly filler: Pick<RoomFiller, 'hurry'>
   readonly access: ServerAccess
   readonly invitations: Pick<Invitations, 'rescind'>
@@ -61,7 +63,12 @@ export function createTransactions(parts: TransactionParts): Transactions {
   const { db, clock, registry, receiver, access, log } = parts
   const running = new Map<string, Promise<string>>()
 
-  const held = createHeldEvents({ ...parts, take: (...of) => takeSafely(...of, takePresent) })
+  const turns = createLanes<number>()
+  const receipts = createHeldReceipts({
+    ...{ ...parts, turns },
+    take: (origin, content) => handle(origin, 'm.receipt', async () => content),
+  })
+  const held = createHeldEvents({ ...parts, turns, receipts, take: (...of) => takeSafely(...of, takePresent) })
 
   async function takeRoom(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<Outcome[]> {
     const room = await registry.get(roomId)
@@ -125,10 +132,13 @@ export function createTransactions(parts: TransactionParts): Transactions {
 
   async function takeEdu(origin: ServerName, edu: JsonValue): Promise<void> {
     const { edu_type: type, content } = isObject(edu) ? edu : {}
-    const handle = typeof type === 'string' && Object.hasOwn(parts.edus, type) ? parts.edus[type] : undefined
-    if (handle === undefined || !isObject(content)) return
+    if (typeof type !== 'string' || !Object.hasOwn(parts.edus, type) || !isObject(content)) return
+    await handle(origin, type, async () => (type === 'm.receipt' ? receipts.hold(origin, content) : content))
+  }
+
+  async function handle(origin: ServerName, type: string, due: () => Promise<JsonObject>): Promise<void> {
     try {
-      await handle(origin, content)
+      await parts.edus[type]!(origin, await due())
     } catch (err) {
       if (!(err instanceof ProtocolError)) log.error({ err, origin, type }, 'an EDU could not be taken in')
       else if (err.status === 503) throw err

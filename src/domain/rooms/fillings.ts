@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { EventId, ServerName } from '../../core/ids.ts'
 import type { Database } from '../../store/db.ts'
+import { roomsWithHeldReceipts } from '../../store/held-receipts.ts'
 import {
   countHeld,
   getFillings,
@@ -51,11 +52,12 @@ export async function openFillings(parts: {
   const open = new Map<number, Filling>()
   const filledAt = new Map<number, number>()
   const held = await countHeld(db)
+  const withReceipts = await roomsWithHeldReceipts(db)
 
   for (const row of await getFillings(db)) {
     const waiting = held.filter(({ room_nid }) => room_nid === row.room_nid)
     if (row.filled_at !== null) filledAt.set(row.room_nid, row.filled_at)
-    if (row.filled_at !== null && waiting.length === 0) continue
+    if (row.filled_at !== null && waiting.length === 0 && !withReceipts.has(row.room_nid)) continue
     const { room_nid: roomNid, room_id: roomId, join_event_id: joinId, resident, servers, failures } = row
     const filling = new Filling({ roomNid, roomId, joinId, resident, servers, failures })
     for (const { origin, count, bytes } of waiting) filling.held.set(origin, { count, bytes })

@@ -1,0 +1,91 @@
+import { isRoomId, isUserId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import type { Database } from '../../store/db.ts'
+import { getHeldReceipts, type HeldReceiptRow, holdReceipts, removeHeldReceipts } from '../../store/held-receipts.ts'
+import { HELD_RECEIPT_CAPS, MAX_HELD_RECEIPT_CHARS, MAX_RECEIPTS_PER_EDU } from '../limits.ts'
+import type { Filling } from '../rooms/filling.ts'
+import type { Fillings } from '../rooms/fillings.ts'
+import type { Lanes } from '../rooms/lanes.ts'
+import type { RoomRegistry } from '../rooms/registry.ts'
+import type { ServerAccess } from './server-access.ts'
+
+/**
+ * What users of other servers have read in rooms whose members are still to come: whether they are in the room is not known, nor are the
+ * events. Nobody tells it again, so it is kept.
+ */
+export interface HeldReceipts {
+  /** Keeps those of an `m.receipt` that have to wait, until they are durable, and gives the content without them. */
+  hold(origin: ServerName, content: JsonObject): Promise<JsonObject>
+  /** Takes in some that wait. False when none does. */
+  takeSome(filling: Filling): Promise<boolean>
+}
+
+type Row = Pick<HeldReceiptRow, 'user_id' | 'thread_id' | 'json'>
+
+const TAKEN_AT_ONCE = 100
+
+export function createHeldReceipts(parts: {
+  readonly db: Database
+  readonly registry: Pick<RoomRegistry, 'get'>
+  readonly access: Pick<ServerAccess, 'isIn'>
+  readonly fillings: Pick<Fillings, 'all'>
+  /** In which what is kept for a room and the end of keeping go one after another. */
+  readonly turns: Lanes<number>
+  /** Takes in the content of an `m.receipt`. */
+  take(origin: ServerName, content: JsonObject): Promise<void>
+}): HeldReceipts {
+  const { db, registry, access, turns } = parts
+
+  /** Whether those of a room have to wait. Those of a server that is not known to be in it do not, and come to nothing. */
+  async function holdIn(origin: ServerName, roomId: string, kinds: JsonValue): Promise<boolean> {
+    const room = isRoomId(roomId) ? await registry.get(roomId) : undefined
+    if (!room?.filling?.holdsEvents || !(await access.isIn(origin, room))) return false
+    const { filling, nid: roomNid } = room
+    const rows = rowsIn(origin, kinds)
+    return turns.run(roomNid, async () => {
+      if (!filling.holdsEvents) return false
+      if (rows.length > 0) await db.tx((tx) => holdReceipts(tx, { roomNid, origin }, rows, HELD_RECEIPT_CAPS))
+      return true
+    })
+  }
+
+  return {
+    async hold(origin, content) {
+      if (parts.fillings.all().length === 0) return content
+      const rest: [string, JsonValue][] = []
+      for (const [roomId, kinds] of Object.entries(content)) {
+        if (!(await holdIn(origin, roomId, kinds))) rest.push([roomId, kinds])
+      }
+      return Object.fromEntries(rest)
+    },
+    async takeSome({ roomNid, roomId }) {
+      const rows = await getHeldReceipts(db, roomNid, TAKEN_AT_ONCE)
+      for (const { origin, user_id, json } of rows) {
+        await parts.take(origin, { [roomId]: { 'm.read': { [user_id]: JSON.parse(json) as JsonObject } } })
+      }
+      if (rows.length > 0) await db.tx((tx) => removeHeldReceipts(tx, roomNid, rows))
+      return rows.length > 0
+    },
+  }
+}
+
+function rowsIn(origin: ServerName, kinds: JsonValue): Row[] {
+  const read = isObject(kinds) ? kinds['m.read'] : undefined
+  if (!isObject(read)) return []
+  return Object.entries(read)
+    .slice(0, MAX_RECEIPTS_PER_EDU)
+    .flatMap(([userId, said]) => rowOf(origin, userId, said) ?? [])
+}
+
+function rowOf(origin: ServerName, userId: string, said: JsonValue): Row | undefined {
+  if (!isUserId(userId) || serverOf(userId) !== origin || !isObject(said)) return undefined
+  const { event_ids: ids, data } = said
+  const { ts, thread_id: threadId } = isObject(data) ? data : {}
+  const of = typeof threadId === 'string' ? { thread_id: threadId } : {}
+  const json = JSON.stringify({
+    event_ids: Array.isArray(ids) ? ids.slice(0, 1) : [],
+    data: { ...(typeof ts === 'number' && { ts }), ...of },
+  })
+  const isUsual = json.length <= MAX_HELD_RECEIPT_CHARS && !`${userId}${threadId}`.includes('\0')
+  return isUsual ? { user_id: userId as UserId, thread_id: of.thread_id ?? '', json } : undefined
+}
