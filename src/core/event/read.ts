@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { decodeBase64 } from '../base64.ts'
 import { type EventId, isEventId } from '../ids.ts'
 import {
@@ -12,7 +11,7 @@ import {
   offenceIn,
 } from '../json.ts'
 import type { RoomVersion } from '../room-version.ts'
-import { eventIdOf, hashedEventId } from '../signing/event-hash.ts'
+import { eventIdOf, idOfText, sha256Base64 } from '../signing/event-hash.ts'
 import { checkShape, isTooLarge, type Pdu, type Refusal, refuse } from './format.ts'
 import { redact, redactContent } from './redact.ts'
 
@@ -77,15 +76,16 @@ function flawIn(version: RoomVersion, pdu: JsonObject, stated: JsonOffence | und
 }
 
 function readChecked(version: RoomVersion, pdu: Pdu, { json, hashed, signed }: Texts): ReadPdu {
-  const eventId = version.eventIdFormat === 'opaque' ? pdu.event_id! : hashedEventId(version, sha256(signed))
-  const stated = decodeBase64(pdu.hashes.sha256)
-  if (stated?.equals(sha256(hashed))) return { pdu, eventId, json, signedText: signed, isRedacted: false }
+  const eventId = version.eventIdFormat === 'opaque' ? pdu.event_id! : idOfText(version, signed)
+  if (isHash(pdu.hashes.sha256, sha256Base64(hashed)))
+    return { pdu, eventId, json, signedText: signed, isRedacted: false }
   const redacted = redact(version, pdu)
   return { pdu: redacted, eventId, json: encodeCanonical(redacted), signedText: signed, isRedacted: true }
 }
 
-function sha256(text: string): Buffer {
-  return hash('sha256', text, 'buffer')
+/** Others may write a hash in either alphabet, and padded. */
+function isHash(stated: string, found: string): boolean {
+  return stated === found || decodeBase64(stated)?.equals(Buffer.from(found, 'base64')) === true
 }
 
 interface Texts {
@@ -101,17 +101,21 @@ const NOT_HASHED: ReadonlySet<string> = new Set(['hashes', 'signatures'])
 
 /** The three texts share nearly all members: each is encoded once. */
 function textsOf(version: RoomVersion, pdu: Pdu): Texts {
-  const json: string[] = []
-  const hashed: string[] = []
-  const signed: string[] = []
+  let json = ''
+  let hashed = ''
+  let signed = ''
   for (const key of canonicalKeys(pdu)) {
     const text = memberText(key, pdu[key]!)
-    json.push(text)
-    if (!NOT_HASHED.has(key)) hashed.push(text)
-    if (key === 'content') signed.push(redactedContentText(version, pdu, text))
-    else if (key !== 'signatures' && version.redaction.topLevel.has(key)) signed.push(text)
+    json = joined(json, text)
+    if (!NOT_HASHED.has(key)) hashed = joined(hashed, text)
+    if (key === 'content') signed = joined(signed, redactedContentText(version, pdu, text))
+    else if (key !== 'signatures' && version.redaction.topLevel.has(key)) signed = joined(signed, text)
   }
   return { json: `{${json}}`, hashed: `{${hashed}}`, signed: `{${signed}}` }
+}
+
+function joined(members: string, text: string): string {
+  return members === '' ? text : `${members},${text}`
 }
 
 function memberText(key: string, value: JsonValue): string {

@@ -32,7 +32,12 @@ export function referenceHash(version: RoomVersion, pdu: Pdu): Buffer {
 /** The event's id: the one it carries in room versions 1 and 2, computed in all others. */
 export function eventIdOf(version: RoomVersion, pdu: Pdu): EventId {
   if (version.eventIdFormat === 'opaque') return pdu.event_id!
-  return hashedEventId(version, referenceHash(version, pdu))
+  return idOfText(version, signedEventText(version, pdu))
+}
+
+/** The id of the event whose signatures cover a text, in the versions that compute ids. */
+export function idOfText(version: RoomVersion, signed: string): EventId {
+  return `$${version.eventIdFormat === 'base64' ? sha256Base64(signed) : hash('sha256', signed, 'base64url')}` as EventId
 }
 
 /** How later events of the room refer to this one. */
