@@ -18,13 +18,19 @@ export function getGaps(reader: Reader, roomNid: number, from: number, to: numbe
   )
 }
 
-/** The join by which a server came into a room, the last time, as long as anything before it is missing. */
-export async function lastArrival(reader: Reader, roomNid: number, server: ServerName): Promise<number | undefined> {
+/** The last join by which a server came into a room up to a position of the stream, as long as anything before it is missing. */
+export async function lastArrival(
+  reader: Reader,
+  roomNid: number,
+  server: ServerName,
+  upTo: number,
+): Promise<number | undefined> {
   const [row] = await reader.query<{ event_nid: number }>(
     `SELECT event_nid FROM event_gap JOIN event USING (event_nid) JOIN matrix_user ON user_nid = sender_nid
      WHERE event_gap.room_nid = $1 AND type = 'm.room.member' AND substr(user_id, strpos(user_id, ':') + 1) = $2
+       AND coalesce(stream_pos, event_nid) <= $3
      ORDER BY event_nid DESC LIMIT 1`,
-    [roomNid, server],
+    [roomNid, server, upTo],
   )
   return row?.event_nid
 }

@@ -114,10 +114,12 @@ export class Intake {
 
   /**
    * How deep our coming into the room is. A branch that was open beside it leads back to all that was said before, which is history and
-   * no news: it is left to a gap.
+   * no news: it is left to a gap. Who came through another server while others of ours were in the room is no such beginning.
    */
   async #arrivalDepth(): Promise<number> {
-    const nid = await lastArrival(this.#parts.db, this.room.nid, this.#parts.serverName)
+    let first = Number.MAX_SAFE_INTEGER
+    for (const { since } of this.room.localMembers.values()) first = Math.min(first, since)
+    const nid = await lastArrival(this.#parts.db, this.room.nid, this.#parts.serverName, first)
     return nid === undefined ? 0 : ((await this.room.events([nid])).get(nid)?.pdu.depth ?? 0)
   }
 
