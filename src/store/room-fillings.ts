@@ -1,4 +1,4 @@
-import type { EventId, RoomId, ServerName, UserId } from '../core/ids.ts'
+import type { EventId, RoomId, ServerName } from '../core/ids.ts'
 import type { Reader, Tx } from './db.ts'
 
 // Tables: room_filling, held_event, held_receipt; reads room, event
@@ -101,21 +101,27 @@ export function getHeld(reader: Reader, roomNid: number, limit: number): Promise
 }
 
 /**
- * The newest memberships of a user that wait for a room's members, so many of each server at most, in the order in which they came.
- * More than those may be given: what says so anywhere within is found too.
+ * The newest state for a key among what waits for a room's members, so many events of each server at most, in the order in which they
+ * came. More than those may be given: what says so anywhere within is found too.
  */
-export function getHeldMembers(
+export function getHeldState(
   reader: Reader,
   roomNid: number,
-  userId: UserId,
+  [type, stateKey]: readonly [type: string, stateKey: string],
   atMost: { readonly ofAServer: number; readonly all: number },
 ): Promise<HeldRow[]> {
   return reader.query(
     `SELECT held_nid, origin, json FROM (
        SELECT *, row_number() OVER (PARTITION BY origin ORDER BY held_nid DESC) AS place FROM held_event
-       WHERE room_nid = $1 AND strpos(json, '"type":"m.room.member"') > 0 AND strpos(json, $2) > 0
-     ) AS newest WHERE place <= $3 ORDER BY place, held_nid LIMIT $4`,
-    [roomNid, `"state_key":${JSON.stringify(userId)}`, atMost.ofAServer, atMost.all],
+       WHERE room_nid = $1 AND strpos(json, $2) > 0 AND strpos(json, $3) > 0
+     ) AS newest WHERE place <= $4 ORDER BY place, held_nid LIMIT $5`,
+    [
+      roomNid,
+      `"type":${JSON.stringify(type)}`,
+      `"state_key":${JSON.stringify(stateKey)}`,
+      atMost.ofAServer,
+      atMost.all,
+    ],
   )
 }
 

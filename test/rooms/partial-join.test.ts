@@ -336,6 +336,25 @@ it.each(['1', '6', '11', '12'])(
   },
 )
 
+it('who came, and came to power, while all that waits may put out whom they like, though nobody answers', async () => {
+  await home.server.restart()
+  const room = await enter('newcomer')
+  const { forge } = room
+  const { roomNid } = await home.view(forge.roomId)
+  const came = forge.member(MOD, 'join')
+  const levels = forge.set(CREATOR, 'm.room.power_levels', {
+    invite: 0,
+    users: { ...powerOfCreator(forge), [MOD]: 50 },
+  })
+  const kick = forge.member(ANN, 'ban', { sender: MOD })
+  await home.server.db.tx((tx) => insertHeld(tx, roomNid, OTHER, [forge.texts.get(came)!]))
+  await home.server.db.tx((tx) => insertHeld(tx, roomNid, EVIL, [forge.texts.get(levels)!]))
+  home.answers(forge.answers({ events: async () => [] }), OTHER)
+  await withHeld(room, kick, { chain: [] })
+  expect(await annIn(room)).toBe('ban')
+  await home.audit(forge.roomId)
+})
+
 /** What each changes of a room, and of a kick that would hold. */
 const UNFOUNDED: readonly [
   string,

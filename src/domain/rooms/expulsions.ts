@@ -6,7 +6,7 @@ import { isObject, type JsonObject, type ReadJson, readJson } from '../../core/j
 import { type StateMap, setState } from '../../core/state/trie.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import type { Database } from '../../store/db.ts'
-import { getHeldMembers } from '../../store/room-fillings.ts'
+import { getHeldState } from '../../store/room-fillings.ts'
 import {
   MAX_ASKING_MS,
   MAX_EXPULSIONS_JUDGED,
@@ -48,27 +48,37 @@ export interface ExpulsionParts {
   readonly log: Pick<Logger, 'info'>
 }
 
+const MEMBER = 'm.room.member'
+const AT_MOST = { ofAServer: MAX_EXPULSIONS_JUDGED_OF_A_SERVER, all: MAX_EXPULSIONS_JUDGED }
 /** How often one is placed anew because others wrote to its room. */
 const MAX_ATTEMPTS = 8
 
 /** Whether an event, whose shape nobody has looked at, claims to put somebody out of a room. */
 export function isExpulsion({ type, sender, state_key: target, content }: JsonObject): boolean {
   const membership = isObject(content) ? content.membership : undefined
-  return type === 'm.room.member' && sender !== target && (membership === 'leave' || membership === 'ban')
+  return type === MEMBER && sender !== target && (membership === 'leave' || membership === 'ban')
 }
 
 export function createExpulsions(parts: ExpulsionParts): Expulsions {
   const { db, registry, vetter, outliers, lanes, log } = parts
 
-  /** The events that judge an event are asked for all together, of its sender's server first. */
+  /**
+   * Brings to hand what judges an event. Its sender may have come, or come to power, while all that waits: that is looked at first. Then
+   * it is asked for all together, of the sender's server first.
+   */
   async function fetchCited({ roomId, roomNid, resident }: Filling, read: ReadPdu, origin: ServerName): Promise<void> {
+    async function take(given: readonly ReadJson[]): Promise<void> {
+      const reads = await vetter.vetAll(await registry.getByNid(roomNid), given.slice(0, MAX_FETCHED_AUTH_EVENTS))
+      await lanes.run(roomId, async () => outliers.take(await registry.getByNid(roomNid), reads))
+    }
+    if (await hasCited(await registry.getByNid(roomNid), read)) return
+    const ofSender = await getHeldState(db, roomNid, [MEMBER, read.pdu.sender], AT_MOST)
+    const levels = await getHeldState(db, roomNid, ['m.room.power_levels', ''], AT_MOST)
+    await take([...ofSender, ...levels].map(({ json }) => readJson(json)))
     for (const server of new Set([origin, resident])) {
       if (await hasCited(await registry.getByNid(roomNid), read)) return
       try {
-        const given = await parts.peers.eventAuth(server, roomId, read.eventId)
-        const room = await registry.getByNid(roomNid)
-        const reads = await vetter.vetAll(room, given.slice(0, MAX_FETCHED_AUTH_EVENTS))
-        await lanes.run(roomId, async () => outliers.take(await registry.getByNid(roomNid), reads))
+        await take(await parts.peers.eventAuth(server, roomId, read.eventId))
       } catch (error) {
         if (!(error instanceof ProtocolError) || error.status === 503) throw error
         log.info({ roomId, server, reason: error.message }, 'a server does not say what authorises a kick')
@@ -135,10 +145,7 @@ export function createExpulsions(parts: ExpulsionParts): Expulsions {
   }
 
   async function judgeOf(filling: Filling, userId: UserId): Promise<void> {
-    const rows = await getHeldMembers(db, filling.roomNid, userId, {
-      ofAServer: MAX_EXPULSIONS_JUDGED_OF_A_SERVER,
-      all: MAX_EXPULSIONS_JUDGED,
-    })
+    const rows = await getHeldState(db, filling.roomNid, [MEMBER, userId], AT_MOST)
     for (const { origin, json } of rows) {
       if (!(await judgeOne(filling, userId, origin, readJson(json)))) continue
       log.info({ roomId: filling.roomId, userId }, 'a user of ours was put out of a room before its members had come')
