@@ -97,11 +97,12 @@ async function joinRoom({ token }: Account): Promise<EventId> {
   return decodeURIComponent(url.split('?')[0]!.split('/').at(-1)!) as EventId
 }
 
-/** The texts of what a server was sent, by event id. */
+/** The texts of the messages that a server was sent, by event id. */
 function messagesSentTo({ front }: Stranger): Map<EventId, string> {
   const sent = front.requests.filter(({ url }) => url.includes('/federation/v1/send/'))
   const pdus = sent.flatMap(({ body }) => (JSON.parse(body) as { pdus: Json[] }).pdus)
-  return new Map(pdus.map((pdu) => [eventIdIn(VERSION, pdu)!, pdu.content.body]))
+  const messages = pdus.filter(({ type }) => type === 'm.room.message')
+  return new Map(messages.map((pdu) => [eventIdIn(VERSION, pdu)!, pdu.content.body]))
 }
 
 test(`a room of ${MEMBERS} members is filled though kill -9 ends the process amid it (${KILLS}) and right after`, async () => {
