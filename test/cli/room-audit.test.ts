@@ -68,7 +68,7 @@ it('rooms that forked and merged on several servers are found to be right, also 
   expect(total.signatures).toBeGreaterThanOrEqual(total.events)
   expect(total.uncheckedSignatures).toBe(0)
   expect(total.resolutions).toBeGreaterThan(50)
-  expect(total.states).toBeGreaterThan(20 * total.uncheckedStates)
+  expect(total.states).toBeGreaterThan(8 * total.uncheckedStates)
   for (const server of servers) await createStateCollector(server.db).round(() => false)
   await auditAll()
   expect(findings).toEqual([])
