@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { signingKeyFromSeed, verifySignature } from '../../src/core/signing/key.ts'
 import { type Api, sendText, syncPath } from '../../test/support/api.ts'
 import { waitUntil } from '../../test/support/wait.ts'
 import { makeCommunity, newPrefix, registerPeople } from '../community.ts'
@@ -15,6 +16,7 @@ const SERVERS = 100
 const OTHER_USERS = 4
 const CALM_MS = 1_000
 const LIMIT_MS = 300_000
+const CHECKED = 4_000
 
 /** A room of many members is joined through another server, while others of ours go on. */
 export async function measureFederationJoin(options: BenchOptions): Promise<Measurement[]> {
@@ -43,6 +45,7 @@ async function measure(target: Target, { roomId, via }: StubJoinReady, members: 
   await client.connect()
   try {
     await new Promise((resolve) => setTimeout(resolve, CALM_MS))
+    const signaturesMs = members * checkMs()
     const before = latenciesOf(others.syncsMs())
     const cpu = target.usage()
     const begun = now()
@@ -67,7 +70,7 @@ async function measure(target: Target, { roomId, via }: StubJoinReady, members: 
         perSecond: (members * 1_000) / wholeMs,
         serverPeakMb: server?.peakMb,
         postgresMb: postgres?.proportionalMb,
-        note: `once; ${cpuSeconds.toFixed(1)} s of CPU in the server, ${((postgres?.cpuSeconds ?? 0) - (cpu.postgres?.cpuSeconds ?? 0)).toFixed(1)} s in Postgres; the other server has the same cores`,
+        note: `once; a core checks so many signatures in ${(signaturesMs / 1_000).toFixed(1)} s; ${cpuSeconds.toFixed(1)} s of CPU in the server, ${((postgres?.cpuSeconds ?? 0) - (cpu.postgres?.cpuSeconds ?? 0)).toFixed(1)} s in Postgres; the other server has the same cores`,
       }),
       measurement({
         benchmark: BENCHMARK,
@@ -81,6 +84,16 @@ async function measure(target: Target, { roomId, via }: StubJoinReady, members: 
     await others.end()
     await api.close()
   }
+}
+
+/** What the machine takes today for one signature, alone: a figure to see the others by. */
+function checkMs(): number {
+  const key = signingKeyFromSeed('ed25519:yardstick', Buffer.alloc(32, 'yardstick'))
+  const text = 'x'.repeat(600)
+  const signature = key.sign(text)
+  const begun = now()
+  for (let n = 0; n < CHECKED; n++) verifySignature(key.publicKey, text, signature)
+  return (now() - begun) / CHECKED
 }
 
 /** What somebody does who just came into a room. */
