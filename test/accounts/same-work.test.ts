@@ -49,12 +49,16 @@ it('an unknown user and a wrong password take the same time, within 5% of their 
 }, 120_000)
 
 it('an unknown address is hashed for as well', async () => {
-  const hashes = async (identifier: Json) => {
+  const taken = async (identifier: Json) => {
     const begun = performance.now()
-    for (let n = 0; n < 20; n++) await enter(identifier, PASSWORD)
+    await enter(identifier, PASSWORD)
     return performance.now() - begun
   }
-  await hashes(named('known'))
-  const [unknown, wrong] = [await hashes(mailed('nobody@example.org')), await hashes(named('nobody'))]
-  expect(unknown / wrong).toBeGreaterThan(0.5)
+  const [unknown, wrong]: [number[], number[]] = [[], []]
+  for (let n = 0; n < 40; n++) {
+    unknown.push(await taken(mailed('nobody@example.org')))
+    wrong.push(await taken(named('nobody')))
+  }
+  const median = (all: readonly number[]) => all.toSorted((a, b) => a - b)[all.length / 2]!
+  expect(median(unknown) / median(wrong)).toBeGreaterThan(0.5)
 })

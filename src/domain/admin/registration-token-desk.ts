@@ -44,6 +44,8 @@ export interface RegistrationTokenDesk {
 const DEFAULT_LENGTH = 16
 const MAX_USES = 2 ** 31 - 1
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+/** The first is one of so many, all letters: what begins with a dash is taken for an option where a token is typed. */
+const FIRST_LETTERS = 32
 
 const viewOf = ({ token, uses_allowed, uses, expires_at }: RegistrationTokenRow): RegistrationTokenView => ({
   token,
@@ -72,7 +74,7 @@ export function createRegistrationTokenDesk(deps: {
   }
 
   const chosen = (length: number): string =>
-    [...random.bytes(length)].map((byte) => LETTERS[byte % LETTERS.length]).join('')
+    [...random.bytes(length)].map((byte, at) => LETTERS[byte % (at === 0 ? FIRST_LETTERS : LETTERS.length)]).join('')
 
   async function get(token: string): Promise<RegistrationTokenView> {
     const row = REGISTRATION_TOKEN.test(token) ? await findRegistrationToken(db, token) : undefined

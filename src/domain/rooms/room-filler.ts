@@ -87,7 +87,7 @@ export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
   const turns = new Turns(MAX_FILLINGS_AT_ONCE)
   const rests = new Map<Filling, Rest>()
   /** Those of which somebody was put out while they were worked on. */
-  const hurried = new Set<Filling>()
+  const hurried = new WeakSet<Filling>()
   const running = new Set<Promise<void>>()
   let takeHeld: ((filling: Filling) => Promise<void>) | undefined
   let isClosing = false
