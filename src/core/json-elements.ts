@@ -49,7 +49,7 @@ export class ElementSplitter {
       const code = chunk[at++]!
       if (code === QUOTE) {
         this.#isInString = true
-        this.#string = []
+        if (!this.#list) this.#string = []
         at = this.#endString(chunk, at)
       } else if (code === OBJECT_OPENS || code === LIST_OPENS) {
         this.#enter(code)
