@@ -9,8 +9,9 @@ export interface OtherUsers {
   end(): Promise<void>
 }
 
-const PAUSE_MS = 20
 const MESSAGE_EVERY_MS = 100
+/** Clients of today wait for what is new, and are answered as often as something is said. */
+const PAUSE_MS = MESSAGE_EVERY_MS
 
 export function watchOtherUsers(api: Api, people: readonly Account[], roomId: string): OtherUsers {
   let taken: number[] = []

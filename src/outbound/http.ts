@@ -7,6 +7,7 @@ import type { Logger } from 'pino'
 import { buildConnector, type Dispatcher, Pool } from 'undici'
 import type { Config } from '../config/schema.ts'
 import { createCache } from '../core/cache.ts'
+import { createPace } from '../core/pace.ts'
 import { type AddressGuard, createAddressGuard } from './addresses.ts'
 import { hurry, startDeadline } from './deadline.ts'
 import { type Failure, failureOf, RefusedError, TooLargeError } from './failures.ts'
@@ -134,6 +135,8 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
     // One for all: each would take time and memory to be made.
     secureContext: await trusting(ca_file),
   } as buildConnector.BuildOptions)
+  /** Handshakes take a millisecond or two each: those of a hundred servers at once would keep everybody else waiting. */
+  const nextTurn = createPace()
   const patience = new Patience()
   const targets = createCache<string, Target>(MAX_TARGETS, {
     dispose: ({ pool }) =>
@@ -148,7 +151,8 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
     const peer: Peer = { certificate: undefined }
     const waiting = countWaitingRequests()
     const pool = new Pool(`${url.protocol}//${host}:${port}`, {
-      connect(wanted, done) {
+      async connect(wanted, done) {
+        await nextTurn()
         if (waiting.count === 0) return done(new Error('nobody waits for a connection'), null)
         connect(isLiteral(servername) ? wanted : { ...wanted, servername }, (...made) => {
           if (options.readsCertificates) peer.certificate = certificateOf(made[1] ?? null) ?? peer.certificate

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { isObject, type JsonObject, type JsonValue, type ReadJson, readJson } from '../core/json.ts'
 import { ElementSplitter } from '../core/json-elements.ts'
 import { TooLargeError } from './failures.ts'
@@ -18,14 +19,23 @@ export interface ToldLists {
   readonly rest: JsonObject | undefined
 }
 
+/** A body that comes faster than it is read would keep everybody else waiting to its end: they get their turn after so much of it. */
+const BYTES_AT_ONCE = 128 * 1024
+
 /**
  * Reads an answer whose lists of events may be long: an object, or a list with the object in second place.
  * @throws TooLargeError, and what the body throws
  */
 export async function readToldLists(body: AsyncIterable<Buffer>, names: readonly string[]): Promise<ToldLists> {
   const splitter = new ElementSplitter(names)
+  let untilTurn = BYTES_AT_ONCE
   for await (const chunk of body) {
     splitter.push(chunk)
+    untilTurn -= chunk.length
+    if (untilTurn < 0) {
+      untilTurn = BYTES_AT_ONCE
+      await setImmediate()
+    }
     const isTooLong = splitter.elements > MAX_TOLD_ELEMENTS || splitter.restBytes > MAX_EVENTS_ANSWER_BYTES
     if (isTooLong) throw new TooLargeError(MAX_EVENTS_ANSWER_BYTES)
   }

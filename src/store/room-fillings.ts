@@ -1,7 +1,8 @@
 import type { EventId, RoomId, ServerName } from '../core/ids.ts'
 import type { Reader, Tx } from './db.ts'
+import type { StatePoint } from './state.ts'
 
-// Tables: room_filling, held_event, held_receipt; reads room, event
+// Tables: room_filling, held_event, held_receipt, state_change, room_member; reads room, event
 
 export interface FillingRow {
   readonly room_nid: number
@@ -72,6 +73,20 @@ export async function setFilled(tx: Tx, roomNid: number, position: number): Prom
     `UPDATE room_filling SET filled_at = $2, servers = '{}', failures = 0, last_failure = NULL WHERE room_nid = $1`,
     [roomNid, position],
   )
+}
+
+/**
+ * Takes back the changes past the end of a chain, and the memberships that came with them: those of an attempt to fill a room that
+ * did not come to its end. Whether there were any.
+ */
+export async function removePartlyFilled(tx: Tx, roomNid: number, end: StatePoint): Promise<boolean> {
+  const [row] = await tx.query<{ any: boolean }>(
+    `WITH gone AS (DELETE FROM state_change WHERE room_nid = $1 AND chain = $2 AND seq > $3 RETURNING event_nid),
+     members AS (DELETE FROM room_member m USING gone WHERE m.room_nid = $1 AND m.event_nid = gone.event_nid)
+     SELECT EXISTS (SELECT FROM gone) AS any`,
+    [roomNid, end.chain, end.seq],
+  )
+  return row!.any
 }
 
 export async function removeFilling(tx: Tx, roomNid: number): Promise<void> {

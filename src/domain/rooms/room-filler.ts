@@ -1,10 +1,11 @@
 import type { Logger } from 'pino'
 import { ProtocolError } from '../../core/errors.ts'
-import { isUserId, type RoomId, type ServerName } from '../../core/ids.ts'
-import { diffState, forEachState, getState, type StateMap, setState } from '../../core/state/trie.ts'
+import { isUserId, type RoomId, type ServerName, type UserId } from '../../core/ids.ts'
+import { diffState, forEachState, getState, type StateMap } from '../../core/state/trie.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import type { Database } from '../../store/db.ts'
-import { getChainParents } from '../../store/state.ts'
+import { removePartlyFilled } from '../../store/room-fillings.ts'
+import { getChainParents, type StatePoint } from '../../store/state.ts'
 import { pauseAfter } from '../backoff.ts'
 import type { Random } from '../clock.ts'
 import { Turns } from '../federation/turns.ts'
@@ -15,9 +16,9 @@ import type { Expulsions } from './expulsions.ts'
 import type { Filling } from './filling.ts'
 import type { Fillings } from './fillings.ts'
 import type { Lanes } from './lanes.ts'
-import { changedMembers } from './members.ts'
+import { membersOf } from './members.ts'
 import type { Outliers } from './outliers.ts'
-import { keyWrites, NO_GRAPH, type Persister, type Unit } from './persister.ts'
+import { keyWrites, NO_GRAPH, type Outcome, type Persister, type Unit } from './persister.ts'
 import type { RoomRegistry } from './registry.ts'
 import type { Room, StateChange } from './room.ts'
 import { RoomEvent } from './room-event.ts'
@@ -57,6 +58,8 @@ export interface RoomFillerParts {
 const RETRIES = { firstMs: 500, longestMs: 3_600_000 }
 /** How often a room's members are written anew because others wrote to it. */
 const MAX_ATTEMPTS = 8
+/** Members of one commit: whatever else is written in between waits for no more. */
+const MEMBERS_PER_COMMIT = 1_000
 const MEMBER = 'm.room.member'
 
 /** The process ends. */
@@ -79,8 +82,13 @@ interface Failure {
   readonly kind: 'silent' | 'refused' | 'useless'
 }
 
-/** What is written to the log behind a join. */
-type Behind = Pick<Unit, 'changes' | 'moved'>
+/** What is written to the log behind a join: at the end of the chain that the join's branches off. */
+interface Behind {
+  readonly from: StatePoint
+  readonly changes: readonly StateChange[]
+  /** That the join's chain comes after them. */
+  readonly moved: Unit['moved']
+}
 
 export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
   const { db, log, registry, fillings, outliers, persister } = parts
@@ -212,49 +220,68 @@ export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
   /** What is missing in the state before our join, as changes of the chain that the join's branches off. */
   async function behind(room: Room, join: RoomEvent, before: StateMap, told: StateMap): Promise<Behind> {
     const { chain } = join.pointBefore
-    const parent = (await getChainParents(db, room.nid)).get(chain)
-    if (!parent || join.pointBefore.seq !== 0) throw new Error(`${join.id} does not stand at the beginning of a chain`)
-    let { seq } = parent
+    const from = (await getChainParents(db, room.nid)).get(chain)
+    if (!from || join.pointBefore.seq !== 0) throw new Error(`${join.id} does not stand at the beginning of a chain`)
+    let { seq } = from
     const changes: StateChange[] = []
     forEachState(told, (keyId, eventNid) => {
       const { type, stateKey } = room.keys.nameOf(keyId)
       if (type !== MEMBER || !isUserId(stateKey) || getState(before, keyId) !== 0) return
-      changes.push({ chain: parent.chain, seq: ++seq, keyId, eventNid, before: 0 })
+      changes.push({ chain: from.chain, seq: ++seq, keyId, eventNid, before: 0 })
     })
-    return { changes, moved: [{ roomNid: room.nid, chain, parentChain: parent.chain, parentSeq: seq }] }
+    return { from, changes, moved: [{ roomNid: room.nid, chain, parentChain: from.chain, parentSeq: seq }] }
   }
 
+  /** A part at a time. Nobody finds it in the log before the chain of the join is moved behind it, with the last part. */
   async function write(
     room: Room,
     filling: Filling,
-    { changes, moved }: Behind,
+    { from, changes, moved }: Behind,
     { memberships }: ToldStateMap,
   ): Promise<'moved' | undefined> {
-    const from = room.pending.state
-    let to = from
-    for (const { keyId, eventNid } of changes) if (getState(from, keyId) === 0) to = setState(to, keyId, eventNid)
-    const members = await changedMembers({ ...parts, room, from, to, memberships })
-    const createNid = room.stateNid(from, 'm.room.create', '')
+    // An earlier attempt ended in the middle.
+    if (await db.tx((tx) => removePartlyFilled(tx, room.nid, from))) return again(room)
+    const createNid = room.stateNid(room.pending.state, 'm.room.create', '')
     const create = (await room.events([createNid])).get(createNid)!
-    if (!room.alive) return 'moved'
-    const head = room.pending
-    const position = persister.takeNid()
-    const unit: Unit = {
-      ...NO_GRAPH,
-      ...{ room, before: head, after: { ...head, version: head.version + 1, nid: position } },
-      ...{ events: [], highlights: [], redactions: [], txn: undefined, keys: keyWrites(room), changes, moved },
-      members: members.map((member) => ({ ...member, changedAt: position })),
-      // No event comes with it, and the stream is to have a position for it: an outlier has one that nobody is shown.
-      promoted: [new RoomEvent({ ...create.toRow(), stream_pos: position }, create.pdu)],
+    let position = 0
+    let written: Promise<Outcome> | undefined
+    for (let at = 0; at === 0 || at < changes.length; at += MEMBERS_PER_COMMIT) {
+      const part = changes.slice(at, at + MEMBERS_PER_COMMIT)
+      const joining = part
+        .filter(({ keyId }) => getState(room.pending.state, keyId) === 0)
+        .map((change) => {
+          return { userId: room.keys.nameOf(change.keyId).stateKey as UserId, before: 0, after: change.eventNid }
+        })
+      const members = await membersOf({ ...parts, room, memberships }, joining)
+      if (written && (await written).kind !== 'committed') return 'moved'
+      if (!room.alive) return 'moved'
+      const head = room.pending
+      position = persister.takeNid()
+      const unit: Unit = {
+        ...NO_GRAPH,
+        ...{ room, before: head, after: { ...head, version: head.version + 1, nid: position } },
+        ...{ events: [], highlights: [], redactions: [], txn: undefined, keys: keyWrites(room), changes: part },
+        moved: at + MEMBERS_PER_COMMIT < changes.length ? [] : moved,
+        members: members.map((member) => ({ ...member, changedAt: position })),
+        // No event comes with it, and the stream is to have a position for it: an outlier has one that nobody is shown.
+        promoted: [new RoomEvent({ ...create.toRow(), stream_pos: position }, create.pdu)],
+      }
+      room.enqueued(unit)
+      written = persister.enqueue(unit)
+      written.catch(() => {})
     }
-    room.enqueued(unit)
-    if ((await persister.enqueue(unit)).kind !== 'committed') return 'moved'
-    // What it holds in memory of its states lacks what was written behind them.
-    registry.drop(room)
+    if ((await written)!.kind !== 'committed') return 'moved'
+    again(room)
     await fillings.filled(filling, position)
     parts.filled(await registry.getByNid(room.nid))
-    log.info({ roomId: filling.roomId, members: members.length }, 'a room was filled with its members')
+    log.info({ roomId: filling.roomId, members: changes.length }, 'a room was filled with its members')
     return undefined
+  }
+
+  /** What is held in memory of its states and members lacks what was written beside it. */
+  function again(room: Room): 'moved' {
+    registry.drop(room)
+    return 'moved'
   }
 
   return {

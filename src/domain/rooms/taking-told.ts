@@ -3,7 +3,7 @@ import { type Membership, membershipOf } from '../../core/event/content.ts'
 import type { ReadPdu } from '../../core/event/read.ts'
 import { type EventId, type ServerName, serverOf } from '../../core/ids.ts'
 import { isObject, type ReadJson } from '../../core/json.ts'
-import { EMPTY_STATE, getState, type StateMap, setState } from '../../core/state/trie.ts'
+import { buildState, type StateMap } from '../../core/state/trie.ts'
 import type { Outliers } from './outliers.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
@@ -37,8 +37,10 @@ export interface Told {
   readonly at: (index: number) => ReadJson
 }
 
-/** Of a large room so many events are in memory as objects. */
-const EVENTS_AT_ONCE = 512
+/** Of a large room so many events are judged together. */
+const EVENTS_AT_ONCE = 256
+/** So many such parts more are in memory as objects. */
+const PARTS_AHEAD = 3
 const LOOKED_AT_ONCE = 256
 /** Events of an auth chain under the few keys by which a join is judged. */
 const MAX_JUDGES = 1_000
@@ -107,14 +109,17 @@ export async function takeTold(
   const state = new ToldStateMap(room)
   const left: ReadPdu[] = []
   const partAt = (at: number) => told.order.subarray(at, at + EVENTS_AT_ONCE)
-  const vetPart = (at: number) => vetter.vetEach(room, [...partAt(at)].map(told.at))
-  let next = vetPart(0)
+  const vetPart = (at: number) => {
+    const vetting = vetter.vetEach(room, [...partAt(at)].map(told.at))
+    vetting.catch(() => {})
+    return vetting
+  }
+  // The signatures of what is next are checked while others are judged and written.
+  const ahead = Array.from({ length: PARTS_AHEAD }, (_, n) => vetPart(n * EVENTS_AT_ONCE))
   for (let at = 0; at < told.order.length && isWanted(); at += EVENTS_AT_ONCE) {
     const part = partAt(at)
-    const vetted = await next
-    // The signatures of the next are checked while these are judged and written.
-    next = vetPart(at + EVENTS_AT_ONCE)
-    next.catch(() => {})
+    ahead.push(vetPart(at + PARTS_AHEAD * EVENTS_AT_ONCE))
+    const vetted = await ahead.shift()!
     const reads = new Map<EventId, ReadPdu>()
     for (const [index, read] of vetted.entries()) {
       if (isRefusal(read)) continue
@@ -130,14 +135,20 @@ export async function takeTold(
 
 /** The state that a list of events makes, as they come to be known: none when two are for the same key, or one is of another room. */
 export class ToldStateMap {
-  map: StateMap | undefined = EMPTY_STATE
   /** By the number of its event. */
   readonly memberships = new Map<number, Membership>()
   readonly #room: Room
   readonly #expected = new Set<EventId>()
+  /** By key. */
+  readonly #nids: number[] = []
+  #isContradictory = false
 
   constructor(room: Room) {
     this.#room = room
+  }
+
+  get map(): StateMap | undefined {
+    return this.#isContradictory ? undefined : buildState(this.#nids)
   }
 
   expect(eventId: EventId): void {
@@ -146,12 +157,17 @@ export class ToldStateMap {
 
   readonly seen = (event: RoomEvent): void => {
     const { id, nid, roomNid, keyId, standing } = event
-    if (!this.map || !this.#expected.delete(id)) return
+    if (!this.#expected.delete(id)) return
     const isForeign = roomNid !== this.#room.nid
     if (!isForeign && (standing === 'rejected' || keyId === undefined)) return
-    const before = isForeign ? nid : getState(this.map, keyId!)
-    if (isForeign || (before !== 0 && before !== nid)) this.map = undefined
-    else this.map = setState(this.map, keyId!, nid)
+    const before = isForeign ? 0 : (this.#nids[keyId!] ?? 0)
+    if (isForeign || (before !== 0 && before !== nid)) this.#isContradictory = true
+    else this.#set(keyId!, nid)
     if (event.type === 'm.room.member') this.memberships.set(nid, membershipOf(event))
+  }
+
+  #set(keyId: number, nid: number): void {
+    while (this.#nids.length < keyId) this.#nids.push(0)
+    this.#nids[keyId] = nid
   }
 }

@@ -1,10 +1,10 @@
-import { setImmediate } from 'node:timers/promises'
 import { type Pdu, type Refusal, refuse } from '../../core/event/format.ts'
 import { type ReadPdu, readPdu } from '../../core/event/read.ts'
 import { decisiveSignatures, requiredSigners, signatureKeyIds, type VerifyKey } from '../../core/event/signers.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf } from '../../core/ids.ts'
 import type { ReadJson } from '../../core/json.ts'
 import { isObject } from '../../core/json.ts'
+import { createPace } from '../../core/pace.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
 import { roomIdOfCreate } from '../../core/signing/event-hash.ts'
 import { MAX_KEYS_PER_SERVER } from '../limits.ts'
@@ -37,6 +37,8 @@ export function isRefusal(read: ReadPdu | Refusal): read is Refusal {
 
 export function createVetter({ keys }: { keys: KeyRing }): Vetter {
   const checks = createSignatureChecks()
+  /** A state of many thousands takes seconds: others get their turn after each portion, however many such states there are. */
+  const nextTurn = createPace()
 
   function read(place: Place, { value, offence }: ReadJson): ReadPdu | Refusal {
     const event = readPdu(place.version, value, offence)
@@ -85,10 +87,10 @@ export function createVetter({ keys }: { keys: KeyRing }): Vetter {
 
   async function vetEach(place: Place, raws: readonly ReadJson[]): Promise<(ReadPdu | Refusal)[]> {
     const portions: Promise<(ReadPdu | Refusal)[]>[] = []
-    if (raws.length > VETTED_AT_ONCE) fetchKeysAhead(keys, raws)
+    const areMany = raws.length > VETTED_AT_ONCE
+    if (areMany) fetchKeysAhead(keys, raws)
     for (let at = 0; at < raws.length; at += VETTED_AT_ONCE) {
-      // A state of many thousands takes seconds: others get their turn.
-      if (at > 0) await setImmediate()
+      if (areMany) await nextTurn()
       const portion = raws.slice(at, at + VETTED_AT_ONCE).map((raw) => read(place, raw))
       portions.push(confirm(place.version, portion))
     }
