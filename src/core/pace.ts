@@ -1,13 +1,18 @@
 import { setImmediate } from 'node:timers/promises'
 
 /**
- * Spreads work over turns of the event loop: each call resolves in a later turn than the one before, so that what is done by the
- * hundred leaves room for everything else in between.
+ * Spreads work over turns of the event loop: so many calls resolve in each, so that what is done by the hundred leaves room for
+ * everything else in between.
  */
-export function createPace(): () => Promise<void> {
-  let last: Promise<void> = Promise.resolve()
+export function createPace(perTurn = 1): () => Promise<void> {
+  let turn: Promise<void> = Promise.resolve()
+  let left = 0
   return () => {
-    last = last.then(() => setImmediate())
-    return last
+    if (left === 0) {
+      left = perTurn
+      turn = turn.then(() => setImmediate())
+    }
+    left--
+    return turn
   }
 }

@@ -95,6 +95,8 @@ export interface GuardedClientOptions {
 const CONNECT_TIMEOUT_MS = 5_000
 const OLDEST_TLS = 'TLSv1.2'
 const CONNECTIONS_PER_TARGET = 8
+/** New connections that begin in one turn of the event loop. */
+const CONNECTIONS_PER_TURN = 8
 /** Targets that connections are kept to; the one not used for longest is closed. */
 const MAX_TARGETS = 1_000
 /** How long a connection is kept that nothing goes over, whatever the other side offers: it takes a tenth of a megabyte. */
@@ -136,7 +138,7 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
     secureContext: await trusting(ca_file),
   } as buildConnector.BuildOptions)
   /** Handshakes take a millisecond or two each: those of a hundred servers at once would keep everybody else waiting. */
-  const nextTurn = createPace()
+  const nextTurn = createPace(CONNECTIONS_PER_TURN)
   const patience = new Patience()
   const targets = createCache<string, Target>(MAX_TARGETS, {
     dispose: ({ pool }) =>
