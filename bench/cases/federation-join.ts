@@ -54,10 +54,12 @@ async function measure(target: Target, { roomId, via }: StubJoinReady, members: 
     const joinedMs = now() - begun
     await use(api, joiner!.token, roomId)
     const usableMs = now() - begun
-    await waitUntil('all members', () => isWhole(client, roomId, members), { timeoutMs: LIMIT_MS, everyMs: 50 })
+    await waitUntil('all members', () => isFilled(client, roomId), { timeoutMs: LIMIT_MS, everyMs: 20 })
     const wholeMs = now() - begun
     const meanwhile = latenciesOf(others.syncsMs())
     const { server, postgres } = target.usage()
+    const joined = await countJoined(client, roomId)
+    if (joined !== members + 1) throw new Error(`${joined} members instead of ${members + 1}`)
     const cpuSeconds = (server?.cpuSeconds ?? 0) - (cpu.server?.cpuSeconds ?? 0)
     const size = `a room of ${members.toLocaleString('en')}`
     return [
@@ -104,10 +106,15 @@ async function use(api: Api, token: string, roomId: string): Promise<void> {
   await sendText(api, token, roomId, newPrefix(), 'hello')
 }
 
-async function isWhole(client: pg.Client, roomId: string, members: number): Promise<boolean> {
+async function isFilled(client: pg.Client, roomId: string): Promise<boolean> {
+  const text = 'SELECT filled_at FROM room_filling JOIN room USING (room_nid) WHERE room_id = $1'
+  return (await client.query(text, [roomId])).rows[0]?.filled_at > 0
+}
+
+async function countJoined(client: pg.Client, roomId: string): Promise<number> {
   const { rows } = await client.query(
     `SELECT count(*)::int AS members FROM room_member JOIN room USING (room_nid) WHERE room_id = $1 AND membership = 'join'`,
     [roomId],
   )
-  return rows[0].members > members
+  return rows[0].members
 }
