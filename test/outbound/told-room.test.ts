@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { readToldLists } from '../../src/outbound/told-room.ts'
 
@@ -34,4 +35,22 @@ it.each([
   ['too long a string', `{"depth":"${'a'.repeat(300)}"}`],
 ])('of an event is not seen without reading it: %s', async (_, event) => {
   expect(await glance(event, 'depth')).toBeUndefined()
+})
+
+it('a long answer that is all there at once leaves others their turn', async () => {
+  const event = Buffer.from(`{"content":"${'x'.repeat(1_000)}"},`)
+  let isRead = false
+  async function* body() {
+    yield Buffer.from('{"pdus":[')
+    for (let n = 0; n < 2_000; n++) yield event
+    yield Buffer.from('{}]}')
+  }
+  const reading = readToldLists(body(), ['pdus']).then((lists) => {
+    isRead = true
+    return lists.list('pdus').length
+  })
+  let turns = 0
+  for (; !isRead; turns++) await setImmediate()
+  expect(await reading).toBe(2_001)
+  expect(turns).toBeGreaterThan(10)
 })

@@ -16,7 +16,7 @@ import type { Expulsions } from './expulsions.ts'
 import type { Filling } from './filling.ts'
 import type { Fillings } from './fillings.ts'
 import type { Lanes } from './lanes.ts'
-import { membersOf } from './members.ts'
+import { type Change, membersOf } from './members.ts'
 import type { Outliers } from './outliers.ts'
 import { keyWrites, NO_GRAPH, type Outcome, type Persister, type Unit } from './persister.ts'
 import type { RoomRegistry } from './registry.ts'
@@ -239,20 +239,18 @@ export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
     { from, changes, moved }: Behind,
     { memberships }: ToldStateMap,
   ): Promise<'moved' | undefined> {
-    // An earlier attempt ended in the middle.
-    if (await db.tx((tx) => removePartlyFilled(tx, room.nid, from))) return again(room)
+    if (await db.tx((tx) => removePartlyFilled(tx, room.nid, from))) {
+      // An earlier attempt ended in the middle, and the room as it is in memory counts its members.
+      registry.drop(room)
+      return 'moved'
+    }
     const createNid = room.stateNid(room.pending.state, 'm.room.create', '')
     const create = (await room.events([createNid])).get(createNid)!
     let position = 0
     let written: Promise<Outcome> | undefined
     for (let at = 0; at === 0 || at < changes.length; at += MEMBERS_PER_COMMIT) {
       const part = changes.slice(at, at + MEMBERS_PER_COMMIT)
-      const joining = part
-        .filter(({ keyId }) => getState(room.pending.state, keyId) === 0)
-        .map((change) => {
-          return { userId: room.keys.nameOf(change.keyId).stateKey as UserId, before: 0, after: change.eventNid }
-        })
-      const members = await membersOf({ ...parts, room, memberships }, joining)
+      const members = await membersOf({ ...parts, room, memberships }, unknownMembers(room, part))
       if (written && (await written).kind !== 'committed') return 'moved'
       if (!room.alive) return 'moved'
       const head = room.pending
@@ -271,17 +269,12 @@ export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
       written.catch(() => {})
     }
     if ((await written)!.kind !== 'committed') return 'moved'
-    again(room)
+    // What it holds in memory of its states lacks what was written behind them.
+    registry.drop(room)
     await fillings.filled(filling, position)
     parts.filled(await registry.getByNid(room.nid))
     log.info({ roomId: filling.roomId, members: changes.length }, 'a room was filled with its members')
     return undefined
-  }
-
-  /** What is held in memory of its states and members lacks what was written beside it. */
-  function again(room: Room): 'moved' {
-    registry.drop(room)
-    return 'moved'
   }
 
   return {
@@ -298,6 +291,14 @@ export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
       await Promise.all(running)
     },
   }
+}
+
+/** What changes behind a join make of the members; whoever has come or gone since is known already. */
+function unknownMembers(room: Room, changes: readonly StateChange[]): Change[] {
+  const unknown = changes.filter(({ keyId }) => getState(room.pending.state, keyId) === 0)
+  return unknown.map(({ keyId, eventNid }) => {
+    return { userId: room.keys.nameOf(keyId).stateKey as UserId, before: 0, after: eventNid }
+  })
 }
 
 /** Why what is told cannot be the state of the room: what we know of it has to be there, by whatever event. */
