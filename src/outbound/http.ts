@@ -10,8 +10,8 @@ import { createCache } from '../core/cache.ts'
 import { type AddressGuard, createAddressGuard } from './addresses.ts'
 import { hurry, startDeadline } from './deadline.ts'
 import { type Failure, failureOf, RefusedError, TooLargeError } from './failures.ts'
+import { createLoopTurns } from './loop-turns.ts'
 import { createNames, type Names } from './names.ts'
-import { createPace } from './pace.ts'
 import { Patience } from './patience.ts'
 import { Places } from './places.ts'
 import { countWaitingRequests } from './waiting-requests.ts'
@@ -138,7 +138,7 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
     secureContext: await trusting(ca_file),
   } as buildConnector.BuildOptions)
   /** Handshakes take a millisecond or two each: those of a hundred servers at once would keep everybody else waiting. */
-  const nextTurn = createPace(CONNECTIONS_PER_TURN)
+  const nextTurn = createLoopTurns(CONNECTIONS_PER_TURN)
   const patience = new Patience()
   const targets = createCache<string, Target>(MAX_TARGETS, {
     dispose: ({ pool }) =>

@@ -6,7 +6,7 @@ import type { ReadJson } from '../../core/json.ts'
 import { isObject } from '../../core/json.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
 import { roomIdOfCreate } from '../../core/signing/event-hash.ts'
-import { createPace } from '../../outbound/pace.ts'
+import { createLoopTurns } from '../../outbound/loop-turns.ts'
 import { MAX_KEYS_PER_SERVER } from '../limits.ts'
 import type { KeyRing } from './questions.ts'
 import { createSignatureChecks, type SignedText } from './signature-checks.ts'
@@ -38,7 +38,7 @@ export function isRefusal(read: ReadPdu | Refusal): read is Refusal {
 export function createVetter({ keys }: { keys: KeyRing }): Vetter {
   const checks = createSignatureChecks()
   /** A state of many thousands takes seconds: others get their turn after each portion, however many such states there are. */
-  const nextTurn = createPace()
+  const nextTurn = createLoopTurns()
 
   function read(place: Place, { value, offence }: ReadJson): ReadPdu | Refusal {
     const event = readPdu(place.version, value, offence)
