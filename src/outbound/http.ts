@@ -153,13 +153,17 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
     const peer: Peer = { certificate: undefined }
     const waiting = countWaitingRequests()
     const pool = new Pool(`${url.protocol}//${host}:${port}`, {
-      async connect(wanted, done) {
-        await nextTurn()
-        if (waiting.count === 0) return done(new Error('nobody waits for a connection'), null)
-        connect(isLiteral(servername) ? wanted : { ...wanted, servername }, (...made) => {
-          if (options.readsCertificates) peer.certificate = certificateOf(made[1] ?? null) ?? peer.certificate
-          done(...made)
-        })
+      connect(wanted, done) {
+        const begin = () => {
+          if (waiting.count === 0) return done(new Error('nobody waits for a connection'), null)
+          connect(isLiteral(servername) ? wanted : { ...wanted, servername }, (...made) => {
+            if (options.readsCertificates) peer.certificate = certificateOf(made[1] ?? null) ?? peer.certificate
+            done(...made)
+          })
+        }
+        nextTurn()
+          .then(begin)
+          .catch((error: Error) => done(error, null))
       },
       connections: options.connections ?? CONNECTIONS_PER_TARGET,
       keepAliveMaxTimeout: KEPT_MS,

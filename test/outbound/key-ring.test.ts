@@ -318,7 +318,7 @@ test('what we publish of our own is believed by others', async () => {
 })
 
 describe('key servers', () => {
-  const OTHERS = Array.from({ length: 30 }, (_, n) => `x${n}.gone.test` as ServerName)
+  const OTHERS = ['x1', 'x2', 'x3', 'x4', 'x5'].map((each) => `${each}.gone.test` as ServerName)
   const passedOn = (answer: JsonObject, by = notaryKey) => signJson(answer, notaryName, by)
 
   beforeEach(() => {
@@ -397,8 +397,7 @@ describe('key servers', () => {
     ])
     expect((await Promise.all(wanted)).map((keys) => keys.length).slice(0, 3)).toEqual([1, 1, 0])
     const queries = notary.requests.map(({ body }) => Object.keys(JSON.parse(body).server_keys))
-    // The first few are asked themselves, and found to be gone one by one.
-    expect(queries.length).toBeLessThan(10)
+    expect(queries.length).toBeLessThan(4)
     expect(queries.flat().sort()).toEqual([name, ...OTHERS].sort())
   })
 

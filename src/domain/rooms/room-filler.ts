@@ -84,7 +84,6 @@ interface Failure {
 
 /** What is written to the log behind a join: at the end of the chain that the join's branches off. */
 interface Behind {
-  readonly from: StatePoint
   readonly changes: readonly StateChange[]
   /** That the join's chain comes after them. */
   readonly moved: Unit['moved']
@@ -208,42 +207,36 @@ export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
 
   async function fill(room: Room, filling: Filling, told: Told): Promise<string | undefined> {
     const isAlive = () => room.alive && isWanted(filling)
-    const state = await takeTold(parts, room, told, filling.joinId, isAlive)
-    if (!isAlive()) return 'moved'
     const join = (await outliers.find(room, [filling.joinId])).get(filling.joinId)!
+    const end = await endBehind(room, join)
+    if (await db.tx((tx) => removePartlyFilled(tx, room.nid, end))) {
+      // An earlier attempt ended in the middle, and the room as it is in memory counts its members.
+      registry.drop(room)
+      return 'moved'
+    }
+    const { map, memberships } = await takeTold(parts, room, told, filling.joinId, isAlive)
+    if (!isAlive()) return 'moved'
     const before = await parts.branches.stateAt(room, join.pointBefore)
-    const refusal = disagreement(room, before, state)
+    if (!map) return 'it tells two events for one key, or one of another room'
+    const refusal = disagreement(room, before, map, memberships)
     if (refusal !== undefined) return refusal
-    return write(room, filling, await behind(room, join, before, state.map!), state)
+    return write(room, filling, behind(room, join, end, { before, told: map }), memberships)
   }
 
-  /** What is missing in the state before our join, as changes of the chain that the join's branches off. */
-  async function behind(room: Room, join: RoomEvent, before: StateMap, told: StateMap): Promise<Behind> {
-    const { chain } = join.pointBefore
-    const from = (await getChainParents(db, room.nid)).get(chain)
-    if (!from || join.pointBefore.seq !== 0) throw new Error(`${join.id} does not stand at the beginning of a chain`)
-    let { seq } = from
-    const changes: StateChange[] = []
-    forEachState(told, (keyId, eventNid) => {
-      const { type, stateKey } = room.keys.nameOf(keyId)
-      if (type !== MEMBER || !isUserId(stateKey) || getState(before, keyId) !== 0) return
-      changes.push({ chain: from.chain, seq: ++seq, keyId, eventNid, before: 0 })
-    })
-    return { from, changes, moved: [{ roomNid: room.nid, chain, parentChain: from.chain, parentSeq: seq }] }
+  /** The end of the chain that our join's branches off. */
+  async function endBehind(room: Room, join: RoomEvent): Promise<StatePoint> {
+    const end = (await getChainParents(db, room.nid)).get(join.pointBefore.chain)
+    if (!end || join.pointBefore.seq !== 0) throw new Error(`${join.id} does not stand at the beginning of a chain`)
+    return end
   }
 
   /** A part at a time. Nobody finds it in the log before the chain of the join is moved behind it, with the last part. */
   async function write(
     room: Room,
     filling: Filling,
-    { from, changes, moved }: Behind,
-    { memberships }: ToldStateMap,
+    { changes, moved }: Behind,
+    memberships: ToldStateMap['memberships'],
   ): Promise<'moved' | undefined> {
-    if (await db.tx((tx) => removePartlyFilled(tx, room.nid, from))) {
-      // An earlier attempt ended in the middle, and the room as it is in memory counts its members.
-      registry.drop(room)
-      return 'moved'
-    }
     const createNid = room.stateNid(room.pending.state, 'm.room.create', '')
     const create = (await room.events([createNid])).get(createNid)!
     let position = 0
@@ -293,6 +286,25 @@ export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
   }
 }
 
+/** What is missing in the state before our join, as changes from the end of the chain that the join's branches off. */
+function behind(
+  room: Room,
+  join: RoomEvent,
+  end: StatePoint,
+  { before, told }: { readonly before: StateMap; readonly told: StateMap },
+): Behind {
+  const { chain } = end
+  let { seq } = end
+  const changes: StateChange[] = []
+  forEachState(told, (keyId, eventNid) => {
+    const { type, stateKey } = room.keys.nameOf(keyId)
+    if (type !== MEMBER || !isUserId(stateKey) || getState(before, keyId) !== 0) return
+    changes.push({ chain, seq: ++seq, keyId, eventNid, before: 0 })
+  })
+  const move = { roomNid: room.nid, chain: join.pointBefore.chain, parentChain: chain, parentSeq: seq }
+  return { changes, moved: [move] }
+}
+
 /** What changes behind a join make of the members; whoever has come or gone since is known already. */
 function unknownMembers(room: Room, changes: readonly StateChange[]): Change[] {
   const unknown = changes.filter(({ keyId }) => getState(room.pending.state, keyId) === 0)
@@ -302,8 +314,12 @@ function unknownMembers(room: Room, changes: readonly StateChange[]): Change[] {
 }
 
 /** Why what is told cannot be the state of the room: what we know of it has to be there, by whatever event. */
-function disagreement(room: Room, known: StateMap, { map: told, memberships }: ToldStateMap): string | undefined {
-  if (!told) return 'it tells two events for one key, or one of another room'
+function disagreement(
+  room: Room,
+  known: StateMap,
+  told: StateMap,
+  memberships: ToldStateMap['memberships'],
+): string | undefined {
   const createKey = room.keys.idOf('m.room.create', '')!
   if (getState(told, createKey) !== getState(known, createKey)) return 'it tells of a room with another beginning'
   // Somebody let us in.
