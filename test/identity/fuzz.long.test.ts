@@ -8,7 +8,7 @@ import { BODIES, type Dice, diceOf, JSON_VALUES, PATH_VALUES, QUERY_VALUES } fro
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
 import { type Answer, openIdentity } from './identity-api.ts'
 
-/** `FUZZ_SEED=7 FUZZ_CASES=10000 npx vitest run test/identity/fuzz.test.ts` tries other cases, and more of them. */
+/** `FUZZ_SEED=7 FUZZ_CASES=10000 npx vitest run test/identity/fuzz.long.test.ts` tries other cases, and more of them. */
 const SEED = Number(process.env.FUZZ_SEED ?? 20_190_611)
 const CASES = Number(process.env.FUZZ_CASES ?? 40)
 

@@ -16,7 +16,7 @@ import { type SchemaNode, schemaOf } from './fuzz/body.ts'
 import { BODIES, type Dice, diceOf, JSON_VALUES, PATH_VALUES, QUERY_VALUES } from './fuzz/values.ts'
 import { type Answer, send } from './fuzz/wire.ts'
 
-/** `FUZZ_SEED=7 FUZZ_CASES=5000 npx vitest run test/http/fuzz-federation.test.ts` tries other cases, and more of them. */
+/** `FUZZ_SEED=7 FUZZ_CASES=5000 npx vitest run test/http/fuzz-federation.long.test.ts` tries other cases, and more of them. */
 const SEED = Number(process.env.FUZZ_SEED ?? 20_190_611)
 const CASES = Number(process.env.FUZZ_CASES ?? 30)
 

@@ -17,7 +17,7 @@ import { type HostilePeer, type HostileServers, PROGRAM, startHostileServers } f
 /**
  * Servers that answer slowly, without end, or from elsewhere, while another one is talked with. Each in a process of its own: the
  * server, those that are hostile to it with the users who have them asked, and here the one that is not.
- * `HOSTILE_ROUNDS=400 HOSTILE_PEERS=100 npx vitest run test/federation/hostile/transport.test.ts` measures in earnest, on a quiet
+ * `HOSTILE_ROUNDS=400 HOSTILE_PEERS=100 npx vitest run test/federation/hostile/transport.long.test.ts` measures in earnest, on a quiet
  * machine: the 99th percentile of a healthy peer's requests with the attack is then to be within 10% of that without.
  */
 const ROUNDS = Number(process.env.HOSTILE_ROUNDS ?? 20)

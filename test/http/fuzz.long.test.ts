@@ -11,7 +11,7 @@ import { diceOf } from './fuzz/values.ts'
 import { type Answer, send } from './fuzz/wire.ts'
 import { openWorld, type Scene, type World } from './fuzz/world.ts'
 
-/** `FUZZ_SEED=7 FUZZ_CASES=2000 npx vitest run test/http/fuzz.test.ts` tries other cases, and more of them. */
+/** `FUZZ_SEED=7 FUZZ_CASES=2000 npx vitest run test/http/fuzz.long.test.ts` tries other cases, and more of them. */
 const SEED = Number(process.env.FUZZ_SEED ?? 20_190_611)
 const CASES = Number(process.env.FUZZ_CASES ?? 30)
 

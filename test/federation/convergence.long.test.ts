@@ -61,7 +61,7 @@ async function runSeed(seed: number): Promise<Ending> {
       return { run, version: scene.version, roomId: scene.roomId, present }
     })
   } catch (error) {
-    const command = `SIM_SEED=${seed} npx vitest run test/federation/convergence.test.ts`
+    const command = `SIM_SEED=${seed} npx vitest run test/federation/convergence.long.test.ts`
     throw new Error(`seed ${seed} (${command}): ${(error as Error).stack}`, { cause: error })
   } finally {
     if (TRACES !== undefined) await writeFile(join(TRACES, `seed-${seed}`), run.trace.join('\n'))

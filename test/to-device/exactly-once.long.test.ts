@@ -7,7 +7,7 @@ import { waitUntil } from '../support/wait.ts'
 import { expectExactlyOnce, sendAmidBreakage } from './breakage.ts'
 import { type Device, userWithDevices } from './devices.ts'
 
-/** `TO_DEVICE_SEED=7 TO_DEVICE_MESSAGES=5000 npx vitest run test/to-device/exactly-once.test.ts` tries other moments, and more of them. */
+/** `TO_DEVICE_SEED=7 TO_DEVICE_MESSAGES=5000 npx vitest run test/to-device/exactly-once.long.test.ts` tries other moments, and more of them. */
 const SEED = Number(process.env.TO_DEVICE_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const MESSAGES = Number(process.env.TO_DEVICE_MESSAGES ?? 400)
 const SENDERS = 3

@@ -1,0 +1,7 @@
+import { configDefaults, defineConfig } from 'vitest/config'
+import usual from './vitest.config.ts'
+
+/** Simulations, fuzzing and kills: what takes minutes. `npm run test:long` runs them, and CI does after `npm test`. */
+export default defineConfig({
+  test: { ...usual.test, include: ['test/**/*.long.test.ts'], exclude: configDefaults.exclude, testTimeout: 300_000 },
+})
