@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import type { Json } from '../support/api.ts'
 import { type House, inRoom, openHouse, type Person } from './people.ts'
 
@@ -52,4 +52,19 @@ describe('a redaction', () => {
     await redact(alice, room, worse, 'name')
     expect((await eventOf(alice, room, good)).unsigned.prev_content).toEqual({})
   })
+})
+
+test('B20: unsigned.redacted_by names the redaction, in every reader', async () => {
+  const room = await alice.createRoom()
+  const said = await alice.say(room, 'secret')
+  const kept = await alice.say(room, 'kept')
+  const { event_id: redaction } = await redact(alice, room, said, 'named')
+  const { chunk } = await alice.call('GET', inRoom(room, '/messages?dir=b&limit=10'))
+  const { rooms } = await alice.sync()
+  for (const events of [chunk, rooms.join[room].timeline.events, [await eventOf(alice, room, said)]]) {
+    const redacted = events.find(({ event_id }: Json) => event_id === said)
+    expect(redacted.unsigned.redacted_by).toBe(redaction)
+    expect(redacted.unsigned.redacted_because.event_id).toBe(redaction)
+  }
+  expect((await eventOf(alice, room, kept)).unsigned.redacted_by).toBeUndefined()
 })

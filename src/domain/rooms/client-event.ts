@@ -67,6 +67,7 @@ function render(event: RoomEvent, loaded: ReadonlyMap<number, RoomEvent>): Rende
   const unsigned = [
     replaced ? `,"prev_content":${previous},"replaces_state":${JSON.stringify(replaced.id)}` : '',
     replaced ? `,"prev_sender":${JSON.stringify(replaced.sender)}` : '',
+    redaction ? `,"redacted_by":${JSON.stringify(redaction.id)}` : '',
     redaction ? `,"redacted_because":${JSON.stringify(redactionNotice(redaction))}` : '',
   ].join('')
   return {
