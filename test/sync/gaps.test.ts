@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { type House, inRoom, openHouse, type Person, textsOf } from '../rooms/people.ts'
 import type { Json } from '../support/api.ts'
 
@@ -97,6 +97,73 @@ describe('members loaded lazily', () => {
     const second = await bob.sync(`&since=${first.next_batch}${LAZY}`)
     expect(second.rooms.join[room].summary).toMatchObject({ 'm.joined_member_count': 3 })
   })
+})
+
+const membersTold = (answer: Json, room: string): string[] =>
+  answer.rooms.join[room].state.events
+    .filter(({ type }: Json) => type === 'm.room.member')
+    .map(({ state_key, content }: Json) => `${state_key} ${content.membership}`)
+    .toSorted()
+
+test('B2: lazy loading tells all members that changed in a gap, also those who said nothing', async () => {
+  const room = await sharedRoom()
+  const [banned, leaver, comer] = await Promise.all(['banned', 'leaver', 'comer'].map((name) => house.person(name)))
+  await banned!.join(room)
+  await leaver!.join(room)
+  const { next_batch: since } = await bob.sync(LAZY)
+  await alice.call('POST', inRoom(room, '/ban'), { user_id: banned!.userId })
+  await leaver!.leave(room)
+  await comer!.join(room)
+  for (const text of ['one', 'two']) await alice.say(room, text)
+  const answer = await bob.sync(`&since=${since}${LAZY}`)
+  expect(answer.rooms.join[room].timeline.limited).toBe(true)
+  expect(membersTold(answer, room)).toEqual(
+    expect.arrayContaining([`${banned!.userId} ban`, `${leaver!.userId} leave`, `${comer!.userId} join`].toSorted()),
+  )
+})
+
+test('B2: lazy loading tells the members that changed in a gap when the full state is asked for', async () => {
+  const room = await sharedRoom()
+  const gone = await house.person('gone')
+  await gone.join(room)
+  const { next_batch: since } = await bob.sync(LAZY)
+  await gone.leave(room)
+  for (const text of ['one', 'two']) await alice.say(room, text)
+  const answer = await bob.sync(`&since=${since}&full_state=true${LAZY}`)
+  expect(membersTold(answer, room)).toContain(`${gone.userId} leave`)
+})
+
+test('B2: a sync that is repeated with the same token gives the same members again', async () => {
+  const room = await sharedRoom({ name: 'Named' })
+  const speaker = await house.person('speaker')
+  await speaker.join(room)
+  await alice.say(room, 'quiet')
+  const first = await bob.sync(LAZY)
+  await speaker.say(room, 'hello')
+  const query = `&since=${first.next_batch}${LAZY}`
+  const lost = await bob.sync(query)
+  expect(membersTold(lost, room)).toEqual([`${speaker.userId} join`])
+  const second = await bob.sync(query)
+  expect(membersTold(second, room)).toEqual(membersTold(lost, room))
+  await speaker.say(room, 'again')
+  const third = await bob.sync(`&since=${second.next_batch}${LAZY}`)
+  expect(membersTold(third, room)).toEqual([])
+})
+
+test('B2: a member told in an answer that was lost is told again once somebody else has spoken', async () => {
+  const room = await sharedRoom({ name: 'Named' })
+  const speaker = await house.person('once')
+  await speaker.join(room)
+  await alice.say(room, 'quiet')
+  const first = await bob.sync(LAZY)
+  await speaker.say(room, 'hello')
+  await bob.sync(`&since=${first.next_batch}${LAZY}`)
+  await alice.say(room, 'between')
+  const second = await bob.sync(`&since=${first.next_batch}${LAZY}`)
+  expect(membersTold(second, room)).toEqual([])
+  await speaker.say(room, 'again')
+  const third = await bob.sync(`&since=${second.next_batch}${LAZY}`)
+  expect(membersTold(third, room)).toEqual([`${speaker.userId} join`])
 })
 
 describe('a room whose name was taken away', () => {

@@ -1,6 +1,6 @@
 import { canonicalAliasOf, membershipOf, roomNameOf } from '../../core/event/content.ts'
 import type { UserId } from '../../core/ids.ts'
-import type { JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { diffState, getState, type StateMap, setState } from '../../core/state/trie.ts'
 import { accountDataBetween } from '../../store/account-data.ts'
@@ -34,13 +34,15 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   const isSummedUp = isFull || wasFilled || slice.limited || slice.events.some(isSummed)
   const summary = isSummedUp ? await summaryOf(look, room) : undefined
   const heroes = summary?.['m.heroes'] ?? []
-  const wish = { target, known: isFull ? undefined : known, timeline: slice.events, heroes }
+  const wish = { target, known, isFull, timeline: slice.events, heroes }
   const state = await loadState(look, stateToTell(look, room, wish))
+  const extras = extrasOf(look, room, known === undefined && look.since ? await allNews(look, room, news) : news)
+  const isSilent = slice.events.length + state.length === 0 && !slice.limited && extras === ''
+  if (isSilent && !isFull && !summary && !movesUnread(look, news)) return undefined
   const out = new JsonBytes().text('{"timeline":')
   writeTimeline(out, look, room, slice)
   out.text(`,"${look.request.stateAfter ?? 'state'}":{"events":`)
-  writeEventList(out, look, state).text('}')
-  writeExtras(out, look, room, known === undefined && look.since ? await allNews(look, room, news) : news)
+  writeEventList(out, look, state).text(`}${extras}`)
   if (summary) out.text(`,"summary":${JSON.stringify(summary)}`)
   const unread = await look.sources.unread.counts(look.by.userNid, [
     { nid: room.nid, notifiable: notifiableAt(look, room) },
@@ -153,14 +155,24 @@ function sharedEvents(look: Look, room: Room, events: readonly RoomEvent[]): Buf
   return json
 }
 
-function writeExtras(out: JsonBytes, look: Look, room: Room, news: RoomNews): void {
+/** The user has read on: the count of what is unread changed, also where receipts are not wanted. */
+function movesUnread({ by }: Look, { receipts = {} }: RoomNews): boolean {
+  return Object.values(receipts).some(
+    (kinds) =>
+      isObject(kinds) && Object.values(kinds).some((users) => isObject(users) && Object.hasOwn(users, by.userId)),
+  )
+}
+
+/** What comes with a room and is no event of it; empty when nothing does. */
+function extrasOf(look: Look, room: Room, news: RoomNews): string {
+  let out = ''
   const { ephemeral, accountData } = look.request.filter.room
   const data = accountData.roomMatches(room.id)
     ? news.accountData
         .map(({ type, content }) => ({ type, content }))
         .filter((event) => accountData.eventMatches(event))
     : []
-  if (data.length > 0) out.text(`,"account_data":${eventList(data)}`)
+  if (data.length > 0) out += `,"account_data":${eventList(data)}`
   const passing: JsonObject[] = []
   if (news.receipts) passing.push({ type: 'm.receipt', content: news.receipts })
   const typing = look.sources.typing(room.nid)
@@ -172,7 +184,8 @@ function writeExtras(out: JsonBytes, look: Look, room: Room, news: RoomNews): vo
         ephemeral.eventMatches({ type: event.type as string, content: event.content as JsonObject }),
       )
     : []
-  if (wanted.length > 0) out.text(`,"ephemeral":${eventList(wanted)}`)
+  if (wanted.length > 0) out += `,"ephemeral":${eventList(wanted)}`
+  return out
 }
 
 /** State that a summary counts, or that decides whether it names heroes. */

@@ -1,31 +1,70 @@
 import { createCache } from '../../core/cache.ts'
+import type { EventPosition } from './token.ts'
+
+/** How a client was told of a member. */
+export interface ToldMember {
+  /** By which event. */
+  readonly nid: number
+  /** In the answer that led to this position. */
+  readonly at: EventPosition
+}
 
 /**
  * Which members each client was already told about in a room, so that lazy loading does not repeat them.
  * Forgetting one only means telling it again.
  */
 export interface LazyMembers {
-  /** The members a client has been told about, and by which event; the caller adds to them. */
-  of(tokenNid: number, roomNid: number): Map<string, number>
-  /** The client starts over. */
-  reset(tokenNid: number, roomNid: number): void
+  /**
+   * The members that a client at a position has been told about. What was told in answers after that position is forgotten: the client
+   * did not get them, or went back.
+   */
+  of(tokenNid: number, roomNid: number, since: EventPosition | undefined): ReadonlyMap<string, ToldMember>
+  /** A client is told of more, in the answer that leads from one position to another. Without the first it starts over. */
+  tell(
+    tokenNid: number,
+    roomNid: number,
+    since: EventPosition | undefined,
+    members: ReadonlyMap<string, number>,
+    at: EventPosition,
+  ): void
 }
 
 const MAX_ROOMS = 20_000
 const MAX_MEMBERS_PER_ROOM = 2_000
 
+interface Told {
+  readonly members: Map<string, ToldMember>
+  /** The newest answer that told of one. */
+  newest: EventPosition
+}
+
 export function createLazyMembers(): LazyMembers {
-  const told = createCache<string, Map<string, number>>(MAX_ROOMS)
+  const clients = createCache<string, Told>(MAX_ROOMS)
 
   return {
-    of(tokenNid, roomNid) {
-      const key = `${tokenNid} ${roomNid}`
-      const known = told.get(key)
-      if (known && known.size < MAX_MEMBERS_PER_ROOM) return known
-      const fresh = new Map<string, number>()
-      told.set(key, fresh)
-      return fresh
+    of(tokenNid, roomNid, since) {
+      const told = clients.get(`${tokenNid} ${roomNid}`)
+      if (!since || !told) return NOBODY
+      if (isAfter(told.newest, since)) {
+        for (const [userId, { at }] of told.members) if (isAfter(at, since)) told.members.delete(userId)
+        told.newest = since
+      }
+      return told.members
     },
-    reset: (tokenNid, roomNid) => void told.delete(`${tokenNid} ${roomNid}`),
+    tell(tokenNid, roomNid, since, news, at) {
+      if (news.size === 0 && since) return
+      const key = `${tokenNid} ${roomNid}`
+      const told = since && clients.get(key)
+      const isKept = told && told.members.size < MAX_MEMBERS_PER_ROOM
+      const members = isKept ? told.members : new Map<string, ToldMember>()
+      for (const [userId, nid] of news) members.set(userId, { nid, at })
+      clients.set(key, { members, newest: at })
+    },
   }
+}
+
+const NOBODY: ReadonlyMap<string, ToldMember> = new Map()
+
+function isAfter(at: EventPosition, since: EventPosition): boolean {
+  return at.some((nid, writer) => nid > (since[writer] ?? 0))
 }

@@ -34,7 +34,15 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
   const before = await sources.states.before(room, first ?? departure ?? leaving)
   const known = request.fullState ? undefined : await knownState(look, room)
   const tellsState = first !== leaving || slice.limited
-  const nids = tellsState ? stateToTell(look, room, { target: before, known, timeline: slice.events, heroes: [] }) : []
+  const nids = tellsState
+    ? stateToTell(look, room, {
+        target: before,
+        known,
+        isFull: known === undefined,
+        timeline: slice.events,
+        heroes: [],
+      })
+    : []
   const out = new JsonBytes().text('{"timeline":{"events":')
   writeEventList(out, look, events)
   out.text(

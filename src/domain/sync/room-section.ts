@@ -24,8 +24,10 @@ export function writeEventList(out: JsonBytes, look: Look, events: readonly Room
 export interface StateWish {
   /** The state to tell. */
   readonly target: StateMap
-  /** What the client knows already; undefined tells all. */
+  /** What the client knows already, if anything. */
   readonly known: StateMap | undefined
+  /** Tell all of it nevertheless. */
+  readonly isFull: boolean
   readonly timeline: readonly RoomEvent[]
   /** Those after whom a nameless room is called. */
   readonly heroes: readonly string[]
@@ -33,38 +35,34 @@ export interface StateWish {
 
 /** Which state events to tell: what changed, less the members that lazy loading leaves out, with those it needs. */
 export function stateToTell(look: Look, room: Room, wish: StateWish): number[] {
-  const { target, known } = wish
+  const { target, known, isFull } = wish
   const { state: filter } = look.request.filter.room
+  if (!filter.roomMatches(room.id)) return []
   const nids = new Set<number>()
-  const lazy = filter.lazyLoadMembers ? lazyMembers(look, room, wish) : undefined
-  const consider = (keyId: number, nid: number): void => {
-    if (nid === 0) return
-    if (lazy) {
-      const { type, stateKey } = room.keys.nameOf(keyId)
-      if (type === 'm.room.member' && !lazy.has(stateKey)) return
-    }
-    nids.add(nid)
-  }
-  if (known) diffState(known, target, (keyId, _before, after) => consider(keyId, after))
-  else forEachState(target, consider)
-  if (lazy) for (const nid of lazy.values()) nids.add(nid)
+  // Members that changed are told whoever they are: the client may know them as they were.
+  if (known) diffState(known, target, (_keyId, _before, nid) => nids.add(nid))
+  const isLazy = filter.lazyLoadMembers
+  const isTold = (keyId: number) => !isLazy || room.keys.nameOf(keyId).type !== 'm.room.member'
+  if (isFull) forEachState(target, (keyId, nid) => void (isTold(keyId) && nids.add(nid)))
+  if (isLazy) for (const nid of lazyMembers(look, room, wish)) nids.add(nid)
+  nids.delete(0)
   return [...nids]
 }
 
 /** The members that the client needs to show this timeline and the room's name, less those it was told about as they are. */
-function lazyMembers(look: Look, room: Room, { target, known, timeline, heroes }: StateWish): Map<string, number> {
-  const { by, sources, request } = look
-  const isFull = known === undefined
-  if (isFull) sources.lazyMembers.reset(by.tokenNid, room.nid)
-  const told = sources.lazyMembers.of(by.tokenNid, room.nid)
+function lazyMembers(look: Look, room: Room, { target, isFull, timeline, heroes }: StateWish): number[] {
+  const { by, sources, request, now } = look
+  // Who starts over is told all again.
+  const since = isFull ? undefined : look.since?.events
+  const told = sources.lazyMembers.of(by.tokenNid, room.nid, since)
   const needed = new Map<string, number>()
   for (const userId of [...timeline.map(({ sender }) => sender), ...heroes, ...(isFull ? [by.userId] : [])]) {
     const nid = room.stateNid(target, 'm.room.member', userId)
-    const isRedundant = told.get(userId) === nid && !request.filter.room.state.includeRedundantMembers
+    const isRedundant = told.get(userId)?.nid === nid && !request.filter.room.state.includeRedundantMembers
     if (nid !== 0 && !isRedundant) needed.set(userId, nid)
   }
-  for (const [userId, nid] of needed) told.set(userId, nid)
-  return needed
+  sources.lazyMembers.tell(by.tokenNid, room.nid, since, needed, now.events)
+  return [...needed.values()]
 }
 
 /** Loads state events, leaves out those that the filter does not want, and brings to hand what writing them needs. */
