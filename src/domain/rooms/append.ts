@@ -4,14 +4,21 @@ import { ProtocolError } from '../../core/errors.ts'
 import { buildEvent, checkBuilt } from '../../core/event/build.ts'
 import { displayNameOf, membershipOf } from '../../core/event/content.ts'
 import type { Verdict } from '../../core/event/format.ts'
-import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import { type EventId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { isNotifiable } from '../../core/push-rules.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
-import { getState } from '../../core/state/trie.ts'
+import { getState, type StateMap } from '../../core/state/trie.ts'
 import type { HighlightWrite, TxnWrite } from '../../store/event-batch.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Users } from '../users.ts'
-import type { Draft, StateReader, Transaction } from './draft.ts'
+import {
+  concernsUnknownMember,
+  type Draft,
+  membersIn,
+  replacesOthers,
+  type StateReader,
+  type Transaction,
+} from './draft.ts'
 import type { EventCache } from './event-cache.ts'
 import { wholeRoom } from './filling.ts'
 import { highlightsOf } from './highlights.ts'
@@ -23,7 +30,10 @@ import type { Head, MembershipChange, Room } from './room.ts'
 import { RoomEvent } from './room-event.ts'
 import { beforeChange, StateLog, whereHeadIs } from './state-log.ts'
 
-/** Says what to append, given the room as it stands. Called again when the room moves before the events are written. */
+/**
+ * Says what to append, given the room as it stands. Called again when the room moves before the events are written, or when what they
+ * would replace was replaced by others since it was asked.
+ */
 export type Plan = (room: Room) => readonly Draft[] | Promise<readonly Draft[]>
 
 export interface Appended {
@@ -56,6 +66,8 @@ export interface Appender {
 
 /** How often a write is built anew because others got ahead of it. */
 const MAX_ATTEMPTS = 8
+/** How often a write is planned anew because others set the same state: each time one of them got through. */
+const MAX_PLANS = 256
 
 /** State that a check needed and that has to be read first. */
 class NeedsState extends Error {
@@ -75,31 +87,46 @@ class NeedsTargets extends Error {
 
 export function createAppender(parts: AppendParts): Appender {
   async function append(roomId: RoomId, plan: Plan, transaction?: Transaction): Promise<Appended> {
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    let attempts = 0
+    for (let plans = 0; plans < MAX_PLANS && attempts < MAX_ATTEMPTS; plans++) {
       const room = await parts.registry.get(roomId)
       if (!room) throw notInRoom()
+      const planned = room.pending.state
       const drafts = await plan(room)
-      if (concernsUnknownMember(room, drafts)) {
+      if (drafts.length === 0) {
+        if (await isDurable(room)) return { room, eventIds: [] }
+        attempts++
+      } else if (concernsUnknownMember(room, drafts)) {
         await wholeRoom(parts.registry, room)
-        continue
+        attempts++
+      } else {
+        const appended = await write(room, drafts, planned, transaction)
+        if (typeof appended === 'object') return appended
+        if (appended === 'moved') attempts++
       }
-      const appended = await appendTo(room, drafts, transaction)
-      if (appended !== 'moved') return appended
     }
     throw new ProtocolError('M_UNKNOWN', 'The room is too busy just now. Send the request again.', { status: 503 })
   }
 
-  async function appendTo(
+  /** Whether what made a plan come out as nothing is written: until it is, its caller would be told of what may not happen. */
+  async function isDurable(room: Room): Promise<boolean> {
+    if (!room.isSettled) await parts.persister.idle()
+    return room.alive
+  }
+
+  /** @param planned the state that the drafts were made for */
+  async function write(
     room: Room,
     drafts: readonly Draft[],
+    planned: StateMap,
     transaction?: Transaction,
-  ): Promise<Appended | 'moved'> {
-    if (drafts.length === 0) return { room, eventIds: [] }
+  ): Promise<Appended | 'moved' | 'outdated'> {
     const redactions = await loadRedactions(room, drafts)
     const members = membersIn(drafts)
     let targets = parts.users.known(members)
     for (;;) {
       if (!room.alive) return 'moved'
+      if (replacesOthers(room, drafts, planned)) return 'outdated'
       const unit = tryBuild(room, drafts, targets, redactions, transaction)
       if (unit instanceof NeedsState) await room.load(unit.nids)
       else if (unit instanceof NeedsTargets) targets = await parts.users.intern(members)
@@ -135,26 +162,13 @@ export function createAppender(parts: AppendParts): Appender {
     }
   }
 
-  return { append, appendTo }
-}
-
-/** Whether what is to be written is about somebody whose membership is still being fetched. */
-function concernsUnknownMember(room: Room, drafts: readonly Draft[]): boolean {
-  if (!room.filling?.lacksMembers) return false
-  const { state } = room.pending
-  return drafts.some(
-    ({ type, stateKey }) => type === 'm.room.member' && room.stateNid(state, type, stateKey ?? '') === 0,
-  )
-}
-
-/** Everybody whose membership changes needs a number, though not before the change is known to be allowed. */
-function membersIn(drafts: readonly Draft[]): UserId[] {
-  return drafts.flatMap(({ type, stateKey }) => {
-    if (type !== 'm.room.member' || stateKey === undefined) return []
-    if (!isUserId(stateKey))
-      throw new ProtocolError('M_INVALID_PARAM', 'Only users are members, and this is no user id.')
-    return [stateKey]
-  })
+  return {
+    append,
+    async appendTo(room, drafts, transaction) {
+      const appended = await write(room, drafts, room.pending.state, transaction)
+      return appended === 'outdated' ? 'moved' : appended
+    },
+  }
 }
 
 type BuildInput = [

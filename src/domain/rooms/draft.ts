@@ -1,5 +1,8 @@
-import type { EventId, UserId } from '../../core/ids.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import { type EventId, isUserId, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
+import type { StateMap } from '../../core/state/trie.ts'
+import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 
 /** What a local user wants to happen in a room. */
@@ -26,3 +29,32 @@ export interface Transaction {
 
 /** Reads the state of a head; the room's own facts first, then events of the same unit, which no cache has yet. */
 export type StateReader = (type: string, stateKey: string) => RoomEvent | undefined
+
+/** Whether what is to be written is about somebody whose membership is still being fetched. */
+export function concernsUnknownMember(room: Room, drafts: readonly Draft[]): boolean {
+  if (!room.filling?.lacksMembers) return false
+  const { state } = room.pending
+  return drafts.some(
+    ({ type, stateKey }) => type === 'm.room.member' && room.stateNid(state, type, stateKey ?? '') === 0,
+  )
+}
+
+/** Everybody whose membership changes needs a number, though not before the change is known to be allowed. */
+export function membersIn(drafts: readonly Draft[]): UserId[] {
+  return drafts.flatMap(({ type, stateKey }) => {
+    if (type !== 'm.room.member' || stateKey === undefined) return []
+    if (!isUserId(stateKey))
+      throw new ProtocolError('M_INVALID_PARAM', 'Only users are members, and this is no user id.')
+    return [stateKey]
+  })
+}
+
+/** Whether the state that some drafts set is another than when they were made: whoever made them has not seen it. */
+export function replacesOthers(room: Room, drafts: readonly Draft[], planned: StateMap): boolean {
+  const { state } = room.pending
+  if (state === planned) return false
+  return drafts.some(
+    ({ type, stateKey }) =>
+      stateKey !== undefined && room.stateNid(state, type, stateKey) !== room.stateNid(planned, type, stateKey),
+  )
+}

@@ -10,6 +10,7 @@ import type { RoomBlocks } from './blocks.ts'
 import type { Decline } from './decline.ts'
 import type { Draft } from './draft.ts'
 import { wholeRoom } from './filling.ts'
+import { createJointCalls } from './joint-calls.ts'
 import { mustBeMember } from './not-in-room.ts'
 import type { NoticeRooms } from './notice-rooms.ts'
 import type { PublicProfile } from './profile-events.ts'
@@ -42,7 +43,23 @@ export interface MembershipParts {
 
 type MembershipActions = Pick<Rooms, 'join' | 'knock' | 'leave' | 'invite' | 'kick' | 'ban' | 'unban' | 'forget'>
 
+/** Repeated while they are under way, as clients do that wait for another server, they are done once. */
 export function createMembership(parts: MembershipParts): MembershipActions {
+  const calls = createJointCalls()
+  const actions = createActions(parts)
+
+  return {
+    ...actions,
+    join: (by, roomId, details) =>
+      calls.run(['join', by.userId, roomId, details], () => actions.join(by, roomId, details)),
+    knock: (by, roomId, details) =>
+      calls.run(['knock', by.userId, roomId, details], () => actions.knock(by, roomId, details)),
+    leave: (by, roomId, details) =>
+      calls.run(['leave', by.userId, roomId, details], () => actions.leave(by, roomId, details)),
+  }
+}
+
+function createActions(parts: MembershipParts): MembershipActions {
   const { appender } = parts
 
   function change(by: Requester, target: UserId, content: JsonObject, reason: string | undefined): Draft {

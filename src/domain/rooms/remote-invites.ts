@@ -10,10 +10,12 @@ import type { Peers } from '../../outbound/peers.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Random } from '../clock.ts'
 import { inviteStateEvents } from './invite-state.ts'
+import { createLanes } from './lanes.ts'
 import type { KeyRing } from './questions.ts'
 import type { Receiver } from './receive.ts'
 import type { RoomRegistry } from './registry.ts'
 import type { Resident } from './resident.ts'
+import type { Room } from './room.ts'
 
 /**
  * Invites a user of another server to a room of ours: that server is asked first, and signs (server-server API, "Inviting to a room").
@@ -37,8 +39,11 @@ export function createRemoteInvites(parts: {
   readonly peers: Pick<Peers, 'invite'>
 }): InviteRemotely {
   const { serverName, signingKey, random, registry, resident, receiver, peers } = parts
+  const lanes = createLanes<string>()
 
-  return async (by, roomId, target, content) => {
+  const invite: InviteRemotely = async (by, roomId, target, content) => {
+    const made = await sameInvitation(await registry.get(roomId), by.userId, target, content)
+    if (made !== undefined) return made
     const wanted = { type: 'm.room.member', sender: by.userId, stateKey: target, content } as const
     const { event: template } = await resident.template(roomId, wanted)
     const room = (await registry.get(roomId))!
@@ -63,6 +68,21 @@ export function createRemoteInvites(parts: {
     if (received?.kind === 'accepted' || received?.kind === 'known') return eventId
     throw new ProtocolError('M_FORBIDDEN', `The room does not accept the invitation: ${received?.reason ?? eventId}.`)
   }
+
+  // The other server takes its time: who invites the same user meanwhile waits to see what comes of it.
+  return (by, roomId, target, content) => lanes.run(`${roomId} ${target}`, () => invite(by, roomId, target, content))
+}
+
+/** The invitation that already says the same, by the same sender. */
+async function sameInvitation(
+  room: Room | undefined,
+  sender: UserId,
+  target: UserId,
+  content: JsonObject,
+): Promise<EventId | undefined> {
+  const member = await room?.stateEvent('m.room.member', target, room.pending.state)
+  if (member?.sender !== sender) return undefined
+  return encodeCanonical(member.content) === encodeCanonical(content) ? member.id : undefined
 }
 
 /** Our event with the other server's signature, taken from what it gave back: nothing else of that is looked at. */
