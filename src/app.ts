@@ -89,8 +89,10 @@ function federationRole({ config, federation, rateLimits }: Services): Role<Peer
     codes: FEDERATION_CODES,
     maxBodyBytes: Math.max(MAX_FEDERATION_BODY_BYTES, config.limits.max_body_bytes),
     authenticate: () => undefined,
-    verify: async (request, addressKey) => ({
-      server: await federation.signedRequests.originOf(request, () => rateLimits.take('federation', addressKey())),
+    claim: (authorizations, addressKey) =>
+      federation.signedRequests.claimOf(authorizations, () => rateLimits.take('federation', addressKey())),
+    confirm: (claim, request, addressKey) => ({
+      server: federation.signedRequests.confirm(claim, request, addressKey),
     }),
     perform: ({ options }, request, handle) => {
       const { requester } = request

@@ -202,6 +202,11 @@ export const CLAIMED_KEYS_KEPT_MS = 30 * 24 * 60 * 60 * 1000
 export const MAX_SERVERS_TRIED = 20
 /** Signatures of one request of another server. */
 export const MAX_REQUEST_SIGNATURES = 5
+/** A body that is not the canonical JSON that was signed is written anew up to this length: a few times 50 ms. */
+export const MAX_REWRITTEN_BODY_BYTES = 4 * 1024 * 1024
+/** Bytes of bodies that are written anew for signatures that turn out to be made up, in so long. */
+export const MAX_VAIN_REWRITES = { ofAddress: 1024 * 1024, inAll: 4 * 1024 * 1024 } as const
+export const VAIN_REWRITES_FOR_MS = 10_000
 /** What one transaction of another server may hold (server-server API, "Transactions"). */
 export const MAX_PDUS_PER_TRANSACTION = 50
 export const MAX_EDUS_PER_TRANSACTION = 100

@@ -8,7 +8,7 @@ import { accountLocked, accountSuspended } from '../domain/accounts/requester.ts
 import type { Masquerade } from '../domain/appservices/callers.ts'
 import type { SignedRequest } from '../domain/federation/signed-requests.ts'
 import type { Services } from '../domain/services.ts'
-import { type Body, bodyReader } from './body.ts'
+import { type BodyReader, bodyReader } from './body.ts'
 import { type AddressReader, limitKeyOf } from './client-address.ts'
 import type { Endpoint } from './endpoint.ts'
 import { BAD_QUERY, queryReader, type RawQuery, single } from './query.ts'
@@ -66,17 +66,19 @@ function masqueradeOf({ query }: FastifyRequest): Masquerade {
   return { userId: named('user_id'), deviceId: named('device_id') ?? named('org.matrix.msc3202.device_id') }
 }
 
-type Authenticator = (raw: FastifyRequest, body: Body | undefined) => Caller | undefined | Promise<Caller | undefined>
+type Authenticator = (raw: FastifyRequest) => Caller | undefined | Promise<Caller | undefined>
 
-/** A signature covers the body, and a server may send several, of which the framework would show one. */
-function signedRequestOf(raw: FastifyRequest, body: Body | undefined): SignedRequest {
-  const { rawHeaders } = raw.raw
-  return {
-    method: raw.method,
-    uri: raw.raw.url ?? '',
-    authorizations: rawHeaders.filter((_, index) => index % 2 === 1 && /^authorization$/i.test(rawHeaders[index - 1]!)),
-    body: body && { text: (raw.body as Buffer).toString('utf8'), content: body.value },
-  }
+/** A server may sign with several keys, in headers of which the framework would show one. */
+function authorizationsOf({ raw: { rawHeaders } }: FastifyRequest): string[] {
+  return rawHeaders.filter((_, index) => index % 2 === 1 && /^authorization$/i.test(rawHeaders[index - 1]!))
+}
+
+/** What a signature covers. */
+function signedRequestOf(raw: FastifyRequest, read: BodyReader | undefined): SignedRequest {
+  const { method, body: bytes } = raw
+  const isAbsent = read === undefined || !Buffer.isBuffer(bytes) || bytes.length === 0
+  const body = isAbsent ? undefined : { bytes, read: () => read.parse(raw).value }
+  return { method, uri: raw.raw.url ?? '', body }
 }
 
 function authenticator<By extends Caller>(endpoint: Endpoint, role: Role<By>, deps: MountDeps): Authenticator {
@@ -85,7 +87,12 @@ function authenticator<By extends Caller>(endpoint: Endpoint, role: Role<By>, de
   if (auth === 'none') return () => undefined
   if (auth === 'server') {
     const keyOf = (raw: FastifyRequest) => limitKeyOf(addressOf(raw, deps.addressOf))
-    return (raw, body) => role.verify!(signedRequestOf(raw, body), () => keyOf(raw))
+    const read = bodyReader(endpoint, role.codes)
+    return async (raw) => {
+      const addressKey = () => keyOf(raw)
+      const claim = await role.claim!(authorizationsOf(raw), addressKey)
+      return role.confirm!(claim, signedRequestOf(raw, read), addressKey)
+    }
   }
   const unknownToken = options.unknownToken ?? role.codes.unknownToken
 
@@ -150,14 +157,12 @@ function isUnlimited(caller: Caller | undefined): boolean {
 function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: ReturnType<typeof partsOf>, services: Services) {
   const { options } = endpoint
   const { limited } = options
-  const isSigned = options.auth === 'server'
   const { headers, authenticate, readParams, readQuery, readBody, perform } = parts
 
   return async (raw: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     if (headers !== undefined) reply.headers(headers)
     if (raw.query === BAD_QUERY) throw new ProtocolError('M_INVALID_PARAM', 'The query holds a broken percent escape.')
-    const parsed = isSigned ? readBody?.parse(raw) : undefined
-    const admitted = authenticate(raw, parsed)
+    const admitted = authenticate(raw)
     const requester = admitted instanceof Promise ? await admitted : admitted
     if (limited !== undefined && !isUnlimited(requester)) {
       services.rateLimits.take(limited, limitKey(requester, raw, route))
@@ -165,7 +170,7 @@ function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: ReturnType<type
     const request = new MountedRequest(raw, reply, route, readParams(raw.params), requester)
     if (readQuery) request.query = readQuery(raw.query as RawQuery)
     if (readBody) {
-      const body = parsed ?? readBody.parse(raw)
+      const body = readBody.parse(raw)
       readBody.check(body)
       request.body = body.value
       request.bodyOffence = body.offence
@@ -184,7 +189,7 @@ function bodyLimitOf<By extends Caller>({ options }: Endpoint, role: Role<By>, p
   if (maxBodyBytes <= role.maxBodyBytes) return { bodyLimit: role.maxBodyBytes }
   return {
     bodyLimit: maxBodyBytes,
-    onRequest: async (raw: FastifyRequest) => void (await parts.authenticate(raw, undefined)),
+    onRequest: async (raw: FastifyRequest) => void (await parts.authenticate(raw)),
   }
 }
 

@@ -4,7 +4,7 @@ import type { Operator } from '../domain/admin/operator.ts'
 import type { Masquerade } from '../domain/appservices/callers.ts'
 import type { AppserviceRequester, HostedRequester } from '../domain/appservices/requester.ts'
 import type { PeerRequester } from '../domain/federation/requester.ts'
-import type { SignedRequest } from '../domain/federation/signed-requests.ts'
+import type { Claim, SignedRequest } from '../domain/federation/signed-requests.ts'
 import type { IdentityRequester } from '../domain/identity/requester.ts'
 import type { Endpoint, Reply } from './endpoint.ts'
 import type { EndpointRequest } from './request.ts'
@@ -50,8 +50,10 @@ export interface Role<By extends Caller = Caller> {
   authenticate(token: string, as: () => Masquerade): By | undefined | Promise<By | undefined>
   /** The application service whose own token this is. */
   appserviceOf?(token: string): AppserviceRequester | undefined
-  /** Who has signed a request, in roles whose callers do. Throws when it is nobody. `addressKey` is what limits count by. */
-  verify?(request: SignedRequest, addressKey: () => string): Promise<By>
+  /** Who may have signed a request, by its headers, in roles whose callers do. Throws when it is nobody. `addressKey` is what limits count by. */
+  claim?(authorizations: readonly string[], addressKey: () => string): Promise<Claim>
+  /** Who has. Throws when it is nobody. */
+  confirm?(claim: Claim, request: SignedRequest, addressKey: () => string): By
   /** What else a caller must satisfy for this endpoint. Throws where that is not so. */
   admit?(caller: By, endpoint: Endpoint): void | Promise<void>
   /** Runs the handler of an endpoint, with what belongs around it. */

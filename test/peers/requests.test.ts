@@ -48,6 +48,19 @@ describe('a request of another server', () => {
     expect(await ask('PUT', `${F}/v1/send/2`, { body, sent })).toMatchObject({ status: 200 })
   })
 
+  it('A1: is checked over the bytes that came, of any length, and written anew only up to a length', async () => {
+    const large = { ...transaction(), 'org.example.filler': 'x'.repeat(5 * 1024 * 1024) }
+    expect(await ask('PUT', `${F}/v1/send/large`, { body: large })).toEqual({ status: 200, body: { pdus: {} } })
+    const sent = JSON.stringify(large, null, 2)
+    expect(outcome(await ask('PUT', `${F}/v1/send/spaced`, { body: large, sent }))).toEqual([401, 'M_UNAUTHORIZED'])
+  })
+
+  it('A1: with a signature that is made up is not even read as JSON when its body is long', async () => {
+    const sent = 'x'.repeat(5 * 1024 * 1024)
+    const answer = await ask('PUT', `${F}/v1/send/none`, { body: transaction(), sent })
+    expect(outcome(answer)).toEqual([401, 'M_UNAUTHORIZED'])
+  })
+
   it('may not say for whom it is, and may say more than is known', async () => {
     const good = signedHeader(stranger.key, stranger.name)
     expect(await rawAsk(profile(), [good.replace(/destination="[^"]*",/, '')])).toBe(200)

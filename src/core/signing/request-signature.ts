@@ -20,6 +20,17 @@ export function requestText({ content, ...request }: RequestToSign): string {
  * The same from a body's bytes as they came: servers send what they have signed, canonical JSON, which then need not be written
  * again. Of a body that is not canonical it is another text, which nobody has signed.
  */
-export function requestTextFrom(body: string, { method, uri, origin, destination }: RequestToSign): string {
-  return `{"content":${body},${encodeCanonical({ destination, method, origin, uri }).slice(1)}`
+export function requestTextFrom(body: string, request: RequestToSign): string {
+  return `${BEFORE_BODY}${body}${afterBody(request)}`
+}
+
+/** The same in bytes, of a body that nobody has looked at yet. */
+export function requestBytesFrom(body: Uint8Array, request: RequestToSign): Buffer {
+  return Buffer.concat([Buffer.from(BEFORE_BODY), body, Buffer.from(afterBody(request))])
+}
+
+const BEFORE_BODY = '{"content":'
+
+function afterBody({ method, uri, origin, destination }: RequestToSign): string {
+  return `,${encodeCanonical({ destination, method, origin, uri }).slice(1)}`
 }

@@ -3,35 +3,62 @@ import type { ServerName } from '../../core/ids.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type { ServerPolicy } from '../../core/server-policy.ts'
 import { verifySignature } from '../../core/signing/key.ts'
-import { requestText, requestTextFrom } from '../../core/signing/request-signature.ts'
+import { requestBytesFrom, requestText } from '../../core/signing/request-signature.ts'
 import { isXMatrix, readXMatrix, type XMatrix } from '../../core/signing/x-matrix.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_REQUEST_SIGNATURES } from '../limits.ts'
 import type { ServerKeyRing } from './key-ring.ts'
+import { createRewriteBudget } from './rewrite-budget.ts'
 
 /** A request of another server, as it came. */
 export interface SignedRequest {
   readonly method: string
   /** Path and query, untouched: what was signed is the text that was sent. */
   readonly uri: string
-  /** Every `Authorization` header: a server may sign with several keys. */
-  readonly authorizations: readonly string[]
-  /** The body as text and as it was read; undefined when there is none. */
-  readonly body: { readonly text: string; readonly content: JsonValue } | undefined
+  /** The body; undefined when there is none. */
+  readonly body: SignedBody | undefined
 }
 
-/** Tells which server sent a request (server-server API, "Request Authentication"). */
+export interface SignedBody {
+  readonly bytes: Uint8Array
+  /** What it says: asked for only when the signature is not over the bytes as they are. Throws for what is no JSON. */
+  read(): JsonValue
+}
+
+/** What the headers of a request say: a server that may be behind it, and what its keys have to confirm. */
+export interface Claim {
+  readonly origin: ServerName
+  readonly signatures: readonly {
+    readonly publicKey: string
+    readonly validUntilTs: number
+    readonly signature: string
+  }[]
+}
+
+/** Tells which server sent a request (server-server API, "Request Authentication"): by its headers first, then with its body. */
 export interface SignedRequests {
   /**
-   * @throws ProtocolError 401 `M_UNAUTHORIZED` unless the request is signed, for this server, with a key that is valid now, by the
-   * one server that all of its signatures name; `M_FORBIDDEN` for a server that is shut out; what `stranger` throws
+   * Needs no body, so that none is read for nobody.
+   *
+   * @param authorizations every `Authorization` header: a server may sign with several keys
    * @param stranger called before work is done for a server of which nothing is known: anybody can make up names
+   * @throws ProtocolError 401 `M_UNAUTHORIZED` unless the request is signed, for this server, with a key of the one server that all of
+   * its signatures name; `M_FORBIDDEN` for a server that is shut out; what `stranger` throws
    */
-  originOf(request: SignedRequest, stranger: () => void): Promise<ServerName>
+  claimOf(authorizations: readonly string[], stranger: () => void): Promise<Claim>
+  /**
+   * @param addressKey where it came from, as limits count it
+   * @throws ProtocolError 401 `M_UNAUTHORIZED` unless a key that is valid now confirms the signature
+   */
+  confirm(claim: Claim, request: SignedRequest, addressKey: () => string): ServerName
 }
 
 function refusal(reason: string): ProtocolError {
   return new ProtocolError('M_UNAUTHORIZED', reason)
+}
+
+function unconfirmed(origin: ServerName): ProtocolError {
+  return refusal(`No key of ${origin} that is valid now confirms the signature of this request.`)
 }
 
 export function createSignedRequests(deps: {
@@ -43,6 +70,7 @@ export function createSignedRequests(deps: {
   heard(server: ServerName): void
 }): SignedRequests {
   const { serverName, clock, keys, policy, heard } = deps
+  const rewrites = createRewriteBudget(clock)
 
   function headersOf(authorizations: readonly string[]): XMatrix[] {
     const signed = authorizations.filter(isXMatrix)
@@ -56,7 +84,7 @@ export function createSignedRequests(deps: {
   }
 
   return {
-    async originOf({ method, uri, authorizations, body }, stranger) {
+    async claimOf(authorizations, stranger) {
       const headers = headersOf(authorizations)
       const { origin } = headers[0]!
       if (headers.some((header) => header.origin !== origin)) throw refusal('The request is signed by several servers.')
@@ -71,17 +99,30 @@ export function createSignedRequests(deps: {
         headers.map(({ keyId }) => keyId),
       )
       const now = clock.now()
-      const request = { method, uri, origin, destination: serverName, content: body?.content }
-      for (const { keyId, signature } of headers) {
+      const signatures = headers.flatMap(({ keyId, signature }) => {
         const key = known.find((each) => each.keyId === keyId && each.validUntilTs >= now)
-        if (key === undefined) continue
-        const isOver = (text: string) => verifySignature(key.publicKey, text, signature)
-        if ((body !== undefined && isOver(requestTextFrom(body.text, request))) || isOver(requestText(request))) {
-          heard(origin)
-          return origin
-        }
-      }
-      throw refusal(`No key of ${origin} that is valid now confirms the signature of this request.`)
+        return key === undefined ? [] : { publicKey: key.publicKey, validUntilTs: key.validUntilTs, signature }
+      })
+      if (signatures.length === 0) throw unconfirmed(origin)
+      return { origin, signatures }
+    },
+    confirm({ origin, signatures }, { method, uri, body }, addressKey) {
+      const now = clock.now()
+      const inForce = signatures.filter(({ validUntilTs }) => validUntilTs >= now)
+      const request = { method, uri, origin, destination: serverName }
+      const isOver = (text: Uint8Array | string) =>
+        inForce.some(({ publicKey, signature }) => verifySignature(publicKey, text, signature))
+      if (inForce.length === 0) throw unconfirmed(origin)
+      const isConfirmed =
+        body === undefined
+          ? isOver(requestText(request))
+          : isOver(requestBytesFrom(body.bytes, request)) ||
+            rewrites.allow(body.bytes.length, addressKey, () =>
+              isOver(requestText({ ...request, content: body.read() })),
+            )
+      if (!isConfirmed) throw unconfirmed(origin)
+      heard(origin)
+      return origin
     },
   }
 }
