@@ -138,6 +138,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     exclusiveUsers: appserviceQueues.exclusive,
     client: outbound.client,
   })
+  rooms.notifier.held.watch(accounts.sessions)
   const appservices = await createAppserviceServices({
     queues: appserviceQueues,
     ...{ config, db, clock, random, log, registry: rooms.registry },
@@ -189,6 +190,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const closeIdentityWorkers = startIdentityWorkers(config, identity, log)
   metrics.watch({
     waitingSyncs: rooms.notifier.waiting,
+    endedSyncs: () => rooms.notifier.held.ended,
     waitingTransactions: db.waiting,
     waitingPeerRequests: federation.queues.waiting,
     monthlyActiveUsers: admin.statistics.latestMonthlyActiveUsers,

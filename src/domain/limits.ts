@@ -2,6 +2,11 @@
 
 /** A login beyond these removes the device that was not used for longest. */
 export const MAX_DEVICES_PER_USER = 500
+/** Syncs that a device, and a user, holds open at a time; one more ends the oldest. */
+export const MAX_HELD_SYNCS_PER_DEVICE = 4
+export const MAX_HELD_SYNCS_PER_USER = 64
+/** So long syncs are woken before others get their turn. Milliseconds. */
+export const WAKING_SLICE_MS = 5
 /** A filter beyond these removes the oldest. */
 export const MAX_FILTERS_PER_USER = 500
 export const MAX_ACCOUNT_DATA_PER_USER = 10_000

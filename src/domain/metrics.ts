@@ -25,6 +25,8 @@ export interface Metrics {
 export interface Levels {
   /** Syncs that wait for news. */
   waitingSyncs(): number
+  /** Syncs that were ended while they waited, since the start. */
+  endedSyncs?(): { readonly displaced: number; readonly withSession: number }
   /** Transactions that wait for a connection. */
   waitingTransactions(): number
   /** Requests of other servers that wait for their turn. */
@@ -87,6 +89,18 @@ function levelMetrics(registers: Registry[]): Metrics['watch'] {
     'People who used this server within thirty days, counted every few minutes.',
     () => levels.monthlyActiveUsers?.() ?? Number.NaN,
   )
+  new Counter({
+    name: 'hearth_ended_syncs_total',
+    help: 'Syncs that ended while they waited: the device or the user held too many (displaced), or the session may have ended (session).',
+    labelNames: ['reason'],
+    registers,
+    collect() {
+      this.reset()
+      const { displaced = 0, withSession = 0 } = levels.endedSyncs?.() ?? {}
+      this.inc({ reason: 'displaced' }, displaced)
+      this.inc({ reason: 'session' }, withSession)
+    },
+  })
   new Gauge({
     name: 'hearth_appservice_failures',
     help: 'How often in a row an application service has not taken what it is sent; 0 while it does.',

@@ -27,6 +27,19 @@ export async function findToken(reader: Reader, hash: Buffer): Promise<TokenRow 
   return row
 }
 
+/** A session by its number, which stays the same when its token is renewed; none once it has ended, or its account has. */
+export async function findSession(
+  reader: Reader,
+  tokenNid: number,
+): Promise<Pick<TokenRow, 'is_locked' | 'expires_at'> | undefined> {
+  const [row] = await reader.query<Pick<TokenRow, 'is_locked' | 'expires_at'>>(
+    `SELECT a.is_locked, t.expires_at FROM access_token t JOIN account a USING (user_nid)
+     WHERE t.token_nid = $1 AND a.deactivated_at IS NULL`,
+    [tokenNid],
+  )
+  return row
+}
+
 interface Token {
   readonly hash: Buffer
   readonly userNid: number

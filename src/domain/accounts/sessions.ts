@@ -2,10 +2,10 @@ import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { Database } from '../../store/db.ts'
 import { recordSightings, type Sighting } from '../../store/devices.ts'
-import { confirmRenewal, findToken } from '../../store/tokens.ts'
+import { confirmRenewal, findSession, findToken } from '../../store/tokens.ts'
 import type { Clock } from '../clock.ts'
 import { hashAccessToken, isAccessToken } from './access-tokens.ts'
-import type { Requester } from './requester.ts'
+import { accountLocked, type Requester } from './requester.ts'
 
 /** Who is behind a token, remembered; and when each device was last here. */
 export interface Sessions {
@@ -18,8 +18,17 @@ export interface Sessions {
   seen(requester: Requester, ip: () => string, userAgent: string | undefined): void
   /** Forgets the tokens of a user's device, or of all the user's devices, after their rows are gone. */
   forget(userNid: number, deviceId?: string): void
-  /** Called whenever something is forgotten. */
-  onForget(listener: () => void): void
+  /** Called whenever something is forgotten: all sessions of a user, or those of a device. */
+  onForget(listener: (userNid: number, deviceId?: string) => void): void
+  /** Whether a requester was found lately and not forgotten since. */
+  isRemembered(requester: Requester): boolean
+  /** When the requester's token ends by itself; never, where it does not. */
+  endOf(requester: Requester): number
+  /**
+   * Whether the session that a requester was found by goes on, with whatever token by now.
+   * @throws ProtocolError what a request in it would get: `M_UNKNOWN_TOKEN`, `M_USER_LOCKED`
+   */
+  verify(requester: Requester): Promise<void>
   /** Writes what `seen` has collected. */
   flush(): Promise<void>
   close(): Promise<void>
@@ -29,6 +38,7 @@ interface Entry {
   readonly requester: Requester
   readonly expiresAt: number
   seenAt: number
+  isRemembered: boolean
 }
 
 const MAX_REMEMBERED = 50_000
@@ -41,7 +51,9 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
   const entryOf = new WeakMap<Requester, Entry>()
   const hashesOf = new Map<number, Set<string>>()
   const remembered = createCache<string, Entry>(MAX_REMEMBERED, {
-    dispose({ requester: { userNid } }, hash) {
+    dispose(entry, hash) {
+      const { userNid } = entry.requester
+      entry.isRemembered = false
       const hashes = hashesOf.get(userNid)
       hashes?.delete(hash)
       if (hashes?.size === 0) hashesOf.delete(userNid)
@@ -51,19 +63,20 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
   let timer: NodeJS.Timeout | undefined
   // A look-up that began before something was forgotten may have read what is now gone: it is not remembered.
   let forgotten = 0
-  const listeners: (() => void)[] = []
+  const listeners: ((userNid: number, deviceId?: string) => void)[] = []
 
   function remember(hash: string, entry: Entry): void {
     const { userNid } = entry.requester
     const hashes = hashesOf.get(userNid) ?? new Set()
     hashesOf.set(userNid, hashes.add(hash))
     remembered.set(hash, entry)
+    entry.isRemembered = true
   }
 
   /** What ends by itself can be renewed, and its device logs in again: nothing that the client keeps is lost. */
   function holderOf({ requester, expiresAt }: Entry): Requester {
     if (clock.now() < expiresAt) return requester
-    throw new ProtocolError('M_UNKNOWN_TOKEN', 'The access token has expired.', { extra: { soft_logout: true } })
+    throw expired()
   }
 
   async function read(hash: string): Promise<Requester | undefined> {
@@ -79,7 +92,7 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
       isLocked: row.is_locked,
       isSuspended: row.is_suspended,
     }
-    const entry = { requester, seenAt: 0, expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY }
+    const entry = { requester, seenAt: 0, isRemembered: false, expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY }
     const holder = holderOf(entry)
     const { token_nid, renewed_by } = row
     if (renewed_by !== null) await db.tx((tx) => confirmRenewal(tx, token_nid, renewed_by, clock.now()))
@@ -125,10 +138,26 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
       for (const hash of [...(hashesOf.get(userNid) ?? [])]) {
         if (deviceId === undefined || remembered.peek(hash)?.requester.deviceId === deviceId) remembered.delete(hash)
       }
-      for (const listener of listeners) listener()
+      for (const listener of listeners) listener(userNid, deviceId)
+    },
+    isRemembered: (requester) => entryOf.get(requester)?.isRemembered === true,
+    endOf: (requester) => entryOf.get(requester)?.expiresAt ?? Number.POSITIVE_INFINITY,
+    async verify({ tokenNid }) {
+      const session = await findSession(db, tokenNid)
+      if (session === undefined) throw unknownToken()
+      if ((session.expires_at ?? Number.POSITIVE_INFINITY) <= clock.now()) throw expired()
+      if (session.is_locked) throw accountLocked()
     },
     onForget: (listener) => void listeners.push(listener),
     flush,
     close: () => flush(),
   }
+}
+
+function expired(): ProtocolError {
+  return new ProtocolError('M_UNKNOWN_TOKEN', 'The access token has expired.', { extra: { soft_logout: true } })
+}
+
+function unknownToken(): ProtocolError {
+  return new ProtocolError('M_UNKNOWN_TOKEN', 'The access token is not known here.')
 }

@@ -76,6 +76,14 @@ export async function answerOf(
   return { isEmpty, json: out.text('}').toBuffer() }
 }
 
+/** An answer with nothing in it, of which the client goes on with this token. */
+export function nothingNew(token: string, counts: KeyCounts): Buffer {
+  const out = new JsonBytes().text(`{"next_batch":${JSON.stringify(token)}`)
+  writeToDevice(out, [])
+  writeKeys(out, { changed: [], left: [] }, counts)
+  return out.text('}').toBuffer()
+}
+
 /** The rooms that the user is in at the end of the look; of the others, those that there are news of, and those lately left. */
 async function standing(look: Look, rooms: ReadonlyMap<number, UserRoom>) {
   const joined = new Map<number, UserRoom>()

@@ -1,6 +1,9 @@
+import { createHeldSyncs, type HeldSyncs } from './held-syncs.ts'
+import { createWaking, type Wake } from './waking.ts'
+
 /**
  * Wakes long polls. A wake-up is a hint: whoever is woken looks for what is new and may find nothing.
- * All wake-ups of a tick are given at once, so that a burst of events wakes a client once.
+ * All wake-ups of a tick are given together, so that a burst of events wakes a client once; many are given in slices.
  */
 export interface Notifier {
   /** Something happened in a room that its members may see. */
@@ -12,6 +15,8 @@ export interface Notifier {
   /** Ends all waits, and every later one at once: the server is stopping. */
   drain(): void
   readonly isDraining: boolean
+  /** Who waits, by session. */
+  readonly held: HeldSyncs
   /** How many wait now. */
   waiting(): number
 }
@@ -26,7 +31,7 @@ export interface Wait {
   cancel(): void
 }
 
-type Wake = () => void
+const NOBODY: ReadonlySet<Wake> = new Set()
 
 class Index {
   readonly #wakes = new Map<number, Set<Wake>>()
@@ -43,8 +48,12 @@ class Index {
     this.#wakes.delete(key)
   }
 
-  of(key: number): Iterable<Wake> {
-    return this.#wakes.get(key) ?? []
+  has(key: number): boolean {
+    return this.#wakes.has(key)
+  }
+
+  of(key: number): ReadonlySet<Wake> {
+    return this.#wakes.get(key) ?? NOBODY
   }
 }
 
@@ -52,19 +61,23 @@ export function createNotifier(): Notifier {
   const byRoom = new Index()
   const byUser = new Index()
   const waiting = new Set<Wake>()
-  let due = new Set<Wake>()
+  const waking = createWaking()
+  const dueRooms = new Set<number>()
+  const dueUsers = new Set<number>()
   let scheduled = false
   let draining = false
 
-  function schedule(wakes: Iterable<Wake>): void {
-    for (const wake of wakes) due.add(wake)
-    if (scheduled || due.size === 0) return
+  function schedule(): void {
+    if (scheduled) return
     scheduled = true
     setImmediate(() => {
       scheduled = false
-      const now = due
-      due = new Set()
-      for (const wake of now) wake()
+      // Who waits again while these are woken is not among them.
+      waking.add([...dueUsers].flatMap((userNid) => [...byUser.of(userNid)]))
+      for (const roomNid of dueRooms) waking.add(byRoom.of(roomNid))
+      dueUsers.clear()
+      dueRooms.clear()
+      waking.run()
     })
   }
 
@@ -88,14 +101,21 @@ export function createNotifier(): Notifier {
   }
 
   return {
+    held: createHeldSyncs(),
     wait,
-    wakeRoom: (roomNid) => schedule(byRoom.of(roomNid)),
+    wakeRoom(roomNid) {
+      if (!byRoom.has(roomNid)) return
+      dueRooms.add(roomNid)
+      schedule()
+    },
     wakeUsers(userNids) {
-      for (const userNid of userNids) schedule(byUser.of(userNid))
+      for (const userNid of userNids) if (byUser.has(userNid)) dueUsers.add(userNid)
+      if (dueUsers.size > 0) schedule()
     },
     drain() {
       draining = true
-      schedule(waiting)
+      waking.add(waiting)
+      waking.run()
     },
     get isDraining() {
       return draining

@@ -1,7 +1,8 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
-import { answerOf } from './answer.ts'
+import { answerOf, nothingNew } from './answer.ts'
+import type { HeldSync } from './held-syncs.ts'
 import type { SyncRequest } from './look.ts'
 import type { Notifier } from './notifier.ts'
 import type { Presence } from './presence.ts'
@@ -44,26 +45,57 @@ export function createSync(parts: SyncParts): Sync {
     return since.run === run ? since : { ...since, ephemeral: 0 }
   }
 
+  /** What a sync says that ends before there is anything new. */
+  async function unchanged(by: Requester, token: string): Promise<Buffer> {
+    return nothingNew(token, await sources.keyCounts.of(by))
+  }
+
+  /** Waits until there is something new, and gives it; nothing, once the sync has to end. */
+  async function waitForNews(
+    by: Requester,
+    request: SyncRequest,
+    since: StreamPosition,
+    deadline: number,
+    held: HeldSync,
+  ): Promise<Buffer | undefined> {
+    for (;;) {
+      const rooms = await parts.userRooms.of(by.userNid)
+      const roomNids = [...rooms].flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
+      const timeoutMs = Math.min(deadline, held.endsAt) - clock.now()
+      const wait = notifier.wait({ userNid: by.userNid, roomNids }, timeoutMs, request.signal)
+      held.onOver(wait.cancel)
+      // Looked at once more: something may have come between the answer and the wait.
+      const late = await answerOf(sources, by, request, since, parts.now())
+      if (late.isEmpty) await wait.woken
+      else wait.cancel()
+      if (clock.now() >= held.endsAt) held.end()
+      if (held.over) return undefined
+      if (!late.isEmpty) return late.json
+      // Read before the position is taken: a room that is left while they are read has events up to the position.
+      await parts.userRooms.of(by.userNid)
+      const answer = await answerOf(sources, by, request, since, parts.now())
+      if (held.over) return undefined
+      if (!answer.isEmpty || clock.now() >= deadline || request.signal.aborted || notifier.isDraining)
+        return answer.json
+    }
+  }
+
   async function sync(by: Requester, request: SyncRequest): Promise<Buffer> {
     const since = readSince(request.since)
     parts.presence.seen(by, request.presence)
     const deadline = clock.now() + request.timeoutMs
-    for (;;) {
-      // Read before the position is taken: a room that is left while they are read has events up to the position.
-      await parts.userRooms.of(by.userNid)
-      const answer = await answerOf(sources, by, request, since, parts.now())
-      if (!answer.isEmpty || since === undefined || clock.now() >= deadline) return answer.json
-      if (request.signal.aborted || notifier.isDraining) return answer.json
-      const rooms = await parts.userRooms.of(by.userNid)
-      const roomNids = [...rooms].flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
-      const wait = notifier.wait({ userNid: by.userNid, roomNids }, deadline - clock.now(), request.signal)
-      // Looked at once more: something may have come between the answer and the wait.
-      const late = await answerOf(sources, by, request, since, parts.now())
-      if (!late.isEmpty) {
-        wait.cancel()
-        return late.json
-      }
-      await wait.woken
+    await parts.userRooms.of(by.userNid)
+    const answer = await answerOf(sources, by, request, since, parts.now())
+    if (!answer.isEmpty || since === undefined || clock.now() >= deadline) return answer.json
+    if (request.signal.aborted || notifier.isDraining) return answer.json
+    const held = notifier.held.hold(by)
+    try {
+      const news = await waitForNews(by, request, since, deadline, held)
+      if (news) return news
+      await held.over
+      return await unchanged(by, request.since ?? '')
+    } finally {
+      held.release()
     }
   }
 

@@ -1,0 +1,234 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { MAX_HELD_SYNCS_PER_DEVICE, MAX_HELD_SYNCS_PER_USER } from '../../src/domain/limits.ts'
+import { type Answer, type Office, openOffice } from '../admin/office.ts'
+import { type Account, createRoom, type Json, join, login, openApi, PASSWORD, sendText } from '../support/api.ts'
+import { startServer } from '../support/server.ts'
+import { waitUntil } from '../support/wait.ts'
+
+let office: Office
+let room: string
+let count = 0
+const enc = encodeURIComponent
+/** Longer than any test here: what ends earlier was ended. */
+const HELD_MS = 60_000
+
+beforeAll(async () => {
+  office = await openOffice()
+  room = await createRoom(office.api, office.boss.token, { preset: 'public_chat' })
+})
+afterAll(() => office.close())
+
+async function levelOf(name: string): Promise<number> {
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(await office.server.metrics())?.[1])
+}
+
+const DISPLACED = 'hearth_ended_syncs_total\\{reason="displaced"\\}'
+const held = () => levelOf('hearth_waiting_syncs')
+
+async function personInRoom(): Promise<Account> {
+  const person = await office.person(`holder${++count}`)
+  await join(office.api, person.token, room)
+  return person
+}
+
+interface Poll {
+  readonly since: string
+  readonly answer: Promise<Answer>
+}
+
+/** A sync that is waiting by the time this gives it. */
+async function hold({ token }: Account, since?: string): Promise<Poll> {
+  const from = since ?? (await office.api.call('GET', '/sync', { token })).next_batch
+  const api = openApi(office.server.baseUrl, { connections: 1 })
+  const before = await held()
+  const answer = api.request('GET', `/sync?timeout=${HELD_MS}&since=${from}`, { token }).finally(() => api.close())
+  await waitUntil('a sync that waits', async () => (await held()) > before)
+  return { since: from, answer }
+}
+
+const say = (text: string) => sendText(office.api, office.boss.token, room, `say${++count}`, text)
+
+const call = (account: Account, method: string, path: string, body: Json = {}) =>
+  office.api.call(method, path, { token: account.token, body })
+
+const proofOf = ({ userId }: Account) => ({
+  type: 'm.login.password',
+  identifier: { type: 'm.id.user', user: userId },
+  password: PASSWORD,
+})
+
+const UNKNOWN = { status: 401, body: { errcode: 'M_UNKNOWN_TOKEN', error: expect.any(String) } }
+
+/** How a session ends, in which somebody else than `account` may hold a sync. */
+const ENDINGS: readonly (readonly [string, (account: Account) => Promise<unknown>, object])[] = [
+  ['logout', (account) => call(account, 'POST', '/logout'), UNKNOWN],
+  ['logout/all', async (account) => call(await login(office.api, account.userId), 'POST', '/logout/all'), UNKNOWN],
+  [
+    'a password change on another device',
+    async (account) =>
+      call(await login(office.api, account.userId), 'POST', '/account/password', {
+        auth: proofOf(account),
+        new_password: `${PASSWORD}!`,
+      }),
+    UNKNOWN,
+  ],
+  [
+    'the removal of its device by the user',
+    async (account) =>
+      call(await login(office.api, account.userId), 'DELETE', `/devices/${account.deviceId}`, {
+        auth: proofOf(account),
+      }),
+    UNKNOWN,
+  ],
+  [
+    'the removal of its device by an administrator',
+    ({ userId, deviceId }) => office.call('DELETE', `/v2/users/${enc(userId)}/devices/${deviceId}`),
+    UNKNOWN,
+  ],
+  [
+    'a password that an administrator sets',
+    ({ userId }) => office.call('POST', `/v1/reset_password/${enc(userId)}`, { new_password: `${PASSWORD}!` }),
+    UNKNOWN,
+  ],
+  [
+    'a login on the same device',
+    ({ userId, deviceId }) =>
+      office.api.call('POST', '/login', { body: { ...proofOf({ userId } as Account), device_id: deviceId } }),
+    UNKNOWN,
+  ],
+  [
+    'locking',
+    ({ userId }) => office.call('PUT', `/_matrix/client/v1/admin/lock/${enc(userId)}`, { locked: true }),
+    { status: 401, body: { errcode: 'M_USER_LOCKED', soft_logout: true, error: expect.any(String) } },
+  ],
+  ['deactivation', (account) => call(account, 'POST', '/account/deactivate', { auth: proofOf(account) }), UNKNOWN],
+  [
+    'deactivation by an administrator',
+    ({ userId }) => office.call('POST', `/v1/deactivate/${enc(userId)}`, { erase: false }),
+    UNKNOWN,
+  ],
+]
+
+test.each(ENDINGS)(
+  'A6: %s ends a held sync at once with 401, and nothing more is delivered',
+  async (_, end, expected) => {
+    const account = await personInRoom()
+    const { since, answer } = await hold(account)
+    await end(account)
+    await say('not for you')
+    expect(await answer).toEqual(expected)
+    // As any request in that session is answered.
+    expect(await office.api.request('GET', `/sync?since=${since}`, { token: account.token })).toEqual(expected)
+  },
+)
+
+test('A6: suspension ends a held sync at once with nothing new: who is suspended goes on reading', async () => {
+  const account = await personInRoom()
+  const { since, answer } = await hold(account)
+  await office.call('PUT', `/_matrix/client/v1/admin/suspend/${enc(account.userId)}`, { suspended: true })
+  const { status, body } = await answer
+  expect([status, body.next_batch, body.rooms]).toEqual([200, since, undefined])
+  await say('read on')
+  const next = await office.api.call('GET', `/sync?since=${since}`, { token: account.token })
+  expect(next.rooms.join[room].timeline.events).toHaveLength(1)
+})
+
+test('A6: other sessions of the same user go on waiting, and hear what is new', async () => {
+  const account = await personInRoom()
+  const other = await login(office.api, account.userId)
+  const polls = [await hold(account), await hold(other)] as const
+  await call(account, 'POST', '/logout')
+  expect((await polls[0].answer).status).toBe(401)
+  await say('still here')
+  const { status, body } = await polls[1].answer
+  expect([status, body.rooms.join[room].timeline.events.length]).toEqual([200, 1])
+})
+
+test('A6: a renewed token ends the sync that was held with the old one, with 200: the session goes on', async () => {
+  const { userId } = await personInRoom()
+  const body = { ...proofOf({ userId } as Account), refresh_token: true }
+  const { access_token, refresh_token, device_id } = await office.api.call('POST', '/login', { body })
+  const { since, answer } = await hold({ userId, token: access_token, deviceId: device_id })
+  await office.api.call('POST', '/refresh', { body: { refresh_token } })
+  const { status, body: told } = await answer
+  expect([status, told.next_batch]).toEqual([200, since])
+})
+
+test('A6: a held sync ends when its token runs out', async () => {
+  let ahead = 0
+  const server = await startServer({}, { clock: { now: () => Date.now() + ahead } })
+  const api = openApi(server.baseUrl)
+  try {
+    const body = { username: 'brief', password: PASSWORD, refresh_token: true, auth: { type: 'm.login.dummy' } }
+    const { access_token: token, expires_in_ms } = await api.call('POST', '/register', { body })
+    const { next_batch } = await api.call('GET', '/sync', { token })
+    ahead = expires_in_ms - 2_000
+    const answer = await api.request('GET', `/sync?timeout=${HELD_MS}&since=${next_batch}`, { token })
+    expect(answer).toMatchObject({ status: 401, body: { errcode: 'M_UNKNOWN_TOKEN', soft_logout: true } })
+  } finally {
+    await api.close()
+    await server.close()
+  }
+})
+
+test('A5: a device holds four syncs; one more ends the oldest with 200 and the token it came with', async () => {
+  const account = await personInRoom()
+  const polls: Poll[] = []
+  for (let index = 0; index < MAX_HELD_SYNCS_PER_DEVICE; index++) polls.push(await hold(account, polls[0]?.since))
+  await say('somewhere')
+  const woken = await Promise.all(polls.map(({ answer }) => answer))
+  expect(woken.map(({ body }) => body.rooms.join[room].timeline.events.length)).toEqual([1, 1, 1, 1])
+  const since = woken[0]!.body.next_batch
+  const first = await hold(account, since)
+  for (let index = 1; index < MAX_HELD_SYNCS_PER_DEVICE; index++) await hold(account, since)
+  const before = await held()
+  const api = openApi(office.server.baseUrl)
+  const fifth = api.request('GET', `/sync?timeout=${HELD_MS}&since=${since}`, { token: account.token })
+  const { status, body } = await first.answer
+  expect([status, body.next_batch, body.rooms, body.to_device.events]).toEqual([200, since, undefined, []])
+  expect(await held()).toBeLessThanOrEqual(before)
+  await say('for all that wait')
+  expect((await fifth).body.rooms.join[room].timeline.events).toHaveLength(1)
+  await api.close()
+})
+
+/** Polls with these tokens, all at once; what those that ended were told. */
+function pollAll(tokens: readonly string[], since: string) {
+  const api = openApi(office.server.baseUrl, { connections: tokens.length })
+  const ended: string[] = []
+  const polls = tokens.map(async (token) => {
+    const { status, body } = await api.request('GET', `/sync?timeout=${HELD_MS}&since=${since}`, { token })
+    ended.push(`${status} ${body.next_batch} ${body.rooms === undefined}`)
+  })
+  return { ended, over: Promise.all(polls).then(() => api.close()) }
+}
+
+test('A5: 400 polls with one token hold no more than a device may', async () => {
+  const { token } = await personInRoom()
+  const { next_batch: since } = await office.api.call('GET', '/sync', { token })
+  const before = await held()
+  const { ended, over } = pollAll(Array(400).fill(token), since)
+  await waitUntil('syncs that were too many', () => ended.length === 400 - MAX_HELD_SYNCS_PER_DEVICE)
+  expect(new Set(ended)).toEqual(new Set([`200 ${since} true`]))
+  expect((await held()) - before).toBe(MAX_HELD_SYNCS_PER_DEVICE)
+  await say('to all of them')
+  await over
+})
+
+test('A5: a user holds 64 syncs on all devices, and operators see how many were ended', async () => {
+  const account = await personInRoom()
+  const devices: Account[] = []
+  for (let index = 0; index < MAX_HELD_SYNCS_PER_USER / 2; index++)
+    devices.push(await login(office.api, account.userId))
+  const { next_batch: since } = await office.api.call('GET', '/sync', { token: account.token })
+  const [before, displaced] = [await held(), await levelOf(DISPLACED)]
+  const { ended, over } = pollAll(
+    [...devices, ...devices, ...devices].map(({ token }) => token),
+    since,
+  )
+  await waitUntil('syncs that were too many', () => ended.length === MAX_HELD_SYNCS_PER_USER / 2)
+  expect((await held()) - before).toBe(MAX_HELD_SYNCS_PER_USER)
+  expect((await levelOf(DISPLACED)) - displaced).toBe(MAX_HELD_SYNCS_PER_USER / 2)
+  await say('to all of them')
+  await over
+})
