@@ -144,9 +144,9 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
   }),
   rooms: section('Rooms made on this server.', {
     default_version: choice(
-      'Version of a new room when its maker names none.',
+      'Version of a new room when its maker names none. Take 12 once the clients of your users are ready for it (docs/decisions/0004-new-rooms-are-version-11.md says how to see that).',
       ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12'],
-      '12',
+      '11',
     ),
   }),
   server_notices: section('What the server itself tells its users, each in a room that they cannot leave.', {

@@ -226,7 +226,7 @@ describe('what clients ask at their start', () => {
   it('is answered truthfully', async () => {
     const { capabilities } = await api.call('GET', '/capabilities', as(alice.token))
     expect(capabilities['m.room_versions']).toMatchObject({
-      default: '12',
+      default: '11',
       available: { '1': 'stable', '12': 'stable' },
     })
     expect(capabilities['m.change_password']).toEqual({ enabled: true })

@@ -49,7 +49,7 @@ describe('the list of rooms', () => {
         canonical_alias: '#square:localhost',
         joined_members: 2,
         joined_local_members: 2,
-        version: '12',
+        version: '11',
         creator: alice.userId,
         encryption: null,
         federatable: true,

@@ -55,7 +55,7 @@ const eventOf = async (type: string): Promise<{ event_id: string; event_nid: num
 describe('hearth room inspect', () => {
   it('tells where a room stands', async () => {
     const { code, stdout } = await hearth('inspect', ALIAS)
-    expect(stdout).toContain(`${room}, room version 12\n`)
+    expect(stdout).toContain(`${room}, room version 11\n`)
     expect(stdout).toMatch(new RegExp(`aliases +${ALIAS}\n`))
     expect(stdout).toMatch(/members +(1 join, 1 ban|1 ban, 1 join)\n/)
     expect(stdout).toMatch(/events +\d+ accepted\n/)
@@ -66,7 +66,7 @@ describe('hearth room inspect', () => {
 
   it('tells it to programs', async () => {
     const report = JSON.parse((await hearth('inspect', room, '--json')).stdout)
-    expect(report).toMatchObject({ room_id: room, room_version: '12', aliases: [ALIAS], members: { join: 1, ban: 1 } })
+    expect(report).toMatchObject({ room_id: room, room_version: '11', aliases: [ALIAS], members: { join: 1, ban: 1 } })
     expect(report.forward_extremities).toHaveLength(1)
   })
 
