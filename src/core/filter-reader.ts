@@ -1,7 +1,7 @@
 import { refuse, type Verdict } from './event/format.ts'
 import type { Filter, RoomEventFilter } from './filter.ts'
 import { isRoomId, isUserId } from './ids.ts'
-import { isObject, type JsonValue } from './json.ts'
+import { isObject, type JsonObject, type JsonValue } from './json.ts'
 
 type Refusal = Extract<Verdict, { allowed: false }>
 
@@ -53,13 +53,14 @@ function listOf(isOne: (value: unknown) => boolean, what: string): Check {
 const userIds = listOf(isUserId, 'user ids')
 const roomIds = listOf(isRoomId, 'room ids')
 
-/** Unknown fields are let be: a later release may have named them. */
+/** Unknown fields are let be: a later release may have named them. A field that is `null` is absent. */
 function object(fields: Readonly<Record<string, Check>>): Check {
   return (value, name) => {
     if (!isObject(value)) return wrongType(name, 'an object')
     for (const [field, check] of Object.entries(fields)) {
       const found = value[field]
-      const refusal = found === undefined ? undefined : check(found, name === ROOT ? field : `${name}.${field}`)
+      const refusal =
+        found === undefined || found === null ? undefined : check(found, name === ROOT ? field : `${name}.${field}`)
       if (refusal) return refusal
     }
     return undefined
@@ -99,12 +100,19 @@ const filter = object({
   }),
 })
 
+/** The same filter without the fields that are absent. */
+function withoutNulls(value: JsonValue): JsonValue {
+  if (!isObject(value)) return value
+  const kept = Object.entries(value).filter(([, inner]) => inner !== null)
+  return Object.fromEntries(kept.map(([field, inner]) => [field, withoutNulls(inner)])) as JsonObject
+}
+
 /** Checks the filter of a sync, from a request's body or its query. */
 export function readFilter(value: JsonValue): FilterReading<Filter> {
-  return filter(value, ROOT) ?? { allowed: true, filter: value as Filter }
+  return filter(value, ROOT) ?? { allowed: true, filter: withoutNulls(value) as Filter }
 }
 
 /** Checks the filter parameter of an endpoint that reads one room's events. */
 export function readRoomEventFilter(value: JsonValue): FilterReading<RoomEventFilter> {
-  return roomEventFilter(value, ROOT) ?? { allowed: true, filter: value as RoomEventFilter }
+  return roomEventFilter(value, ROOT) ?? { allowed: true, filter: withoutNulls(value) as RoomEventFilter }
 }

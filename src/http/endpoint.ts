@@ -99,9 +99,9 @@ export interface EndpointOptions<
   readonly unknownToken?: Errcode
   /** The bucket that one call takes from: the user's, or the address's where there is no user. */
   readonly limited?: LimitName
-  /** Query parameters, coerced to the types written here. A parameter of array type may repeat. */
+  /** Query parameters, coerced to the types written here. A parameter of array type may repeat; an optional one that is empty is absent. */
   readonly query?: Query
-  /** The body: no coercion, no defaults, unknown keys kept. */
+  /** The body: no coercion, no defaults, unknown keys kept. An optional key that is null is absent where its shape knows no null. */
   readonly body?: Body
   /** The body may be so long, where the role's own cap is too low. It is then read only from those who may call. */
   readonly maxBodyBytes?: number
@@ -174,6 +174,14 @@ export interface Endpoint {
 
 /** Any JSON object, kept as it came: `body: AnyObject`. */
 export const AnyObject = Type.Unsafe<JsonObject>({ type: 'object' })
+
+const NOT_NULL = { not: { type: 'null' } }
+
+/** An object whose handler reads single keys of it (`auth`, `identifier`): keys that are null are absent, also one level further down. */
+export const Details = Type.Unsafe<JsonObject>({
+  type: 'object',
+  additionalProperties: { ...NOT_NULL, additionalProperties: NOT_NULL },
+})
 
 /** Declares an endpoint: the specification's line, what a call must satisfy, and what it does. */
 export function endpoint<

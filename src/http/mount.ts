@@ -62,7 +62,7 @@ function tokenOf(raw: FastifyRequest): string | undefined {
 
 /** As whom an application service calls; the second name of the device's key is what it was called as a proposal. */
 function masqueradeOf({ query }: FastifyRequest): Masquerade {
-  const named = (name: string) => single(query as RawQuery, name)
+  const named = (name: string) => single(query as RawQuery, name) || undefined
   return { userId: named('user_id'), deviceId: named('device_id') ?? named('org.matrix.msc3202.device_id') }
 }
 

@@ -41,12 +41,14 @@ interface Parameter {
   readonly name: string
   readonly kind: Kind
   readonly repeats: boolean
+  readonly isOptional: boolean
 }
 
 interface PropertySchema {
   /** Of several types, a text is read as the first. */
   readonly type?: string | readonly string[]
   readonly items?: PropertySchema
+  readonly required?: readonly string[]
   readonly properties?: Readonly<Record<string, PropertySchema>>
 }
 
@@ -54,7 +56,7 @@ function parameters(schema: PropertySchema): Parameter[] {
   return Object.entries(schema.properties ?? {}).map(([name, property]) => {
     const repeats = property.type === 'array'
     const [kind = 'string'] = [(repeats ? property.items?.type : property.type) ?? []].flat()
-    return { name, repeats, kind: kind as Kind }
+    return { name, repeats, kind: kind as Kind, isOptional: schema.required?.includes(name) !== true }
   })
 }
 
@@ -89,7 +91,10 @@ export function single(query: RawQuery, name: string): string | undefined {
   return value
 }
 
-/** Reads the declared parameters, of a query or a form, as the types they are declared with. Others are ignored. */
+/**
+ * Reads the declared parameters, of a query or a form, as the types they are declared with. Others are ignored, and so is an optional
+ * one that is empty.
+ */
 export function queryReader(
   schema: Shape,
   codes: RoleCodes,
@@ -99,13 +104,14 @@ export function queryReader(
   const check = validator(schema, { missing: codes.missingParam, wrongType: 'M_INVALID_PARAM', what })
   return (query) => {
     const typed: Record<string, unknown> = {}
-    for (const { name, kind, repeats } of declared) {
+    for (const { name, kind, repeats, isOptional } of declared) {
+      const isGiven = (text: string | undefined): text is string => text !== undefined && !(isOptional && text === '')
       if (repeats) {
-        const values = query[name]
-        if (values !== undefined) typed[name] = [values].flat().map((text) => coerce(name, kind, text))
+        const values = [query[name]].flat().filter(isGiven)
+        if (values.length > 0) typed[name] = values.map((text) => coerce(name, kind, text))
       } else {
         const text = single(query, name)
-        if (text !== undefined) typed[name] = coerce(name, kind, text)
+        if (isGiven(text)) typed[name] = coerce(name, kind, text)
       }
     }
     check(typed)

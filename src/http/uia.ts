@@ -1,11 +1,15 @@
 import { ProtocolError } from '../core/errors.ts'
 import { isObject, type JsonObject, type JsonValue } from '../core/json.ts'
+import { Type } from '../core/shapes.ts'
 import type { UiaFlow } from '../domain/accounts/interactive-auth.ts'
 import type { Requester } from '../domain/accounts/requester.ts'
 import type { Services } from '../domain/services.ts'
 import { limitKeyOf } from './client-address.ts'
-import { type Endpoint, type RawReply, rawReply } from './endpoint.ts'
+import { Details, type Endpoint, type RawReply, rawReply } from './endpoint.ts'
 import type { EndpointRequest, MountedRequest } from './request.ts'
+
+/** The body of an operation that wants no more than to know who calls. */
+export const AuthBody = Type.Object({ auth: Type.Optional(Details) })
 
 /**
  * The flows of endpoints that want to know again that it is the account's owner who calls: by password or single sign-on. A user of an
@@ -21,7 +25,7 @@ export async function ownProof(
 
 function authOf(body: JsonObject): JsonObject | undefined {
   const auth: JsonValue | undefined = body.auth
-  if (auth === undefined || auth === null) return undefined
+  if (auth === undefined) return undefined
   if (!isObject(auth)) throw new ProtocolError('M_BAD_JSON', "Key 'auth' must be an object.")
   return auth
 }

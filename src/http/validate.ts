@@ -1,7 +1,9 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { type Errcode, ProtocolError } from '../core/errors.ts'
 import { isEventId, isRoomAlias, isRoomId, isUserId } from '../core/ids.ts'
+import type { JsonValue } from '../core/json.ts'
 import type { Shape } from '../core/shapes.ts'
+import { type Declared, dropNulls } from './absence.ts'
 
 /** Which code an offence has, and what to call the thing that is wrong. */
 export interface Offences {
@@ -11,7 +13,7 @@ export interface Offences {
   readonly what: 'Key' | 'Query parameter'
 }
 
-// Nothing is coerced, added or removed: what a handler sees is what was sent.
+// Nothing is coerced or added, and nothing removed but `null` where a key is optional: what a handler sees is what was sent.
 const ajv = new Ajv({
   strict: false,
   coerceTypes: false,
@@ -72,11 +74,18 @@ function problem(errors: readonly ErrorObject[], offences: Offences): ProtocolEr
   return new ProtocolError(errcode, `${subject} ${expectation(error)}.`)
 }
 
-/** A check against a schema, compiled at its first use; it throws an error that names what is wrong. */
+const acceptsNull = (schema: object): boolean => ajv.compile(schema)(null)
+
+/**
+ * A check against a schema, compiled at its first use; it throws an error that names what is wrong. Optional keys that are `null` are
+ * absent: they are looked for only where something is wrong, so that a good body costs nothing more.
+ */
 export function validator(schema: Shape, offences: Offences): (value: unknown) => void {
   let compiled: ValidateFunction | undefined
   return (value) => {
     compiled ??= ajv.compile(schema)
-    if (!compiled(value)) throw problem(compiled.errors ?? [], offences)
+    if (compiled(value)) return
+    if (dropNulls(schema as Declared, value as JsonValue, acceptsNull) && compiled(value)) return
+    throw problem(compiled.errors ?? [], offences)
   }
 }

@@ -87,12 +87,9 @@ describe('the list of rooms', () => {
     expect(second.next_batch).toBeUndefined()
   })
 
-  test.each(['order_by=secret', 'dir=x', 'from=-2', 'search_term=', 'search_term=%00'])(
-    '?%s is refused',
-    async (query) => {
-      expect((await office.ask('GET', `/v1/rooms?${query}`)).body.errcode).toBe('M_INVALID_PARAM')
-    },
-  )
+  test.each(['order_by=secret', 'dir=x', 'from=-2', 'search_term=%00'])('?%s is refused', async (query) => {
+    expect((await office.ask('GET', `/v1/rooms?${query}`)).body.errcode).toBe('M_INVALID_PARAM')
+  })
 })
 
 describe('a room', () => {

@@ -141,7 +141,7 @@ describe('filters as clients send them', () => {
   it.each<[JsonValue, string, string]>([
     [[], 'M_BAD_JSON', 'The filter must be an object.'],
     [{ presence: 'all' }, 'M_BAD_JSON', 'presence must be an object.'],
-    [{ room: { timeline: null } }, 'M_BAD_JSON', 'room.timeline must be an object.'],
+    [{ room: { timeline: [] } }, 'M_BAD_JSON', 'room.timeline must be an object.'],
     [{ room: { timeline: { limit: '10' } } }, 'M_BAD_JSON', 'room.timeline.limit must be an integer.'],
     [{ room: { timeline: { limit: 1.5 } } }, 'M_BAD_JSON', 'room.timeline.limit must be an integer.'],
     [{ room: { timeline: { limit: -1 } } }, 'M_INVALID_PARAM', 'room.timeline.limit must be zero or more.'],

@@ -62,7 +62,7 @@ export function createFilters({ db }: { readonly db: Database }): Filters {
     async define(userNid, definition) {
       const reading = readFilter(definition)
       if (!reading.allowed) throw new ProtocolError(reading.errcode ?? 'M_BAD_JSON', reading.reason)
-      const text = JSON.stringify(definition)
+      const text = JSON.stringify(reading.filter)
       const digest = createHash('sha256').update(text).digest()
       const known = await findFilterByDigest(db, userNid, digest)
       if (known !== undefined) return String(known)

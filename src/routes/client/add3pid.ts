@@ -1,9 +1,9 @@
 import { Type } from '../../core/shapes.ts'
-import { AnyObject, endpoint } from '../../http/endpoint.ts'
+import { Details, endpoint } from '../../http/endpoint.ts'
 import { ownProof } from '../../http/uia.ts'
 import { Opaque } from '../identity/token-request.ts'
 
-const Body = Type.Object({ auth: Type.Optional(AnyObject), client_secret: Opaque, sid: Opaque })
+const Body = Type.Object({ auth: Type.Optional(Details), client_secret: Opaque, sid: Opaque })
 
 export const add3pid = endpoint(
   'POST C/account/3pid/add',

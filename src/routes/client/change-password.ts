@@ -1,8 +1,8 @@
 import { Type } from '../../core/shapes.ts'
-import { AnyObject, endpoint } from '../../http/endpoint.ts'
+import { Details, endpoint } from '../../http/endpoint.ts'
 
 const Body = Type.Object({
-  auth: Type.Optional(AnyObject),
+  auth: Type.Optional(Details),
   new_password: Type.String(),
   logout_devices: Type.Optional(Type.Boolean()),
 })

@@ -1,9 +1,9 @@
 import { Type } from '../../core/shapes.ts'
-import { AnyObject, endpoint } from '../../http/endpoint.ts'
+import { Details, endpoint } from '../../http/endpoint.ts'
 import { ownProof } from '../../http/uia.ts'
 
 const Body = Type.Object({
-  auth: Type.Optional(AnyObject),
+  auth: Type.Optional(Details),
   id_server: Type.Optional(Type.String()),
   erase: Type.Optional(Type.Boolean()),
 })

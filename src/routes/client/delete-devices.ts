@@ -1,8 +1,8 @@
 import { Type } from '../../core/shapes.ts'
-import { AnyObject, endpoint } from '../../http/endpoint.ts'
+import { Details, endpoint } from '../../http/endpoint.ts'
 import { ownProof } from '../../http/uia.ts'
 
-const Body = Type.Object({ devices: Type.Array(Type.String()), auth: Type.Optional(AnyObject) })
+const Body = Type.Object({ devices: Type.Array(Type.String()), auth: Type.Optional(Details) })
 
 export const deleteDevices = endpoint(
   'POST C/delete_devices',

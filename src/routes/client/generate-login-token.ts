@@ -1,6 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
-import { AnyObject, endpoint } from '../../http/endpoint.ts'
-import { ownProof } from '../../http/uia.ts'
+import { endpoint } from '../../http/endpoint.ts'
+import { AuthBody, ownProof } from '../../http/uia.ts'
 
 /** Limited as logins are: each token stands for one. */
 export const generateLoginToken = endpoint(
@@ -9,7 +9,7 @@ export const generateLoginToken = endpoint(
     auth: 'user',
     suspended: true,
     limited: 'login',
-    body: AnyObject,
+    body: AuthBody,
     bodyOptional: true,
     async uia(request, services) {
       if (services.config.login_tokens.from_session) return ownProof(request, services)

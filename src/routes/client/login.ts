@@ -1,12 +1,12 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { Type } from '../../core/shapes.ts'
-import { AnyObject, endpoint } from '../../http/endpoint.ts'
+import { Details, endpoint } from '../../http/endpoint.ts'
 import { APPSERVICE_TYPE, requireAppservice } from './appservice-type.ts'
 import { loginAnswer } from './login-answer.ts'
 
 const Body = Type.Object({
   type: Type.String(),
-  identifier: Type.Optional(AnyObject),
+  identifier: Type.Optional(Details),
   user: Type.Optional(Type.String()),
   password: Type.Optional(Type.String()),
   token: Type.Optional(Type.String()),

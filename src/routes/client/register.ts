@@ -1,7 +1,7 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { type Static, Type } from '../../core/shapes.ts'
 import type { AccountWish } from '../../domain/accounts/registration.ts'
-import { AnyObject, endpoint } from '../../http/endpoint.ts'
+import { Details, endpoint } from '../../http/endpoint.ts'
 import { APPSERVICE_TYPE, requireAppservice } from './appservice-type.ts'
 import { loginAnswer } from './login-answer.ts'
 
@@ -11,7 +11,7 @@ const Query = Type.Object({
 
 const Body = Type.Object({
   type: Type.Optional(Type.String()),
-  auth: Type.Optional(AnyObject),
+  auth: Type.Optional(Details),
   username: Type.Optional(Type.String()),
   password: Type.Optional(Type.String()),
   device_id: Type.Optional(Type.String()),
