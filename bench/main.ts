@@ -1,4 +1,5 @@
 import * as appservice from './cases/appservice.ts'
+import * as attackFanOut from './cases/attack-fan-out.ts'
 import * as fanOut from './cases/fan-out.ts'
 import * as federationDead from './cases/federation-dead.ts'
 import * as federationIn from './cases/federation-in.ts'
@@ -44,6 +45,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [federationOut.BENCHMARK]: federationOut.measureFederationOut,
   [federationDead.BENCHMARK]: federationDead.measureFederationDead,
   [federationJoin.BENCHMARK]: federationJoin.measureFederationJoin,
+  [attackFanOut.BENCHMARK]: attackFanOut.measureAttackFanOut,
 }
 
 async function main(args: string[]): Promise<void> {

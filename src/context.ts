@@ -13,6 +13,7 @@ import {
 import { contactChore, createContactServices } from './domain/contact/contact-services.ts'
 import { createIdentityServers } from './domain/contact/identity-servers.ts'
 import { createE2eServices } from './domain/e2e/e2e-services.ts'
+import { createFanOut } from './domain/fan-out.ts'
 import { createQuestions } from './domain/federation/ask-peers.ts'
 import { createDeviceListNews } from './domain/federation/device-list-news.ts'
 import { createFederationServices, federationChores } from './domain/federation/federation-services.ts'
@@ -109,8 +110,14 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const rateLimitOverrides = await openRateLimitOverrides({ db, clock })
   const rateLimits = createRateLimits({ config, clock, overrides: rateLimitOverrides })
   const { deviceLists, keyCounts } = rooms
+  const fanOut = createFanOut({
+    ...rooms,
+    ...{ db, clock },
+    serverName: config.server_name,
+    overrides: rateLimitOverrides,
+  })
   const keys = createKeyServices({
-    ...{ config, db, ledger, clock, users, deviceLists },
+    ...{ config, db, ledger, clock, users, deviceLists, fanOut },
     counts: keyCounts,
     remote: createRemoteKeys({ peers }),
     services: appserviceQueues.news,
@@ -160,6 +167,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     db,
     ledger,
     clock,
+    fanOut,
     remote: createSentMessages({ clock, random, outgoing }),
     services: appserviceQueues.news,
   })
@@ -193,6 +201,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     endedSyncs: () => rooms.notifier.held.ended,
     waitingTransactions: db.waiting,
     waitingPeerRequests: federation.queues.waiting,
+    serversAsked: fanOut.asking,
     monthlyActiveUsers: admin.statistics.latestMonthlyActiveUsers,
     appserviceFailures: appserviceQueues.eventsOut.failures,
   })

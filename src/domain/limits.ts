@@ -199,6 +199,26 @@ export const MAX_USERS_PER_KEY_QUERY = 10_000
 export const MAX_KEYS_PER_CLAIM = 20_000
 /** Keys with new signatures in one request. */
 export const MAX_SIGNED_KEYS_PER_UPLOAD = 500
+/**
+ * Other servers that a user's requests about keys and to devices reach: in one request, at once after a rest, and in the long run; those
+ * that share a room with the user, and strangers, who are asked before they are invited, say.
+ */
+export const FAN_OUT_CAPS = {
+  user: {
+    neighbours: { perRequest: 1_000, burst: 4_000, perSecond: 50 },
+    strangers: { perRequest: 10, burst: 100, perSecond: 1 / 30 },
+    atOnce: 64,
+  },
+  guest: {
+    neighbours: { perRequest: 100, burst: 200, perSecond: 5 },
+    strangers: { perRequest: 3, burst: 10, perSecond: 1 / 300 },
+    atOnce: 8,
+  },
+} as const
+/** Servers that are asked at the same time on behalf of users, all users together. */
+export const MAX_FAN_OUT_AT_ONCE = 256
+/** Users of whom it is remembered how many servers they have reached. */
+export const MAX_FAN_OUT_USERS_REMEMBERED = 20_000
 /** Longest time for which other servers are waited for on behalf of a query of keys. */
 export const MAX_KEY_QUERY_MS = 20_000
 /** A claimed one-time key is known for so long, in case that its device uploads it once more. */
@@ -224,6 +244,8 @@ export const GONE_EVERY_MS = 1_000
 /** Rooms of which the newest events are read at once for a server that comes back, and branches of each. */
 export const MAX_ROOM_ENDS_READ = 200
 export const MAX_BRANCHES_TOLD = 10
+/** Servers of which it is remembered when the log last spoke of them. */
+export const MAX_LOGGED_DESTINATIONS = 20_000
 /** How long another server may ask us to leave it alone. */
 export const MAX_TOLD_PAUSE_MS = 60 * 60 * 1000
 /** What passes, such as typing, for one server that does not take it: the oldest goes first. */

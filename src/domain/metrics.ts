@@ -31,6 +31,8 @@ export interface Levels {
   waitingTransactions(): number
   /** Requests of other servers that wait for their turn. */
   waitingPeerRequests(): number
+  /** Servers that are being asked on behalf of users; where there are users. */
+  serversAsked?(): number
   /** People who were here within thirty days, as they were counted last; where there are accounts. */
   monthlyActiveUsers?(): number
   /** How often in a row each application service has not taken what it is sent; by id. */
@@ -83,6 +85,11 @@ function levelMetrics(registers: Registry[]): Metrics['watch'] {
   )
   level('hearth_waiting_peer_requests', 'Requests of other servers that wait for their turn.', () =>
     levels.waitingPeerRequests(),
+  )
+  level(
+    'hearth_servers_asked',
+    'Other servers that are being asked about keys on behalf of users.',
+    () => levels.serversAsked?.() ?? 0,
   )
   level(
     'synapse_admin_mau_current',

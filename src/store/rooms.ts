@@ -149,6 +149,19 @@ export function joinedIn(
   )
 }
 
+/** Those of some users who are in a room with a user, or invited into one. */
+export async function whoSharesRoom(reader: Reader, userNid: number, userIds: readonly UserId[]): Promise<UserId[]> {
+  const rows = await reader.query<{ user_id: UserId }>(
+    `WITH asked AS MATERIALIZED (SELECT user_nid, user_id FROM matrix_user WHERE user_id = ANY($2::text[])),
+       mine AS MATERIALIZED (SELECT room_nid FROM room_member WHERE user_nid = $1 AND membership = 'join')
+     SELECT user_id FROM asked WHERE EXISTS (
+       SELECT FROM room_member WHERE room_member.user_nid = asked.user_nid AND membership IN ('join', 'invite')
+         AND room_nid IN (SELECT room_nid FROM mine))`,
+    [userNid, userIds],
+  )
+  return rows.map(({ user_id }) => user_id)
+}
+
 /** Up to `limit` others by whose names a nameless room is called: the joined and invited, or else those who were. */
 export async function getHeroes(reader: Reader, roomNid: number, userNid: number, limit: number): Promise<UserId[]> {
   const rows = await reader.query<{ user_id: UserId }>(

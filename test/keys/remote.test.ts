@@ -4,6 +4,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { signJson } from '../../src/core/signing/json-signature.ts'
 import type { Requester } from '../../src/domain/accounts/requester.ts'
 import { NO_DEVICE_NEWS } from '../../src/domain/appservices/news.ts'
+import { createFanOut } from '../../src/domain/fan-out.ts'
 import { createDeviceLists } from '../../src/domain/keys/device-lists.ts'
 import { createDeviceKeyCounts } from '../../src/domain/keys/key-counts.ts'
 import { createKeyServices, type KeyServices } from '../../src/domain/keys/key-services.ts'
@@ -53,6 +54,15 @@ beforeAll(async () => {
   })
   const counts = createDeviceKeyCounts({ db, ledger, notifier, maxDevices: 10 })
   const config = { server_name: 'localhost' as ServerName }
+  const fanOut = createFanOut({
+    serverName: config.server_name,
+    db,
+    // The time left is the whole time.
+    clock: { now: () => 0 },
+    overrides: { get: () => undefined },
+    registry: { peek: () => undefined },
+    fillings: { all: () => [] },
+  })
   keys = createKeyServices({
     config,
     db,
@@ -62,6 +72,7 @@ beforeAll(async () => {
     deviceLists,
     counts,
     remote,
+    fanOut,
     services: NO_DEVICE_NEWS,
   })
   const userId = '@alice:localhost' as UserId
@@ -127,7 +138,7 @@ it.each([{}, { device_keys: [] }, { device_keys: { [EVE]: 1 }, master_keys: 'x' 
     answer = odd as JsonObject
     const { keys: known } = await keys.keyQueries.query(alice, new Map([[EVE, []]]), 1_000)
     expect([known.devices.size, known.master.size]).toEqual([0, 0])
-    expect((await keys.keyClaims.claim(new Map([[EVE, new Map([['D', 'a']])]]), 1_000)).keys.size).toBe(0)
+    expect((await keys.keyClaims.claim(alice, new Map([[EVE, new Map([['D', 'a']])]]), 1_000)).keys.size).toBe(0)
   },
 )
 
@@ -145,7 +156,7 @@ it('claims keys of other servers, of the devices that were asked for alone', asy
       ]),
     ],
   ])
-  const { keys: claimed } = await keys.keyClaims.claim(wanted, 1_000)
+  const { keys: claimed } = await keys.keyClaims.claim(alice, wanted, 1_000)
   expect([...claimed.keys()]).toEqual([EVE])
   expect(textsOf(claimed.get(EVE))).toEqual({ D: key })
 })

@@ -3,6 +3,7 @@ import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import type { ServiceMessages } from '../appservices/news.ts'
 import type { Clock } from '../clock.ts'
+import type { FanOut } from '../fan-out.ts'
 import type { Notifier } from '../sync/notifier.ts'
 import type { Inboxes } from './inboxes.ts'
 import { createKeyBackups, type KeyBackups } from './key-backups.ts'
@@ -24,6 +25,7 @@ export function createE2eServices(deps: {
   readonly inboxes: Inboxes
   readonly notifier: Pick<Notifier, 'wakeUsers'>
   readonly remote: RemoteToDevice
+  readonly fanOut: FanOut
   readonly services: ServiceMessages
 }): E2eServices {
   const serverName = deps.config.server_name

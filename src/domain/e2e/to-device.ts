@@ -8,6 +8,7 @@ import { sendToDevices, type ToDeviceEntry } from '../../store/to-device.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { ServiceMessages } from '../appservices/news.ts'
 import type { Clock } from '../clock.ts'
+import type { FanOut } from '../fan-out.ts'
 import { MAX_TO_DEVICE_BYTES, MAX_TO_DEVICE_CALL_BYTES, MAX_TO_DEVICE_MESSAGES } from '../limits.ts'
 import type { Notifier } from '../sync/notifier.ts'
 import type { Inboxes } from './inboxes.ts'
@@ -41,7 +42,7 @@ export interface ToDevice {
    * Sends messages to devices, once for each device of the sender and transaction id (client-server API, `PUT sendToDevice`).
    * Users and devices that do not exist are passed over. All of a call arrive, or none; those of one sender in the order of its calls.
    *
-   * @throws ProtocolError `M_INVALID_PARAM`, `M_BAD_JSON`, `M_TOO_LARGE`
+   * @throws ProtocolError `M_INVALID_PARAM`, `M_BAD_JSON`, `M_TOO_LARGE`, `M_LIMIT_EXCEEDED`
    */
   send(by: Requester, request: ToDeviceRequest): Promise<void>
 }
@@ -54,9 +55,10 @@ export function createToDevice(deps: {
   /** Woken after messages were written: the sync notifier. */
   readonly notifier: Pick<Notifier, 'wakeUsers'>
   readonly remote: RemoteToDevice
+  readonly fanOut: Pick<FanOut, 'require'>
   readonly services: ServiceMessages
 }): ToDevice {
-  const { serverName, ledger, clock, inboxes, notifier, remote, services } = deps
+  const { serverName, ledger, clock, inboxes, notifier, remote, fanOut, services } = deps
 
   return {
     async send(by, { type, messages, offence, path }) {
@@ -66,6 +68,7 @@ export function createToDevice(deps: {
       if (toOthers.length > 0 && offence !== undefined) {
         throw new ProtocolError('M_BAD_JSON', `The messages cannot be sent to other servers: ${offence}.`)
       }
+      if (toOthers.length > 0) await fanOut.require(by, [...usersOf(toOthers)])
       const call = {
         from: by,
         sender: by.userId,

@@ -1,5 +1,4 @@
 import { setImmediate as othersTurn } from 'node:timers/promises'
-import type { Logger } from 'pino'
 import { ProtocolError } from '../../core/errors.ts'
 import type { ServerName } from '../../core/ids.ts'
 import { encodeCanonical, isObject, type JsonObject } from '../../core/json.ts'
@@ -16,6 +15,7 @@ import {
   MAX_PDUS_PER_TRANSACTION,
   MAX_TOLD_PAUSE_MS,
 } from '../limits.ts'
+import type { DestinationLog } from './destination-log.ts'
 import type { Turns } from './turns.ts'
 
 /** An event on its way. */
@@ -29,7 +29,7 @@ export interface DestinationParts {
   readonly peers: Pick<Peers, 'sendTransaction'>
   readonly clock: Clock
   readonly random: Random
-  readonly log: Logger
+  readonly log: DestinationLog
   /** What was not kept in memory, from a number on. */
   missed(server: ServerName, from: number): Promise<Missed>
   /** The next of the EDUs that the database keeps for it. */
@@ -256,8 +256,8 @@ export class Destination {
       const size = sent.pdus.length + sent.keptEdus.length
       const isSingle = size === 1 && sent.edus === 0
       if (isSingle && ++this.#refusals >= REFUSALS_BELIEVED) {
-        const { server } = this
-        this.#parts.log.warn({ server, reason: (error as Error).message, event: sent.pdus[0]?.nid }, 'passed over')
+        const fields = { reason: (error as Error).message, event: sent.pdus[0]?.nid }
+        this.#parts.log('warn', this.server, fields, 'passed over')
         return true
       }
       this.#inFlight = undefined
@@ -330,9 +330,9 @@ export class Destination {
     const bounds = { firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS }
     this.#retryAt = clock.now() + Math.max(pauseAfter(this.#failures, bounds, random), toldMs ?? 0)
     if (this.#isAway) this.#letGo()
-    if (!(error instanceof ProtocolError)) log.error({ err: error, server: this.server }, 'sending failed')
+    if (!(error instanceof ProtocolError)) log('error', this.server, { err: error }, 'sending failed')
     else if (this.#failures === 1)
-      log.info({ server: this.server, reason: error.message }, 'a server does not take what it is sent')
+      log('info', this.server, { reason: error.message }, 'a server does not take what it is sent')
   }
 
   /** Its events are found again by number, what the database keeps is there, and the rest will be of no use by then. */
@@ -349,10 +349,8 @@ export class Destination {
     for (const [eventId, result] of Object.entries(pdus)) {
       const error = isObject(result) ? result.error : undefined
       if (error === undefined) continue
-      this.#parts.log.info(
-        { server: this.server, eventId, error: String(error).slice(0, 200) },
-        'an event was not taken',
-      )
+      const fields = { eventId, error: String(error).slice(0, 200) }
+      this.#parts.log('info', this.server, fields, 'an event was not taken')
     }
   }
 }

@@ -24,6 +24,7 @@ import type { RoomEvent } from '../rooms/room-event.ts'
 import { serversToTell } from '../rooms/servers-to-tell.ts'
 import { createCatchUp } from './catch-up.ts'
 import { Destination } from './destination.ts'
+import { createDestinationLog } from './destination-log.ts'
 import { SendingRecord } from './sending-record.ts'
 import { createServerAccess } from './server-access.ts'
 import { Turns } from './turns.ts'
@@ -91,6 +92,7 @@ export function createOutgoing(deps: {
 
   const parts = {
     ...deps,
+    log: createDestinationLog({ log, clock }),
     missed: (server: ServerName, from: number) => missed!(server, from),
     changed: record.changed,
     isOpen: () => isOpen,

@@ -1,16 +1,18 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
-import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
 import { readOneTimeKey } from '../../core/keys/one-time-keys.ts'
 import type { Reader } from '../../store/db.ts'
 import { findLocalUsers } from '../../store/device-keys.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import { type KeyWish, type TakenKey, takeOneTimeKeys, useFallbackKeys } from '../../store/one-time-keys.ts'
+import type { Requester } from '../accounts/requester.ts'
 import type { ServiceDeviceNews } from '../appservices/news.ts'
 import type { Clock } from '../clock.ts'
+import type { FanOut } from '../fan-out.ts'
 import { MAX_KEYS_PER_CLAIM } from '../limits.ts'
 import type { DeviceKeyCounts } from './key-counts.ts'
-import { type RemoteKeys, UNREACHABLE } from './remote-keys.ts'
+import { failuresOf, type RemoteKeys } from './remote-keys.ts'
 
 /** User to device to algorithm. */
 export type WantedKeys = ReadonlyMap<UserId, ReadonlyMap<string, string>>
@@ -26,7 +28,7 @@ export interface KeyClaims {
    * @param timeoutMs how long other servers may take
    * @throws ProtocolError `M_TOO_LARGE`
    */
-  claim(wanted: WantedKeys, timeoutMs: number): Promise<{ keys: ClaimedKeys; failures: JsonObject }>
+  claim(by: Requester, wanted: WantedKeys, timeoutMs: number): Promise<{ keys: ClaimedKeys; failures: JsonObject }>
   /** The same for users of this server alone: for those who ask on behalf of other servers. Others are passed over. @throws as `claim` */
   claimLocal(wanted: WantedKeys): Promise<ClaimedKeys>
 }
@@ -41,9 +43,10 @@ export function createKeyClaims(deps: {
   readonly clock: Clock
   readonly counts: DeviceKeyCounts
   readonly remote: RemoteKeys
+  readonly fanOut: FanOut
   readonly services: Pick<ServiceDeviceNews, 'ownersOf' | 'keysFell' | 'told'>
 }): KeyClaims {
-  const { serverName, db, ledger, clock, counts, remote, services } = deps
+  const { serverName, db, ledger, clock, counts, remote, fanOut, services } = deps
 
   /** Committed before it resolves: a key that might have been told to somebody is gone, whatever happens to us. */
   async function take(wishes: readonly KeyWish[], userIds: ReadonlyMap<number, UserId>): Promise<readonly TakenKey[]> {
@@ -94,21 +97,20 @@ export function createKeyClaims(deps: {
 
   return {
     claimLocal,
-    async claim(wanted, timeoutMs) {
+    async claim(by, wanted, timeoutMs) {
       const keys = new Map(await claimLocal(wanted))
-      const failures = new Map<string, JsonValue>()
-      await Promise.all(
-        [...byServer(wanted, serverName)].map(async ([server, some]) => {
-          try {
-            const body = Object.fromEntries([...some].map(([userId, devices]) => [userId, Object.fromEntries(devices)]))
-            const answer = await remote.claim(server, body, timeoutMs)
-            for (const [userId, devices] of readRemote(some, answer)) keys.set(userId, devices)
-          } catch {
-            failures.set(server, UNREACHABLE)
-          }
-        }),
+      const others = byServer(wanted, serverName)
+      const admitted = await fanOut.admit(
+        by,
+        [...others.values()].flatMap((users) => [...users.keys()]),
       )
-      return { keys, failures: Object.fromEntries(failures) }
+      const answers = await fanOut.ask(by, admitted, timeoutMs, async (server, leftMs) => {
+        const some = others.get(server)!
+        const body = Object.fromEntries([...some].map(([userId, devices]) => [userId, Object.fromEntries(devices)]))
+        return readRemote(some, await remote.claim(server, body, leftMs))
+      })
+      for (const answer of answers.values()) for (const [userId, devices] of answer) keys.set(userId, devices)
+      return { keys, failures: failuresOf(others.keys(), admitted, answers) }
     },
   }
 }

@@ -3,6 +3,7 @@ import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
 import type { ServiceDeviceNews } from '../appservices/news.ts'
 import type { Clock } from '../clock.ts'
+import type { FanOut } from '../fan-out.ts'
 import type { Users } from '../users.ts'
 import { createKeyClaims, type KeyClaims } from './claim.ts'
 import { type CrossSigning, createCrossSigning } from './cross-signing.ts'
@@ -31,6 +32,7 @@ export function createKeyServices(deps: {
   readonly deviceLists: DeviceLists
   readonly counts: DeviceKeyCounts
   readonly remote: RemoteKeys
+  readonly fanOut: FanOut
   readonly services: ServiceDeviceNews
 }): KeyServices {
   const parts = { ...deps, serverName: deps.config.server_name }

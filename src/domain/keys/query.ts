@@ -1,18 +1,19 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { groupBy } from '../../core/group-by.ts'
 import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
-import type { JsonObject, JsonValue } from '../../core/json.ts'
+import type { JsonObject } from '../../core/json.ts'
 import { keySignaturesOf } from '../../store/cross-signing-keys.ts'
 import type { Reader } from '../../store/db.ts'
 import { findLocalUsers } from '../../store/device-keys.ts'
 import { deviceListVersion } from '../../store/device-lists.ts'
+import { findUserNids } from '../../store/users.ts'
 import type { Requester } from '../accounts/requester.ts'
+import type { FanOut } from '../fan-out.ts'
 import { MAX_USERS_PER_KEY_QUERY } from '../limits.ts'
-import type { Users } from '../users.ts'
-import { type KnownKeys, noKeys } from './known-keys.ts'
+import type { KnownKeys } from './known-keys.ts'
 import { type AskedKeys, readLocalKeys } from './local-keys.ts'
 import { readRemoteKeys } from './remote-answer.ts'
-import { type RemoteKeys, UNREACHABLE } from './remote-keys.ts'
+import { failuresOf, type RemoteKeys } from './remote-keys.ts'
 
 export interface KeyQueries {
   /**
@@ -32,10 +33,10 @@ export interface KeyQueries {
 export function createKeyQueries(deps: {
   readonly serverName: ServerName
   readonly db: Reader
-  readonly users: Users
   readonly remote: RemoteKeys
+  readonly fanOut: FanOut
 }): KeyQueries {
-  const { serverName, db, users, remote } = deps
+  const { serverName, db, remote, fanOut } = deps
 
   const isLocal = (userId: UserId) => serverOf(userId) === serverName
 
@@ -43,7 +44,7 @@ export function createKeyQueries(deps: {
 
   async function fromServer(by: Requester, server: ServerName, asked: AskedKeys, timeoutMs: number) {
     const answer = await remote.query(server, Object.fromEntries(asked), timeoutMs)
-    const nids = await users.intern([...asked.keys()])
+    const nids = await findUserNids(db, [...asked.keys()])
     const rows = await keySignaturesOf(db, [...nids.values()], by.userNid)
     return readRemoteKeys(asked, answer, (userId, publicKey) => {
       const row = rows.find(({ target_nid, target }) => target_nid === nids.get(userId) && target === publicKey)
@@ -71,18 +72,19 @@ export function createKeyQueries(deps: {
     async query(by, asked, timeoutMs) {
       checkSize(asked)
       const others = [...asked].filter(([userId]) => !isLocal(userId))
-      const failures = new Map<string, JsonValue>()
-      const [keys, ...more] = await Promise.all([
+      const byServer = groupBy(others, ([userId]) => serverOf(userId))
+      const admitted = await fanOut.admit(
+        by,
+        others.map(([userId]) => userId),
+      )
+      const [keys, answers] = await Promise.all([
         local(asked, by),
-        ...[...groupBy(others, ([userId]) => serverOf(userId))].map(([server, some]) =>
-          fromServer(by, server, new Map(some), timeoutMs).catch(() => {
-            failures.set(server, UNREACHABLE)
-            return noKeys()
-          }),
+        fanOut.ask(by, admitted, timeoutMs, (server, leftMs) =>
+          fromServer(by, server, new Map(byServer.get(server)), leftMs),
         ),
       ])
-      for (const other of more) mergeInto(keys, other)
-      return { keys, failures: Object.fromEntries(failures) }
+      for (const answer of answers.values()) mergeInto(keys, answer)
+      return { keys, failures: failuresOf(byServer.keys(), admitted, answers) }
     },
   }
 }

@@ -17,5 +17,18 @@ export interface RemoteKeys {
   ): Promise<JsonObject>
 }
 
-/** What `failures` says of a server that gave no answer. */
-export const UNREACHABLE = { status: 503, message: 'This server gave no answer.' }
+const UNREACHABLE = { status: 503, message: 'This server gave no answer.' }
+const NOT_ASKED = {
+  status: 429,
+  message: 'This server was not asked: your requests name too many. Ask for the users of fewer servers, or later.',
+}
+
+/** What an answer says of the servers that gave none. */
+export function failuresOf(
+  servers: Iterable<ServerName>,
+  asked: ReadonlySet<ServerName>,
+  answers: ReadonlyMap<ServerName, unknown>,
+): JsonObject {
+  const failed = [...servers].filter((server) => !answers.has(server))
+  return Object.fromEntries(failed.map((server) => [server, asked.has(server) ? UNREACHABLE : NOT_ASKED]))
+}

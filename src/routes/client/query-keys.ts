@@ -11,7 +11,7 @@ const DEFAULT_TIMEOUT_MS = 10_000
 
 export const queryKeys = endpoint(
   'POST C/keys/query',
-  { auth: 'user', suspended: true, guests: true, body: Body, also: ['CU/keys/query'] },
+  { auth: 'user', suspended: true, guests: true, limited: 'other', body: Body, also: ['CU/keys/query'] },
   async ({ requester, body }, { keyQueries }) => {
     const timeoutMs = Math.min(body.timeout ?? DEFAULT_TIMEOUT_MS, MAX_KEY_QUERY_MS)
     const { keys, failures } = await keyQueries.query(requester, readAskedKeys(body.device_keys), timeoutMs)

@@ -1,0 +1,140 @@
+import { setMaxListeners } from 'node:events'
+import { ProtocolError } from '../core/errors.ts'
+import { type ServerName, serverOf, type UserId } from '../core/ids.ts'
+import type { Reader } from '../store/db.ts'
+import { whoSharesRoom } from '../store/rooms.ts'
+import type { Requester } from './accounts/requester.ts'
+import { AskingPlaces } from './asking-places.ts'
+import type { Clock } from './clock.ts'
+import { FAN_OUT_CAPS, MAX_FAN_OUT_AT_ONCE, MAX_FAN_OUT_USERS_REMEMBERED } from './limits.ts'
+import type { RateLimitOverrides } from './rate-limit-overrides.ts'
+import type { Fillings } from './rooms/fillings.ts'
+import type { RoomRegistry } from './rooms/registry.ts'
+import { createSpending } from './spending.ts'
+
+type By = Pick<Requester, 'userNid' | 'isGuest' | 'isUnlimited'>
+
+/** What one request of a user makes of requests to other servers. */
+export interface FanOut {
+  /**
+   * Which of the servers of some users a request may reach: those that share a room with the requester, and a few others, within what
+   * the requester has left. That is less afterwards.
+   */
+  admit(by: By, userIds: readonly UserId[]): Promise<ReadonlySet<ServerName>>
+  /**
+   * The same for a request that reaches all of them, or none.
+   *
+   * @throws ProtocolError `M_TOO_LARGE`, `M_LIMIT_EXCEEDED`
+   */
+  require(by: By, userIds: readonly UserId[]): Promise<void>
+  /** Asks servers, so many at a time. Who fails, or has had no turn within the time, is not in the result. */
+  ask<T>(
+    by: By,
+    servers: Iterable<ServerName>,
+    timeoutMs: number,
+    ask: (server: ServerName, timeoutMs: number) => Promise<T>,
+  ): Promise<Map<ServerName, T>>
+  /** How many servers are being asked. */
+  asking(): number
+}
+
+type Kind = 'neighbours' | 'strangers'
+const KINDS: readonly Kind[] = ['neighbours', 'strangers']
+
+export function createFanOut(deps: {
+  readonly serverName: ServerName
+  readonly db: Reader
+  readonly clock: Clock
+  readonly overrides: Pick<RateLimitOverrides, 'get'>
+  readonly registry: Pick<RoomRegistry, 'peek'>
+  readonly fillings: Pick<Fillings, 'all'>
+}): FanOut {
+  const { serverName, db, clock, overrides, registry, fillings } = deps
+  const places = new AskingPlaces(MAX_FAN_OUT_AT_ONCE)
+  const spending = {
+    neighbours: createSpending({ clock, max: MAX_FAN_OUT_USERS_REMEMBERED }),
+    strangers: createSpending({ clock, max: MAX_FAN_OUT_USERS_REMEMBERED }),
+  }
+
+  const capsOf = ({ isGuest }: By) => (isGuest ? FAN_OUT_CAPS.guest : FAN_OUT_CAPS.user)
+  const isUnlimited = (by: By) => by.isUnlimited === true || overrides.get(by.userNid)?.per_second === 0
+
+  /** The servers of rooms whose members are still being fetched: nobody knows yet who is in them. */
+  function serversMeanwhile({ userNid }: By): Set<ServerName> {
+    const mine = fillings.all().filter(({ roomNid }) => registry.peek(roomNid)?.localMembers.has(userNid))
+    return new Set(mine.flatMap(({ serversMeanwhile: servers }) => [...servers]))
+  }
+
+  /** The servers by what they are to the requester, the requester's own left out. */
+  async function sorted(by: By, userIds: readonly UserId[]): Promise<Readonly<Record<Kind, readonly ServerName[]>>> {
+    const others = userIds.filter((userId) => serverOf(userId) !== serverName)
+    if (others.length === 0) return { neighbours: [], strangers: [] }
+    const servers = [...new Set(others.map((userId) => serverOf(userId)))]
+    const isNear = new Set((await whoSharesRoom(db, by.userNid, others)).map((userId) => serverOf(userId)))
+    if (isNear.size < servers.length) for (const server of serversMeanwhile(by)) isNear.add(server)
+    return {
+      neighbours: servers.filter((server) => isNear.has(server)),
+      strangers: servers.filter((server) => !isNear.has(server)),
+    }
+  }
+
+  return {
+    async admit(by, userIds) {
+      const servers = await sorted(by, userIds)
+      const admitted = KINDS.flatMap((kind) => {
+        const { perRequest, ...bucket } = capsOf(by)[kind]
+        const wanted = servers[kind].slice(0, perRequest)
+        return isUnlimited(by) ? wanted : wanted.slice(0, spending[kind].take(by.userNid, wanted.length, bucket))
+      })
+      return new Set(admitted)
+    },
+    async require(by, userIds) {
+      const servers = await sorted(by, userIds)
+      for (const kind of KINDS) {
+        const { perRequest } = capsOf(by)[kind]
+        if (servers[kind].length > perRequest) throw tooMany(kind, perRequest)
+      }
+      if (isUnlimited(by)) return
+      for (const kind of KINDS) {
+        const retry_after_ms = spending[kind].waitMs(by.userNid, servers[kind].length, capsOf(by)[kind])
+        if (retry_after_ms > 0) throw notNow(retry_after_ms)
+      }
+      for (const kind of KINDS) spending[kind].take(by.userNid, servers[kind].length, capsOf(by)[kind])
+    },
+    async ask(by, servers, timeoutMs, ask) {
+      const { atOnce } = capsOf(by)
+      const end = clock.now() + timeoutMs
+      const signal = AbortSignal.timeout(timeoutMs)
+      setMaxListeners(atOnce, signal)
+      const answers = new Map<ServerName, Awaited<ReturnType<typeof ask>>>()
+      const left = new Set(servers)
+      const oneAfterAnother = async (): Promise<void> => {
+        while (left.size > 0 && (await places.enter(by.userNid, atOnce, signal))) {
+          const [server] = left
+          try {
+            if (server === undefined) continue
+            left.delete(server)
+            answers.set(server, await ask(server, Math.max(1, end - clock.now())))
+          } catch {
+            // As if it had not been asked.
+          } finally {
+            places.leave(by.userNid)
+          }
+        }
+      }
+      await Promise.all(Array.from({ length: Math.min(left.size, atOnce) }, oneAfterAnother))
+      return answers
+    },
+    asking: () => places.taken,
+  }
+}
+
+function tooMany(kind: Kind, perRequest: number): ProtocolError {
+  const which = kind === 'strangers' ? 'servers that share no room with you' : 'servers'
+  return new ProtocolError('M_TOO_LARGE', `One call may reach ${perRequest} ${which}. Spread it over several.`)
+}
+
+function notNow(retry_after_ms: number): ProtocolError {
+  const message = 'You have reached many other servers. Wait a little before you reach more.'
+  return new ProtocolError('M_LIMIT_EXCEEDED', message, { extra: { retry_after_ms } })
+}

@@ -1,0 +1,41 @@
+import { LRUCache } from 'lru-cache'
+import type { Logger } from 'pino'
+import type { ServerName } from '../../core/ids.ts'
+import type { Clock } from '../clock.ts'
+import { MAX_LOGGED_DESTINATIONS } from '../limits.ts'
+
+type Severity = 'info' | 'warn' | 'error'
+
+/** The log about servers that are sent to: a line for each in a minute, unless a graver one comes. The next says how many it stands for. */
+export type DestinationLog = (
+  severity: Severity,
+  server: ServerName,
+  fields: Readonly<Record<string, unknown>>,
+  text: string,
+) => void
+
+const GRAVITY: Readonly<Record<Severity, number>> = { info: 0, warn: 1, error: 2 }
+const QUIET_MS = 60_000
+
+interface Said {
+  readonly at: number
+  readonly gravity: number
+  unsaid: number
+}
+
+export function createDestinationLog(deps: {
+  readonly log: Pick<Logger, Severity>
+  readonly clock: Clock
+}): DestinationLog {
+  const { log, clock } = deps
+  const last = new LRUCache<ServerName, Said>({ max: MAX_LOGGED_DESTINATIONS })
+  return (severity, server, fields, text) => {
+    const before = last.get(server)
+    const gravity = GRAVITY[severity]
+    const isQuiet = before !== undefined && clock.now() - before.at < QUIET_MS
+    if (isQuiet && gravity <= before.gravity) return void before.unsaid++
+    const unsaid = before?.unsaid ?? 0
+    last.set(server, { at: clock.now(), gravity, unsaid: 0 })
+    log[severity]({ server, ...fields, ...(unsaid > 0 && { unsaid }) }, text)
+  }
+}
