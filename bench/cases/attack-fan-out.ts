@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
-import { type Api, openApi, sendText } from '../../test/support/api.ts'
+import { type Account, type Api, createRoom, openApi } from '../../test/support/api.ts'
 import { type DeadServers, openDeadServers, putIntoRoom } from '../../test/support/dead-servers.ts'
+import { type Noticed, startBystander } from '../bystander.ts'
 import { newPrefix, registerPeople } from '../community.ts'
-import { latenciesOf, type Measurement, measurement, now } from '../measurement.ts'
+import { type Measurement, measurement, now } from '../measurement.ts'
 import type { BenchOptions } from '../options.ts'
 import { openTarget, type Target } from '../target.ts'
 
@@ -16,11 +17,6 @@ const REPEATED = 5
 const SETTLE_MS = 60_000
 const WARMING_MS = 10_000
 
-interface Person {
-  readonly token: string
-  readonly userId: string
-}
-
 /** One user's requests that name ten thousand servers none of which is there, while another goes on talking to a third. */
 export async function measureAttackFanOut(options: BenchOptions): Promise<Measurement[]> {
   if (options.url !== undefined) return []
@@ -29,24 +25,25 @@ export async function measureAttackFanOut(options: BenchOptions): Promise<Measur
   const target = await openTarget(options, { env })
   const api = openApi(target.baseUrl, { connections: 8 })
   try {
-    const [attacker, talker, listener] = await registerPeople(api, target, 3)
-    if (!attacker || !talker || !listener) throw new Error('nobody was registered')
-    const roomId = await roomOf(api, talker, [listener])
-    const besieged = await roomOf(api, attacker, [])
+    const [attacker] = await registerPeople(api, target, 1)
+    const besieged = await createRoom(api, attacker!.token)
     await addNeighbours(target, besieged, dead.names.slice(0, NEIGHBOURS))
+    const bystander = await startBystander(target)
     // A server that has worked is larger than one that has just started.
-    const warming = startBystander(api, { talker, listener, roomId })
-    await pause(WARMING_MS)
-    await warming.stop()
+    await bystander.during(() => pause(WARMING_MS))
     const before = await residentAtRest(target)
     const rows: Measurement[] = []
-    for (const [name, act] of attacksOf(api, attacker, dead)) {
-      const bystander = startBystander(api, { talker, listener, roomId })
+    for (const [name, act] of attacksOf(api, attacker!, dead)) {
       const took: number[] = []
-      for (let n = 0; n < REPEATED; n++) took.push(await timed(act))
+      const noticed = await bystander.during(async () => {
+        for (let n = 0; n < REPEATED; n++) took.push(await timed(act))
+        // What was begun on behalf of the attacker goes on after the answer.
+        await pause(2_000)
+      })
       const peak = target.usage().server?.residentMb
-      rows.push(rowOf(name, await bystander.stop(), { took, peak, before, servers: serversTried(dead) }))
+      rows.push(rowOf(name, noticed, { took, peak, before, servers: serversTried(dead) }))
     }
+    await bystander.close()
     await pause(SETTLE_MS)
     const after = target.usage().server?.residentMb
     return [
@@ -66,7 +63,7 @@ export async function measureAttackFanOut(options: BenchOptions): Promise<Measur
 
 type Attack = readonly [name: string, act: () => Promise<unknown>]
 
-function attacksOf(api: Api, { token }: Person, dead: DeadServers): readonly Attack[] {
+function attacksOf(api: Api, { token }: Account, dead: DeadServers): readonly Attack[] {
   const to = <T>(servers: readonly string[], value: T) =>
     Object.fromEntries(servers.map((server) => [`@somebody:${server}`, value]))
   // Refusals are answers too.
@@ -98,13 +95,6 @@ async function timed(act: () => Promise<unknown>): Promise<number> {
   return now() - begun
 }
 
-async function roomOf(api: Api, { token }: Person, others: readonly Person[]): Promise<string> {
-  const { room_id: roomId } = await api.call('POST', '/createRoom', { token, body: { preset: 'public_chat' } })
-  for (const other of others)
-    await api.call('POST', `/join/${encodeURIComponent(roomId)}`, { token: other.token, body: {} })
-  return roomId
-}
-
 async function addNeighbours(target: Target, roomId: string, servers: readonly string[]): Promise<void> {
   const client = new pg.Client(target.database())
   await client.connect()
@@ -122,41 +112,11 @@ async function residentAtRest(target: Target): Promise<number> {
   return Math.round(target.usage().server?.residentMb ?? 0)
 }
 
-/** Sends and syncs one after another until it is stopped. */
-function startBystander(
-  api: Api,
-  people: { readonly talker: Person; readonly listener: Person; readonly roomId: string },
-) {
-  const { talker, listener, roomId } = people
-  const sends: number[] = []
-  const syncs: number[] = []
-  let goesOn = true
-  const running = (async () => {
-    let since = ''
-    while (goesOn) {
-      sends.push(await timed(() => sendText(api, talker.token, roomId, newPrefix(), 'hello')))
-      const begun = now()
-      const answer = await api.call('GET', `/sync?timeout=0${since}`, { token: listener.token })
-      since = `&since=${answer.next_batch}`
-      syncs.push(now() - begun)
-    }
-  })()
-  return {
-    async stop() {
-      // What was begun on behalf of the attacker goes on after the answer.
-      await pause(2_000)
-      goesOn = false
-      await running
-      return { sends, syncs }
-    },
-  }
-}
-
 const serversTried = ({ attempts }: DeadServers): number => new Set(attempts.map(({ address }) => address)).size
 
 function rowOf(
   name: string,
-  { sends, syncs }: { readonly sends: readonly number[]; readonly syncs: readonly number[] },
+  { sends, deliveries, failed }: Noticed,
   attack: {
     readonly took: readonly number[]
     readonly peak: number | undefined
@@ -169,7 +129,7 @@ function rowOf(
   return measurement({
     benchmark: BENCHMARK,
     variant: `others' sends during ${name}`,
-    ...latenciesOf(sends),
-    note: `syncs p99 ${latenciesOf(syncs).p99Ms.toFixed(0)} ms; longest attack ${longest} ms; ${attack.servers} servers tried; ${memory}`,
+    ...sends,
+    note: `deliveries p99 ${deliveries.p99Ms.toFixed(0)} ms, ${failed} failed; longest attack ${longest} ms; ${attack.servers} servers tried; ${memory}`,
   })
 }

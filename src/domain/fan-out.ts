@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { createCache } from '../core/cache.ts'
 import { ProtocolError } from '../core/errors.ts'
 import { type ServerName, serverOf, type UserId } from '../core/ids.ts'
 import type { Reader } from '../store/db.ts'
@@ -6,7 +7,7 @@ import { whoSharesRoom } from '../store/rooms.ts'
 import type { Requester } from './accounts/requester.ts'
 import { AskingPlaces } from './asking-places.ts'
 import type { Clock } from './clock.ts'
-import { FAN_OUT_CAPS, MAX_FAN_OUT_AT_ONCE, MAX_FAN_OUT_USERS_REMEMBERED } from './limits.ts'
+import { FAN_OUT_CAPS, MAX_FAN_OUT_AT_ONCE, MAX_FAN_OUT_REMEMBERED, MAX_FAN_OUT_USERS_REMEMBERED } from './limits.ts'
 import type { RateLimitOverrides } from './rate-limit-overrides.ts'
 import type { Fillings } from './rooms/fillings.ts'
 import type { RoomRegistry } from './rooms/registry.ts'
@@ -38,6 +39,9 @@ export interface FanOut {
   asking(): number
 }
 
+/** For so long a server that a user has reached may be reached again without being counted. */
+const REACHED_MS = 60 * 60 * 1000
+
 type Kind = 'neighbours' | 'strangers'
 const KINDS: readonly Kind[] = ['neighbours', 'strangers']
 
@@ -58,6 +62,20 @@ export function createFanOut(deps: {
 
   const capsOf = ({ isGuest }: By) => (isGuest ? FAN_OUT_CAPS.guest : FAN_OUT_CAPS.user)
   const isUnlimited = (by: By) => by.isUnlimited === true || overrides.get(by.userNid)?.per_second === 0
+
+  /** Strangers that a user has reached lately are not counted again: what is bounded is how many different ones. */
+  const reached = createCache<string, number>(MAX_FAN_OUT_REMEMBERED)
+  const isCounted = (by: By, kind: Kind, server: ServerName) =>
+    kind === 'neighbours' || (reached.get(`${by.userNid} ${server}`) ?? 0) < clock.now() - REACHED_MS
+
+  /** Takes for those that count, as many as there is something left for, and gives what may be reached. */
+  function take(by: By, kind: Kind, servers: readonly ServerName[]): readonly ServerName[] {
+    if (isUnlimited(by)) return servers
+    const [counted, free] = [true, false].map((is) => servers.filter((server) => isCounted(by, kind, server) === is))
+    const given = counted!.slice(0, spending[kind].take(by.userNid, counted!.length, capsOf(by)[kind]))
+    if (kind === 'strangers') for (const server of given) reached.set(`${by.userNid} ${server}`, clock.now())
+    return [...free!, ...given]
+  }
 
   /** The servers of rooms whose members are still being fetched: nobody knows yet who is in them. */
   function serversMeanwhile({ userNid }: By): Set<ServerName> {
@@ -81,11 +99,7 @@ export function createFanOut(deps: {
   return {
     async admit(by, userIds) {
       const servers = await sorted(by, userIds)
-      const admitted = KINDS.flatMap((kind) => {
-        const { perRequest, ...bucket } = capsOf(by)[kind]
-        const wanted = servers[kind].slice(0, perRequest)
-        return isUnlimited(by) ? wanted : wanted.slice(0, spending[kind].take(by.userNid, wanted.length, bucket))
-      })
+      const admitted = KINDS.flatMap((kind) => take(by, kind, servers[kind].slice(0, capsOf(by)[kind].perRequest)))
       return new Set(admitted)
     },
     async require(by, userIds) {
@@ -96,10 +110,11 @@ export function createFanOut(deps: {
       }
       if (isUnlimited(by)) return
       for (const kind of KINDS) {
-        const retry_after_ms = spending[kind].waitMs(by.userNid, servers[kind].length, capsOf(by)[kind])
+        const counted = servers[kind].filter((server) => isCounted(by, kind, server))
+        const retry_after_ms = spending[kind].waitMs(by.userNid, counted.length, capsOf(by)[kind])
         if (retry_after_ms > 0) throw notNow(retry_after_ms)
       }
-      for (const kind of KINDS) spending[kind].take(by.userNid, servers[kind].length, capsOf(by)[kind])
+      for (const kind of KINDS) take(by, kind, servers[kind])
     },
     async ask(by, servers, timeoutMs, ask) {
       const { atOnce } = capsOf(by)

@@ -217,6 +217,8 @@ export const FAN_OUT_CAPS = {
 } as const
 /** Servers that are asked at the same time on behalf of users, all users together. */
 export const MAX_FAN_OUT_AT_ONCE = 256
+/** Pairs of a user and a server that this user has reached lately. */
+export const MAX_FAN_OUT_REMEMBERED = 50_000
 /** Users of whom it is remembered how many servers they have reached. */
 export const MAX_FAN_OUT_USERS_REMEMBERED = 20_000
 /** Longest time for which other servers are waited for on behalf of a query of keys. */

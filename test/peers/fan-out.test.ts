@@ -115,6 +115,8 @@ test('A2: in the long run a user reaches few servers of strangers, and is told w
   expect(body.retry_after_ms).toBeGreaterThan(0)
   expect(body.retry_after_ms).toBeLessThanOrEqual(1_000 / perSecond)
   expect(statuses((await query(alice, dead.names.slice(4_000, 4_001))).failures)).toEqual({ 429: 1 })
+  // Who has been reached before may be so again.
+  expect((await send(alice, dead.names.slice(3_000, 3_001))).status).toBe(200)
   expect(statuses((await query(await person(), dead.names.slice(4_000, 4_001))).failures)).toEqual({ 503: 1 })
 })
 
@@ -157,7 +159,8 @@ test('A2: a bounded number of servers is asked at once, for a user and for all, 
   // The two that had none share what becomes free with the one whose requests ended.
   for (const end of open.splice(0, 10)) end()
   await setImmediate()
-  expect([by.get(4), by.get(5)]).toEqual([3, 3])
+  expect(by.get(4)).toBeGreaterThan(0)
+  expect(by.get(5)).toBeGreaterThan(0)
   while (open.length > 0) {
     expect(fanOut.asking()).toBeLessThanOrEqual(MAX_FAN_OUT_AT_ONCE)
     for (const end of open.splice(0)) end()
