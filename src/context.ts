@@ -37,6 +37,7 @@ import { findAccount } from './store/accounts.ts'
 import { openLedger } from './store/ledger.ts'
 import { findProfile } from './store/profiles.ts'
 import { startDeactivationRunner } from './workers/deactivation-runner.ts'
+import { startGuestExpeller } from './workers/guest-expeller.ts'
 import { startJanitor } from './workers/janitor.ts'
 import { startMediaSweeper } from './workers/media-sweeper.ts'
 import { startRegistrationReloader } from './workers/registration-reloader.ts'
@@ -160,6 +161,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   await admin.notices.prepare()
   const deactivationRunner = startDeactivationRunner(accounts.deactivation, log)
   const reloader = startRegistrationReloader({ config, appservices, log })
+  const guestExpeller = startGuestExpeller(rooms.guests, log)
   const roomDeleter = startRoomDeleter(rooms.deletions, log)
   const e2e = createE2eServices({
     ...rooms,
@@ -226,6 +228,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       await deactivationRunner.close()
       await reloader.close()
       await roomDeleter.close()
+      await guestExpeller.close()
       await janitor.close()
       await rooms.close()
       await outgoing.close()

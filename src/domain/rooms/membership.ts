@@ -1,5 +1,5 @@
 import { ProtocolError } from '../../core/errors.ts'
-import { guestAccessOf, type Membership, membershipOf } from '../../core/event/content.ts'
+import { type Membership, membershipOf } from '../../core/event/content.ts'
 import { isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db.ts'
@@ -10,6 +10,7 @@ import type { RoomBlocks } from './blocks.ts'
 import type { Decline } from './decline.ts'
 import type { Draft } from './draft.ts'
 import { wholeRoom } from './filling.ts'
+import { admitGuest } from './guests.ts'
 import { createJointCalls } from './joint-calls.ts'
 import { mustBeMember } from './not-in-room.ts'
 import type { NoticeRooms } from './notice-rooms.ts'
@@ -293,9 +294,4 @@ export function createMemberCheck({
 function isBeyondUs(error: unknown): boolean {
   if (!(error instanceof ProtocolError)) return false
   return error.errcode === 'M_UNABLE_TO_GRANT_JOIN' || error.errcode === 'M_UNABLE_TO_AUTHORISE_JOIN'
-}
-
-async function admitGuest(room: Room): Promise<void> {
-  if (guestAccessOf(await room.stateEvent('m.room.guest_access', '')) === 'can_join') return
-  throw new ProtocolError('M_GUEST_ACCESS_FORBIDDEN', 'Guests may not join this room.')
 }

@@ -1,7 +1,5 @@
 import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
-import { ProtocolError } from '../../core/errors.ts'
-import { membershipOf } from '../../core/event/content.ts'
 import type { ServerName, UserId } from '../../core/ids.ts'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
@@ -42,6 +40,7 @@ import { createRoomDeletions, type RoomDeletions } from './deletion/deletions.ts
 import { type ErasedUsers, openErasedUsers } from './erased-users.ts'
 import { createEventCache, type EventCache } from './event-cache.ts'
 import { type Fillings, openFillings } from './fillings.ts'
+import { createGuests, type Guests } from './guests.ts'
 import type { AskedIdentityServers } from './identity-servers.ts'
 import { createMemberCheck, createMembership } from './membership.ts'
 import { createNoticeRooms } from './notice-rooms.ts'
@@ -60,6 +59,7 @@ import type { RoomAppservices } from './room-appservices.ts'
 import type { RoomEvent } from './room-event.ts'
 import type { RoomFiller } from './room-filler.ts'
 import type { Rooms } from './rooms.ts'
+import { createSharedRoomCheck } from './shared-rooms.ts'
 import { createThirdPartyInvites, type ThirdPartyInvites } from './third-party-invites.ts'
 import { createTransactions } from './transactions.ts'
 import { createVetter, type Vetter } from './vet.ts'
@@ -111,6 +111,7 @@ export interface RoomServices {
   readonly profileEvents: ProfileEvents
   readonly deletions: RoomDeletions
   readonly blocks: RoomBlocks
+  readonly guests: Guests
   readonly registry: RoomRegistry
   /** The newest committed position of the stream of events. */
   position(): number
@@ -164,6 +165,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     metrics: parts.metrics,
     committed(unit) {
       takeIn(unit)
+      guests.committed(unit)
       parts.outgoing.committed(unit.room, streamed(unit))
       parts.appservices.committed(unit.room, streamed(unit), unit.members)
       if (streamed(unit).some((event) => event.isInTimeline && !event.isHistory)) wokenRooms.add(unit.room.nid)
@@ -184,6 +186,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       userRooms.forgetAll()
       unread.forgetAll()
       parts.appservices.missed(position)
+      guests.missed()
     },
   })
   const roomEvents = new RecentChanges(persister.position())
@@ -237,6 +240,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const closed = createClosedRooms()
   const unguarded = createAppender(appendParts)
   const appender = closed.guard(unguarded)
+  const guests = createGuests({ db, registry, appender })
   const blocks = createRoomBlocks({ db, clock })
   const noticeRooms = createNoticeRooms({ config, registry })
   const erasedUsers = await openErasedUsers({ db, events })
@@ -312,15 +316,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       const room = await registry.get(roomId)
       if (room) userRooms.forgotten(by.userNid, room.nid)
     },
-    async mustShareRoom(by, other) {
-      if (by.userId === other) return
-      for (const [roomNid, { membership: own }] of await userRooms.of(by.userNid)) {
-        if (own !== 'join') continue
-        const room = await registry.getByNid(roomNid)
-        if (membershipOf(await room.stateEvent('m.room.member', other)) === 'join') return
-      }
-      throw new ProtocolError('M_FORBIDDEN', `You share no room with ${other}.`)
-    },
+    mustShareRoom: createSharedRoomCheck({ userRooms, registry }),
     ...createRoomActions({
       ...{ appender, events, inviteRemotely, serverName },
       transactions: createTransactions(),
@@ -381,7 +377,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     services: { rooms, addressInvites, thirdPartyInvites, sync, keyChanges, presence, ...reading },
     notifier,
     ledgerWaker,
-    ...{ deletions, blocks, appender },
+    ...{ deletions, blocks, appender, guests },
     deviceLists,
     inboxes,
     keyCounts,

@@ -1,5 +1,7 @@
 import { endpoint } from '../../http/endpoint.ts'
 
-export const getDevice = endpoint('GET C/devices/{deviceId}', { auth: 'user' }, ({ requester, params }, { devices }) =>
-  devices.get(requester.userNid, params.deviceId),
+export const getDevice = endpoint(
+  'GET C/devices/{deviceId}',
+  { auth: 'user', guests: true },
+  ({ requester, params }, { devices }) => devices.get(requester.userNid, params.deviceId),
 )

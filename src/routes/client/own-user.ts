@@ -6,3 +6,9 @@ import type { Requester } from '../../domain/accounts/requester.ts'
 export function requireOwn({ userId }: Requester, named: UserId): void {
   if (userId !== named) throw new ProtocolError('M_FORBIDDEN', 'This belongs to another user.')
 }
+
+/** Guests show a name and a picture, and nothing else of themselves. */
+export function requireGuestsField({ isGuest }: Requester, field: string): void {
+  if (!isGuest || field === 'displayname' || field === 'avatar_url') return
+  throw new ProtocolError('M_GUEST_ACCESS_FORBIDDEN', 'Guests may set their display name and avatar, and nothing else.')
+}

@@ -1,12 +1,13 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { AnyObject, endpoint } from '../../http/endpoint.ts'
-import { requireOwn } from './own-user.ts'
+import { requireGuestsField, requireOwn } from './own-user.ts'
 
 export const setProfileField = endpoint(
   'PUT C/profile/{userId}/{keyName}',
-  { auth: 'user', limited: 'other', body: AnyObject },
+  { auth: 'user', guests: true, limited: 'other', body: AnyObject },
   async ({ requester, params: { userId, keyName }, body }, { profiles }) => {
     requireOwn(requester, userId)
+    requireGuestsField(requester, keyName)
     if (!Object.hasOwn(body, keyName)) throw new ProtocolError('M_MISSING_PARAM', `Key '${keyName}' is missing.`)
     await profiles.setField(requester, keyName, body[keyName])
     return {}

@@ -5,7 +5,7 @@ const Body = Type.Object({ display_name: Type.Optional(Type.Union([Type.String()
 
 export const updateDevice = endpoint(
   'PUT C/devices/{deviceId}',
-  { auth: 'user', suspended: true, body: Body },
+  { auth: 'user', guests: true, suspended: true, body: Body },
   async ({ requester, params, body }, { devices }) => {
     const isNew = requester.appservice && (await devices.make(requester.userNid, params.deviceId, body.display_name))
     if (isNew) return rawReply({ status: 201, body: '{}' })
