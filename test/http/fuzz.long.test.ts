@@ -40,6 +40,7 @@ const ALWAYS_REFUSED = new Set([
   'GET C/thirdparty/user',
   'POST C1/appservice/{appserviceId}/ping',
   'PUT C/directory/list/appservice/{networkId}/{roomId}',
+  'DELETE C/directory/list/appservice/{networkId}/{roomId}',
 ])
 
 /** For one answer on a busy machine, the second time too; the median is held to what users are promised. */

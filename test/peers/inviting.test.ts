@@ -61,6 +61,19 @@ describe.each(['1', '2', '4', '9', '11', '12'])('an invitation across servers, i
     expect(await membershipAtHome()).toBe('invite')
   })
 
+  it('B18: shows there who invites, and the create event', async () => {
+    await invite(bob.userId)
+    const { events } = (await invitation()).invite_state
+    expect(events).toContainEqual(
+      expect.objectContaining({
+        type: 'm.room.member',
+        state_key: alice.userId,
+        content: expect.objectContaining({ membership: 'join', displayname: 'Alice' }),
+      }),
+    )
+    expect(events).toContainEqual(expect.objectContaining({ type: 'm.room.create', sender: alice.userId }))
+  })
+
   it('is accepted, also after the server was started again', async () => {
     await invite(bob.userId)
     if (version === '11') await beta.server.restart()

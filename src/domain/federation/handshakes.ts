@@ -194,7 +194,7 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
 
     async sendKnock(asking, roomId, eventId, event) {
       const { room } = await take(asking, roomId, eventId, event, 'knock')
-      return inviteStateEvents(room)
+      return inviteStateEvents(room, undefined)
     },
   }
 }

@@ -20,6 +20,7 @@ import type { RoomAccess } from './access.ts'
 import type { Appender } from './append.ts'
 import { withoutAlias } from './canonical-alias.ts'
 import type { RoomRegistry } from './registry.ts'
+import type { Room } from './room.ts'
 import type { RoomAppservices } from './room-appservices.ts'
 import { mayName } from './room-power.ts'
 
@@ -33,7 +34,7 @@ export interface AliasTarget {
 /** Names of rooms on this server (client-server API, "Room aliases"). */
 export interface Aliases {
   /**
-   * Names a room that the user is in.
+   * Names a room that the user is in. An application service names any that this server knows, in its own namespace.
    * @throws ProtocolError `M_EXCLUSIVE`; 409 `M_UNKNOWN` when the alias is taken, `M_INVALID_PARAM` when it cannot be one of this server
    */
   create(by: Requester, alias: RoomAlias, roomId: RoomId): Promise<void>
@@ -100,6 +101,12 @@ export function createAliases(parts: AliasParts): Aliases {
     return row
   }
 
+  async function known(roomId: RoomId): Promise<Room> {
+    const room = await registry.get(roomId)
+    if (!room) throw new ProtocolError('M_NOT_FOUND', 'This server knows no room of that id.')
+    return room
+  }
+
   async function resolveHere(alias: RoomAlias): Promise<AliasTarget> {
     const { room_id, room_nid } = await find(alias).catch(async (error: unknown) => {
       if (await parts.appservices.findAlias(alias)) return find(alias)
@@ -138,7 +145,7 @@ export function createAliases(parts: AliasParts): Aliases {
     async create(by, alias, roomId) {
       checkNew(alias)
       parts.appservices.requireAlias(by, alias)
-      const room = await access.mustBeInRoom(by, roomId)
+      const room = by.appservice === undefined ? await access.mustBeInRoom(by, roomId) : await known(roomId)
       if ((await getAliasesOfRoom(db, room.nid)).length >= MAX_ALIASES_PER_ROOM) {
         throw new ProtocolError('M_FORBIDDEN', `A room may have ${MAX_ALIASES_PER_ROOM} aliases.`)
       }

@@ -14,17 +14,20 @@ const INVITE_STATE = [
   'm.room.encryption',
 ]
 
-/** As clients are shown it. */
-export async function inviteState(room: Room): Promise<JsonObject[]> {
-  return (await shownOf(room)).map(strippedState)
+/** As clients are shown it. @param inviter whose invitation it is; nobody's for a knock */
+export async function inviteState(room: Room, inviter: string | undefined): Promise<JsonObject[]> {
+  return (await shownOf(room, inviter)).map(strippedState)
 }
 
-/** As other servers are given it, with an invitation or for a knock: whole events, which they can verify. */
-export async function inviteStateEvents(room: Room): Promise<JsonObject[]> {
-  return (await shownOf(room)).map(({ pdu }) => pdu as JsonObject)
+/** As other servers are given it, with an invitation or for a knock: whole events, which they can verify. @param inviter as above */
+export async function inviteStateEvents(room: Room, inviter: string | undefined): Promise<JsonObject[]> {
+  return (await shownOf(room, inviter)).map(({ pdu }) => pdu as JsonObject)
 }
 
-async function shownOf(room: Room): Promise<RoomEvent[]> {
-  const events = await Promise.all(INVITE_STATE.map((type) => room.stateEvent(type, '')))
+async function shownOf(room: Room, inviter: string | undefined): Promise<RoomEvent[]> {
+  const told = INVITE_STATE.map((type) => room.stateEvent(type, ''))
+  // By whom one is invited is shown by name.
+  if (inviter !== undefined) told.push(room.stateEvent('m.room.member', inviter))
+  const events = await Promise.all(told)
   return events.filter((event): event is RoomEvent => event !== undefined)
 }

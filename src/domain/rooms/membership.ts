@@ -167,14 +167,14 @@ function createActions(parts: MembershipParts): MembershipActions {
   }
 
   return {
-    async join(by, roomId, { reason, third_party_signed: signedFor, via = [] }) {
+    async join(by, roomId, { reason, third_party_signed: signedFor, via = [], others = {} }) {
       if (signedFor !== undefined) await claimInvitation(by, roomId, signedFor)
       const profile = await parts.profileOf(by.userId)
       const ways = await waysInto(by, roomId, via)
       if (ways !== undefined) {
         if (by.isGuest)
           throw new ProtocolError('M_GUEST_ACCESS_FORBIDDEN', 'Guests may only join rooms of this server.')
-        const content = { ...profile, ...(reason !== undefined && { reason }) }
+        const content = { ...others, ...profile, ...(reason !== undefined && { reason }) }
         return parts.remoteRooms.join({ roomId, userId: by.userId, content, via: ways })
       }
       await untilKnown(roomId, by.userId)
@@ -183,12 +183,12 @@ function createActions(parts: MembershipParts): MembershipActions {
         if (by.isGuest) await admitGuest(room)
         const authoriser = await authoriserFor(parts.registry, room, by.userId)
         const admitted = authoriser === undefined ? {} : { join_authorised_via_users_server: authoriser }
-        return [change(by, by.userId, { membership: 'join', ...profile, ...admitted }, reason)]
+        return [change(by, by.userId, { ...others, membership: 'join', ...profile, ...admitted }, reason)]
       })
       await joining.catch(async (error: unknown) => {
         const via = isBeyondUs(error) ? await serversOf(roomId) : []
         if (via.length === 0) return hideFromStrangers(by, roomId, error)
-        const content = { ...profile, ...(reason !== undefined && { reason }) }
+        const content = { ...others, ...profile, ...(reason !== undefined && { reason }) }
         return parts.remoteRooms.join({ roomId, userId: by.userId, content, via })
       })
     },

@@ -61,7 +61,7 @@ export function createRemoteInvites(parts: {
     const server = serverOf(target)
     const returned = await peers.invite(server, {
       ...{ roomId, eventId, roomVersion: version.id, event: pdu as JsonObject },
-      ...{ inviteState: await inviteStateEvents(room), isOld: opaque },
+      ...{ inviteState: await inviteStateEvents(room, by.userId), isOld: opaque },
     })
     const signed = await countersigned(parts.keys, server, pdu as JsonObject, signedEventText(version, pdu), returned)
     const [received] = await receiver.receive(serverName, roomId, [readJson(encodeCanonical(signed))], 'accepted')

@@ -42,6 +42,8 @@ export interface JoinDetails {
   readonly third_party_signed?: SignedForInvite
   /** Servers that may be in the room, where this one is not. */
   readonly via?: readonly ServerName[]
+  /** What else the member event is to say, of which this server knows nothing. */
+  readonly others?: JsonObject
 }
 
 /** An identity server's word that an address which was invited is a user's (client-server API, "Third-party Signed"). */

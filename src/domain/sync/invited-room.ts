@@ -9,7 +9,8 @@ import type { Look, RoomNews, Section } from './look.ts'
 async function shownOf({ sources, by }: Look, room: Room, eventNid: number) {
   const member = (await sources.events.load([eventNid])).get(eventNid)
   if (member?.standing === 'outlier') return [await getStrippedState(sources.db, member.id), member] as const
-  return Promise.all([inviteState(room), room.stateEvent('m.room.member', by.userId)])
+  const own = await room.stateEvent('m.room.member', by.userId)
+  return [await inviteState(room, own?.sender === by.userId ? undefined : own?.sender), own] as const
 }
 
 /** A room that the user was invited to or knocked on: a few pieces of state by which to recognise it. */

@@ -9,6 +9,7 @@ import { claimKeys } from './claim-keys.ts'
 import { createRoom } from './create-room.ts'
 import { deactivateAccount } from './deactivate-account.ts'
 import { defineFilter } from './define-filter.ts'
+import { deleteAppserviceRoomDirectoryVisibility } from './delete-appservice-room-directory-visibility.ts'
 import { deleteDevice } from './delete-device.ts'
 import { deleteDevices } from './delete-devices.ts'
 import { deleteProfileField } from './delete-profile-field.ts'
@@ -267,6 +268,7 @@ export const clientEndpoints: readonly Endpoint[] = [
   queryLocationByAlias,
   queryUserById,
   pingAppservice,
+  deleteAppserviceRoomDirectoryVisibility,
   updateAppserviceRoomDirectoryVisibility,
 
   requestOpenIdToken,
