@@ -135,6 +135,8 @@ export const MAX_BINDINGS_IN_MEMORY = 4_000_000
 export const LOOKUP_CHANGES_KEPT = 10_000
 /** What comes with an invitation to an address, as JSON. */
 export const MAX_INVITE_CHARS = 16_384
+/** Redactions that came before their target and are shown once it comes. */
+export const MAX_EARLY_REDACTIONS = 16
 /** Branches of a room that its next events may build on. What opens one more is taken in, and is left to others to build on. */
 export const MAX_EXTREMITIES = 1_000
 /** Invitations that an identity server delivers in one request. */

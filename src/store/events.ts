@@ -115,7 +115,8 @@ export function getTimelineForwards(
 export function getRecentTimelines(reader: Reader, roomNids: readonly number[], limit: number): Promise<EventRow[]> {
   return reader.query<EventRow>(
     `SELECT recent.* FROM unnest($1::bigint[]) AS wanted (nid)
-     CROSS JOIN LATERAL (SELECT ${COLUMNS} FROM event WHERE room_nid = wanted.nid ORDER BY room_pos DESC LIMIT $2) recent`,
+     CROSS JOIN LATERAL (SELECT ${COLUMNS} FROM event WHERE room_nid = wanted.nid AND room_pos IS NOT NULL
+       ORDER BY room_pos DESC LIMIT $2) recent`,
     [roomNids, limit],
   )
 }

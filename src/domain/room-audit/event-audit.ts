@@ -113,7 +113,7 @@ export class EventAudit {
   async #checkState(event: RoomEvent, before: StateMap, known: ReadonlyMap<EventId, RoomEvent>): Promise<string[]> {
     const { room, tally } = this.#parts
     const prevs = prevIdsOf(event.pdu).map((id) => known.get(id))
-    const placed = prevs.filter((prev) => prev?.hasPlace && prev.stateChain >= 0 && prev.streamPos < event.streamPos)
+    const placed = prevs.filter((prev) => prev?.hasPlace && prev.stateChain >= 0 && placedAt(prev) < placedAt(event))
     const isLeft = placed.some((prev) => {
       const { chain, seq } = prev!.pointAfter
       return chain === room.unfilledChain && (event.stateChain !== chain || event.stateSeq !== seq)
@@ -187,4 +187,9 @@ export function differences(keys: StateKeys, stored: StateMap, right: StateMap):
   if (names.length === 0) return []
   const rest = names.length > 3 ? ` and ${names.length - 3} more` : ''
   return [`is not what it is to be under ${names.slice(0, 3).join(', ')}${rest}`]
+}
+
+/** Where in the stream an event got its place. A redaction may have been shown only later, when its target came. */
+function placedAt({ type, nid, streamPos, isHistory }: RoomEvent): number {
+  return type === 'm.room.redaction' && !isHistory ? nid : streamPos
 }

@@ -84,7 +84,7 @@ async function checkHead(room: AuditedRoom, row: RoomRow, audit: EventAudit, eve
   const merged = row.extremities.slice(0, row.merged ?? row.extremities.length)
   const loaded = await events.byNid(row.extremities)
   const wrong = row.extremities
-    .filter((nid) => loaded.get(nid)?.isInTimeline !== true)
+    .filter((nid) => loaded.get(nid)?.hasPlace !== true || loaded.get(nid)?.standing !== undefined)
     .map((nid) => `its forward extremity ${loaded.get(nid)?.id ?? nid} is no accepted event`)
   const states = merged.map((nid) => loaded.get(nid)).map((event) => event && room.log.stateAt(event.pointAfter))
   if (states.some((state) => !state)) return [...wrong, 'a forward extremity stands nowhere in the state log']

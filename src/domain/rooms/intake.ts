@@ -144,7 +144,7 @@ export class Intake {
 
   /** An event was placed: later ones of this intake may be what it refers to. */
   placed(event: RoomEvent, around: Surroundings): void {
-    if (!event.isInTimeline && !around.isReferenced) return
+    if (event.standing !== undefined && !around.isReferenced) return
     const prevs = new Set(around.prevs.map(({ id }) => id))
     for (const id of prevIdsOf(event.pdu)) if (!prevs.has(id)) this.#awaited.add(id)
     for (const id of around.missingBehind) this.#awaited.add(id)
@@ -198,17 +198,17 @@ export class Intake {
     return state
   }
 
-  /** What lies behind events that are no part of the room: an accepted event that builds on them covers it. */
+  /** What lies behind events that are no part of the timeline: an accepted event that builds on them covers it. */
   async #passedOver(prevs: readonly RoomEvent[]): Promise<Pick<Surroundings, 'passedOver' | 'missingBehind'>> {
     const found = new Set<EventId>()
     const missing: EventId[] = []
-    let excluded = prevs.filter(({ standing }) => standing !== undefined)
+    let excluded = prevs.filter((event) => !event.isInTimeline)
     while (excluded.length > 0 && found.size < MAX_PASSED_OVER) {
       const behind = excluded.flatMap(({ pdu }) => prevIdsOf(pdu)).filter((id) => !found.has(id))
       for (const id of behind) found.add(id)
       const events = await this.#parts.outliers.find(this.room, [...new Set(behind)])
       missing.push(...new Set(behind.filter((id) => events.get(id)?.hasPlace !== true)))
-      excluded = [...events.values()].filter(({ standing }) => standing === 'soft-failed' || standing === 'rejected')
+      excluded = [...events.values()].filter((event) => !event.isInTimeline && event.standing !== 'outlier')
     }
     return { passedOver: found, missingBehind: missing }
   }

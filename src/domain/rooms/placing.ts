@@ -10,14 +10,14 @@ import { EMPTY_STATE, getState, type StateMap, setState } from '../../core/state
 import type { HighlightWrite } from '../../store/event-batch.ts'
 import type { Standing } from '../../store/events.ts'
 import type { StatePoint } from '../../store/state.ts'
-import { MAX_EXTREMITIES } from '../limits.ts'
+import { MAX_EARLY_REDACTIONS, MAX_EXTREMITIES } from '../limits.ts'
 import type { Users } from '../users.ts'
 import type { Branches } from './branches.ts'
 import { authIdsOf, authoriseByCited, prevIdsOf, reasonOf } from './cited.ts'
 import { highlightsOf } from './highlights.ts'
 import { changedMembers } from './members.ts'
 import { keyWrites, NO_GRAPH, type Outcome, type Persister, type Unit } from './persister.ts'
-import { redactedTarget, takesEffect } from './redaction.ts'
+import { isShownOnlyInEffect, redactedTarget, released, takesEffect } from './redaction.ts'
 import type { Extremity, Head, MembershipChange, Room } from './room.ts'
 import { RoomEvent } from './room-event.ts'
 import { beforeChange, type Located, StateLog, whereHeadIs } from './state-log.ts'
@@ -87,13 +87,18 @@ interface Site {
 /** What an accepted event does besides. */
 interface Effects {
   readonly redacts: RoomEvent | undefined
-  readonly redactedBy: RoomEvent | undefined
+  /** Redactions of it that came before it and take effect, the first to come first. */
+  readonly redactedBy: readonly RoomEvent[]
+  /** It redacts nothing, or nothing yet: no client is shown it. */
+  readonly isWithheld: boolean
   /** What it redacts and has not come, or not to its place: an outlier may be in a state, and is then written anew. */
   readonly redactsEarly: EventId | undefined
   readonly highlights: readonly HighlightWrite[]
 }
 
-const NO_EFFECTS: Effects = { redacts: undefined, redactedBy: undefined, redactsEarly: undefined, highlights: [] }
+const NO_EFFECTS: Effects = {
+  ...{ redacts: undefined, redactedBy: [], isWithheld: false, redactsEarly: undefined, highlights: [] },
+}
 
 /** What follows from an event for the room. */
 interface Consequences {
@@ -174,24 +179,24 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
     const state = await lookup(room, before, ALWAYS_LOOKED_AT)
     const { target } = around
     const named = event.type === 'm.room.redaction' ? redactsOf(room.version, event.pdu) : undefined
+    const redacts = target && takesEffect(room, event, target, state) ? target : undefined
     return {
-      redacts: target && takesEffect(room, event, target, state) ? target : undefined,
-      redactedBy: await firstEffective(room, around.redactions, event),
+      redacts,
+      redactedBy: await effective(room, around.redactions, event),
+      isWithheld: redacts === undefined && isShownOnlyInEffect(room, event),
       redactsEarly: target?.hasPlace ? undefined : named,
       highlights: event.type === 'm.room.member' || around.past ? [] : highlightsOf(room, event, state),
     }
   }
 
-  async function firstEffective(
-    room: Room,
-    redactions: readonly RoomEvent[],
-    target: RoomEvent,
-  ): Promise<RoomEvent | undefined> {
+  async function effective(room: Room, redactions: readonly RoomEvent[], target: RoomEvent): Promise<RoomEvent[]> {
+    const found: RoomEvent[] = []
     for (const redaction of redactions) {
+      if (found.length === MAX_EARLY_REDACTIONS) break
       const state = await branches.stateAt(room, redaction.pointBefore)
-      if (takesEffect(room, redaction, target, await lookup(room, state, ALWAYS_LOOKED_AT))) return redaction
+      if (takesEffect(room, redaction, target, await lookup(room, state, ALWAYS_LOOKED_AT))) found.push(redaction)
     }
-    return undefined
+    return found
   }
 
   /** One try on the head as it stands. Nothing waits between finding it unmoved and queueing what moves it. */
@@ -222,7 +227,7 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
     const { room, around, nid } = one
     const isNewest = around.outlier === undefined && persister.lastNid() === nid
     const event = eventOf(one, site, isNewest ? nid : persister.takeNid(), consequences)
-    const unit = unitOf(one, site, consequences, event)
+    const unit = unitOf(one, site, consequences, event, () => persister.takeNid())
     room.enqueued(unit)
     room.keepBranch(
       event.pointAfter,
@@ -290,7 +295,10 @@ function eventOf(one: Case, site: Site, streamPos: number, consequences?: Conseq
     {
       event_nid: nid,
       room_nid: room.nid,
-      room_pos: exclusion ? null : (past?.pos ?? head.pos + (leavesGap(one) ? PLACES_OF_GAP : 1)),
+      room_pos:
+        exclusion || consequences?.effects.isWithheld
+          ? null
+          : (past?.pos ?? head.pos + (leavesGap(one) ? PLACES_OF_GAP : 1)),
       sender_nid: one.senderNid,
       origin_server_ts: pdu.origin_server_ts,
       notifiable: (past ?? head).notifiable + (isNotifiableHere ? 1 : 0),
@@ -314,7 +322,7 @@ function eventOf(one: Case, site: Site, streamPos: number, consequences?: Conseq
     },
     pdu,
   )
-  const redactedBy = consequences?.effects.redactedBy
+  const redactedBy = consequences?.effects.redactedBy[0]
   return redactedBy ? redactedTarget(room, redactedBy, event).event : event
 }
 
@@ -326,23 +334,30 @@ function leavesGap({ read, around }: Case): boolean {
   return around.prevs.length < prevIdsOf(read.pdu).length || around.missingBehind.length > 0
 }
 
-function unitOf(one: Case, site: Site, consequences: Consequences, event: RoomEvent): Unit {
+function unitOf(
+  one: Case,
+  site: Site,
+  consequences: Consequences,
+  event: RoomEvent,
+  nextStreamPos: () => number,
+): Unit {
   const { room, read, around } = one
   const { head, exclusion } = site
   const { log, tips, current, members, effects } = consequences
   const placed = new Set(around.prevs.map(({ id }) => id))
   const { past } = around
   const isBuiltOn = !exclusion || around.isReferenced || past !== undefined
-  const holder = exclusion && past ? past.holderNid : event.nid
+  const holder = past && !event.isInTimeline ? past.holderNid : event.nid
   const missing = [...prevIdsOf(read.pdu).filter((id) => !placed.has(id)), ...around.missingBehind]
   const early = effects.redactsEarly
+  const shown = released(headWith(head, event, tips, log.head(current)), effects.redactedBy, nextStreamPos)
   return {
     ...NO_GRAPH,
     room,
     before: head,
-    after: headWith(head, event, tips, log.head(current)),
+    after: shown.head,
     events: around.outlier ? [] : [event],
-    promoted: around.outlier ? [event] : [],
+    promoted: [...(around.outlier ? [event] : []), ...shown.redactions],
     keys: keyWrites(room),
     changes: log.changes,
     chains: log.chains,
@@ -367,5 +382,6 @@ function headWith(
   const moved = { ...head, ...state, extremities, merged, version }
   if (event.standing || event.isHistory) return moved
   const { pos, streamPos: nid, notifiable, pdu } = event
-  return { ...moved, pos, nid, notifiable, depth: Math.max(head.depth, pdu.depth) }
+  const depth = Math.max(head.depth, pdu.depth)
+  return event.isInTimeline ? { ...moved, pos, nid, notifiable, depth } : { ...moved, depth }
 }

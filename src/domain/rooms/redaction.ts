@@ -7,7 +7,7 @@ import { encodeCanonical } from '../../core/json.ts'
 import type { RedactionWrite } from '../../store/event-batch.ts'
 import type { StateReader } from './draft.ts'
 import type { EventCache } from './event-cache.ts'
-import type { Room } from './room.ts'
+import type { Head, Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 
 /** The effect of a redaction on its target, ready to be written with it. */
@@ -40,6 +40,37 @@ export async function prepareRedaction(room: Room, events: EventCache, targetId:
  */
 export function takesEffect(room: Room, redaction: RoomEvent, target: RoomEvent, state: StateLookup): boolean {
   return mayRedact(room.version, redaction, target.pdu, levelsIn(room, state)).allowed
+}
+
+/**
+ * Whether clients see this event only once it has redacted something (room version 3, "Handling redactions"): the rules of
+ * authorisation do not say whether it may, so that anybody may send one.
+ */
+export function isShownOnlyInEffect(room: Room, { type, pdu }: RoomEvent): boolean {
+  return type === 'm.room.redaction' && pdu.state_key === undefined && !room.version.authRulesCoverRedaction
+}
+
+/**
+ * Redactions whose target has come take their places after it, as news: clients have not seen them. Those that were fetched as history
+ * are told with their target alone.
+ *
+ * @param nextStreamPos takes the next position of the stream
+ */
+export function released(
+  head: Head,
+  redactions: readonly RoomEvent[],
+  nextStreamPos: () => number,
+): { readonly head: Head; readonly redactions: readonly RoomEvent[] } {
+  let moved = head
+  const shown = redactions
+    .filter(({ isInTimeline, isHistory }) => !isInTimeline && !isHistory)
+    .map((redaction) => {
+      const pos = moved.pos + 1
+      const nid = nextStreamPos()
+      moved = { ...moved, pos, nid }
+      return redaction.shownAt(moved)
+    })
+  return { head: moved, redactions: shown }
 }
 
 function levelsIn({ version }: Room, state: StateLookup): PowerLevels {

@@ -5,6 +5,7 @@ import type { RoomVersion } from '../../core/room-version.ts'
 import { referenceTo } from '../../core/signing/event-hash.ts'
 import type { EventRow, Standing } from '../../store/events.ts'
 import type { StatePoint } from '../../store/state.ts'
+import type { Head } from './room.ts'
 
 /** The pieces of an event as clients get it, cut where what differs between readers goes. */
 export interface Rendered {
@@ -161,6 +162,12 @@ export class RoomEvent {
     return new RoomEvent({ ...this.toRow(), redacted_by: redactionNid, json, auth_content: authContent })
   }
 
+  /** Part of the timeline from here on: its newest event, with the room's state and counts as they are there. */
+  shownAt({ pos, nid, notifiable, chain, seq }: Pick<Head, 'pos' | 'nid' | 'notifiable' | 'chain' | 'seq'>): RoomEvent {
+    const place = { room_pos: pos, stream_pos: nid, notifiable, current_chain: chain, current_seq: seq }
+    return new RoomEvent({ ...this.toRow(), ...place })
+  }
+
   toRow(): EventRow {
     return {
       event_nid: this.nid,
@@ -188,6 +195,16 @@ export class RoomEvent {
       json: this.json,
     }
   }
+}
+
+const COPY = '~'
+
+/** Under which a membership in a room that we take no part in is kept: the event itself may come with its room, and is judged then. */
+export const copyOf = (eventId: EventId): EventId => `${COPY}${eventId}` as EventId
+
+/** What an event is called in its room. */
+export function nameOf({ id }: Pick<RoomEvent, 'id'>): EventId {
+  return id.startsWith(COPY) ? (id.slice(COPY.length) as EventId) : id
 }
 
 /**
