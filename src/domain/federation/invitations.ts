@@ -9,7 +9,8 @@ import type { SigningKey } from '../../core/signing/key.ts'
 import type { RoomBlocks } from '../rooms/blocks.ts'
 import { authIdsOf } from '../rooms/cited.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
-import { originalIdOf, type RemoteMembers } from '../rooms/remote-members.ts'
+import type { RemoteMembers } from '../rooms/remote-members.ts'
+import { nameOf } from '../rooms/room-event.ts'
 import { strippedStateIn } from '../rooms/shown-state.ts'
 import { isRefusal, type Vetter } from '../rooms/vet.ts'
 import { type ServerAccess, shutOut } from './server-access.ts'
@@ -106,10 +107,10 @@ export function createInvitations(parts: InvitationParts): Invitations {
       // called is known in the room alone.
       const isTheirs =
         membershipOf(pending.event) === 'knock'
-          ? authIdsOf(pdu).includes(originalIdOf(pending.event))
-          : serverOf(pending.event.sender) === asking
+          ? authIdsOf(pdu).includes(nameOf(pending.event))
+          : serverOf(pending.event.sender) === asking && !(await remoteMembers.isOutdated(pdu, pending.event))
       if (!isTheirs) return undefined
-      await remoteMembers.record({ version, roomId, eventId, pdu, json, state: [] })
+      await remoteMembers.record({ version, roomId, eventId, pdu, json, state: [], ends: pending.event })
       return eventId
     },
   }

@@ -2,7 +2,7 @@ import type { RoomId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { JsonBytes } from '../../core/json-bytes.ts'
 import type { EventCache } from './event-cache.ts'
-import type { Rendered, RoomEvent } from './room-event.ts'
+import { nameOf, type Rendered, type RoomEvent } from './room-event.ts'
 
 export interface Reading {
   /** Milliseconds; what `age` is counted from. */
@@ -58,9 +58,9 @@ function render(event: RoomEvent, loaded: ReadonlyMap<number, RoomEvent>): Rende
   const redaction = event.redactedBy === undefined ? undefined : loaded.get(event.redactedBy)
   const previous = replaced && JSON.stringify(replaced.pdu.content)
   const head = [
-    `{"content":${JSON.stringify(content)},"event_id":${JSON.stringify(event.id)},"origin_server_ts":${event.ts}`,
+    `{"content":${JSON.stringify(content)},"event_id":${JSON.stringify(nameOf(event))},"origin_server_ts":${event.ts}`,
     `,"sender":${JSON.stringify(pdu.sender)}`,
-    event.isState ? `,"state_key":${JSON.stringify(pdu.state_key)}` : '',
+    pdu.state_key === undefined ? '' : `,"state_key":${JSON.stringify(pdu.state_key)}`,
     redacts === undefined ? '' : `,"redacts":${JSON.stringify(redacts)}`,
     `,"type":${JSON.stringify(event.type)},"unsigned":{"age":`,
   ].join('')

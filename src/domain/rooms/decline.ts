@@ -56,6 +56,6 @@ export function createDecline(parts: {
       log.info({ roomId, reason: error.message }, 'no server of the room was told that an invitation was declined')
       return ownWord(room, userId, content)
     })
-    await remoteMembers.record({ version, roomId, eventId, pdu, json, state: [] })
+    await remoteMembers.record({ version, roomId, eventId, pdu, json, state: [], ends: event })
   }
 }

@@ -8,11 +8,13 @@ import { nextRoomNid } from '../../store/rooms.ts'
 import { getStrippedState, putStrippedState } from '../../store/stripped-state.ts'
 import type { UserRooms } from '../sync/user-rooms.ts'
 import type { Users } from '../users.ts'
+import { authIdsOf } from './cited.ts'
 import type { EventCache } from './event-cache.ts'
+import { createLanes } from './lanes.ts'
 import { NO_GRAPH, type Persister } from './persister.ts'
 import type { RoomRegistry } from './registry.ts'
 import { emptyRoom, type Room } from './room.ts'
-import { outlierRow, RoomEvent } from './room-event.ts'
+import { copyOf, outlierRow, RoomEvent } from './room-event.ts'
 
 /** A membership of a user of ours in a room that this server takes no part in: an invitation, a knock, or the end of either. */
 export interface RemoteMembershipEvent {
@@ -23,6 +25,8 @@ export interface RemoteMembershipEvent {
   readonly json: string
   /** What the room shows to those who are not in it. */
   readonly state: readonly JsonObject[]
+  /** The invitation or knock that it is the end of: where another took its place meanwhile, that one stands. */
+  readonly ends?: RoomEvent
 }
 
 /**
@@ -36,18 +40,11 @@ export interface RemoteMembers {
   waysOf(event: RoomEvent): Promise<ServerName[]>
   /** The invitation or knock by which a user has to do with such a room; undefined when there is none. */
   pendingOf(userNid: number, roomId: RoomId): Promise<{ readonly room: Room; readonly event: RoomEvent } | undefined>
+  /** Whether an event cites a membership of the user that another has taken the place of: it is the end of that one. */
+  isOutdated(pdu: Pdu, pending: RoomEvent): Promise<boolean>
 }
 
 const MAX_ATTEMPTS = 8
-
-/**
- * Under which such an event is kept. Should this server come into the room, the event itself is told and judged with all others, by
- * events that are not known before.
- */
-const copyOf = (eventId: EventId): EventId => `~${eventId}` as EventId
-
-/** What the event is called in its room. */
-export const originalIdOf = ({ id }: RoomEvent): EventId => id.slice(1) as EventId
 
 export function createRemoteMembers(parts: {
   readonly db: Database
@@ -58,17 +55,21 @@ export function createRemoteMembers(parts: {
   readonly persister: Persister
 }): RemoteMembers {
   const { db, registry, events, users, userRooms, persister } = parts
+  /** What is written of one membership is seen before the next is. */
+  const lanes = createLanes<string>()
 
   async function roomOf({ roomId, version }: RemoteMembershipEvent): Promise<Room> {
     return (await registry.get(roomId)) ?? emptyRoom({ nid: await nextRoomNid(db), id: roomId, version, events })
   }
 
-  async function write(room: Room, { eventId, pdu, json }: RemoteMembershipEvent): Promise<boolean> {
+  async function write(room: Room, { eventId, pdu, json, ends }: RemoteMembershipEvent): Promise<boolean> {
     const userId = pdu.state_key as UserId
     const nids = await users.intern([userId, pdu.sender])
     const userNid = nids.get(userId)!
-    const before = (await userRooms.of(userNid)).get(room.nid)?.membership
+    const known = (await userRooms.of(userNid)).get(room.nid)
+    if (ends !== undefined && known?.eventNid !== ends.nid) return true
     if (!room.alive) return false
+    const before = known?.membership
     const nid = persister.takeNid()
     const { type, origin_server_ts } = pdu
     const event = new RoomEvent(
@@ -93,15 +94,25 @@ export function createRemoteMembers(parts: {
     return (await persister.enqueue(unit)).kind === 'committed'
   }
 
+  async function record(wanted: RemoteMembershipEvent): Promise<void> {
+    await db.tx((tx) => putStrippedState(tx, copyOf(wanted.eventId), wanted.state))
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const room = await roomOf(wanted)
+      if (room.localMembers.size > 0 || (await events.getById(copyOf(wanted.eventId)))) return
+      if (await write(room, wanted)) return
+    }
+    throw new Error(`${wanted.roomId} is too busy`)
+  }
+
   return {
-    async record(wanted) {
-      await db.tx((tx) => putStrippedState(tx, copyOf(wanted.eventId), wanted.state))
-      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        const room = await roomOf(wanted)
-        if (room.localMembers.size > 0 || (await events.getById(copyOf(wanted.eventId)))) return
-        if (await write(room, wanted)) return
-      }
-      throw new Error(`${wanted.roomId} is too busy`)
+    record: (wanted) => lanes.run(`${wanted.roomId} ${wanted.pdu.state_key}`, () => record(wanted)),
+
+    async isOutdated(pdu, pending) {
+      const cited = await events.loadByIds(authIdsOf(pdu).map(copyOf))
+      const ofTarget = [...cited.values()].filter(
+        ({ type, pdu: { state_key } }) => type === pdu.type && state_key === pdu.state_key,
+      )
+      return ofTarget.some(({ nid }) => nid !== pending.nid)
     },
 
     async waysOf({ id, sender }) {
