@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
-import { type House, inRoom, openHouse, type Person, textsOf } from '../rooms/people.ts'
+import { type House, idsOf, inRoom, openHouse, type Person, textsOf } from '../rooms/people.ts'
 import type { Json } from '../support/api.ts'
 
 let house: House
@@ -36,7 +36,7 @@ function believed(answers: readonly Json[], room: string, type: string, stateKey
 }
 
 describe('what was hidden while one was away', () => {
-  it('is a gap: the state that it changed is told, and the timeline begins after it', async () => {
+  it('is told as state, and passed over in the timeline', async () => {
     const room = await sharedRoom({ name: 'Old', initial_state: visibleTo('joined') })
     const first = await bob.sync()
     await alice.say(room, 'before')
@@ -46,8 +46,8 @@ describe('what was hidden while one was away', () => {
     await alice.say(room, 'after')
     const second = await bob.sync(`&since=${first.next_batch}`)
     expect(believed([first, second], room, 'm.room.name')).toEqual({ name: 'New' })
-    expect(second.rooms.join[room].timeline.limited).toBe(true)
-    expect(textsOf(second.rooms.join[room].timeline.events)).toEqual(['after'])
+    expect(second.rooms.join[room].timeline.limited).toBe(false)
+    expect(textsOf(second.rooms.join[room].timeline.events)).toEqual(['before', 'after'])
   })
 
   it('leaves no hole in the state told to who has just come', async () => {
@@ -60,6 +60,126 @@ describe('what was hidden while one was away', () => {
     const answer = await bob.sync(`&since=${since}${filterOf({ room: { timeline: { limit: 50 } } })}`)
     expect(believed([answer], room, 'm.room.name')).toEqual({ name: 'New' })
   })
+})
+
+/** A room whose history is hidden from who is away: what was said before, hidden from bob meanwhile, and said after. */
+async function roomWithHiddenPart(hidden: (room: string) => Promise<unknown>): Promise<string> {
+  const room = await sharedRoom({ name: 'Old', initial_state: visibleTo('joined') })
+  await alice.say(room, 'before')
+  await bob.leave(room)
+  await hidden(room)
+  await bob.join(room)
+  await alice.say(room, 'after')
+  return room
+}
+
+const timelineOf = (limit: number): string => filterOf({ room: { timeline: { limit } } })
+
+test('B5: a timeline passes over what is hidden and goes on to what is not, in a first sync and in messages', async () => {
+  const room = await roomWithHiddenPart(async (hidden) => {
+    for (let i = 0; i < 30; i++) await alice.say(hidden, `hidden ${i}`)
+  })
+  const { timeline } = (await bob.sync(timelineOf(4))).rooms.join[room]
+  expect(textsOf(timeline.events)).toEqual(['before', 'after'])
+  expect(timeline.events.map(({ content }: Json) => content.membership ?? content.body)).toEqual([
+    'before',
+    'leave',
+    'join',
+    'after',
+  ])
+  expect(timeline.limited).toBe(true)
+  const { chunk } = await bob.call('GET', inRoom(room, `/messages?dir=b&limit=2&from=${timeline.prev_batch}`))
+  const next = await bob.sync(timelineOf(6))
+  expect(idsOf(next.rooms.join[room].timeline.events).slice(0, 2)).toEqual(idsOf(chunk).reverse())
+})
+
+test('B5: the limit of a timeline counts what is shown, and what is hidden makes no gap', async () => {
+  const first = await bob.sync()
+  const room = await roomWithHiddenPart(async (hidden) => {
+    for (let i = 0; i < 30; i++) await alice.say(hidden, `hidden ${i}`)
+  })
+  const { timeline } = (await bob.sync(`&since=${first.next_batch}${timelineOf(1000)}`)).rooms.join[room]
+  expect(timeline.limited).toBe(false)
+  expect(timeline.events[0].type).toBe('m.room.create')
+  expect(textsOf(timeline.events)).toEqual(['before', 'after'])
+})
+
+test('B5: a timeline ends after state that was set again out of sight', async () => {
+  const room = await sharedRoom({ name: 'Old', initial_state: visibleTo('joined') })
+  const first = await bob.sync()
+  await alice.say(room, 'first')
+  await alice.setState(room, 'm.room.name', { name: 'Seen' })
+  await alice.say(room, 'before')
+  await bob.leave(room)
+  await alice.setState(room, 'm.room.name', { name: 'New' })
+  await bob.join(room)
+  await alice.say(room, 'after')
+  const second = await bob.sync(`&since=${first.next_batch}${timelineOf(1000)}`)
+  expect(believed([first, second], room, 'm.room.name')).toEqual({ name: 'New' })
+  expect(second.rooms.join[room].timeline.limited).toBe(true)
+  expect(textsOf(second.rooms.join[room].timeline.events)).toEqual(['before', 'after'])
+})
+
+test('B5: who comes to a room that shows nothing of before gets no hidden event, however long its history is', async () => {
+  const room = await alice.createRoom({ preset: 'public_chat', initial_state: visibleTo('joined') })
+  for (let i = 0; i < 80; i++) await alice.say(room, `hidden ${i}`)
+  await bob.join(room)
+  const { timeline } = (await bob.sync(timelineOf(20))).rooms.join[room]
+  expect(textsOf(timeline.events)).toEqual([])
+  expect(timeline.events.at(-1)).toMatchObject({ type: 'm.room.member', state_key: bob.userId })
+  expect(timeline.events[0].type).toBe('m.room.create')
+})
+
+test.each([
+  ['is filtered', { types: ['m.room.message'] }],
+  ['is limited to nothing', { limit: 0 }],
+  ['has none of the room', (room: string) => ({ not_rooms: [room] })],
+] as const)('B5: the own leave is in the state of a left room whose timeline %s', async (_how, given) => {
+  const room = await sharedRoom()
+  const filter = filterOf({
+    room: { include_leave: true, timeline: typeof given === 'function' ? given(room) : given },
+  })
+  const { next_batch: since } = await bob.sync(filter)
+  await alice.say(room, 'seen')
+  await bob.leave(room)
+  await alice.say(room, 'unseen')
+  for (const token of [`&since=${since}`, '']) {
+    const { timeline, state } = (await bob.sync(`${token}${filter}`)).rooms.leave[room]
+    const own = state.events.filter(({ state_key: key }: Json) => key === bob.userId)
+    expect(own.map(({ content }: Json) => content.membership)).toEqual(['leave'])
+    expect(textsOf(timeline.events)).not.toContain('unseen')
+    expect(timeline.events.filter(({ type }: Json) => type === 'm.room.member')).toEqual([])
+  }
+})
+
+test('B5: the own leave is in the state once, and as it is now, where a ban followed a kick', async () => {
+  const room = await sharedRoom()
+  const { next_batch: since } = await bob.sync()
+  await alice.call('POST', inRoom(room, '/kick'), { user_id: bob.userId })
+  await alice.call('POST', inRoom(room, '/ban'), { user_id: bob.userId })
+  const filter = filterOf({ room: { timeline: { types: ['m.room.message'] } } })
+  const { state } = (await bob.sync(`&since=${since}${filter}`)).rooms.leave[room]
+  const own = state.events.filter(({ state_key: key }: Json) => key === bob.userId)
+  expect(own.map(({ content }: Json) => content.membership)).toEqual(['ban'])
+})
+
+test('B5: an invitation that is declined is told when the timeline is filtered', async () => {
+  const room = await alice.createRoom({ preset: 'private_chat', invite: [bob.userId] })
+  const { next_batch: since } = await bob.sync()
+  await bob.leave(room)
+  const filter = filterOf({ room: { timeline: { types: ['m.room.message'] } } })
+  const { state, timeline } = (await bob.sync(`&since=${since}${filter}`)).rooms.leave[room]
+  expect(timeline.events).toEqual([])
+  expect(state.events).toMatchObject([{ state_key: bob.userId, content: { membership: 'leave' } }])
+})
+
+test('B5: who left long ago is told how in a first sync, whatever was said in the room since', async () => {
+  const room = await sharedRoom()
+  await bob.leave(room)
+  for (let i = 0; i < 150; i++) await alice.say(room, `${i}`)
+  const filter = filterOf({ room: { include_leave: true, timeline: { limit: 1 } } })
+  const { timeline } = (await bob.sync(filter)).rooms.leave[room]
+  expect(timeline.events).toMatchObject([{ state_key: bob.userId, content: { membership: 'leave' } }])
 })
 
 describe('members loaded lazily', () => {

@@ -3,6 +3,7 @@ import { historyVisibilityOf, membershipOf } from '../../core/event/content.ts'
 import type { EventId, RoomId, UserId } from '../../core/ids.ts'
 import type { Reader } from '../../store/db.ts'
 import { isForgotten } from '../../store/room-members.ts'
+import { alwaysJoined, type MembershipAt } from './client-event.ts'
 import type { ErasedUsers } from './erased-users.ts'
 import type { EventCache } from './event-cache.ts'
 import { mustBeMember, notInRoom } from './not-in-room.ts'
@@ -33,6 +34,10 @@ export interface Seen extends Readable {
 export interface RoomAccess {
   /** Those of a room's events that the viewer may see, in the same order. What is not for them to read any more is a copy. */
   visibleTo(viewer: Viewer, room: Room, events: readonly RoomEvent[]): Promise<readonly RoomEvent[]>
+  /** The viewer's membership at each of a room's events. Costs nothing for who was in the room before all of them. */
+  membershipsAt(viewer: Viewer, room: Room, events: readonly RoomEvent[]): Promise<MembershipAt>
+  /** The highest position of a room's timeline, up to one, at which there may be something for the viewer to see. */
+  mayShowUpTo(viewer: Viewer, room: Room, pos: number): Promise<number | undefined>
   /**
    * An event of a room. The one check that an event is in the room that it was asked for in.
    *
@@ -74,6 +79,24 @@ export function createRoomAccess({ db, registry, events, erasedUsers }: AccessPa
     return erasedUsers.veil(room, seen, async () => (await history()).wasJoinedBy)
   }
 
+  async function membershipsAt(viewer: Viewer, room: Room, of: readonly RoomEvent[]): Promise<MembershipAt> {
+    const since = room.localMembers.get(viewer.userNid)?.since ?? Number.POSITIVE_INFINITY
+    if (of.every(({ streamPos }) => streamPos >= since)) return alwaysJoined
+    return (await firstMembership(room, viewer)) ?? (await histories.of(room, viewer)).membershipAt
+  }
+
+  /** Of whom the room knows at most an invitation before their newest membership, which takes no reading of history. */
+  async function firstMembership(room: Room, { userId }: Viewer): Promise<MembershipAt | undefined> {
+    const member = await room.stateEvent('m.room.member', userId)
+    if (!member?.isInTimeline || !member.isOnTip || member.isHistory) return undefined
+    const invite =
+      member.replacesNid === undefined ? undefined : (await events.load([member.replacesNid])).get(member.replacesNid)
+    if (invite?.replacesNid !== undefined || (member.replacesNid !== undefined && !invite?.isInTimeline))
+      return undefined
+    const [before, after] = [membershipOf(invite), membershipOf(member)]
+    return ({ pos }) => (pos >= member.pos ? after : invite !== undefined && pos >= invite.pos ? before : 'leave')
+  }
+
   /** How the viewer may read a room; undefined when not at all. */
   async function admit(viewer: Viewer, room: Room): Promise<Readable | undefined> {
     const present = { room, departure: undefined, upTo: room.committed.pos, seesState: true }
@@ -106,6 +129,8 @@ export function createRoomAccess({ db, registry, events, erasedUsers }: AccessPa
 
   return {
     visibleTo,
+    membershipsAt,
+    mayShowUpTo: async (viewer, room, pos) => (await histories.of(room, viewer)).mayShowUpTo(pos),
     mustReadTimeline,
     async mustReadState(viewer, roomId) {
       const readable = await mustReadTimeline(viewer, roomId)

@@ -1,3 +1,4 @@
+import type { Membership } from '../../core/event/content.ts'
 import type { RoomId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { JsonBytes } from '../../core/json-bytes.ts'
@@ -11,7 +12,15 @@ export interface Reading {
   readonly tokenNid: number | undefined
   /** Written into the event, except by sync, which files events under their room. */
   readonly roomId?: RoomId
+  /** The reader's membership at an event; told where it is known. */
+  readonly membershipAt?: MembershipAt | undefined
 }
+
+/** Somebody's membership of a room at an event of it, with what the event itself changes. */
+export type MembershipAt = (event: RoomEvent) => Membership
+
+/** Of somebody who was in the room all the time. One function, so that it can be recognised. */
+export const alwaysJoined: MembershipAt = () => 'join'
 
 /** Brings to hand what rendering these events refers to: the state they took the place of, the redactions applied to them. */
 export async function loadReferences(cache: EventCache, events: Iterable<RoomEvent>): Promise<void> {
@@ -40,6 +49,7 @@ export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Read
   const { head, unsigned, tail } = event.rendered ?? render(event, NOTHING)
   out.bytes(head)
   let rest = `${Math.max(0, reading.now - event.ts)}${unsigned}`
+  if (reading.membershipAt !== undefined) rest += `,"membership":"${reading.membershipAt(event)}"`
   if (event.txnId !== undefined && event.txnToken === reading.tokenNid) {
     rest += `,"transaction_id":${JSON.stringify(event.txnId)}`
   }

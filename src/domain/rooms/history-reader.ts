@@ -6,7 +6,7 @@ import type { Database } from '../../store/db.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
 import type { RoomAccess } from './access.ts'
-import { loadReferences, type Reading, writeClientEvent } from './client-event.ts'
+import { loadReferences, type MembershipAt, type Reading, writeClientEvent } from './client-event.ts'
 import type { EventCache } from './event-cache.ts'
 import { readingOf, writeEventList } from './event-lists.ts'
 import { keysAt, stateAt, stateNids } from './past-state.ts'
@@ -102,8 +102,9 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
       const seen = await access.find(by, roomId, eventId)
       if (!seen) throw new ProtocolError('M_NOT_FOUND', 'There is no such event in this room for you to see.')
       await loadReferences(events, [seen.event])
+      const membershipAt = await access.membershipsAt(by, seen.room, [seen.event])
       const out = new JsonBytes()
-      writeClientEvent(out, seen.event, readingOf(by, roomId, clock))
+      writeClientEvent(out, seen.event, { ...readingOf(by, roomId, clock), membershipAt })
       return out
     },
 
@@ -118,7 +119,8 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
       const state = filter.lazyLoadMembers && newest ? await membersOf(room, page.events, newest) : undefined
       await loadReferences(events, [...page.events, ...(state ?? [])])
       const start = from ?? encodePosition(query.direction === 'b' ? stretch.upTo : stretch.after)
-      return writeMessages(start, page, state, readingOf(by, roomId, clock))
+      const membershipAt = await access.membershipsAt(by, room, page.events)
+      return writeMessages(start, page, state, readingOf(by, roomId, clock), membershipAt)
     },
 
     async context(by, roomId, eventId, query) {
@@ -140,7 +142,8 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
       const newest = later.events.at(-1) ?? event
       const state = await stateAround(room, shown, newest, filter)
       await loadReferences(events, [...shown, ...state])
-      return writeContext(event, before, later, state, readingOf(by, roomId, clock))
+      const membershipAt = await access.membershipsAt(by, room, shown)
+      return writeContext(event, before, later, state, readingOf(by, roomId, clock), membershipAt)
     },
   }
 }
@@ -150,9 +153,10 @@ function writeMessages(
   page: Page,
   state: readonly RoomEvent[] | undefined,
   reading: Reading,
+  membershipAt: MembershipAt,
 ): JsonBytes {
   const out = new JsonBytes().text('{').key('chunk', true)
-  writeEventList(out, page.events, reading)
+  writeEventList(out, page.events, { ...reading, membershipAt })
   out.key('start').value(start)
   if (page.next !== undefined) out.key('end').value(encodePosition(page.next))
   if (state) writeEventList(out.key('state'), state, reading)
@@ -165,11 +169,12 @@ function writeContext(
   later: Page,
   state: readonly RoomEvent[],
   reading: Reading,
+  membershipAt: MembershipAt,
 ): JsonBytes {
   const out = new JsonBytes().text('{').key('event', true)
-  writeClientEvent(out, event, reading)
-  writeEventList(out.key('events_before'), before.events, reading)
-  writeEventList(out.key('events_after'), later.events, reading)
+  writeClientEvent(out, event, { ...reading, membershipAt })
+  writeEventList(out.key('events_before'), before.events, { ...reading, membershipAt })
+  writeEventList(out.key('events_after'), later.events, { ...reading, membershipAt })
   writeEventList(out.key('state'), state, reading)
   const oldest = before.events.at(-1) ?? event
   const newest = later.events.at(-1) ?? event

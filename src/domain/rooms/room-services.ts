@@ -365,7 +365,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     userLedger: ledgerWaker.users,
     typing: typing.inRoom,
     receipts: receipts.between,
-    visibleTo: access.visibleTo,
+    ...{ visibleTo: access.visibleTo, membershipsAt: access.membershipsAt, mayShowUpTo: access.mayShowUpTo },
   }
   const now = () => {
     const position = ledger.position()

@@ -17,10 +17,14 @@ export interface Viewer {
 export interface ViewerHistory {
   /** Whether the user may see an event of the room. */
   sees(event: RoomEvent): boolean
+  /** The user's membership at an event, with what the event itself changes. */
+  membershipAt(event: RoomEvent): Membership
   /** Whether the user was joined at an event, or came between it and a position of the stream. */
   wasJoinedBy(event: RoomEvent, position: number): boolean
   /** The newest event by which the user stopped being joined; undefined while they are joined or if they never were. */
   readonly departure: RoomEvent | undefined
+  /** The highest position up to one at which there may be something for the user to see; undefined when there is none. */
+  mayShowUpTo(pos: number): number | undefined
   /** Whether the room was readable by the world at any time after an event. */
   wasWorldReadableAfter(event: RoomEvent): boolean
 }
@@ -37,7 +41,7 @@ export function createViewerHistories({ db, events }: { db: Reader; events: Even
 
   async function load(room: Room, keys: DecidingKeys): Promise<ViewerHistory> {
     const valuesOf = await keyHistories({ db, events }, room, [keys.visibility, keys.member])
-    return historyFrom(keys, valuesOf(keys.visibility), valuesOf(keys.member))
+    return historyFrom(keys, valuesOf(keys.visibility), valuesOf(keys.member), room.committed.lastChain !== 0)
   }
 
   return {
@@ -64,7 +68,7 @@ interface DecidingKeys {
   readonly member: number | undefined
 }
 
-function historyFrom(keys: DecidingKeys, visibility: KeyValues, member: KeyValues): ViewerHistory {
+function historyFrom(keys: DecidingKeys, visibility: KeyValues, member: KeyValues, isBranched: boolean): ViewerHistory {
   const lastJoined = member.events.findLast((event) => membershipOf(event) === 'join')?.pos ?? Number.NEGATIVE_INFINITY
 
   const stateBefore = ({ pointBefore }: RoomEvent): { visibility: HistoryVisibility; membership: Membership } => ({
@@ -72,12 +76,20 @@ function historyFrom(keys: DecidingKeys, visibility: KeyValues, member: KeyValue
     membership: membershipOf(member.at(pointBefore)),
   })
 
+  const open = [
+    ...spansWhere(visibility, (value) => ['shared', 'world_readable'].includes(historyVisibilityOf(value))),
+    ...spansWhere(member, (value) => ['join', 'invite'].includes(membershipOf(value))),
+  ]
+
   return {
+    // Where branches meet, what was in force at an event is not told by its position.
+    mayShowUpTo: (pos) => (isBranched ? pos : lastWithin(open, pos)),
     departure: departureIn(member.events),
     sees(event) {
       const before = stateBefore(event)
       return canSeeEvent(before, lastJoined > event.pos, after(keys, event, before))
     },
+    membershipAt: (event) => after(keys, event, stateBefore(event)).membership,
     wasJoinedBy(event, position) {
       const before = stateBefore(event)
       if (before.membership === 'join' || after(keys, event, before).membership === 'join') return true
@@ -96,6 +108,28 @@ export function cameBetween(member: KeyValues, event: RoomEvent, position: numbe
   return member.events.some(
     (change) => change.pos > event.pos && change.streamPos <= position && membershipOf(change) === 'join',
   )
+}
+
+interface PositionSpan {
+  readonly from: number
+  readonly to: number
+}
+
+/** From which position to which a key was such, the events that began and ended it among them. */
+function spansWhere({ events }: KeyValues, isSuch: (value: RoomEvent | undefined) => boolean): PositionSpan[] {
+  const values = [undefined, ...events]
+  return values.flatMap((value, index) => {
+    const next = values[index + 1]
+    const from = value ? placeOf(value) : Number.NEGATIVE_INFINITY
+    return isSuch(value) ? [{ from, to: next ? placeOf(next) : Number.POSITIVE_INFINITY }] : []
+  })
+}
+
+function lastWithin(spans: readonly PositionSpan[], pos: number): number | undefined {
+  const ends = spans.flatMap(({ from, to }) =>
+    from <= pos && to > Number.NEGATIVE_INFINITY ? [Math.min(pos, to)] : [],
+  )
+  return ends.length === 0 ? undefined : Math.max(...ends)
 }
 
 /** Only an event that sets one of the two keys is seen differently after it than before. */

@@ -5,17 +5,16 @@ import { JsonBytes } from '../../core/json-bytes.ts'
 import { diffState, getState, type StateMap, setState } from '../../core/state/trie.ts'
 import { accountDataBetween } from '../../store/account-data.ts'
 import { getHeroes } from '../../store/rooms.ts'
-import { loadReferences } from '../rooms/client-event.ts'
+import { alwaysJoined, loadReferences, type MembershipAt } from '../rooms/client-event.ts'
 import { encodePosition } from '../rooms/position-token.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
 import { type Look, type RoomNews, type Section, type Span, wasFilledWithin } from './look.ts'
 import { eventList, loadState, stateToTell, writeEventList } from './room-section.ts'
-import { readTimeline, type TimelineSlice, visiblePart } from './room-timeline.ts'
+import type { TimelineSlice } from './room-timeline.ts'
+import { shownTimeline } from './shown-timeline.ts'
 import { isNewer } from './token.ts'
 
-const DEFAULT_TIMELINE = 10
-const MAX_TIMELINE = 1000
 const HEROES = 5
 
 /** What is new in a room that the user is in (client-server API, "Joined Room"). */
@@ -26,7 +25,10 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   const isNew = wasFilled && !look.request.filter.room.state.lazyLoadMembers
   const known = isNew ? undefined : await knownState(look, room)
   const slice = await timelineOf(look, room, known === undefined)
-  await loadReferences(look.sources.events, slice.events)
+  const [membershipAt] = await Promise.all([
+    look.sources.membershipsAt(look.by, room, slice.events),
+    loadReferences(look.sources.events, slice.events),
+  ])
   const isFull = known === undefined || look.request.fullState
   const begin = isFull || slice.limited ? await stateBefore(look, room, slice) : known
   const end = await stateNow(look, room)
@@ -40,7 +42,7 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   const isSilent = slice.events.length + state.length === 0 && !slice.limited && extras === ''
   if (isSilent && !isFull && !summary && !movesUnread(look, news)) return undefined
   const out = new JsonBytes().text('{"timeline":')
-  writeTimeline(out, look, room, slice)
+  writeTimeline(out, look, room, slice, membershipAt)
   out.text(`,"${look.request.stateAfter ?? 'state'}":{"events":`)
   writeEventList(out, look, state).text(`}${extras}`)
   if (summary) out.text(`,"summary":${JSON.stringify(summary)}`)
@@ -87,22 +89,10 @@ async function allNews({ sources, by, now }: Look, room: Room, news: RoomNews): 
   return { ...news, receipts: receipts.get(room.nid), accountData: ofRoom }
 }
 
-async function timelineOf(look: Look, room: Room, isNew: boolean): Promise<TimelineSlice> {
-  const { sources, since, now, request, by } = look
-  const { timeline: filter } = request.filter.room
-  if (!filter.roomMatches(room.id)) return { events: [], limited: false }
-  const slice = await readTimeline(sources.db, sources.events, room, {
-    since: isNew ? undefined : since?.events,
-    upTo: now.events,
-    limit: Math.min(Math.max(0, filter.limit ?? DEFAULT_TIMELINE), MAX_TIMELINE),
-    wants: filter.matchesAll
-      ? undefined
-      : (event) => filter.eventMatches({ type: event.type, sender: event.sender, content: event.content }),
-  })
-  const oldest = slice.events[0]
-  const joinedAt = room.localMembers.get(by.userNid)?.since ?? Number.POSITIVE_INFINITY
-  if (!oldest || oldest.streamPos >= joinedAt) return slice
-  return visiblePart(slice, await sources.visibleTo(by, room, slice.events))
+function timelineOf(look: Look, room: Room, isNew: boolean): Promise<TimelineSlice> {
+  const { since, now, by } = look
+  const seesFrom = room.localMembers.get(by.userNid)?.since ?? Number.POSITIVE_INFINITY
+  return shownTimeline(look, room, { since: isNew ? undefined : since?.events, upTo: now.events, seesFrom })
 }
 
 async function stateNow({ now, sources }: Look, room: Room): Promise<StateMap> {
@@ -117,9 +107,9 @@ async function stateBefore(look: Look, room: Room, { events }: TimelineSlice): P
 
 /**
  * The state from which the timeline leads to the state now. What the timeline does not account for, since branches of the room met
- * or a filter left events out, is in it from the start.
+ * or since a filter or the history's visibility left events out, is in it from the start.
  */
-function beforeTimeline(begin: StateMap, { events }: TimelineSlice, end: StateMap): StateMap {
+export function beforeTimeline(begin: StateMap, { events }: TimelineSlice, end: StateMap): StateMap {
   const told = new Set(events.map(({ keyId }) => keyId))
   let target = begin
   diffState(begin, end, (keyId, _, now) => {
@@ -128,13 +118,13 @@ function beforeTimeline(begin: StateMap, { events }: TimelineSlice, end: StateMa
   return target
 }
 
-function writeTimeline(out: JsonBytes, look: Look, room: Room, slice: TimelineSlice): void {
+function writeTimeline(out: JsonBytes, look: Look, room: Room, slice: TimelineSlice, membershipAt: MembershipAt): void {
   const first = slice.events[0]
   const before = first ? first.pos - 1 : room.committed.pos
   out.text('{"events":')
-  const shared = sharedEvents(look, room, slice.events)
+  const shared = membershipAt === alwaysJoined ? sharedEvents(look, room, slice.events) : undefined
   if (shared) out.bytes(shared)
-  else writeEventList(out, look, slice.events)
+  else writeEventList(out, look, slice.events, membershipAt)
   out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}}`)
 }
 
@@ -150,7 +140,7 @@ function sharedEvents(look: Look, room: Room, events: readonly RoomEvent[]): Buf
   const key = `${first.pos}-${events.at(-1)!.pos}`
   const known = room.shared
   if (known?.key === key && look.timeMs - known.madeAt < SHARED_FOR_MS) return known.json
-  const json = writeEventList(new JsonBytes(), look, events).toBuffer()
+  const json = writeEventList(new JsonBytes(), look, events, alwaysJoined).toBuffer()
   room.shared = { key, madeAt: look.timeMs, json }
   return json
 }

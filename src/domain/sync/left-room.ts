@@ -1,16 +1,16 @@
 import { membershipOf } from '../../core/event/content.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
+import { setState } from '../../core/state/trie.ts'
 import { loadReferences } from '../rooms/client-event.ts'
 import { encodePosition } from '../rooms/position-token.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
-import { knownState } from './joined-room.ts'
+import { beforeTimeline, knownState } from './joined-room.ts'
 import type { Look, RoomNews, Section } from './look.ts'
 import { loadState, stateToTell, writeEventList } from './room-section.ts'
-import { readTimeline, type TimelineSlice, visiblePart } from './room-timeline.ts'
+import type { TimelineSlice } from './room-timeline.ts'
+import { isWanted, shownTimeline } from './shown-timeline.ts'
 import { type EventPosition, isNewer, writerOf } from './token.ts'
-
-const DEFAULT_TIMELINE = 10
 
 /** A room that the user left, was kicked or banned from: what happened up to then, and nothing after. */
 export async function leftSection(look: Look, news: RoomNews): Promise<Section | undefined> {
@@ -23,34 +23,58 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
   const departure = await departureOf(look, leaving)
   const isUndone = wasUndone(look, news, leaving)
   const end = isUndone ? news.membership.changedAt : departure?.streamPos
-  const slice =
-    end === undefined
-      ? { events: [leaving], limited: false }
-      : await lastTimeline(look, room, until(look.now.events, end))
-  const tellsLeaving = isUndone ? membershipOf(leaving) !== 'join' : departure !== undefined && departure !== leaving
-  const events = tellsLeaving ? [...slice.events, leaving] : slice.events
-  await loadReferences(sources.events, events)
+  const slice = end === undefined ? NOTHING : await timelineUntil(look, room, end, isUndone ? undefined : departure)
+  const isApart = end === undefined || (isUndone ? membershipOf(leaving) !== 'join' : departure !== leaving)
+  const told = isApart && isWanted(look, room, leaving) ? [...slice.events, leaving] : slice.events
+  const [membershipAt] = await Promise.all([
+    sources.membershipsAt(look.by, room, told),
+    loadReferences(sources.events, told),
+  ])
   const [first] = slice.events
-  const before = await sources.states.before(room, first ?? departure ?? leaving)
-  const known = request.fullState ? undefined : await knownState(look, room)
-  const tellsState = first !== leaving || slice.limited
-  const nids = tellsState
-    ? stateToTell(look, room, {
-        target: before,
-        known,
-        isFull: known === undefined,
-        timeline: slice.events,
-        heroes: [],
-      })
-    : []
+  const untold = isApart && !told.includes(leaving) ? leaving : undefined
+  const nids =
+    end === undefined
+      ? nidsOf(look, room, untold)
+      : await stateUntil(look, room, { slice, end, untold, begin: first ?? departure ?? leaving })
+  const before = first ? first.pos - 1 : (departure ?? leaving).pos - (told.length > 0 ? 1 : 0)
   const out = new JsonBytes().text('{"timeline":{"events":')
-  writeEventList(out, look, events)
-  out.text(
-    `,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition((first ?? departure ?? leaving).pos - 1))}}`,
-  )
+  writeEventList(out, look, told, membershipAt)
+  out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}}`)
   out.text(',"state":{"events":')
   writeEventList(out, look, await loadState(look, nids)).text('}}')
   return { roomId: room.id, json: out }
+}
+
+const NOTHING: TimelineSlice = { events: [], limited: false }
+
+function nidsOf({ request }: Look, room: Room, untold: RoomEvent | undefined): number[] {
+  return untold && request.filter.room.state.roomMatches(room.id) ? [untold.nid] : []
+}
+
+/** What the user saw of the room up to where they left it. */
+function timelineUntil(look: Look, room: Room, end: number, departure: RoomEvent | undefined): Promise<TimelineSlice> {
+  const { since, now } = look
+  const below = departure?.isInTimeline && !departure.isHistory ? { below: departure.pos + 1 } : {}
+  const seesFrom = Number.POSITIVE_INFINITY
+  return shownTimeline(look, room, { since: since?.events, upTo: until(now.events, end), seesFrom, ...below })
+}
+
+/** The state as the user left it, with how they left where the timeline does not tell. */
+async function stateUntil(
+  look: Look,
+  room: Room,
+  { slice, end, untold, begin }: { slice: TimelineSlice; end: number; untold: RoomEvent | undefined; begin: RoomEvent },
+): Promise<number[]> {
+  const { states } = look.sources
+  const [before, after, known] = await Promise.all([
+    states.before(room, begin),
+    states.at(room, until(look.now.events, end)),
+    knownState(look, room),
+  ])
+  const leadingTo = beforeTimeline(before, slice, after)
+  const target = untold?.keyId === undefined ? leadingTo : setState(leadingTo, untold.keyId, untold.nid)
+  const isFull = known === undefined || look.request.fullState
+  return stateToTell(look, room, { target, known, isFull, timeline: slice.events, heroes: [] })
 }
 
 /** A room that nobody here was in: an invitation was declined or taken back. */
@@ -74,20 +98,6 @@ async function departureOf({ sources, since }: Look, leaving: RoomEvent): Promis
     at = before
   }
   return undefined
-}
-
-async function lastTimeline(look: Look, room: Room, upTo: EventPosition): Promise<TimelineSlice> {
-  const { sources, by, since, request } = look
-  const { timeline: filter } = request.filter.room
-  const slice = await readTimeline(sources.db, sources.events, room, {
-    since: since?.events,
-    upTo,
-    limit: Math.max(0, filter.limit ?? DEFAULT_TIMELINE),
-    wants: filter.matchesAll
-      ? undefined
-      : (event) => filter.eventMatches({ type: event.type, sender: event.sender, content: event.content }),
-  })
-  return visiblePart(slice, await sources.visibleTo(by, room, slice.events))
 }
 
 /** A position that ends with an event. */

@@ -1,16 +1,16 @@
 import { projectFields } from '../../core/event-fields.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
-import { writeClientEvent } from '../rooms/client-event.ts'
+import { type Reading, writeClientEvent } from '../rooms/client-event.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
 import type { Look } from './look.ts'
 
 /** An event in the federation format, or cut down to the fields that a filter names. */
-export function projectEvent(event: RoomEvent, look: Look): JsonObject {
+export function projectEvent(event: RoomEvent, look: Look, reading: Reading): JsonObject {
   const { eventFields, eventFormat } = look.request.filter
   if (eventFormat === 'federation') return { ...event.pdu, event_id: event.id }
   const out = new JsonBytes()
-  writeClientEvent(out, event, { now: look.timeMs, tokenNid: look.by.tokenNid })
+  writeClientEvent(out, event, reading)
   const client = JSON.parse(out.toBuffer().toString('utf8')) as JsonObject
   return eventFields === undefined ? client : projectFields(client, eventFields)
 }

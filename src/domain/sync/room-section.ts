@@ -1,21 +1,27 @@
 import type { JsonObject } from '../../core/json.ts'
 import type { JsonBytes } from '../../core/json-bytes.ts'
 import { diffState, forEachState, type StateMap } from '../../core/state/trie.ts'
-import { loadReferences, writeClientEvent } from '../rooms/client-event.ts'
+import { loadReferences, type MembershipAt, writeClientEvent } from '../rooms/client-event.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
 import type { Look } from './look.ts'
 import { projectEvent } from './project-event.ts'
 
 /** Writes events in the format that the filter asks for. References of `events` must be loaded. */
-export function writeEventList(out: JsonBytes, look: Look, events: readonly RoomEvent[]): JsonBytes {
+export function writeEventList(
+  out: JsonBytes,
+  look: Look,
+  events: readonly RoomEvent[],
+  membershipAt?: MembershipAt,
+): JsonBytes {
   const { filter } = look.request
   const plain = filter.eventFields === undefined && filter.eventFormat === 'client'
+  const reading = { now: look.timeMs, tokenNid: look.by.tokenNid, membershipAt }
   out.text('[')
   events.forEach((event, index) => {
     if (index > 0) out.text(',')
-    if (plain) writeClientEvent(out, event, { now: look.timeMs, tokenNid: look.by.tokenNid })
-    else out.value(projectEvent(event, look))
+    if (plain) writeClientEvent(out, event, reading)
+    else out.value(projectEvent(event, look, reading))
   })
   return out.text(']')
 }

@@ -12,6 +12,8 @@ export interface TimelineWish {
   readonly upTo: EventPosition
   readonly limit: number
   readonly wants: ((event: RoomEvent) => boolean) | undefined
+  /** Only what lies before this place of the room's timeline, to go on from an earlier slice. */
+  readonly below?: number
 }
 
 export interface TimelineSlice {
@@ -21,38 +23,39 @@ export interface TimelineSlice {
   readonly limited: boolean
 }
 
+export interface RawSlice extends TimelineSlice {
+  /** Where to go on with what the limit cut off. */
+  readonly rest?: number
+}
+
 const PAGE = 64
-/** How far back one sync looks for events that pass a filter. */
-const MAX_EVENTS_SCANNED = 640
+/** How far back one sync looks for events that pass a filter and that its reader may see. */
+export const MAX_EVENTS_SCANNED = 640
 
 /** The newest events of a room, from memory as far as it reaches and from the database beyond. */
-export async function readTimeline(
-  db: Reader,
-  cache: EventCache,
-  room: Room,
-  wish: TimelineWish,
-): Promise<TimelineSlice> {
+export async function readTimeline(db: Reader, cache: EventCache, room: Room, wish: TimelineWish): Promise<RawSlice> {
   const found: RoomEvent[] = []
   let scanned = 0
-  let later: RoomEvent | undefined
+  let laterPos = wish.below
   for await (const page of backwards(db, cache, room, wish)) {
     for (const event of page) {
       // What was fetched of history is to be asked for by turning back the pages.
       if (event.isHistory) return { events: found.reverse(), limited: true }
       if (isNewer(event.streamPos, wish.upTo)) continue
       // What is missing in between is to be asked for, not skipped.
-      if (later && later.pos - event.pos > 1) return { events: found.reverse(), limited: true }
+      if (laterPos !== undefined && laterPos - event.pos > 1) return { events: found.reverse(), limited: true }
       if (wish.since && !isNewer(event.streamPos, wish.since)) return { events: found.reverse(), limited: false }
-      later = event
-      if (wish.wants && !wish.wants(event)) continue
-      if (found.length === wish.limit) return { events: found.reverse(), limited: true }
-      found.push(event)
+      if (!wish.wants || wish.wants(event)) {
+        if (found.length === wish.limit) return { events: found.reverse(), limited: true, rest: event.pos + 1 }
+        found.push(event)
+      }
+      laterPos = event.pos
     }
     scanned += page.length
     if (scanned >= MAX_EVENTS_SCANNED) return { events: found.reverse(), limited: true }
   }
   // A room that was joined elsewhere begins with a gap.
-  return { events: found.reverse(), limited: later !== undefined && later.pos > 1 }
+  return { events: found.reverse(), limited: laterPos !== undefined && laterPos > 1 }
 }
 
 /** Pages of a room's events, newest first: what is in memory, then the rest. */
@@ -63,9 +66,10 @@ async function* backwards(
   wish: TimelineWish,
 ): AsyncGenerator<readonly RoomEvent[]> {
   const { timeline } = room
-  let pos = room.timelineFrom - 1
-  if (timeline.length > 0) yield timeline.toReversed()
-  const size = Math.min(PAGE, wish.limit + 1)
+  const { below = Number.POSITIVE_INFINITY } = wish
+  let pos = Math.min(room.timelineFrom, below) - 1
+  if (timeline.length > 0 && pos < below - 1) yield timeline.filter((event) => event.pos < below).reverse()
+  const size = wish.below === undefined ? Math.min(PAGE, wish.limit + 1) : PAGE
   while (pos > 0) {
     const rows = await getTimelineBackwards(db, room.nid, 0, pos, size)
     if (rows.length === 0) return
@@ -74,15 +78,4 @@ async function* backwards(
     yield page
     pos = page.at(-1)!.pos - 1
   }
-}
-
-/**
- * What is left of a slice when the reader may see only some of it. Nothing is shown from before what is hidden: the state that
- * the hidden events set is told as the state before the rest.
- */
-export function visiblePart(slice: TimelineSlice, visible: readonly RoomEvent[]): TimelineSlice {
-  const seen = new Set(visible.map(({ nid }) => nid))
-  const lastHidden = slice.events.findLastIndex(({ nid }) => !seen.has(nid))
-  const shown = slice.events.length - lastHidden - 1
-  return { events: visible.slice(visible.length - shown), limited: slice.limited || lastHidden !== -1 }
 }

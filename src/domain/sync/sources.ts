@@ -6,11 +6,10 @@ import type { Clock } from '../clock.ts'
 import type { Inboxes } from '../e2e/inboxes.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import type { DeviceKeyCounts } from '../keys/key-counts.ts'
+import type { RoomAccess } from '../rooms/access.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { Fillings } from '../rooms/fillings.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
-import type { Room } from '../rooms/room.ts'
-import type { RoomEvent } from '../rooms/room-event.ts'
 import type { Users } from '../users.ts'
 import type { LazyMembers } from './lazy-members.ts'
 import type { Presence } from './presence.ts'
@@ -55,5 +54,8 @@ export interface SyncSources {
     upTo: number,
   ): Promise<ReadonlyMap<number, JsonObject>>
   /** Those of a room's events that the user may see. */
-  visibleTo(by: Requester, room: Room, events: readonly RoomEvent[]): Promise<readonly RoomEvent[]>
+  readonly visibleTo: RoomAccess['visibleTo']
+  /** The user's membership at each of them. */
+  readonly membershipsAt: RoomAccess['membershipsAt']
+  readonly mayShowUpTo: RoomAccess['mayShowUpTo']
 }

@@ -1,0 +1,111 @@
+import type { Room } from '../rooms/room.ts'
+import type { RoomEvent } from '../rooms/room-event.ts'
+import type { Look } from './look.ts'
+import {
+  MAX_EVENTS_SCANNED,
+  type RawSlice,
+  readTimeline,
+  type TimelineSlice,
+  type TimelineWish,
+} from './room-timeline.ts'
+
+const DEFAULT_TIMELINE = 10
+const MAX_TIMELINE = 1000
+
+/** What a reader may be shown of a room's timeline, before the filter. */
+export interface Stretch extends Pick<TimelineWish, 'since' | 'upTo' | 'below'> {
+  /** The reader may see everything from this position of the stream on. */
+  readonly seesFrom: number
+}
+
+/**
+ * The newest events of a room that the reader wants and may see. What history visibility hides is passed over, for what lies before it.
+ */
+export async function shownTimeline(look: Look, room: Room, stretch: Stretch): Promise<TimelineSlice> {
+  const { sources, request } = look
+  const { timeline: filter } = request.filter.room
+  if (!filter.roomMatches(room.id)) return { events: [], limited: false }
+  const limit = limitOf(look)
+  const wants = filter.matchesAll
+    ? undefined
+    : ({ type, sender, content }: RoomEvent) => filter.eventMatches({ type, sender, content })
+  const read = (from: Partial<TimelineWish>) =>
+    readTimeline(sources.db, sources.events, room, { ...stretch, limit, wants, ...from })
+  const first = await read({})
+  const oldest = first.events[0]
+  if (!oldest || oldest.streamPos >= stretch.seesFrom) return first
+  return passOver(look, room, first, { limit, read })
+}
+
+function limitOf({ request }: Look): number {
+  return Math.min(Math.max(0, request.filter.room.timeline.limit ?? DEFAULT_TIMELINE), MAX_TIMELINE)
+}
+
+/** Whether a timeline may hold an event by the filter. */
+export function isWanted(look: Look, room: Room, { type, sender, content }: RoomEvent): boolean {
+  const { timeline: filter } = look.request.filter.room
+  return filter.roomMatches(room.id) && limitOf(look) > 0 && filter.eventMatches({ type, sender, content })
+}
+
+interface Reading {
+  readonly limit: number
+  read(from: Pick<TimelineWish, 'below'>): Promise<RawSlice>
+}
+
+/** Goes on from a slice for as long as what it holds is hidden. */
+async function passOver(look: Look, room: Room, first: RawSlice, { limit, read }: Reading): Promise<TimelineSlice> {
+  const { visibleTo, mayShowUpTo } = look.sources
+  const shown = new ShownPart(limit)
+  let scanned = 0
+  for (let slice = first; ; ) {
+    const visible = await visibleTo(look.by, room, slice.events)
+    if (!shown.take(slice.events, visible)) return shown.slice(true)
+    scanned += slice.events.length
+    const oldest = slice.events[0]
+    const isOver = slice.rest === undefined || shown.isFull || scanned >= MAX_EVENTS_SCANNED
+    if (!oldest || isOver) return shown.slice(slice.limited)
+    const open = await mayShowUpTo(look.by, room, oldest.pos - 1)
+    if (open === undefined) return shown.slice(false)
+    slice = await read({ below: Math.min(slice.rest!, open + 1) })
+  }
+}
+
+/** The events that are shown, gathered from the newest back. */
+class ShownPart {
+  readonly #limit: number
+  readonly #events: RoomEvent[] = []
+  readonly #told = new Set<number>()
+  /** State that was set out of the reader's sight after all that is shown so far. */
+  readonly #hidden = new Set<number>()
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /**
+   * Takes what is visible of some events, oldest first. False when there is more than may be shown, or when the next would set a piece
+   * of state that was set again out of sight: the reader would be left with what is no longer so.
+   */
+  take(events: readonly RoomEvent[], visible: readonly RoomEvent[]): boolean {
+    const seen = new Map(visible.map((event) => [event.nid, event]))
+    for (const { nid, keyId } of events.toReversed()) {
+      const event = seen.get(nid)
+      if (!event) {
+        if (keyId !== undefined && !this.#told.has(keyId)) this.#hidden.add(keyId)
+        continue
+      }
+      if (this.#events.length === this.#limit || (keyId !== undefined && this.#hidden.has(keyId))) return false
+      if (keyId !== undefined) this.#told.add(keyId)
+      this.#events.push(event)
+    }
+    return true
+  }
+
+  get isFull(): boolean {
+    return this.#events.length >= this.#limit
+  }
+
+  slice(limited: boolean): TimelineSlice {
+    return { events: this.#events.toReversed(), limited }
+  }
+}
