@@ -8,6 +8,7 @@ import { answerHealth, type Health } from './cli/health.ts'
 import type { Config } from './config/schema.ts'
 import type { Services } from './domain/services.ts'
 import { type HttpsListeners, listenHttps } from './http/https.ts'
+import { sendJson } from './http/reply.ts'
 import { prepareDatabase } from './store/prepare.ts'
 
 export interface ServerOptions extends ContextOptions {
@@ -95,8 +96,8 @@ function mountHealth(app: FastifyInstance, health: Health): void {
   for (const path of ['/health/live', '/health/ready']) {
     app.get(path, { config: { operation: path } }, async (_request, reply) => {
       const answer = await answerHealth(health, path)
-      reply.header('content-type', 'application/json').header('cache-control', 'no-store')
-      return reply.status(answer?.status ?? 404).send(JSON.stringify(answer?.body))
+      reply.status(answer?.status ?? 404).header('cache-control', 'no-store')
+      return sendJson(reply, JSON.stringify(answer?.body))
     })
   }
 }

@@ -30,6 +30,8 @@ export const MAX_UIA_SESSIONS_PER_USER = 50
 export const MAX_UIA_SESSIONS_PER_ADDRESS = 2_000
 /** Tries at the stages of one session; after them it is ended. */
 export const MAX_UIA_ATTEMPTS = 50
+/** A longer body of a registration is not kept with its session: it has to be sent each time. */
+export const MAX_UIA_BODY_BYTES = 8 * 1024
 /** An answer of a captcha's widget. */
 export const MAX_CAPTCHA_ANSWER_CHARS = 8_192
 /** For how long it is noticed that a refresh token is used again. */

@@ -6,9 +6,17 @@ import { RawReply, type Reply } from './endpoint.ts'
 
 const JSON_TYPE = 'application/json'
 
+const asItIs = (text: string): string => text
+
+/** Sends text that is JSON. A serialiser of our own keeps the framework from adding a `charset`, which JSON has none of. */
+export function sendJson(reply: FastifyReply, text: string): FastifyReply {
+  return reply.serializer(asItIs).header('content-type', JSON_TYPE).send(text)
+}
+
 /** Sends what a handler returned. */
 export function sendReply(reply: FastifyReply, answer: Reply): FastifyReply {
-  if (!(answer instanceof RawReply)) return reply.header('content-type', JSON_TYPE).send(JSON.stringify(answer))
+  if (!(answer instanceof RawReply)) return sendJson(reply, JSON.stringify(answer))
+  if (typeof answer.body === 'string') reply.serializer(asItIs)
   return reply.code(answer.status).header('content-type', JSON_TYPE).headers(answer.headers).send(answer.body)
 }
 
@@ -53,5 +61,5 @@ export function sendError(reply: FastifyReply, thrown: unknown, log: Logger): Fa
   }
   const seconds = retryAfter(error.extra)
   if (seconds !== undefined) reply.header('retry-after', seconds)
-  return reply.code(error.status).header('content-type', JSON_TYPE).send(JSON.stringify(error))
+  return sendJson(reply.code(error.status), JSON.stringify(error))
 }

@@ -52,6 +52,8 @@ export async function challengeOf(
     flows,
   })
   if ('challenge' in outcome) return rawReply({ status: 401, body: JSON.stringify(outcome.challenge) })
+  const { auth } = request.body as JsonObject
+  if (outcome.body !== undefined) request.body = { ...outcome.body, ...(auth !== undefined && { auth }) }
   request.uia = outcome.proof
   return undefined
 }

@@ -7,13 +7,15 @@ export interface UiaSessionRow {
   readonly operation: string
   readonly user_nid: number | null
   readonly body_hash: Buffer | null
+  /** The first request's body, sealed. */
+  readonly body: Buffer | null
   /** JSON: stage to what it established. */
   readonly completed: string
   /** JSON: lists of stages. */
   readonly flows: string
 }
 
-const COLUMNS = 'session_id, operation, user_nid, body_hash, completed, flows'
+const COLUMNS = 'session_id, operation, user_nid, body_hash, body, completed, flows'
 
 export interface NewUiaSession {
   readonly sessionId: string
@@ -22,17 +24,18 @@ export interface NewUiaSession {
   readonly userNid: number | undefined
   readonly address: string | undefined
   readonly bodyHash: Buffer | undefined
+  readonly body: Buffer | undefined
   readonly flows: string
   readonly createdAt: number
 }
 
 /** Stores a new session; of its owner's sessions the newest `keep` stay. */
 export async function insertUiaSession(tx: Tx, session: NewUiaSession, keep: number): Promise<void> {
-  const { sessionId, operation, userNid, address, bodyHash, flows, createdAt } = session
+  const { sessionId, operation, userNid, address, bodyHash, body, flows, createdAt } = session
   await tx.query(
-    `INSERT INTO uia_session (session_id, operation, user_nid, address, body_hash, flows, completed, created_at)
-     VALUES ($1, $2, $3, $4, $5, $6, '{}', $7)`,
-    [sessionId, operation, userNid ?? null, address ?? null, bodyHash ?? null, flows, createdAt],
+    `INSERT INTO uia_session (session_id, operation, user_nid, address, body_hash, flows, completed, created_at, body)
+     VALUES ($1, $2, $3, $4, $5, $6, '{}', $7, $8)`,
+    [sessionId, operation, userNid ?? null, address ?? null, bodyHash ?? null, flows, createdAt, body ?? null],
   )
   await tx.query(
     `DELETE FROM uia_session WHERE session_id IN (
@@ -45,7 +48,7 @@ export async function insertUiaSession(tx: Tx, session: NewUiaSession, keep: num
 /** The session, its row locked until the transaction ends. */
 export async function lockUiaSession(tx: Tx, sessionId: string, notBefore: number): Promise<UiaSessionRow | undefined> {
   const [row] = await tx.query<UiaSessionRow>(
-    `SELECT ${COLUMNS} FROM uia_session WHERE session_id = $1 AND created_at >= $2 FOR UPDATE`,
+    `SELECT ${COLUMNS} FROM uia_session WHERE session_id = $1 AND created_at >= $2 AND outcome IS NULL FOR UPDATE`,
     [sessionId, notBefore],
   )
   return row
@@ -57,7 +60,7 @@ export async function findUiaSession(
   notBefore: number,
 ): Promise<UiaSessionRow | undefined> {
   const [row] = await reader.query<UiaSessionRow>(
-    `SELECT ${COLUMNS} FROM uia_session WHERE session_id = $1 AND created_at >= $2`,
+    `SELECT ${COLUMNS} FROM uia_session WHERE session_id = $1 AND created_at >= $2 AND outcome IS NULL`,
     [sessionId, notBefore],
   )
   return row
@@ -75,14 +78,56 @@ export async function countUiaAttempt(tx: Tx, sessionId: string, atMost: number)
 export async function updateUiaSession(
   tx: Tx,
   sessionId: string,
-  state: { readonly bodyHash: Buffer | undefined; readonly completed: string; readonly flows: string },
+  state: {
+    readonly bodyHash: Buffer | undefined
+    /** Undefined leaves the one that is there. */
+    readonly body: Buffer | undefined
+    readonly completed: string
+    readonly flows: string
+  },
 ): Promise<void> {
-  await tx.query('UPDATE uia_session SET body_hash = $2, completed = $3, flows = $4 WHERE session_id = $1', [
-    sessionId,
-    state.bodyHash ?? null,
-    state.completed,
-    state.flows,
-  ])
+  const { bodyHash, body, completed, flows } = state
+  await tx.query(
+    'UPDATE uia_session SET body_hash = $2, completed = $3, flows = $4, body = COALESCE($5, body) WHERE session_id = $1',
+    [sessionId, bodyHash ?? null, completed, flows, body ?? null],
+  )
+}
+
+export interface UiaOutcomeRow {
+  readonly body_hash: Buffer
+  /** JSON: what the session led to. */
+  readonly outcome: string
+}
+
+/** Keeps what a finished session led to, in the place of the session. */
+export async function insertUiaOutcome(
+  tx: Tx,
+  finished: {
+    readonly sessionId: string
+    readonly operation: string
+    readonly bodyHash: Buffer
+    readonly outcome: string
+    readonly createdAt: number
+  },
+): Promise<void> {
+  const { sessionId, operation, bodyHash, outcome, createdAt } = finished
+  await tx.query(
+    `INSERT INTO uia_session (session_id, operation, body_hash, completed, created_at, outcome)
+     VALUES ($1, $2, $3, '{}', $4, $5) ON CONFLICT DO NOTHING`,
+    [sessionId, operation, bodyHash, createdAt, outcome],
+  )
+}
+
+export async function findUiaOutcome(
+  reader: Reader,
+  sessionId: string,
+  notBefore: number,
+): Promise<UiaOutcomeRow | undefined> {
+  const [row] = await reader.query<UiaOutcomeRow>(
+    'SELECT body_hash, outcome FROM uia_session WHERE session_id = $1 AND created_at >= $2 AND outcome IS NOT NULL',
+    [sessionId, notBefore],
+  )
+  return row
 }
 
 export async function deleteUiaSession(tx: Tx, sessionId: string): Promise<void> {

@@ -70,6 +70,7 @@ describe('interactive authentication (seed 2, Authentication 3)', () => {
     expect(challenged(await advance(undefined))).toEqual({
       flows: [{ stages: ['one', 'two'] }, { stages: ['other'] }],
       params: { one: { hint: 'German' } },
+      completed: [],
       session: expect.stringMatching(/^[\w-]{24}$/),
     })
   })
@@ -83,7 +84,7 @@ describe('interactive authentication (seed 2, Authentication 3)', () => {
     const session = await begin()
     const early = challenged(await advance({ type: 'two', word: 'zwei', session }))
     expect(early).toMatchObject({ errcode: 'M_UNAUTHORIZED', error: expect.stringContaining('one'), session })
-    expect(early.completed).toBeUndefined()
+    expect(early.completed).toEqual([])
     const first = challenged(await advance({ type: 'one', word: 'eins', session }))
     expect(first).toMatchObject({ completed: ['one'], session })
     expect(first.errcode).toBeUndefined()
@@ -180,7 +181,7 @@ describe('a session is bound', () => {
 describe('a stage completed out of band', () => {
   it('is polled with the session alone', async () => {
     const session = await begin()
-    expect(challenged(await advance({ session })).completed).toBeUndefined()
+    expect(challenged(await advance({ session })).completed).toEqual([])
     await auth.complete(session, 'one', { by: 'page' })
     await auth.complete(session, 'one', { by: 'another click' })
     expect(challenged(await advance({ session }))).toMatchObject({ completed: ['one'] })

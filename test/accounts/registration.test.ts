@@ -29,6 +29,7 @@ describe('register', () => {
     expect(first.body).toEqual({
       flows: [{ stages: ['m.login.dummy'] }],
       params: {},
+      completed: [],
       session: expect.stringMatching(/^[\w-]{20,}$/),
     })
     const auth = { ...DUMMY, session: first.body.session }

@@ -54,7 +54,7 @@ describe('seed 2, Authentication 3 and 4: m.login.email.identity', () => {
     const session = await begin(ask)
     const before = challengeOf(await ask(creds(proof, session)))
     expect(before).toMatchObject({ errcode: 'M_UNAUTHORIZED', session, flows: [{ stages: [EMAIL, 'm.login.dummy'] }] })
-    expect(before.completed).toBeUndefined()
+    expect(before.completed).toEqual([])
     await people.follow()
     expect(await completedIn(ask(creds(proof, session)))).toEqual([EMAIL])
     expect(await ask({ type: 'm.login.dummy', session })).toEqual({
@@ -69,9 +69,9 @@ describe('seed 2, Authentication 3 and 4: m.login.email.identity', () => {
     const proof = await requested()
     const ask = request()
     const session = await begin(ask)
-    expect(await completedIn(ask({ session }))).toBeUndefined()
+    expect(await completedIn(ask({ session }))).toEqual([])
     await ask(creds(proof, session))
-    expect(await completedIn(ask({ session }))).toBeUndefined()
+    expect(await completedIn(ask({ session }))).toEqual([])
     await people.follow()
     expect(await completedIn(ask({ session }))).toEqual([EMAIL])
     expect(await completedIn(ask({ session }))).toEqual([EMAIL])
@@ -83,7 +83,7 @@ describe('seed 2, Authentication 3 and 4: m.login.email.identity', () => {
     const proof = await requested()
     await mine(creds(proof, session))
     await people.follow()
-    expect(await completedIn(other({ session: elsewhere }))).toBeUndefined()
+    expect(await completedIn(other({ session: elsewhere }))).toEqual([])
     expect(await completedIn(mine({ session }))).toEqual([EMAIL])
   })
 
@@ -135,7 +135,7 @@ describe('seed 2, Authentication 3 and 4: m.login.email.identity', () => {
     const ask = request()
     const session = await begin(ask)
     expect(await errcodeIn(ask({ type: EMAIL, session, ...sent }))).toBe(errcode)
-    expect(await completedIn(ask({ session }))).toBeUndefined()
+    expect(await completedIn(ask({ session }))).toEqual([])
   })
 
   it('M_THREEPID_AUTH_FAILED for a wrong secret, an expired session, one of a number, one of the identity service', async () => {
@@ -174,7 +174,7 @@ describe('a validated session is used once', () => {
     expect(await completedIn(first(creds(proof, one)))).toEqual([EMAIL])
     expect(await completedIn(first(creds(proof, one)))).toEqual([EMAIL])
     expect(await errcodeIn(second(creds(proof, two)))).toBe('M_THREEPID_AUTH_FAILED')
-    expect(await completedIn(second({ session: two }))).toBeUndefined()
+    expect(await completedIn(second({ session: two }))).toEqual([])
   })
 
   it('one that was only shown, and not yet validated, may be shown to another', async () => {
@@ -191,7 +191,9 @@ describe('a validated session is used once', () => {
     const asks = Array.from({ length: 30 }, () => request())
     const sessions = await Promise.all(asks.map(begin))
     const answers = await Promise.all(asks.map((ask, n) => ask(creds(proof, sessions[n] as string))))
-    expect(answers.filter((answer) => challengeOf(answer).completed !== undefined)).toHaveLength(1)
+    expect(
+      answers.map((answer) => challengeOf(answer).completed).filter((done) => (done as string[]).length > 0),
+    ).toHaveLength(1)
   })
 
   it('30 polls of one authentication at once complete it', async () => {

@@ -33,10 +33,10 @@ beforeAll(async () => {
   peer = await openPeer(street.authority)
   const alice = await home.person('alice')
   outsider = await home.person('outsider')
-  const roomId = (await createRoom(home.api, alice.token, { preset: 'private_chat' })) as RoomId
+  const roomId = (await createRoom(home.api, alice.token, { preset: 'private_chat', room_version: '12' })) as RoomId
   real = { roomId, eventId: (await sendText(home.api, alice.token, roomId, 'secret', 'secret')) as EventId }
-  own = (await createRoom(home.api, outsider.token)) as RoomId
-  shared = (await createRoom(home.api, alice.token, { preset: 'public_chat' })) as RoomId
+  own = (await createRoom(home.api, outsider.token, { room_version: '12' })) as RoomId
+  shared = (await createRoom(home.api, alice.token, { preset: 'public_chat', room_version: '12' })) as RoomId
   await goes(peer, { name: home.name, url: home.server.baseUrl }, 'join', shared)
 })
 afterAll(async () => {

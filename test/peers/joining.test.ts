@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Account } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 import { openStranger } from '../support/stranger.ts'
+import { waitUntil } from '../support/wait.ts'
 
 let street: Neighbourhood
 let alpha: Neighbour
@@ -59,6 +60,9 @@ describe('a room of another server', () => {
     // Bob's server is in the room, and says for itself that carol is not in the space.
     expect(await join(carol, room)).toMatchObject({ status: 403, body: { errcode: 'M_FORBIDDEN' } })
     expect((await join(carol, space)).status).toBe(200)
+    // Alpha answers by what it has heard of the space.
+    const heard = () => alpha.api.call('GET', `/rooms/${enc(space)}/joined_members`, { token: alice.token })
+    await waitUntil('alpha to know that carol is in the space', async () => carol.userId in (await heard()).joined)
     expect(await join(carol, room)).toEqual({ status: 200, body: { room_id: room } })
     const { joined } = await beta.api.call('GET', `/rooms/${enc(room)}/joined_members`, { token: bob.token })
     expect(Object.keys(joined).sort()).toEqual([alice.userId, bob.userId, carol.userId].sort())

@@ -91,7 +91,7 @@ describe('a user who would join through other servers', () => {
 
 describe('a server that joins', () => {
   it('gets a template that names who made it, and a state as of before (make_join, send_join)', async () => {
-    const room = await createRoom(home.api, alice.token, { preset: 'public_chat' })
+    const room = await createRoom(home.api, alice.token, { preset: 'public_chat', room_version: '12' })
     const { body } = await proposed(peer, there(), 'join', room)
     expect(body.event).toMatchObject({ origin: home.name, room_id: room, sender: peer.eve, state_key: peer.eve })
     const join = peer.sign(body.room_version, body.event)

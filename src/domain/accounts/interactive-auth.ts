@@ -15,7 +15,9 @@ export interface UiaAttempt extends UiaOperation {
 }
 
 /** Either all that one flow wants, or the 401 body that says what is still to do. */
-export type UiaOutcome = { readonly proof: UiaProof } | { readonly challenge: JsonObject }
+export type UiaOutcome =
+  /** `body`: what the first request of the session wanted, where this one named the session alone. */
+  { readonly proof: UiaProof; readonly body?: JsonObject } | { readonly challenge: JsonObject }
 
 /** One type of authentication. */
 export interface UiaStage {
@@ -106,7 +108,7 @@ export function createInteractiveAuth(deps: {
         flows: flows.map((flow) => ({ stages: [...flow] })),
         params: paramsOf(flows),
         session: session.id,
-        ...(completed.length > 0 && { completed }),
+        completed,
       },
     }
   }
@@ -183,7 +185,11 @@ export function createInteractiveAuth(deps: {
       if (auth === undefined) return challenge(flows, await sessions.ensure(sessions.fresh(), attempt))
       if (typeof auth.session !== 'string') return tryStage(attempt, auth, sessions.fresh())
       const session = await sessions.open(auth.session, attempt, isCounted(auth))
-      return session === undefined ? restart(attempt) : tryStage(attempt, auth, session)
+      if (session === undefined) return restart(attempt)
+      const { firstBody: body } = session
+      if (body === undefined) return tryStage(attempt, auth, session)
+      const outcome = await tryStage({ ...attempt, body }, auth, session)
+      return 'proof' in outcome ? { ...outcome, body } : outcome
     },
     complete: sessions.complete,
     look,

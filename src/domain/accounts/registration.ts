@@ -7,6 +7,11 @@ import type { Clock, Random } from '../clock.ts'
 import type { Contacts } from '../contact/contacts.ts'
 import type { Devices } from './devices.ts'
 import { type ExclusiveUsers, requireUnreserved } from './exclusive-users.ts'
+import {
+  createFinishedRegistrations,
+  type FinishedRegistrations,
+  type RegistrationCall,
+} from './finished-registrations.ts'
 import { insertUser, requireFree } from './insert-user.ts'
 import { checkDeviceWish, type DeviceWish, type Issued, issueToken } from './issue-token.ts'
 import { chosenName, newUserId } from './new-user-id.ts'
@@ -34,6 +39,8 @@ export interface NewAccount extends AccountWish {
   readonly password: string
   /** Whether a login is made too. */
   readonly logsIn: boolean
+  /** The session of the authentication, where it had one. */
+  readonly call?: RegistrationCall | undefined
 }
 
 export interface Registered {
@@ -42,6 +49,7 @@ export interface Registered {
 }
 
 export interface Registration {
+  readonly finished: FinishedRegistrations
   /** Whether anyone may make an account, without a token. */
   isOpen(isForwarded: boolean): boolean
   /** The flows that lead to an account now. @throws ProtocolError `M_FORBIDDEN` with advice when none does */
@@ -83,6 +91,7 @@ export function createRegistration(deps: RegistrationDeps): Registration {
   const { db, clock, random, passwords, sessions, devices, registrationTokens, registrationTerms, contacts, config } =
     deps
   const { require_token, allow_guests } = config.registration
+  const finished = createFinishedRegistrations(deps)
   const isOpen = (isForwarded: boolean) => isRegistrationOpen(config, isForwarded) && !require_token
 
   async function checkAvailable(username: string): Promise<UserId> {
@@ -123,7 +132,7 @@ export function createRegistration(deps: RegistrationDeps): Registration {
       }
       await keep(tx, guest.userNid, proof)
       const issued = account.logsIn ? await issueToken(tx, deps, guest.userNid, account.device) : undefined
-      return { userId: guest.userId, issued }
+      return remembered(tx, account, guest.userNid, { userId: guest.userId, issued })
     })
     // What the guest's device was trusted with ends with the guest.
     await devices.removeAll(guest.userNid, registered.issued?.deviceId)
@@ -131,7 +140,21 @@ export function createRegistration(deps: RegistrationDeps): Registration {
     return registered
   }
 
+  /** The answer may be lost: it can be asked for again. */
+  async function remembered(
+    tx: Tx,
+    { call }: NewAccount,
+    userNid: number,
+    registered: Registered,
+  ): Promise<Registered> {
+    const { userId, issued } = registered
+    const device = issued && { deviceId: issued.deviceId }
+    if (call !== undefined) await finished.record(tx, call, { userNid, userId, ...device })
+    return registered
+  }
+
   return {
+    finished,
     isOpen,
     checkAvailable,
     async flows(isForwarded) {
@@ -155,7 +178,8 @@ export function createRegistration(deps: RegistrationDeps): Registration {
       if (guest !== undefined) return upgrade(guest, passwordHash, account, proof)
       return db.tx(async (tx) => {
         const userNid = await insert(tx, id, passwordHash, proof)
-        return { userId: id, issued: logsIn ? await issueToken(tx, deps, userNid, device) : undefined }
+        const issued = logsIn ? await issueToken(tx, deps, userNid, device) : undefined
+        return remembered(tx, account, userNid, { userId: id, issued })
       })
     },
     async registerGuest(displayName, isForwarded) {

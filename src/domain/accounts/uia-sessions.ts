@@ -1,6 +1,5 @@
-import { createHash, createHmac } from 'node:crypto'
 import { ProtocolError } from '../../core/errors.ts'
-import { encodeCanonical, type JsonObject } from '../../core/json.ts'
+import type { JsonObject } from '../../core/json.ts'
 import type { Database, Tx } from '../../store/db.ts'
 import {
   countUiaAttempt,
@@ -15,6 +14,7 @@ import type { Clock, Random } from '../clock.ts'
 import { MAX_UIA_ATTEMPTS, MAX_UIA_SESSIONS_PER_ADDRESS, MAX_UIA_SESSIONS_PER_USER, UIA_SESSION_MS } from '../limits.ts'
 import type { Requester } from './requester.ts'
 import { isFlowDone, nextStages, type UiaFlow, type UiaProof } from './uia-flows.ts'
+import { bodyHash, openedBody, sealedBody, storedId } from './uia-seal.ts'
 
 /** The request that is being authorised. */
 export interface UiaOperation {
@@ -33,6 +33,8 @@ export interface UiaSession {
   readonly id: string
   readonly isStored: boolean
   readonly completed: UiaProof
+  /** What the first request wanted, where this one names the session alone. */
+  readonly firstBody?: JsonObject
 }
 
 /** A session as a page sees it, that knows nothing of the request. */
@@ -57,16 +59,6 @@ export function sessionEnded(): ProtocolError {
 
 export function stageUnwanted(stage: string): ProtocolError {
   return new ProtocolError('M_BAD_STATE', `This session does not ask for ${stage} now.`)
-}
-
-/** What is stored of an id: who reads the table can take up no session. */
-function storedId(id: string): string {
-  return createHash('sha256').update(id).digest('base64')
-}
-
-/** Keyed by what only the client has: the body may hold a new password, that must not be guessed from its hash. */
-function bodyHash(id: string, body: JsonObject): Buffer {
-  return createHmac('sha256', id).update(encodeCanonical(body)).digest()
 }
 
 function parsed(row: UiaSessionRow): FoundSession {
@@ -101,6 +93,7 @@ export function createUiaSessions(deps: { readonly db: Database; readonly clock:
       address: requester === undefined ? address : undefined,
       // Who has no account yet may first look at the flows, and choose a name later.
       bodyHash: requester && bodyHash(id, body),
+      body: requester === undefined ? sealedBody(id, body, random) : undefined,
       flows: JSON.stringify(flows),
       createdAt: clock.now(),
     }
@@ -130,7 +123,10 @@ export function createUiaSessions(deps: { readonly db: Database; readonly clock:
       if (!isUiaSessionId(id)) return undefined
       const row = await findUiaSession(db, storedId(id), notBefore())
       if (row === undefined) return undefined
-      const session = check(row, id, request)
+      const isAlone = row.body !== null && Object.keys(request.body).length === 0
+      const firstBody = isAlone ? openedBody(id, row.body) : undefined
+      const found = check(row, id, firstBody === undefined ? request : { ...request, body: firstBody })
+      const session = firstBody === undefined ? found : { ...found, firstBody }
       if (isAttempt && !(await db.tx((tx) => countUiaAttempt(tx, row.session_id, MAX_UIA_ATTEMPTS)))) return undefined
       return session
     },
@@ -150,7 +146,9 @@ export function createUiaSessions(deps: { readonly db: Database; readonly clock:
           const isBound = Object.keys(completed).length > 0
           const bound = isBound ? bodyHash(id, request.body) : (row.body_hash ?? undefined)
           const state = { bodyHash: bound, completed: JSON.stringify(completed), flows: JSON.stringify(request.flows) }
-          await updateUiaSession(tx, row.session_id, state)
+          // Who chooses another name meanwhile wants that one.
+          const body = request.requester === undefined ? sealedBody(id, request.body, random) : undefined
+          await updateUiaSession(tx, row.session_id, { ...state, body })
         }
         return { id, isStored: true, completed }
       })
@@ -168,6 +166,7 @@ export function createUiaSessions(deps: { readonly db: Database; readonly clock:
           bodyHash: row.body_hash ?? undefined,
           completed: JSON.stringify({ ...completed, [stage]: proof }),
           flows: row.flows,
+          body: undefined,
         }
         await updateUiaSession(tx, row.session_id, state)
       })

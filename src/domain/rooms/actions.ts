@@ -48,7 +48,7 @@ export function createRoomActions(parts: ActionParts): Pick<Rooms, 'send' | 'set
     roomId: RoomId,
     offence: JsonOffence | undefined,
     draft: Draft,
-    transaction: Transaction,
+    transaction: Transaction | undefined,
   ): Promise<EventId> {
     const plan = (room: Room): readonly Draft[] => {
       mustBeMember(room, { userNid: draft.senderNid })

@@ -74,13 +74,20 @@ export interface Rooms {
   forget(by: Requester, roomId: RoomId): Promise<void>
   /** @throws ProtocolError `M_FORBIDDEN` when the two are in no room together */
   mustShareRoom(by: Requester, other: UserId): Promise<void>
-  send(by: Requester, roomId: RoomId, type: string, sent: SentContent, transaction: ClientTransaction): Promise<EventId>
+  /** @param transaction what makes it happen once; without it each call is a new event */
+  send(
+    by: Requester,
+    roomId: RoomId,
+    type: string,
+    sent: SentContent,
+    transaction: ClientTransaction | undefined,
+  ): Promise<EventId>
   setState(by: Requester, roomId: RoomId, type: string, stateKey: string, sent: SentContent): Promise<EventId>
   redact(
     by: Requester,
     roomId: RoomId,
     target: EventId,
     sent: SentContent,
-    transaction: ClientTransaction,
+    transaction: ClientTransaction | undefined,
   ): Promise<EventId>
 }

@@ -6,13 +6,13 @@ import type { ClientTransaction } from './rooms.ts'
 
 /**
  * Makes a PUT with a transaction id happen once. Repeats in flight wait for the first; recent ones are remembered here;
- * older ones, and those before a crash, are refused by the row that was written with the event.
+ * older ones, and those before a crash, are refused by the row that was written with the event. Without an id nothing is a repeat.
  */
 export interface Transactions {
   once(
     tokenNid: number,
-    transaction: ClientTransaction,
-    send: (transaction: Transaction) => Promise<EventId>,
+    transaction: ClientTransaction | undefined,
+    send: (transaction: Transaction | undefined) => Promise<EventId>,
   ): Promise<EventId>
 }
 
@@ -22,7 +22,9 @@ export function createTransactions(): Transactions {
   const answers = createCache<string, Promise<EventId>>(REMEMBERED)
 
   return {
-    once(tokenNid, { txnId, path }, send) {
+    once(tokenNid, transaction, send) {
+      if (transaction === undefined) return send(undefined)
+      const { txnId, path } = transaction
       const txnHash = hash('sha256', path, 'base64').slice(0, 22)
       const key = `${tokenNid} ${txnHash}`
       const known = answers.get(key)

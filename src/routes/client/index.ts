@@ -76,7 +76,9 @@ import { login } from './login.ts'
 import { logout } from './logout.ts'
 import { logoutAll } from './logout-all.ts'
 import { pingAppservice } from './ping-appservice.ts'
+import { postMessage } from './post-message.ts'
 import { postReceipt } from './post-receipt.ts'
+import { postRedaction } from './post-redaction.ts'
 import { postRoomKeysVersion } from './post-room-keys-version.ts'
 import { post3pids } from './post3pids.ts'
 import { putRoomKeyBySessionId } from './put-room-key-by-session-id.ts'
@@ -172,7 +174,9 @@ export const clientEndpoints: readonly Endpoint[] = [
   getRoomEvents,
   getEventByTimestamp,
   sendMessage,
+  postMessage,
   redactEvent,
+  postRedaction,
 
   createRoom,
 

@@ -1,6 +1,9 @@
 import { ProtocolError } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json.ts'
 import { type Static, Type } from '../../core/shapes.ts'
+import type { RegistrationCall } from '../../domain/accounts/finished-registrations.ts'
 import type { AccountWish } from '../../domain/accounts/registration.ts'
+import { sessionEnded } from '../../domain/accounts/uia-sessions.ts'
 import { Details, endpoint } from '../../http/endpoint.ts'
 import { APPSERVICE_TYPE, requireAppservice } from './appservice-type.ts'
 import { loginAnswer } from './login-answer.ts'
@@ -27,6 +30,11 @@ function wishOf(body: Static<typeof Body>): AccountWish {
   return { username, password, device, guestToken: guest_access_token }
 }
 
+/** The session that a call goes on with, if any. */
+function callOf({ auth, ...body }: Static<typeof Body>): RegistrationCall | undefined {
+  return typeof auth?.session === 'string' ? { session: auth.session, body: { ...body } as JsonObject } : undefined
+}
+
 export const register = endpoint(
   'POST C/register',
   {
@@ -37,13 +45,15 @@ export const register = endpoint(
     bodyOptional: true,
     async uia({ query, body, isForwarded }, { registration }) {
       if (body.type === APPSERVICE_TYPE || query.kind === 'guest') return undefined
+      const call = callOf(body)
+      if (call !== undefined && (await registration.finished.find(call))) return undefined
       const flows = await registration.flows(isForwarded)
       await registration.check(wishOf(body))
       return flows
     },
   },
   async (request, { registration, appservices, config }) => {
-    const { body, uia, isForwarded } = request
+    const { body, query, uia, isForwarded } = request
     const logsIn = body.inhibit_login !== true
     if (body.type === APPSERVICE_TYPE) {
       const { username, device } = wishOf(body)
@@ -51,13 +61,19 @@ export const register = endpoint(
       const made = await appservices.accounts.register(requireAppservice(request), { username, device, logsIn })
       return loginAnswer(config, made.userId, made.issued)
     }
-    if (uia === undefined) {
+    if (query.kind === 'guest') {
       const guest = await registration.registerGuest(body.initial_device_display_name, isForwarded)
       return loginAnswer(config, guest.userId, guest.issued)
     }
+    const call = callOf(body)
+    if (uia === undefined) {
+      const finished = call && (await registration.finished.find(call))
+      if (finished === undefined) throw sessionEnded()
+      return loginAnswer(config, finished.userId, await registration.finished.repeat(finished, body.refresh_token))
+    }
     const { password } = body
     if (password === undefined) throw new ProtocolError('M_MISSING_PARAM', "Key 'password' is missing.")
-    const { userId, issued } = await registration.register({ ...wishOf(body), password, logsIn }, uia)
+    const { userId, issued } = await registration.register({ ...wishOf(body), password, logsIn, call }, uia)
     return loginAnswer(config, userId, issued)
   },
 )

@@ -1,10 +1,10 @@
 import { endpoint } from '../../http/endpoint.ts'
 import { submitByLink } from './submit-token.ts'
-import { Submission } from './token-request.ts'
+import { LinkQuery } from './token-request.ts'
 
 /** A link in a mail carries no access token: session id, client secret and token are the proof. */
 export const emailSubmitTokenGet = endpoint(
   'GET P2/validate/email/submitToken',
-  { auth: 'none', query: Submission, also: ['P1/validate/email/submitToken'] },
+  { auth: 'none', query: LinkQuery, also: ['P1/validate/email/submitToken'] },
   (request, { identity, config }) => submitByLink(identity.sessions, 'email', request, config.identity.brand),
 )

@@ -1,9 +1,9 @@
 import { endpoint } from '../../http/endpoint.ts'
 import { submitByLink } from './submit-token.ts'
-import { Submission } from './token-request.ts'
+import { LinkQuery } from './token-request.ts'
 
 export const msisdnSubmitTokenGetV1 = endpoint(
   'GET P1/validate/msisdn/submitToken',
-  { auth: 'none', query: Submission },
+  { auth: 'none', query: LinkQuery },
   (request, { identity, config }) => submitByLink(identity.sessions, 'msisdn', request, config.identity.brand),
 )

@@ -6,7 +6,7 @@ import type { ValidationSessions } from '../../domain/identity/sessions.ts'
 import { type RawReply, rawReply } from '../../http/endpoint.ts'
 import { pageReply } from '../web/page.ts'
 import { submissionPage } from './submission-page.ts'
-import type { Submission } from './token-request.ts'
+import { type LinkQuery, type Submission, wholeLink } from './token-request.ts'
 
 type Sent = Static<typeof Submission>
 
@@ -28,18 +28,20 @@ export async function submitToken(
   return { success: true }
 }
 
-/** What a person gets who opens the link of a message: a page, or the way to where it was asked for. */
+/** What a person gets who opens the link of a message, also one that was cut off: a page, or the way to where it was asked for. */
 export async function submitByLink(
   sessions: ValidationSessions,
   medium: Medium,
-  request: { readonly query: Sent; readonly acceptLanguage: string | undefined },
+  request: { readonly query: Static<typeof LinkQuery>; readonly acceptLanguage: string | undefined },
   brand: string,
   how: 'by link' | 'by form' = 'by link',
 ): Promise<RawReply> {
-  const { sid, client_secret: clientSecret, token } = request.query
   const page = (error?: ProtocolError, nextLink?: string): RawReply =>
     unstored(pageReply(submissionPage(medium, brand, preferredLanguages(request.acceptLanguage), { error, nextLink })))
+  const sent = wholeLink(request.query)
+  if (sent === undefined) return page(new ProtocolError('M_MISSING_PARAMS', 'The link was cut off.'))
   try {
+    const { sid, client_secret: clientSecret, token } = sent
     const { nextLink } = await sessions.submit(medium, { sid, clientSecret }, token)
     // What answers a form cannot lead elsewhere by itself: the form's page forbids it.
     return nextLink === undefined || how === 'by form' ? page(undefined, nextLink) : redirect(page(), nextLink)

@@ -1,13 +1,14 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { preferredLanguages } from '../../core/languages.ts'
 import type { Dialect } from '../../core/paths.ts'
-import { Type } from '../../core/shapes.ts'
+import { type Static, Type } from '../../core/shapes.ts'
 import type { IdentityRequester } from '../../domain/identity/requester.ts'
 import type { TokenRequest } from '../../domain/identity/sessions.ts'
 import { limitKeyOf } from '../../http/client-address.ts'
 
+const OPAQUE = /^[0-9a-zA-Z.=_-]{1,255}$/
 /** `client_secret` and `sid`. */
-export const Opaque = Type.String({ pattern: '^[0-9a-zA-Z.=_-]{1,255}$' })
+export const Opaque = Type.String({ pattern: OPAQUE.source })
 
 const ATTEMPT = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
 
@@ -31,6 +32,19 @@ export const LookQuery = Type.Object({
 })
 
 export const Submission = Type.Object({ sid: Opaque, client_secret: Opaque, token: Type.String({ maxLength: 255 }) })
+
+/** What the link of a message holds, where it came whole. */
+export const LinkQuery = Type.Object({
+  sid: Type.Optional(Type.String()),
+  client_secret: Type.Optional(Type.String()),
+  token: Type.Optional(Type.String()),
+})
+
+/** The same, complete and well formed; undefined for a link that was cut off. */
+export function wholeLink({ sid = '', client_secret = '', token }: Static<typeof LinkQuery>) {
+  const isWhole = token !== undefined && token.length <= 255 && OPAQUE.test(sid) && OPAQUE.test(client_secret)
+  return isWhole ? { sid, client_secret, token } : undefined
+}
 
 interface Parts {
   readonly body: { readonly client_secret: string; readonly send_attempt: number | string; readonly next_link?: string }

@@ -1,7 +1,7 @@
 import { preferredLanguages } from '../../core/languages.ts'
 import { endpoint } from '../../http/endpoint.ts'
 import { submitByLink, unstored } from '../identity/submit-token.ts'
-import { Submission } from '../identity/token-request.ts'
+import { LinkQuery, wholeLink } from '../identity/token-request.ts'
 import { confirmationPage } from './confirmation-page.ts'
 import { mediumIn, purposeIn } from './contact-path.ts'
 import { pageReply } from './page.ts'
@@ -12,12 +12,13 @@ import { pageReply } from './page.ts'
  */
 export const openContactLink = endpoint(
   'GET CU/hearth/validate/{purpose}/{medium}/submitToken',
-  { auth: 'none', query: Submission },
+  { auth: 'none', query: LinkQuery },
   ({ params, query, acceptLanguage }, { contactSessions, config }) => {
     const [purpose, medium] = [purposeIn(params), mediumIn(params)]
     const { brand } = config.identity
-    if (purpose === 'password') {
-      return unstored(pageReply(confirmationPage(query, brand, preferredLanguages(acceptLanguage))))
+    const sent = wholeLink(query)
+    if (purpose === 'password' && sent !== undefined) {
+      return unstored(pageReply(confirmationPage(sent, brand, preferredLanguages(acceptLanguage))))
     }
     return submitByLink(contactSessions.of(purpose), medium, { query, acceptLanguage }, brand)
   },

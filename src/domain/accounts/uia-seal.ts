@@ -1,0 +1,38 @@
+import { createCipheriv, createDecipheriv, createHash, createHmac } from 'node:crypto'
+import { encodeCanonical, type JsonObject } from '../../core/json.ts'
+import type { Random } from '../clock.ts'
+import { MAX_UIA_BODY_BYTES } from '../limits.ts'
+
+const CIPHER = 'aes-256-gcm'
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** What is stored of a session's id: who reads the table can take up no session. */
+export function storedId(id: string): string {
+  return createHash('sha256').update(id).digest('base64')
+}
+
+/** Keyed by what only the client has: the body may hold a new password, that must not be guessed from its hash. */
+export function bodyHash(id: string, body: JsonObject): Buffer {
+  return createHmac('sha256', id).update(encodeCanonical(body)).digest()
+}
+
+const keyOf = (id: string): Buffer => createHmac('sha256', id).update('uia body').digest()
+
+/** The body of a session's first request, readable to who has the session's id. Undefined for one that is empty or too long to be kept. */
+export function sealedBody(id: string, body: JsonObject, random: Random): Buffer | undefined {
+  if (Object.keys(body).length === 0) return undefined
+  const text = Buffer.from(JSON.stringify(body))
+  if (text.length > MAX_UIA_BODY_BYTES) return undefined
+  const nonce = random.bytes(NONCE_BYTES)
+  const cipher = createCipheriv(CIPHER, keyOf(id), nonce)
+  const sealed = Buffer.concat([cipher.update(text), cipher.final()])
+  return Buffer.concat([nonce, cipher.getAuthTag(), sealed])
+}
+
+export function openedBody(id: string, sealed: Buffer): JsonObject {
+  const decipher = createDecipheriv(CIPHER, keyOf(id), sealed.subarray(0, NONCE_BYTES))
+  decipher.setAuthTag(sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
+  const text = Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()])
+  return JSON.parse(text.toString('utf8')) as JsonObject
+}
