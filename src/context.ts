@@ -178,7 +178,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const mediaSweeper = startMediaSweeper({ sweep: media.sweep, log })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
   const federation = createFederationServices({
-    ...{ config, db, clock, log, policy, keys: serverKeys, outgoing, signingKey, users, ownKeys, fetcher },
+    ...{ config, db, clock, log, policy, keys: serverKeys, rateLimits, outgoing, signingKey, users, ownKeys, fetcher },
     ...rooms,
     ...rooms.services,
     ...e2e,

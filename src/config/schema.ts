@@ -114,7 +114,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
       login: bucket('Login attempts, per address and per account.', 0.2, 10),
       registration: bucket('Registrations, per address.', 0.2, 10),
       join: bucket('Joins, per user.', 0.5, 20),
-      invite: bucket('Invites, per user.', 0.5, 20),
+      invite: bucket('Invites, per user; those by other servers, per server and invited user.', 0.5, 20),
       create_room: bucket('Rooms made, per user.', 0.2, 10),
       federation: bucket(
         'What other servers ask without a signature, or before anything is known of them, per address.',

@@ -266,9 +266,13 @@ export const MAX_TO_DEVICE_TYPE_CHARS = 255
 export const EDUS_KEPT_MS = 60 * 24 * 60 * 60 * 1000
 /** For so long a message to devices that another server sends again is known. */
 export const MESSAGES_KNOWN_MS = 30 * 24 * 60 * 60 * 1000
-/** What another server may show of a room with an invitation: events, and characters of JSON. */
+/** What is looked at of what another server shows of a room with an invitation, and what is kept of it, as JSON. */
 export const MAX_STRIPPED_STATE = 100
-export const MAX_STRIPPED_STATE_CHARS = 65_536
+export const MAX_STRIPPED_STATE_BYTES = 16_384
+/** The content of an invitation that another server sends, as JSON: each initial sync repeats it. */
+export const MAX_INVITATION_BYTES = 16_384
+/** Invitations by other servers that a user has not answered: by one of them, and by all. */
+export const MAX_OPEN_INVITATIONS = { ofServer: 100, ofUser: 500 } as const
 /** Rooms that are read into memory to tell their servers how one user is. */
 export const MAX_ROOMS_READ_FOR_PRESENCE = 20
 /** Users of one EDU about presence that are looked at. */

@@ -22,6 +22,7 @@ import {
   MESSAGES_KNOWN_MS,
   TRANSACTION_KEPT_MS,
 } from '../limits.ts'
+import type { RateLimits } from '../rate-limits.ts'
 import type { RoomBlocks } from '../rooms/blocks.ts'
 import type { ErasedUsers } from '../rooms/erased-users.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
@@ -91,6 +92,7 @@ export function createFederationServices(deps: {
   /** The number of a user of ours who may be invited. */
   findUser(userId: UserId): Promise<number | undefined>
   readonly log: Logger
+  readonly rateLimits: RateLimits
   readonly outgoing: Outgoing
   readonly ownKeys: OwnKeys
   readonly fetcher: Pick<KeyFetcher, 'own'>

@@ -6,6 +6,10 @@ import { encodeCanonical, isObject, type JsonObject, type JsonValue, type ReadJs
 import { type RoomVersion, roomVersion } from '../../core/room-version.ts'
 import { signEvent } from '../../core/signing/event-hash.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
+import type { Reader } from '../../store/db.ts'
+import { countOpenInvitations } from '../../store/stripped-state.ts'
+import { MAX_INVITATION_BYTES, MAX_OPEN_INVITATIONS } from '../limits.ts'
+import type { RateLimits } from '../rate-limits.ts'
 import type { RoomBlocks } from '../rooms/blocks.ts'
 import { authIdsOf } from '../rooms/cited.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
@@ -28,7 +32,7 @@ export interface ReceivedInvitation {
 export interface Invitations {
   /**
    * Gives the event with this server's signature.
-   * @throws ProtocolError `M_INCOMPATIBLE_ROOM_VERSION`, `M_INVALID_PARAM`, `M_FORBIDDEN`
+   * @throws ProtocolError `M_INCOMPATIBLE_ROOM_VERSION`, `M_INVALID_PARAM`, `M_FORBIDDEN`, `M_TOO_LARGE`, `M_LIMIT_EXCEEDED`
    */
   receive(asking: ServerName, invitation: ReceivedInvitation): Promise<JsonObject>
   /** Takes back what was sent so, or refuses a knock. Gives the event's id; undefined when there is nothing of the kind, or it is not theirs to do. */
@@ -36,6 +40,8 @@ export interface Invitations {
 }
 
 export interface InvitationParts {
+  readonly db: Reader
+  readonly rateLimits: Pick<RateLimits, 'take'>
   readonly serverName: ServerName
   readonly signingKey: SigningKey
   readonly vetter: Vetter
@@ -47,6 +53,9 @@ export interface InvitationParts {
   /** The number of a user of ours who may be invited. */
   findUser(userId: UserId): Promise<number | undefined>
 }
+
+/** Nobody answers many invitations at once. */
+const RETRY_AFTER_MS = 10 * 60 * 1000
 
 export function createInvitations(parts: InvitationParts): Invitations {
   const { serverName, signingKey, vetter, remoteMembers, registry, access } = parts
@@ -71,6 +80,18 @@ export function createInvitations(parts: InvitationParts): Invitations {
     return pdu
   }
 
+  /** One user's sync holds them all. */
+  async function requirePlace(asking: ServerName, { content }: Pdu, userNid: number): Promise<void> {
+    if (Buffer.byteLength(JSON.stringify(content)) > MAX_INVITATION_BYTES) {
+      throw new ProtocolError('M_TOO_LARGE', `The content of an invitation may have ${MAX_INVITATION_BYTES} bytes.`)
+    }
+    parts.rateLimits.take('invite', `${asking} ${userNid}`)
+    const { ofServer, ofUser } = await countOpenInvitations(parts.db, userNid, asking)
+    if (ofServer < MAX_OPEN_INVITATIONS.ofServer && ofUser < MAX_OPEN_INVITATIONS.ofUser) return
+    const text = 'This user has many invitations that wait for an answer. Send this one when they have answered some.'
+    throw new ProtocolError('M_LIMIT_EXCEEDED', text, { extra: { retry_after_ms: RETRY_AFTER_MS } })
+  }
+
   return {
     async receive(asking, invitation) {
       const { roomVersion: id, roomId, eventId } = invitation
@@ -82,9 +103,9 @@ export function createInvitations(parts: InvitationParts): Invitations {
       const pdu = await check(asking, version, invitation)
       await parts.blocks.mustBeFree(roomId)
       if ((await access.standing(asking, await registry.get(roomId))) === 'refused') throw shutOut(asking)
-      if ((await parts.findUser(pdu.state_key as UserId)) === undefined) {
-        throw new ProtocolError('M_FORBIDDEN', `${pdu.state_key} cannot be invited.`)
-      }
+      const userNid = await parts.findUser(pdu.state_key as UserId)
+      if (userNid === undefined) throw new ProtocolError('M_FORBIDDEN', `${pdu.state_key} cannot be invited.`)
+      await requirePlace(asking, pdu, userNid)
       const { unsigned: _, ...signed } = signEvent(version, pdu, serverName, signingKey)
       const state = strippedStateIn(invitation.inviteState)
       await remoteMembers.record({ version, roomId, eventId, pdu: signed as Pdu, json: encodeCanonical(signed), state })

@@ -2,6 +2,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { strippedState } from './client-event.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
+import { withinBounds } from './shown-state.ts'
 
 /** What an invitation shows of the room to somebody who is not in it. */
 const INVITE_STATE = [
@@ -29,5 +30,7 @@ async function shownOf(room: Room, inviter: string | undefined): Promise<RoomEve
   // By whom one is invited is shown by name.
   if (inviter !== undefined) told.push(room.stateEvent('m.room.member', inviter))
   const events = await Promise.all(told)
-  return events.filter((event): event is RoomEvent => event !== undefined)
+  const found = events.filter((event): event is RoomEvent => event !== undefined)
+  const shown = new Set(withinBounds(found.map(({ pdu }) => pdu)))
+  return found.filter(({ pdu }) => shown.has(pdu))
 }

@@ -1,7 +1,19 @@
 import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import { MAX_STRIPPED_STATE, MAX_STRIPPED_STATE_CHARS } from '../limits.ts'
+import { MAX_STRIPPED_STATE, MAX_STRIPPED_STATE_BYTES } from '../limits.ts'
 
-/** What another server shows of a room to somebody who is not in it: as much as makes sense. Nothing is decided by it. */
+/** What a room shows to somebody who is not in it (client-server API, "Stripped state"), first what it is recognised by. */
+const SHOWN_TYPES = [
+  'm.room.create',
+  'm.room.join_rules',
+  'm.room.encryption',
+  'm.room.name',
+  'm.room.canonical_alias',
+  'm.room.member',
+  'm.room.avatar',
+  'm.room.topic',
+]
+
+/** What another server shows of a room to somebody who is not in it: as much as makes sense, and fits. Nothing is decided by it. */
 export function strippedStateIn(given: JsonValue | undefined): JsonObject[] {
   const events = (Array.isArray(given) ? given : []).slice(0, MAX_STRIPPED_STATE).filter(isObject)
   const stripped = events.flatMap(({ type, state_key, sender, content }) =>
@@ -9,5 +21,16 @@ export function strippedStateIn(given: JsonValue | undefined): JsonObject[] {
       ? [{ type, state_key, sender, content }]
       : [],
   )
-  return JSON.stringify(stripped).length <= MAX_STRIPPED_STATE_CHARS ? stripped : []
+  return withinBounds(stripped)
+}
+
+/** Those of the types that are shown, in this order, as long as they fit: one that is too large is passed over. */
+export function withinBounds<Shown extends { readonly type: string }>(events: readonly Shown[]): Shown[] {
+  let left = MAX_STRIPPED_STATE_BYTES
+  return SHOWN_TYPES.flatMap((shown) => events.filter(({ type }) => type === shown)).filter((event) => {
+    const bytes = Buffer.byteLength(JSON.stringify(event))
+    if (bytes > left) return false
+    left -= bytes
+    return true
+  })
 }

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { UserId } from '../../../src/core/ids.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
-import { MAX_STRIPPED_STATE, MAX_STRIPPED_STATE_CHARS } from '../../../src/domain/limits.ts'
+import { MAX_STRIPPED_STATE, MAX_STRIPPED_STATE_BYTES } from '../../../src/domain/limits.ts'
 import { type Account, createRoom, type Json, sendText } from '../../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../../support/neighbours.ts'
 import { goes, type Home } from './peer.ts'
@@ -117,7 +117,7 @@ describe('what another server shows of a room', () => {
     const events = await shown('invite', lair.roomId)
     expect(events.at(-1)).toMatchObject({ type: 'm.room.member', state_key: alice.userId })
     expect(events.length).toBeLessThanOrEqual(MAX_STRIPPED_STATE + 1)
-    expect(JSON.stringify(events).length).toBeLessThan(MAX_STRIPPED_STATE_CHARS + 2_000)
+    expect(JSON.stringify(events).length).toBeLessThan(MAX_STRIPPED_STATE_BYTES + 2_000)
   })
 
   it.each(ODD)('with a knock, being %s, spoils no sync and is kept within bounds', async (_, state) => {
@@ -129,6 +129,6 @@ describe('what another server shows of a room', () => {
     if (status === 502) return void (await home.api.call('GET', '/sync?timeout=0', { token: alice.token }))
     const events = await shown('knock', lair.roomId)
     expect(events.length).toBeLessThanOrEqual(MAX_STRIPPED_STATE + 1)
-    expect(JSON.stringify(events).length).toBeLessThan(MAX_STRIPPED_STATE_CHARS + 2_000)
+    expect(JSON.stringify(events).length).toBeLessThan(MAX_STRIPPED_STATE_BYTES + 2_000)
   })
 })
