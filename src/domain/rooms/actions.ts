@@ -1,4 +1,5 @@
 import { ProtocolError } from '../../core/errors.ts'
+import { flawInState } from '../../core/event/state-content.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { encodeCanonical, type JsonObject, type JsonOffence } from '../../core/json.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
@@ -40,6 +41,14 @@ export function checkOffence(version: RoomVersion, offence: JsonOffence | undefi
   )
 }
 
+/** @throws ProtocolError `M_BAD_JSON` for state that lacks what its kind has to have, or has it as something else; of aliases `M_INVALID_PARAM` */
+export function checkStateContent(type: string, content: JsonObject): void {
+  const flaw = flawInState(type, content)
+  if (flaw === undefined) return
+  const errcode = type === 'm.room.canonical_alias' ? 'M_INVALID_PARAM' : 'M_BAD_JSON'
+  throw new ProtocolError(errcode, `The content of ${type} ${flaw}.`)
+}
+
 /** Sending, setting state and redacting. */
 export function createRoomActions(parts: ActionParts): Pick<Rooms, 'send' | 'setState' | 'redact'> {
   const { appender, transactions } = parts
@@ -72,6 +81,7 @@ export function createRoomActions(parts: ActionParts): Pick<Rooms, 'send' | 'set
     },
 
     async setState(by, roomId, type, stateKey, { content, offence, ...at }) {
+      checkStateContent(type, content)
       if (isInvitationElsewhere(type, stateKey, content)) return parts.inviteRemotely(by, roomId, stateKey, content)
       let unchanged: EventId | undefined
       const appended = await appender.append(roomId, async (room) => {
