@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { type Account, type Api, type Json, openApi, register } from '../support/api.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
@@ -37,5 +37,88 @@ describe('createRoom (seed 2, Errors)', () => {
     await api.call('POST', '/createRoom', { token: alice.token, body })
     const answer = await api.request('POST', '/createRoom', { token: alice.token, body })
     expect(answer).toMatchObject({ status: 400, body: { errcode: 'M_ROOM_IN_USE' } })
+  })
+})
+
+describe('createRoom leaves nothing behind of a room that cannot be', () => {
+  const levels = (content: Json) => ({ power_level_content_override: content })
+  const initial = (type: string, content: Json) => ({ initial_state: [{ type, state_key: '', content }] })
+  const locked: readonly [what: string, body: Json, errcode: string][] = [
+    ['a creator without power', levels({ users: { '@alice:localhost': 0 } }), 'M_INVALID_ROOM_STATE'],
+    ['a creator who is not named', levels({ users: { '@bob:localhost': 100 } }), 'M_INVALID_ROOM_STATE'],
+    ['a creator shut out by initial state', initial('m.room.power_levels', { users: {} }), 'M_INVALID_ROOM_STATE'],
+    ['power levels that nobody reaches', levels({ events: { 'm.room.power_levels': 101 } }), 'M_INVALID_ROOM_STATE'],
+    ['no power for anybody', levels({ users: {}, state_default: 0, invite: 0 }), 'M_INVALID_ROOM_STATE'],
+    [
+      'state that takes more power',
+      { ...levels({ events: { 'm.room.topic': 101 } }), topic: 'x' },
+      'M_INVALID_ROOM_STATE',
+    ],
+  ]
+  const creators = ['@bob:localhost', 5, { '@bob:localhost': true }, ['bob'], [5], true]
+
+  async function expectNothing(alias: string): Promise<void> {
+    const { token } = alice
+    expect((await api.request('GET', `/directory/room/${encodeURIComponent(`#${alias}:localhost`)}`)).status).toBe(404)
+    const { db } = server.database
+    const rows = await db.query('SELECT FROM room_alias WHERE alias = $1', [`#${alias}:localhost`])
+    expect(rows).toEqual([])
+    expect(await api.call('GET', '/publicRooms', { token })).toMatchObject({ chunk: [] })
+  }
+
+  const roomsOf = async (): Promise<Json> =>
+    (await api.call('GET', '/joined_rooms', { token: alice.token })).joined_rooms
+  const tables = ['room', 'event', 'room_member', 'state_key', 'state_change']
+  const counts = () =>
+    Promise.all(
+      tables.map(async (table) => (await server.database.db.query(`SELECT count(*)::int AS n FROM ${table}`))[0]),
+    )
+
+  test.each(['11', '10'])(
+    'B12: version %s: 400 M_INVALID_ROOM_STATE for what locks the creator out',
+    async (room_version) => {
+      for (const [index, [what, body, errcode]] of locked.entries()) {
+        const [joined, before] = [await roomsOf(), await counts()]
+        const alias = `locked-${room_version}-${index}`
+        const wish = { room_version, visibility: 'public', room_alias_name: alias, ...body }
+        const answer = await api.request('POST', '/createRoom', { token: alice.token, body: wish })
+        expect([what, answer.status, answer.body.errcode]).toEqual([what, 400, errcode])
+        expect(await roomsOf()).toEqual(joined)
+        expect(await counts()).toEqual(before)
+        await expectNothing(alias)
+      }
+    },
+  )
+
+  test('B12: initial state that the rules refuse: 400 M_INVALID_ROOM_STATE', async () => {
+    const before = await counts()
+    const body = initial('m.room.power_levels', { users: { '@alice:localhost': 100 } })
+    // In version 12 the creators stand above all levels and may not be named among them.
+    const answer = await api.request('POST', '/createRoom', {
+      token: alice.token,
+      body: { ...body, room_version: '12' },
+    })
+    expect(answer).toMatchObject({ status: 400, body: { errcode: 'M_INVALID_ROOM_STATE' } })
+    const reserved = { initial_state: [{ type: 'x.note', state_key: '@bob:localhost', content: {} }] }
+    const other = await api.request('POST', '/createRoom', { token: alice.token, body: reserved })
+    expect(other).toMatchObject({ status: 400, body: { errcode: 'M_INVALID_ROOM_STATE' } })
+    expect(await counts()).toEqual(before)
+  })
+
+  test.each(['11', '12'])('B12: version %s: additional_creators of the wrong type: 400', async (room_version) => {
+    const before = await counts()
+    for (const [index, additional_creators] of creators.entries()) {
+      const alias = `creators-${room_version}-${index}`
+      const body = { room_version, room_alias_name: alias, creation_content: { additional_creators } }
+      const answer = await api.request('POST', '/createRoom', { token: alice.token, body })
+      expect(answer).toMatchObject({ status: 400, body: { errcode: 'M_BAD_JSON' } })
+      await expectNothing(alias)
+    }
+    expect(await counts()).toEqual(before)
+  })
+
+  test('B12: who hands the room over at once may', async () => {
+    const wish = levels({ users: { '@bob:localhost': 100 }, state_default: 0, events: {} })
+    await api.call('POST', '/createRoom', { token: alice.token, body: { ...wish, room_version: '11' } })
   })
 })

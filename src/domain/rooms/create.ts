@@ -1,14 +1,15 @@
 import type { Logger } from 'pino'
+import { readPowerLevels } from '../../core/auth/power-levels.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { buildEvent } from '../../core/event/build.ts'
 import { isUserId, type RoomAlias, type RoomId, serverOf, type UserId } from '../../core/ids.ts'
-import type { JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
 import { type RoomVersion, roomVersion } from '../../core/room-version.ts'
 import { roomIdOfCreate } from '../../core/signing/event-hash.ts'
 import type { Database } from '../../store/db.ts'
 import { nextRoomNid } from '../../store/rooms.ts'
 import type { Requester } from '../accounts/requester.ts'
-import { checkOffence } from './actions.ts'
+import { checkOffence, checkStateContent } from './actions.ts'
 import type { Appender, AppendParts } from './append.ts'
 import { powerLevels, presetOf } from './create-presets.ts'
 import type { Draft } from './draft.ts'
@@ -64,7 +65,8 @@ export function createRoomMaker(parts: CreateParts): Rooms['create'] {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const first = create()
       const room = newRoom(parts, nid, version, first)
-      if ((await parts.appender.appendTo(room, [first, ...later])) !== 'moved') return room
+      const appended = await parts.appender.appendTo(room, [first, ...later]).catch(becauseOfRules)
+      if (appended !== 'moved') return room
     }
     throw new ProtocolError('M_UNKNOWN', 'The room could not be made just now. Send the request again.', {
       status: 503,
@@ -93,6 +95,8 @@ export function createRoomMaker(parts: CreateParts): Rooms['create'] {
       request.room_alias_name === undefined ? undefined : await parts.names.reserve(by, request.room_alias_name, nid)
     try {
       const later = await firstEvents(parts, by, version, request, invited, alias)
+      for (const { type, content } of later) checkStateContent(type, content)
+      mustBeRunnable(version, by, later)
       const room = await makeRoom(nid, version, () => createDraft(by, version, request, invited, creationTime()), later)
       if (request.visibility === 'public') await parts.names.publish(nid)
       await inviteElsewhere(by, room.id, request, invited)
@@ -102,6 +106,27 @@ export function createRoomMaker(parts: CreateParts): Rooms['create'] {
       throw error
     }
   }
+}
+
+/** Its maker asked for a room that its own first events cannot make: by powers they do not have in it, or by what no rule allows. */
+function becauseOfRules(error: unknown): never {
+  const isRefused = error instanceof ProtocolError && error.errcode === 'M_FORBIDDEN'
+  throw isRefused
+    ? new ProtocolError('M_INVALID_ROOM_STATE', `A room that begins so cannot be made: ${error.message}`)
+    : error
+}
+
+/** A room of which nobody who is named could ever change the power levels again is lost to whoever made it. */
+function mustBeRunnable(version: RoomVersion, by: Requester, drafts: readonly Draft[]): void {
+  if (version.creatorsAreInfinite) return
+  const content = drafts.find(({ type, stateKey }) => type === 'm.room.power_levels' && stateKey === '')?.content ?? {}
+  const levels = readPowerLevels(version, content, undefined)
+  const named = isObject(content.users) ? Object.keys(content.users) : []
+  const needed = levels.toSend('m.room.power_levels', true)
+  if ([by.userId, ...named].some((userId) => levels.levelOf(userId) >= needed)) return
+  const message =
+    'With these power levels nobody could ever run the room: give its creator the level that `m.room.power_levels` takes.'
+  throw new ProtocolError('M_INVALID_ROOM_STATE', message)
 }
 
 function chosenVersion(id: string): RoomVersion {
@@ -156,12 +181,15 @@ function createDraft(
   invited: readonly UserId[],
   ts: number,
 ): Draft {
-  const { creator: _, room_version: __, ...wanted } = request.creation_content ?? {}
-  const content: JsonObject = { ...wanted, room_version: version.id }
+  const { creator: _, room_version: __, additional_creators: named, ...wanted } = request.creation_content ?? {}
+  const creators = named ?? []
+  if (!Array.isArray(creators) || !creators.every((userId) => isUserId(userId))) {
+    throw new ProtocolError('M_BAD_JSON', '`additional_creators` has to be a list of user ids.')
+  }
+  const content: JsonObject = { ...wanted, room_version: version.id, ...(named && { additional_creators: named }) }
   if (version.createNamesCreator) content.creator = by.userId
   if (version.creatorsAreInfinite && presetOf(request).trustsInvited && invited.length > 0) {
-    const named = Array.isArray(wanted.additional_creators) ? wanted.additional_creators : []
-    content.additional_creators = [...new Set([...named, ...invited])]
+    content.additional_creators = [...new Set([...creators, ...invited])]
   }
   return state(by, 'm.room.create', content, ts)
 }
