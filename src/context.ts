@@ -204,6 +204,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     waitingTransactions: db.waiting,
     waitingPeerRequests: federation.queues.waiting,
     serversAsked: fanOut.asking,
+    refusedLogins: accounts.logins.refusals,
     monthlyActiveUsers: admin.statistics.latestMonthlyActiveUsers,
     appserviceFailures: appserviceQueues.eventsOut.failures,
   })

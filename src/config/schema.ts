@@ -111,7 +111,11 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
     {
       enabled: flag('Switch for all limits.', true),
       message: bucket('Events sent, per user.', 5, 50),
-      login: bucket('Login attempts, per address and per account.', 0.2, 10),
+      login: bucket(
+        'Login attempts, per address; wrong passwords, per account and address, and ten times as many per account.',
+        0.2,
+        10,
+      ),
       registration: bucket('Registrations, per address.', 0.2, 10),
       join: bucket('Joins, per user.', 0.5, 20),
       invite: bucket('Invites, per user; those by other servers, per server and invited user.', 0.5, 20),

@@ -19,6 +19,14 @@ export const MAX_DEVICE_NAME_CHARS = 256
 export const MAX_PASSWORD_CHARS = 512
 /** Password hashes that may wait for a worker: whoever is told to come back costs more than whoever waits. */
 export const MAX_WAITING_HASHES = 256
+/** Accounts, and places from which passwords were wrong, that are remembered. */
+export const MAX_LOGIN_COUNTERS = 50_000
+/** So many times what one address may get wrong all together may, of one account. */
+export const BRAKE_FACTOR = 10
+/** For so long an address is known at which a session of an account was. */
+export const ADDRESS_KNOWN_MS = 30 * 24 * 60 * 60 * 1000
+/** Addresses at which sessions were, those of sessions that have ended among them. */
+export const MAX_KNOWN_ADDRESSES = 50_000
 /** Addresses on one account. */
 export const MAX_THREEPIDS_PER_USER = 100
 /** Binds with identity servers that are remembered, so that they can be ended. */

@@ -33,6 +33,8 @@ export interface Levels {
   waitingPeerRequests(): number
   /** Servers that are being asked on behalf of users; where there are users. */
   serversAsked?(): number
+  /** Passwords that were not looked at since the start, because too many were wrong; where there are accounts. */
+  refusedLogins?(): number
   /** People who were here within thirty days, as they were counted last; where there are accounts. */
   monthlyActiveUsers?(): number
   /** How often in a row each application service has not taken what it is sent; by id. */
@@ -90,6 +92,11 @@ function levelMetrics(registers: Registry[]): Metrics['watch'] {
     'hearth_servers_asked',
     'Other servers that are being asked about keys on behalf of users.',
     () => levels.serversAsked?.() ?? 0,
+  )
+  level(
+    'hearth_refused_logins',
+    'Passwords that were not looked at since the start, because too many for the account were wrong.',
+    () => levels.refusedLogins?.() ?? 0,
   )
   level(
     'synapse_admin_mau_current',

@@ -43,9 +43,3 @@ export function addressReader(trustedProxies: readonly string[]): AddressReader 
     return address
   }
 }
-
-/** What a limit counts by: an IPv4 address, or the 64-bit network that one IPv6 customer has. */
-export function limitKeyOf(address: string): string {
-  if (!address.includes(':')) return address
-  return `${ipaddr.IPv6.networkAddressFromCIDR(`${address}/64`).toString()}/64`
-}

@@ -7,9 +7,10 @@ import { expandPath } from '../core/paths.ts'
 import { accountLocked, accountSuspended } from '../domain/accounts/requester.ts'
 import type { Masquerade } from '../domain/appservices/callers.ts'
 import type { SignedRequest } from '../domain/federation/signed-requests.ts'
+import { networkOf } from '../domain/network.ts'
 import type { Services } from '../domain/services.ts'
 import { type BodyReader, bodyReader } from './body.ts'
-import { type AddressReader, limitKeyOf } from './client-address.ts'
+import type { AddressReader } from './client-address.ts'
 import type { Endpoint } from './endpoint.ts'
 import { BAD_QUERY, queryReader, type RawQuery, single } from './query.ts'
 import { sendReply } from './reply.ts'
@@ -86,7 +87,7 @@ function authenticator<By extends Caller>(endpoint: Endpoint, role: Role<By>, de
   const { auth } = options
   if (auth === 'none') return () => undefined
   if (auth === 'server') {
-    const keyOf = (raw: FastifyRequest) => limitKeyOf(addressOf(raw, deps.addressOf))
+    const keyOf = (raw: FastifyRequest) => networkOf(addressOf(raw, deps.addressOf))
     const read = bodyReader(endpoint, role.codes)
     return async (raw) => {
       const addressKey = () => keyOf(raw)
@@ -141,7 +142,7 @@ function partsOf<By extends Caller>(endpoint: Endpoint, role: Role<By>, deps: Mo
 
 /** Whose bucket a limited call takes from. */
 function limitKey(caller: Caller | undefined, raw: FastifyRequest, route: RouteFacts): string | number {
-  if (caller === undefined) return limitKeyOf(addressOf(raw, route.addressOf))
+  if (caller === undefined) return networkOf(addressOf(raw, route.addressOf))
   if ('userNid' in caller) return caller.userNid
   if ('server' in caller) return caller.server
   if ('hosted' in caller) return caller.hosted.id

@@ -3,8 +3,8 @@ import { isObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { Type } from '../core/shapes.ts'
 import type { UiaFlow } from '../domain/accounts/interactive-auth.ts'
 import type { Requester } from '../domain/accounts/requester.ts'
+import { networkOf } from '../domain/network.ts'
 import type { Services } from '../domain/services.ts'
-import { limitKeyOf } from './client-address.ts'
 import { Details, type Endpoint, type RawReply, rawReply } from './endpoint.ts'
 import type { EndpointRequest, MountedRequest } from './request.ts'
 
@@ -46,7 +46,7 @@ export async function challengeOf(
   const outcome = await services.interactiveAuth.advance({
     operation: `${endpoint.method} ${request.path}`,
     requester: requester !== undefined && 'userNid' in requester ? requester : undefined,
-    address: limitKeyOf(request.ip),
+    address: networkOf(request.ip),
     auth: authOf(request.body as JsonObject),
     body,
     flows,

@@ -25,6 +25,15 @@ export async function findDevice(reader: Reader, userNid: number, deviceId: stri
   return row
 }
 
+/** The addresses at which the user's devices were last, since a moment. */
+export async function addressesSeenAt(reader: Reader, userNid: number, since: number): Promise<string[]> {
+  const rows = await reader.query<{ last_seen_ip: string }>(
+    `SELECT DISTINCT last_seen_ip FROM device WHERE user_nid = $1 AND last_seen_at > $2 AND last_seen_ip IS NOT NULL`,
+    [userNid, since],
+  )
+  return rows.map(({ last_seen_ip }) => last_seen_ip)
+}
+
 /** Makes the device unless it exists, and locks its row: two logins of one device follow each other. Gives whether it is new. */
 export async function ensureDevice(
   tx: Tx,

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { addressReader, limitKeyOf } from '../../src/http/client-address.ts'
+import { networkOf } from '../../src/domain/network.ts'
+import { addressReader } from '../../src/http/client-address.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
 import type { Json } from '../support/api.ts'
 
@@ -94,9 +95,9 @@ describe("the client's address", () => {
   })
 
   it('is counted by the network where it is IPv6', () => {
-    expect(limitKeyOf('2001:db8:1:2:3:4:5:6')).toBe(limitKeyOf('2001:db8:1:2::1'))
-    expect(limitKeyOf('2001:db8:1:2::1')).not.toBe(limitKeyOf('2001:db8:1:3::1'))
-    expect(limitKeyOf('192.0.2.1')).toBe('192.0.2.1')
-    expect(limitKeyOf('unknown')).toBe('unknown')
+    expect(networkOf('2001:db8:1:2:3:4:5:6')).toBe(networkOf('2001:db8:1:2::1'))
+    expect(networkOf('2001:db8:1:2::1')).not.toBe(networkOf('2001:db8:1:3::1'))
+    expect(networkOf('192.0.2.1')).toBe('192.0.2.1')
+    expect(networkOf('unknown')).toBe('unknown')
   })
 })

@@ -7,10 +7,11 @@ import type { Database, Tx } from '../../store/db.ts'
 import { findProvidersOf } from '../../store/external-ids.ts'
 import { findThreepidOwner } from '../../store/user-threepids.ts'
 import type { Clock, Random } from '../clock.ts'
-import type { RateLimits } from '../rate-limits.ts'
+import { networkOf } from '../network.ts'
 import type { Devices } from './devices.ts'
 import type { UiaStage } from './interactive-auth.ts'
 import { checkDeviceWish, type DeviceWish, type Issued, issueToken } from './issue-token.ts'
+import { createLoginBrake } from './login-brake.ts'
 import type { LoginTokens } from './login-tokens.ts'
 import type { Passwords } from './passwords.ts'
 import { accountLocked, type Requester } from './requester.ts'
@@ -24,10 +25,10 @@ export interface LoggedIn extends Issued {
 
 export interface Logins {
   /**
-   * Logs a device in by password. Takes from the limit of the account, and the same time whether the user exists or not.
+   * Logs a device in by password. Takes the same time whether the user exists or not. Wrong ones are counted by account and address.
    * @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED`, `M_LIMIT_EXCEEDED`
    */
-  byPassword(credentials: JsonObject, device: DeviceWish): Promise<LoggedIn>
+  byPassword(credentials: JsonObject, device: DeviceWish, address: string): Promise<LoggedIn>
   /**
    * Logs a device in by a login token, which is used up.
    * @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED`
@@ -37,10 +38,19 @@ export interface Logins {
   proofsOf(userNid: number): Promise<readonly UiaFlow[]>
   /** The stage `m.login.password`: the requester's own password again. */
   provePassword: UiaStage['prove']
+  /** Passwords that were not looked at since the start, because too many were wrong. */
+  refusals(): number
   /** Ends the requester's session and removes its device. */
   logout(requester: Requester): Promise<void>
   /** Ends all sessions of the requester and removes the devices. */
   logoutAll(requester: Requester): Promise<void>
+}
+
+/** Where a password comes from. */
+interface From {
+  /** Whose session proves it again. */
+  readonly userNid?: number | undefined
+  readonly address: string
 }
 
 const PASSWORD_STAGE = 'm.login.password'
@@ -58,10 +68,10 @@ export function createLogins(deps: {
   readonly sessions: Sessions
   readonly devices: Pick<Devices, 'remove' | 'removeAll' | 'trim'>
   readonly loginTokens: LoginTokens
-  readonly rateLimits: RateLimits
-  readonly config: Pick<Config, 'server_name' | 'sso' | 'sessions'>
+  readonly config: Pick<Config, 'server_name' | 'sso' | 'sessions' | 'rate_limits'>
 }): Logins {
-  const { db, passwords, sessions, devices, loginTokens, rateLimits, config } = deps
+  const { db, passwords, sessions, devices, loginTokens, config } = deps
+  const brake = createLoginBrake(deps)
   const providers = new Set(config.sso.providers.map(({ id }) => id))
 
   async function firstAccount(ids: readonly UserId[]): Promise<AccountRow | undefined> {
@@ -79,11 +89,13 @@ export function createLogins(deps: {
     return owner && findAccount(db, owner.user_id)
   }
 
-  async function authenticate(credentials: JsonObject): Promise<AccountRow> {
+  async function authenticate(credentials: JsonObject, from: From): Promise<AccountRow> {
     const { password } = credentials
     if (typeof password !== 'string') throw new ProtocolError('M_MISSING_PARAM', "Key 'password' is missing.")
     const identified = identifiedBy(credentials, config.server_name)
-    rateLimits.take('login', identified.kind === 'user' ? (identified.ids.at(-1) ?? 'nobody') : identified.address)
+    const name = identified.kind === 'user' ? (identified.ids.at(-1) ?? 'nobody') : identified.address
+    const place = from.userNid === undefined ? networkOf(from.address) : `user ${from.userNid}`
+    const wasRight = await brake.begin(name, place, async () => isKnown(await find(identified), from))
     passwords.mustHaveRoom()
     const account = await find(identified)
     const fits = await passwords.verify(password, account?.password_hash)
@@ -91,7 +103,15 @@ export function createLogins(deps: {
     const isEnded = account !== undefined && account.deactivated_at !== null
     if (isEnded && (fits || account.password_hash === null)) throw deactivated()
     if (account === undefined || !fits) throw new ProtocolError('M_FORBIDDEN', REFUSED)
+    wasRight()
     return account
+  }
+
+  /** Whether the owner has been there: by a session of theirs, or at an address where one was lately. */
+  async function isKnown(account: AccountRow | undefined, { userNid, address }: From): Promise<boolean> {
+    if (userNid !== undefined) return account?.user_nid === userNid
+    // Asked of nobody too, so that it takes as long.
+    return sessions.hasBeenAt(account?.user_nid ?? 0, networkOf(address))
   }
 
   /** What was true when the password was checked must still be: the password may have been changed, or the account ended, meanwhile. */
@@ -109,9 +129,9 @@ export function createLogins(deps: {
   }
 
   return {
-    async byPassword(credentials, device) {
+    async byPassword(credentials, device, address) {
       checkDeviceWish(device)
-      const account = await authenticate(credentials)
+      const account = await authenticate(credentials, { address })
       const hash = await refreshedHash(account, credentials.password as string)
       const issued = await db.tx(async (tx) => {
         await requireUnchanged(tx, account)
@@ -142,11 +162,12 @@ export function createLogins(deps: {
     },
 
     async provePassword(auth, { requester }) {
-      const account = await authenticate(auth)
+      const account = await authenticate(auth, { userNid: requester?.userNid, address: 'unknown' })
       if (account.user_nid !== requester?.userNid) throw new ProtocolError('M_FORBIDDEN', REFUSED)
       return {}
     },
 
+    refusals: brake.refusals,
     logout: ({ userNid, deviceId }) => devices.remove(userNid, [deviceId]),
     logoutAll: ({ userNid }) => devices.removeAll(userNid),
   }

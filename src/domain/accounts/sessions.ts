@@ -1,9 +1,11 @@
 import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { Database } from '../../store/db.ts'
-import { recordSightings, type Sighting } from '../../store/devices.ts'
+import { addressesSeenAt, recordSightings, type Sighting } from '../../store/devices.ts'
 import { confirmRenewal, findSession, findToken } from '../../store/tokens.ts'
 import type { Clock } from '../clock.ts'
+import { ADDRESS_KNOWN_MS, MAX_KNOWN_ADDRESSES } from '../limits.ts'
+import { networkOf } from '../network.ts'
 import { hashAccessToken, isAccessToken } from './access-tokens.ts'
 import { accountLocked, type Requester } from './requester.ts'
 
@@ -16,6 +18,8 @@ export interface Sessions {
   find(token: string): Requester | undefined | Promise<Requester | undefined>
   /** Notes that a device was here; written later, with others, and at most once a minute per device. */
   seen(requester: Requester, ip: () => string, userAgent: string | undefined): void
+  /** Whether a session of the user was at an address of this network lately, as `networkOf` has it. */
+  hasBeenAt(userNid: number, network: string): Promise<boolean>
   /** Forgets the tokens of a user's device, or of all the user's devices, after their rows are gone. */
   forget(userNid: number, deviceId?: string): void
   /** Called whenever something is forgotten: all sessions of a user, or those of a device. */
@@ -59,6 +63,7 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
       if (hashes?.size === 0) hashesOf.delete(userNid)
     },
   })
+  const addresses = createCache<string, number>(MAX_KNOWN_ADDRESSES)
   let sightings = new Map<string, Sighting>()
   let timer: NodeJS.Timeout | undefined
   // A look-up that began before something was forgotten may have read what is now gone: it is not remembered.
@@ -123,15 +128,23 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
       if (entry === undefined || now - entry.seenAt < SEEN_EVERY_MS) return
       entry.seenAt = now
       const { userNid, deviceId } = requester
+      const address = ip()
+      addresses.set(`${userNid} ${networkOf(address)}`, now)
       sightings.set(`${userNid} ${deviceId}`, {
         userNid,
         deviceId,
         at: now,
-        ip: ip(),
+        ip: address,
         userAgent: userAgent?.slice(0, MAX_USER_AGENT_CHARS),
       })
       // What cannot be written is lost: the next sighting follows within a minute.
       timer ??= setTimeout(() => void flush().catch(() => {}), FLUSH_EVERY_MS).unref()
+    },
+    async hasBeenAt(userNid, network) {
+      const since = clock.now() - ADDRESS_KNOWN_MS
+      if ((addresses.peek(`${userNid} ${network}`) ?? 0) > since) return true
+      const seen = await addressesSeenAt(db, userNid, since)
+      return seen.some((address) => networkOf(address) === network)
     },
     forget(userNid, deviceId) {
       forgotten += 1

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
+import { createCache } from '../../core/cache.ts'
 import type { ServerName } from '../../core/ids.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_LOGGED_DESTINATIONS } from '../limits.ts'
@@ -28,7 +28,7 @@ export function createDestinationLog(deps: {
   readonly clock: Clock
 }): DestinationLog {
   const { log, clock } = deps
-  const last = new LRUCache<ServerName, Said>({ max: MAX_LOGGED_DESTINATIONS })
+  const last = createCache<ServerName, Said>(MAX_LOGGED_DESTINATIONS)
   return (severity, server, fields, text) => {
     const before = last.get(server)
     const gravity = GRAVITY[severity]

@@ -2,8 +2,8 @@ import { preferredLanguages } from '../../core/languages.ts'
 import { Type } from '../../core/shapes.ts'
 import type { Purpose } from '../../domain/contact/contact-sessions.ts'
 import type { AddressWish } from '../../domain/contact/identity-server.ts'
+import { networkOf } from '../../domain/network.ts'
 import type { Services } from '../../domain/services.ts'
-import { limitKeyOf } from '../../http/client-address.ts'
 import type { EndpointRequest } from '../../http/request.ts'
 import { LookQuery, TOKEN_REQUEST_KEYS } from '../identity/token-request.ts'
 
@@ -41,7 +41,7 @@ export function requestToken(
     sendAttempt: body.send_attempt,
     nextLink: body.next_link === '' ? undefined : body.next_link,
     dialect,
-    sender: limitKeyOf(ip),
+    sender: networkOf(ip),
     look: { brand: query.brand, languages: preferredLanguages(query.lang ?? acceptLanguage) },
   }
   const named = { idServer: body.id_server || undefined, accessToken: body.id_access_token || undefined }

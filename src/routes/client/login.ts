@@ -35,7 +35,7 @@ export const login = endpoint(
     if (type !== 'm.login.password') {
       throw new ProtocolError('M_UNKNOWN', 'This server does not know this type of login.', { status: 400 })
     }
-    const { userId, ...issued } = await logins.byPassword(credentials, device)
+    const { userId, ...issued } = await logins.byPassword(credentials, device, request.ip)
     return loginAnswer(config, userId, issued)
   },
 )

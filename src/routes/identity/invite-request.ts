@@ -4,8 +4,8 @@ import { type Static, Type } from '../../core/shapes.ts'
 import type { IdentityServices } from '../../domain/identity/identity-services.ts'
 import { inviteKeys } from '../../domain/identity/invite-keys.ts'
 import type { IdentityRequester } from '../../domain/identity/requester.ts'
+import { networkOf } from '../../domain/network.ts'
 import type { Services } from '../../domain/services.ts'
-import { limitKeyOf } from '../../http/client-address.ts'
 import type { EndpointRequest } from '../../http/request.ts'
 import { LookQuery } from './token-request.ts'
 
@@ -31,7 +31,7 @@ export async function storeInvite(request: Request, { identity, config }: Servic
   const { body, query, requester, acceptLanguage, ip, dialect } = request
   const invite = await identity.invitations.store({ ...body } as JsonObject, {
     requester,
-    who: requester?.userId ?? limitKeyOf(ip),
+    who: requester?.userId ?? networkOf(ip),
     look: { brand: query.brand, languages: preferredLanguages(query.lang ?? acceptLanguage) },
   })
   const longTerm = identity.keys.current.publicKey

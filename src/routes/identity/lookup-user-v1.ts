@@ -1,5 +1,5 @@
 import { Type } from '../../core/shapes.ts'
-import { limitKeyOf } from '../../http/client-address.ts'
+import { networkOf } from '../../domain/network.ts'
 import { endpoint } from '../../http/endpoint.ts'
 
 const Query = Type.Object({ medium: Type.String(), address: Type.String() })
@@ -7,5 +7,5 @@ const Query = Type.Object({ medium: Type.String(), address: Type.String() })
 export const lookupUserV1 = endpoint(
   'GET P1/lookup',
   { auth: 'none', query: Query },
-  async ({ query, ip }, { identity }) => (await identity.lookup.association(query, limitKeyOf(ip))) ?? {},
+  async ({ query, ip }, { identity }) => (await identity.lookup.association(query, networkOf(ip))) ?? {},
 )

@@ -1,5 +1,5 @@
 import { Type } from '../../core/shapes.ts'
-import { limitKeyOf } from '../../http/client-address.ts'
+import { networkOf } from '../../domain/network.ts'
 import { endpoint } from '../../http/endpoint.ts'
 
 const Pair = Type.Unsafe<[string, string]>({ type: 'array', items: { type: 'string' }, minItems: 2, maxItems: 2 })
@@ -11,7 +11,7 @@ export const lookupUsersV1 = endpoint(
   async ({ body, ip }, { identity }) => ({
     threepids: await identity.lookup.usersOf(
       body.threepids.map(([medium, address]) => ({ medium, address })),
-      limitKeyOf(ip),
+      networkOf(ip),
     ),
   }),
 )

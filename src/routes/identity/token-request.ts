@@ -4,7 +4,7 @@ import type { Dialect } from '../../core/paths.ts'
 import { type Static, Type } from '../../core/shapes.ts'
 import type { IdentityRequester } from '../../domain/identity/requester.ts'
 import type { TokenRequest } from '../../domain/identity/sessions.ts'
-import { limitKeyOf } from '../../http/client-address.ts'
+import { networkOf } from '../../domain/network.ts'
 
 const OPAQUE = /^[0-9a-zA-Z.=_-]{1,255}$/
 /** `client_secret` and `sid`. */
@@ -61,7 +61,7 @@ export function tokenRequestOf({ body, query, dialect, requester, acceptLanguage
     sendAttempt: attemptIn(body.send_attempt, dialect),
     nextLink: body.next_link === '' ? undefined : body.next_link,
     dialect,
-    sender: requester?.userId ?? limitKeyOf(ip),
+    sender: requester?.userId ?? networkOf(ip),
     look: { brand: query.brand, languages: preferredLanguages(query.lang ?? acceptLanguage) },
   }
 }

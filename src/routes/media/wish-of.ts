@@ -3,7 +3,7 @@ import type { Dialect } from '../../core/paths.ts'
 import { Type } from '../../core/shapes.ts'
 import type { Requester } from '../../domain/accounts/requester.ts'
 import type { MediaWish } from '../../domain/media/downloads.ts'
-import { limitKeyOf } from '../../http/client-address.ts'
+import { networkOf } from '../../domain/network.ts'
 import type { Wire } from '../../http/request.ts'
 import { mxcOf } from './mxc-of.ts'
 
@@ -39,6 +39,6 @@ export function oldWishOf(
   const { allow_remote: isRemoteAllowed = true, timeout_ms: timeoutMs } = query
   const isPeer = dialect === 'proto' && !isRemoteAllowed
   const isAnonymous = requester === undefined && !isPeer
-  const asker = requester?.userId ?? (isOpen ? limitKeyOf(request.ip) : undefined)
+  const asker = requester?.userId ?? (isOpen ? networkOf(request.ip) : undefined)
   return { mxc: mxcOf(params), fetchFor: isRemoteAllowed ? asker : undefined, isAnonymous, timeoutMs, signal }
 }

@@ -3,8 +3,8 @@ import { ProtocolError } from '../../core/errors.ts'
 import { preferredLanguages } from '../../core/languages.ts'
 import type { Purpose } from '../../domain/contact/contact-sessions.ts'
 import type { AddressWish } from '../../domain/contact/identity-server.ts'
+import { networkOf } from '../../domain/network.ts'
 import type { Services } from '../../domain/services.ts'
-import { limitKeyOf } from '../../http/client-address.ts'
 import type { FallbackStage, Fields, Sender } from './fallback-stage.ts'
 import { escapeHtml } from './page.ts'
 
@@ -28,7 +28,7 @@ async function begin(wish: AddressWish, purpose: Purpose, fields: Fields, servic
     sendAttempt: services.clock.now(),
     nextLink: undefined,
     dialect: sender.dialect,
-    sender: limitKeyOf(sender.ip),
+    sender: networkOf(sender.ip),
     look: { brand: undefined, languages: preferredLanguages(sender.acceptLanguage) },
   })
   return { ...fields, sid }
