@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { BRAKE_FACTOR } from '../../src/domain/limits.ts'
 import { networkOf } from '../../src/domain/network.ts'
 import { addressReader } from '../../src/http/client-address.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
@@ -66,10 +67,12 @@ describe('rate limits', () => {
       const headers = { 'x-forwarded-for': address }
       return (await fetch(`${server?.baseUrl}/_matrix/client/v3/login`, { method: 'POST', body, headers })).status
     }
-    expect(await guess('198.51.100.1', 'alice')).toBe(403)
-    expect(await guess('198.51.100.2', '@ALICE:localhost')).toBe(403)
-    expect(await guess('198.51.100.3', '@alice:localhost')).toBe(429)
-    expect(await guess('198.51.100.3', 'bob')).toBe(403)
+    for (let n = 1; n <= BRAKE_FACTOR; n++) {
+      expect(await guess(`198.51.100.${n}`, 'alice')).toBe(403)
+      expect(await guess(`198.51.100.${n}`, '@ALICE:localhost')).toBe(403)
+    }
+    expect(await guess('198.51.100.100', '@alice:localhost')).toBe(429)
+    expect(await guess('198.51.100.100', 'bob')).toBe(403)
   })
 })
 
