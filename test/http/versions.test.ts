@@ -1,0 +1,140 @@
+import { AutoDiscovery } from 'matrix-js-sdk'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Account, type Api, createRoom, openApi, register } from '../support/api.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+let server: TestServer
+let api: Api
+let alice: Account
+let room: string
+
+beforeAll(async () => {
+  server = await startServer()
+  api = openApi(server.baseUrl)
+  alice = await register(api, 'alice')
+  room = encodeURIComponent(await createRoom(api, alice.token, { preset: 'public_chat', name: 'Kitchen' }))
+})
+
+afterAll(async () => {
+  await api.close()
+  await server.close()
+})
+
+/** Operations that each release added (the changelogs of the published specification). */
+const ADDED: Readonly<Record<string, readonly string[]>> = {
+  'v1.1': [
+    'POST /keys/device_signing/upload',
+    'POST /keys/signatures/upload',
+    'GET /room_keys/version',
+    'POST /room_keys/version',
+    'PUT /room_keys/keys',
+    'POST /knock/x',
+    'GET /login/sso/redirect/x',
+  ],
+  'v1.2': [
+    'GET /_matrix/client/v1/rooms/x/hierarchy',
+    'GET /_matrix/client/v1/register/m.login.registration_token/validity',
+  ],
+  'v1.3': ['POST /refresh', 'GET /_matrix/client/v1/rooms/x/relations/$y'],
+  'v1.4': ['GET /_matrix/client/v1/rooms/x/threads'],
+  'v1.6': ['GET /_matrix/client/v1/rooms/x/timestamp_to_event'],
+  'v1.7': [
+    'POST /_matrix/media/v1/create',
+    'PUT /_matrix/media/v3/upload/x/y',
+    'POST /_matrix/client/v1/login/get_token',
+  ],
+  'v1.11': ['GET /_matrix/client/v1/media/config', 'GET /_matrix/client/v1/media/download/x/y'],
+  'v1.13': ['POST /rooms/x/report'],
+  'v1.14': ['POST /users/x/report'],
+  'v1.15': ['GET /_matrix/client/v1/room_summary/x', 'GET /_matrix/client/v1/auth_metadata'],
+  'v1.18': ['GET /_matrix/client/v1/admin/suspend/x'],
+  'v1.19': ['GET /_matrix/client/v1/mutual_rooms'],
+}
+
+const RELEASES = Array.from({ length: 19 }, (_, index) => `v1.${index + 1}`)
+
+async function isServed(line: string): Promise<boolean> {
+  const [method, path] = line.split(' ') as [string, string]
+  const { body } = await api.request(method, path, { token: alice.token, ...(method !== 'GET' && { body: {} }) })
+  return body?.errcode !== 'M_UNRECOGNIZED'
+}
+
+test('C4: a release is named up to the first whose operations are missing, and none after it', async () => {
+  const { versions } = await api.call('GET', '/_matrix/client/versions')
+  const served = await Promise.all(
+    RELEASES.map(async (release) => (await Promise.all((ADDED[release] ?? []).map(isServed))).every(Boolean)),
+  )
+  const firstMissing = served.indexOf(false)
+  expect(firstMissing).toBeGreaterThan(0)
+  expect(versions.filter((name: string) => name.startsWith('v1.'))).toEqual(RELEASES.slice(0, firstMissing))
+})
+
+test('C4: what clients refuse to go without is named: r0.5.0, r0.6.0, r0.6.1 and v1.1', async () => {
+  const { versions } = await api.call('GET', '/_matrix/client/versions')
+  expect(versions).toEqual(expect.arrayContaining(['r0.5.0', 'r0.6.0', 'r0.6.1', 'v1.1']))
+})
+
+test('C4: a client that looks for a server takes this one', async () => {
+  const found = await AutoDiscovery.fromDiscoveryConfig({ 'm.homeserver': { base_url: server.baseUrl } })
+  expect(found['m.homeserver']).toMatchObject({ state: 'SUCCESS', base_url: server.baseUrl })
+})
+
+describe('C4: each declared feature works:', () => {
+  const as = (body?: object) => ({ token: alice.token, ...(body && { body }) })
+  const works: Readonly<Record<string, () => Promise<unknown>>> = {
+    'org.matrix.e2e_cross_signing': () => isServed('POST /_matrix/client/unstable/keys/device_signing/upload'),
+    'org.matrix.msc2432': () => isServed(`GET /_matrix/client/unstable/org.matrix.msc2432/rooms/${room}/aliases`),
+    'org.matrix.msc2285.stable': async () => {
+      const { event_id } = await api.call(
+        'PUT',
+        `/rooms/${room}/send/m.room.message/r1`,
+        as({ msgtype: 'm.text', body: 'x' }),
+      )
+      return api.call('POST', `/rooms/${room}/receipt/m.read.private/${encodeURIComponent(event_id)}`, as({}))
+    },
+    'org.matrix.msc3827.stable': () =>
+      api.call('POST', '/publicRooms', as({ filter: { room_types: ['m.space', null] } })),
+    'fi.mau.msc2246.stable': () => api.call('POST', '/_matrix/media/v1/create', as({})),
+    'fi.mau.msc2659.stable': () => isServed('POST /_matrix/client/v1/appservice/x/ping'),
+    'org.matrix.msc3952_intentional_mentions': async () => {
+      const { global } = await api.call('GET', '/pushrules/', as())
+      return global.override.some(({ rule_id }: { rule_id: string }) => rule_id === '.m.rule.is_user_mention')
+    },
+    'org.matrix.msc3916.stable': () => api.call('GET', '/_matrix/client/v1/media/config', as()),
+    'uk.tcpip.msc4133.stable': async () => {
+      const path = `/profile/${encodeURIComponent(alice.userId)}/org.example.pronouns`
+      await api.call('PUT', path, as({ 'org.example.pronouns': 'she' }))
+      return (await api.call('GET', path, as()))['org.example.pronouns'] === 'she'
+    },
+    'com.beeper.msc4169': async () => {
+      const { event_id } = await api.call(
+        'PUT',
+        `/rooms/${room}/send/m.room.message/b1`,
+        as({ msgtype: 'm.text', body: 'x' }),
+      )
+      await api.call('PUT', `/rooms/${room}/send/m.room.redaction/b2`, as({ redacts: event_id }))
+      const event = await api.call('GET', `/rooms/${room}/event/${encodeURIComponent(event_id)}`, as())
+      return Object.keys(event.content).length === 0
+    },
+  }
+
+  test('C4: no feature is declared without being looked at here', async () => {
+    const { unstable_features } = await api.call('GET', '/_matrix/client/versions')
+    expect(Object.keys(unstable_features).sort()).toEqual(Object.keys(works).sort())
+    expect(new Set(Object.values(unstable_features))).toEqual(new Set([true]))
+  })
+
+  test.each(Object.entries(works))('C4: %s', async (_name, work) => {
+    expect(await work()).toBeTruthy()
+  })
+})
+
+test('C4: im.nheko.summary is an alias of the room summary', async () => {
+  const whole = await api.call('GET', `/_matrix/client/v1/room_summary/${room}`, { token: alice.token })
+  expect(whole).toMatchObject({ name: 'Kitchen' })
+  for (const path of [`summary/${room}`, `rooms/${room}/summary`]) {
+    expect(await api.call('GET', `/_matrix/client/unstable/im.nheko.summary/${path}`, { token: alice.token })).toEqual(
+      whole,
+    )
+  }
+})
