@@ -12,6 +12,7 @@ import { ERRORS } from '../test/accounts/rows.ts'
 import appservice from '../test/conformance/appservice.json' with { type: 'json' }
 import identity from '../test/conformance/identity.json' with { type: 'json' }
 import served from '../test/conformance/operations.json' with { type: 'json' }
+import { hashesOf } from './migration-hashes.ts'
 
 /** Writes every file that is made from the code; with `--check`, only says which of them are stale. */
 const isCheck = process.argv.includes('--check')
@@ -21,6 +22,7 @@ const FILES: Readonly<Record<string, string>> = {
   'config/schema.json': jsonSchema(),
   'docs/operations.md': await operations(),
   'docs/errors.md': await errors(),
+  'migrations/hashes.json': await hashesOf(fileURLToPath(new URL('../migrations', import.meta.url))),
 }
 
 const stale: string[] = []

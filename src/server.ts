@@ -37,7 +37,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const { config, connection, health, certificate, log } = options
   const isHomeserver = config.roles.includes('client')
   health.enter('migrating')
-  const applied = await prepareDatabase(connection, options.migrations, config.server_name)
+  const { applied, newer } = await prepareDatabase(connection, options.migrations, config.server_name)
+  if (newer.length > 0)
+    log.warn({ migrations: newer }, 'a newer Hearth migrated this database; this one runs on it too')
   if (applied.length > 0) log.info({ migrations: applied.length }, 'database is up to date')
   // What the other role is made of is not even loaded.
   const { createContext } = await (isHomeserver ? import('./context.ts') : import('./identity-alone.ts'))

@@ -24,7 +24,7 @@ export const migrateCommand: Command = {
     try {
       const names = values.plan
         ? (await planMigrations(database.connection, MIGRATIONS)).pending
-        : await migrate(database.connection, MIGRATIONS)
+        : (await migrate(database.connection, MIGRATIONS)).applied
       host.print(`${values.plan ? 'To do' : 'Done'}: ${names.join(', ') || 'nothing, the database is up to date'}`)
       return EXIT.ok
     } finally {

@@ -11,11 +11,25 @@ export interface Migration {
   readonly sql: string
   /** sha256 of the file, hex. A recorded migration whose file changed stops the start. */
   readonly checksum: string
+  /** Why the release before cannot run on a database that has it (`--! breaking: ...`); undefined for one that leaves it running. */
+  readonly breaking: string | undefined
 }
 
 export interface MigrationPlan {
   readonly applied: readonly string[]
   readonly pending: readonly string[]
+}
+
+export interface Migrated {
+  readonly applied: readonly string[]
+  /** Those of a newer release that were applied before: this release runs on them. */
+  readonly newer: readonly string[]
+}
+
+interface Recorded {
+  readonly name: string
+  readonly checksum: string
+  readonly breaking: string | null
 }
 
 /** One lock for every process that migrates this database; any constant does. */
@@ -31,7 +45,8 @@ export async function readMigrations(directory: string): Promise<Migration[]> {
       const number = Number(FILE_NAME.exec(name)?.[1])
       if (!number) throw new Error(`${join(directory, name)}: a migration is named NNNN_words.sql`)
       const sql = await readFile(join(directory, name), 'utf8')
-      return { number, name, sql, checksum: createHash('sha256').update(sql).digest('hex') }
+      const checksum = createHash('sha256').update(sql).digest('hex')
+      return { number, name, sql, checksum, breaking: breakingOf(name, sql) }
     }),
   )
   const twice = migrations.find((migration, index) => migrations[index - 1]?.number === migration.number)
@@ -39,23 +54,38 @@ export async function readMigrations(directory: string): Promise<Migration[]> {
   return migrations
 }
 
-async function recorded(client: pg.Client): Promise<Map<string, string>> {
-  await client.query(`CREATE TABLE IF NOT EXISTS schema_migration (
-    name text COLLATE "C" PRIMARY KEY, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`)
-  const { rows } = await client.query<{ name: string; checksum: string }>('SELECT name, checksum FROM schema_migration')
-  return new Map(rows.map((row) => [row.name, row.checksum]))
+const BREAKING = /^--!\s*breaking\b:?[ \t]*(.*)$/m
+
+function breakingOf(name: string, sql: string): string | undefined {
+  const reason = BREAKING.exec(sql)?.[1]?.trim()
+  if (reason === '') throw new Error(`${name}: \`--! breaking\` is followed by the reason`)
+  return reason
 }
 
-function pendingOf(migrations: readonly Migration[], done: ReadonlyMap<string, string>): Migration[] {
+async function recorded(client: pg.Client): Promise<Map<string, Recorded>> {
+  await client.query(`CREATE TABLE IF NOT EXISTS schema_migration (
+    name text COLLATE "C" PRIMARY KEY, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`)
+  // Told to older releases, which do not have the file: why they cannot run on it.
+  await client.query('ALTER TABLE schema_migration ADD COLUMN IF NOT EXISTS breaking text')
+  const { rows } = await client.query<Recorded>('SELECT name, checksum, breaking FROM schema_migration')
+  return new Map(rows.map((row) => [row.name, row]))
+}
+
+/** What newer releases did to this database. @throws Error when one of them says that this release cannot run on it */
+function newerThan(migrations: readonly Migration[], done: ReadonlyMap<string, Recorded>): string[] {
   const known = new Set(migrations.map((migration) => migration.name))
-  const newer = [...done.keys()].filter((name) => !known.has(name) && name > (migrations.at(-1)?.name ?? ''))
-  if (newer.length > 0) {
-    throw new Error(
-      `The database was migrated by a newer Hearth (${newer.join(', ')}). Start that version, or restore a backup.`,
-    )
-  }
+  const newer = [...done.values()].filter(({ name }) => !known.has(name) && name > (migrations.at(-1)?.name ?? ''))
+  const breaking = newer.filter((each) => each.breaking !== null)
+  if (breaking.length === 0) return newer.map(({ name }) => name)
+  const why = breaking.map(({ name, breaking: reason }) => `${name}: ${reason}`).join('; ')
+  throw new Error(
+    `The database was migrated by a newer Hearth, and this one cannot run on it (${why}). Start that version, or restore a backup.`,
+  )
+}
+
+function pendingOf(migrations: readonly Migration[], done: ReadonlyMap<string, Recorded>): Migration[] {
   for (const { name, checksum } of migrations) {
-    const applied = done.get(name)
+    const applied = done.get(name)?.checksum
     if (applied !== undefined && applied !== checksum) {
       throw new Error(`${name} was changed after it had been applied to this database. Restore the file as released.`)
     }
@@ -77,28 +107,33 @@ async function connected<T>(connection: pg.ClientConfig, work: (client: pg.Clien
 export function planMigrations(connection: pg.ClientConfig, directory: string): Promise<MigrationPlan> {
   return connected(connection, async (client) => {
     const migrations = await readMigrations(directory)
-    const pending = pendingOf(migrations, await recorded(client)).map(({ name }) => name)
+    const done = await recorded(client)
+    newerThan(migrations, done)
+    const pending = pendingOf(migrations, done).map(({ name }) => name)
     const open = new Set(pending)
     return { pending, applied: migrations.map(({ name }) => name).filter((name) => !open.has(name)) }
   })
 }
 
-/** Applies what is pending, one transaction each, under a lock that a second process waits for. Gives the names applied. */
-export function migrate(connection: pg.ClientConfig, directory: string): Promise<string[]> {
+/** Applies what is pending, one transaction each, under a lock that a second process waits for. */
+export function migrate(connection: pg.ClientConfig, directory: string): Promise<Migrated> {
   return connected(connection, async (client) => {
     await client.query('SELECT pg_advisory_lock($1)', [LOCK_KEY])
-    const pending = pendingOf(await readMigrations(directory), await recorded(client))
-    for (const { name, sql, checksum } of pending) {
+    const [migrations, done] = [await readMigrations(directory), await recorded(client)]
+    const newer = newerThan(migrations, done)
+    const pending = pendingOf(migrations, done)
+    for (const { name, sql, checksum, breaking = null } of pending) {
       await client.query('BEGIN')
       try {
         await client.query(sql)
-        await client.query('INSERT INTO schema_migration (name, checksum) VALUES ($1, $2)', [name, checksum])
+        const row = [name, checksum, breaking]
+        await client.query('INSERT INTO schema_migration (name, checksum, breaking) VALUES ($1, $2, $3)', row)
         await client.query('COMMIT')
       } catch (error) {
         await client.query('ROLLBACK')
         throw new Error(`migration ${name} failed and was rolled back: ${(error as Error).message}`, { cause: error })
       }
     }
-    return pending.map(({ name }) => name)
+    return { applied: pending.map(({ name }) => name), newer }
   })
 }

@@ -1,15 +1,15 @@
 import pg from 'pg'
-import { migrate } from './migrate.ts'
+import { type Migrated, migrate } from './migrate.ts'
 
 // Table: server_name
 
-/** Brings the database to this release and makes sure that it is the one of this server. Gives the migrations applied. */
+/** Brings the database to this release and makes sure that it is the one of this server. */
 export async function prepareDatabase(
   connection: pg.ClientConfig,
   migrations: string,
   serverName: string,
-): Promise<string[]> {
-  const applied = await migrate(connection, migrations)
+): Promise<Migrated> {
+  const migrated = await migrate(connection, migrations)
   const client = new pg.Client(connection)
   await client.connect()
   try {
@@ -24,5 +24,5 @@ export async function prepareDatabase(
   } finally {
     await client.end()
   }
-  return applied
+  return migrated
 }

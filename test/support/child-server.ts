@@ -37,6 +37,8 @@ export interface ChildServerOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly serverName?: string
   readonly nodeArgs?: readonly string[]
+  /** Asked at each start for the built program; this checkout's without it. */
+  readonly mainFile?: () => string
   /** What follows `serve`. */
   readonly args?: readonly string[]
   /** Whether its first start makes the data directory of Postgres, as everywhere but in a run of tests, where it finds one. */
@@ -89,10 +91,14 @@ async function prepareChildServer(options: ChildServerOptions): Promise<ChildSer
 
   async function start(): Promise<void> {
     const begun = performance.now()
-    child = spawn(process.execPath, [...(options.nodeArgs ?? []), mainFile(), 'serve', ...(options.args ?? [])], {
-      cwd: dataDir,
-      env,
-    })
+    child = spawn(
+      process.execPath,
+      [...(options.nodeArgs ?? []), (options.mainFile ?? mainFile)(), 'serve', ...(options.args ?? [])],
+      {
+        cwd: dataDir,
+        env,
+      },
+    )
     const keep = (chunk: Buffer) => {
       output = (output + chunk.toString()).slice(-MAX_OUTPUT)
     }
