@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { type House, openHouse } from '../rooms/people.ts'
 import type { Json } from '../support/api.ts'
 import { login } from '../support/api.ts'
@@ -222,3 +222,54 @@ it.each(['from=x&to=s1_1_a.1', 'from=s1_1_a.1&to=x', 'from=s1_1_a.1', 'to=s1_1_a
     expect((await alice.ask('GET', `/keys/changes?${query}`)).status).toBe(400)
   },
 )
+
+test('B3: who leaves, gets other keys and joins again within one span is in device_lists.changed', async () => {
+  const dan = await keyedPerson(house, 'leaver')
+  const eve = await keyedPerson(house, 'stays')
+  const room = await roomOf(dan, eve)
+  const told = await tellsAfter(eve, async () => {
+    await dan.leave(room)
+    await dan.rekey()
+    await dan.join(room)
+  })
+  expect(told).toEqual({ changed: idsOfPeople(dan), left: [] })
+})
+
+test('B3: who leaves, gets a new device and joins again within one span is in device_lists.changed', async () => {
+  const dan = await keyedPerson(house, 'device-leaver')
+  const eve = await keyedPerson(house, 'device-stays')
+  const room = await roomOf(dan, eve)
+  const told = await tellsAfter(eve, async () => {
+    await dan.leave(room)
+    const second = await login(house.api, dan.userId)
+    const body = { device_keys: deviceMaker(second).identity() }
+    await house.api.call('POST', '/keys/upload', { token: second.token, body })
+    await dan.join(room)
+  })
+  expect(told).toEqual({ changed: idsOfPeople(dan), left: [] })
+})
+
+test('B3: who leaves and joins again is told of those who got other keys meanwhile', async () => {
+  const dan = await keyedPerson(house, 'away')
+  const eve = await keyedPerson(house, 'rekeys')
+  const room = await roomOf(dan, eve)
+  const told = await tellsAfter(dan, async () => {
+    await dan.leave(room)
+    await eve.rekey()
+    await dan.join(room)
+  })
+  expect(told).toEqual({ changed: idsOfPeople(eve), left: [] })
+})
+
+test('B3: changes of a profile are no coming and going', async () => {
+  const dan = await keyedPerson(house, 'named')
+  const eve = await keyedPerson(house, 'sees-names')
+  await roomOf(dan, eve)
+  const rename = (person: KeyedPerson, displayname: string) =>
+    person.call('PUT', `/profile/${encodeURIComponent(person.userId)}/displayname`, { displayname })
+  const told = await tellsAfter(eve, async () => {
+    for (const name of ['One', 'Two', 'Three']) await rename(dan, name)
+    await rename(eve, 'Eve')
+  })
+  expect(told).toEqual(NOTHING)
+})

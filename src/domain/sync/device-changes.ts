@@ -4,6 +4,7 @@ import { diffState } from '../../core/state/trie.ts'
 import { deviceListsChanged } from '../../store/device-lists.ts'
 import { joinedIn, joinedMembers } from '../../store/rooms.ts'
 import type { Room } from '../rooms/room.ts'
+import type { RoomEvent } from '../rooms/room-event.ts'
 import { knownState } from './joined-room.ts'
 import { type Span, wasFilledWithin } from './look.ts'
 import { isNewer, type StreamPosition } from './token.ts'
@@ -17,6 +18,11 @@ export interface DeviceChanges {
   readonly left: readonly UserId[]
 }
 
+/** The same, with those whom the user has come to share a room with; by number. */
+export interface NeighbourChanges extends DeviceChanges {
+  readonly neighbours: readonly number[]
+}
+
 type Since = Span & { readonly since: StreamPosition }
 
 /** Who came into the rooms of a user and who went, by number. */
@@ -28,9 +34,13 @@ interface Moves {
 interface RoomMoves extends Moves {
   /** Joined before and after, by another event. */
   readonly stayed: Set<number>
+  /** The user was gone for a while: all others are as new as in a room that was entered. */
+  readonly isBack: boolean
 }
 
-const NONE: DeviceChanges = { changed: [], left: [] }
+const NONE: NeighbourChanges = { changed: [], left: [], neighbours: [] }
+/** Changes of one's profile that are looked back through for a leave between them; who made more is taken for somebody who left. */
+const MAX_PROFILE_CHANGES = 20
 
 /**
  * The device lists that changed for a user. A span in which nobody's keys and nobody's membership changed costs no query.
@@ -44,7 +54,7 @@ export function deviceChanges(
   joined: ReadonlyMap<number, UserRoom>,
   active: readonly number[],
   departed: readonly number[],
-): DeviceChanges | Promise<DeviceChanges> {
+): NeighbourChanges | Promise<NeighbourChanges> {
   const { since, sources, by } = span
   if (!since) return NONE
   const moved = active.filter((nid) => sources.roomMembers.since(nid, since.events[0] ?? 0) !== false)
@@ -68,7 +78,7 @@ interface Hints {
   readonly isOwn: boolean
 }
 
-async function changesOf(span: Since, joined: ReadonlyMap<number, UserRoom>, hints: Hints): Promise<DeviceChanges> {
+async function changesOf(span: Since, joined: ReadonlyMap<number, UserRoom>, hints: Hints): Promise<NeighbourChanges> {
   const { moved, departed } = hints
   const [keys, moves] = await Promise.all([
     changedKeys(span, hints),
@@ -102,6 +112,7 @@ async function movesIn(span: Since, moved: readonly number[], departed: readonly
       // Those who were there before the user and are known only now are as new as in a room that was entered.
       const moves = wasFilledWithin(span, nid) ? undefined : await movesOf(span, room)
       if (moves === undefined) return void entered.push(nid)
+      if (moves.isBack) entered.push(nid)
       for (const user of moves.came) came.add(user)
       for (const user of moves.went) went.add(user)
     }),
@@ -132,20 +143,39 @@ async function movesOf(span: Since, room: Room): Promise<RoomMoves | undefined> 
     if (type === 'm.room.member' && isUserId(stateKey)) changes.push({ userId: stateKey, before, after })
   })
   const moves = { came: new Set<number>(), went: new Set<number>(), stayed: new Set<number>() }
-  if (changes.length === 0) return moves
-  const { sources } = span
+  if (changes.length === 0) return { ...moves, isBack: false }
+  const { sources, by } = span
   const [events, nids] = await Promise.all([
     sources.events.load(changes.flatMap(({ before, after }) => [before, after]).filter((nid) => nid !== 0)),
     sources.users.intern(changes.map(({ userId }) => userId)),
   ])
+  let isBack = false
   for (const { userId, before, after } of changes) {
     const [was, is] = [before, after].map((nid) => (nid === 0 ? 'leave' : membershipOf(events.get(nid))))
+    const wasAway = was === 'join' && is === 'join' && (await leftBetween(sources, before, events.get(after)))
+    if (wasAway && userId === by.userId) isBack = true
     // The invited are encrypted for as well, where they may read from their invitation on.
-    const isNew = (is === 'join' && was !== 'join') || (is === 'invite' && was !== 'join' && was !== 'invite')
+    const isNew =
+      wasAway || (is === 'join' && was !== 'join') || (is === 'invite' && was !== 'join' && was !== 'invite')
     if (isNew) moves.came.add(nids.get(userId)!)
-    else if (was === 'join') (is === 'join' ? moves.stayed : moves.went).add(nids.get(userId)!)
+    if (was === 'join') (is === 'join' ? moves.stayed : moves.went).add(nids.get(userId)!)
   }
-  return moves
+  return { ...moves, isBack }
+}
+
+/** Whether somebody who is joined by both of two events was not, between them. */
+async function leftBetween(
+  { events }: Pick<Span['sources'], 'events'>,
+  before: number,
+  after: RoomEvent | undefined,
+): Promise<boolean> {
+  let at = after
+  for (let steps = 0; at?.replacesNid !== undefined && at.replacesNid !== before; steps++) {
+    if (steps === MAX_PROFILE_CHANGES) return true
+    at = (await events.load([at.replacesNid])).get(at.replacesNid)
+    if (membershipOf(at) !== 'join') return true
+  }
+  return at?.replacesNid === undefined
 }
 
 /** Of those who moved, who is a new neighbour and who is none any more. */
@@ -154,7 +184,7 @@ async function told(
   joined: ReadonlyMap<number, UserRoom>,
   keys: readonly number[],
   { came, went }: Moves,
-): Promise<DeviceChanges> {
+): Promise<NeighbourChanges> {
   const moved = new Set([...came, ...went])
   const sharing = new Set<number>()
   const sharingBefore = new Set<number>()
@@ -169,5 +199,5 @@ async function told(
   const changed = new Set([...keys, ...neighbours])
   for (const nid of left) changed.delete(nid)
   const ids = await sources.users.idsOf([...changed, ...left])
-  return { changed: [...changed].map((nid) => ids.get(nid)!), left: left.map((nid) => ids.get(nid)!) }
+  return { changed: [...changed].map((nid) => ids.get(nid)!), left: left.map((nid) => ids.get(nid)!), neighbours }
 }

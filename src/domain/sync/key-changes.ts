@@ -39,7 +39,8 @@ export function createKeyChanges(parts: {
       const active = await roomsWithEvents(sources, since.events, [...joined.keys()])
       const others = [...rooms].filter(([nid, room]) => !joined.has(nid) && changedWithin(room, since, now))
       const departed = others.map(([nid]) => nid)
-      return deviceChanges({ sources, by, since, now }, joined, [...active], departed)
+      const { changed, left } = await deviceChanges({ sources, by, since, now }, joined, [...active], departed)
+      return { changed, left }
     },
   }
 }
