@@ -17,6 +17,7 @@ import { createFanOut } from './domain/fan-out.ts'
 import { createQuestions } from './domain/federation/ask-peers.ts'
 import { createDeviceListNews } from './domain/federation/device-list-news.ts'
 import { createFederationServices, federationChores } from './domain/federation/federation-services.ts'
+import { createNewNeighbours } from './domain/federation/new-neighbours.ts'
 import { createOutgoing } from './domain/federation/outgoing.ts'
 import { createOwnKeys } from './domain/federation/own-keys.ts'
 import { createPresenceNews } from './domain/federation/presence-news.ts'
@@ -101,6 +102,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     presenceNews: (registry, userRooms) => createPresenceNews({ db, clock, registry, userRooms, edu: outgoing.edu }),
     deviceListNews: (registry) =>
       createDeviceListNews({ serverName: config.server_name, db, clock, users, registry, outgoing }),
+    newNeighbours: createNewNeighbours({ db, clock, outgoing }),
     profileOf: async (userId: UserId) => (await findProfile(db, userId)) ?? {},
     isKnownUser: async (userId: UserId) =>
       serverOf(userId) !== config.server_name ||

@@ -283,6 +283,8 @@ export const MAX_INVITATION_BYTES = 16_384
 export const MAX_OPEN_INVITATIONS = { ofServer: 100, ofUser: 500 } as const
 /** Rooms that are read into memory to tell their servers how one user is. */
 export const MAX_ROOMS_READ_FOR_PRESENCE = 20
+/** Users of other servers who share no room with ours, of whom it is kept how they are until they do. */
+export const MAX_STRANGERS_PRESENT = 1_000
 /** Users of one EDU about presence that are looked at. */
 export const MAX_PRESENCES_PER_EDU = 100
 /** What a user says of how they are. */

@@ -68,6 +68,7 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
     const engine = await createRoomServices({
       deviceListNews: () => NOBODY_ELSEWHERE,
       presenceNews: () => async () => {},
+      newNeighbours: () => () => {},
       identityServers: NO_IDENTITY_SERVERS,
       appservices: NO_APPSERVICES,
       peers,

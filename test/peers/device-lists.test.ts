@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import type { JsonObject } from '../../src/core/json.ts'
 import { crossSigner, deviceMaker } from '../keys/key-maker.ts'
 import type { Account, Json } from '../support/api.ts'
@@ -143,4 +143,66 @@ describe('a device of a user of another server that changes its keys', () => {
     expect(await keptAt(beta)).toEqual([])
     alpha.front.handler = handler
   })
+})
+
+const joinAt = (at: Neighbour, { token }: Account, where: string, via: Neighbour) =>
+  at.api.call('POST', `/join/${enc(where)}?server_name=${enc(via.name)}`, { token, body: {} })
+
+const updatesTo = (at: Neighbour): Json[] =>
+  at.front.requests
+    .filter(({ method, url }) => method === 'PUT' && url.includes('/send/'))
+    .flatMap(({ body }) => (JSON.parse(body.toString()) as Json).edus ?? [])
+    .filter(({ edu_type }: Json) => edu_type === 'm.device_list_update')
+
+test('B3: a user who joins a room that brings new servers is announced to them, once', async () => {
+  const dora = await beta.person('dora')
+  const keys = deviceMaker(dora).identity()
+  await beta.api.call('POST', '/keys/upload', { token: dora.token, body: { device_keys: keys } })
+  const body = { preset: 'public_chat' }
+  const rooms: string[] = []
+  for (let i = 0; i < 2; i++) {
+    rooms.push((await gamma.api.call('POST', '/createRoom', { token: carol.token, body })).room_id)
+  }
+  gamma.front.requests.length = 0
+  await joinAt(beta, dora, rooms[0]!, gamma)
+  const [update] = await waitUntil('the announcement', async () => {
+    const found = updatesTo(gamma)
+    return found.length > 0 ? found : undefined
+  })
+  // Without a version before it, the whole list has to be asked for.
+  expect(update.content).toMatchObject({ user_id: dora.userId, device_id: dora.deviceId, prev_id: [] })
+  await waitUntil('nothing kept', async () => (await keptAt(beta)).length === 0)
+  gamma.front.requests.length = 0
+  await joinAt(beta, dora, rooms[1]!, gamma)
+  await beta.api.call('PUT', `/rooms/${enc(rooms[1]!)}/send/m.room.message/last`, { token: dora.token, body: {} })
+  await waitUntil('the message', async () =>
+    gamma.front.requests.some(
+      ({ url, body: sentBody }) => url.includes('/send/') && sentBody.includes('m.room.message'),
+    ),
+  )
+  expect(updatesTo(gamma)).toEqual([])
+})
+
+test('B3: a user who leaves, gets other keys and comes back is news for users of another server', async () => {
+  const erin = await beta.person('erin')
+  const body = { preset: 'public_chat' }
+  const { room_id: hall } = await alpha.api.call('POST', '/createRoom', { token: alice.token, body })
+  const publish = () =>
+    beta.api.call('POST', '/keys/upload', { token: erin.token, body: { device_keys: deviceMaker(erin).identity() } })
+  const isIn = (wanted: boolean) =>
+    waitUntil('erin', async () => {
+      const { joined } = await alpha.api.call('GET', `/rooms/${enc(hall)}/joined_members`, { token: alice.token })
+      return erin.userId in joined === wanted
+    })
+  await publish()
+  await joinAt(beta, erin, hall, alpha)
+  await isIn(true)
+  const { next_batch: since } = await sync(alpha, alice)
+  await beta.api.call('POST', `/rooms/${enc(hall)}/leave`, { token: erin.token, body: {} })
+  await isIn(false)
+  await publish()
+  await joinAt(beta, erin, hall, alpha)
+  await isIn(true)
+  const { device_lists: lists } = await sync(alpha, alice, since)
+  expect(lists).toEqual({ changed: [erin.userId], left: [] })
 })

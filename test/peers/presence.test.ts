@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import type { JsonObject } from '../../src/core/json.ts'
 import type { Account, Json } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
@@ -98,4 +98,41 @@ describe('presence', () => {
     expect({ status_msg, presence }).toEqual({ status_msg: before?.status_msg, presence: before?.presence })
     expect(await presenceAt(alpha, alice, alice)).not.toMatchObject({ status_msg: 'no' })
   })
+})
+
+const syncSince = (at: Neighbour, { token }: Account, since?: string): Promise<Json> =>
+  at.api.call('GET', `/sync?timeout=0&set_presence=offline${since ? `&since=${since}` : ''}`, { token })
+
+/** What one is told of another's presence in the syncs that follow a token. */
+function toldAfter(at: Neighbour, who: Account, since: string, of: Account): Promise<Json> {
+  let from = since
+  return waitUntil(`presence of ${of.userId}`, async () => {
+    const { presence, next_batch } = await syncSince(at, who, from)
+    from = next_batch
+    return presence?.events.find(({ sender }: Json) => sender === of.userId)?.content
+  })
+}
+
+test('B8: who comes to share a room over federation is told how the others are, and they how they are', async () => {
+  const dora = await gamma.person('dora')
+  const erin = await beta.person('erin')
+  await is(gamma, dora, { presence: 'online', status_msg: 'I was here' })
+  await is(beta, erin, { presence: 'unavailable', status_msg: 'I come' })
+  const body = { preset: 'public_chat' }
+  const room = (await gamma.api.call('POST', '/createRoom', { token: dora.token, body })).room_id
+  const [{ next_batch: doras }, { next_batch: erins }] = [await syncSince(gamma, dora), await syncSince(beta, erin)]
+  await beta.api.call('POST', `/join/${enc(room)}?server_name=${enc(gamma.name)}`, { token: erin.token, body: {} })
+  expect(await toldAfter(gamma, dora, doras, erin)).toMatchObject({ presence: 'unavailable', status_msg: 'I come' })
+  expect(await toldAfter(beta, erin, erins, dora)).toMatchObject({ presence: 'online', status_msg: 'I was here' })
+})
+
+test('B8: a user of another server who comes into a further room is told there as they were heard of before', async () => {
+  const fred = await alpha.person('fred')
+  await is(beta, bob, { presence: 'online', status_msg: 'known' })
+  await waitUntil('bob', async () => (await presenceAt(alpha, alice, bob))?.status_msg === 'known')
+  const body = { preset: 'public_chat' }
+  const room = (await alpha.api.call('POST', '/createRoom', { token: fred.token, body })).room_id
+  const { next_batch: since } = await syncSince(alpha, fred)
+  await beta.api.call('POST', `/join/${enc(room)}?server_name=${enc(alpha.name)}`, { token: bob.token, body: {} })
+  expect(await toldAfter(alpha, fred, since, bob)).toMatchObject({ presence: 'online', status_msg: 'known' })
 })

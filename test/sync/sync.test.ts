@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { type House, idsOf, inRoom, openHouse, type Person, textsOf } from '../rooms/people.ts'
 import type { Json } from '../support/api.ts'
 
@@ -266,6 +266,43 @@ describe('presence', () => {
     const stranger = await house.person('stranger')
     expect((await stranger.ask('GET', `/presence/${encodeURIComponent(alice.userId)}/status`)).status).toBe(403)
   })
+})
+
+test('B8: the next incremental sync tells how those are with whom one has come to share a room', async () => {
+  const [carol, dave] = [await house.person('carol-present'), await house.person('dave-present')]
+  const is = (person: Person, status_msg: string): Promise<Json> =>
+    person.call('PUT', `/presence/${encodeURIComponent(person.userId)}/status`, { presence: 'online', status_msg })
+  const room = await carol.createRoom({ preset: 'public_chat' })
+  await is(carol, 'in')
+  await is(dave, 'out')
+  const tokens = [(await carol.sync()).next_batch, (await dave.sync()).next_batch]
+  await dave.join(room)
+  const told = async (person: Person, since: string): Promise<string[]> =>
+    ((await person.sync(`&since=${since}`)).presence?.events ?? []).map(({ content }: Json) => content.status_msg)
+  expect(await told(carol, tokens[0]!)).toEqual(['out'])
+  expect(await told(dave, tokens[1]!)).toEqual(['in'])
+})
+
+test('B8: nobody is told how one is who was merely invited, or whom they knew already', async () => {
+  const [carol, dave] = [await house.person('carol-inviting'), await house.person('dave-invited')]
+  const present = { presence: 'online', status_msg: 'here' }
+  for (const { call, userId } of [carol, dave]) {
+    await call('PUT', `/presence/${encodeURIComponent(userId)}/status`, present)
+  }
+  const about = async (person: Person, since: string): Promise<Json> => {
+    const { presence, next_batch } = await person.sync(`&since=${since}`)
+    return { next_batch, told: presence?.events ?? [] }
+  }
+  const { next_batch: since } = await carol.sync()
+  const room = await carol.createRoom({ invite: [dave.userId] })
+  const invited = await about(carol, since)
+  expect(invited.told).toEqual([])
+  await dave.join(room)
+  const joined = await about(carol, invited.next_batch)
+  expect(joined.told).toHaveLength(1)
+  const other = await carol.createRoom({ preset: 'public_chat' })
+  await dave.join(other)
+  expect((await about(carol, joined.next_batch)).told).toEqual([])
 })
 
 describe('bad input', () => {

@@ -26,7 +26,7 @@ export interface EduParts {
   readonly receivedMessages: ReceivedMessages
   readonly db: Reader
   readonly clock: Clock
-  readonly presence: Pick<Presence, 'heard'>
+  readonly presence: Pick<Presence, 'heard' | 'heardOfStranger'>
   readonly deviceLists: Pick<DeviceLists, 'changedElsewhere'>
 }
 

@@ -10,12 +10,12 @@ import type { EduHandler } from './transactions.ts'
 
 const STATES: readonly JsonValue[] = ['online', 'unavailable', 'offline'] satisfies PresenceState[]
 
-/** How users of another server are, as that server tells it; those who share no room with ours are passed over. */
+/** How users of another server are, as that server tells it; of those who share no room with ours it is kept for when they do. */
 export function createPresenceEdu(parts: {
   readonly db: Reader
   readonly clock: Clock
   readonly users: Pick<Users, 'find'>
-  readonly presence: Pick<Presence, 'heard'>
+  readonly presence: Pick<Presence, 'heard' | 'heardOfStranger'>
 }): EduHandler {
   const { db, clock, users, presence } = parts
   return async (origin, { push }) => {
@@ -27,16 +27,14 @@ export function createPresenceEdu(parts: {
       // Memberships of others are not kept up to date in memory.
       const rows = userNid === undefined ? [] : await getMemberships(db, userNid)
       const roomNids = new Set(rows.flatMap((row) => (row.membership === 'join' ? [row.room_nid] : [])))
-      if (userNid === undefined || roomNids.size === 0) continue
       const isAgo = typeof ago === 'number' && Number.isSafeInteger(ago) && ago >= 0
-      presence.heard(
-        { userNid, userId, roomNids },
-        {
-          state: state as PresenceState,
-          statusMessage: typeof status === 'string' && status.length <= MAX_STATUS_CHARS ? status : undefined,
-          activeAt: clock.now() - (isAgo ? ago : 0),
-        },
-      )
+      const is = {
+        state: state as PresenceState,
+        statusMessage: typeof status === 'string' && status.length <= MAX_STATUS_CHARS ? status : undefined,
+        activeAt: clock.now() - (isAgo ? ago : 0),
+      }
+      if (userNid === undefined || roomNids.size === 0) presence.heardOfStranger(userId, is)
+      else presence.heard({ userNid, userId, roomNids }, is)
     }
   }
 }

@@ -9,6 +9,7 @@ import type { Ledger } from '../../store/ledger.ts'
 import { claimWriter, WRITER } from '../../store/writer-lock.ts'
 import type { Clock, Random } from '../clock.ts'
 import { createInboxes, type Inboxes } from '../e2e/inboxes.ts'
+import type { Neighbourhood, NewNeighbours } from '../federation/new-neighbours.ts'
 import { createDeviceLists, type DeviceLists, type RemoteDeviceLists } from '../keys/device-lists.ts'
 import { createDeviceKeyCounts, type DeviceKeyCounts } from '../keys/key-counts.ts'
 import type { Metrics } from '../metrics.ts'
@@ -90,6 +91,8 @@ export interface RoomServiceParts {
   presenceNews(registry: RoomRegistry, userRooms: UserRooms): (userNid: number, is: PresenceOf) => Promise<void>
   /** What tells other servers of devices that changed. */
   deviceListNews(registry: RoomRegistry): RemoteDeviceLists
+  /** What tells other servers of users that theirs come to share a room with. */
+  newNeighbours(neighbourhood: Neighbourhood): NewNeighbours
   profileOf(userId: UserId): Promise<Readonly<Record<string, JsonValue>>>
   isKnownUser(userId: UserId): Promise<boolean>
 }
@@ -145,13 +148,11 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const userRooms = createUserRooms({ db, maxUsers: MAX_USERS_IN_MEMORY })
   const remote = parts.deviceListNews(registry)
   const deviceLists = createDeviceLists({
-    db,
-    ledger,
-    notifier,
-    userRooms,
-    remote,
+    ...{ db, ledger, notifier, userRooms, remote },
     services: parts.appservices.deviceNews,
   })
+  const presenceOf = (userId: UserId) => presence.of(userId)
+  const newNeighbours = parts.newNeighbours({ registry, userRooms, deviceLists: remote, log, presenceOf })
   const keyCounts = createDeviceKeyCounts({ db, ledger, notifier, maxDevices: MAX_DEVICES_IN_MEMORY })
   const unread = createUnread({ db, maxUsers: MAX_USERS_IN_MEMORY })
   const checkpoints = createCheckpoints({ db, log })
@@ -168,6 +169,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       guests.committed(unit)
       parts.outgoing.committed(unit.room, streamed(unit))
       parts.appservices.committed(unit.room, streamed(unit), unit.members)
+      newNeighbours(unit.room, unit.members)
       if (streamed(unit).some((event) => event.isInTimeline && !event.isHistory)) wokenRooms.add(unit.room.nid)
     },
     published() {
@@ -214,6 +216,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     for (const member of unit.members) {
       room.recordMember(member)
       if (member.before !== member.after) roomMembers.record(room.nid, unit.after.nid)
+      if (!member.isLocal) presence.moved(member, room.nid, member.after === 'join')
       if (!member.isLocal) continue
       userRooms.changed(member.userNid, room.nid, {
         membership: member.after,
@@ -347,20 +350,10 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   })
 
   const sources = {
-    db,
-    clock,
-    registry,
-    events,
-    userRooms,
-    unread,
-    presence,
-    inboxes,
+    ...{ db, clock, registry, events, userRooms, unread, presence, inboxes, users, deviceLists, keyCounts },
     states: createRoomStates({ db, events }),
     lazyMembers: createLazyMembers(),
     ...{ roomEvents, roomMembers, fillings },
-    users,
-    deviceLists,
-    keyCounts,
     roomLedger: ledgerWaker.rooms,
     userLedger: ledgerWaker.users,
     typing: typing.inRoom,

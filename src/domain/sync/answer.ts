@@ -51,7 +51,7 @@ export async function answerOf(
     deviceChanges(look, joined, active, departed),
     sources.keyCounts.of(by),
   ])
-  const presence = presenceEvents(look, joined)
+  const presence = presenceEvents(look, joined, devices.neighbours)
   const global = accountData.filter(
     ({ room_id, type, content }) => room_id === '' && request.filter.accountData.eventMatches({ type, content }),
   )
@@ -254,13 +254,22 @@ function writeKeys(out: JsonBytes, { changed, left }: DeviceChanges, counts: Key
   out.text(`,"device_unused_fallback_key_types":${counts.unusedFallbackJson}`)
 }
 
-/** Presence of those who share a small room with the user, and their own. */
-function presenceEvents(look: Look, joined: ReadonlyMap<number, UserRoom>): JsonObject[] {
+/** Presence of those who share a small room with the user, and their own: where it changed, and of new neighbours as it is. */
+function presenceEvents(
+  look: Look,
+  joined: ReadonlyMap<number, UserRoom>,
+  neighbours: readonly number[],
+): JsonObject[] {
   const { sources, since, request, by, timeMs } = look
-  const changed = sources.presence.changedSince(since?.ephemeral ?? 0)
-  if (changed.length === 0) return []
+  const news = sources.presence.changedSince(since?.ephemeral ?? 0)
+  if (news.length + neighbours.length === 0) return []
+  const changed = new Map(news)
+  for (const userNid of neighbours) {
+    const presence = sources.presence.ofNumber(userNid)
+    if (presence && presence.state !== 'offline') changed.set(userNid, presence)
+  }
   const rooms = [...joined.keys()].flatMap((nid) => smallRoom(sources.registry.peek(nid)) ?? [])
-  return changed
+  return [...changed]
     .filter(([userNid, { state, roomNids }]) => {
       if (since === undefined && state === 'offline') return false
       return (

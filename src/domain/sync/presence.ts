@@ -1,6 +1,8 @@
+import { createCache } from '../../core/cache.ts'
 import type { UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Clock } from '../clock.ts'
+import { MAX_STRANGERS_PRESENT } from '../limits.ts'
 
 export type PresenceState = 'online' | 'unavailable' | 'offline'
 
@@ -17,6 +19,7 @@ export interface PresenceOf {
 /** Who is about. Kept in memory: after a restart everybody is offline until they are heard of. */
 export interface Presence {
   of(userId: UserId): PresenceOf | undefined
+  ofNumber(userNid: number): PresenceOf | undefined
   /** A user says how they are. */
   set(user: { userNid: number; userId: UserId }, state: PresenceState, statusMessage: string | undefined): void
   /** A user's client syncs, which keeps them as they are; `set_presence` says otherwise. */
@@ -26,6 +29,10 @@ export interface Presence {
     user: { userNid: number; userId: UserId; roomNids: ReadonlySet<number> },
     is: Pick<PresenceOf, 'state' | 'statusMessage' | 'activeAt'>,
   ): void
+  /** The same of a user who shares no room with ours yet: a server may say so while one of ours is still on the way into its room. */
+  heardOfStranger(userId: UserId, is: Pick<PresenceOf, 'state' | 'statusMessage' | 'activeAt'>): void
+  /** A user of another server has come into a room, or is in it no more. */
+  moved(user: { userNid: number; userId: UserId }, roomNid: number, isJoined: boolean): void
   /** The users whose presence changed after a position, newest last. */
   changedSince(position: number): readonly [userNid: number, presence: PresenceOf][]
   position(): number
@@ -63,6 +70,7 @@ export function createPresence({ clock, enabled, nextPosition, changed, told }: 
   /** In the order of their last change. */
   const users = new Map<number, Entry>()
   const nids = new Map<UserId, number>()
+  const strangers = createCache<UserId, Omit<Entry, 'position' | 'toldAt' | 'roomNids'>>(MAX_STRANGERS_PRESENT)
   let last = 0
 
   function put(userNid: number, given: Omit<Entry, 'position' | 'toldAt'>): void {
@@ -98,6 +106,7 @@ export function createPresence({ clock, enabled, nextPosition, changed, told }: 
 
   return {
     of: (userId) => users.get(nids.get(userId) ?? 0),
+    ofNumber: (userNid) => users.get(userNid),
     position: () => last,
     close: () => clearInterval(timer),
     set({ userNid, userId }, state, statusMessage) {
@@ -123,6 +132,22 @@ export function createPresence({ clock, enabled, nextPosition, changed, told }: 
     },
     heard({ userNid, ...user }, is) {
       if (enabled) put(userNid, { ...user, ...is, until: clock.now() + REMOTE_GONE_AFTER_MS })
+    },
+    heardOfStranger(userId, is) {
+      if (enabled) strangers.set(userId, { userId, ...is, until: clock.now() + REMOTE_GONE_AFTER_MS })
+    },
+    moved({ userNid, userId }, roomNid, isJoined) {
+      const heardOf = isJoined && strangers.size > 0 ? strangers.get(userId) : undefined
+      if (heardOf) {
+        strangers.delete(userId)
+        if (heardOf.until > clock.now()) return put(userNid, { ...heardOf, roomNids: new Set([roomNid]) })
+      }
+      const known = users.get(userNid)
+      if (!known?.roomNids || known.roomNids.has(roomNid) === isJoined) return
+      const roomNids = new Set(known.roomNids)
+      if (isJoined) roomNids.add(roomNid)
+      else roomNids.delete(roomNid)
+      users.set(userNid, { ...known, roomNids })
     },
     changedSince(position) {
       const found: [number, Entry][] = []

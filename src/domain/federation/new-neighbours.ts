@@ -1,0 +1,125 @@
+import type { Logger } from 'pino'
+import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Database } from '../../store/db.ts'
+import { deviceListVersion } from '../../store/device-lists.ts'
+import { getJoinedUsers } from '../../store/rooms.ts'
+import type { Clock } from '../clock.ts'
+import type { RemoteDeviceLists } from '../keys/device-lists.ts'
+import { MAX_MEMBERS_SHARING_PRESENCE, MAX_ROOMS_READ_FOR_PRESENCE } from '../limits.ts'
+import type { RoomRegistry } from '../rooms/registry.ts'
+import type { MembershipChange, Room } from '../rooms/room.ts'
+import { serversToTell } from '../rooms/servers-to-tell.ts'
+import { type PresenceOf, presenceContent } from '../sync/presence.ts'
+import type { UserRooms } from '../sync/user-rooms.ts'
+
+/** What is known in this process, once it is wired. */
+export interface Neighbourhood {
+  readonly registry: Pick<RoomRegistry, 'peek' | 'getByNid'>
+  readonly userRooms: UserRooms
+  readonly deviceLists: Pick<RemoteDeviceLists, 'tell' | 'told'>
+  readonly log: Logger
+  presenceOf(userId: UserId): PresenceOf | undefined
+}
+
+/** Tells servers of users of ours with whom theirs have come to share a room: of their devices, and how they are. */
+export type NewNeighbours = (room: Room, members: readonly MembershipChange[]) => void
+
+const hasCome = ({ before, after }: MembershipChange): boolean => after === 'join' && before !== 'join'
+
+/**
+ * A server that never shared a room with a user heard of no change of the user's devices: it is given the version of the list, so that
+ * it asks for the whole of it. Nothing of this is certain to arrive; who encrypts for the user asks for the devices anyway.
+ */
+export function createNewNeighbours(deps: {
+  readonly db: Database
+  readonly clock: Clock
+  readonly outgoing: {
+    reaches(server: ServerName): boolean
+    edu(servers: Iterable<ServerName>, edu: JsonObject): void
+  }
+}): (neighbourhood: Neighbourhood) => NewNeighbours {
+  const { db, clock, outgoing } = deps
+
+  function tellPresence(servers: readonly ServerName[], users: Iterable<PresenceOf | undefined>): void {
+    const push: JsonObject[] = []
+    for (const presence of users) {
+      if (presence === undefined || presence.state === 'offline') continue
+      push.push({ user_id: presence.userId, ...presenceContent(presence, clock.now()) })
+    }
+    if (push.length > 0 && servers.length > 0) outgoing.edu(servers, { edu_type: 'm.presence', content: { push } })
+  }
+
+  return ({ registry, userRooms, deviceLists, log, presenceOf }) => {
+    const isSmall = ({ counts, filling }: Room): boolean =>
+      counts.join <= MAX_MEMBERS_SHARING_PRESENCE && !filling?.lacksMembers
+
+    async function ownCame(room: Room, { userNid, userId }: MembershipChange): Promise<void> {
+      const servers = [...(await serversToTell(db, room))].filter(outgoing.reaches)
+      if (servers.length === 0) return
+      if (isSmall(room)) tellPresence(servers, [presenceOf(userId)])
+      const strange = await strangersTo(userNid, room.nid, servers)
+      if (strange.length === 0) return
+      const isTold = await db.tx(async (tx) => {
+        const position = await deviceListVersion(tx, userNid)
+        if (position > 0) await deviceLists.tell(tx, userNid, strange, { position, before: 0, devices: undefined })
+        return position > 0
+      })
+      if (isTold) deviceLists.told(strange)
+    }
+
+    /** Those of some servers that share no other room with a user, as far as that is quickly found. */
+    async function strangersTo(
+      userNid: number,
+      roomNid: number,
+      servers: readonly ServerName[],
+    ): Promise<ServerName[]> {
+      const strange = new Set(servers)
+      let left = MAX_ROOMS_READ_FOR_PRESENCE
+      for (const [nid, { membership }] of await userRooms.of(userNid)) {
+        if (nid === roomNid || membership !== 'join') continue
+        if (strange.size === 0) break
+        const room = registry.peek(nid) ?? (left-- > 0 ? await registry.getByNid(nid) : undefined)
+        if (!room?.isShared) continue
+        for (const server of await serversToTell(db, room)) strange.delete(server)
+      }
+      return [...strange]
+    }
+
+    /** Servers of which these are the first users in a small room are told how ours in it are. */
+    async function othersCame(room: Room, came: readonly MembershipChange[]): Promise<void> {
+      const joined = await room.servers.of(() => getJoinedUsers(db, room.nid))
+      const nids = new Set(came.map(({ userNid }) => userNid))
+      const isFirst = (server: ServerName) => [...(joined.get(server) ?? [])].every((nid) => nids.has(nid))
+      const servers = [...new Set(came.map(({ userId }) => serverOf(userId)))].filter(outgoing.reaches).filter(isFirst)
+      tellPresence(
+        servers,
+        [...room.localMembers.values()].map(({ userId }) => presenceOf(userId)),
+      )
+    }
+
+    async function tell(
+      room: Room,
+      own: readonly MembershipChange[],
+      others: readonly MembershipChange[],
+    ): Promise<void> {
+      for (const member of own) await ownCame(room, member)
+      // Of a room that one of ours has just come to, the others there are no news.
+      if (own.length === 0 && others.length > 0 && room.localMembers.size > 0 && isSmall(room)) {
+        await othersCame(room, others)
+      }
+    }
+
+    return (room, members) => {
+      if (!room.isShared) return
+      const came = members.filter(hasCome)
+      if (came.length === 0) return
+      const own = came.filter(({ isLocal }) => isLocal)
+      tell(
+        room,
+        own,
+        came.filter(({ isLocal }) => !isLocal),
+      ).catch((err: unknown) => log.debug({ err }, 'servers were not told of a new neighbour'))
+    }
+  }
+}
