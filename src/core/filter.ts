@@ -48,11 +48,19 @@ export interface Filterable {
   readonly content: JsonObject
 }
 
+/** One event that relates to another must be of one of the types and by one of the senders. */
+export interface RelatedBy {
+  readonly relTypes: ReadonlySet<string> | undefined
+  readonly senders: ReadonlySet<string> | undefined
+}
+
 export interface EventMatcher {
-  /** True when every event of every room matches, so that there is no need to ask. */
+  /** True when every event of every room matches but for `relatedBy`, so that there is no need to ask. */
   readonly matchesAll: boolean
   readonly eventMatches: (event: Filterable) => boolean
   readonly roomMatches: (roomId: string) => boolean
+  /** The relations that an event must have, which it does not say itself: to be asked after `eventMatches`. */
+  readonly relatedBy: RelatedBy | undefined
   readonly limit: number | undefined
   readonly lazyLoadMembers: boolean
   readonly includeRedundantMembers: boolean
@@ -64,6 +72,7 @@ export const MATCH_ALL: EventMatcher = {
   matchesAll: true,
   eventMatches: () => true,
   roomMatches: () => true,
+  relatedBy: undefined,
   limit: undefined,
   lazyLoadMembers: false,
   includeRedundantMembers: false,
@@ -115,6 +124,7 @@ export function compileEventFilter(filter: RoomEventFilter | undefined): EventMa
     matchesAll: tests.length === 0 && roomMatches === EVERYTHING,
     eventMatches: tests.length === 0 ? MATCH_ALL.eventMatches : (event) => tests.every((test) => test(event)),
     roomMatches,
+    relatedBy: relatedByOf(filter),
     limit: filter.limit,
     lazyLoadMembers: filter.lazy_load_members ?? false,
     includeRedundantMembers: filter.include_redundant_members ?? false,
@@ -133,6 +143,13 @@ function testsOf(filter: RoomEventFilter): ((event: Filterable) => boolean)[] {
   if (senderMatches !== EVERYTHING) tests.push(({ sender = '' }) => senderMatches(sender))
   if (containsUrl !== undefined) tests.push(({ content }) => Object.hasOwn(content, 'url') === containsUrl)
   return tests
+}
+
+/** An empty list asks for nothing, as clients write it. */
+function relatedByOf(filter: RoomEventFilter): RelatedBy | undefined {
+  const setOf = (list: readonly string[] = []) => (list.length === 0 ? undefined : new Set(list))
+  const [relTypes, senders] = [setOf(filter.related_by_rel_types), setOf(filter.related_by_senders)]
+  return relTypes || senders ? { relTypes, senders } : undefined
 }
 
 const EVERYTHING: TextMatcher = () => true

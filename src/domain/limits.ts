@@ -285,6 +285,8 @@ export const MAX_OPEN_INVITATIONS = { ofServer: 100, ofUser: 500 } as const
 export const MAX_ROOMS_READ_FOR_PRESENCE = 20
 /** Users of other servers who share no room with ours, of whom it is kept how they are until they do. */
 export const MAX_STRANGERS_PRESENT = 1_000
+/** Events that are searched for relations to a page of others, for a filter that names relations. */
+export const MAX_EVENTS_SEARCHED_FOR_RELATIONS = 5_000
 /** Users of one EDU about presence that are looked at. */
 export const MAX_PRESENCES_PER_EDU = 100
 /** What a user says of how they are. */

@@ -36,7 +36,7 @@ export interface EventRow {
   readonly json: string
 }
 
-const COLUMNS = `event_nid, room_nid, room_pos, sender_nid, origin_server_ts, notifiable, replaces_nid, redacted_by,
+export const EVENT_COLUMNS = `event_nid, room_nid, room_pos, sender_nid, origin_server_ts, notifiable, replaces_nid, redacted_by,
   txn_token, state_chain, state_seq, key_id, event_id, type, txn_id, standing, reason, stream_pos, current_chain, current_seq,
   auth_nids, auth_content, json`
 
@@ -56,11 +56,11 @@ export async function lastPosition(reader: Reader, writer: number): Promise<numb
 
 /** Rows in no particular order; numbers that do not exist are left out. */
 export function getEvents(reader: Reader, eventNids: readonly number[]): Promise<EventRow[]> {
-  return reader.query<EventRow>(`SELECT ${COLUMNS} FROM event WHERE event_nid = ANY($1::bigint[])`, [eventNids])
+  return reader.query<EventRow>(`SELECT ${EVENT_COLUMNS} FROM event WHERE event_nid = ANY($1::bigint[])`, [eventNids])
 }
 
 export function getEventsById(reader: Reader, eventIds: readonly string[]): Promise<EventRow[]> {
-  return reader.query<EventRow>(`SELECT ${COLUMNS} FROM event WHERE event_id = ANY($1::text[])`, [eventIds])
+  return reader.query<EventRow>(`SELECT ${EVENT_COLUMNS} FROM event WHERE event_id = ANY($1::text[])`, [eventIds])
 }
 
 /** What many events are called, by number. */
@@ -90,7 +90,7 @@ export function getTimelineBackwards(
   limit: number,
 ): Promise<EventRow[]> {
   return reader.query<EventRow>(
-    `SELECT ${COLUMNS} FROM event WHERE room_nid = $1 AND room_pos > $2 AND room_pos <= $3
+    `SELECT ${EVENT_COLUMNS} FROM event WHERE room_nid = $1 AND room_pos > $2 AND room_pos <= $3
      ORDER BY room_pos DESC LIMIT $4`,
     [roomNid, after, upTo, limit],
   )
@@ -105,7 +105,7 @@ export function getTimelineForwards(
   limit: number,
 ): Promise<EventRow[]> {
   return reader.query<EventRow>(
-    `SELECT ${COLUMNS} FROM event WHERE room_nid = $1 AND room_pos > $2 AND room_pos <= $3
+    `SELECT ${EVENT_COLUMNS} FROM event WHERE room_nid = $1 AND room_pos > $2 AND room_pos <= $3
      ORDER BY room_pos ASC LIMIT $4`,
     [roomNid, after, upTo, limit],
   )
@@ -115,7 +115,7 @@ export function getTimelineForwards(
 export function getRecentTimelines(reader: Reader, roomNids: readonly number[], limit: number): Promise<EventRow[]> {
   return reader.query<EventRow>(
     `SELECT recent.* FROM unnest($1::bigint[]) AS wanted (nid)
-     CROSS JOIN LATERAL (SELECT ${COLUMNS} FROM event WHERE room_nid = wanted.nid AND room_pos IS NOT NULL
+     CROSS JOIN LATERAL (SELECT ${EVENT_COLUMNS} FROM event WHERE room_nid = wanted.nid AND room_pos IS NOT NULL
        ORDER BY room_pos DESC LIMIT $2) recent`,
     [roomNids, limit],
   )
@@ -142,8 +142,8 @@ export function nearestEvents(
 ): Promise<EventRow[]> {
   const text =
     direction === 'f'
-      ? `SELECT ${COLUMNS} FROM event WHERE room_nid = $1 AND room_pos IS NOT NULL AND origin_server_ts >= $2 ORDER BY room_pos ASC LIMIT $3`
-      : `SELECT ${COLUMNS} FROM event WHERE room_nid = $1 AND room_pos IS NOT NULL AND origin_server_ts <= $2 ORDER BY room_pos DESC LIMIT $3`
+      ? `SELECT ${EVENT_COLUMNS} FROM event WHERE room_nid = $1 AND room_pos IS NOT NULL AND origin_server_ts >= $2 ORDER BY room_pos ASC LIMIT $3`
+      : `SELECT ${EVENT_COLUMNS} FROM event WHERE room_nid = $1 AND room_pos IS NOT NULL AND origin_server_ts <= $2 ORDER BY room_pos DESC LIMIT $3`
   return reader.query<EventRow>(text, [roomNid, ts, limit])
 }
 

@@ -12,6 +12,7 @@ import { readingOf, writeEventList } from './event-lists.ts'
 import { keysAt, stateAt, stateNids } from './past-state.ts'
 import { encodePosition } from './position-token.ts'
 import type { Positions } from './positions.ts'
+import type { KeepRelated } from './related.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 import { BEGINNING, type Direction, type Page, type Stretch, type Timeline } from './timeline.ts'
@@ -49,6 +50,7 @@ export interface HistoryReaderParts {
   readonly timeline: Timeline
   readonly positions: Positions
   readonly clock: Clock
+  readonly keepRelated: KeepRelated
 }
 
 const DEFAULT_LIMIT = 10
@@ -94,7 +96,7 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
     const state = filter.lazyLoadMembers
       ? await membersOf(room, shown, newest)
       : await load(stateNids(await stateAt(parts.db, room, newest.pointAfter)))
-    return state.filter(filter.eventMatches)
+    return filter.roomMatches(room.id) ? state.filter(filter.eventMatches) : []
   }
 
   return {
@@ -113,7 +115,13 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
       const stretch = await stretchOf(room, upTo, query)
       const { filter, from } = query
       const page = filter.roomMatches(roomId)
-        ? await timeline.page(by, { ...stretch, isFilled: isMember(by, room) }, wanted(query), filter.eventMatches)
+        ? await timeline.page(
+            by,
+            { ...stretch, isFilled: isMember(by, room) },
+            wanted(query),
+            filter.eventMatches,
+            filter.relatedBy,
+          )
         : { events: [], next: undefined }
       const newest = query.direction === 'b' ? page.events[0] : page.events.at(-1)
       const state = filter.lazyLoadMembers && newest ? await membersOf(room, page.events, newest) : undefined
@@ -132,7 +140,8 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
           by,
           { room, direction, after, upTo: end, isFilled: isMember(by, room) },
           count,
-          filter.eventMatches,
+          (near) => filter.roomMatches(roomId) && filter.eventMatches(near),
+          filter.relatedBy,
         )
       const [before, later] = await Promise.all([
         read('b', BEGINNING, event.pos - 1, Math.floor(limit / 2)),
@@ -140,7 +149,8 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
       ])
       const shown = [...before.events, event, ...later.events]
       const newest = later.events.at(-1) ?? event
-      const state = await stateAround(room, shown, newest, filter)
+      const around = await stateAround(room, shown, newest, filter)
+      const state = filter.relatedBy ? await parts.keepRelated(by, room, around, filter.relatedBy) : around
       await loadReferences(events, [...shown, ...state])
       const membershipAt = await access.membershipsAt(by, room, shown)
       return writeContext(event, before, later, state, readingOf(by, roomId, clock), membershipAt)

@@ -9,6 +9,7 @@ import type { GapFiller } from './gap-filler.ts'
 import { createHistoryReader, type HistoryReader } from './history-reader.ts'
 import { createPositions } from './positions.ts'
 import type { RoomRegistry } from './registry.ts'
+import { createKeepRelated } from './related.ts'
 import type { RoomAppservices } from './room-appservices.ts'
 import { createStateReader, type StateReader } from './state-reader.ts'
 import { createTimeline } from './timeline.ts'
@@ -28,9 +29,10 @@ export function createRoomReader(parts: {
   readonly appservices: Pick<RoomAppservices, 'isUserOf'>
 }): RoomReader {
   const positions = createPositions(parts)
-  const timeline = createTimeline(parts)
+  const keepRelated = createKeepRelated(parts)
+  const timeline = createTimeline({ ...parts, keepRelated })
   return {
-    ...createHistoryReader({ ...parts, positions, timeline }),
+    ...createHistoryReader({ ...parts, positions, timeline, keepRelated }),
     ...createStateReader({ ...parts, positions }),
     eventAtTime: createEventAtTime({ ...parts, timeline }),
   }

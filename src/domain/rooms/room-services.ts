@@ -51,6 +51,7 @@ import type { KeyRing, Questions } from './questions.ts'
 import { createReadingServices, type ReadingServices } from './reading-services.ts'
 import type { Receiver } from './receive.ts'
 import { createRoomRegistry, type RoomRegistry } from './registry.ts'
+import { createKeepRelated } from './related.ts'
 import { createRemoteInvites } from './remote-invites.ts'
 import { createRemoteMembers, type RemoteMembers } from './remote-members.ts'
 import { createRemoteRooms } from './remote-rooms.ts'
@@ -359,6 +360,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     typing: typing.inRoom,
     receipts: receipts.between,
     ...{ visibleTo: access.visibleTo, membershipsAt: access.membershipsAt, mayShowUpTo: access.mayShowUpTo },
+    keepRelated: createKeepRelated({ db, events, access }),
   }
   const now = () => {
     const position = ledger.position()

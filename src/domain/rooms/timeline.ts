@@ -1,3 +1,4 @@
+import type { RelatedBy } from '../../core/filter.ts'
 import type { Database } from '../../store/db.ts'
 import { getTimelineBackwards, getTimelineForwards } from '../../store/events.ts'
 import type { Clock } from '../clock.ts'
@@ -5,6 +6,7 @@ import { MAX_FILLS_PER_REQUEST, MAX_HISTORY_WAIT_MS } from '../limits.ts'
 import type { RoomAccess } from './access.ts'
 import type { EventCache } from './event-cache.ts'
 import type { Filling, GapFiller, Opening } from './gap-filler.ts'
+import type { KeepRelated } from './related.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 import type { Viewer } from './viewer-history.ts'
@@ -29,7 +31,13 @@ export interface Page {
 
 export interface Timeline {
   /** Up to `limit` events that the viewer may see and that `wants` takes. A page may be empty and yet not be the last. */
-  page(viewer: Viewer, stretch: Stretch, limit: number, wants: (event: RoomEvent) => boolean): Promise<Page>
+  page(
+    viewer: Viewer,
+    stretch: Stretch,
+    limit: number,
+    wants: (event: RoomEvent) => boolean,
+    relatedBy?: RelatedBy,
+  ): Promise<Page>
 }
 
 /** Before any event, wherever history may begin. */
@@ -46,8 +54,9 @@ export function createTimeline(parts: {
   readonly access: RoomAccess
   readonly clock: Clock
   readonly gapFiller: GapFiller
+  readonly keepRelated: KeepRelated
 }): Timeline {
-  const { db, events, access, clock, gapFiller } = parts
+  const { db, events, access, clock, gapFiller, keepRelated } = parts
 
   async function read({ room, direction, after, upTo }: Stretch, count: number): Promise<readonly RoomEvent[]> {
     const kept = room.timeline.filter((event) => event.pos > after && event.pos <= upTo)
@@ -69,7 +78,12 @@ export function createTimeline(parts: {
     stretch: Stretch,
     limit: number,
     wants: (event: RoomEvent) => boolean,
+    relatedBy?: RelatedBy,
   ): Promise<Page> {
+    const choose = async (events: readonly RoomEvent[]) => {
+      const wanted = (await access.visibleTo(viewer, stretch.room, events)).filter(wants)
+      return relatedBy ? keepRelated(viewer, stretch.room, wanted, relatedBy) : wanted
+    }
     const found: RoomEvent[] = []
     const fill = stretch.isFilled ? fillerFor(stretch.room) : undefined
     let rest = stretch
@@ -81,8 +95,7 @@ export function createTimeline(parts: {
       const isLast = events.length < size
       const gap = fill && gapIn(rest, events, isLast)
       const batch = gap ? events.filter((event) => isBefore(gap, event, rest)) : events
-      for (const event of await access.visibleTo(viewer, stretch.room, batch)) {
-        if (!wants(event)) continue
+      for (const event of await choose(batch)) {
         if (found.length === limit) return { events: found, next: positionAfter(found.at(-1), stretch) }
         found.push(event)
       }

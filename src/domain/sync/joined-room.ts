@@ -37,7 +37,7 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   const summary = isSummedUp ? await summaryOf(look, room) : undefined
   const heroes = summary?.['m.heroes'] ?? []
   const wish = { target, known, isFull, timeline: slice.events, heroes }
-  const state = await loadState(look, stateToTell(look, room, wish))
+  const state = await loadState(look, room, stateToTell(look, room, wish))
   const extras = extrasOf(look, room, known === undefined && look.since ? await allNews(look, room, news) : news)
   const isSilent = slice.events.length + state.length === 0 && !slice.limited && extras === ''
   if (isSilent && !isFull && !summary && !movesUnread(look, news)) return undefined

@@ -41,7 +41,7 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
   writeEventList(out, look, told, membershipAt)
   out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}}`)
   out.text(',"state":{"events":')
-  writeEventList(out, look, await loadState(look, nids)).text('}}')
+  writeEventList(out, look, await loadState(look, room, nids)).text('}}')
   return { roomId: room.id, json: out }
 }
 

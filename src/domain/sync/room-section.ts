@@ -72,16 +72,18 @@ function lazyMembers(look: Look, room: Room, { target, isFull, timeline, heroes 
 }
 
 /** Loads state events, leaves out those that the filter does not want, and brings to hand what writing them needs. */
-export async function loadState(look: Look, nids: readonly number[]): Promise<RoomEvent[]> {
+export async function loadState(look: Look, room: Room, nids: readonly number[]): Promise<RoomEvent[]> {
   if (nids.length === 0) return []
   const { events } = look.sources
   const { state: filter } = look.request.filter.room
   const loaded = [...(await events.load(nids)).values()]
-  const wanted = filter.matchesAll
+  const matching = filter.matchesAll
     ? loaded
     : loaded.filter((event) => filter.eventMatches({ type: event.type, sender: event.sender, content: event.content }))
+  const { relatedBy } = filter
+  const wanted = relatedBy ? await look.sources.keepRelated(look.by, room, matching, relatedBy) : matching
   await loadReferences(events, wanted)
-  return wanted.sort((left, right) => left.nid - right.nid)
+  return wanted.toSorted((left, right) => left.nid - right.nid)
 }
 
 export function eventList(events: readonly JsonObject[]): string {

@@ -28,7 +28,7 @@ export interface RawSlice extends TimelineSlice {
   readonly rest?: number
 }
 
-const PAGE = 64
+export const PAGE = 64
 /** How far back one sync looks for events that pass a filter and that its reader may see. */
 export const MAX_EVENTS_SCANNED = 640
 

@@ -3,6 +3,7 @@ import type { RoomEvent } from '../rooms/room-event.ts'
 import type { Look } from './look.ts'
 import {
   MAX_EVENTS_SCANNED,
+  PAGE,
   type RawSlice,
   readTimeline,
   type TimelineSlice,
@@ -31,10 +32,10 @@ export async function shownTimeline(look: Look, room: Room, stretch: Stretch): P
     : ({ type, sender, content }: RoomEvent) => filter.eventMatches({ type, sender, content })
   const read = (from: Partial<TimelineWish>) =>
     readTimeline(sources.db, sources.events, room, { ...stretch, limit, wants, ...from })
-  const first = await read({})
+  const first = await read(filter.relatedBy ? { limit: Math.max(limit, PAGE) } : {})
   const oldest = first.events[0]
-  if (!oldest || oldest.streamPos >= stretch.seesFrom) return first
-  return passOver(look, room, first, { limit, read })
+  if (!oldest || (oldest.streamPos >= stretch.seesFrom && !filter.relatedBy)) return first
+  return passOver(look, room, first, { limit, read: (below) => read({ below, limit: Math.max(limit, PAGE) }) })
 }
 
 function limitOf({ request }: Look): number {
@@ -44,29 +45,32 @@ function limitOf({ request }: Look): number {
 /** Whether a timeline may hold an event by the filter. */
 export function isWanted(look: Look, room: Room, { type, sender, content }: RoomEvent): boolean {
   const { timeline: filter } = look.request.filter.room
-  return filter.roomMatches(room.id) && limitOf(look) > 0 && filter.eventMatches({ type, sender, content })
+  if (filter.relatedBy || !filter.roomMatches(room.id)) return false
+  return limitOf(look) > 0 && filter.eventMatches({ type, sender, content })
 }
 
 interface Reading {
   readonly limit: number
-  read(from: Pick<TimelineWish, 'below'>): Promise<RawSlice>
+  read(below: number): Promise<RawSlice>
 }
 
-/** Goes on from a slice for as long as what it holds is hidden. */
+/** Goes on from a slice for as long as what it holds is hidden, or lacks the relations that are asked for. */
 async function passOver(look: Look, room: Room, first: RawSlice, { limit, read }: Reading): Promise<TimelineSlice> {
-  const { visibleTo, mayShowUpTo } = look.sources
+  const { visibleTo, mayShowUpTo, keepRelated } = look.sources
+  const { relatedBy } = look.request.filter.room.timeline
   const shown = new ShownPart(limit)
   let scanned = 0
   for (let slice = first; ; ) {
     const visible = await visibleTo(look.by, room, slice.events)
-    if (!shown.take(slice.events, visible)) return shown.slice(true)
+    const wanted = relatedBy ? await keepRelated(look.by, room, visible, relatedBy) : visible
+    if (!shown.take(slice.events, visible, wanted)) return shown.slice(true)
     scanned += slice.events.length
     const oldest = slice.events[0]
     const isOver = slice.rest === undefined || shown.isFull || scanned >= MAX_EVENTS_SCANNED
     if (!oldest || isOver) return shown.slice(slice.limited)
     const open = await mayShowUpTo(look.by, room, oldest.pos - 1)
     if (open === undefined) return shown.slice(false)
-    slice = await read({ below: Math.min(slice.rest!, open + 1) })
+    slice = await read(Math.min(slice.rest!, open + 1))
   }
 }
 
@@ -83,17 +87,16 @@ class ShownPart {
   }
 
   /**
-   * Takes what is visible of some events, oldest first. False when there is more than may be shown, or when the next would set a piece
+   * Takes what is wanted of what is visible of some events, oldest first. False when there is more than may be shown, or when the next would set a piece
    * of state that was set again out of sight: the reader would be left with what is no longer so.
    */
-  take(events: readonly RoomEvent[], visible: readonly RoomEvent[]): boolean {
-    const seen = new Map(visible.map((event) => [event.nid, event]))
+  take(events: readonly RoomEvent[], visible: readonly RoomEvent[], wanted: readonly RoomEvent[]): boolean {
+    const seen = new Set(visible.map(({ nid }) => nid))
+    const taken = new Map(wanted.map((event) => [event.nid, event]))
     for (const { nid, keyId } of events.toReversed()) {
-      const event = seen.get(nid)
-      if (!event) {
-        if (keyId !== undefined && !this.#told.has(keyId)) this.#hidden.add(keyId)
-        continue
-      }
+      if (!seen.has(nid) && keyId !== undefined && !this.#told.has(keyId)) this.#hidden.add(keyId)
+      const event = taken.get(nid)
+      if (!event) continue
       if (this.#events.length === this.#limit || (keyId !== undefined && this.#hidden.has(keyId))) return false
       if (keyId !== undefined) this.#told.add(keyId)
       this.#events.push(event)

@@ -10,6 +10,7 @@ import type { RoomAccess } from '../rooms/access.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { Fillings } from '../rooms/fillings.ts'
 import type { RoomRegistry } from '../rooms/registry.ts'
+import type { KeepRelated } from '../rooms/related.ts'
 import type { Users } from '../users.ts'
 import type { LazyMembers } from './lazy-members.ts'
 import type { Presence } from './presence.ts'
@@ -58,4 +59,5 @@ export interface SyncSources {
   /** The user's membership at each of them. */
   readonly membershipsAt: RoomAccess['membershipsAt']
   readonly mayShowUpTo: RoomAccess['mayShowUpTo']
+  readonly keepRelated: KeepRelated
 }
