@@ -1,5 +1,6 @@
 import * as appservice from './cases/appservice.ts'
 import * as attackFanOut from './cases/attack-fan-out.ts'
+import * as attackSync from './cases/attack-sync.ts'
 import * as fanOut from './cases/fan-out.ts'
 import * as federationDead from './cases/federation-dead.ts'
 import * as federationIn from './cases/federation-in.ts'
@@ -44,6 +45,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [federationIn.BENCHMARK]: federationIn.measureFederationIn,
   [federationOut.BENCHMARK]: federationOut.measureFederationOut,
   [federationDead.BENCHMARK]: federationDead.measureFederationDead,
+  [attackSync.BENCHMARK]: attackSync.measureAttackSync,
   [federationJoin.BENCHMARK]: federationJoin.measureFederationJoin,
   [attackFanOut.BENCHMARK]: attackFanOut.measureAttackFanOut,
 }

@@ -202,6 +202,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const closeIdentityWorkers = startIdentityWorkers(config, identity, log)
   metrics.watch({
     waitingSyncs: rooms.notifier.waiting,
+    answerBytes: rooms.services.sync.bytesUnderWay,
     endedSyncs: () => rooms.notifier.held.ended,
     waitingTransactions: db.waiting,
     waitingPeerRequests: federation.queues.waiting,

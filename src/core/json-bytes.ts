@@ -1,10 +1,14 @@
+/** A part that is made when its turn comes to be sent. */
+type Later = () => AsyncIterable<JsonBytes>
+
 /**
  * An answer put together from pieces that are ready: cached bytes are copied, never parsed or escaped again.
  * Text pieces are JSON already; `value` writes anything else.
  */
 export class JsonBytes {
-  readonly #pieces: (string | Uint8Array)[] = []
+  readonly #pieces: (string | Uint8Array | Later)[] = []
   #length = 0
+  #isWhole = true
 
   /** Text that is JSON, or a part of it. */
   text(json: string): this {
@@ -32,9 +36,27 @@ export class JsonBytes {
   append(other: JsonBytes): this {
     for (const piece of other.#pieces) this.#pieces.push(piece)
     this.#length += other.#length
+    this.#isWhole &&= other.#isWhole
     return this
   }
 
+  /** A part that is too large to be made before what stands before it was sent. What has one is read by `chunks` alone. */
+  later(part: Later): this {
+    this.#pieces.push(part)
+    this.#isWhole = false
+    return this
+  }
+
+  get isEmpty(): boolean {
+    return this.#pieces.length === 0
+  }
+
+  /** Nothing is still to be made. */
+  get isWhole(): boolean {
+    return this.#isWhole
+  }
+
+  /** Of what is made already. */
   get length(): number {
     return this.#length
   }
@@ -44,11 +66,31 @@ export class JsonBytes {
     let offset = 0
     for (const piece of this.#pieces) {
       if (typeof piece === 'string') offset += buffer.write(piece, offset)
+      else if (typeof piece === 'function') throw new Error('a part of this is still to be made')
       else {
         buffer.set(piece, offset)
         offset += piece.length
       }
     }
     return buffer
+  }
+
+  /** All of it, in chunks of about so many bytes; each is made when it is asked for. */
+  async *chunks(bytes: number): AsyncGenerator<Buffer> {
+    let gathered = new JsonBytes()
+    for (const piece of this.#pieces) {
+      if (typeof piece === 'function') {
+        if (gathered.length > 0) yield gathered.toBuffer()
+        gathered = new JsonBytes()
+        for await (const part of piece()) yield* part.chunks(bytes)
+        continue
+      }
+      gathered.#pieces.push(piece)
+      gathered.#length += typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length
+      if (gathered.length < bytes) continue
+      yield gathered.toBuffer()
+      gathered = new JsonBytes()
+    }
+    if (gathered.length > 0) yield gathered.toBuffer()
   }
 }

@@ -5,11 +5,18 @@ export const MAX_DEVICES_PER_USER = 500
 /** Syncs that a device, and a user, holds open at a time; one more ends the oldest. */
 export const MAX_HELD_SYNCS_PER_DEVICE = 4
 export const MAX_HELD_SYNCS_PER_USER = 64
+/** A part of a sync's answer that is larger is made while it is sent, in pieces of this size. */
+export const MAX_ANSWER_PART_BYTES = 256 * 1024
+/** Bytes of syncs' answers that a user has not taken off us yet; who asks for more waits. */
+export const MAX_ANSWER_BYTES_PER_USER = 32 * 1024 * 1024
 /** So long syncs are woken before others get their turn. Milliseconds. */
 export const WAKING_SLICE_MS = 5
 /** A filter beyond these removes the oldest. */
 export const MAX_FILTERS_PER_USER = 500
+/** Pieces of data that an account keeps, of what size each, and what all of them come to. */
 export const MAX_ACCOUNT_DATA_PER_USER = 10_000
+export const MAX_ACCOUNT_DATA_BYTES = 64 * 1024
+export const MAX_ACCOUNT_DATA_BYTES_PER_USER = 10 * 1024 * 1024
 export const MAX_PROFILE_BYTES = 65_536
 export const MAX_PROFILE_KEY_BYTES = 255
 export const MAX_DISPLAYNAME_CHARS = 256

@@ -25,6 +25,8 @@ export interface Metrics {
 export interface Levels {
   /** Syncs that wait for news. */
   waitingSyncs(): number
+  /** Bytes of syncs' answers that clients have not taken yet. */
+  answerBytes?(): number
   /** Syncs that were ended while they waited, since the start. */
   endedSyncs?(): { readonly displaced: number; readonly withSession: number }
   /** Transactions that wait for a connection. */
@@ -82,6 +84,11 @@ function levelMetrics(registers: Registry[]): Metrics['watch'] {
       },
     })
   level('hearth_waiting_syncs', 'Syncs that wait for news.', () => levels.waitingSyncs())
+  level(
+    'hearth_answer_bytes',
+    'Bytes of answers to syncs that are in memory because clients have not taken them yet.',
+    () => levels.answerBytes?.() ?? 0,
+  )
   level('hearth_waiting_transactions', 'Transactions that wait for a database connection.', () =>
     levels.waitingTransactions(),
   )

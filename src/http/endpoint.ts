@@ -125,11 +125,19 @@ export class RawReply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer | string | Readable
+  /** Called when the caller has it, or is gone. */
+  readonly closed: (() => void) | undefined
 
-  constructor(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string | Readable) {
+  constructor(
+    status: number,
+    headers: Readonly<Record<string, string>>,
+    body: Buffer | string | Readable,
+    closed?: () => void,
+  ) {
     this.status = status
     this.headers = headers
     this.body = body
+    this.closed = closed
   }
 }
 
@@ -138,8 +146,9 @@ export function rawReply(parts: {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body: Buffer | string | Readable
+  readonly closed?: () => void
 }): RawReply {
-  return new RawReply(parts.status ?? 200, parts.headers ?? {}, parts.body)
+  return new RawReply(parts.status ?? 200, parts.headers ?? {}, parts.body, parts.closed)
 }
 
 /** A JSON object (or ready bytes). */

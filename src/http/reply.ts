@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { type Errcode, ProtocolError } from '../core/errors.ts'
@@ -17,7 +18,13 @@ export function sendJson(reply: FastifyReply, text: string): FastifyReply {
 export function sendReply(reply: FastifyReply, answer: Reply): FastifyReply {
   if (!(answer instanceof RawReply)) return sendJson(reply, JSON.stringify(answer))
   if (typeof answer.body === 'string') reply.serializer(asItIs)
+  if (answer.closed) whenClosed(reply.raw, answer.closed)
   return reply.code(answer.status).header('content-type', JSON_TYPE).headers(answer.headers).send(answer.body)
+}
+
+function whenClosed(response: ServerResponse, listener: () => void): void {
+  if (response.closed) listener()
+  else response.once('close', listener)
 }
 
 /** What the framework itself found wrong with a request, in this server's words. */

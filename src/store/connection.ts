@@ -124,3 +124,29 @@ export class PipelinedConnection implements Reader {
     await client?.end()
   }
 }
+
+/** A few pipelined connections: each query takes the one on which the fewest wait. */
+export class PipelinedConnections implements Reader {
+  readonly #connections: readonly { readonly connection: PipelinedConnection; waiting: number }[]
+
+  constructor(config: pg.ClientConfig, count: number) {
+    this.#connections = Array.from({ length: count }, () => ({
+      connection: new PipelinedConnection(config),
+      waiting: 0,
+    }))
+  }
+
+  async query<Row extends object>(text: string, values: Values = []): Promise<Row[]> {
+    const lane = this.#connections.reduce((best, one) => (one.waiting < best.waiting ? one : best))
+    lane.waiting += 1
+    try {
+      return await lane.connection.query<Row>(text, values)
+    } finally {
+      lane.waiting -= 1
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#connections.map(({ connection }) => connection.close()))
+  }
+}

@@ -1,5 +1,13 @@
 import pg from 'pg'
-import { command, PipelinedConnection, prepared, type Reader, translate, type Values } from './connection.ts'
+import {
+  command,
+  PipelinedConnection,
+  PipelinedConnections,
+  prepared,
+  type Reader,
+  translate,
+  type Values,
+} from './connection.ts'
 import { WIRE_TYPES } from './wire-types.ts'
 
 export type { Reader } from './connection.ts'
@@ -14,6 +22,8 @@ export interface Tx extends Reader {
 export interface Database extends Reader {
   /** Runs `work` in one transaction: commits when it resolves, rolls back when it rejects. */
   tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  /** For the pieces of results that are large, so that nobody's small reads stand behind them. Opened when it is needed. */
+  readonly bulk: Reader
   /** A pool connection for long scans, so that they do not hold up the pipeline. */
   scan<Row extends object = Record<string, unknown>>(text: string, values?: Values): Promise<Row[]>
   /** A pipelined connection of its own, for a writer that must not queue behind reads. */
@@ -32,6 +42,8 @@ export interface DatabaseOptions {
   readonly statementTimeoutMs?: number
 }
 
+const BULK_CONNECTIONS = 2
+
 export function openDatabase(options: DatabaseOptions): Database {
   const config: pg.ClientConfig = {
     ...options.connection,
@@ -42,14 +54,17 @@ export function openDatabase(options: DatabaseOptions): Database {
     connectionTimeoutMillis: 5_000,
   }
   // What is read here is looked up by key. A table that was small when a query was first planned must not decide otherwise.
-  const reads = new PipelinedConnection({ ...config, options: `${config.options} -c enable_seqscan=off` })
-  const owned: PipelinedConnection[] = [reads]
+  const byKey = { ...config, options: `${config.options} -c enable_seqscan=off` }
+  const reads = new PipelinedConnection(byKey)
+  const bulk = new PipelinedConnections(byKey, BULK_CONNECTIONS)
+  const owned: { close(): Promise<void> }[] = [reads, bulk]
   const pool = new pg.Pool({ ...config, pipeline: true, types: WIRE_TYPES, max: options.poolSize } as pg.PoolConfig)
   // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
   pool.on('error', () => {})
 
   return {
     query: (text, values) => reads.query(text, values),
+    bulk,
     tx: (work) => transaction(pool, work),
     async scan<Row extends object>(text: string, values: Values = []): Promise<Row[]> {
       try {

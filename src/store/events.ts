@@ -59,6 +59,26 @@ export function getEvents(reader: Reader, eventNids: readonly number[]): Promise
   return reader.query<EventRow>(`SELECT ${EVENT_COLUMNS} FROM event WHERE event_nid = ANY($1::bigint[])`, [eventNids])
 }
 
+/**
+ * As `getEvents`, until the events come to so many bytes, and one at least; of the others only the numbers, among which may be some
+ * that do not exist. What is large is not read before its size is known.
+ */
+export async function getEventsWithin(
+  reader: Reader,
+  eventNids: readonly number[],
+  maxBytes: number,
+): Promise<{ readonly rows: readonly EventRow[]; readonly left: readonly number[] }> {
+  const rows = await reader.query<EventRow>(
+    `SELECT ${EVENT_COLUMNS} FROM (
+       SELECT *, sum(octet_length(json)) OVER (ORDER BY event_nid) - octet_length(json) AS bytes_before
+       FROM event WHERE event_nid = ANY($1::bigint[])) AS measured
+     WHERE bytes_before < $2 ORDER BY event_nid`,
+    [eventNids, maxBytes],
+  )
+  const last = rows.at(-1)?.event_nid ?? Number.POSITIVE_INFINITY
+  return { rows, left: eventNids.filter((nid) => nid > last) }
+}
+
 export function getEventsById(reader: Reader, eventIds: readonly string[]): Promise<EventRow[]> {
   return reader.query<EventRow>(`SELECT ${EVENT_COLUMNS} FROM event WHERE event_id = ANY($1::text[])`, [eventIds])
 }

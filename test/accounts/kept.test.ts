@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { MAX_ACCOUNT_DATA_PER_USER, MAX_FILTERS_PER_USER } from '../../src/domain/limits.ts'
+import {
+  MAX_ACCOUNT_DATA_BYTES,
+  MAX_ACCOUNT_DATA_BYTES_PER_USER,
+  MAX_ACCOUNT_DATA_PER_USER,
+  MAX_FILTERS_PER_USER,
+} from '../../src/domain/limits.ts'
 import { accountDataBetween } from '../../src/store/account-data.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
-import { type Account, type Api, type Json, openApi, register } from '../support/api.ts'
+import { type Account, type Api, type Json, mapConcurrently, openApi, register } from '../support/api.ts'
 
 let server: AccountServer
 let api: Api
@@ -126,6 +131,35 @@ describe('account data', () => {
     expect(await put('/account_data/too.many')).toBe(403)
     expect(await put('/rooms/!room:localhost/account_data/too.many')).toBe(403)
     expect(await put('/account_data/one.more')).toBe(200)
+  })
+
+  it('A4: a piece of account data has 64 KiB at most', async () => {
+    const put = (path: string, bytes: number) =>
+      api.request('PUT', path, as(alice.token, { text: 'é'.repeat((bytes - 11) / 2) }))
+    for (const path of [global, inRoom]) {
+      expect(await put(path, MAX_ACCOUNT_DATA_BYTES - 1)).toMatchObject({ status: 200 })
+      expect(await put(path, MAX_ACCOUNT_DATA_BYTES + 1)).toMatchObject({
+        status: 413,
+        body: { errcode: 'M_TOO_LARGE', error: expect.stringContaining('65536') },
+      })
+    }
+  })
+
+  it('A4: all account data of a user has 10 MiB at most, however many pieces are written at once', async () => {
+    const dora = await register(api, 'dora')
+    const data = { text: 'x'.repeat(60_000) }
+    const put = (type: string, body: Json = data) =>
+      api.request('PUT', `/user/${dora.userId}/account_data/${type}`, as(dora.token, body))
+    const answers = await mapConcurrently(Array.from({ length: 200 }), 16, (_, index) => put(`fill.${index}`))
+    const kept = answers.filter(({ status }) => status === 200).length
+    expect(kept).toBeLessThanOrEqual(MAX_ACCOUNT_DATA_BYTES_PER_USER / 60_000)
+    expect(kept).toBeGreaterThan(MAX_ACCOUNT_DATA_BYTES_PER_USER / 60_000 - 20)
+    const refused = answers.findIndex(({ status }) => status !== 200)
+    expect(answers[refused]).toMatchObject({ status: 413, body: { errcode: 'M_TOO_LARGE' } })
+    const own = answers.findIndex(({ status }) => status === 200)
+    expect((await put(`fill.${own}`)).status).toBe(200)
+    expect((await put(`fill.${own}`, {})).status).toBe(200)
+    expect((await put(`fill.${refused}`)).status).toBe(200)
   })
 
   it('leaves to the server what the server writes', async () => {

@@ -5,6 +5,7 @@ import type { EventId, RoomId, UserId } from '../../src/core/ids.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { type RoomVersion, roomVersion } from '../../src/core/room-version.ts'
 import { referenceTo } from '../../src/core/signing/event-hash.ts'
+import { readAnswer } from '../support/sent-answer.ts'
 import { type RoomView, viewRoom } from './room-view.ts'
 import { Run, said } from './run.ts'
 import { type SimulatedServer, startSimulatedServer } from './server.ts'
@@ -138,7 +139,7 @@ export async function shownTo({ run, roomId }: Party, user: UserId): Promise<{ s
   const server = run.serverOf(user)
   const by = await server.as(user)
   const { sync, roomReader } = server.engine.services
-  const body = await sync.sync(by, {
+  const answer = await sync.sync(by, {
     since: undefined,
     filter: compileFilter({ room: { timeline: { limit: 100 } } }),
     fullState: false,
@@ -147,7 +148,7 @@ export async function shownTo({ run, roomId }: Party, user: UserId): Promise<{ s
     presence: 'offline',
     signal: new AbortController().signal,
   })
-  const synced = JSON.parse(body.toString()).rooms.join[roomId].timeline.events as ClientEvent[]
+  const synced = (await readAnswer(answer)).rooms.join[roomId].timeline.events as ClientEvent[]
   const query = { direction: 'b', from: undefined, to: undefined, limit: 100, filter: MATCH_ALL } as const
   const page = await roomReader.messages(by, roomId, query)
   const paged = JSON.parse(page.toBuffer().toString()).chunk as ClientEvent[]

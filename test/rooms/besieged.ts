@@ -10,6 +10,7 @@ import { type RoomView, viewRoom } from '../federation/room-view.ts'
 import { Run, said } from '../federation/run.ts'
 import { type SimulatedServer, startSimulatedServer } from '../federation/server.ts'
 import { type Answers, within } from '../federation/world.ts'
+import { readAnswer } from '../support/sent-answer.ts'
 import type { Forge } from './forge.ts'
 import type { ForgedState } from './forged-state.ts'
 
@@ -104,7 +105,7 @@ export class Besieged {
         signal: new AbortController().signal,
       }),
     )
-    return JSON.parse(answer.toString()) as Json
+    return readAnswer(answer)
   }
 
   async view(roomId: RoomId): Promise<RoomView> {

@@ -1,10 +1,10 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { RoomId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { countAccountData, findAccountData, setAccountData } from '../../store/account-data.ts'
+import { findAccountData, measureAccountData, setAccountData } from '../../store/account-data.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
-import { MAX_ACCOUNT_DATA_PER_USER } from '../limits.ts'
+import { MAX_ACCOUNT_DATA_BYTES, MAX_ACCOUNT_DATA_BYTES_PER_USER, MAX_ACCOUNT_DATA_PER_USER } from '../limits.ts'
 
 /** Wakes the syncs of users about something of theirs that was written at a position of the ledger. */
 export interface Waker {
@@ -14,7 +14,7 @@ export interface Waker {
 export interface AccountData {
   /** What a user keeps under a type, for a room or (undefined) for the account. @throws ProtocolError `M_NOT_FOUND` */
   get(userNid: number, roomId: RoomId | undefined, type: string): Promise<JsonObject>
-  /** @throws ProtocolError `M_BAD_JSON` (405) for a type that the server itself writes */
+  /** @throws ProtocolError `M_BAD_JSON` (405) for a type that the server itself writes, `M_TOO_LARGE`, `M_FORBIDDEN` for too many pieces */
   set(userNid: number, roomId: RoomId | undefined, type: string, content: JsonObject): Promise<void>
 }
 
@@ -28,11 +28,38 @@ export function createAccountData(deps: {
 }): AccountData {
   const { db, ledger, notifier } = deps
 
-  /** Counted without a lock: a burst may go a little beyond. */
-  async function checkRoomLeft(userNid: number, roomId: string, type: string): Promise<void> {
-    if ((await countAccountData(db, userNid)) < MAX_ACCOUNT_DATA_PER_USER) return
-    if ((await findAccountData(db, userNid, roomId, type)) !== undefined) return
-    throw new ProtocolError('M_FORBIDDEN', `An account may keep ${MAX_ACCOUNT_DATA_PER_USER} pieces of data.`)
+  /** What is being written: of each user pieces and bytes. */
+  const underWay = new Map<number, { pieces: number; bytes: number }>()
+
+  /** Runs a write that fits into what the account may keep, together with all that are under way. */
+  async function withinBounds(userNid: number, roomId: string, type: string, text: string, write: () => Promise<void>) {
+    const bytes = Buffer.byteLength(text) + Buffer.byteLength(type) + Buffer.byteLength(roomId)
+    if (Buffer.byteLength(text) > MAX_ACCOUNT_DATA_BYTES) {
+      throw new ProtocolError('M_TOO_LARGE', `A piece of account data may have ${MAX_ACCOUNT_DATA_BYTES} bytes.`)
+    }
+    const together = underWay.get(userNid) ?? { pieces: 0, bytes: 0 }
+    underWay.set(userNid, together)
+    together.pieces += 1
+    together.bytes += bytes
+    try {
+      const kept = await measureAccountData(db, userNid, roomId, type)
+      const isNew = kept.of_piece === null
+      if (isNew && kept.pieces + together.pieces > MAX_ACCOUNT_DATA_PER_USER) {
+        throw new ProtocolError('M_FORBIDDEN', `An account may keep ${MAX_ACCOUNT_DATA_PER_USER} pieces of data.`)
+      }
+      const grows = bytes > (kept.of_piece ?? 0)
+      if (grows && kept.bytes - (kept.of_piece ?? 0) + together.bytes > MAX_ACCOUNT_DATA_BYTES_PER_USER) {
+        throw new ProtocolError(
+          'M_TOO_LARGE',
+          `An account may keep ${MAX_ACCOUNT_DATA_BYTES_PER_USER} bytes of data. Write {} over what is not needed any more.`,
+        )
+      }
+      await write()
+    } finally {
+      together.pieces -= 1
+      together.bytes -= bytes
+      if (together.pieces === 0) underWay.delete(userNid)
+    }
   }
 
   return {
@@ -46,11 +73,12 @@ export function createAccountData(deps: {
         throw new ProtocolError('M_BAD_JSON', `${type} is written by the server alone.`, { status: 405 })
       }
       const room = roomId ?? ''
-      await checkRoomLeft(userNid, room, type)
       const text = JSON.stringify(content)
-      await ledger.append(
-        (tx, position) => setAccountData(tx, { userNid, roomId: room, type, content: text, position }),
-        (_, position) => notifier.wakeUsers([userNid], position),
+      await withinBounds(userNid, room, type, text, () =>
+        ledger.append(
+          (tx, position) => setAccountData(tx, { userNid, roomId: room, type, content: text, position }),
+          (_, position) => notifier.wakeUsers([userNid], position),
+        ),
       )
     },
   }

@@ -189,7 +189,7 @@ export function createUserDesk(deps: {
     async accountData(userId) {
       const global: Record<string, JsonObject> = {}
       const rooms: Record<string, Record<string, JsonObject>> = {}
-      for (const { room_id, type, content } of await listAccountData(db, (await account(userId)).user_nid)) {
+      for (const { room_id, type, content } of await listAccountData(db.bulk, (await account(userId)).user_nid)) {
         if (room_id === '') global[type] = content
         else rooms[room_id] = { ...rooms[room_id], [type]: content }
       }

@@ -9,8 +9,9 @@ import { getTimelineBackwards } from '../../store/events.ts'
 import { getMembers, getMemberships, getRooms } from '../../store/rooms.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
+import { MAX_ANSWER_PART_BYTES } from '../limits.ts'
 import type { Readable, RoomAccess } from './access.ts'
-import { loadReferences, writeClientEvent } from './client-event.ts'
+import { loadReferences, type Reading, writeClientEvent } from './client-event.ts'
 import type { EventCache } from './event-cache.ts'
 import { readingOf, writeEventList } from './event-lists.ts'
 import { wholeRoom } from './filling.ts'
@@ -105,15 +106,38 @@ export function createStateReader(parts: StateReaderParts): StateReader {
     return all.filter((event) => memberships.includes(membershipOf(event)))
   }
 
+  async function eventPart(some: readonly RoomEvent[], reading: Reading): Promise<JsonBytes> {
+    await loadReferences(events, some)
+    const part = new JsonBytes()
+    some.forEach((event, index) => {
+      if (index > 0) part.text(',')
+      writeClientEvent(part, event, reading)
+    })
+    return part
+  }
+
+  /** What is too much to be held at a time is loaded as it is sent. */
+  async function* otherParts(nids: readonly number[], reading: Reading): AsyncGenerator<JsonBytes> {
+    for (let wanted = nids; wanted.length > 0; ) {
+      const { found, left } = await events.loadLarge(wanted, MAX_ANSWER_PART_BYTES)
+      wanted = left
+      if (found.length > 0) yield new JsonBytes().text(',').append(await eventPart(found, reading))
+    }
+  }
+
   return {
     async state(by, roomId) {
       const { room, departure } = await wholeState(by, roomId)
       const state = departure ? await stateAt(db, room, departure.pointAfter) : room.committed.state
-      const all = await load(stateNids(state))
-      await loadReferences(events, all)
-      const out = new JsonBytes()
-      writeEventList(out, all, readingOf(by, roomId, clock))
-      return out
+      const { found, left } = await events.loadWithin(stateNids(state), MAX_ANSWER_PART_BYTES)
+      const reading = readingOf(by, roomId, clock)
+      const first = await eventPart(
+        found.toSorted((a, b) => a.pos - b.pos),
+        reading,
+      )
+      const out = new JsonBytes().text('[').append(first)
+      if (left.length > 0) out.later(() => otherParts(left, reading))
+      return out.text(']')
     },
 
     async stateEvent(by, roomId, type, stateKey, format) {

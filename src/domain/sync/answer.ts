@@ -6,8 +6,9 @@ import { getRecentTimelines } from '../../store/events.ts'
 import type { ToDeviceRow } from '../../store/to-device.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { KeyCounts } from '../keys/key-counts.ts'
-import { MAX_MEMBERS_SHARING_PRESENCE } from '../limits.ts'
+import { MAX_ANSWER_PART_BYTES, MAX_MEMBERS_SHARING_PRESENCE } from '../limits.ts'
 import type { Room } from '../rooms/room.ts'
+import { wantedData, writeAccountData } from './account-data-section.ts'
 import { roomsWithEvents } from './active-rooms.ts'
 import { changedWithin, type DeviceChanges, deviceChanges } from './device-changes.ts'
 import { invitedSection } from './invited-room.ts'
@@ -22,7 +23,7 @@ import type { UserRoom } from './user-rooms.ts'
 export interface Answer {
   /** Nothing is new to the client. */
   readonly isEmpty: boolean
-  readonly json: Buffer
+  readonly json: JsonBytes
 }
 
 /** Events read ahead for each room of a first sync. */
@@ -52,8 +53,9 @@ export async function answerOf(
     sources.keyCounts.of(by),
   ])
   const presence = presenceEvents(look, joined, devices.neighbours)
-  const global = accountData.filter(
-    ({ room_id, type, content }) => room_id === '' && request.filter.accountData.eventMatches({ type, content }),
+  const global = wantedData(
+    accountData.filter(({ room_id }) => room_id === ''),
+    request.filter.accountData,
   )
   const toDevice = mail.messages()
   const roomCount = join.length + others.invite.length + others.leave.length + others.knock.length
@@ -65,23 +67,19 @@ export async function answerOf(
   if (!isEmpty) {
     writeRooms(out, { join, ...others })
     writeEvents(out, 'presence', presence)
-    writeEvents(
-      out,
-      'account_data',
-      global.map(({ type, content }) => ({ type, content })),
-    )
+    writeAccountData(out, look, global, request.filter.accountData)
   }
   writeToDevice(out, toDevice)
   writeKeys(out, devices, counts)
-  return { isEmpty, json: out.text('}').toBuffer() }
+  return { isEmpty, json: out.text('}') }
 }
 
 /** An answer with nothing in it, of which the client goes on with this token. */
-export function nothingNew(token: string, counts: KeyCounts): Buffer {
+export function nothingNew(token: string, counts: KeyCounts): JsonBytes {
   const out = new JsonBytes().text(`{"next_batch":${JSON.stringify(token)}`)
   writeToDevice(out, [])
   writeKeys(out, { changed: [], left: [] }, counts)
-  return out.text('}').toBuffer()
+  return out.text('}')
 }
 
 /** The rooms that the user is in at the end of the look; of the others, those that there are news of, and those lately left. */
@@ -120,7 +118,7 @@ async function wasJoined({ sources, by, now }: Look, roomNid: number): Promise<b
 async function changedAccountData({ sources, by, since, now }: Look): Promise<AccountDataRow[]> {
   const after = since?.ledger ?? 0
   if (since && sources.userLedger.since(by.userNid, after) === false) return []
-  return accountDataBetween(sources.db, by.userNid, after, now.ledger)
+  return accountDataBetween(sources.db, by.userNid, after, now.ledger, { maxBytes: MAX_ANSWER_PART_BYTES })
 }
 
 /** The joined rooms in which something is new, with what is. */

@@ -7,7 +7,7 @@ import { MAX_HELD_SYNCS_PER_DEVICE, MAX_HELD_SYNCS_PER_USER } from '../limits.ts
  * ends, ends with it.
  */
 export interface HeldSyncs {
-  hold(by: Requester): HeldSync
+  hold(by: Requester, what?: 'waiting' | 'sending'): HeldSync
   /** From now on a sync ends when its session may have ended. */
   watch(sessions: Pick<Sessions, 'onForget' | 'isRemembered' | 'endOf' | 'verify'>): void
   /** How many were ended since the start, because there were too many, or with their session. */
@@ -41,8 +41,12 @@ export function createHeldSyncs(): HeldSyncs {
     over: Promise<void> | undefined
     #listener: () => void = () => {}
 
-    constructor(by: Requester) {
+    /** What is being sent is not too many: its bytes are counted. */
+    readonly isWaiting: boolean
+
+    constructor(by: Requester, isWaiting: boolean) {
       this.by = by
+      this.isWaiting = isWaiting
       this.endsAt = sessions?.endOf(by) ?? Number.POSITIVE_INFINITY
     }
 
@@ -78,17 +82,19 @@ export function createHeldSyncs(): HeldSyncs {
   }
 
   function makeRoom(held: ReadonlySet<Held>, { deviceId }: Requester): void {
-    const ofDevice = [...held].filter(({ by }) => by.deviceId === deviceId)
+    const waiting = [...held].filter(({ isWaiting }) => isWaiting)
+    const ofDevice = waiting.filter(({ by }) => by.deviceId === deviceId)
     for (const one of ofDevice.slice(0, Math.max(0, ofDevice.length + 1 - MAX_HELD_SYNCS_PER_DEVICE))) one.displace()
-    for (const one of [...held].slice(0, Math.max(0, held.size + 1 - MAX_HELD_SYNCS_PER_USER))) one.displace()
+    const others = waiting.filter(({ over }) => !over)
+    for (const one of others.slice(0, Math.max(0, others.length + 1 - MAX_HELD_SYNCS_PER_USER))) one.displace()
   }
 
   return {
     ended,
-    hold(by) {
+    hold(by, what = 'waiting') {
       const before = byUser.get(by.userNid)
-      if (before) makeRoom(before, by)
-      const held = new Held(by)
+      if (before && what === 'waiting') makeRoom(before, by)
+      const held = new Held(by, what === 'waiting')
       const others = byUser.get(by.userNid)
       if (others) others.add(held)
       else byUser.set(by.userNid, new Set([held]))

@@ -5,12 +5,14 @@ import { JsonBytes } from '../../core/json-bytes.ts'
 import { diffState, getState, type StateMap, setState } from '../../core/state/trie.ts'
 import { accountDataBetween } from '../../store/account-data.ts'
 import { getHeroes } from '../../store/rooms.ts'
+import { MAX_ANSWER_PART_BYTES } from '../limits.ts'
 import { alwaysJoined, loadReferences, type MembershipAt } from '../rooms/client-event.ts'
 import { encodePosition } from '../rooms/position-token.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
+import { wantedData, writeAccountData } from './account-data-section.ts'
 import { type Look, type RoomNews, type Section, type Span, wasFilledWithin } from './look.ts'
-import { eventList, loadState, stateToTell, writeEventList } from './room-section.ts'
+import { eventList, loadState, stateToTell, writeEventList, writeState } from './room-section.ts'
 import type { TimelineSlice } from './room-timeline.ts'
 import { shownTimeline } from './shown-timeline.ts'
 import { isNewer } from './token.ts'
@@ -39,12 +41,13 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   const wish = { target, known, isFull, timeline: slice.events, heroes }
   const state = await loadState(look, room, stateToTell(look, room, wish))
   const extras = extrasOf(look, room, known === undefined && look.since ? await allNews(look, room, news) : news)
-  const isSilent = slice.events.length + state.length === 0 && !slice.limited && extras === ''
+  const isSilent =
+    slice.events.length + state.events.length + state.left.length === 0 && !slice.limited && extras.isEmpty
   if (isSilent && !isFull && !summary && !movesUnread(look, news)) return undefined
   const out = new JsonBytes().text('{"timeline":')
   writeTimeline(out, look, room, slice, membershipAt)
   out.text(`,"${look.request.stateAfter ?? 'state'}":{"events":`)
-  writeEventList(out, look, state).text(`}${extras}`)
+  writeState(out, look, state).text('}').append(extras)
   if (summary) out.text(`,"summary":${JSON.stringify(summary)}`)
   const unread = await look.sources.unread.counts(look.by.userNid, [
     { nid: room.nid, notifiable: notifiableAt(look, room) },
@@ -83,10 +86,9 @@ export async function isJoinedIn(
 async function allNews({ sources, by, now }: Look, room: Room, news: RoomNews): Promise<RoomNews> {
   const [receipts, accountData] = await Promise.all([
     sources.receipts(by, [room.nid], 0, now.ledger),
-    accountDataBetween(sources.db, by.userNid, 0, now.ledger),
+    accountDataBetween(sources.db, by.userNid, 0, now.ledger, { maxBytes: MAX_ANSWER_PART_BYTES, roomId: room.id }),
   ])
-  const ofRoom = accountData.filter(({ room_id }) => room_id === room.id)
-  return { ...news, receipts: receipts.get(room.nid), accountData: ofRoom }
+  return { ...news, receipts: receipts.get(room.nid), accountData }
 }
 
 function timelineOf(look: Look, room: Room, isNew: boolean): Promise<TimelineSlice> {
@@ -154,15 +156,11 @@ function movesUnread({ by }: Look, { receipts = {} }: RoomNews): boolean {
 }
 
 /** What comes with a room and is no event of it; empty when nothing does. */
-function extrasOf(look: Look, room: Room, news: RoomNews): string {
-  let out = ''
+function extrasOf(look: Look, room: Room, news: RoomNews): JsonBytes {
+  const out = new JsonBytes()
   const { ephemeral, accountData } = look.request.filter.room
-  const data = accountData.roomMatches(room.id)
-    ? news.accountData
-        .map(({ type, content }) => ({ type, content }))
-        .filter((event) => accountData.eventMatches(event))
-    : []
-  if (data.length > 0) out += `,"account_data":${eventList(data)}`
+  const data = accountData.roomMatches(room.id) ? wantedData(news.accountData, accountData) : []
+  writeAccountData(out, look, data, accountData)
   const passing: JsonObject[] = []
   if (news.receipts) passing.push({ type: 'm.receipt', content: news.receipts })
   const typing = look.sources.typing(room.nid)
@@ -174,7 +172,7 @@ function extrasOf(look: Look, room: Room, news: RoomNews): string {
         ephemeral.eventMatches({ type: event.type as string, content: event.content as JsonObject }),
       )
     : []
-  if (wanted.length > 0) out += `,"ephemeral":${eventList(wanted)}`
+  if (wanted.length > 0) out.text(`,"ephemeral":${eventList(wanted)}`)
   return out
 }
 

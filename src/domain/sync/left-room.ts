@@ -7,7 +7,7 @@ import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
 import { beforeTimeline, knownState } from './joined-room.ts'
 import type { Look, RoomNews, Section } from './look.ts'
-import { loadState, stateToTell, writeEventList } from './room-section.ts'
+import { loadState, stateToTell, writeEventList, writeState } from './room-section.ts'
 import type { TimelineSlice } from './room-timeline.ts'
 import { isWanted, shownTimeline } from './shown-timeline.ts'
 import { type EventPosition, isNewer, writerOf } from './token.ts'
@@ -41,7 +41,7 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
   writeEventList(out, look, told, membershipAt)
   out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}}`)
   out.text(',"state":{"events":')
-  writeEventList(out, look, await loadState(look, room, nids)).text('}}')
+  writeState(out, look, await loadState(look, room, nids)).text('}}')
   return { roomId: room.id, json: out }
 }
 

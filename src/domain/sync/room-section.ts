@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../core/json.ts'
-import type { JsonBytes } from '../../core/json-bytes.ts'
+import { JsonBytes } from '../../core/json-bytes.ts'
 import { diffState, forEachState, type StateMap } from '../../core/state/trie.ts'
+import { MAX_ANSWER_PART_BYTES } from '../limits.ts'
 import { loadReferences, type MembershipAt, writeClientEvent } from '../rooms/client-event.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
@@ -14,16 +15,19 @@ export function writeEventList(
   events: readonly RoomEvent[],
   membershipAt?: MembershipAt,
 ): JsonBytes {
+  writeEvents(out.text('['), look, events, membershipAt)
+  return out.text(']')
+}
+
+function writeEvents(out: JsonBytes, look: Look, events: readonly RoomEvent[], membershipAt?: MembershipAt): void {
   const { filter } = look.request
   const plain = filter.eventFields === undefined && filter.eventFormat === 'client'
   const reading = { now: look.timeMs, tokenNid: look.by.tokenNid, membershipAt }
-  out.text('[')
   events.forEach((event, index) => {
     if (index > 0) out.text(',')
     if (plain) writeClientEvent(out, event, reading)
     else out.value(projectEvent(event, look, reading))
   })
-  return out.text(']')
 }
 
 /** The state that goes with a slice of timeline, by the filter; numbers of events. */
@@ -71,19 +75,59 @@ function lazyMembers(look: Look, room: Room, { target, isFull, timeline, heroes 
   return [...needed.values()]
 }
 
+/** State events of a room, as far as they are loaded. */
+export interface RoomState {
+  readonly room: Room
+  readonly events: readonly RoomEvent[]
+  /** Those that are too much to be held: they are loaded as they are sent. Which of them the filter wants is found out then. */
+  readonly left: readonly number[]
+}
+
 /** Loads state events, leaves out those that the filter does not want, and brings to hand what writing them needs. */
-export async function loadState(look: Look, room: Room, nids: readonly number[]): Promise<RoomEvent[]> {
-  if (nids.length === 0) return []
+export async function loadState(look: Look, room: Room, nids: readonly number[]): Promise<RoomState> {
+  if (nids.length === 0) return { room, events: [], left: [] }
   const { events } = look.sources
+  const { found, left } = await events.loadWithin(nids, MAX_ANSWER_PART_BYTES)
+  const wanted = await wantedOf(look, room, found)
+  return { room, events: wanted.toSorted((before, after) => before.nid - after.nid), left }
+}
+
+async function wantedOf(look: Look, room: Room, found: readonly RoomEvent[]): Promise<readonly RoomEvent[]> {
   const { state: filter } = look.request.filter.room
-  const loaded = [...(await events.load(nids)).values()]
   const matching = filter.matchesAll
-    ? loaded
-    : loaded.filter((event) => filter.eventMatches({ type: event.type, sender: event.sender, content: event.content }))
+    ? [...found]
+    : found.filter((event) => filter.eventMatches({ type: event.type, sender: event.sender, content: event.content }))
   const { relatedBy } = filter
   const wanted = relatedBy ? await look.sources.keepRelated(look.by, room, matching, relatedBy) : matching
-  await loadReferences(events, wanted)
-  return wanted.toSorted((left, right) => left.nid - right.nid)
+  await loadReferences(look.sources.events, wanted)
+  return wanted
+}
+
+/** Writes the list of a room's state events. */
+export function writeState(out: JsonBytes, look: Look, { room, events, left }: RoomState): JsonBytes {
+  if (left.length === 0) return writeEventList(out, look, events)
+  out.text('[')
+  writeEvents(out, look, events)
+  return out.later(() => stateLeft(look, room, left, events.length === 0)).text(']')
+}
+
+async function* stateLeft(
+  look: Look,
+  room: Room,
+  nids: readonly number[],
+  isFirst: boolean,
+): AsyncGenerator<JsonBytes> {
+  let isNone = isFirst
+  for (let wanted = nids; wanted.length > 0; ) {
+    const { found, left } = await look.sources.events.loadLarge(wanted, MAX_ANSWER_PART_BYTES)
+    wanted = left
+    const events = await wantedOf(look, room, found)
+    if (events.length === 0) continue
+    const part = new JsonBytes().text(isNone ? '' : ',')
+    writeEvents(part, look, events)
+    isNone = false
+    yield part
+  }
 }
 
 export function eventList(events: readonly JsonObject[]): string {

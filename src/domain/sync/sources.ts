@@ -1,6 +1,6 @@
 import type { UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { Reader } from '../../store/db.ts'
+import type { Database } from '../../store/db.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
 import type { Inboxes } from '../e2e/inboxes.ts'
@@ -21,7 +21,7 @@ import type { UserRooms } from './user-rooms.ts'
 
 /** Everything that a sync reads. */
 export interface SyncSources {
-  readonly db: Reader
+  readonly db: Pick<Database, 'query' | 'bulk'>
   readonly clock: Clock
   readonly registry: RoomRegistry
   readonly events: EventCache

@@ -1,4 +1,5 @@
 import { ProtocolError } from '../../core/errors.ts'
+import type { JsonBytes } from '../../core/json-bytes.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
 import { answerOf, nothingNew } from './answer.ts'
@@ -6,6 +7,7 @@ import type { HeldSync } from './held-syncs.ts'
 import type { SyncRequest } from './look.ts'
 import type { Notifier } from './notifier.ts'
 import type { Presence } from './presence.ts'
+import { createSentAnswers, type SentAnswer } from './sent-answers.ts'
 import type { SyncSources } from './sources.ts'
 import { decodeStreamToken, type StreamPosition } from './token.ts'
 import type { UserRooms } from './user-rooms.ts'
@@ -14,9 +16,14 @@ export interface Sync {
   /**
    * What is new to a client since its token, waiting for news when there are none. Gives the JSON of the answer.
    *
-   * @throws ProtocolError `M_INVALID_PARAM` for a token that is not ours
+   * @throws ProtocolError `M_INVALID_PARAM` for a token that is not ours; `M_LIMIT_EXCEEDED` for who does not read earlier answers;
+   *   what a request in the session would get, once that ended
    */
-  sync(by: Requester, request: SyncRequest): Promise<Buffer>
+  sync(by: Requester, request: SyncRequest): Promise<SentAnswer>
+  /** Sends what a user asked for, and may be large, as syncs are sent. */
+  send(by: Requester, json: JsonBytes): SentAnswer
+  /** What of answers is in memory because clients have not taken it yet. */
+  bytesUnderWay(): number
 }
 
 export interface SyncParts {
@@ -31,6 +38,7 @@ export interface SyncParts {
 
 export function createSync(parts: SyncParts): Sync {
   const { clock, notifier, sources } = parts
+  const answers = createSentAnswers(notifier)
 
   /**
    * A position of an earlier run knows nothing of what lives in memory now. One from before a database was restored may be ahead
@@ -46,7 +54,7 @@ export function createSync(parts: SyncParts): Sync {
   }
 
   /** What a sync says that ends before there is anything new. */
-  async function unchanged(by: Requester, token: string): Promise<Buffer> {
+  async function unchanged(by: Requester, token: string): Promise<JsonBytes> {
     return nothingNew(token, await sources.keyCounts.of(by))
   }
 
@@ -57,7 +65,7 @@ export function createSync(parts: SyncParts): Sync {
     since: StreamPosition,
     deadline: number,
     held: HeldSync,
-  ): Promise<Buffer | undefined> {
+  ): Promise<JsonBytes | undefined> {
     for (;;) {
       const rooms = await parts.userRooms.of(by.userNid)
       const roomNids = [...rooms].flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
@@ -80,7 +88,7 @@ export function createSync(parts: SyncParts): Sync {
     }
   }
 
-  async function sync(by: Requester, request: SyncRequest): Promise<Buffer> {
+  async function answerTo(by: Requester, request: SyncRequest): Promise<JsonBytes> {
     const since = readSince(request.since)
     parts.presence.seen(by, request.presence)
     const deadline = clock.now() + request.timeoutMs
@@ -99,5 +107,15 @@ export function createSync(parts: SyncParts): Sync {
     }
   }
 
-  return { sync }
+  return {
+    send(by, json) {
+      answers.mustHaveRoom(by)
+      return answers.send(by, json)
+    },
+    bytesUnderWay: () => answers.bytes,
+    async sync(by, request) {
+      answers.mustHaveRoom(by)
+      return answers.send(by, await answerTo(by, request))
+    },
+  }
 }

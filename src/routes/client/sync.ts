@@ -22,7 +22,7 @@ export const sync = endpoint(
   async ({ requester, query, signal }, { config, filters, sync }) => {
     const filter = await filters.ofRequest(requester.userNid, query.filter)
     const unstable = query['org.matrix.msc4222.use_state_after'] ? UNSTABLE_STATE_AFTER : undefined
-    const body = await sync.sync(requester, {
+    const answer = await sync.sync(requester, {
       filter,
       since: query.since,
       fullState: query.full_state ?? false,
@@ -31,6 +31,6 @@ export const sync = endpoint(
       presence: query.set_presence ?? 'online',
       signal,
     })
-    return rawReply({ body })
+    return rawReply(answer)
   },
 )

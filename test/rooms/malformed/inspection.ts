@@ -11,6 +11,7 @@ import type { Resident } from '../../../src/domain/rooms/resident.ts'
 import { type HeldEvent, type RoomView, viewRoom } from '../../federation/room-view.ts'
 import type { Json } from '../../support/api.ts'
 import { KEYS, TS } from '../../support/malformed-room.ts'
+import { readAnswer } from '../../support/sent-answer.ts'
 import type { WatchedServer } from './server.ts'
 import type { WatchedRoom } from './watched-room.ts'
 
@@ -136,7 +137,7 @@ async function inspectClient(server: WatchedServer, room: WatchedRoom, refused: 
     presence: 'offline',
     signal: AbortSignal.timeout(60_000),
   })
-  collect(JSON.parse(answer.toString()), synced)
+  collect(await readAnswer(answer), synced)
   const known = new Set<string>([...room.accepted, ...room.base.events.keys(), ...room.state.values()])
   expect([...synced].filter((id) => !known.has(id))).toEqual([])
   expect([...room.state.values()].filter((id) => !synced.has(id))).toEqual([])

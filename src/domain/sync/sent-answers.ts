@@ -1,0 +1,100 @@
+import { Readable } from 'node:stream'
+import { setImmediate as othersTurn } from 'node:timers/promises'
+import { ProtocolError } from '../../core/errors.ts'
+import type { JsonBytes } from '../../core/json-bytes.ts'
+import type { Requester } from '../accounts/requester.ts'
+import { MAX_ANSWER_BYTES_PER_USER, MAX_ANSWER_PART_BYTES } from '../limits.ts'
+import { createLanes } from '../rooms/lanes.ts'
+import type { HeldSyncs } from './held-syncs.ts'
+
+/** What is sent of an answer to a sync, all at once or as it is made. */
+export interface SentAnswer {
+  readonly body: Buffer | Readable
+  /** To be called when the client has it all, or is gone. */
+  readonly closed?: () => void
+}
+
+/**
+ * The answers that are on their way. A large one is made in pieces while it is sent, each when the client has taken the one before,
+ * so that none is in memory as a whole; and it is broken off when the session ends.
+ */
+export interface SentAnswers {
+  /** @throws ProtocolError `M_LIMIT_EXCEEDED` while the user's client leaves too much of earlier answers with us */
+  mustHaveRoom(by: Requester): void
+  send(by: Requester, json: JsonBytes): SentAnswer
+  /** Of all users. */
+  readonly bytes: number
+}
+
+/** Smaller ones are not counted. */
+const COUNTED_BYTES = 16 * 1024
+/** Of one that is made in pieces: the piece that is made and the one that waits to be written. */
+const IN_PIECES_BYTES = 2 * MAX_ANSWER_PART_BYTES
+const RETRY_AFTER_MS = 1_000
+
+export function createSentAnswers({ held }: { readonly held: HeldSyncs }): SentAnswers {
+  const bytesOf = new Map<number, number>()
+  /** Of each user one piece is made at a time. */
+  const turns = createLanes<number>()
+  let total = 0
+
+  function count({ userNid }: Requester, bytes: number): () => void {
+    total += bytes
+    bytesOf.set(userNid, (bytesOf.get(userNid) ?? 0) + bytes)
+    let isCounted = true
+    return () => {
+      if (!isCounted) return
+      isCounted = false
+      total -= bytes
+      const left = (bytesOf.get(userNid) ?? 0) - bytes
+      if (left > 0) bytesOf.set(userNid, left)
+      else bytesOf.delete(userNid)
+    }
+  }
+
+  async function* pieces({ userNid }: Requester, json: JsonBytes): AsyncGenerator<Buffer> {
+    const chunks = json.chunks(MAX_ANSWER_PART_BYTES)
+    for (;;) {
+      const { done, value } = await turns.run(userNid, () => chunks.next())
+      if (done) return
+      yield value
+      await othersTurn()
+    }
+  }
+
+  /** Breaks a body off when the session ends. */
+  function guard(by: Requester, body: Readable): void {
+    if (body.destroyed) return
+    const session = held.hold(by, 'sending')
+    const release = () => session.release()
+    body.once('close', release)
+    session.onOver(() => {
+      body.off('close', release)
+      session.over?.then(
+        () => guard(by, body),
+        (error) => void body.destroy(error),
+      )
+    })
+  }
+
+  return {
+    mustHaveRoom({ userNid }) {
+      if ((bytesOf.get(userNid) ?? 0) < MAX_ANSWER_BYTES_PER_USER) return
+      const error = 'Too much of earlier answers is still on its way to you. Read it, and ask again.'
+      throw new ProtocolError('M_LIMIT_EXCEEDED', error, { extra: { retry_after_ms: RETRY_AFTER_MS } })
+    },
+    send(by, json) {
+      if (json.isWhole && json.length <= 2 * MAX_ANSWER_PART_BYTES) {
+        const body = json.toBuffer()
+        return body.length < COUNTED_BYTES ? { body } : { body, closed: count(by, body.length) }
+      }
+      const body = Readable.from(pieces(by, json))
+      guard(by, body)
+      // Pieces that are ready are held until they are sent.
+      return { body, closed: count(by, IN_PIECES_BYTES + json.length) }
+    },
+    get bytes() {
+      return total
+    },
+  }
+}
