@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, test } from 'vitest'
 import { type House, openHouse, type Person } from '../rooms/people.ts'
+import type { Json } from '../support/api.ts'
 
 let house: House
 let alice: Person
@@ -45,5 +46,20 @@ it('an incremental sync that finds nothing asks the database nothing at all', as
       since = body.next_batch
       expect([body.rooms, body.to_device.events]).toEqual([undefined, []])
     }
+  })
+}, 30_000)
+
+test('B20: unsigned.membership of who was there all the time costs no query', async () => {
+  const room = await alice.createRoom({ preset: 'public_chat' })
+  await bob.join(room)
+  const { next_batch: since } = await bob.sync()
+  for (const text of ['one', 'two']) await alice.say(room, text)
+  // What else the room's section reads is at hand after this.
+  await bob.sync(`&since=${since}`)
+  await withoutTables(async () => {
+    const signal = AbortSignal.timeout(10_000)
+    const { body } = await house.api.request('GET', `/sync?timeout=0&since=${since}`, { token: bob.token, signal })
+    const told = body.rooms.join[room].timeline.events.map(({ unsigned }: Json) => unsigned.membership)
+    expect(told).toEqual(['join', 'join'])
   })
 }, 30_000)

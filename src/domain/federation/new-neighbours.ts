@@ -111,7 +111,7 @@ export function createNewNeighbours(deps: {
     }
 
     return (room, members) => {
-      if (!room.isShared) return
+      if (members.length === 0 || !room.isShared) return
       const came = members.filter(hasCome)
       if (came.length === 0) return
       const own = came.filter(({ isLocal }) => isLocal)

@@ -63,6 +63,8 @@ async function passOver(look: Look, room: Room, first: RawSlice, { limit, read }
   for (let slice = first; ; ) {
     const visible = await visibleTo(look.by, room, slice.events)
     const wanted = relatedBy ? await keepRelated(look.by, room, visible, relatedBy) : visible
+    const isAll = slice === first && wanted.length === first.events.length && wanted.length <= limit
+    if (isAll) return { events: wanted, limited: first.limited }
     if (!shown.take(slice.events, visible, wanted)) return shown.slice(true)
     scanned += slice.events.length
     const oldest = slice.events[0]
@@ -70,6 +72,8 @@ async function passOver(look: Look, room: Room, first: RawSlice, { limit, read }
     if (!oldest || isOver) return shown.slice(slice.limited)
     const open = await mayShowUpTo(look.by, room, oldest.pos - 1)
     if (open === undefined) return shown.slice(false)
+    // What was fetched of history is to be asked for by turning back the pages.
+    if (open <= 0) return shown.slice(true)
     slice = await read(Math.min(slice.rest!, open + 1))
   }
 }
@@ -87,8 +91,8 @@ class ShownPart {
   }
 
   /**
-   * Takes what is wanted of what is visible of some events, oldest first. False when there is more than may be shown, or when the next would set a piece
-   * of state that was set again out of sight: the reader would be left with what is no longer so.
+   * Takes what is wanted of what is visible of some events, oldest first. False when there is more than may be shown, or when the
+   * next would set a piece of state that was set again out of sight: the reader would be left with what is no longer so.
    */
   take(events: readonly RoomEvent[], visible: readonly RoomEvent[], wanted: readonly RoomEvent[]): boolean {
     const seen = new Set(visible.map(({ nid }) => nid))
