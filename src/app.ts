@@ -7,8 +7,9 @@ import type { HostedRequester } from './domain/appservices/requester.ts'
 import type { PeerRequester } from './domain/federation/requester.ts'
 import type { Held } from './domain/federation/server-queues.ts'
 import { isIdentityServed } from './domain/identity/is-served.ts'
-import { MAX_FEDERATION_BODY_BYTES } from './domain/limits.ts'
+import { MAX_FEDERATION_BODY_BYTES, MAX_KEYS_BODY_BYTES } from './domain/limits.ts'
 import type { Services } from './domain/services.ts'
+import { createBodyIntake } from './http/body-intake.ts'
 import { addressReader } from './http/client-address.ts'
 import { mount } from './http/mount.ts'
 import { recordAct } from './http/record-act.ts'
@@ -33,9 +34,12 @@ export interface AppContext {
 /** The HTTP server with the endpoints of every role that is wanted; it does not listen yet. */
 export function buildApp(context: AppContext): FastifyInstance {
   const { services, log } = context
-  const { roles, federation, trusted_proxies } = services.config
-  const app = createServer(context)
-  const deps = { services, log, addressOf: addressReader(trusted_proxies) }
+  const { roles, federation, trusted_proxies, limits } = services.config
+  const addressOf = addressReader(trusted_proxies)
+  const longest = Math.max(MAX_FEDERATION_BODY_BYTES, MAX_KEYS_BODY_BYTES, limits.max_body_bytes)
+  const intake = createBodyIntake({ addressOf, longest, metrics: context.metrics.arrivals, log })
+  const app = createServer({ ...context, intake })
+  const deps = { services, log, addressOf, intake }
   if (roles.includes('client')) {
     mount(app, [...wellKnownEndpoints, ...clientEndpoints, ...webEndpoints], clientRole(services), deps)
     mount(app, appEndpoints, appRole(services), deps)

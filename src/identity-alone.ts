@@ -5,6 +5,7 @@ import { identityChores } from './domain/identity/identity-services.ts'
 import { openRateLimitOverrides } from './domain/rate-limit-overrides.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
 import type { Services } from './domain/services.ts'
+import { createBodyIntake } from './http/body-intake.ts'
 import { addressReader } from './http/client-address.ts'
 import { createServer } from './http/server.ts'
 import { createIdentity, mountIdentity, startIdentityWorkers } from './identity-role.ts'
@@ -41,8 +42,11 @@ export async function createContext(options: ContextOptions): Promise<Context> {
 }
 
 export function buildApp(context: AppContext): FastifyInstance {
-  const { services, log } = context
-  const app = createServer(context)
-  mountIdentity(app, { services, log, addressOf: addressReader(services.config.trusted_proxies) })
+  const { services, log, metrics } = context
+  const { trusted_proxies, limits } = services.config
+  const addressOf = addressReader(trusted_proxies)
+  const intake = createBodyIntake({ addressOf, longest: limits.max_body_bytes, metrics: metrics.arrivals, log })
+  const app = createServer({ ...context, intake })
+  mountIdentity(app, { services, log, addressOf, intake })
   return app
 }

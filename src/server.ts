@@ -7,6 +7,7 @@ import type { CertificateFiles } from './cli/certificate.ts'
 import { answerHealth, type Health } from './cli/health.ts'
 import type { Config } from './config/schema.ts'
 import type { Services } from './domain/services.ts'
+import { createConnections } from './http/connections.ts'
 import { type HttpsListeners, listenHttps } from './http/https.ts'
 import { sendJson } from './http/reply.ts'
 import { prepareDatabase } from './store/prepare.ts'
@@ -48,10 +49,19 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   health.watch(() => context.ready())
   const app = buildApp(context)
   mountHealth(app, health)
+  const connections = createConnections(
+    {
+      inAll: config.limits.max_connections,
+      perAddress: config.limits.max_connections_per_address,
+      trustedProxies: config.trusted_proxies,
+    },
+    { metrics: context.metrics.arrivals, log },
+  )
+  connections.bound(app.server, true)
   let https: HttpsListeners | undefined
   try {
     await listen(app, config.listen)
-    https = certificate && (await listenHttps(app, config.https, certificate.current()))
+    https = certificate && (await listenHttps(app, config.https, certificate.current(), connections))
   } catch (error) {
     await app.close()
     await context.close()

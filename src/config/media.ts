@@ -18,6 +18,12 @@ export const mediaSection = section('Files that users upload, and those of other
     0,
     1_125_899_906_842_624,
   ),
+  reserved_disk_bytes: integer(
+    'What files leave free on the disk of `data_dir`; less than that, and they are refused with 507. 0: 5% of the disk, at most 512 MiB.',
+    0,
+    0,
+    1_125_899_906_842_624,
+  ),
   keep_local_days: integer(
     'Files of our users are removed when nobody looked at them for so many days, except pictures of users and rooms; 0: never.',
     0,

@@ -248,8 +248,20 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
       example: ['vector.im', 'matrix.org'],
     }),
   }),
-  limits: section('Bounds on what one request may cost.', {
+  limits: section('Bounds on what one request, or one address, may cost.', {
     max_body_bytes: integer('Largest request body.', 1_048_576, 65_536, 104_857_600),
+    max_connections: integer(
+      'Connections at the same time. Beyond it, one that has sent nothing yet makes room, or the new one is ended.',
+      20_000,
+      100,
+      1_000_000,
+    ),
+    max_connections_per_address: integer(
+      'Of these, connections of one IPv4 address or IPv6 network of 64 bits. It does not hold for `trusted_proxies`, nor for this machine itself on `listen`, where a proxy may be.',
+      512,
+      10,
+      1_000_000,
+    ),
     max_sync_timeout_ms: integer('Longest time a sync may wait for news.', 120_000, 1_000, 600_000),
   }),
 })

@@ -1,5 +1,19 @@
 /** Caps on what users can make grow, in one place. */
 
+/** What is read of the body of a request whose sender is not known. */
+export const MAX_ANONYMOUS_BODY_BYTES = 64 * 1024
+/** The bodies of requests that are in memory at one time: of everybody, the part of it for short ones alone, and of one address. */
+export const MAX_BODY_BYTES_IN_FLIGHT = 64 * 1024 * 1024
+export const MAX_SMALL_BODY_BYTES_IN_FLIGHT = 16 * 1024 * 1024
+export const MAX_BODY_BYTES_OF_SENDER = 32 * 1024 * 1024
+/** A body that says it is no longer is a short one. */
+export const SMALL_BODY_BYTES = 16 * 1024
+/** A body that is no file has arrived after so long. */
+export const MAX_BODY_SECONDS = 30
+/** What has to arrive of any body on the average, once it had so many seconds to begin. */
+export const MIN_BODY_BYTES_PER_SECOND = 1024
+export const BODY_GRACE_SECONDS = 10
+
 /** A login beyond these removes the device that was not used for longest. */
 export const MAX_DEVICES_PER_USER = 500
 /** Syncs that a device, and a user, holds open at a time; one more ends the oldest. */

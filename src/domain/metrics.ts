@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { ArrivalMetrics } from './arrival-metrics.ts'
 import { createIdentityMetrics, type IdentityMetrics } from './identity/identity-metrics.ts'
 import type { MediaMetrics } from './media/media-metrics.ts'
 import { createRequestTally } from './request-tally.ts'
@@ -9,6 +10,7 @@ export interface Metrics {
   observeRequest(method: string, route: string, status: number, seconds: number): void
   /** One commit of events. */
   observeCommit(events: number, seconds: number): void
+  readonly arrivals: ArrivalMetrics
   readonly media: MediaMetrics
   readonly identity: IdentityMetrics
   /** From now on these are read whenever somebody asks for the metrics. */
@@ -59,6 +61,7 @@ export function createMetrics(release: { readonly version: string; readonly node
   return {
     observeRequest: requests.add,
     ...storageMetrics(registers),
+    arrivals: arrivalMetrics(registers),
     media: mediaMetrics(registers),
     identity: createIdentityMetrics(registers),
     watch: levelMetrics(registers),
@@ -134,6 +137,29 @@ function levelMetrics(registers: Registry[]): Metrics['watch'] {
   })
   return (next) => {
     levels = next
+  }
+}
+
+function arrivalMetrics(registers: Registry[]): ArrivalMetrics {
+  const counter = (name: string, help: string) => new Counter({ name, help, labelNames: ['reason'], registers })
+  const bodies = counter('hearth_refused_bodies_total', 'Bodies of requests that were not taken.')
+  const connections = counter('hearth_ended_connections_total', 'Connections that this server ended, and why.')
+  const watch = (name: string, help: string) => (read: () => number) => {
+    registers[0]!.removeSingleMetric(name)
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read())
+      },
+    })
+  }
+  return {
+    refusedBody: (reason) => bodies.inc({ reason }),
+    endedConnection: (reason) => connections.inc({ reason }),
+    watchBodies: watch('hearth_body_bytes', 'What the bodies of requests hold in memory.'),
+    watchConnections: watch('hearth_connections', 'Connections of clients and other servers.'),
   }
 }
 

@@ -10,12 +10,22 @@ function toRange(text: string): Range {
 }
 
 /** `::ffff:192.0.2.1` is 192.0.2.1; a zone or a port is no part of an address. */
-function normalise(text: string): string | undefined {
+export function normaliseAddress(text: string): string | undefined {
   const trimmed = text.trim()
   const bare =
     /^\[(.*)\](?::\d+)?$/.exec(trimmed)?.[1] ?? (/^[\d.]+:\d+$/.test(trimmed) ? trimmed.split(':')[0] : trimmed)
   if (bare === undefined || isIP(bare) === 0) return undefined
   return ipaddr.process(bare).toString()
+}
+
+/** Tells which addresses are in one of these ranges. */
+export function addressMatcher(ranges: readonly string[]): (address: string) => boolean {
+  const known = ranges.map(toRange)
+  if (known.length === 0) return () => false
+  return (text) => {
+    const address = ipaddr.process(text)
+    return known.some(([range, bits]) => range.kind() === address.kind() && address.match(range, bits))
+  }
 }
 
 /** Tells the client's address from the peer's and the `X-Forwarded-For` header. */
@@ -26,17 +36,13 @@ export type AddressReader = (peer: string | undefined, forwardedFor: string | un
  * client wrote there itself is never believed.
  */
 export function addressReader(trustedProxies: readonly string[]): AddressReader {
-  const trusted = trustedProxies.map(toRange)
-  const isTrusted = (text: string): boolean => {
-    const address = ipaddr.process(text)
-    return trusted.some(([range, bits]) => range.kind() === address.kind() && address.match(range, bits))
-  }
+  const isTrusted = addressMatcher(trustedProxies)
   return (peer, forwardedFor) => {
-    let address = (peer && normalise(peer)) || 'unknown'
-    if (trusted.length === 0 || forwardedFor === undefined || address === 'unknown') return address
+    let address = (peer && normaliseAddress(peer)) || 'unknown'
+    if (trustedProxies.length === 0 || forwardedFor === undefined || address === 'unknown') return address
     const hops = forwardedFor.split(',')
     for (let i = hops.length - 1; i >= 0 && isTrusted(address); i--) {
-      const hop = normalise(hops[i] as string)
+      const hop = normaliseAddress(hops[i] as string)
       if (hop === undefined) break
       address = hop
     }

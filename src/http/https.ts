@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import type { Connections } from './connections.ts'
 import { answerBrokenRequest, CONNECTIONS } from './server.ts'
 
 /** A certificate with its chain, and its key: PEM. */
@@ -26,10 +27,12 @@ export async function listenHttps(
   app: FastifyInstance,
   { host, ports }: { readonly host: string; readonly ports: readonly number[] },
   { cert, key }: TlsCertificate,
+  connections: Connections,
 ): Promise<HttpsListeners> {
   const tls = { cert, key, minVersion: OLDEST_TLS, handshakeTimeout: HANDSHAKE_TIMEOUT_MS } as const
   const servers = ports.map(() => createServer({ ...CONNECTIONS, ...tls }, app.routing))
   for (const server of servers) {
+    connections.bound(server, false)
     server.on('clientError', answerBrokenRequest)
     // Somebody who wants another protocol, or another name.
     server.on('tlsClientError', () => {})

@@ -6,10 +6,12 @@ import { readContentType } from '../core/media/content-disposition.ts'
 import { expandPath } from '../core/paths.ts'
 import { accountLocked, accountSuspended } from '../domain/accounts/requester.ts'
 import type { Masquerade } from '../domain/appservices/callers.ts'
-import type { SignedRequest } from '../domain/federation/signed-requests.ts'
+import type { Claim, SignedRequest } from '../domain/federation/signed-requests.ts'
+import { MAX_ANONYMOUS_BODY_BYTES } from '../domain/limits.ts'
 import { networkOf } from '../domain/network.ts'
 import type { Services } from '../domain/services.ts'
 import { type BodyReader, bodyReader } from './body.ts'
+import type { BodyIntake } from './body-intake.ts'
 import type { AddressReader } from './client-address.ts'
 import type { Endpoint } from './endpoint.ts'
 import { BAD_QUERY, queryReader, type RawQuery, single } from './query.ts'
@@ -22,6 +24,16 @@ export interface MountDeps {
   readonly services: Services
   readonly log: Logger
   readonly addressOf: AddressReader
+  readonly intake: BodyIntake
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who calls, as the headers tell. */
+    caller: Caller | undefined
+    /** Which server may be behind it, as they tell. */
+    claim: Claim | undefined
+  }
 }
 
 const GRAMMARS: Readonly<Record<string, readonly [(value: string) => boolean, string]>> = {
@@ -67,7 +79,12 @@ function masqueradeOf({ query }: FastifyRequest): Masquerade {
   return { userId: named('user_id'), deviceId: named('device_id') ?? named('org.matrix.msc3202.device_id') }
 }
 
-type Authenticator = (raw: FastifyRequest) => Caller | undefined | Promise<Caller | undefined>
+interface Authenticator {
+  /** Notes who calls, by the headers alone, so that no body is read of nobody. */
+  enter(raw: FastifyRequest): Promise<void> | undefined
+  /** The caller, once the body is there: a signature covers it too, and a token may have ended while it came. */
+  callerOf(raw: FastifyRequest): Caller | undefined | Promise<Caller | undefined>
+}
 
 /** A server may sign with several keys, in headers of which the framework would show one. */
 function authorizationsOf({ raw: { rawHeaders } }: FastifyRequest): string[] {
@@ -85,14 +102,15 @@ function signedRequestOf(raw: FastifyRequest, read: BodyReader | undefined): Sig
 function authenticator<By extends Caller>(endpoint: Endpoint, role: Role<By>, deps: MountDeps): Authenticator {
   const { options } = endpoint
   const { auth } = options
-  if (auth === 'none') return () => undefined
+  if (auth === 'none') return { enter: () => undefined, callerOf: () => undefined }
   if (auth === 'server') {
     const keyOf = (raw: FastifyRequest) => networkOf(addressOf(raw, deps.addressOf))
-    const read = bodyReader(endpoint, role.codes)
-    return async (raw) => {
-      const addressKey = () => keyOf(raw)
-      const claim = await role.claim!(authorizationsOf(raw), addressKey)
-      return role.confirm!(claim, signedRequestOf(raw, read), addressKey)
+    const readBody = bodyReader(endpoint, role.codes)
+    return {
+      enter: async (raw) => {
+        raw.claim = await role.claim!(authorizationsOf(raw), () => keyOf(raw))
+      },
+      callerOf: (raw) => role.confirm!(raw.claim!, signedRequestOf(raw, readBody), () => keyOf(raw)),
     }
   }
   const unknownToken = options.unknownToken ?? role.codes.unknownToken
@@ -115,7 +133,7 @@ function authenticator<By extends Caller>(endpoint: Endpoint, role: Role<By>, de
     return admitted === undefined ? caller : admitted.then(() => caller)
   }
 
-  return (raw) => {
+  function identify(raw: FastifyRequest): Caller | undefined | Promise<Caller | undefined> {
     const token = tokenOf(raw)
     if (auth === 'appservice-optional') return token === undefined ? undefined : role.appserviceOf?.(token)
     if (token === undefined || token === '') {
@@ -125,6 +143,20 @@ function authenticator<By extends Caller>(endpoint: Endpoint, role: Role<By>, de
     const found = role.authenticate(token, () => masqueradeOf(raw))
     return found instanceof Promise ? found.then((caller) => admit(raw, caller)) : admit(raw, found)
   }
+
+  return {
+    enter(raw) {
+      const found = identify(raw)
+      if (found instanceof Promise) {
+        return found.then((caller) => {
+          raw.caller = caller
+        })
+      }
+      raw.caller = found
+      return undefined
+    },
+    callerOf: (raw) => (raw.isLate ? identify(raw) : raw.caller),
+  }
 }
 
 /** What all paths of an endpoint share, so that a schema is compiled once however many paths there are. */
@@ -132,13 +164,15 @@ function partsOf<By extends Caller>(endpoint: Endpoint, role: Role<By>, deps: Mo
   const { options, path } = endpoint
   return {
     headers: role.headers,
-    authenticate: authenticator(endpoint, role, deps),
+    ...authenticator(endpoint, role, deps),
     readParams: paramsReader(path),
     readQuery: options.query && queryReader(options.query, role.codes),
     readBody: bodyReader(endpoint, role.codes),
     perform: role.perform,
   }
 }
+
+type Parts = ReturnType<typeof partsOf>
 
 /** Whose bucket a limited call takes from. */
 function limitKey(caller: Caller | undefined, raw: FastifyRequest, route: RouteFacts): string | number {
@@ -155,16 +189,14 @@ function isUnlimited(caller: Caller | undefined): boolean {
 }
 
 /** Makes the one closure that serves every request to a mounted path. */
-function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: ReturnType<typeof partsOf>, services: Services) {
+function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: Parts, services: Services) {
   const { options } = endpoint
   const { limited } = options
-  const { headers, authenticate, readParams, readQuery, readBody, perform } = parts
+  const { callerOf, readParams, readQuery, readBody, perform } = parts
 
   return async (raw: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    if (headers !== undefined) reply.headers(headers)
-    if (raw.query === BAD_QUERY) throw new ProtocolError('M_INVALID_PARAM', 'The query holds a broken percent escape.')
-    const admitted = authenticate(raw)
-    const requester = admitted instanceof Promise ? await admitted : admitted
+    const caller = callerOf(raw)
+    const requester = caller instanceof Promise ? await caller : caller
     if (limited !== undefined && !isUnlimited(requester)) {
       services.rateLimits.take(limited, limitKey(requester, raw, route))
     }
@@ -185,13 +217,45 @@ function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: ReturnType<type
   }
 }
 
-function bodyLimitOf<By extends Caller>({ options }: Endpoint, role: Role<By>, parts: ReturnType<typeof partsOf>) {
-  const { maxBodyBytes = 0 } = options
-  if (maxBodyBytes <= role.maxBodyBytes) return { bodyLimit: role.maxBodyBytes }
-  return {
-    bodyLimit: maxBodyBytes,
-    onRequest: async (raw: FastifyRequest) => void (await parts.authenticate(raw)),
+/** What is decided before a byte of a body is read. */
+function admissionOf<By extends Caller>({ method, options }: Endpoint, role: Role<By>, parts: Parts, deps: MountDeps) {
+  const { intake } = deps
+  const { headers, enter } = parts
+  const isRead = method !== 'GET' && options.body !== undefined && !options.streamed
+  const most = Math.max(role.maxBodyBytes, options.maxBodyBytes ?? 0)
+
+  function expect(raw: FastifyRequest, reply: FastifyReply): void {
+    const isKnown = raw.caller !== undefined || raw.claim !== undefined
+    if (isRead) intake.expect(raw, reply, isKnown ? most : Math.min(most, MAX_ANONYMOUS_BODY_BYTES))
   }
+
+  function admit(raw: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
+    if (raw.query === BAD_QUERY) throw new ProtocolError('M_INVALID_PARAM', 'The query holds a broken percent escape.')
+    const entering = enter(raw)
+    if (entering !== undefined) return entering.then(() => expect(raw, reply))
+    expect(raw, reply)
+    return undefined
+  }
+
+  return (raw: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
+    if (headers !== undefined) reply.headers(headers)
+    if (options.streamed) takeAnyContentType(raw)
+    let admitting: Promise<void> | undefined
+    try {
+      admitting = admit(raw, reply)
+    } catch (error) {
+      done(error as Error)
+      return
+    }
+    // No promise where none is needed: most callers are known.
+    if (admitting === undefined) done()
+    else admitting.then(() => done(), done)
+  }
+}
+
+/** What is no content type at all is no reason to refuse a file. */
+function takeAnyContentType({ raw: { headers } }: FastifyRequest): void {
+  if (headers['content-type'] !== undefined) headers['content-type'] = readContentType(headers['content-type'])
 }
 
 /** Registers a role's endpoints under every path that serves them, in both dialects. */
@@ -201,44 +265,22 @@ export function mount<By extends Caller>(
   role: Role<By>,
   deps: MountDeps,
 ): void {
-  for (const endpoint of endpoints) {
-    if (endpoint.options.streamed) void app.register(async (scope) => mountOne(unread(scope), endpoint, role, deps))
-    else mountOne(app, endpoint, role, deps)
-  }
-}
-
-/** So long a client may go on sending what has been answered already: it may not look at the answer before it has sent everything. */
-const LINGER_MS = 5_000
-
-/** Leaves bodies where they are: on their way. */
-function unread(scope: FastifyInstance): FastifyInstance {
-  scope.removeAllContentTypeParsers()
-  scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
-  scope.addHook('onRequest', (request, _reply, done) => {
-    const { headers } = request.raw
-    // What is no content type at all is no reason to refuse a file.
-    if (headers['content-type'] !== undefined) headers['content-type'] = readContentType(headers['content-type'])
-    done()
-  })
-  scope.addHook('onResponse', ({ raw }, _reply, done) => {
-    const { socket } = raw
-    if (!raw.complete && !raw.destroyed) setTimeout(() => raw.complete || socket.destroy(), LINGER_MS).unref()
-    done()
-  })
-  return scope
+  if (!app.hasRequestDecorator('caller')) app.decorateRequest('caller', undefined).decorateRequest('claim', undefined)
+  for (const endpoint of endpoints) mountOne(app, endpoint, role, deps)
 }
 
 function mountOne<By extends Caller>(app: FastifyInstance, endpoint: Endpoint, role: Role<By>, deps: MountDeps): void {
-  const { services, log, addressOf } = deps
+  const { services, log, addressOf, intake } = deps
   const parts = partsOf(endpoint, role, deps)
   const template = templateOf(endpoint.path)
+  const onRequest = admissionOf(endpoint, role, parts, deps)
   for (const specification of [endpoint.path, ...(endpoint.options.also ?? [])]) {
     for (const { dialect, path: url } of expandPath(specification)) {
-      const route = { dialect, template, log, addressOf }
+      const route = { dialect, template, log, addressOf, intake }
       app.route({
         method: endpoint.method,
         url,
-        ...bodyLimitOf(endpoint, role, parts),
+        onRequest,
         config: { operation: endpoint.path },
         handler: handlerOf(endpoint, route, parts, services),
       })

@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { type Errcode, ProtocolError } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
 import { RawReply, type Reply } from './endpoint.ts'
+import { partWith } from './parting.ts'
 
 const JSON_TYPE = 'application/json'
 
@@ -29,8 +30,6 @@ function whenClosed(response: ServerResponse, listener: () => void): void {
 
 /** What the framework itself found wrong with a request, in this server's words. */
 const FRAMEWORK_ERRORS: Readonly<Record<string, readonly [Errcode, number, string]>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: ['M_TOO_LARGE', 413, 'The request body is too large.'],
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['M_NOT_JSON', 400, 'The request body is not as long as its Content-Length.'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['M_NOT_JSON', 400, 'The Content-Type header is malformed.'],
   FST_ERR_BAD_URL: ['M_INVALID_PARAM', 400, 'The path holds a broken percent escape.'],
   FST_ERR_MAX_PARAM_LENGTH: ['M_INVALID_PARAM', 400, 'A part of the path is too long.'],
@@ -39,12 +38,9 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, readonly [Errcode, number, strin
 function toProtocolError(error: unknown): ProtocolError | undefined {
   if (error instanceof ProtocolError) return error
   if (!(error instanceof Error)) return undefined
-  const { code, statusCode } = error as { code?: unknown; statusCode?: unknown }
+  const { code } = error as { code?: unknown }
   const known = typeof code === 'string' ? FRAMEWORK_ERRORS[code] : undefined
-  if (known) return new ProtocolError(known[0], known[2], { status: known[1] })
-  // The body broke off: there is nobody left to read the answer.
-  if (statusCode === 400) return new ProtocolError('M_UNKNOWN', 'The request broke off.', { status: 400 })
-  return undefined
+  return known && new ProtocolError(known[0], known[2], { status: known[1] })
 }
 
 function retryAfter(extra: JsonObject): string | undefined {
@@ -68,5 +64,6 @@ export function sendError(reply: FastifyReply, thrown: unknown, log: Logger): Fa
   }
   const seconds = retryAfter(error.extra)
   if (seconds !== undefined) reply.header('retry-after', seconds)
+  partWith(reply)
   return sendJson(reply.code(error.status), JSON.stringify(error))
 }

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { JsonOffence } from '../core/json.ts'
 import type { Dialect } from '../core/paths.ts'
 import type { UiaProof } from '../domain/accounts/interactive-auth.ts'
+import type { BodyIntake } from './body-intake.ts'
 import type { AddressReader } from './client-address.ts'
 import type { Caller } from './role.ts'
 
@@ -60,6 +61,7 @@ export interface RouteFacts {
   readonly template: readonly string[]
   readonly log: Logger
   readonly addressOf: AddressReader
+  readonly intake: BodyIntake
 }
 
 export function templateOf(path: string): string[] {
@@ -141,7 +143,7 @@ export class MountedRequest implements EndpointRequest {
   }
 
   get stream(): AsyncIterable<Buffer> {
-    return this.#raw.raw
+    return this.#route.intake.stream(this.#raw)
   }
 
   header(name: string): string | undefined {

@@ -2,7 +2,11 @@ import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
+import type { Errcode } from '../core/errors.ts'
+import type { ArrivalMetrics } from '../domain/arrival-metrics.ts'
+import type { BodyIntake } from './body-intake.ts'
 import { answerPreflights, CORS_HEADERS } from './cors.ts'
+import { LINGER_MS, linger } from './parting.ts'
 import { parseQuery } from './query.ts'
 import { routeOf, sendError } from './reply.ts'
 import { answerUnrecognised } from './unrecognised.ts'
@@ -10,11 +14,13 @@ import { answerUnrecognised } from './unrecognised.ts'
 /** What is told of each answered request. `route` is the path as declared, never the one that was asked for. */
 export interface RequestMetrics {
   observeRequest(method: string, route: string, status: number, seconds: number): void
+  readonly arrivals: ArrivalMetrics
 }
 
 export interface ServerOptions {
   readonly log: Logger
   readonly metrics: RequestMetrics
+  readonly intake: BodyIntake
 }
 
 /** Room for a filter written into the query of a sync. */
@@ -25,10 +31,16 @@ const MAX_PARAM_CHARS = 2048
 const KEEP_ALIVE_MS = 75_000
 /** A request must have arrived whole within this time: 50 MB over a line of 30 kB/s. It does not bound how long an answer may take. */
 const REQUEST_TIMEOUT_MS = 1_800_000
+/** A connection has sent the headers of its first request, and of each one that it has begun, within this time. */
+const HEADERS_TIMEOUT_MS = 20_000
+/** How often Node looks for those that have not. */
+const LOOK_EVERY_MS = 5_000
 /** What holds for every connection, with TLS or without. */
 export const CONNECTIONS = {
   keepAliveTimeout: KEEP_ALIVE_MS,
   requestTimeout: REQUEST_TIMEOUT_MS,
+  headersTimeout: HEADERS_TIMEOUT_MS,
+  connectionsCheckingInterval: LOOK_EVERY_MS,
   maxHeaderSize: MAX_HEADER_BYTES,
 }
 
@@ -38,11 +50,43 @@ function requestIds(): () => string {
   return () => `${prefix}-${(++count).toString(36)}`
 }
 
+/** What the parser of HTTP complains of: status, code and words. */
+function whatBroke(error: BrokenRequest): readonly [string, Errcode, string] {
+  const { code } = error
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return ['408 Request Timeout', 'M_UNKNOWN', 'The request did not come in time. Send it again.']
+  }
+  if (code !== 'HPE_HEADER_OVERFLOW') return ['400 Bad Request', 'M_UNKNOWN', 'This is not a request that HTTP allows.']
+  if (isInOneLine(error)) {
+    const text = `The request line is too long: with the headers it may have ${MAX_HEADER_BYTES} bytes. Shorten the path or the query.`
+    return ['414 URI Too Long', 'M_TOO_LARGE', text]
+  }
+  const text = `The headers are too long: with the request line they may have ${MAX_HEADER_BYTES} bytes.`
+  return ['431 Request Header Fields Too Large', 'M_TOO_LARGE', text]
+}
+
+/**
+ * Whether the piece that was one too many is of the request line, as far as it shows: no line and no word ends in it, but for the
+ * method. One header that goes on for so long without a space is not told from it.
+ */
+function isInOneLine({ rawPacket, bytesParsed }: BrokenRequest): boolean {
+  const text = rawPacket?.toString('latin1', 0, bytesParsed) ?? ''
+  return /^(?:[A-Z]{3,7} )?[\x21-\x7e]+ ?$/.test(text)
+}
+
+interface BrokenRequest extends NodeJS.ErrnoException {
+  readonly rawPacket?: Buffer
+  readonly bytesParsed?: number
+}
+
 /** Bytes that are not HTTP at all: the answer is written to the socket by hand. */
-export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return
-  const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request'
-  const body = JSON.stringify({ errcode: 'M_UNKNOWN', error: 'This is not a request that HTTP allows.' })
+export function answerBrokenRequest(error: BrokenRequest, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const [status, errcode, text] = whatBroke(error)
+  const body = JSON.stringify({ errcode, error: text })
   const headers = {
     ...CORS_HEADERS,
     'content-type': 'application/json',
@@ -51,6 +95,8 @@ export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex
   }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.end(`HTTP/1.1 ${status}\r\n${lines.join('')}\r\n${body}`)
+  // Whoever does not hear that this is the end is cut off.
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }
 
 function observe(app: FastifyInstance, { log, metrics }: ServerOptions): void {
@@ -62,6 +108,7 @@ function observe(app: FastifyInstance, { log, metrics }: ServerOptions): void {
     const route = routeOf(request)
     const ms = reply.elapsedTime
     metrics.observeRequest(request.method, route, reply.statusCode, ms / 1000)
+    if (!request.raw.complete) linger(reply)
     if (log.isLevelEnabled('debug')) {
       log.debug({ request_id: request.id, method: request.method, route, status: reply.statusCode, ms: Math.round(ms) })
     }
@@ -80,7 +127,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     forceCloseConnections: 'idle',
     keepAliveTimeout: CONNECTIONS.keepAliveTimeout,
     requestTimeout: CONNECTIONS.requestTimeout,
-    http: { maxHeaderSize: CONNECTIONS.maxHeaderSize },
+    http: CONNECTIONS,
     routerOptions: {
       ignoreTrailingSlash: true,
       maxParamLength: MAX_PARAM_CHARS,
@@ -92,7 +139,10 @@ export function createServer(options: ServerOptions): FastifyInstance {
     clientErrorHandler: answerBrokenRequest as never,
   })
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes))
+  app.decorateRequest('maxBodyBytes', 0)
+  app.decorateRequest('heldBody', undefined)
+  app.decorateRequest('isLate', false)
+  app.addContentTypeParser('*', (request, _payload, done) => options.intake.read(request, done))
   app.setErrorHandler((error, _request, reply) => sendError(reply, error, options.log))
   observe(app, options)
   answerUnrecognised(app)

@@ -5,7 +5,9 @@ import { ProtocolError } from '../../src/core/errors.ts'
 import type { UserId } from '../../src/core/ids.ts'
 import { Type } from '../../src/core/shapes.ts'
 import type { Requester } from '../../src/domain/accounts/requester.ts'
+import { createMetrics } from '../../src/domain/metrics.ts'
 import type { Services } from '../../src/domain/services.ts'
+import { createBodyIntake } from '../../src/http/body-intake.ts'
 import { addressReader } from '../../src/http/client-address.ts'
 import { AnyObject, type Endpoint, endpoint, rawReply } from '../../src/http/endpoint.ts'
 import { mount } from '../../src/http/mount.ts'
@@ -92,9 +94,12 @@ let close: () => Promise<void>
 
 beforeAll(async () => {
   const log = pino({ level: 'silent' })
-  const app = createServer({ log, metrics: { observeRequest: () => {} } })
+  const addressOf = addressReader([])
+  const { arrivals } = createMetrics({ version: '', node: '' })
+  const intake = createBodyIntake({ addressOf, longest: 100_000, metrics: arrivals, log })
+  const app = createServer({ log, metrics: { observeRequest: () => {}, arrivals }, intake })
   const role: Omit<Role, 'codes'> = { maxBodyBytes: 100_000, authenticate: async (token) => people[token] }
-  const deps = { services: {} as Services, log, addressOf: addressReader([]) }
+  const deps = { services: {} as Services, log, addressOf, intake }
   mount(app, endpoints, { ...role, codes: CLIENT_CODES }, deps)
   const admit = (_caller: Caller, { options }: Endpoint) => {
     if (!options.beforeTerms) throw new ProtocolError('M_TERMS_NOT_SIGNED', 'Not yet.')

@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Account, type Api, openApi, register } from '../support/api.ts'
 import { type FileAnswer, fetchFile, filesIn, uploadFile } from '../support/media.ts'
+import { openRequest } from '../support/raw-request.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -155,6 +156,52 @@ describe('an upload', () => {
     sent.destroy()
     await waitUntil('nothing left', () => filesIn(directory('incoming')).length === 0)
     expect(filesIn(directory('files')).length).toBe(before)
+  })
+})
+
+describe('A7: after an upload that failed', () => {
+  const half = (extra: string) =>
+    openRequest(
+      server.baseUrl,
+      `POST /_matrix/media/v3/upload HTTP/1.1\nauthorization: Bearer ${alice.token}\n${extra}`,
+    )
+
+  test('A7: the connection is closed once the client has its answer, so that nobody uses it again', async () => {
+    const { send, answer, ended } = half('transfer-encoding: chunked')
+    const chunk = Buffer.alloc(200_000)
+    send(Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from('\r\n')]))
+    send(Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from('\r\n')]))
+    const { status, head } = await answer()
+    expect(status).toBe(413)
+    expect(head).toMatch(/^connection: close$/im)
+    await ended
+  })
+
+  test('A7: also when the disk is too full, which the answer says; reads and health go on', async () => {
+    const name = await upload('before')
+    await server.restart({ media: { reserved_disk_bytes: 2 ** 50 } })
+    const { send, answer, ended } = half('content-length: 250000')
+    send(Buffer.alloc(100_000))
+    const { status, head, body } = await answer()
+    expect([status, body.errcode]).toEqual([507, 'M_UNKNOWN'])
+    expect(body.error).toContain('disk')
+    expect(head).toMatch(/^connection: close$/im)
+    await ended
+    expect((await download(name)).bytes.toString()).toBe('before')
+    expect((await fetch(`${server.baseUrl}/health/ready`)).status).toBe(200)
+    expect(filesIn(directory('incoming'))).toEqual([])
+    await server.restart({ media: { reserved_disk_bytes: 0 } })
+    expect(await upload('after')).toMatch(/./)
+  })
+
+  test('A7: of a few bytes the connection goes on', async () => {
+    const { send, answer } = openRequest(
+      server.baseUrl,
+      'POST /_matrix/media/v3/upload HTTP/1.1\nauthorization: Bearer nobodys\ncontent-length: 5',
+    )
+    send('helloGET /_matrix/client/versions HTTP/1.1\r\nhost: hs\r\n\r\n')
+    expect((await answer()).status).toBe(401)
+    expect((await answer()).status).toBe(200)
   })
 })
 

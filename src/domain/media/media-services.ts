@@ -11,6 +11,7 @@ import { createArrivals } from './arrivals.ts'
 import { createByteAllowance } from './byte-allowance.ts'
 import { createDecoder } from './decoder.ts'
 import { createDirectoryStore } from './directory-store.ts'
+import { createDiskReserve } from './disk-reserve.ts'
 import { createDownloads, type Downloads } from './downloads.ts'
 import { createLibrary } from './library.ts'
 import { createMediaDesk, type MediaDesk } from './media-desk.ts'
@@ -50,7 +51,7 @@ export function createMediaServices(deps: {
 }): MediaParts {
   const { config, clock } = deps
   const directory = join(config.data_dir, 'media')
-  const spool = createSpool(join(directory, 'incoming'))
+  const spool = createSpool(join(directory, 'incoming'), createDiskReserve(config.media.reserved_disk_bytes))
   const { store, close } = openStore(deps, join(directory, 'files'))
   const parts = { ...deps, metrics: deps.metrics.media, spool, arrivals: createArrivals() }
   const library = createLibrary({ ...parts, store })

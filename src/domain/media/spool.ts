@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ProtocolError } from '../../core/errors.ts'
+import { createDiskReserve, type DiskReserve } from './disk-reserve.ts'
 import { StoreFailure } from './store-failure.ts'
 
 /** A file that has come in whole, and is in nobody's way yet. */
@@ -19,10 +20,11 @@ export interface SpooledFile {
 export interface Spool {
   /**
    * Writes a stream down, in constant memory. What fails leaves nothing behind.
-   * @throws ProtocolError `M_TOO_LARGE`; `M_UNKNOWN` (503) when the disk does not take it
+   * @param announcedBytes how long it will be, where that is known
+   * @throws ProtocolError `M_TOO_LARGE`; `M_UNKNOWN` (503) when the disk does not take it, (507) when it is almost full
    * @throws whatever the stream throws
    */
-  take(source: AsyncIterable<Buffer>, maxBytes: number): Promise<SpooledFile>
+  take(source: AsyncIterable<Buffer>, maxBytes: number, announcedBytes?: number): Promise<SpooledFile>
   /** A name for a file that somebody else writes there. */
   nameFor(): Promise<string>
   /** The file that somebody else wrote. */
@@ -35,18 +37,19 @@ export interface Spool {
   sweep(before: number): Promise<number>
 }
 
-export function createSpool(directory: string): Spool {
+export function createSpool(directory: string, reserve: DiskReserve = createDiskReserve(0)): Spool {
   async function nameFor(): Promise<string> {
     await mkdir(directory, { recursive: true, mode: 0o700 }).catch(asFailure)
     return join(directory, randomUUID())
   }
 
-  async function take(source: AsyncIterable<Buffer>, maxBytes: number): Promise<SpooledFile> {
+  async function take(source: AsyncIterable<Buffer>, maxBytes: number, announcedBytes = 0): Promise<SpooledFile> {
     const path = await nameFor()
+    await reserve.require(directory, announcedBytes)
     const discard = () => rm(path, { force: true })
     const file = await open(path, 'wx', 0o600).catch(asFailure)
     try {
-      const written = await write(file, source, maxBytes)
+      const written = await write(file, source, maxBytes, () => reserve.require(directory, 0))
       await file.close()
       return { path, ...written, discard }
     } catch (error) {
@@ -89,12 +92,20 @@ export function createSpool(directory: string): Spool {
   }
 }
 
-async function write(file: FileHandle, source: AsyncIterable<Buffer>, maxBytes: number) {
+/** The disk is looked at again each time that so much was written: others write too. */
+const LOOK_EVERY_BYTES = 4 * 1024 * 1024
+
+async function write(file: FileHandle, source: AsyncIterable<Buffer>, maxBytes: number, look: () => Promise<void>) {
   const hash = createHash('sha256')
   let bytes = 0
+  let nextLook = LOOK_EVERY_BYTES
   for await (const chunk of source) {
     bytes += chunk.length
     if (bytes > maxBytes) throw tooLarge(maxBytes)
+    if (bytes >= nextLook) {
+      await look()
+      nextLook = bytes + LOOK_EVERY_BYTES
+    }
     hash.update(chunk)
     await file.writeFile(chunk).catch(asFailure)
   }

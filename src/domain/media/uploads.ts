@@ -87,7 +87,7 @@ export function createUploads(deps: {
     const { userNid } = by
     underWay.set(userNid, (underWay.get(userNid) ?? 0) + 1)
     try {
-      const file = await spool.take(upload.source, maxBytes).catch(brokenOff)
+      const file = await spool.take(upload.source, maxBytes, upload.announcedBytes).catch(brokenOff)
       const media: NewMedia = {
         ...{ server_name: mxc.server, media_id: mxc.mediaId, user_nid: userNid, digest: file.digest, expires_at: null },
         content_type: readContentType(upload.contentType),

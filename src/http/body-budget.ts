@@ -1,0 +1,63 @@
+import type { BodyRefusal } from '../domain/arrival-metrics.ts'
+import { MAX_BODY_BYTES_IN_FLIGHT, MAX_BODY_BYTES_OF_SENDER, MAX_SMALL_BODY_BYTES_IN_FLIGHT } from '../domain/limits.ts'
+
+/** What a long body holds of the budget. */
+export interface HeldBody {
+  readonly sender: string
+  bytes: number
+}
+
+/**
+ * The bytes of bodies that are held in memory: of short ones, which have a part for themselves so that long ones cannot keep them out,
+ * and of long ones, of one sender and of all. Long ones count until their request is answered.
+ */
+export class BodyBudget {
+  readonly #ofSender: number
+  readonly #ofLong: number
+  readonly #senders = new Map<string, number>()
+  #long = 0
+  #short = 0
+
+  /** @param longest the longest body that is taken at all: one of it always fits */
+  constructor(longest: number) {
+    this.#ofSender = Math.max(MAX_BODY_BYTES_OF_SENDER, longest)
+    this.#ofLong = Math.max(MAX_BODY_BYTES_IN_FLIGHT - MAX_SMALL_BODY_BYTES_IN_FLIGHT, longest)
+  }
+
+  get bytes(): number {
+    return this.#long + this.#short
+  }
+
+  takeShort(bytes: number): BodyRefusal | undefined {
+    if (this.#short + bytes > MAX_SMALL_BODY_BYTES_IN_FLIGHT) return 'everybody'
+    this.#short += bytes
+    return undefined
+  }
+
+  giveShort(bytes: number): void {
+    this.#short -= bytes
+  }
+
+  /** Whether so much more of a sender has room now. */
+  refusalOf(sender: string, bytes: number): BodyRefusal | undefined {
+    if ((this.#senders.get(sender) ?? 0) + bytes > this.#ofSender) return 'sender'
+    return this.#long + bytes > this.#ofLong ? 'everybody' : undefined
+  }
+
+  takeLong(body: HeldBody, bytes: number): BodyRefusal | undefined {
+    const refusal = this.refusalOf(body.sender, bytes)
+    if (refusal !== undefined) return refusal
+    this.#senders.set(body.sender, (this.#senders.get(body.sender) ?? 0) + bytes)
+    this.#long += bytes
+    body.bytes += bytes
+    return undefined
+  }
+
+  giveLong(body: HeldBody): void {
+    const left = (this.#senders.get(body.sender) ?? 0) - body.bytes
+    if (left > 0) this.#senders.set(body.sender, left)
+    else this.#senders.delete(body.sender)
+    this.#long -= body.bytes
+    body.bytes = 0
+  }
+}

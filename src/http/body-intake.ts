@@ -1,0 +1,199 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { ProtocolError } from '../core/errors.ts'
+import type { ArrivalMetrics, BodyRefusal } from '../domain/arrival-metrics.ts'
+import { BODY_GRACE_SECONDS, MAX_BODY_SECONDS, MIN_BODY_BYTES_PER_SECOND, SMALL_BODY_BYTES } from '../domain/limits.ts'
+import { BodyBudget, type HeldBody } from './body-budget.ts'
+import { type AddressReader, limitKeyOf } from './client-address.ts'
+import { onceAMinute } from './once-a-minute.ts'
+import { addressOf } from './request.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** So long a body is read from who calls; 0: it is left where it is, on its way. */
+    maxBodyBytes: number
+    heldBody: HeldBody | undefined
+    /** Whether its body took so long that what its headers told may not hold any more. */
+    isLate: boolean
+  }
+}
+
+/** Reads the bodies of requests whose headers were found good, within a budget and a time. */
+export interface BodyIntake {
+  /** Notes how much may be read. @throws ProtocolError for a body whose length says already that it is not taken */
+  expect(raw: FastifyRequest, reply: FastifyReply, maxBytes: number): void
+  read(raw: FastifyRequest, done: (error: Error | null, body?: Buffer) => void): void
+  /** A body as it comes, for who bounds it: a file. Leaves off without ending the connection. */
+  stream(raw: FastifyRequest): AsyncIterable<Buffer>
+}
+
+/** A body on its way. */
+interface Arriving {
+  bytes: number
+  seconds: number
+  readonly isFile: boolean
+  tooSlow(): void
+}
+
+const SECOND_MS = 1_000
+const RETRY_AFTER_MS = 3_000
+const EMPTY = Buffer.alloc(0)
+const FIRST_PIECE_BYTES = 64 * 1024
+const GROWTH = 4
+
+const REFUSALS: Readonly<Record<BodyRefusal, () => ProtocolError>> = {
+  'too long': () => new ProtocolError('M_TOO_LARGE', 'The request body is too large.'),
+  'too slow': () => new ProtocolError('M_UNKNOWN', 'The request body came too slowly. Try again.', { status: 408 }),
+  sender: () => busy('Too many large requests from your address are under way. Wait a little before the next.', 429),
+  everybody: () => busy('This server has too many large requests under way. Try again soon.', 503),
+}
+
+function busy(error: string, status: number): ProtocolError {
+  return new ProtocolError('M_LIMIT_EXCEEDED', error, { status, extra: { retry_after_ms: RETRY_AFTER_MS } })
+}
+
+export function createBodyIntake(deps: {
+  readonly addressOf: AddressReader
+  /** The longest body that any endpoint takes. */
+  readonly longest: number
+  readonly metrics: ArrivalMetrics
+  readonly log: Logger
+  /** A second; less where a test cannot wait for so many. */
+  readonly secondMs?: number
+}): BodyIntake {
+  const { metrics, log, secondMs = SECOND_MS } = deps
+  const budget = new BodyBudget(deps.longest)
+  const arriving = new Set<Arriving>()
+  let clock: NodeJS.Timeout | undefined
+  metrics.watchBodies(() => budget.bytes)
+  const tellOf: Readonly<Record<BodyRefusal, (() => void) | undefined>> = {
+    'too long': undefined,
+    'too slow': onceAMinute((times) => log.warn({ times }, 'bodies of requests came too slowly and were refused')),
+    sender: onceAMinute((times) => log.warn({ times }, 'bodies of requests were refused: too many of one address')),
+    everybody: onceAMinute((times) => log.warn({ times }, 'bodies of requests were refused: too many under way')),
+  }
+
+  function refused(reason: BodyRefusal): ProtocolError {
+    metrics.refusedBody(reason)
+    tellOf[reason]?.()
+    return REFUSALS[reason]()
+  }
+
+  const charge = (held: HeldBody | undefined, bytes: number) =>
+    held ? budget.takeLong(held, bytes) : budget.takeShort(bytes)
+
+  /** One clock for all, which stands still while nothing is on its way. */
+  function enter(body: Arriving): void {
+    arriving.add(body)
+    clock ??= setInterval(tick, secondMs).unref()
+  }
+
+  function tick(): void {
+    if (arriving.size === 0) {
+      clearInterval(clock)
+      clock = undefined
+    }
+    for (const body of arriving) {
+      body.seconds++
+      if (isTooSlow(body)) body.tooSlow()
+    }
+  }
+
+  return {
+    expect(raw, reply, maxBytes) {
+      raw.maxBodyBytes = maxBytes
+      const announced = announcedBytes(raw)
+      if (announced > maxBytes) throw refused('too long')
+      if (announced <= SMALL_BODY_BYTES) return
+      const held = { sender: limitKeyOf(addressOf(raw, deps.addressOf)), bytes: 0 }
+      const refusal = budget.refusalOf(held.sender, announced > 0 ? announced : 0)
+      if (refusal !== undefined) throw refused(refusal)
+      raw.heldBody = held
+      reply.raw.once('close', () => budget.giveLong(held))
+    },
+    read(raw, done) {
+      const { raw: source, maxBodyBytes, heldBody } = raw
+      if (maxBodyBytes === 0) {
+        done(null)
+        return
+      }
+      const announced = announcedBytes(raw)
+      let collected: Buffer = EMPTY
+      const body = { bytes: 0, seconds: 0, isFile: false, tooSlow: () => end(refused('too slow')) }
+
+      function take(chunk: Buffer): void {
+        const before = body.bytes
+        const after = before + chunk.length
+        const refusal = after > maxBodyBytes ? 'too long' : charge(heldBody, chunk.length)
+        if (refusal !== undefined) {
+          end(refused(refusal))
+          return
+        }
+        body.bytes = after
+        if (before === 0) collected = chunk
+        else {
+          if (collected.length < after)
+            collected = grown(collected, before, after, announced > 0 ? announced : maxBodyBytes)
+          chunk.copy(collected, before)
+        }
+      }
+      function arrived(): void {
+        end(null, collected.length === body.bytes ? collected : collected.subarray(0, body.bytes))
+      }
+      function brokeOff(): void {
+        end(new ProtocolError('M_UNKNOWN', 'The request broke off.', { status: 400 }))
+      }
+      function end(error: ProtocolError | null, bytes?: Buffer): void {
+        source.off('data', take).off('end', arrived).off('error', brokeOff)
+        arriving.delete(body)
+        if (heldBody === undefined) budget.giveShort(body.bytes)
+        else if (error !== null) budget.giveLong(heldBody)
+        collected = EMPTY
+        raw.isLate = body.seconds > 0
+        done(error, bytes)
+      }
+
+      enter(body)
+      source.on('data', take).on('end', arrived).on('error', brokeOff)
+    },
+    async *stream({ raw: source }) {
+      const tooSlow = () => {
+        refused('too slow')
+        source.socket.destroy()
+      }
+      const body = { bytes: 0, seconds: 0, isFile: true, tooSlow }
+      enter(body)
+      try {
+        // Left to itself the end of this loop takes the request from its connection, which nobody reads from then on.
+        for await (const chunk of source.iterator({ destroyOnReturn: false })) {
+          body.bytes += chunk.length
+          yield chunk
+        }
+      } finally {
+        arriving.delete(body)
+      }
+    },
+  }
+}
+
+/**
+ * A larger place for what has come of a body. It grows with what has come, not with what was announced: that costs nobody anything. One
+ * piece, because many small ones would keep the memory between them from being given back.
+ */
+function grown(collected: Buffer, bytes: number, needed: number, most: number): Buffer {
+  const larger = Buffer.allocUnsafeSlow(Math.min(Math.max(FIRST_PIECE_BYTES, GROWTH * bytes, needed), most))
+  collected.copy(larger, 0, 0, bytes)
+  return larger
+}
+
+function isTooSlow({ bytes, seconds, isFile }: Arriving): boolean {
+  if (!isFile && seconds > MAX_BODY_SECONDS) return true
+  return seconds >= BODY_GRACE_SECONDS && bytes < seconds * MIN_BODY_BYTES_PER_SECOND
+}
+
+/** How long the body says that it is; not a number where it does not say so. */
+function announcedBytes({ headers }: FastifyRequest): number {
+  const length = headers['content-length']
+  if (length !== undefined) return Number(length)
+  return headers['transfer-encoding'] === undefined ? 0 : Number.NaN
+}

@@ -1,0 +1,95 @@
+import type { Server, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Logger } from 'pino'
+import type { ArrivalMetrics, ConnectionEnd } from '../domain/arrival-metrics.ts'
+import { addressMatcher, limitKeyOf, normaliseAddress } from './client-address.ts'
+import { onceAMinute } from './once-a-minute.ts'
+
+/** How many connections there may be, of one address and in all, over every port. */
+export interface Connections {
+  /** @param isBehindProxy whether what comes from this machine itself may be a reverse proxy, which speaks for many */
+  bound(server: Server, isBehindProxy: boolean): void
+}
+
+export interface ConnectionBounds {
+  readonly inAll: number
+  readonly perAddress: number
+  readonly trustedProxies: readonly string[]
+}
+
+const LOOPBACK = ['127.0.0.0/8', '::1/128']
+
+export function createConnections(
+  { inAll, perAddress, trustedProxies }: ConnectionBounds,
+  { metrics, log }: { readonly metrics: ArrivalMetrics; readonly log: Logger },
+): Connections {
+  const isTrusted = addressMatcher(trustedProxies)
+  const isLocal = addressMatcher(LOOPBACK)
+  const ofAddress = new Map<string, number>()
+  /** Those that had sent nothing when they were looked at last, the oldest first. */
+  const silent = new Set<Socket>()
+  const ended = new WeakSet<Duplex>()
+  let open = 0
+  metrics.watchConnections(() => open)
+  const tellOf: Readonly<Record<ConnectionEnd, () => void>> = {
+    address: onceAMinute((times) => log.warn({ times, perAddress }, 'connections were ended: too many of one address')),
+    all: onceAMinute((times) => log.warn({ times, inAll }, 'connections were ended: too many in all')),
+    'made room': onceAMinute((times) =>
+      log.warn({ times, inAll }, 'connections that had sent nothing were ended: too many in all'),
+    ),
+    silent: onceAMinute((times) => log.warn({ times }, 'connections were ended that sent no whole request in time')),
+  }
+
+  function note(reason: ConnectionEnd): void {
+    metrics.endedConnection(reason)
+    tellOf[reason]()
+  }
+
+  function end(socket: Socket, reason: ConnectionEnd): void {
+    socket.destroy()
+    note(reason)
+  }
+
+  /** Ends the oldest connection that has never said a word. Each that has is looked at once. */
+  function makeRoom(): boolean {
+    for (const socket of silent) {
+      silent.delete(socket)
+      if (socket.bytesRead > 0 || socket.destroyed) continue
+      end(socket, 'made room')
+      return true
+    }
+    return false
+  }
+
+  function enter(socket: Socket, key: string | undefined): void {
+    open++
+    silent.add(socket)
+    if (key !== undefined) ofAddress.set(key, (ofAddress.get(key) ?? 0) + 1)
+    socket.once('close', () => {
+      open--
+      silent.delete(socket)
+      const left = key === undefined ? 0 : (ofAddress.get(key) ?? 1) - 1
+      if (key === undefined) return
+      if (left > 0) ofAddress.set(key, left)
+      else ofAddress.delete(key)
+    })
+  }
+
+  return {
+    bound(server, isBehindProxy) {
+      server.on('connection', (socket: Socket) => {
+        const address = normaliseAddress(socket.remoteAddress ?? '')
+        const isProxy = address !== undefined && (isTrusted(address) || (isBehindProxy && isLocal(address)))
+        const key = address === undefined || isProxy ? undefined : limitKeyOf(address)
+        if (key !== undefined && (ofAddress.get(key) ?? 0) >= perAddress) end(socket, 'address')
+        else if (open >= inAll && !makeRoom()) end(socket, 'all')
+        else enter(socket, key)
+      })
+      server.on('clientError', ({ code }: NodeJS.ErrnoException, socket: Duplex) => {
+        if (code !== 'ERR_HTTP_REQUEST_TIMEOUT' || ended.has(socket)) return
+        ended.add(socket)
+        note('silent')
+      })
+    },
+  }
+}

@@ -1,0 +1,24 @@
+const MINUTE_MS = 60_000
+
+/** Tells of a thing when it happens first, and then once a minute how often it happened meanwhile. */
+export function onceAMinute(tell: (times: number) => void): () => void {
+  let times = 0
+  let timer: NodeJS.Timeout | undefined
+
+  function due(): void {
+    timer = undefined
+    if (times > 0) tellNow()
+  }
+
+  function tellNow(): void {
+    const told = times
+    times = 0
+    timer = setTimeout(due, MINUTE_MS).unref()
+    tell(told)
+  }
+
+  return () => {
+    times++
+    if (timer === undefined) tellNow()
+  }
+}
