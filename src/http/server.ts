@@ -57,21 +57,18 @@ function whatBroke(error: BrokenRequest): readonly [string, Errcode, string] {
     return ['408 Request Timeout', 'M_UNKNOWN', 'The request did not come in time. Send it again.']
   }
   if (code !== 'HPE_HEADER_OVERFLOW') return ['400 Bad Request', 'M_UNKNOWN', 'This is not a request that HTTP allows.']
-  if (isInOneLine(error)) {
+  if (isRequestLine(error)) {
     const text = `The request line is too long: with the headers it may have ${MAX_HEADER_BYTES} bytes. Shorten the path or the query.`
     return ['414 URI Too Long', 'M_TOO_LARGE', text]
   }
-  const text = `The headers are too long: with the request line they may have ${MAX_HEADER_BYTES} bytes.`
+  const text = `The request line or the headers are too long: together they may have ${MAX_HEADER_BYTES} bytes.`
   return ['431 Request Header Fields Too Large', 'M_TOO_LARGE', text]
 }
 
-/**
- * Whether the piece that was one too many is of the request line, as far as it shows: no line and no word ends in it, but for the
- * method. One header that goes on for so long without a space is not told from it.
- */
-function isInOneLine({ rawPacket, bytesParsed }: BrokenRequest): boolean {
-  const text = rawPacket?.toString('latin1', 0, bytesParsed) ?? ''
-  return /^(?:[A-Z]{3,7} )?[\x21-\x7e]+ ?$/.test(text)
+/** Whether the piece that was one too many is known to be of the request line: it has the line's beginning or its end. */
+function isRequestLine({ rawPacket, bytesParsed }: BrokenRequest): boolean {
+  const text = rawPacket?.toString('latin1') ?? ''
+  return /^[A-Z]{3,7} [^\s]+ ?$/.test(text.slice(0, bytesParsed)) || /^ ?HTTP\/1\.\d\r\n/.test(text.slice(bytesParsed))
 }
 
 interface BrokenRequest extends NodeJS.ErrnoException {
