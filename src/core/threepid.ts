@@ -47,11 +47,15 @@ export function foldCase(text: string): string {
   return folded
 }
 
+/** Longer than any address, in every spelling: to fold what is longer would cost whoever was sent it. */
+const MAX_ADDRESS_CHARS = 1_000
+
 /**
  * The one spelling under which an address is stored, compared, hashed and mailed. Never fails: what is no address stays text that
  * matches nothing.
  */
 export function normaliseAddress(medium: string, text: string): string {
+  if (text.length > MAX_ADDRESS_CHARS) return text
   if (medium === 'email') return foldCase(text)
   if (medium === 'msisdn') return text.replace(/^\+/, '').replace(/[\s().-]/g, '')
   return text

@@ -10,7 +10,7 @@ function toRange(text: string): Range {
 }
 
 /** `::ffff:192.0.2.1` is 192.0.2.1; a zone or a port is no part of an address. */
-export function normaliseAddress(text: string): string | undefined {
+export function normaliseIp(text: string): string | undefined {
   const trimmed = text.trim()
   const bare =
     /^\[(.*)\](?::\d+)?$/.exec(trimmed)?.[1] ?? (/^[\d.]+:\d+$/.test(trimmed) ? trimmed.split(':')[0] : trimmed)
@@ -38,11 +38,11 @@ export type AddressReader = (peer: string | undefined, forwardedFor: string | un
 export function addressReader(trustedProxies: readonly string[]): AddressReader {
   const isTrusted = addressMatcher(trustedProxies)
   return (peer, forwardedFor) => {
-    let address = (peer && normaliseAddress(peer)) || 'unknown'
+    let address = (peer && normaliseIp(peer)) || 'unknown'
     if (trustedProxies.length === 0 || forwardedFor === undefined || address === 'unknown') return address
     const hops = forwardedFor.split(',')
     for (let i = hops.length - 1; i >= 0 && isTrusted(address); i--) {
-      const hop = normaliseAddress(hops[i] as string)
+      const hop = normaliseIp(hops[i] as string)
       if (hop === undefined) break
       address = hop
     }

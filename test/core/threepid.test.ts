@@ -137,6 +137,12 @@ test('a phone number is its digits', () => {
   expect(normaliseAddress('msisdn', 'call me')).toBe('callme')
 })
 
+test('A9: what is longer than any address is not folded', () => {
+  const long = 'A'.repeat(900_000)
+  expect(normaliseAddress('email', long)).toBe(long)
+  expect(isEmailAddress(long)).toBe(false)
+})
+
 test('other media are left alone, and are no media', () => {
   expect(normaliseAddress('carrier-pigeon', 'Ärger')).toBe('Ärger')
   expect(['email', 'msisdn', 'Email', 'constructor', undefined].map(isMedium)).toEqual([

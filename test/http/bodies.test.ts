@@ -83,6 +83,13 @@ describe('A1: before a byte of its body is read, a request is refused', () => {
   })
 })
 
+test('A9: lengths are looked at first: a megabyte of keys, or of an address, is not read of nobody', async () => {
+  for (const path of ['/_matrix/client/v3/login', '/_matrix/client/v3/register/email/requestToken']) {
+    const { answer } = ask(`POST ${path} HTTP/1.1\ncontent-length: ${MIB}`)
+    expect(await answer()).toMatchObject({ status: 413, body: { errcode: 'M_TOO_LARGE' } })
+  }
+})
+
 describe('A1: bodies under way', () => {
   const keys = () =>
     ask(

@@ -81,6 +81,15 @@ describe('seed 1, "Outgoing call to a homeserver"', () => {
     for (const { signed } of invites) expect(verifyJson(signed, 'localhost', 'ed25519:0', public_key)).toBe(true)
   })
 
+  it('A1: many invitations come in parts, of which none is too long for who reads what nobody signed', async () => {
+    for (let room = 0; room < 60; room++) await invite(`!${room}:hs.test`)
+    await people.bind(address, userId)
+    expect(await deliver()).toBe(1)
+    const bodies = calls.map(({ body }) => body)
+    expect(bodies.map(({ invites }) => invites.length)).toEqual([50, 10])
+    expect(Math.max(...bodies.map((body) => JSON.stringify(body).length))).toBeLessThan(64 * 1024)
+  })
+
   it('without invitations there is no call', async () => {
     await people.bind(address, userId)
     expect(await deliver()).toBe(0)

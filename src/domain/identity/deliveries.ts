@@ -41,6 +41,8 @@ const LEASE_MS = 120_000
 const FIRST_PAUSE_MS = 5_000
 const LONGEST_PAUSE_MS = 3_600_000
 const DAY_MS = 86_400_000
+/** Some 40 KiB. */
+const INVITES_AT_ONCE = 50
 const ONBIND = 'federation/v1/3pid/onbind'
 
 export function createInviteDeliveries(deps: {
@@ -57,16 +59,17 @@ export function createInviteDeliveries(deps: {
   const keptMs = config.identity.invites.delivery_days * DAY_MS
   const listeners: (() => void)[] = []
 
-  async function bodyOf({ delivery_nid, user_id: mxid, association }: DeliveryRow): Promise<JsonObject | undefined> {
-    const invites = await findInvitesOf(db, delivery_nid)
-    if (invites.length === 0) return undefined
-    return {
-      ...(JSON.parse(association) as JsonObject),
-      invites: invites.map(({ medium, address, room_id, sender, token }) => ({
-        ...{ medium, address, mxid, room_id, sender, token },
-        signed: keys.sign({ mxid, token }),
-      })),
-    }
+  /** In parts: nobody signs this request, and of what is not signed servers read little. */
+  async function bodiesOf({ delivery_nid, user_id: mxid, association }: DeliveryRow): Promise<JsonObject[]> {
+    const rows = await findInvitesOf(db, delivery_nid)
+    const invites = rows.map(({ medium, address, room_id, sender, token }) => ({
+      ...{ medium, address, mxid, room_id, sender, token },
+      signed: keys.sign({ mxid, token }),
+    }))
+    const parts = Array.from({ length: Math.ceil(invites.length / INVITES_AT_ONCE) }, (_, part) =>
+      invites.slice(part * INVITES_AT_ONCE, (part + 1) * INVITES_AT_ONCE),
+    )
+    return parts.map((part) => ({ ...(JSON.parse(association) as JsonObject), invites: part }))
   }
 
   async function send(server: ServerName, body: JsonObject): Promise<void> {
@@ -91,8 +94,7 @@ export function createInviteDeliveries(deps: {
   async function deliver(delivery: DeliveryRow): Promise<void> {
     const server = serverOf(delivery.user_id)
     try {
-      const body = await bodyOf(delivery)
-      if (body !== undefined) await send(server, body)
+      for (const body of await bodiesOf(delivery)) await send(server, body)
     } catch (error) {
       return postpone(delivery, server, (error as Error).message)
     }
