@@ -1,4 +1,5 @@
 import * as appservice from './cases/appservice.ts'
+import * as attackBodies from './cases/attack-bodies.ts'
 import * as attackFanOut from './cases/attack-fan-out.ts'
 import * as attackSync from './cases/attack-sync.ts'
 import * as fanOut from './cases/fan-out.ts'
@@ -47,6 +48,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [federationDead.BENCHMARK]: federationDead.measureFederationDead,
   [attackSync.BENCHMARK]: attackSync.measureAttackSync,
   [federationJoin.BENCHMARK]: federationJoin.measureFederationJoin,
+  [attackBodies.BENCHMARK]: attackBodies.measureAttackBodies,
   [attackFanOut.BENCHMARK]: attackFanOut.measureAttackFanOut,
 }
 

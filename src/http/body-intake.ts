@@ -3,8 +3,9 @@ import type { Logger } from 'pino'
 import { ProtocolError } from '../core/errors.ts'
 import type { ArrivalMetrics, BodyRefusal } from '../domain/arrival-metrics.ts'
 import { BODY_GRACE_SECONDS, MAX_BODY_SECONDS, MIN_BODY_BYTES_PER_SECOND, SMALL_BODY_BYTES } from '../domain/limits.ts'
+import { networkOf } from '../domain/network.ts'
 import { BodyBudget, type HeldBody } from './body-budget.ts'
-import { type AddressReader, limitKeyOf } from './client-address.ts'
+import type { AddressReader } from './client-address.ts'
 import { onceAMinute } from './once-a-minute.ts'
 import { addressOf } from './request.ts'
 
@@ -105,7 +106,7 @@ export function createBodyIntake(deps: {
       const announced = announcedBytes(raw)
       if (announced > maxBytes) throw refused('too long')
       if (announced <= SMALL_BODY_BYTES) return
-      const held = { sender: limitKeyOf(addressOf(raw, deps.addressOf)), bytes: 0 }
+      const held = { sender: networkOf(addressOf(raw, deps.addressOf)), bytes: 0 }
       const refusal = budget.refusalOf(held.sender, announced > 0 ? announced : 0)
       if (refusal !== undefined) throw refused(refusal)
       raw.heldBody = held

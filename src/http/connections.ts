@@ -2,7 +2,8 @@ import type { Server, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import type { ArrivalMetrics, ConnectionEnd } from '../domain/arrival-metrics.ts'
-import { addressMatcher, limitKeyOf, normaliseIp } from './client-address.ts'
+import { networkOf } from '../domain/network.ts'
+import { addressMatcher, normaliseIp } from './client-address.ts'
 import { onceAMinute } from './once-a-minute.ts'
 
 /** How many connections there may be, of one address and in all, over every port. */
@@ -80,7 +81,7 @@ export function createConnections(
       server.on('connection', (socket: Socket) => {
         const address = normaliseIp(socket.remoteAddress ?? '')
         const isProxy = address !== undefined && (isTrusted(address) || (isBehindProxy && isLocal(address)))
-        const key = address === undefined || isProxy ? undefined : limitKeyOf(address)
+        const key = address === undefined || isProxy ? undefined : networkOf(address)
         if (key !== undefined && (ofAddress.get(key) ?? 0) >= perAddress) end(socket, 'address')
         else if (open >= inAll && !makeRoom()) end(socket, 'all')
         else enter(socket, key)
