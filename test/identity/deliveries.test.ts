@@ -24,7 +24,10 @@ let userId: string
 
 beforeAll(async () => {
   people = await startPeople(
-    { invites: { delivery_days: 2, lifetime_days: 30 }, messages_per_hour: { mails_to_address: 0 } },
+    {
+      invites: { delivery_days: 2, lifetime_days: 30 },
+      sessions: { messages_per_hour: { mails_to_address: 0 } },
+    },
     {
       homeservers: {
         async call(server, { method, path, body }) {
