@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
 import { signJson } from '../../src/core/signing/json-signature.ts'
 import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { type House, inRoom, openHouse, type Person } from './people.ts'
@@ -51,6 +51,34 @@ const membershipOf = async (person: Person) => {
 const outcome = ({ status, body }: { status: number; body: { errcode?: string } }) => [status, body.errcode]
 
 describe('seed 3, F/v1/3pid/onbind', () => {
+  const whole = () => {
+    const signing = signed(bob.userId)
+    const entry = { medium: 'email', address: 'b@e.test', mxid: bob.userId, room_id: room, sender: alice.userId }
+    return { medium: 'email', address: 'b@e.test', mxid: bob.userId, invites: [{ ...entry, signed: signing }] }
+  }
+  const without = <T extends object>(value: T, key: string) =>
+    Object.fromEntries(Object.entries(value).filter(([name]) => name !== key))
+  const lacking: [name: string, body: () => object][] = [
+    ...['medium', 'address', 'mxid', 'invites'].map((key): [string, () => object] => [
+      key,
+      () => without(whole(), key),
+    ]),
+    ...['medium', 'address', 'mxid', 'room_id', 'sender', 'signed'].map((key): [string, () => object] => [
+      `invites.${key}`,
+      () => ({ ...whole(), invites: [without(whole().invites[0]!, key)] }),
+    ]),
+    ...['mxid', 'token', 'signatures'].map((key): [string, () => object] => [
+      `invites.signed.${key}`,
+      () => ({ ...whole(), invites: [{ ...whole().invites[0]!, signed: without(whole().invites[0]!.signed, key) }] }),
+    ]),
+  ]
+
+  test.each(lacking)('B15: onbind without %s is 400', async (_, body) => {
+    const { status, body: answer } = await house.api.request('PUT', ONBIND, { body: body() })
+    expect([status, ['M_BAD_JSON', 'M_INVALID_PARAM', 'M_MISSING_PARAM'].includes(answer.errcode)]).toEqual([400, true])
+    expect(await membershipOf(bob)).toBe('none')
+  })
+
   it('PUT: 200 {}, and the pending invitation becomes a member event with third_party_invite', async () => {
     await bob.call('PUT', `/profile/${encodeURIComponent(bob.userId)}/displayname`, { displayname: 'bob' })
     expect(await bound(bob.userId)).toEqual({ status: 200, body: {} })

@@ -1,11 +1,12 @@
 import { ProtocolError } from '../../core/errors.ts'
+import { membershipOf } from '../../core/event/content.ts'
 import type { EventMatcher } from '../../core/filter.ts'
 import type { EventId, RoomId } from '../../core/ids.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import type { Database } from '../../store/db.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
-import type { RoomAccess } from './access.ts'
+import type { Readable, RoomAccess } from './access.ts'
 import { loadReferences, type MembershipAt, type Reading, writeClientEvent } from './client-event.ts'
 import type { EventCache } from './event-cache.ts'
 import { readingOf, writeEventList } from './event-lists.ts'
@@ -37,7 +38,7 @@ export interface ContextQuery {
 export interface HistoryReader {
   /** @throws ProtocolError `M_NOT_FOUND` also for strangers to the room */
   event(by: Requester, roomId: RoomId, eventId: EventId): Promise<JsonBytes>
-  /** A page of history. Without `end` nothing is left in its direction; an empty page with one is not the last. */
+  /** A page of history, for who is in the room or was, or for all where it is open to the world. Without `end` nothing is left in its direction; an empty page with one is not the last. */
   messages(by: Requester, roomId: RoomId, query: MessagesQuery): Promise<JsonBytes>
   /** What was said around an event, and the state of the room after it. */
   context(by: Requester, roomId: RoomId, eventId: EventId, query: ContextQuery): Promise<JsonBytes>
@@ -99,6 +100,14 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
     return filter.roomMatches(room.id) ? state.filter(filter.eventMatches) : []
   }
 
+  /** The merely invited see of the state what its history shows them, and what they saw when they were there before. */
+  async function stateFor(by: Requester, { room, departure }: Readable, state: RoomEvent[]): Promise<RoomEvent[]> {
+    if (isMember(by, room)) return state
+    if (membershipOf(await room.stateEvent('m.room.member', by.userId)) !== 'invite') return state
+    const shown = new Set((await access.visibleTo(by, room, state)).map(({ nid }) => nid))
+    return state.filter(({ nid, pos }) => shown.has(nid) || pos <= (departure?.pos ?? Number.NEGATIVE_INFINITY))
+  }
+
   return {
     async event(by, roomId, eventId) {
       const seen = await access.find(by, roomId, eventId)
@@ -111,7 +120,7 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
     },
 
     async messages(by, roomId, query) {
-      const { room, upTo } = await access.mustReadTimeline(by, roomId)
+      const { room, upTo } = await access.mustReadState(by, roomId)
       const stretch = await stretchOf(room, upTo, query)
       const { filter, from } = query
       const page = filter.roomMatches(roomId)
@@ -132,7 +141,8 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
     },
 
     async context(by, roomId, eventId, query) {
-      const { room, event, upTo } = await access.mustSee(by, roomId, eventId)
+      const seen = await access.mustSee(by, roomId, eventId)
+      const { room, event, upTo } = seen
       const limit = wanted(query)
       const { filter } = query
       const read = (direction: Direction, after: number, end: number, count: number): Promise<Page> =>
@@ -149,7 +159,7 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
       ])
       const shown = [...before.events, event, ...later.events]
       const newest = later.events.at(-1) ?? event
-      const around = await stateAround(room, shown, newest, filter)
+      const around = await stateFor(by, seen, await stateAround(room, shown, newest, filter))
       const state = filter.relatedBy ? await parts.keepRelated(by, room, around, filter.relatedBy) : around
       await loadReferences(events, [...shown, ...state])
       const membershipAt = await access.membershipsAt(by, room, shown)

@@ -83,13 +83,18 @@ export function createStateReader(parts: StateReaderParts): StateReader {
     return (await load(nids))[0]
   }
 
-  /** The event after which the members are wanted; undefined for the present. */
-  async function momentOf(by: Requester, readable: Readable, at: string | undefined): Promise<RoomEvent | undefined> {
+  /** The event after which the members are wanted; undefined for the present, 'nothing' for before the room's first event. */
+  async function momentOf(
+    by: Requester,
+    readable: Readable,
+    at: string | undefined,
+  ): Promise<RoomEvent | undefined | 'nothing'> {
     const { room, departure } = readable
     const pos = at === undefined ? undefined : await parts.positions.positionOf(at, room)
     if (pos === undefined || pos >= (departure?.pos ?? room.committed.pos)) return departure
     const [row] = await getTimelineBackwards(db, room.nid, BEGINNING, pos, 1)
-    const [event] = row ? await access.visibleTo(by, room, [events.adopt(row)]) : []
+    if (row === undefined) return 'nothing'
+    const [event] = await access.visibleTo(by, room, [events.adopt(row)])
     if (!event) throw new ProtocolError('M_FORBIDDEN', 'You cannot see this room as it was then.')
     return event
   }
@@ -159,7 +164,8 @@ export function createStateReader(parts: StateReaderParts): StateReader {
         one === membership ||
         (notMembership !== undefined && one !== notMembership)
       const moment = await momentOf(by, readable, at)
-      const chunk = await memberEvents(readable.room, moment, MEMBERSHIPS.filter(isWanted))
+      const wanted = MEMBERSHIPS.filter(isWanted)
+      const chunk = moment === 'nothing' ? [] : await memberEvents(readable.room, moment, wanted)
       await loadReferences(events, chunk)
       const out = new JsonBytes().text('{').key('chunk', true)
       writeEventList(out, chunk, readingOf(by, roomId, clock))

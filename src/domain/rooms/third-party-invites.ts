@@ -177,16 +177,23 @@ async function isAnswered(room: Room, invite: RoomEvent, target: UserId): Promis
   return membership !== 'leave' || member.nid > invite.nid
 }
 
-function claimsIn({ mxid, invites }: JsonObject): InviteClaim[] {
+function claimsIn({ mxid, medium, address, invites }: JsonObject): InviteClaim[] {
   if (!isUserId(mxid)) throw new ProtocolError('M_INVALID_PARAM', "Key 'mxid' must be a user id (@localpart:server).")
   if (!Array.isArray(invites)) throw new ProtocolError('M_BAD_JSON', "Key 'invites' must be a list.")
   if (invites.length > MAX_INVITES_OF_A_BIND) {
     throw new ProtocolError('M_INVALID_PARAM', `At most ${MAX_INVITES_OF_A_BIND} invitations are taken at once.`)
   }
+  if (typeof medium !== 'string' || typeof address !== 'string') {
+    throw new ProtocolError('M_BAD_JSON', "Keys 'medium' and 'address' must say whose address was bound.")
+  }
   return invites.map((invite) => {
-    const { room_id: roomId, sender, signed } = isObject(invite) ? invite : {}
-    if (!isRoomId(roomId) || !isUserId(sender) || !isObject(signed) || signed.mxid !== mxid) {
-      throw new ProtocolError('M_BAD_JSON', "An entry of 'invites' lacks 'room_id', 'sender' or what was signed for.")
+    const { room_id: roomId, sender, signed, ...bound } = isObject(invite) ? invite : {}
+    const isBound = typeof bound.medium === 'string' && typeof bound.address === 'string' && bound.mxid === mxid
+    const isSigned =
+      isObject(signed) && signed.mxid === mxid && typeof signed.token === 'string' && isObject(signed.signatures)
+    if (!isBound || !isSigned || !isRoomId(roomId) || !isUserId(sender)) {
+      const keys = "'medium', 'address', 'mxid', 'room_id', 'sender' or 'signed' with 'mxid', 'token' and 'signatures'"
+      throw new ProtocolError('M_BAD_JSON', `An entry of 'invites' lacks ${keys}.`)
     }
     return { roomId, sender, target: mxid, signed }
   })
