@@ -72,6 +72,7 @@ export class GrowingRoom {
     this.#add({ eventNid, before: this.point, keyId: undefined, replaces: 0, current: undefined })
     this.#pieces.txns.push({
       tokenNid: 17,
+      earlierTokens: [],
       hash: `${this.nid}/${eventNid}/0123456789abcdef`,
       roomNid: this.nid,
       eventNid,

@@ -40,6 +40,8 @@ export const MAX_DEVICE_NAME_CHARS = 256
 export const MAX_PASSWORD_CHARS = 512
 /** Password hashes that may wait for a worker: whoever is told to come back costs more than whoever waits. */
 export const MAX_WAITING_HASHES = 256
+/** Logins of a device of which it is remembered what they sent. */
+export const MAX_SESSIONS_PER_DEVICE = 20
 /** Accounts, and places from which passwords were wrong, that are remembered. */
 export const MAX_LOGIN_COUNTERS = 50_000
 /** So many times what one address may get wrong all together may, of one account. */

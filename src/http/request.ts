@@ -31,6 +31,8 @@ export interface Wire {
   readonly log: Logger
   /** Aborted when the client goes away before its answer. */
   readonly signal: AbortSignal
+  /** Whether the request came by a path of release r0, or of the seeds. */
+  readonly isOldPath: boolean
   /** The operation's path without dialect and release, its parameters percent-encoded: `C/rooms/!r%3Ahs/send/m.text/1`. */
   readonly path: string
 }
@@ -102,6 +104,10 @@ export class MountedRequest implements EndpointRequest {
 
   get dialect(): Dialect {
     return this.#route.dialect
+  }
+
+  get isOldPath(): boolean {
+    return this.#route.dialect === 'proto' || this.#raw.url.startsWith('/_matrix/client/r0/')
   }
 
   get id(): string {

@@ -90,6 +90,8 @@ export interface HighlightWrite {
 
 export interface TxnWrite {
   readonly tokenNid: number
+  /** Under these the same id was the same request. */
+  readonly earlierTokens: readonly number[]
   readonly hash: string
   readonly roomNid: number
   readonly eventNid: number
@@ -320,10 +322,20 @@ const TXN: readonly Column<TxnWrite>[] = [
   ['ts', 'bigint', (txn) => txn.ts],
 ]
 
+const EARLIER_TXN: readonly Column<TxnWrite & { readonly earlier: number }>[] = [
+  ['room_nid', 'bigint', (txn) => txn.roomNid],
+  ['token_nid', 'bigint', (txn) => txn.tokenNid],
+  ['earlier_nid', 'bigint', (txn) => txn.earlier],
+  ['txn_hash', 'text', (txn) => txn.hash],
+]
+
 function txnInput(p: Parameters, txns: readonly TxnWrite[]): string {
+  const earlier = txns.flatMap((txn) => txn.earlierTokens.map((token) => ({ ...txn, earlier: token })))
+  const before = () => `UNION ALL SELECT b.room_nid, b.token_nid, used.txn_hash, used.event_nid
+    FROM ${p.table(earlier, 'b', EARLIER_TXN)} JOIN client_txn used ON used.token_nid = b.earlier_nid AND used.txn_hash = b.txn_hash`
   return `txn AS (SELECT * FROM ${p.table(txns, 't', TXN)}),
   repeated AS MATERIALIZED (SELECT txn.room_nid, used.token_nid, used.txn_hash, used.event_nid
-    FROM txn JOIN client_txn used USING (token_nid, txn_hash))`
+    FROM txn JOIN client_txn used USING (token_nid, txn_hash) ${earlier.length > 0 ? before() : ''})`
 }
 
 const TXN_INSERT = `remembered AS (INSERT INTO client_txn (token_nid, txn_hash, event_nid, created_ts)

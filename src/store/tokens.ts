@@ -1,7 +1,7 @@
 import type { UserId } from '../core/ids.ts'
 import type { Reader, Tx } from './db.ts'
 
-// Tables: access_token, refresh_token, account, matrix_user
+// Tables: access_token, refresh_token, device, account, matrix_user
 
 export interface TokenRow {
   readonly token_nid: number
@@ -12,6 +12,8 @@ export interface TokenRow {
   readonly is_locked: boolean
   readonly is_suspended: boolean
   readonly expires_at: number | null
+  /** Those of the device's other logins, the newest first. */
+  readonly earlier: readonly number[]
   /** Set until its first use: hash of the refresh token that made it. */
   readonly renewed_by: Buffer | null
 }
@@ -19,8 +21,9 @@ export interface TokenRow {
 /** Whom a token belongs to, by its hash; nobody once the account is deactivated. */
 export async function findToken(reader: Reader, hash: Buffer): Promise<TokenRow | undefined> {
   const [row] = await reader.query<TokenRow>(
-    `SELECT t.token_nid, t.user_nid, u.user_id, t.device_id, a.is_guest, a.is_locked, a.is_suspended, t.expires_at, t.renewed_by
-     FROM access_token t JOIN account a USING (user_nid) JOIN matrix_user u USING (user_nid)
+    `SELECT t.token_nid, t.user_nid, u.user_id, t.device_id, a.is_guest, a.is_locked, a.is_suspended, t.expires_at, t.renewed_by,
+       array_remove(d.sessions, t.token_nid) AS earlier
+     FROM access_token t JOIN account a USING (user_nid) JOIN matrix_user u USING (user_nid) JOIN device d USING (user_nid, device_id)
      WHERE t.token_hash = $1 AND a.deactivated_at IS NULL`,
     [hash],
   )
@@ -51,13 +54,17 @@ export interface AccessToken extends Token {
   readonly expiresAt: number | undefined
 }
 
-/** Gives the device this token; the one it had before stops working, and so do its refresh tokens. */
-export async function replaceToken(tx: Tx, token: AccessToken): Promise<void> {
+/** Gives the device this token, and notes the login among the device's, of which so many are kept; the one it had before stops working, and so do its refresh tokens. */
+export async function replaceToken(tx: Tx, token: AccessToken & { readonly sessionsKept: number }): Promise<void> {
   const { hash, userNid, deviceId, createdAt, expiresAt } = token
   await endDeviceTokens(tx, userNid, deviceId)
   await tx.query(
-    `INSERT INTO access_token (token_hash, user_nid, device_id, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`,
-    [hash, userNid, deviceId, createdAt, expiresAt ?? null],
+    `WITH login AS (
+       INSERT INTO access_token (token_hash, user_nid, device_id, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)
+       RETURNING token_nid
+     )
+     UPDATE device SET sessions = (login.token_nid || sessions)[1:$6] FROM login WHERE user_nid = $2 AND device_id = $3`,
+    [hash, userNid, deviceId, createdAt, expiresAt ?? null, token.sessionsKept],
   )
 }
 

@@ -47,7 +47,7 @@ export async function openHouse(): Promise<House> {
   }
 }
 
-function personOf(api: Api, account: Account): Person {
+export function personOf(api: Api, account: Account): Person {
   const { token } = account
   let sent = 0
   const call: Person['call'] = (method, path, body) => api.call(method, path, { token, body })

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type House, inRoom, openHouse, type Person, textsOf } from './people.ts'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
+import { type Account, type Json, login, PASSWORD } from '../support/api.ts'
+import { type House, inRoom, openHouse, type Person, personOf, textsOf } from './people.ts'
 
 let house: House
 let alice: Person
@@ -74,6 +75,80 @@ describe('a transaction id', () => {
     const ids = new Set<string>()
     for (const prefix of prefixes) ids.add((await alice.call('PUT', prefix + rest, text('dialects'))).event_id)
     expect(ids.size).toBe(1)
+  })
+})
+
+describe('logging in again on the same device', () => {
+  const again = async (): Promise<Account> => {
+    const identifier = { type: 'm.id.user', user: 'alice' }
+    const body = { type: 'm.login.password', identifier, password: PASSWORD, device_id: alice.deviceId }
+    const answer = await house.api.call('POST', '/login', { body })
+    return { userId: answer.user_id, deviceId: answer.device_id, token: answer.access_token }
+  }
+  const OLD = ['/_matrix/client/r0', '/_proto/client/r0', '/_proto/client/v3']
+  const put = async (prefix: string, { token }: Account, path: string, body: string): Promise<string> =>
+    (await house.api.call('PUT', prefix + path, { token, body: text(body) })).event_id
+  const idOf = (events: readonly Json[], eventId: string) =>
+    events.find(({ event_id }) => event_id === eventId)?.unsigned?.transaction_id
+
+  test('B13: a repeated transaction id gives the same event, and unsigned.transaction_id with it', async () => {
+    const room = await alice.createRoom({ preset: 'public_chat' })
+    await bob.join(room)
+    const path = inRoom(room, '/send/m.room.message/device')
+    const first = await alice.call('PUT', path, text('by device'))
+    let session = await again()
+    for (const isRestarted of [false, true]) {
+      if (isRestarted) {
+        await house.restart()
+        session = await again()
+      }
+      expect(await put('/_matrix/client/v3', session, path, 'by device, again')).toBe(first.event_id)
+      const { chunk } = await house.api.call('GET', inRoom(room, '/messages?dir=b&limit=50'), { token: session.token })
+      expect(idOf(chunk, first.event_id)).toBe('device')
+      const { rooms } = await house.api.call('GET', '/sync?timeout=0', { token: session.token })
+      expect(idOf(rooms.join[room].timeline.events, first.event_id)).toBe('device')
+    }
+    expect(await countEvents('by device, again')).toBe(0)
+    const { chunk } = await bob.call('GET', inRoom(room, '/messages?dir=b&limit=50'))
+    expect(idOf(chunk, first.event_id)).toBeUndefined()
+    alice = personOf(house.api, session)
+  })
+
+  test.each(OLD)('B13: a transaction id counts for one login under %s', async (prefix) => {
+    const session = await again()
+    alice = personOf(house.api, session)
+    const room = await alice.createRoom()
+    const path = inRoom(room, '/send/m.room.message/session')
+    const first = await put(prefix, session, path, 'by session')
+    expect(await put(prefix, session, path, 'by session')).toBe(first)
+    const next = await again()
+    expect(await put(prefix, next, path, 'by session')).not.toBe(first)
+    alice = personOf(house.api, next)
+  })
+
+  test('B13: redactions are repeated alike, and another device has its own ids', async () => {
+    const room = await alice.createRoom()
+    const target = await alice.say(room, 'to be redacted')
+    const path = inRoom(room, `/redact/${encodeURIComponent(target)}/gone`)
+    const { event_id: first } = await alice.call('PUT', path, {})
+    const session = await again()
+    expect((await house.api.call('PUT', path, { token: session.token, body: {} })).event_id).toBe(first)
+    const other = await login(house.api, 'alice')
+    expect((await house.api.call('PUT', path, { token: other.token, body: {} })).event_id).not.toBe(first)
+    alice = personOf(house.api, session)
+  })
+
+  test('B13: many at once after a login make one event', async () => {
+    const room = await alice.createRoom()
+    const path = inRoom(room, '/send/m.room.message/race')
+    await alice.call('PUT', path, text('raced'))
+    const session = await again()
+    const ids = await Promise.all(
+      Array.from({ length: 16 }, () => put('/_matrix/client/v3', session, path, 'raced again')),
+    )
+    expect(new Set(ids).size).toBe(1)
+    expect(await countEvents('raced again')).toBe(0)
+    alice = personOf(house.api, session)
   })
 })
 

@@ -3,7 +3,7 @@ import type { Tx } from '../../store/db.ts'
 import { ensureDevice } from '../../store/devices.ts'
 import { insertRefreshToken, replaceToken } from '../../store/tokens.ts'
 import type { Clock, Random } from '../clock.ts'
-import { MAX_DEVICE_ID_CHARS, MAX_DEVICE_NAME_CHARS } from '../limits.ts'
+import { MAX_DEVICE_ID_CHARS, MAX_DEVICE_NAME_CHARS, MAX_SESSIONS_PER_DEVICE } from '../limits.ts'
 import { hashToken } from '../opaque-tokens.ts'
 import { checkText } from '../text.ts'
 import { newAccessToken, newRefreshToken } from './access-tokens.ts'
@@ -60,7 +60,7 @@ export async function issueToken(tx: Tx, deps: TokenDeps, userNid: number, wish:
   const expiresAt = expiresInMs === undefined ? undefined : createdAt + expiresInMs
   const token = { userNid, deviceId, createdAt }
   await ensureDevice(tx, { ...token, displayName: wish.displayName })
-  await replaceToken(tx, { ...token, hash: hashToken(accessToken), expiresAt })
+  await replaceToken(tx, { ...token, hash: hashToken(accessToken), expiresAt, sessionsKept: MAX_SESSIONS_PER_DEVICE })
   const issued = { accessToken, deviceId, ...(expiresInMs !== undefined && { expiresInMs }) }
   if (wish.canRefresh !== true) return issued
   const refreshToken = newRefreshToken(deps.random)

@@ -8,8 +8,10 @@ export interface Requester {
   readonly userNid: number
   /** Empty for a user of an application service who acts through no device. */
   readonly deviceId: string
-  /** Changes with every login; the scope of transaction ids. */
+  /** Changes with every login. */
   readonly tokenNid: number
+  /** Those of other logins of the device, whose transaction ids count too; none where they are not given. */
+  readonly earlierTokens?: readonly number[]
   readonly isGuest: boolean
   /** The application service that acts as this user with its own token. */
   readonly appservice?: Appservice

@@ -93,6 +93,7 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
       userNid: row.user_nid,
       deviceId: row.device_id,
       tokenNid: row.token_nid,
+      ...(row.earlier.length > 0 && { earlierTokens: row.earlier }),
       isGuest: row.is_guest,
       isLocked: row.is_locked,
       isSuspended: row.is_suspended,

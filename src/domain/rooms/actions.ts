@@ -77,7 +77,7 @@ export function createRoomActions(parts: ActionParts): Pick<Rooms, 'send' | 'set
     send(by, roomId, type, { content, offence, ...at }, transaction) {
       const sender = { sender: by.userId, senderNid: by.userNid }
       const draft = { type, content, ...sender, ...at, ...redactionTarget({ type, content }) }
-      return transactions.once(by.tokenNid, transaction, (txn) => appendOne(roomId, offence, draft, txn))
+      return transactions.once(by, transaction, (txn) => appendOne(roomId, offence, draft, txn))
     },
 
     async setState(by, roomId, type, stateKey, { content, offence, ...at }) {
@@ -104,7 +104,7 @@ export function createRoomActions(parts: ActionParts): Pick<Rooms, 'send' | 'set
         sender: by.userId,
         senderNid: by.userNid,
       }
-      return transactions.once(by.tokenNid, transaction, async (txn) => {
+      return transactions.once(by, transaction, async (txn) => {
         if (by.isSuspended && (await parts.events.getById(target))?.senderNid !== by.userNid) throw accountSuspended()
         return appendOne(roomId, offence, draft, txn)
       })

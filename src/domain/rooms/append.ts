@@ -225,6 +225,7 @@ function txnWrite(
   if (!transaction || !event) return undefined
   return {
     tokenNid: transaction.tokenNid,
+    earlierTokens: transaction.earlierTokens,
     hash: transaction.hash,
     roomNid: room.nid,
     eventNid: event.nid,

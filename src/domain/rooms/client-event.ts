@@ -10,6 +10,7 @@ export interface Reading {
   readonly now: number
   /** The reader's token: only the client that sent an event learns its transaction id. */
   readonly tokenNid: number | undefined
+  readonly earlierTokens?: readonly number[] | undefined
   /** Written into the event, except by sync, which files events under their room. */
   readonly roomId?: RoomId
   /** The reader's membership at an event; told where it is known. */
@@ -44,13 +45,19 @@ function isCurrent(cache: EventCache, { rendered }: RoomEvent): boolean {
   )
 }
 
+/** Whether a client sent an event itself: by this login of its device, or an earlier one. */
+export function isOwn({ txnToken }: RoomEvent, by: Pick<Reading, 'tokenNid' | 'earlierTokens'>): boolean {
+  if (txnToken === undefined) return false
+  return txnToken === by.tokenNid || by.earlierTokens?.includes(txnToken) === true
+}
+
 /** Writes an event in the client format (client-server API, "Room event format"). */
 export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Reading): void {
   const { head, unsigned, tail } = event.rendered ?? render(event, NOTHING)
   out.bytes(head)
   let rest = `${Math.max(0, reading.now - event.ts)}${unsigned}`
   if (reading.membershipAt !== undefined) rest += `,"membership":"${reading.membershipAt(event)}"`
-  if (event.txnId !== undefined && event.txnToken === reading.tokenNid) {
+  if (event.txnId !== undefined && isOwn(event, reading)) {
     rest += `,"transaction_id":${JSON.stringify(event.txnId)}`
   }
   rest += `}${tail}`

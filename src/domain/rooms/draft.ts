@@ -22,6 +22,8 @@ export interface Draft {
 /** The transaction id under which a client sent something. */
 export interface Transaction {
   readonly tokenNid: number
+  /** Other logins under which the same id would be the same request. */
+  readonly earlierTokens: readonly number[]
   readonly txnId: string
   /** Hash of the whole path. */
   readonly hash: string

@@ -1,12 +1,13 @@
 import type { RoomId } from '../../core/ids.ts'
 import type { JsonBytes } from '../../core/json-bytes.ts'
+import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
 import { type Reading, writeClientEvent } from './client-event.ts'
 import type { RoomEvent } from './room-event.ts'
 
 /** How one client reads one room, now. */
-export function readingOf(by: { tokenNid: number }, roomId: RoomId, clock: Clock): Reading {
-  return { now: clock.now(), tokenNid: by.tokenNid, roomId }
+export function readingOf(by: Pick<Requester, 'tokenNid' | 'earlierTokens'>, roomId: RoomId, clock: Clock): Reading {
+  return { now: clock.now(), tokenNid: by.tokenNid, earlierTokens: by.earlierTokens, roomId }
 }
 
 /** Writes events as a JSON array. What they refer to must be at hand already: see `loadReferences`. */

@@ -2,11 +2,13 @@ import type { EventId, RoomAlias, RoomId, ServerName, UserId } from '../../core/
 import type { JsonObject, JsonOffence } from '../../core/json.ts'
 import type { Requester } from '../accounts/requester.ts'
 
-/** The transaction id of a PUT, and the path it was used on: together with the token, the scope of "the same request". */
+/** The transaction id of a PUT, and the path it was used on: together with whose it is, what makes "the same request". */
 export interface ClientTransaction {
   readonly txnId: string
   /** The operation's path without dialect and release. */
   readonly path: string
+  /** Whether it counts for one login alone (seed 2), or for all of the device's. */
+  readonly ofSession?: boolean
 }
 
 /** Content as it came in a body, with what canonical JSON would forbid in it. */

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { createCache } from '../../core/cache.ts'
 import type { EventId } from '../../core/ids.ts'
+import type { Requester } from '../accounts/requester.ts'
 import type { Transaction } from './draft.ts'
 import type { ClientTransaction } from './rooms.ts'
 
@@ -10,26 +11,32 @@ import type { ClientTransaction } from './rooms.ts'
  */
 export interface Transactions {
   once(
-    tokenNid: number,
+    by: Pick<Requester, 'tokenNid' | 'earlierTokens'>,
     transaction: ClientTransaction | undefined,
     send: (transaction: Transaction | undefined) => Promise<EventId>,
   ): Promise<EventId>
 }
 
 const REMEMBERED = 20_000
+const NONE: readonly number[] = []
 
 export function createTransactions(): Transactions {
   const answers = createCache<string, Promise<EventId>>(REMEMBERED)
 
   return {
-    once(tokenNid, transaction, send) {
+    once({ tokenNid, earlierTokens = NONE }, transaction, send) {
       if (transaction === undefined) return send(undefined)
-      const { txnId, path } = transaction
+      const { txnId, path, ofSession } = transaction
       const txnHash = hash('sha256', path, 'base64').slice(0, 22)
       const key = `${tokenNid} ${txnHash}`
       const known = answers.get(key)
       if (known) return known
-      const answer = send({ tokenNid, txnId, hash: txnHash })
+      const earlier = ofSession ? NONE : earlierTokens
+      for (const other of earlier) {
+        const before = answers.get(`${other} ${txnHash}`)
+        if (before) return before
+      }
+      const answer = send({ tokenNid, earlierTokens: earlier, txnId, hash: txnHash })
       answers.set(key, answer)
       // What failed may be tried again under the same id.
       answer.catch(() => answers.delete(key))

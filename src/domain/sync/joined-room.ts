@@ -6,7 +6,7 @@ import { diffState, getState, type StateMap, setState } from '../../core/state/t
 import { accountDataBetween } from '../../store/account-data.ts'
 import { getHeroes } from '../../store/rooms.ts'
 import { MAX_ANSWER_PART_BYTES } from '../limits.ts'
-import { alwaysJoined, loadReferences, type MembershipAt } from '../rooms/client-event.ts'
+import { alwaysJoined, isOwn, loadReferences, type MembershipAt } from '../rooms/client-event.ts'
 import { encodePosition } from '../rooms/position-token.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
@@ -138,7 +138,7 @@ function sharedEvents(look: Look, room: Room, events: readonly RoomEvent[]): Buf
   const [first] = events
   if (!first || look.since === undefined || filter.eventFields || filter.eventFormat !== 'client') return undefined
   if (events.length !== events.at(-1)!.pos - first.pos + 1) return undefined
-  if (events.some((event) => event.isCopy || event.txnToken === look.by.tokenNid)) return undefined
+  if (events.some((event) => event.isCopy || isOwn(event, look.by))) return undefined
   const key = `${first.pos}-${events.at(-1)!.pos}`
   const known = room.shared
   if (known?.key === key && look.timeMs - known.madeAt < SHARED_FOR_MS) return known.json

@@ -22,7 +22,7 @@ export function writeEventList(
 function writeEvents(out: JsonBytes, look: Look, events: readonly RoomEvent[], membershipAt?: MembershipAt): void {
   const { filter } = look.request
   const plain = filter.eventFields === undefined && filter.eventFormat === 'client'
-  const reading = { now: look.timeMs, tokenNid: look.by.tokenNid, membershipAt }
+  const reading = { now: look.timeMs, tokenNid: look.by.tokenNid, earlierTokens: look.by.earlierTokens, membershipAt }
   events.forEach((event, index) => {
     if (index > 0) out.text(',')
     if (plain) writeClientEvent(out, event, reading)
