@@ -16,7 +16,7 @@ export const AuthBody = Type.Object({ auth: Type.Optional(Details) })
  * application service has nobody behind it who could be asked.
  */
 export async function ownProof(
-  { requester }: EndpointRequest<unknown, unknown, unknown, Requester>,
+  { requester }: Pick<EndpointRequest<unknown, unknown, unknown, Requester>, 'requester'>,
   { logins }: Services,
 ): Promise<readonly UiaFlow[] | undefined> {
   if (requester.appservice !== undefined) return undefined

@@ -24,12 +24,12 @@ export interface UiaStage {
   /** What a client needs to begin it: goes to `params[stage]` of the challenge. */
   params?(): JsonObject
   /**
-   * Judges what the client sent with `auth`; `session` is the id of the UIA session. Gives what it established, never a secret.
+   * Judges what the client sent with `auth`; `session` is the id of the UIA session, `address` where the call comes from. Gives what it established, never a secret.
    * @throws ProtocolError when it is wrong: told in the 401, to be tried again
    */
   prove(
     auth: JsonObject,
-    call: { readonly requester: UiaCaller | undefined; readonly session: string },
+    call: { readonly requester: UiaCaller | undefined; readonly session: string; readonly address?: string },
   ): Promise<JsonObject>
   /**
    * What was established elsewhere since `prove` was last called: asked when a client polls by the session alone. Clients may also poll
@@ -139,7 +139,7 @@ export function createInteractiveAuth(deps: {
         `Stages are completed in order. Now is the time for ${next.join(' or ')}.`,
       )
     }
-    return { [type]: await stages[type].prove(auth, { requester: attempt.requester, session: session.id }) }
+    return { [type]: await stages[type].prove(auth, { ...attempt, session: session.id }) }
   }
 
   /** Begins anew, and says why. */

@@ -36,7 +36,7 @@ export interface Logins {
   byToken(token: string, device: DeviceWish): Promise<LoggedIn>
   /** How a user can prove again who they are: by password, where there is one, or by single sign-on. */
   proofsOf(userNid: number): Promise<readonly UiaFlow[]>
-  /** The stage `m.login.password`: the requester's own password again. */
+  /** The stage `m.login.password`: the requester's own password again. Without a requester it says whose it is. */
   provePassword: UiaStage['prove']
   /** Passwords that were not looked at since the start, because too many were wrong. */
   refusals(): number
@@ -50,7 +50,8 @@ export interface Logins {
 interface From {
   /** Whose session proves it again. */
   readonly userNid?: number | undefined
-  readonly address: string
+  /** As `networkOf` has it. */
+  readonly network: string
 }
 
 const PASSWORD_STAGE = 'm.login.password'
@@ -94,7 +95,7 @@ export function createLogins(deps: {
     if (typeof password !== 'string') throw new ProtocolError('M_MISSING_PARAM', "Key 'password' is missing.")
     const identified = identifiedBy(credentials, config.server_name)
     const name = identified.kind === 'user' ? (identified.ids.at(-1) ?? 'nobody') : identified.address
-    const place = from.userNid === undefined ? networkOf(from.address) : `user ${from.userNid}`
+    const place = from.userNid === undefined ? from.network : `user ${from.userNid}`
     const wasRight = await brake.begin(name, place, async () => isKnown(await find(identified), from))
     passwords.mustHaveRoom()
     const account = await find(identified)
@@ -108,10 +109,10 @@ export function createLogins(deps: {
   }
 
   /** Whether the owner has been there: by a session of theirs, or at an address where one was lately. */
-  async function isKnown(account: AccountRow | undefined, { userNid, address }: From): Promise<boolean> {
+  async function isKnown(account: AccountRow | undefined, { userNid, network }: From): Promise<boolean> {
     if (userNid !== undefined) return account?.user_nid === userNid
     // Asked of nobody too, so that it takes as long.
-    return sessions.hasBeenAt(account?.user_nid ?? 0, networkOf(address))
+    return sessions.hasBeenAt(account?.user_nid ?? 0, network)
   }
 
   /** What was true when the password was checked must still be: the password may have been changed, or the account ended, meanwhile. */
@@ -131,7 +132,7 @@ export function createLogins(deps: {
   return {
     async byPassword(credentials, device, address) {
       checkDeviceWish(device)
-      const account = await authenticate(credentials, { address })
+      const account = await authenticate(credentials, { network: networkOf(address) })
       const hash = await refreshedHash(account, credentials.password as string)
       const issued = await db.tx(async (tx) => {
         await requireUnchanged(tx, account)
@@ -161,9 +162,13 @@ export function createLogins(deps: {
       return withPassword ? [[PASSWORD_STAGE], ['m.login.sso']] : [['m.login.sso']]
     },
 
-    async provePassword(auth, { requester }) {
-      const account = await authenticate(auth, { userNid: requester?.userNid, address: 'unknown' })
-      if (account.user_nid !== requester?.userNid) throw new ProtocolError('M_FORBIDDEN', REFUSED)
+    async provePassword(auth, { requester, address = 'unknown' }) {
+      const account = await authenticate(auth, { userNid: requester?.userNid, network: address })
+      if (requester === undefined) {
+        if (account.is_locked) throw accountLocked()
+        return { user_nid: account.user_nid, user_id: account.user_id }
+      }
+      if (account.user_nid !== requester.userNid) throw new ProtocolError('M_FORBIDDEN', REFUSED)
       return {}
     },
 

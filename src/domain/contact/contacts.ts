@@ -196,7 +196,8 @@ export function createContacts(deps: {
         ...binds,
         ...elsewhere.filter((each) => !includes(binds, each)),
       ])
-      return idServer !== undefined && server === undefined ? 'no-support' : result
+      const mayBeBound = binds.length + own.length > 0
+      return mayBeBound && idServer !== undefined && server === undefined ? 'no-support' : result
     },
   }
 }
