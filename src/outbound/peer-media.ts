@@ -134,9 +134,13 @@ function fileOf(header: (name: string) => string | undefined, body: AsyncIterabl
   return { contentType: header('content-type'), fileName: fileNameIn(header('content-disposition')), body }
 }
 
-/** A server from before the endpoint was made. What it does not have, it says in as many words. */
+/** What a server says of media, and not of how it was asked for. */
+const ABOUT_MEDIA: ReadonlySet<unknown> = new Set(['M_NOT_FOUND', 'M_NOT_YET_UPLOADED', 'M_TOO_LARGE'])
+
+/** A server from before the endpoint was made, or one that makes nothing of it. What it does not have, it says in as many words. */
 function knowsNot({ status, body }: FederationAnswer): boolean {
   const errcode = isObject(body) ? body.errcode : undefined
+  if (status === 400) return !ABOUT_MEDIA.has(errcode)
   return errcode === 'M_UNRECOGNIZED' || ((status === 404 || status === 405) && errcode !== 'M_NOT_FOUND')
 }
 

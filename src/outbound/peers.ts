@@ -4,7 +4,14 @@ import { isObject, type JsonObject, type JsonValue, type ReadJson, readJson } fr
 import { elementTexts } from '../core/json-slices.ts'
 import { type Failure, failureOf } from './failures.ts'
 import type { Federation, FederationAnswer, FederationRequest } from './federation.ts'
-import { MAX_EVENTS_ANSWER_BYTES, MAX_JOIN_ANSWER_BYTES, MAX_PEER_ANSWER_BYTES, MAX_TOLD_SERVERS } from './limits.ts'
+import {
+  MAX_EVENTS_ANSWER_BYTES,
+  MAX_JOIN_ANSWER_BYTES,
+  MAX_PEER_ANSWER_BYTES,
+  MAX_STATE_ASKED_SINGLY,
+  MAX_TOLD_SERVERS,
+  STATE_EVENTS_AT_ONCE,
+} from './limits.ts'
 import { type EventList, readToldLists } from './told-room.ts'
 
 /** A template for an event of a user of ours, as another server proposes it. */
@@ -123,11 +130,18 @@ export function createPeers(federation: Federation): Peers {
   const put = (of: string, where: string, body: JsonObject | string, limits?: Parameters<typeof ask>[2]) =>
     ask(of, { method: 'PUT', path: where, body }, limits)
 
+  const stateIds: Peers['stateIds'] = async (of, roomId, eventId) => {
+    const where = `${path('v1', 'state_ids', roomId)}?event_id=${encodeURIComponent(eventId)}`
+    const answer = objectOf(of, await get(of, where, { timeoutMs: LONG_MS, maxBytes: MAX_EVENTS_ANSWER_BYTES }))
+    return { state: idsIn(answer.pdu_ids), authChain: idsIn(answer.auth_chain_ids) }
+  }
+  const event: Peers['event'] = async (of, eventId) => listIn(of, await get(of, path('v1', 'event', eventId)), 'pdus')
+
   return {
     async make(of, step, roomId, userId, versions) {
       const query =
         step === 'leave' ? '' : `?${versions.map((version) => `ver=${encodeURIComponent(version)}`).join('&')}`
-      const answer = await get(of, path('v1', `make_${step}`, roomId, userId) + query).catch(ourFault(of))
+      const answer = await get(of, path('v1', `make_${step}`, roomId, userId) + query)
       const { room_version: roomVersion, event } = objectOf(of, answer)
       return { roomVersion: typeof roomVersion === 'string' ? roomVersion : undefined, event: event ?? null }
     },
@@ -144,9 +158,16 @@ export function createPeers(federation: Federation): Peers {
       const names = Array.isArray(servers) ? servers.slice(0, MAX_TOLD_SERVERS).filter(isName) : []
       return { ...told, event, areMembersOmitted: omitsMembers && omitted === true, servers: names }
     },
-    state(of, roomId, eventId) {
+    async state(of, roomId, eventId) {
       const where = `${path('v1', 'state', roomId)}?event_id=${encodeURIComponent(eventId)}`
-      return askLong(of, { method: 'GET', path: where }, 'pdus')
+      return askLong(of, { method: 'GET', path: where }, 'pdus').catch(async (error: unknown) => {
+        // It may hold the state to be too large for one answer, or have no such operation.
+        const isRefused = error instanceof ProtocolError && error.status < 500 && error.errcode !== 'M_FORBIDDEN'
+        if (!isRefused && !(error instanceof UnknownPath)) throw error
+        const ids = await stateIds(of, roomId, eventId).catch(() => undefined)
+        if (ids === undefined || ids.state.length === 0) throw error
+        return eventByEvent(ids, error, async (id) => (await event(of, id))[0])
+      })
     },
     async sendLeave(of, roomId, eventId, json) {
       const send = (version: string) => put(of, path(version, 'send_leave', roomId, eventId), json)
@@ -185,14 +206,8 @@ export function createPeers(federation: Federation): Peers {
       const where = `${path('v1', 'backfill', roomId)}?${query}&limit=${limit}`
       return listIn(of, await get(of, where, { timeoutMs: HISTORY_MS, maxBytes: MAX_EVENTS_ANSWER_BYTES }), 'pdus')
     },
-    async stateIds(of, roomId, eventId) {
-      const where = `${path('v1', 'state_ids', roomId)}?event_id=${encodeURIComponent(eventId)}`
-      const answer = objectOf(of, await get(of, where, { timeoutMs: LONG_MS, maxBytes: MAX_EVENTS_ANSWER_BYTES }))
-      return { state: idsIn(answer.pdu_ids), authChain: idsIn(answer.auth_chain_ids) }
-    },
-    async event(of, eventId) {
-      return listIn(of, await get(of, path('v1', 'event', eventId)), 'pdus')
-    },
+    stateIds,
+    event,
     async eventAuth(of, roomId, eventId) {
       const limits = { timeoutMs: SHORT_MS, maxBytes: MAX_EVENTS_ANSWER_BYTES }
       return listIn(of, await get(of, path('v1', 'event_auth', roomId, eventId), limits), 'auth_chain')
@@ -209,6 +224,32 @@ export function createPeers(federation: Federation): Peers {
       return objectOf(of, await put(of, path('v1', 'send', txnId), body, limits))
     },
   }
+}
+
+/** A state by the ids of its events, which are asked for one by one. @throws what `event` throws, and `tooLarge` */
+async function eventByEvent(
+  { state, authChain }: { readonly state: readonly EventId[]; readonly authChain: readonly EventId[] },
+  tooLarge: unknown,
+  event: (id: EventId) => Promise<ReadJson | undefined>,
+): Promise<ToldState> {
+  const ids = [...new Set([...authChain, ...state])]
+  if (ids.length > MAX_STATE_ASKED_SINGLY) throw tooLarge
+  const found = new Map<EventId, ReadJson>()
+  const left = ids.values()
+  const until = performance.now() + JOIN_MS
+  const next = async (): Promise<void> => {
+    for (const id of left) {
+      if (performance.now() > until) throw tooLarge
+      const one = await event(id)
+      if (one) found.set(id, one)
+    }
+  }
+  await Promise.all(Array.from({ length: STATE_EVENTS_AT_ONCE }, next))
+  const listOf = (wanted: readonly EventId[]): EventList => {
+    const events = wanted.flatMap((id) => found.get(id) ?? [])
+    return { length: events.length, at: (index) => events[index] }
+  }
+  return { state: listOf(state), authChain: listOf(authChain) }
 }
 
 function unasked(of: string, { kind, detail }: Failure): ProtocolError {

@@ -111,6 +111,19 @@ describe('two servers', () => {
     )
     expect(last.headers.authorization).toBeUndefined()
   })
+
+  test.each([
+    [400, { errcode: 'M_UNKNOWN', error: 'what?' }],
+    [400, 'bad request'],
+  ])('B16: that answer %i on the new path are asked on the old one', async (status, answer) => {
+    say = ({ url }, response) => {
+      const isOld = url.includes('/media/v3/download/')
+      response.writeHead(isOld ? 200 : status, { 'content-type': isOld ? 'text/plain' : 'application/json' })
+      response.end(isOld ? 'as of old' : JSON.stringify(answer))
+    }
+    const got = await from(here, alice.token, newName())
+    expect([got.status, got.bytes.toString()]).toEqual([200, 'as of old'])
+  })
 })
 
 describe('another server', () => {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, test } from 'vitest'
 import { inspectRoom } from '../../src/cli/room-inspect.ts'
 import type { RoomId } from '../../src/core/ids.ts'
 import { auditRoom } from '../../src/domain/room-audit/room-audit.ts'
@@ -420,4 +420,18 @@ it('shows a server that is not in the room nothing of it', async () => {
   await stranger.close()
   held.release()
   await expectWhole()
+})
+
+test('B16: a state that GET state refuses is fetched by state_ids and event', async () => {
+  const refuse: TlsHandler = (_, response) =>
+    void response.writeHead(400, { 'content-type': 'application/json' }).end('{"errcode":"M_TOO_LARGE","error":"no"}')
+  for (const at of [alpha, gamma]) {
+    at.front.requests.length = 0
+    instead(at, isState, refuse)
+  }
+  await join(beta, bob)
+  await waitUntil('all members are known', async () => Object.keys(await membersAt(beta, bob)).length === MEMBERS + 3)
+  const asked = [...alpha.front.requests, ...gamma.front.requests].map(({ url }) => url)
+  expect(asked.some((url) => url.includes('/v1/state_ids/'))).toBe(true)
+  expect(asked.filter((url) => url.includes('/v1/event/')).length).toBeGreaterThan(MEMBERS)
 })

@@ -1,9 +1,10 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { joinAuthoriserOf } from '../../core/event/content.ts'
-import type { Pdu } from '../../core/event/format.ts'
+import type { Pdu, Refusal } from '../../core/event/format.ts'
 import { readPdu } from '../../core/event/read.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { isObject, type JsonObject, type ReadJson } from '../../core/json.ts'
+import { ROOM_VERSIONS } from '../../core/room-version.ts'
 import type { Template } from '../rooms/admission.ts'
 import { wholeRoom } from '../rooms/filling.ts'
 import { inviteStateEvents } from '../rooms/invite-state.ts'
@@ -37,7 +38,8 @@ export interface Handshakes {
    * Takes a signed event in.
    *
    * @param omitsMembers the asking server does without most of the members for now
-   * @throws ProtocolError as {@link make}, `M_INVALID_PARAM` for another event than was to be sent
+   * @throws ProtocolError as {@link make}; `M_BAD_JSON` for what is no canonical JSON, `M_INVALID_PARAM` for another event than was to be
+   * sent, `M_FORBIDDEN` for one of another server's user or without a good signature
    */
   sendJoin(
     asking: ServerName,
@@ -107,10 +109,14 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
 
   /** What is wrong with an event is told to those who could have found the room by asking for a template. */
   async function membershipOf(
-    ...[room, asking, eventId, event, membership]: Parameters<typeof requireMembership>
+    room: Room,
+    asking: ServerName,
+    eventId: EventId,
+    event: ReadJson,
+    membership: WantedMembership['membership'],
   ): Promise<Pdu> {
     try {
-      return requireMembership(room, asking, eventId, event, membership)
+      return requireFormat(room, eventId, event)
     } catch (error) {
       const { sender } = isObject(event.value) ? event.value : {}
       const userId = isUserId(sender) ? sender : (`@:${asking}` as UserId)
@@ -137,6 +143,7 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
     event: ReadJson,
     membership: WantedMembership['membership'],
   ): Promise<{ room: Room; json: string }> {
+    mustBeShaped(asking, roomId, event, membership)
     const room = await roomFor(asking, roomId)
     const pdu = await membershipOf(room, asking, eventId, event, membership)
     const userId = pdu.sender
@@ -146,7 +153,9 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
     const [received] = await receiver.receive(asking, roomId, [signed], 'accepted')
     if (received?.kind !== 'accepted' && received?.kind !== 'known') {
       const text = `The event was not accepted: ${received?.reason ?? 'for no reason that is known'}.`
-      const refused = new ProtocolError(received?.kind === 'dropped' ? 'M_INVALID_PARAM' : 'M_FORBIDDEN', text)
+      // Its shape was looked at: what is dropped without being named has no good signature.
+      const isIncomplete = received?.kind === 'dropped' && received.eventId !== undefined
+      const refused = new ProtocolError(isIncomplete ? 'M_INVALID_PARAM' : 'M_FORBIDDEN', text)
       return hideFromStrangers(asking, room, userId, Promise.reject(refused))
     }
     const [stored] = await resident.events(roomId, [eventId])
@@ -200,27 +209,49 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
 }
 
 /**
- * What can be seen from the event alone: that it is the change of the user's own membership that the request is for.
- * @throws ProtocolError `M_INVALID_PARAM`
+ * What can be seen from the request alone, whatever room it is for, and so tells nobody whether there is such a room.
+ * @throws ProtocolError `M_BAD_JSON`, `M_INVALID_PARAM`, `M_FORBIDDEN` for a user of another server
  */
-function requireMembership(
-  room: Room,
+function mustBeShaped(
   asking: ServerName,
-  eventId: EventId,
+  roomId: RoomId,
   { value, offence }: ReadJson,
   membership: WantedMembership['membership'],
-): Pdu {
-  const read = readPdu(room.version, value, offence)
-  if (isRefusal(read)) throw new ProtocolError('M_INVALID_PARAM', `The event is malformed: ${read.reason}.`)
+): void {
+  const versions = ROOM_VERSIONS.filter((version) => membership !== 'knock' || version.knocking)
+  let read = readPdu(versions.at(-1)!, value, offence)
+  // Most have the format of the newest.
+  for (const version of versions.slice(0, -1).reverse()) if (isRefusal(read)) read = readPdu(version, value, offence)
+  if (isRefusal(read)) throw malformed(read)
   const { pdu } = read
   const flaws: readonly [boolean, string][] = [
-    [read.eventId !== eventId, 'its id is another than that in the path'],
-    [pdu.room_id !== room.id, 'it is for another room'],
+    [pdu.room_id !== roomId, 'it is for another room'],
     [pdu.type !== 'm.room.member' || pdu.content.membership !== membership, `it is no ${membership}`],
     [pdu.state_key !== pdu.sender, 'it is about another user than its sender'],
-    [serverOf(pdu.sender) !== asking, 'its sender is not a user of your server'],
   ]
   const flaw = flaws.find(([isThere]) => isThere)
-  if (flaw) throw new ProtocolError('M_INVALID_PARAM', `The event is not the one to be sent: ${flaw[1]}.`)
-  return pdu
+  if (flaw) throw notTheOne(flaw[1])
+  if (serverOf(pdu.sender) !== asking) {
+    throw new ProtocolError('M_FORBIDDEN', `${asking} cannot speak for ${pdu.sender}.`)
+  }
+}
+
+/** What an event is told that cannot be read as one. */
+export function malformed({ errcode, reason }: Refusal): ProtocolError {
+  return new ProtocolError(errcode === 'M_BAD_JSON' ? errcode : 'M_INVALID_PARAM', `The event is malformed: ${reason}.`)
+}
+
+export function notTheOne(why: string): ProtocolError {
+  return new ProtocolError('M_INVALID_PARAM', `The event is not the one to be sent: ${why}.`)
+}
+
+/**
+ * What takes the version of the room to be seen: the format of the event, and its id.
+ * @throws ProtocolError `M_BAD_JSON`, `M_INVALID_PARAM`
+ */
+function requireFormat(room: Room, eventId: EventId, { value, offence }: ReadJson): Pdu {
+  const read = readPdu(room.version, value, offence)
+  if (isRefusal(read)) throw malformed(read)
+  if (read.eventId !== eventId) throw notTheOne('its id is another than that in the path')
+  return read.pdu
 }

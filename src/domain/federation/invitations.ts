@@ -1,6 +1,7 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { membershipOf } from '../../core/event/content.ts'
 import type { Pdu } from '../../core/event/format.ts'
+import { readPdu } from '../../core/event/read.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { encodeCanonical, isObject, type JsonObject, type JsonValue, type ReadJson } from '../../core/json.ts'
 import { type RoomVersion, roomVersion } from '../../core/room-version.ts'
@@ -17,6 +18,7 @@ import type { RemoteMembers } from '../rooms/remote-members.ts'
 import { nameOf } from '../rooms/room-event.ts'
 import { strippedStateIn } from '../rooms/shown-state.ts'
 import { isRefusal, type Vetter } from '../rooms/vet.ts'
+import { malformed, notTheOne } from './handshakes.ts'
 import { type ServerAccess, shutOut } from './server-access.ts'
 
 /** An invitation of a user of ours by a user of another server. */
@@ -32,7 +34,7 @@ export interface ReceivedInvitation {
 export interface Invitations {
   /**
    * Gives the event with this server's signature.
-   * @throws ProtocolError `M_INCOMPATIBLE_ROOM_VERSION`, `M_INVALID_PARAM`, `M_FORBIDDEN`, `M_TOO_LARGE`, `M_LIMIT_EXCEEDED`
+   * @throws ProtocolError `M_INCOMPATIBLE_ROOM_VERSION`, `M_BAD_JSON`, `M_INVALID_PARAM`, `M_FORBIDDEN`, `M_TOO_LARGE`, `M_LIMIT_EXCEEDED`
    */
   receive(asking: ServerName, invitation: ReceivedInvitation): Promise<JsonObject>
   /** Takes back what was sent so, or refuses a knock. Gives the event's id; undefined when there is nothing of the kind, or it is not theirs to do. */
@@ -65,18 +67,23 @@ export function createInvitations(parts: InvitationParts): Invitations {
     version: RoomVersion,
     { roomId, eventId, event }: ReceivedInvitation,
   ): Promise<Pdu> {
-    const read = await vetter.vet({ id: roomId, version }, event)
-    if (isRefusal(read)) throw new ProtocolError('M_INVALID_PARAM', `The event is malformed: ${read.reason}.`)
+    const read = readPdu(version, event.value, event.offence)
+    if (isRefusal(read)) throw malformed(read)
     const { pdu } = read
     const flaws: readonly [boolean, string][] = [
       [read.isRedacted, 'its hash is not that of its content'],
       [read.eventId !== eventId, 'its id is another than that in the path'],
+      [pdu.room_id !== roomId, 'it is for another room'],
       [pdu.type !== 'm.room.member' || pdu.content.membership !== 'invite', 'it is no invitation'],
-      [serverOf(pdu.sender) !== asking, 'its sender is not a user of your server'],
       [!isUserId(pdu.state_key) || serverOf(pdu.state_key) !== serverName, `it is not for a user of ${serverName}`],
     ]
     const flaw = flaws.find(([isThere]) => isThere)
-    if (flaw) throw new ProtocolError('M_INVALID_PARAM', `The event is not the one to be sent: ${flaw[1]}.`)
+    if (flaw) throw notTheOne(flaw[1])
+    if (serverOf(pdu.sender) !== asking) {
+      throw new ProtocolError('M_FORBIDDEN', `${asking} cannot speak for ${pdu.sender}.`)
+    }
+    const vetted = await vetter.vet({ id: roomId, version }, event)
+    if (isRefusal(vetted)) throw new ProtocolError('M_FORBIDDEN', `The event is not taken: ${vetted.reason}.`)
     return pdu
   }
 

@@ -1,4 +1,5 @@
 import { ProtocolError } from '../../core/errors.ts'
+import { membershipOf } from '../../core/event/content.ts'
 import { flawInState } from '../../core/event/state-content.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { encodeCanonical, type JsonObject, type JsonOffence } from '../../core/json.ts'
@@ -87,11 +88,12 @@ export function createRoomActions(parts: ActionParts): Pick<Rooms, 'send' | 'set
       const appended = await appender.append(roomId, async (room) => {
         if (type !== 'm.room.member' || stateKey !== by.userId) mustBeMember(room, by)
         checkOffence(room.version, offence)
-        unchanged = await sameState(room, by, type, stateKey, content)
+        const kept = await withoutStrayAuthoriser(room, by, type, stateKey, content)
+        unchanged = await sameState(room, by, type, stateKey, kept)
         if (unchanged !== undefined) return []
-        if (type === 'm.room.member') await parts.checkMember(by, room, stateKey, content)
-        if (type === 'm.room.canonical_alias') await parts.checkCanonicalAlias(room, content)
-        return [{ type, stateKey, content, sender: by.userId, senderNid: by.userNid, ...at }]
+        if (type === 'm.room.member') await parts.checkMember(by, room, stateKey, kept)
+        if (type === 'm.room.canonical_alias') await parts.checkCanonicalAlias(room, kept)
+        return [{ type, stateKey, content: kept, sender: by.userId, senderNid: by.userNid, ...at }]
       })
       return unchanged ?? appended.eventIds[0]!
     },
@@ -119,6 +121,20 @@ function redactionTarget({ type, content }: Pick<Draft, 'type' | 'content'>): { 
     throw new ProtocolError('M_MISSING_PARAM', 'A redaction needs `redacts`: the id of the event to redact.')
   }
   return { redacts: content.redacts as EventId }
+}
+
+/** Who is in the room already was let in by nobody: clients that repeat their member event repeat what let them in (room version 8). */
+async function withoutStrayAuthoriser(
+  room: Room,
+  by: Requester,
+  type: string,
+  stateKey: string,
+  content: JsonObject,
+): Promise<JsonObject> {
+  const { join_authorised_via_users_server: authoriser, ...kept } = content
+  if (type !== 'm.room.member' || stateKey !== by.userId || authoriser === undefined) return content
+  const current = await room.stateEvent(type, stateKey, room.pending.state)
+  return content.membership === 'join' && membershipOf(current) === 'join' ? kept : content
 }
 
 /** The event that already says the same, by the same sender: setting it again would tell nobody anything. */

@@ -46,7 +46,7 @@ export interface Resident extends Admission {
   missingEvents(roomId: RoomId, between: Between): Promise<RoomEvent[]>
   /** Some events and those before them, newest first (`GET backfill`). */
   backfill(roomId: RoomId, eventIds: readonly EventId[], limit: number): Promise<RoomEvent[]>
-  /** All events by which an event is authorised, and those by which these are, and so on (`GET event_auth`). */
+  /** All events by which an event is authorised, and those by which these are, and so on, the first of them first (`GET event_auth`). */
   authChain(roomId: RoomId, eventId: EventId): Promise<readonly string[] | undefined>
   /** The state before an event and its auth chain (`GET state_ids`); undefined where this server does not know it. */
   stateIds(roomId: RoomId, eventId: EventId): Promise<ToldState | undefined>
@@ -121,7 +121,7 @@ export function createResident(parts: ResidentParts): Resident {
     if (!found) return undefined
     const { room, event } = found
     const state = stateNids(await branches.stateAt(room, event.pointBefore))
-    return readBoth(state, authChainOf(await branches.authGraph(room), state), read)
+    return readBoth(state, await chainOf(room, state), read)
   }
 
   async function readBoth<T>(
@@ -133,16 +133,22 @@ export function createResident(parts: ResidentParts): Resident {
     return { state: state.map((nid) => found.get(nid)!), authChain: authChain.map((nid) => found.get(nid)!) }
   }
 
-  /** What authorises some state and an event after it. */
-  async function chainOf(room: Room, state: readonly number[], event: RoomEvent): Promise<Set<number>> {
-    const cited = (await loadIn(room, event.pdu.auth_events.map(referencedId))).map(({ nid }) => nid)
-    return new Set([...cited, ...authChainOf(await branches.authGraph(room), [...state, ...cited])])
+  /**
+   * What authorises some state, and an event after it, each event after those that authorise it: what an event cites got its number
+   * before. The create event is of it also where the room's id stands for it.
+   */
+  async function chainOf(room: Room, state: readonly number[], event?: RoomEvent): Promise<number[]> {
+    const cited = event ? (await loadIn(room, event.pdu.auth_events.map(referencedId))).map(({ nid }) => nid) : []
+    const chain = new Set([...cited, ...authChainOf(await branches.authGraph(room), [...state, ...cited])])
+    const create = room.version.createIsAuthEvent ? 0 : room.stateNid(room.committed.state, 'm.room.create', '')
+    if (create !== 0 && create !== event?.nid) chain.add(create)
+    return [...chain].sort((one, other) => one - other)
   }
 
   async function withMembers(room: Room, event: RoomEvent): Promise<JoinAnswer> {
     const state = stateNids(await branches.stateAt(room, event.pointBefore))
     const chain = await chainOf(room, state, event)
-    return { ...(await readBoth(state, [...chain], getEventTexts)), areMembersOmitted: false }
+    return { ...(await readBoth(state, chain, getEventTexts)), areMembersOmitted: false }
   }
 
   async function withoutMembers(room: Room, event: RoomEvent): Promise<JoinAnswer> {
@@ -154,7 +160,7 @@ export function createResident(parts: ResidentParts): Resident {
       if (room.keys.nameOf(keyId).type !== 'm.room.member') state.push(nid)
     })
     const told = new Set(state)
-    const authChain = [...(await chainOf(room, state, event))].filter((nid) => !told.has(nid))
+    const authChain = (await chainOf(room, state, event)).filter((nid) => !told.has(nid))
     return { ...(await readBoth(state, authChain, getEventTexts)), areMembersOmitted: told.size < before.size }
   }
 
@@ -186,9 +192,7 @@ export function createResident(parts: ResidentParts): Resident {
       const room = await registry.get(roomId)
       const [event] = room ? await loadIn(room, [eventId]) : []
       if (!room || !event || !isTold(event)) return undefined
-      const cited = await loadIn(room, event.pdu.auth_events.map(referencedId))
-      const nids = cited.map(({ nid }) => nid)
-      const chain = [...new Set([...nids, ...authChainOf(await branches.authGraph(room), nids)])]
+      const chain = await chainOf(room, [], event)
       const texts = await getEventTexts({ query: db.scan }, chain)
       return chain.flatMap((nid) => texts.get(nid) ?? [])
     },
