@@ -187,6 +187,9 @@ export const MAX_FORMER_KEYS = 99
 export const MAX_REMEMBERED_PROFILES = 5_000
 /** Servers whose keys one request may ask for. */
 export const MAX_NOTARY_SERVERS = 100
+/** Requests to one server for keys that last longer than those it told a moment ago: so many at once, and one each so long. */
+export const MAX_INSISTENT_KEY_REQUESTS = 5
+export const INSISTENT_KEY_REQUEST_MS = 30_000
 /** What a server that is gone said of its keys is told for so long after it ran out. */
 export const KEY_ANSWERS_KEPT_MS = 365 * 24 * 3_600_000
 /** Servers that are asked for their keys at the same time, those left out that let us wait; the others wait. */

@@ -81,3 +81,17 @@ export async function putReceipt(
     ],
   )
 }
+
+/** Whether a user has given a receipt for the last message of somebody in a room, or for what came after it. */
+export async function hasReadAll(
+  reader: Reader,
+  { roomNid, userNid, senderNid }: { readonly roomNid: number; readonly userNid: number; readonly senderNid: number },
+): Promise<boolean> {
+  const [row] = await reader.query<{ has_read: boolean }>(
+    `SELECT coalesce((SELECT max(room_pos) FROM event WHERE room_nid = $1 AND sender_nid = $3 AND type = 'm.room.message'), 0)
+       <= coalesce((SELECT max(room_pos) FROM receipt r JOIN event USING (event_nid) WHERE r.room_nid = $1 AND user_nid = $2), 0)
+       AS has_read`,
+    [roomNid, userNid, senderNid],
+  )
+  return row!.has_read
+}

@@ -52,6 +52,24 @@ test('the first notice invites its user to a room of their own, tagged, which th
   )
 })
 
+test('B17: its room may be left once it is read, and not before the next is', async () => {
+  const carl = await office.person('carl')
+  const { token } = carl
+  const { event_id } = await notify(carl.userId, 'Read me')
+  const [room] = Object.keys((await sync(token)).rooms.invite)
+  const at = `/rooms/${enc(room!)}`
+  const leave = () => office.api.request('POST', `${at}/leave`, { token, body: {} })
+  const read = (id: string) => office.api.call('POST', `${at}/receipt/m.read/${enc(id)}`, { token, body: {} })
+  await office.api.call('POST', `${at}/join`, { token, body: {} })
+  expect((await leave()).body.errcode).toBe('M_CANNOT_LEAVE_SERVER_NOTICE_ROOM')
+  await read(event_id)
+  const { event_id: second } = await notify(carl.userId, 'And this')
+  expect((await leave()).body.errcode).toBe('M_CANNOT_LEAVE_SERVER_NOTICE_ROOM')
+  await read(second)
+  expect(await leave()).toEqual({ status: 200, body: {} })
+  expect((await sync(token)).rooms?.join?.[room!]).toBeUndefined()
+})
+
 test('later ones come to the same room, many at once too', async () => {
   const bob = await office.person('bob')
   await Promise.all(Array.from({ length: 8 }, (_, index) => notify(bob.userId, `notice ${index}`)))

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import type { JsonObject } from '../../src/core/json.ts'
 import { signJson, verifyJson } from '../../src/core/signing/json-signature.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
+import { MAX_INSISTENT_KEY_REQUESTS } from '../../src/domain/limits.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 import { json, startTlsServer, type TlsServer } from '../support/tls-server.ts'
 
@@ -85,6 +86,35 @@ describe('the keys of another server, asked of a third', () => {
       await alpha.server.restart()
       expect(await ask(name)).toEqual([first])
       expect(keyRequests(front)).toBe(2)
+    })
+  })
+
+  test('B17: are asked for again when what is known does not last as long as somebody needs', async () => {
+    await withKeys(60_000, async ({ name, front, answer }) => {
+      front.handler = json(answer())
+      const [first] = (await ask(name)) as [JsonObject]
+      await ask(name)
+      expect(keyRequests(front)).toBe(1)
+      const valid_until_ts = Date.now() + 3_600_000
+      front.handler = json(answer({ valid_until_ts }))
+      const needed = Number(first.valid_until_ts) + 60_000
+      const [second] = (await ask(name, `?minimum_valid_until_ts=${needed}`)) as [JsonObject]
+      expect(second.valid_until_ts).toBe(valid_until_ts)
+      expect(keyRequests(front)).toBe(2)
+      await ask(name, `?minimum_valid_until_ts=${needed}`)
+      expect(keyRequests(front)).toBe(2)
+    })
+  })
+
+  test('B17: are not asked for without end by whoever needs what the server does not give', async () => {
+    await withKeys(60_000, async ({ name, front, answer }) => {
+      front.handler = json(answer())
+      const [first] = (await ask(name)) as [JsonObject]
+      for (let times = 0; times < 20; times++) {
+        const needed = Number(first.valid_until_ts) + 1 + times
+        expect(await ask(name, `?minimum_valid_until_ts=${needed}`)).toEqual([first])
+      }
+      expect(keyRequests(front)).toBe(1 + MAX_INSISTENT_KEY_REQUESTS)
     })
   })
 

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, test } from 'vitest'
 import type { Account, Json } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 import { openStranger, type Stranger } from '../support/stranger.ts'
@@ -12,8 +12,11 @@ let alice: Account
 let bob: Account
 let carol: Account
 
+/** How far the servers' clocks are ahead. */
+let shiftMs = 0
+
 beforeAll(async () => {
-  street = openNeighbourhood()
+  street = openNeighbourhood({ clock: { now: () => Date.now() + shiftMs } })
   ;[alpha, beta, stranger] = await Promise.all([street.open(), street.open(), openStranger(street.authority)])
   alice = await alpha.person('alice')
   bob = await beta.person('bob')
@@ -175,6 +178,20 @@ describe('spaces across servers', () => {
     expect(shown[1].children_state).toHaveLength(3)
     expect(askedOf(alpha) - before).toBe(2)
     await treeOf(beta, carol, root)
+    expect(askedOf(alpha) - before).toBe(2)
+  })
+
+  test('B17: a refusal is remembered for 10 s', async () => {
+    const far = await space(alpha, alice, 'far', { rule: INVITE })
+    const root = await space(beta, bob, 'root')
+    await add(beta, bob, root, far, { via: [alpha.name] })
+    const before = askedOf(alpha)
+    expect(namesOf(await treeOf(beta, bob, root))).toEqual(['root'])
+    await alpha.api.call('PUT', `/rooms/${enc(far)}/state/m.room.join_rules`, { token: alice.token, body: PUBLIC })
+    expect(namesOf(await treeOf(beta, bob, root))).toEqual(['root'])
+    expect(askedOf(alpha) - before).toBe(1)
+    shiftMs += 10_001
+    expect(namesOf(await treeOf(beta, bob, root))).toEqual(['root', 'far'])
     expect(askedOf(alpha) - before).toBe(2)
   })
 

@@ -9,7 +9,12 @@ import type { KeyFetcher } from '../../outbound/server-keys.ts'
 import type { Database } from '../../store/db.ts'
 import { findKeyAnswers, type KeyAnswerRow, saveKeyAnswer } from '../../store/server-key-answers.ts'
 import type { Clock } from '../clock.ts'
-import { MAX_NOTARY_SERVERS, MAX_REMEMBERED_KEY_OWNERS } from '../limits.ts'
+import {
+  INSISTENT_KEY_REQUEST_MS,
+  MAX_INSISTENT_KEY_REQUESTS,
+  MAX_NOTARY_SERVERS,
+  MAX_REMEMBERED_KEY_OWNERS,
+} from '../limits.ts'
 import { readKeyAnswer } from './key-answer.ts'
 import type { OwnKeys } from './own-keys.ts'
 
@@ -19,15 +24,21 @@ export interface Notary {
    * Gives what each server says of its keys, all of them. One that does not answer is spoken for by its last answer; one that never
    * answered is left out.
    *
-   * @param wanted for each server, until when its keys should be valid at least, in ms
+   * @param wanted for each server, until when its keys should be valid at least, in ms; undefined where nobody said
    * @throws ProtocolError `M_TOO_LARGE` for too many servers at once
    */
-  query(wanted: ReadonlyMap<ServerName, number>): Promise<JsonObject[]>
+  query(wanted: ReadonlyMap<ServerName, number | undefined>): Promise<JsonObject[]>
 }
 
 const AT_ONCE = 8
-/** Nobody is asked more often than this, whoever wants to know. */
+/** A server whose last answer is getting old, or that gave none, is not asked more often than this. */
 const PAUSE_MS = 60_000
+
+/** How often a server may still be asked beyond the pause, as of a moment. */
+interface Insistence {
+  readonly left: number
+  readonly at: number
+}
 
 export function createNotary(deps: {
   readonly config: Pick<Config, 'server_name'>
@@ -40,6 +51,7 @@ export function createNotary(deps: {
   const { config, db, clock, signingKey, ownKeys, fetcher } = deps
   const running = new Map<ServerName, Promise<KeyAnswerRow | undefined>>()
   const askedAt = createCache<ServerName, number>(MAX_REMEMBERED_KEY_OWNERS)
+  const insistence = createCache<ServerName, Insistence>(MAX_REMEMBERED_KEY_OWNERS)
 
   async function ask(server: ServerName): Promise<KeyAnswerRow | undefined> {
     const answer = await fetcher.own(server)
@@ -62,6 +74,19 @@ export function createNotary(deps: {
     return asking
   }
 
+  /**
+   * Whether a server may be asked though it was a moment ago: what is known does not last as long as somebody needs. Whoever insists for
+   * the sake of asking uses up what there is, whatever they ask for.
+   */
+  function mayInsist(server: ServerName): boolean {
+    const now = clock.now()
+    const { left, at } = insistence.get(server) ?? { left: MAX_INSISTENT_KEY_REQUESTS, at: now }
+    const refilled = Math.min(MAX_INSISTENT_KEY_REQUESTS, left + (now - at) / INSISTENT_KEY_REQUEST_MS)
+    const isAllowed = refilled >= 1
+    insistence.set(server, { left: isAllowed ? refilled - 1 : refilled, at: now })
+    return isAllowed
+  }
+
   /** Good for half of the time that was left when it came, so that what went out of use is not told for long. */
   function isFresh({ fetched_at, valid_until }: KeyAnswerRow, minimum: number): boolean {
     return valid_until >= minimum && clock.now() < fetched_at + (valid_until - fetched_at) / 2
@@ -69,12 +94,15 @@ export function createNotary(deps: {
 
   async function answerOf(
     server: ServerName,
-    minimum: number,
+    minimum: number | undefined,
     known: KeyAnswerRow | undefined,
   ): Promise<JsonObject | undefined> {
     if (server === config.server_name) return ownKeys.published()
+    const isTooShort = known !== undefined && minimum !== undefined && known.valid_until < minimum
     const mayAsk = running.has(server) || (askedAt.get(server) ?? 0) + PAUSE_MS <= clock.now()
-    const isDue = mayAsk && !(known && isFresh(known, minimum))
+    const isDue = isTooShort
+      ? mayAsk || mayInsist(server)
+      : mayAsk && !(known && isFresh(known, minimum ?? clock.now()))
     const row = (isDue ? await askOnce(server) : undefined) ?? known
     return row && signJson(JSON.parse(row.answer) as JsonObject, config.server_name, signingKey)
   }

@@ -246,7 +246,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const appender = closed.guard(unguarded)
   const guests = createGuests({ db, registry, appender })
   const blocks = createRoomBlocks({ db, clock })
-  const noticeRooms = createNoticeRooms({ config, registry })
+  const noticeRooms = createNoticeRooms({ config, db, registry })
   const erasedUsers = await openErasedUsers({ db, events })
   const access = createRoomAccess({ db, registry, events, erasedUsers })
   const run = parts.random.bytes(6).toString('hex')

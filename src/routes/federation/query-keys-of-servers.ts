@@ -16,10 +16,11 @@ const Body = Type.Object({
 export const queryKeysOfServers = endpoint(
   'POST K/query',
   { auth: 'none', limited: 'federation', body: Body },
-  async ({ body }, { federation, clock }) => {
+  async ({ body }, { federation }) => {
     const wanted = Object.entries(body.server_keys).flatMap(([server, keys]) => {
-      const moments = Object.values(keys).map((key) => key.minimum_valid_until_ts ?? clock.now())
-      return isServerName(server) ? [[server, Math.max(clock.now(), ...moments)] as const] : []
+      const moments = Object.values(keys).flatMap((key) => key.minimum_valid_until_ts ?? [])
+      const latest = moments.length === 0 ? undefined : Math.max(...moments)
+      return isServerName(server) ? [[server, latest] as const] : []
     })
     return { server_keys: await federation.notary.query(new Map(wanted)) }
   },

@@ -6,8 +6,7 @@ const Query = Type.Object({ minimum_valid_until_ts: Type.Optional(Type.Integer({
 export const queryServerKeys = endpoint(
   'GET K/query/{serverName}',
   { auth: 'none', also: ['K/query/{serverName}/{keyId}'], limited: 'federation', query: Query },
-  async ({ params: { serverName }, query }, { federation, clock }) => {
-    const minimum = query.minimum_valid_until_ts ?? clock.now()
-    return { server_keys: await federation.notary.query(new Map([[serverName, minimum]])) }
+  async ({ params: { serverName }, query }, { federation }) => {
+    return { server_keys: await federation.notary.query(new Map([[serverName, query.minimum_valid_until_ts]])) }
   },
 )

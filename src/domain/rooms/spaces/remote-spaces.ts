@@ -33,7 +33,7 @@ export type AskForSpace = (
 ) => Promise<RemoteSpace | undefined>
 
 const KEPT_MS = 5 * 60_000
-const REFUSALS_KEPT_MS = 60_000
+const REFUSALS_KEPT_MS = 10_000
 
 interface Answer {
   until: number
