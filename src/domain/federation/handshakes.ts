@@ -143,6 +143,7 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
     event: ReadJson,
     membership: WantedMembership['membership'],
   ): Promise<{ room: Room; json: string }> {
+    if ((await access.standing(asking, await registry.get(roomId))) === 'refused') throw shutOut(asking)
     mustBeShaped(asking, roomId, event, membership)
     const room = await roomFor(asking, roomId)
     const pdu = await membershipOf(room, asking, eventId, event, membership)
