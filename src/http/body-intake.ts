@@ -21,8 +21,10 @@ declare module 'fastify' {
 
 /** Reads the bodies of requests whose headers were found good, within a budget and a time. */
 export interface BodyIntake {
+  /** Refuses by its announced length a body that nobody will read. @throws ProtocolError `M_TOO_LARGE` */
+  limit(raw: FastifyRequest, maxBytes: number): void
   /** Notes how much may be read. @throws ProtocolError for a body whose length says already that it is not taken */
-  expect(raw: FastifyRequest, reply: FastifyReply, maxBytes: number): void
+  expect(raw: FastifyRequest, maxBytes: number, reply: FastifyReply): void
   read(raw: FastifyRequest, done: (error: Error | null, body?: Buffer) => void): void
   /** A body as it comes, for who bounds it: a file. Leaves off without ending the connection. */
   stream(raw: FastifyRequest): AsyncIterable<Buffer>
@@ -101,7 +103,10 @@ export function createBodyIntake(deps: {
   }
 
   return {
-    expect(raw, reply, maxBytes) {
+    limit(raw, maxBytes) {
+      if (announcedBytes(raw) > maxBytes) throw refused('too long')
+    },
+    expect(raw, maxBytes, reply) {
       raw.maxBodyBytes = maxBytes
       const announced = announcedBytes(raw)
       if (announced > maxBytes) throw refused('too long')

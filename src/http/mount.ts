@@ -221,12 +221,13 @@ function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: Parts, services
 function admissionOf<By extends Caller>({ method, options }: Endpoint, role: Role<By>, parts: Parts, deps: MountDeps) {
   const { intake } = deps
   const { headers, enter } = parts
-  const isRead = method !== 'GET' && options.body !== undefined && !options.streamed
+  const isBounded = method !== 'GET' && !options.streamed
+  const take = options.body === undefined ? intake.limit : intake.expect
   const most = Math.max(role.maxBodyBytes, options.maxBodyBytes ?? 0)
 
   function expect(raw: FastifyRequest, reply: FastifyReply): void {
     const isKnown = raw.caller !== undefined || raw.claim !== undefined
-    if (isRead) intake.expect(raw, reply, isKnown ? most : Math.min(most, MAX_ANONYMOUS_BODY_BYTES))
+    if (isBounded) take(raw, isKnown ? most : Math.min(most, MAX_ANONYMOUS_BODY_BYTES), reply)
   }
 
   function admit(raw: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {

@@ -71,6 +71,13 @@ describe('A1: before a byte of its body is read, a request is refused', () => {
     await ended
   })
 
+  test('A1: whose body nobody wants and is long all the same', async () => {
+    const { answer } = ask(
+      `POST /_matrix/client/v3/logout HTTP/1.1\nauthorization: Bearer ${alice.token}\ncontent-length: ${2 * MIB}`,
+    )
+    expect(await answer()).toMatchObject({ status: 413, body: { errcode: 'M_TOO_LARGE' } })
+  })
+
   test('A1: when nobody is known to send it and it is longer than 64 KiB, announced or not', async () => {
     const login = 'POST /_matrix/client/v3/login HTTP/1.1'
     expect(await ask(`${login}\ncontent-length: ${64 * 1024 + 1}`).answer()).toMatchObject({ status: 413 })

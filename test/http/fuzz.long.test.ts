@@ -101,7 +101,8 @@ const isOthersFault = (status: number, errcode: unknown): boolean =>
 
 /** Other statuses than the code's own, where the specification wants them. */
 function isPlausible(status: number, errcode: string, usual: number): boolean {
-  if (errcode === 'M_UNKNOWN') return [400, 431, 502].includes(status)
+  if (errcode === 'M_UNKNOWN') return [400, 502].includes(status)
+  if (errcode === 'M_TOO_LARGE') return [usual, 414, 431].includes(status)
   if (errcode === 'M_UNRECOGNIZED' || errcode === 'M_BAD_JSON') return status === usual || status === 405
   // What an identity server says is passed on: that an address is bound to nobody but whose token it is.
   if (errcode === 'M_UNAUTHORIZED') return status === usual || status === 403

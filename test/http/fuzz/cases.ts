@@ -1,4 +1,5 @@
 import { expandPath } from '../../../src/core/paths.ts'
+import { MAX_ANONYMOUS_BODY_BYTES } from '../../../src/domain/limits.ts'
 import type { Endpoint } from '../../../src/http/endpoint.ts'
 import { isWrongType, type Node, nodeOf, type Pointer, pointersOf, put, schemaAt, schemaOf, textOf } from './body.ts'
 import { bodyExample, PLAIN_STATE, pathExample, queryExample, STATE_TYPES } from './examples.ts'
@@ -104,7 +105,11 @@ function wholeBodyTwists({ method, options }: Endpoint): Twist[] {
     const isBounded = method !== 'GET' && options.maxBodyBytes === undefined && !options.streamed
     const isRead = errcode === 'M_TOO_LARGE' ? isBounded : options.body !== undefined
     const apply = (draft: Draft) => void Object.assign(draft, { bytes })
-    return { name: `the body is ${name}`, apply, ...(errcode !== undefined && isRead && { errcodes: [errcode] }) }
+    const isOfNobody = !['user', 'admin', 'identity', 'hosted', 'server'].includes(options.auth)
+    // Of who is not known so much is not even read.
+    const isUnread = isOfNobody && bytes.length > MAX_ANONYMOUS_BODY_BYTES
+    const errcodes = errcode !== undefined && isRead ? [errcode, ...(isUnread ? ['M_TOO_LARGE'] : [])] : undefined
+    return { name: `the body is ${name}`, apply, ...(errcodes && { errcodes }) }
   })
   return [
     ...bodies,
