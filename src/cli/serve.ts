@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import { createServerPolicy, type LiveServerPolicy } from '../core/server-policy.ts'
+import { signingDisagreement } from '../core/signing/agreement.ts'
 import { createMetrics } from '../domain/metrics.ts'
 import { startServer } from '../server.ts'
 import { banner } from './banner.ts'
@@ -74,6 +75,9 @@ async function start(host: Host, config: Config, log: Logger, read: () => Config
     }
   }
   try {
+    const disagreement = await signingDisagreement()
+    if (disagreement !== undefined)
+      throw new Error(`nothing is signed like this: ${disagreement}; install it again (npm ci)`)
     await ensureDataDirectory(config.data_dir, host.uid)
     const signingKey = await openSigningKey(config.data_dir)
     const identityKeys = await loadIdentityKeys(config.data_dir)

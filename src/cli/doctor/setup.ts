@@ -5,6 +5,7 @@ import { isIP } from 'node:net'
 import { dirname } from 'node:path'
 import type { Config } from '../../config/schema.ts'
 import { splitServerName } from '../../core/ids.ts'
+import { OWN_PACKAGES, signingDisagreement } from '../../core/signing/agreement.ts'
 import { isRegistrationOpen } from '../../domain/accounts/registration-policy.ts'
 import { identityBaseUrl, publicBaseUrl } from '../../domain/public-address.ts'
 import { EXPIRY_WARNING_MS, loadCertificate } from '../certificate.ts'
@@ -27,6 +28,7 @@ export async function examineSetup(config: Config, nodeVersion: string, now = Da
     node(nodeVersion),
     await dataDirectory(config),
     await signingKey(config),
+    await signing(),
     ...(await ownCertificate(config, now())),
     await disk(config),
   ]
@@ -93,6 +95,13 @@ async function signingKey({ data_dir }: Config): Promise<Finding> {
   } catch (error) {
     return problem('signing key', (error as Error).message, `chmod 600 ${path}, as the user that Hearth runs as`)
   }
+}
+
+/** The same comparison as at a start. */
+async function signing(): Promise<Finding> {
+  const disagreement = await signingDisagreement()
+  if (disagreement === undefined) return ok('signing', `${OWN_PACKAGES.signer} and tweetnacl agree`)
+  return problem('signing', disagreement, 'install the packages again (npm ci): Hearth does not start like this')
 }
 
 /** Of the certificate that Hearth serves by itself: whether it can be used, for how long, and for which names. */
