@@ -1,12 +1,13 @@
 import { parseArgs } from 'node:util'
+import { ConfigError } from '../config/load.ts'
 import { printConfig } from '../config/render.ts'
-import { loadRegistrations } from '../domain/appservices/load-registrations.ts'
 import { CONFIG_OPTIONS, type Command, configFile, EXIT, readConfig, UsageError } from './command.ts'
+import { startProblems } from './start-problems.ts'
 
 export const configCommand: Command = {
   usage: `check | print [--config FILE] [--set KEY=VALUE]...
 
-  check   names every problem with its file and line, or says that there is none
+  check   names every problem that would end a start, with its file and line, or says that there is none
   print   shows every value in force and where it comes from; secrets are hidden`,
 
   async run(host, words) {
@@ -18,7 +19,8 @@ export const configCommand: Command = {
     const [action, ...rest] = positionals
     if ((action !== 'check' && action !== 'print') || rest.length > 0) throw new UsageError('say "check" or "print"')
     const loaded = readConfig(host, values)
-    await loadRegistrations(loaded.config)
+    const problems = await startProblems(loaded)
+    if (problems.length > 0) throw new ConfigError(problems)
     const file = configFile(host, values) ?? 'no file; defaults and environment'
     host.print(action === 'print' ? printConfig(loaded) : `The configuration is good (${file}).`)
     return EXIT.ok

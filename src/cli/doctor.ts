@@ -16,6 +16,7 @@ import { PROXIES, proxySettings } from './doctor/proxy-settings.ts'
 import { countOf, jsonReport, printReport } from './doctor/report.ts'
 import { examineServers } from './doctor/servers.ts'
 import { examineSetup } from './doctor/setup.ts'
+import { examineSms } from './doctor/sms.ts'
 import { createLog } from './log.ts'
 
 const OPTIONS = {
@@ -31,7 +32,8 @@ export const doctorCommand: Command = {
        doctor --proxy NAME
 
   Looks at this server from outside inwards, and says what is wrong and what to do about it: DNS, well-known, certificates, the
-  reverse proxy, how clients and other servers get here, the clock, the database, the disk, the mail server.
+  reverse proxy, how clients and other servers get here, the clock, the database, the disk, the mail server, the
+  gateway for text messages.
   The server should be running. Exit code 1 if there is a problem; nothing is changed.
 
   --outside      only what can be seen from anywhere: run it on another machine with the same configuration
@@ -74,20 +76,21 @@ function reportFor(host: Host, config: Config, sections: readonly Section[]): st
 
 /** What only this machine shows. */
 export async function examineInside(
-  { config, names, now }: Examination,
+  examination: Examination,
   host: Pick<Host, 'nodeVersion'>,
   timeServer: string,
 ): Promise<readonly Section[]> {
-  const [setup, clock, database, mail] = await Promise.all([
+  const { config, names, now } = examination
+  const [setup, clock, database, messages] = await Promise.all([
     examineSetup(config, host.nodeVersion, now),
     examineClock(names, timeServer, now),
     examineDatabase(config, now),
-    isIdentityServed(config) ? [await examineMail(config)] : [],
+    isIdentityServed(config) ? Promise.all([examineMail(config), examineSms(examination)]) : [],
   ])
   return [
     { title: 'This machine', findings: [...setup, clock] },
     { title: 'Database', findings: database },
-    ...(mail.length > 0 ? [{ title: 'Mail', findings: mail }] : []),
+    ...(messages.length > 0 ? [{ title: 'Mail and text messages', findings: messages }] : []),
   ]
 }
 

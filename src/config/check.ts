@@ -35,7 +35,11 @@ export function expectation(schema: OptionSchema): string {
   if (schema.type === 'integer') return `a whole number from ${schema.minimum} to ${schema.maximum}`
   if (schema.type === 'number') return `a number above ${schema.exclusiveMinimum}, at most ${schema.maximum}`
   if (schema.format !== undefined) return FORMATS[schema.format]!.means
-  return schema.pattern === undefined ? 'text' : `text that matches ${schema.pattern}`
+  return `text${lengthOf(schema)}${schema.pattern === undefined ? '' : ` that matches ${schema.pattern}`}`
+}
+
+function lengthOf({ minLength = 0 }: OptionSchema): string {
+  return minLength > 1 ? ` of at least ${minLength} characters` : ''
 }
 
 export function isValid(schema: OptionSchema, value: unknown): boolean {

@@ -23,6 +23,11 @@ export function contradictions(given: AllGiven): Problem[] {
       'media.s3.access_key_id',
       'media.s3.secret_access_key',
     ]),
+    ...needs(given, 'identity.sms.gateway', (value) => value === 'twilio' || value === 'vonage', [
+      'identity.sms.account',
+      'identity.sms.secret',
+    ]),
+    ...needs(given, 'identity.sms.gateway', (value) => value === 'http', ['identity.sms.http.url']),
     ...needs(given, 'registration.max_users', (value) => value !== 0, ['well_known.support_email']),
     ...needs(given, 'https.certificate_file', () => true, ['https.key_file']),
     ...needs(given, 'https.key_file', () => true, ['https.certificate_file']),
@@ -41,7 +46,7 @@ function needs(
   const option = given.get(key)
   if (option === undefined || !applies(option.value)) return []
   return needed
-    .filter((each) => !given.has(each))
+    .filter((each) => (given.get(each)?.value ?? '') === '')
     .map((each) => ({ origin: option.origin, message: `${key} needs a ${each}` }))
 }
 

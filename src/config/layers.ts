@@ -55,10 +55,14 @@ export function layerOfFile(path: string, text: string): Layer {
   }
 }
 
-/** Text options take what was written, so that a version 1.10 does not become the number 1.1. */
+const isSwitch = ({ type, enum: values }: OptionSchema): boolean =>
+  type === 'boolean' || values?.includes(true) === true
+
+/** Text options take what was written, so that a version 1.10 does not become the number 1.1; switches also take it in quotes. */
 function plainValue(schema: OptionSchema, node: ParsedNode): unknown {
   const wantsText = schema.type === 'string' || schema.enum?.every((value) => typeof value === 'string')
   if (isScalar(node) && wantsText && typeof node.value !== 'string') return node.source
+  if (isScalar(node) && typeof node.value === 'string' && isSwitch(schema)) return fromText(schema, node.value)
   if (isSeq(node) && schema.items !== undefined) {
     return node.items.map((item) => plainValue(schema.items ?? {}, item as ParsedNode))
   }

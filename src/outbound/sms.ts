@@ -97,6 +97,11 @@ function compile(protocol: SmsProtocol): Compiled {
   }
 }
 
+/** @throws Error when the description makes no sense */
+export function checkSmsProtocol(protocol: SmsProtocol): void {
+  compile(protocol)
+}
+
 /**
  * Sends through a gateway as `protocol` describes it.
  *
