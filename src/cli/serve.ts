@@ -16,6 +16,7 @@ import { createLog } from './log.ts'
 import { startMetricsListener } from './metrics-listener.ts'
 import { isBelowFloor } from './node-floor.ts'
 import { openSigningKey } from './signing-key-file.ts'
+import { spareMemory } from './spare-memory.ts'
 import { releaseYoungGeneration } from './young-generation.ts'
 
 export const serveCommand: Command = {
@@ -112,6 +113,8 @@ async function start(host: Host, config: Config, log: Logger, read: () => Config
     }
     const server = await startServer(options)
     undo.push(server.close)
+    const sparing = spareMemory()
+    undo.push(async () => sparing.stop())
     const { port, httpsPorts } = server
     return { port, httpsPorts, metricsPort: listener?.port, isEmbedded: embedded !== undefined, stop }
   } catch (error) {

@@ -2,7 +2,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { UserId } from '../../src/core/ids.ts'
 import { JsonBytes } from '../../src/core/json-bytes.ts'
-import { MAX_ANSWER_BYTES_PER_USER } from '../../src/domain/limits.ts'
+import { MAX_ANSWER_BYTES_PER_USER, MAX_TIMELINE_BYTES } from '../../src/domain/limits.ts'
 import { createHeldSyncs } from '../../src/domain/sync/held-syncs.ts'
 import { createSentAnswers, type SentAnswer } from '../../src/domain/sync/sent-answers.ts'
 import { type House, inRoom, openHouse, type Person } from '../rooms/people.ts'
@@ -152,4 +152,17 @@ test('A6: a large answer is broken off when its session ends', async () => {
 test('A4: GET state of a room with a large state gives all of it', async () => {
   const events = await owner.call('GET', inRoom(room, '/state'))
   expect(largeState(events)).toHaveLength(STATE_EVENTS)
+})
+
+test('A4: a timeline ends where its events come to a megabyte, and the rest is had by turning back the pages', async () => {
+  const talk = await owner.createRoom()
+  for (let index = 0; index < 30; index++) await owner.say(talk, `${index} ${TEXT}`)
+  const filter = { account_data: { types: [] }, room: { rooms: [talk], timeline: { limit: 100 } } }
+  const body = await owner.sync(`&filter=${encodeURIComponent(JSON.stringify(filter))}`)
+  const { events, limited, prev_batch } = body.rooms.join[talk].timeline
+  expect([limited, events.length]).toEqual([true, Math.floor(MAX_TIMELINE_BYTES / 60_500)])
+  expect(events.at(-1).content.body).toMatch(/^29 /)
+  const before = await owner.call('GET', inRoom(talk, `/messages?dir=b&limit=100&from=${prev_batch}`))
+  const said = before.chunk.filter(({ type }: Json) => type === 'm.room.message')
+  expect(said.length + events.length).toBe(30)
 })

@@ -1,5 +1,6 @@
 import type { Reader } from '../../store/db.ts'
 import { getTimelineBackwards } from '../../store/events.ts'
+import { MAX_TIMELINE_BYTES } from '../limits.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
@@ -36,6 +37,7 @@ export const MAX_EVENTS_SCANNED = 640
 export async function readTimeline(db: Reader, cache: EventCache, room: Room, wish: TimelineWish): Promise<RawSlice> {
   const found: RoomEvent[] = []
   let scanned = 0
+  let bytes = 0
   let laterPos = wish.below
   for await (const page of backwards(db, cache, room, wish)) {
     for (const event of page) {
@@ -47,6 +49,10 @@ export async function readTimeline(db: Reader, cache: EventCache, room: Room, wi
       if (wish.since && !isNewer(event.streamPos, wish.since)) return { events: found.reverse(), limited: false }
       if (!wish.wants || wish.wants(event)) {
         if (found.length === wish.limit) return { events: found.reverse(), limited: true, rest: event.pos + 1 }
+        if (found.length > 0 && bytes + event.json.length > MAX_TIMELINE_BYTES) {
+          return { events: found.reverse(), limited: true }
+        }
+        bytes += event.json.length
         found.push(event)
       }
       laterPos = event.pos

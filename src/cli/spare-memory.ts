@@ -1,0 +1,49 @@
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+
+/** When it is looked whether a load is over. */
+const LOOK_EVERY_MS = 10_000
+/** A server that is less busy than this has a moment for it. */
+const QUIET = 0.3
+/** Less is not worth the pause. */
+const WORTH_BYTES = 32 * 1024 * 1024
+
+export interface SparingOptions {
+  readonly everyMs?: number
+  readonly collect?: () => void
+}
+
+/**
+ * Gives back what a load took, once it is over. The engine looks for garbage when it needs memory; a server that has become quiet needs
+ * none, and would stay as large as it was at its busiest.
+ */
+export function spareMemory({ everyMs = LOOK_EVERY_MS, collect = collector() }: SparingOptions = {}): { stop(): void } {
+  let atRest = bytesTaken()
+  let before = performance.eventLoopUtilization()
+  const timer = setInterval(() => {
+    const current = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(current, before)
+    before = current
+    const now = bytesTaken()
+    // What a start leaves behind is not what it needs.
+    atRest = Math.min(atRest, now)
+    if (utilization > QUIET || now < atRest + WORTH_BYTES) return
+    collect()
+    atRest = bytesTaken()
+  }, everyMs).unref()
+  return { stop: () => clearInterval(timer) }
+}
+
+/** Garbage and free pages of the heap included. */
+function bytesTaken(): number {
+  const { total_heap_size, external_memory } = getHeapStatistics()
+  return total_heap_size + external_memory
+}
+
+/** The engine's own, which it shows to contexts that are made while it is asked to. */
+function collector(): () => void {
+  setFlagsFromString('--expose-gc')
+  const collect: () => void = runInNewContext('gc')
+  setFlagsFromString('--no-expose-gc')
+  return () => collect()
+}
