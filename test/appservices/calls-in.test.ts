@@ -257,6 +257,14 @@ describe('a user of a service', () => {
     expect([unban.status, (await tsOfMember())[1] > 1e12]).toEqual([200, true])
   })
 
+  test.each([
+    ['m.room.join_rules', {}],
+    ['m.room.power_levels', { events: 5 }],
+  ])('B11: is refused %s with %j as anybody is', async (type, content) => {
+    const path = `/rooms/${encodeURIComponent(roomId)}/state/${type}`
+    expect(await call('PUT', as(ghost, path), content)).toMatchObject({ status: 400, body: { errcode: 'M_BAD_JSON' } })
+  })
+
   it.each(['abc', '-1', '1.5', '9007199254740993', ''])('is refused the time %j', async (ts) => {
     const path = `/rooms/${encodeURIComponent(roomId)}/send/m.x/bad`
     expect(await call('PUT', as(ghost, path, `&ts=${ts}`), {})).toMatchObject({
