@@ -230,6 +230,11 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
         maxItems: 1_000,
         example: ['49*'],
       }),
+      hide_known: choice(
+        'Whether requests for a token (`.../requestToken`) are answered alike for addresses that an account has and that none has, with a message sent only where it makes sense. `auto`: as `true` while registration is closed. What the mail server says is then in the log alone.',
+        ['auto', true, false],
+        'auto',
+      ),
       validated_elsewhere: Type.Array(Type.Unsafe<'email' | 'msisdn'>({ type: 'string', enum: ['email', 'msisdn'] }), {
         description:
           'What is validated by the identity server that a client names (`id_server`: the one in this process or one of `identity_servers.trusted`), not by this homeserver. Everywhere else that name is ignored. Phone numbers go that way too while no gateway for text messages is set.',

@@ -4,6 +4,7 @@ import { compileGlobs } from '../../core/glob.ts'
 import { isEmailAddress, type Medium, normaliseAddress } from '../../core/threepid.ts'
 import type { Database } from '../../store/db.ts'
 import { findThreepidOwner } from '../../store/user-threepids.ts'
+import { isRegistrationOpen } from '../accounts/registration-policy.ts'
 import { readPhoneNumber } from '../identity/phone-numbers.ts'
 import type { SendLimits } from '../identity/send-limits.ts'
 import type { TokenRequest } from '../identity/sessions.ts'
@@ -16,12 +17,18 @@ import type { IdentityServers } from './identity-servers.ts'
 export interface TokenRequests {
   /**
    * Sends a token, or has the identity server do so which the client names, where this homeserver does not validate such addresses.
-   * For a new password the address has to belong to an account, for all else it must not.
+   * For a new password the address has to belong to an account, for all else it must not; where that is hidden, nothing is sent to
+   * others, and the answer is as if it were.
    *
    * @throws ProtocolError `M_SERVER_NOT_TRUSTED` and what an identity server answers; `M_INVALID_PARAM` for what is no address, 403 `M_THREEPID_DENIED` for one that is not served,
    * `M_THREEPID_IN_USE`, `M_THREEPID_NOT_FOUND`, `M_EMAIL_SEND_ERROR`, `M_SEND_ERROR`, `M_LIMIT_EXCEEDED`
    */
-  request(purpose: Purpose, wish: AddressWish, request: TokenRequest, named?: NamedByClient): Promise<BegunSession>
+  request(
+    purpose: Purpose,
+    wish: AddressWish,
+    request: TokenRequest & { readonly isForwarded: boolean },
+    named?: NamedByClient,
+  ): Promise<BegunSession>
 }
 
 /** `id_server` and `id_access_token`: they mean nothing where this homeserver validates addresses itself. */
@@ -46,7 +53,10 @@ interface WishedAddress {
 }
 
 export function createTokenRequests(deps: {
-  readonly config: Pick<Config, 'contact' | 'identity'>
+  readonly config: Pick<
+    Config,
+    'contact' | 'identity' | 'registration' | 'listen' | 'trusted_proxies' | 'public_base_url'
+  >
   readonly db: Database
   readonly sessions: ContactSessions
   readonly sendLimits: SendLimits
@@ -91,13 +101,22 @@ export function createTokenRequests(deps: {
   }
 
   /** A refusal tells whether an address has an account here, so it counts as a message does: nobody tries addresses without end. */
-  async function requireFit(purpose: Purpose, wished: WishedAddress, sender: string): Promise<void> {
-    const isOwned = (await findThreepidOwner(db, wished.medium, wished.address)) !== undefined
-    if (isOwned === (purpose === 'password')) return
+  async function refuse(purpose: Purpose, wished: WishedAddress, sender: string): Promise<never> {
     await sendLimits.take({ ...wished, sender })
-    throw isOwned
+    throw purpose !== 'password'
       ? new ProtocolError('M_THREEPID_IN_USE', 'This address belongs to an account already.')
       : new ProtocolError('M_THREEPID_NOT_FOUND', 'No account has this address.')
+  }
+
+  async function fits(purpose: Purpose, { medium, address }: WishedAddress): Promise<boolean> {
+    const isOwned = (await findThreepidOwner(db, medium, address)) !== undefined
+    return isOwned === (purpose === 'password')
+  }
+
+  /** Whether nobody is to learn which addresses accounts have. */
+  function hidesKnown(isForwarded: boolean): boolean {
+    const { hide_known: hides } = config.contact
+    return hides === 'auto' ? !isRegistrationOpen(config, isForwarded) : hides
   }
 
   async function begin(purpose: Purpose, wish: AddressWish, request: TokenRequest): Promise<BegunSession> {
@@ -113,8 +132,12 @@ export function createTokenRequests(deps: {
       try {
         const wished = read(wish)
         requireServed(wished)
-        await requireFit(purpose, wished, request.sender)
-        if (validator === undefined) return await begin(purpose, wish, request)
+        const [isFit, isHidden] = [await fits(purpose, wished), hidesKnown(request.isForwarded)]
+        if (!isFit && !isHidden) return await refuse(purpose, wished, request.sender)
+        if (!isFit) return await begin(purpose, wish, { ...request, delivery: 'none' })
+        if (validator === undefined) {
+          return await begin(purpose, wish, isHidden ? { ...request, delivery: 'unawaited' } : request)
+        }
         await sendLimits.take({ ...wished, sender: request.sender })
         const { medium, address } = wished
         return await delegated.begin({ ...validator, purpose, medium, address }, wish, request)

@@ -42,6 +42,10 @@ export interface TokenRequest {
   /** Who asks: a user id, or the network address of somebody without one. */
   readonly sender: string
   readonly look: Look
+  /**
+   * Whether the message is sent while nobody waits for it, or not at all: the answer tells nothing of it. By default it is waited for.
+   */
+  readonly delivery?: 'unawaited' | 'none'
 }
 
 export interface SessionProof {
@@ -159,9 +163,20 @@ export function createValidationSessions(deps: {
       if (known !== undefined && isSpent(known)) throw tooManyWrongTokens(known.expires_at)
       await sendLimits.take({ ...target, sender: by.sender })
       const sid = known?.sid ?? (await begin(target, scopeHash, by.clientSecret))
-      await deliver(target, sid, by.sendAttempt, nextLink && withSessionId(nextLink, sid))
+      await deliver(quietly(target, by), sid, by.sendAttempt, nextLink && withSessionId(nextLink, sid))
       return sid
     })
+  }
+
+  /** The same whether a message leaves or not, in time as well. */
+  function quietly(target: Target, { delivery }: TokenRequest): Target {
+    if (delivery === undefined) return target
+    const send = async (sid: string, token: string): Promise<void> => {
+      if (delivery === 'none') return
+      // What went wrong was written to the log by who sends.
+      target.send(sid, token).catch(() => {})
+    }
+    return { ...target, send }
   }
 
   /** A token for it would be of no use, and a session that begins anew would give guessers new attempts. */

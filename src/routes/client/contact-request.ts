@@ -33,7 +33,7 @@ type Request = EndpointRequest<unknown, { readonly brand?: string; readonly lang
 export function requestToken(
   purpose: Purpose,
   wish: AddressWish,
-  { body, query, dialect, acceptLanguage, ip }: Request,
+  { body, query, dialect, acceptLanguage, ip, isForwarded }: Request,
   { contactTokens }: Services,
 ): Promise<object> {
   const asked = {
@@ -41,6 +41,7 @@ export function requestToken(
     sendAttempt: body.send_attempt,
     nextLink: body.next_link === '' ? undefined : body.next_link,
     dialect,
+    isForwarded,
     sender: networkOf(ip),
     look: { brand: query.brand, languages: preferredLanguages(query.lang ?? acceptLanguage) },
   }

@@ -28,6 +28,7 @@ async function begin(wish: AddressWish, purpose: Purpose, fields: Fields, servic
     sendAttempt: services.clock.now(),
     nextLink: undefined,
     dialect: sender.dialect,
+    isForwarded: sender.isForwarded,
     sender: networkOf(sender.ip),
     look: { brand: undefined, languages: preferredLanguages(sender.acceptLanguage) },
   })

@@ -7,7 +7,7 @@ import type { EndpointRequest } from '../../http/request.ts'
 export type Fields = Readonly<Record<string, string | undefined>>
 
 /** Who sent a form, as far as sending messages needs to know. */
-export type Sender = Pick<EndpointRequest, 'ip' | 'dialect' | 'acceptLanguage'>
+export type Sender = Pick<EndpointRequest, 'ip' | 'isForwarded' | 'dialect' | 'acceptLanguage'>
 
 /** The page of one stage. */
 export interface FallbackStage {
