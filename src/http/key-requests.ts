@@ -3,12 +3,13 @@ import { isUserId, type UserId } from '../core/ids.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 
 /** The `device_keys` of a query: users with their devices. */
-export function readAskedKeys(deviceKeys: Readonly<Record<string, unknown>>): Map<UserId, string[]> {
+export function readAskedKeys(deviceKeys: JsonObject): Map<UserId, string[]> {
   return new Map(
     Object.entries(deviceKeys).map(([userId, ids]) => {
       if (!isUserId(userId)) throw new ProtocolError('M_INVALID_PARAM', "'device_keys' names what is no user id.")
       // Clients of old write an empty object for "all".
-      const list: unknown[] = Array.isArray(ids) ? ids : []
+      const isAll = ids === null || (isObject(ids) && Object.keys(ids).length === 0)
+      const list = Array.isArray(ids) ? ids : isAll ? [] : [undefined]
       if (!list.every((id) => typeof id === 'string')) {
         throw new ProtocolError('M_BAD_JSON', "'device_keys' must hold lists of device ids.")
       }

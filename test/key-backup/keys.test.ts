@@ -158,8 +158,8 @@ describe('PUT keys', () => {
       'M_MISSING_PARAM',
     ],
     [
-      'session_data that is no object',
-      { rooms: { [ROOM]: { sessions: { s: newKey({ session_data: 'x' }) } } } },
+      'session_data that is a list',
+      { rooms: { [ROOM]: { sessions: { s: newKey({ session_data: ['x'] }) } } } },
       'M_BAD_JSON',
     ],
     [

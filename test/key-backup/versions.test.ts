@@ -51,7 +51,8 @@ describe('POST room_keys/version', () => {
   it.each([
     ['no algorithm', { auth_data: {} }, 400, 'M_MISSING_PARAM'],
     ['no auth_data', { algorithm: ALGORITHM }, 400, 'M_MISSING_PARAM'],
-    ['auth_data that is no object', { algorithm: ALGORITHM, auth_data: 'x' }, 400, 'M_BAD_JSON'],
+    ['auth_data that is a number', { algorithm: ALGORITHM, auth_data: 5 }, 400, 'M_BAD_JSON'],
+    ['large auth_data as text', { algorithm: ALGORITHM, auth_data: 'x'.repeat(65_536) }, 413, 'M_TOO_LARGE'],
     ['an algorithm of 256 characters', { algorithm: 'x'.repeat(256), auth_data: {} }, 400, 'M_INVALID_PARAM'],
     ['large auth_data', { algorithm: ALGORITHM, auth_data: { x: 'x'.repeat(65_536) } }, 413, 'M_TOO_LARGE'],
   ])('refuses %s', async (_, body, status, errcode) => {

@@ -31,7 +31,8 @@ export interface KeyBackupData {
   readonly first_message_index: number
   readonly forwarded_count: number
   readonly is_verified: boolean
-  readonly session_data: JsonObject
+  /** As the client has it: encrypted. */
+  readonly session_data: JsonObject | string
 }
 
 /** Room id, then session id. */
@@ -40,7 +41,7 @@ export type RoomKeys = Readonly<Record<string, { readonly sessions: Readonly<Rec
 /** How a backup is encrypted. */
 export interface BackupDescription {
   readonly algorithm: string
-  readonly auth_data: JsonObject
+  readonly auth_data: JsonObject | string
 }
 
 export interface BackupInfo extends BackupDescription {
@@ -155,7 +156,12 @@ export function createKeyBackups({ db }: { readonly db: Database }): KeyBackups 
       const [row] = await backedUpKeys(db, keyOf(userNid, version), place, undefined, 1)
       if (row === undefined) throw new ProtocolError('M_NOT_FOUND', 'There is no such key in this backup.')
       const { first_message_index, forwarded_count, is_verified, session_data } = row
-      return { first_message_index, forwarded_count, is_verified, session_data: JSON.parse(session_data) as JsonObject }
+      return {
+        first_message_index,
+        forwarded_count,
+        is_verified,
+        session_data: JSON.parse(session_data) as JsonObject | string,
+      }
     },
 
     async getKeys(userNid, version, roomId) {
@@ -181,7 +187,7 @@ function keyOf(userNid: number, version: string): BackupKey {
 }
 
 function infoOf({ version, algorithm, auth_data, etag, key_count }: BackupRow): BackupInfo {
-  const description = { algorithm, auth_data: JSON.parse(auth_data) as JsonObject }
+  const description = { algorithm, auth_data: JSON.parse(auth_data) as JsonObject | string }
   return { ...description, version: String(version), etag: String(etag), count: key_count }
 }
 
@@ -189,7 +195,7 @@ function changed({ etag, key_count }: BackupState): KeysChanged {
   return { etag: String(etag), count: key_count }
 }
 
-function authDataOf(authData: JsonObject): string {
+function authDataOf(authData: JsonObject | string): string {
   const json = JSON.stringify(authData)
   if (Buffer.byteLength(json) <= MAX_BACKUP_AUTH_BYTES) return json
   throw new ProtocolError('M_TOO_LARGE', `'auth_data' may have ${MAX_BACKUP_AUTH_BYTES} bytes.`)

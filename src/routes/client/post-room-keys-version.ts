@@ -1,7 +1,8 @@
 import { Type } from '../../core/shapes.ts'
-import { AnyObject, endpoint } from '../../http/endpoint.ts'
+import { endpoint } from '../../http/endpoint.ts'
+import { ObjectOrText } from './room-keys-shapes.ts'
 
-const Body = Type.Object({ algorithm: Type.String(), auth_data: AnyObject })
+const Body = Type.Object({ algorithm: Type.String(), auth_data: ObjectOrText })
 
 export const postRoomKeysVersion = endpoint(
   'POST C/room_keys/version',

@@ -1,7 +1,8 @@
 import { Type } from '../../core/shapes.ts'
-import { AnyObject, endpoint } from '../../http/endpoint.ts'
+import { endpoint } from '../../http/endpoint.ts'
+import { ObjectOrText } from './room-keys-shapes.ts'
 
-const Body = Type.Object({ algorithm: Type.String(), auth_data: AnyObject, version: Type.Optional(Type.String()) })
+const Body = Type.Object({ algorithm: Type.String(), auth_data: ObjectOrText, version: Type.Optional(Type.String()) })
 
 export const putRoomKeysVersion = endpoint(
   'PUT C/room_keys/version/{version}',

@@ -7,12 +7,15 @@ export const VersionQuery = Type.Object({ version: Type.String() })
 
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
+/** What clients encrypt is kept as they send it. */
+export const ObjectOrText = Type.Union([AnyObject, Type.String()])
+
 /** One key. */
 export const KeyData = Type.Object({
   first_message_index: Count,
   forwarded_count: Count,
   is_verified: Type.Boolean(),
-  session_data: AnyObject,
+  session_data: ObjectOrText,
 })
 
 /** The keys of a room, by their session ids. */
