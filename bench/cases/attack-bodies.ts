@@ -53,6 +53,10 @@ async function attacksOn(target: Target, stranger: string, ms: number): Promise<
   const patience = { ms: 120_000, reopens: false }
   return [
     {
+      name: 'nobody attacks',
+      task: { ...long, connections: 1, head: '', bodyBytes: 0 },
+    },
+    {
       name: '200 slow connections to PUT F/send',
       task: { ...long, connections: 200, head: send(LONG_BYTES, `${signed}\r\n`), everyMs: 500 },
     },
