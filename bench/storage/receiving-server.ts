@@ -3,7 +3,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { buildEvent } from '../../src/core/event/build.ts'
 import type { EventReference } from '../../src/core/event/format.ts'
 import type { EventId, RoomId, ServerName, UserId } from '../../src/core/ids.ts'
-import { type ReadJson, readJson } from '../../src/core/json.ts'
+import { type ReadJson, readExactJson } from '../../src/core/json.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { createMetrics } from '../../src/domain/metrics.ts'
@@ -109,7 +109,7 @@ function historyOf({ receiver }: RoomServices, roomId: RoomId, texts: readonly s
 }
 
 function parsed(text: string): ReadJson {
-  return readJson(text)
+  return readExactJson(text)
 }
 
 /** A member joins from there; what they do after that is made ahead of time, so that only its arrival is measured. */

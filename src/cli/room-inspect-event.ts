@@ -1,4 +1,5 @@
 import { type EventReference, type Pdu, referencedId } from '../core/event/format.ts'
+import { parseExact } from '../core/large-integers.ts'
 import { forEachState } from '../core/state/trie.ts'
 import type { Reader } from '../store/db.ts'
 import { type EventRow, getEvents, getEventsById } from '../store/events.ts'
@@ -10,7 +11,7 @@ export type EventReport = Awaited<ReturnType<typeof describeEvent>>
 export async function describeEvent(reader: Reader, roomNid: number, eventId: string, withState: boolean) {
   const [row] = await getEventsById(reader, [eventId])
   if (row?.room_nid !== roomNid) throw new Error(`there is no event ${eventId} in this room`)
-  const pdu = JSON.parse(row.json) as Pdu
+  const pdu = parseExact(row.json) as Pdu
   const redactedBy = row.redacted_by === null ? undefined : (await getEvents(reader, [row.redacted_by]))[0]?.event_id
   return {
     event_id: row.event_id,

@@ -89,7 +89,7 @@ function printRoom(room: RoomReport): string {
     entry('aliases', room.aliases.length === 0 ? ['none'] : room.aliases),
     entry('members', [counts(room.members), ...(room.members_to_come ? printFilling(room, room.members_to_come) : [])]),
     entry('events', [counts(room.events)]),
-    entry('depth', [number(room.depth)]),
+    entry('depth', [BigInt(room.depth).toLocaleString('en')]),
     entry(
       'extremities',
       room.forward_extremities.map(({ event_id, type, sent }) => `${event_id}  ${type}  ${sent}`),

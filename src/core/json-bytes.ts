@@ -1,3 +1,5 @@
+import { writeJson } from './large-integers.ts'
+
 /** A part that is made when its turn comes to be sent. */
 type Later = () => AsyncIterable<JsonBytes>
 
@@ -24,7 +26,7 @@ export class JsonBytes {
   }
 
   value(value: unknown): this {
-    return this.text(JSON.stringify(value))
+    return this.text(writeJson(value))
   }
 
   /** `"name":` with a comma before it unless it is the first. */

@@ -1,6 +1,8 @@
 import { isUtf8 } from 'node:buffer'
+import { MAX_INTEGER_DIGITS, readExact } from './large-integers.ts'
 
-export type JsonPrimitive = string | number | boolean | null
+/** A bigint is an integer beyond 2^53-1, which only {@link readExactJson} and `parseExact` give: what is read for events. */
+export type JsonPrimitive = string | number | bigint | boolean | null
 export type JsonValue = JsonPrimitive | JsonValue[] | JsonObject
 /** Keys may be anything, `__proto__` included: copy with spread, never with `Object.assign` or by assignment of an unknown key. */
 export interface JsonObject {
@@ -16,7 +18,10 @@ export interface ReadJson {
   readonly offence: JsonOffence | undefined
 }
 
-/** The text is not JSON, not UTF-8, or holds a number that no double can. The message never repeats the input. */
+/**
+ * The text is not JSON, not UTF-8, or holds a number that nobody reads: a float that no double can be, an integer without end. The
+ * message never repeats the input.
+ */
 export class NotJsonError extends Error {
   constructor() {
     super('not JSON')
@@ -53,9 +58,20 @@ export function isObject(value: JsonValue | undefined): value is JsonObject {
 export function readJson(input: string | Uint8Array, maxDepth: number = MAX_DEPTH): ReadJson {
   const text = typeof input === 'string' ? input : decodeUtf8(input)
   const numberOffence = scan(text, maxDepth)
-  const value = parse(text)
+  const value = numberOffence === undefined ? parse(text) : parseFinite(text)
   const offence = numberOffence ?? (maySplitSurrogates(text) && hasLoneSurrogate(value) ? 'lone-surrogate' : undefined)
   return { value, offence }
+}
+
+/**
+ * The same, with integers of any size as they are: those beyond 2^53-1 are bigints, and their offence is noted as ever.
+ *
+ * @throws NotJsonError, JsonTooDeepError
+ */
+export function readExactJson(input: string | Uint8Array): ReadJson {
+  const text = typeof input === 'string' ? input : decodeUtf8(input)
+  const { value, offence } = readJson(text)
+  return { value: offence === undefined ? value : readExact(text), offence }
 }
 
 function decodeUtf8(bytes: Uint8Array): string {
@@ -69,6 +85,21 @@ function parse(text: string): JsonValue {
   } catch {
     throw new NotJsonError()
   }
+}
+
+/** Integers that no double holds become the greatest that one does, and not infinite. */
+function parseFinite(text: string): JsonValue {
+  if (!/[0-9]{309}/.test(text)) return parse(text)
+  try {
+    return JSON.parse(text, (_, value: unknown) => finite(value)) as JsonValue
+  } catch {
+    throw new NotJsonError()
+  }
+}
+
+function finite(value: unknown): unknown {
+  if (value === Number.POSITIVE_INFINITY) return Number.MAX_VALUE
+  return value === Number.NEGATIVE_INFINITY ? -Number.MAX_VALUE : value
 }
 
 const QUOTE = 0x22
@@ -132,8 +163,11 @@ function isPlainInteger(text: string, start: number, end: number): boolean {
 
 function numberOffence(literal: string): JsonOffence | undefined {
   const value = Number(literal)
-  if (Math.abs(value) === Number.POSITIVE_INFINITY) throw new NotJsonError()
-  if (/[.eE]/.test(literal)) return 'float'
+  if (/[.eE]/.test(literal)) {
+    if (Math.abs(value) === Number.POSITIVE_INFINITY) throw new NotJsonError()
+    return 'float'
+  }
+  if (literal.length > MAX_INTEGER_DIGITS) throw new NotJsonError()
   if (literal === '-0') return 'negative-zero'
   return Number.isSafeInteger(value) ? undefined : 'integer-range'
 }
@@ -164,7 +198,7 @@ function hasLoneSurrogate(value: JsonValue): boolean {
 export function offenceIn(value: JsonValue, maxDepth: number = MAX_DEPTH): JsonOffence | undefined {
   if (typeof value === 'string') return isWellFormed(value) ? undefined : 'lone-surrogate'
   if (typeof value === 'number') return offenceOfNumber(value)
-  if (typeof value !== 'object' || value === null) return undefined
+  if (typeof value !== 'object' || value === null) return typeof value === 'bigint' ? 'integer-range' : undefined
   if (maxDepth === 0) throw new JsonTooDeepError()
   return Array.isArray(value) ? offenceInList(value, maxDepth - 1) : offenceInObject(value, maxDepth - 1)
 }
@@ -201,8 +235,8 @@ const keyTexts = new Map<string, string>()
 /**
  * Canonical JSON (appendices, "Canonical JSON"): keys in code-point order, no spaces, shortest escapes.
  *
- * Takes what {@link readJson} gave. Nothing is published for floats, which only old room versions allow: they are written as
- * Python writes them, in which such events were signed. A lone surrogate is written as its escape.
+ * Takes what {@link readExactJson} gave, or {@link readJson} without an offence. Nothing is published for floats, which only old room
+ * versions allow: they are written as Python writes them, in which such events were signed. A lone surrogate is written as its escape.
  *
  * @throws JsonTooDeepError past twice {@link MAX_DEPTH}
  */
@@ -222,8 +256,10 @@ function encode(value: JsonValue, depthLeft: number): string {
 function encodeNumber(value: number): string {
   if (Number.isSafeInteger(value)) return `${value}`
   if (!Number.isFinite(value)) throw new TypeError('not a JSON number')
-  // Small floats have an exponent, of at least two digits.
-  return Math.abs(value) < 1e-4 ? value.toExponential().replace(/-(\d)$/, '-0$1') : `${value}`
+  const size = Math.abs(value)
+  // Small and great floats have an exponent, of at least two digits; integers of that size are bigints where they may be.
+  if (size < 1e-4 || size >= 1e16) return value.toExponential().replace(/-(\d)$/, '-0$1')
+  return Number.isInteger(value) ? `${value}.0` : `${value}`
 }
 
 function encodeString(value: string): string {

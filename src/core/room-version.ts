@@ -1,3 +1,5 @@
+import type { Integer } from './large-integers.ts'
+
 /** How a version writes an event's id: chosen by the sender, or its reference hash in one of two base64 alphabets. */
 export type EventIdFormat = 'opaque' | 'base64' | 'base64url'
 
@@ -42,6 +44,8 @@ export interface RoomVersion {
   readonly redactsIsInContent: boolean
   /** What canonical JSON forbids (floats, integers past 2^53-1) makes an event invalid. */
   readonly enforcesCanonicalJson: boolean
+  /** The greatest depth of an event. Where a room has come to it, events stay at it. */
+  readonly maxDepth: Integer
   readonly redaction: RedactionRules
 
   // Signatures
@@ -131,6 +135,7 @@ const v1: RoomVersion = {
   eventsNameOrigin: true,
   redactsIsInContent: false,
   enforcesCanonicalJson: false,
+  maxDepth: 2n ** 63n - 1n,
   redaction: BASE_REDACTION,
   eventIdServerMustSign: true,
   enforcesKeyValidity: false,
@@ -167,6 +172,7 @@ const v6: RoomVersion = {
   ...v5,
   id: '6',
   enforcesCanonicalJson: true,
+  maxDepth: Number.MAX_SAFE_INTEGER,
   redaction: keeping(v5.redaction, { 'm.room.aliases': undefined }),
   aliasesHaveOwnRule: false,
   guardsNotificationLevels: true,

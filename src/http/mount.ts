@@ -277,7 +277,7 @@ function mountOne<By extends Caller>(app: FastifyInstance, endpoint: Endpoint, r
   const onRequest = admissionOf(endpoint, role, parts, deps)
   for (const specification of [endpoint.path, ...(endpoint.options.also ?? [])]) {
     for (const { dialect, path: url } of expandPath(specification)) {
-      const route = { dialect, template, log, addressOf, intake }
+      const route = { dialect, template, log, addressOf, intake, checkBody: parts.readBody?.check }
       app.route({
         method: endpoint.method,
         url,

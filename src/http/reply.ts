@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { type Errcode, ProtocolError } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
+import { writeJson } from '../core/large-integers.ts'
 import { RawReply, type Reply } from './endpoint.ts'
 import { partWith } from './parting.ts'
 
@@ -17,7 +18,7 @@ export function sendJson(reply: FastifyReply, text: string): FastifyReply {
 
 /** Sends what a handler returned. */
 export function sendReply(reply: FastifyReply, answer: Reply): FastifyReply {
-  if (!(answer instanceof RawReply)) return sendJson(reply, JSON.stringify(answer))
+  if (!(answer instanceof RawReply)) return sendJson(reply, writeJson(answer))
   if (typeof answer.body === 'string') reply.serializer(asItIs)
   if (answer.closed) whenClosed(reply.raw, answer.closed)
   return reply.code(answer.status).header('content-type', JSON_TYPE).headers(answer.headers).send(answer.body)

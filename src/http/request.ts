@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import type { JsonOffence } from '../core/json.ts'
+import type { JsonOffence, ReadJson } from '../core/json.ts'
+import { readExact } from '../core/large-integers.ts'
 import type { Dialect } from '../core/paths.ts'
 import type { UiaProof } from '../domain/accounts/interactive-auth.ts'
 import type { BodyIntake } from './body-intake.ts'
@@ -46,6 +47,8 @@ export interface EndpointRequest<Params = unknown, Query = unknown, Body = unkno
   readonly body: Body
   /** The first thing in the body that canonical JSON forbids. */
   readonly bodyOffence: JsonOffence | undefined
+  /** The body with its integers as they are, however large: for what becomes part of an event. */
+  readonly exactBody: Body
   /** The body as it came. */
   readonly bodyText: string
   /** The body as it comes, of endpoints that are `streamed`. */
@@ -64,6 +67,8 @@ export interface RouteFacts {
   readonly log: Logger
   readonly addressOf: AddressReader
   readonly intake: BodyIntake
+  /** Throws unless a body has the shape that the endpoint declares; takes out what counts as absent. */
+  readonly checkBody: ((body: ReadJson) => void) | undefined
 }
 
 export function templateOf(path: string): string[] {
@@ -138,6 +143,13 @@ export class MountedRequest implements EndpointRequest {
 
   get acceptLanguage(): string | undefined {
     return this.#raw.headers['accept-language']
+  }
+
+  get exactBody(): unknown {
+    if (this.bodyOffence === undefined) return this.body
+    const value = readExact(this.bodyText)
+    this.#route.checkBody?.({ value, offence: this.bodyOffence })
+    return value
   }
 
   get bodyText(): string {

@@ -1,7 +1,8 @@
 import { isErrcode, ProtocolError } from '../core/errors.ts'
 import { type EventId, isServerName, type RoomId, type ServerName, type UserId } from '../core/ids.ts'
-import { isObject, type JsonObject, type JsonValue, type ReadJson, readJson } from '../core/json.ts'
+import { isObject, type JsonObject, type JsonValue, type ReadJson, readExactJson } from '../core/json.ts'
 import { elementTexts } from '../core/json-slices.ts'
+import { readExact } from '../core/large-integers.ts'
 import { type Failure, failureOf } from './failures.ts'
 import type { Federation, FederationAnswer, FederationRequest } from './federation.ts'
 import {
@@ -142,7 +143,7 @@ export function createPeers(federation: Federation): Peers {
       const query =
         step === 'leave' ? '' : `?${versions.map((version) => `ver=${encodeURIComponent(version)}`).join('&')}`
       const answer = await get(of, path('v1', `make_${step}`, roomId, userId) + query)
-      const { room_version: roomVersion, event } = objectOf(of, answer)
+      const { room_version: roomVersion, event } = objectOf(of, exactly(answer))
       return { roomVersion: typeof roomVersion === 'string' ? roomVersion : undefined, event: event ?? null }
     },
     async sendJoin(of, roomId, eventId, json, omitsMembers = false) {
@@ -330,6 +331,11 @@ function secondOf(of: string, { body }: FederationAnswer): JsonObject {
   return second
 }
 
+/** The answer with integers as they are, however large: of old rooms the depth may be. */
+function exactly(answer: FederationAnswer): FederationAnswer {
+  return answer.offence === undefined ? answer : { ...answer, body: readExact(answer.bytes.toString('utf8')) }
+}
+
 function listIn(of: string, answer: FederationAnswer, key: string): readonly ReadJson[] {
   const list = objectOf(of, answer)[key]
   const isPlain = answer.offence === undefined
@@ -343,7 +349,7 @@ function eventsIn(
 ): readonly ReadJson[] {
   if (!Array.isArray(list)) return []
   if (texts === undefined) return list.map((value) => ({ value, offence: undefined }))
-  return (texts() ?? []).map((text) => readJson(text))
+  return (texts() ?? []).map((text) => readExactJson(text))
 }
 
 const isName = (value: JsonValue): value is ServerName => typeof value === 'string' && isServerName(value)

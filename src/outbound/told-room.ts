@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { isObject, type JsonObject, type JsonValue, type ReadJson, readJson } from '../core/json.ts'
+import { isObject, type JsonObject, type JsonValue, type ReadJson, readExactJson } from '../core/json.ts'
 import { ElementSplitter } from '../core/json-elements.ts'
 import { TooLargeError } from './failures.ts'
 import { MAX_EVENTS_ANSWER_BYTES, MAX_TOLD_ELEMENTS } from './limits.ts'
@@ -65,7 +65,7 @@ function listOf(elements: readonly Buffer[]): EventList {
 /** One that is no JSON is no event, and spoils no other. */
 function readOrNull(bytes: Buffer): ReadJson {
   try {
-    return readJson(bytes)
+    return readExactJson(bytes)
   } catch {
     return { value: null, offence: undefined }
   }

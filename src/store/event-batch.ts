@@ -1,3 +1,4 @@
+import type { Integer } from '../core/large-integers.ts'
 import type { Reader } from './connection.ts'
 import type { EventRow } from './events.ts'
 import { type Column, Parameters } from './parameters.ts'
@@ -16,7 +17,7 @@ export interface HeadWrite {
   readonly extremities: readonly number[]
   /** How many of them the current state resolves. */
   readonly merged: number
-  readonly depth: number
+  readonly depth: Integer
   readonly lastPos: number
   readonly lastNid: number
   readonly notifiable: number

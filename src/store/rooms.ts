@@ -11,7 +11,8 @@ export interface RoomRow {
   readonly extremities: number[]
   /** How many of them the current state resolves; null for all. */
   readonly merged: number | null
-  readonly depth: number
+  /** As text: old rooms may be deeper than a double counts. */
+  readonly depth: string
   readonly last_pos: number
   readonly last_nid: number
   readonly notifiable: number
@@ -23,7 +24,7 @@ export interface RoomRow {
   readonly last_chain: number
 }
 
-const COLUMNS = `room_nid, room_id, room_version, head_version, extremities, merged, depth, last_pos, last_nid, notifiable,
+const COLUMNS = `room_nid, room_id, room_version, head_version, extremities, merged, depth::text AS depth, last_pos, last_nid, notifiable,
   state_chain, state_seq,
   coalesce((SELECT max(seq) FROM state_change c WHERE c.room_nid = room.room_nid AND c.chain = room.state_chain), 0) AS state_tip,
   coalesce((SELECT max(chain) FROM state_chain c WHERE c.room_nid = room.room_nid), 0) AS last_chain`

@@ -1,12 +1,13 @@
 import type { EventId, ServerName } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
+import { parseExact, writeJson } from '../core/large-integers.ts'
 import type { Reader, Tx } from './db.ts'
 
 // Tables: stripped_state, room_member, event
 
 export async function getStrippedState(reader: Reader, eventId: EventId): Promise<JsonObject[]> {
   const [row] = await reader.query<{ state: string }>('SELECT state FROM stripped_state WHERE event_id = $1', [eventId])
-  return row ? (JSON.parse(row.state) as JsonObject[]) : []
+  return row ? (parseExact(row.state) as JsonObject[]) : []
 }
 
 /** How many invitations a user has not answered that users of other servers sent, and how many of them users of one server. */
@@ -27,6 +28,6 @@ export async function countOpenInvitations(
 export async function putStrippedState(tx: Tx, eventId: EventId, state: readonly JsonObject[]): Promise<void> {
   await tx.query(
     'INSERT INTO stripped_state (event_id, state) VALUES ($1, $2) ON CONFLICT (event_id) DO UPDATE SET state = EXCLUDED.state',
-    [eventId, JSON.stringify(state)],
+    [eventId, writeJson(state)],
   )
 }

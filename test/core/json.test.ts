@@ -54,7 +54,7 @@ describe('readJson', () => {
     '01',
     '[1e400]',
     '[1.5,1e400]',
-    `[${'9'.repeat(400)}]`,
+    `[${'9'.repeat(5000)}]`,
     "{'a':1}",
   ])('%j is not JSON', (text) => {
     expect(() => readJson(text)).toThrow(NotJsonError)

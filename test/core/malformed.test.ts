@@ -5,7 +5,7 @@ import { type Pdu, referencedId } from '../../src/core/event/format.ts'
 import { type ReadPdu, readPdu } from '../../src/core/event/read.ts'
 import { isSignedBy, requiredSigners } from '../../src/core/event/signers.ts'
 import type { ServerName } from '../../src/core/ids.ts'
-import { JsonTooDeepError, NotJsonError, readJson } from '../../src/core/json.ts'
+import { JsonTooDeepError, NotJsonError, readExactJson } from '../../src/core/json.ts'
 import { ROOM_VERSIONS } from '../../src/core/room-version.ts'
 import { companionsOf, type Fate, isExpected, malformedCases, materialise } from '../support/malformed.ts'
 import { KEYS, lookupIn, MalformedRoom, stateKeyOf } from '../support/malformed-room.ts'
@@ -29,7 +29,7 @@ function receive(room: MalformedRoom, text: string): Outcome {
 
 function readText({ fixture }: MalformedRoom, text: string) {
   try {
-    const { value, offence } = readJson(text)
+    const { value, offence } = readExactJson(text)
     return readPdu(fixture.version, value, offence)
   } catch (error) {
     if (error instanceof NotJsonError || error instanceof JsonTooDeepError) return undefined

@@ -107,7 +107,7 @@ async function saidByMember(text: string, prev: EventId): Promise<EventId> {
   const cited = [...room.place.auth_events.slice(0, 2), eventIdIn(VERSION, JSON.parse(join))!] as EventId[]
   const draft = {
     ...{ type: 'm.room.message', sender: member, room_id: room.roomId, content: { msgtype: 'm.text', body: text } },
-    ...{ origin_server_ts: Date.now(), depth: room.place.depth + 1, prev_events: [prev], auth_events: cited },
+    ...{ origin_server_ts: Date.now(), depth: Number(room.place.depth) + 1, prev_events: [prev], auth_events: cited },
   }
   const { eventId, pdu } = buildEvent(VERSION, draft, name, key)
   const body = { origin: name, origin_server_ts: Date.now(), pdus: [pdu], edus: [] }

@@ -90,7 +90,7 @@ function eventsAfter(view: RoomView, first: EventId): EventId[] {
     open.push(...(view.events.get(id)?.prev ?? []))
   }
   const after = new Set([first])
-  for (const { id, prev } of [...view.events.values()].sort((a, b) => a.pdu.depth - b.pdu.depth)) {
+  for (const { id, prev } of [...view.events.values()].sort((a, b) => Number(a.pdu.depth) - Number(b.pdu.depth))) {
     if (prev.some((one) => after.has(one))) after.add(id)
   }
   after.delete(first)

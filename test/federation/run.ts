@@ -4,7 +4,7 @@ import type { BuiltEvent } from '../../src/core/event/build.ts'
 import type { Pdu } from '../../src/core/event/format.ts'
 import type { EventId, RoomId, ServerName, UserId } from '../../src/core/ids.ts'
 import { serverOf } from '../../src/core/ids.ts'
-import { type JsonObject, type ReadJson, readJson } from '../../src/core/json.ts'
+import { type JsonObject, type ReadJson, readExactJson } from '../../src/core/json.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
 import type { Requester } from '../../src/domain/accounts/requester.ts'
 import { prevIdsOf } from '../../src/domain/rooms/cited.ts'
@@ -244,5 +244,5 @@ const listsOf = ({
 })
 
 export function parsed(text: string): ReadJson {
-  return readJson(text)
+  return readExactJson(text)
 }

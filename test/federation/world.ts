@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { RoomId, ServerName } from '../../src/core/ids.ts'
-import { readJson } from '../../src/core/json.ts'
+import { readExactJson } from '../../src/core/json.ts'
 import type { Clock, Random } from '../../src/domain/clock.ts'
 import type { Questions } from '../../src/domain/rooms/questions.ts'
 import type { Resident } from '../../src/domain/rooms/resident.ts'
@@ -66,13 +66,13 @@ export function questionsOf(server: ServerName): Questions {
   return {
     async missingEvents(of, roomId, between) {
       const texts = await ask(of, 'missingEvents', roomId, (answers) => answers.missingEvents(roomId, between), [])
-      return texts.map((text) => readJson(text))
+      return texts.map((text) => readExactJson(text))
     },
     stateIds: (of, roomId, eventId) =>
       ask(of, 'stateIds', roomId, (answers) => answers.stateIds(roomId, eventId), undefined),
     async events(of, roomId, eventIds) {
       const texts = await ask(of, 'events', roomId, (answers) => answers.events(roomId, eventIds), [])
-      return texts.map((text) => readJson(text))
+      return texts.map((text) => readExactJson(text))
     },
   }
 }

@@ -3,7 +3,7 @@ import { authEventKeys } from '../../src/core/auth/select.ts'
 import { type BuiltEvent, buildEvent } from '../../src/core/event/build.ts'
 import { type EventReference, type Pdu, referencedId } from '../../src/core/event/format.ts'
 import { type EventId, type RoomId, type ServerName, serverOf, type UserId } from '../../src/core/ids.ts'
-import { encodeCanonical, type JsonObject, type ReadJson, readJson } from '../../src/core/json.ts'
+import { encodeCanonical, type JsonObject, type ReadJson, readExactJson } from '../../src/core/json.ts'
 import type { RoomVersion } from '../../src/core/room-version.ts'
 import { referenceTo, roomIdOfCreate } from '../../src/core/signing/event-hash.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
@@ -130,7 +130,7 @@ export class Forge {
     }).flatMap(([of, key]) => before.get(stateKey(of, key)) ?? [])
     const server = serverOf(sender)
     const made = ++this.#made
-    const depths = prev.map((id) => this.events.get(id)?.depth ?? 0)
+    const depths = prev.map((id) => Number(this.events.get(id)?.depth ?? 0))
     const built = buildEvent(
       this.version,
       {
@@ -212,7 +212,7 @@ export class Forge {
   }
 
   raw(ids: Iterable<EventId>): ReadJson[] {
-    return [...ids].map((id) => readJson(this.texts.get(id)!))
+    return [...ids].map((id) => readExactJson(this.texts.get(id)!))
   }
 
   /** What is told of the room to a server that joins it. */

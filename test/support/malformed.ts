@@ -3,6 +3,7 @@ import { type EventReference, type Pdu, referencedId } from '../../src/core/even
 import { redact } from '../../src/core/event/redact.ts'
 import type { RoomId } from '../../src/core/ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../../src/core/json.ts'
+import { readExact } from '../../src/core/large-integers.ts'
 import type { RoomVersion } from '../../src/core/room-version.ts'
 import { contentHash } from '../../src/core/signing/event-hash.ts'
 import { addSignature, signedText } from '../../src/core/signing/json-signature.ts'
@@ -259,7 +260,7 @@ const DEFAULT_SIGNERS: readonly Signer[] = [{ server: 'beta.test', key: 'beta' }
 function withoutMarks(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(withoutMarks)
   if (!isObject(value)) return value
-  if (typeof value.$number === 'string') return Number(value.$number)
+  if (typeof value.$number === 'string') return readExact(value.$number)
   if (typeof value.$nest === 'number') return []
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withoutMarks(each)]))
 }

@@ -2,6 +2,7 @@ import { creatorsOf } from '../event/content.ts'
 import { ALLOWED, type Verdict } from '../event/format.ts'
 import { isUserId } from '../ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../json.ts'
+import type { Integer } from '../large-integers.ts'
 import type { RoomVersion } from '../room-version.ts'
 import { type Clause, rejectBy } from './clauses.ts'
 import type { AuthContext } from './context.ts'
@@ -64,9 +65,9 @@ interface Change {
   readonly map: 'users' | 'events' | 'notifications' | undefined
   readonly key: string
   /** Undefined when added. */
-  readonly from: number | undefined
+  readonly from: Integer | undefined
   /** Undefined when removed. */
-  readonly to: number | undefined
+  readonly to: Integer | undefined
   /** The new value is no level: possible only where 10.1 and 10.2 do not hold yet. */
   readonly isOdd: boolean
 }
@@ -106,7 +107,7 @@ function clausesOn(map: Change['map']): { readonly current: Clause; readonly new
   return { current: 'power-levels.maps-current.level', new: 'power-levels.maps-new.level' }
 }
 
-function judge(version: RoomVersion, { map, key, from, to, isOdd }: Change, sender: string, level: number): Verdict {
+function judge(version: RoomVersion, { map, key, from, to, isOdd }: Change, sender: string, level: Integer): Verdict {
   const name = map === undefined ? `"${key}"` : `"${key}" in "${map}"`
   const clauses = clausesOn(map)
   if (isOdd) return notALevel(version, clauses.new, key)

@@ -2,19 +2,20 @@ import { creatorsOf } from '../event/content.ts'
 import { ALLOWED, type Pdu, refuse, type Verdict } from '../event/format.ts'
 import { serverOf, type UserId } from '../ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../json.ts'
+import { type Integer, integerOf, MAX_INTEGER_DIGITS } from '../large-integers.ts'
 import type { RoomVersion } from '../room-version.ts'
 
 /** The levels of a room: integers, and infinity for creators where they stand above all. */
 export interface PowerLevels {
-  readonly levelOf: (userId: string) => number
+  readonly levelOf: (userId: string) => Integer
   /** What sending an event of this type takes; state and messages differ where the type has no level of its own. */
-  readonly toSend: (type: string, isState: boolean) => number
-  readonly ban: number
-  readonly kick: number
-  readonly redact: number
-  readonly invite: number
+  readonly toSend: (type: string, isState: boolean) => Integer
+  readonly ban: Integer
+  readonly kick: Integer
+  readonly redact: Integer
+  readonly invite: Integer
   /** What notifying by a keyword takes: `room` for `@room`. */
-  readonly toNotify: (keyword: string) => number
+  readonly toNotify: (keyword: string) => Integer
 }
 
 /** What the creator of a room has until it has a power-levels event. */
@@ -53,7 +54,7 @@ export function readPowerLevels(
 }
 
 /** The level under a key of a map, or undefined where there is none that this version understands. */
-export function levelAt(version: RoomVersion, map: JsonValue | undefined, key: string): number | undefined {
+export function levelAt(version: RoomVersion, map: JsonValue | undefined, key: string): Integer | undefined {
   return isObject(map) && Object.hasOwn(map, key) ? readLevel(version, map[key]) : undefined
 }
 
@@ -63,19 +64,22 @@ const INTEGER_TEXT = /^\s*[+-]?[0-9]+\s*$/
  * A level as this version writes it. Old versions also take decimal text (" +0100 ") and the oldest floats, which are cut
  * at the point (room version 1, "m.room.power_levels events accept values as strings" and "as floats").
  */
-export function readLevel(version: RoomVersion, value: JsonValue | undefined): number | undefined {
+export function readLevel(version: RoomVersion, value: JsonValue | undefined): Integer | undefined {
   const numbers = version.powerLevelNumbers
+  if (typeof value === 'bigint') return value
   if (typeof value === 'number') {
-    if (Number.isInteger(value)) return value
-    return numbers === 'floats-and-strings' && Number.isFinite(value) ? Math.trunc(value) : undefined
+    if (Number.isSafeInteger(value)) return value
+    // What is past 2^53-1 and no bigint was written as a float.
+    return numbers === 'floats-and-strings' && Number.isFinite(value) ? integerOf(BigInt(Math.trunc(value))) : undefined
   }
   if (typeof value !== 'string' || numbers === 'integers' || !INTEGER_TEXT.test(value)) return undefined
-  const level = Number(value.trim())
-  return Number.isFinite(level) ? level : undefined
+  const level = Number(value)
+  if (Number.isSafeInteger(level)) return level
+  return value.length <= MAX_INTEGER_DIGITS ? BigInt(value) : undefined
 }
 
 /** Why what takes more power than a user has is refused. */
-export function lackOfPower(userId: string, level: number, what: string, required: number): string {
+export function lackOfPower(userId: string, level: Integer, what: string, required: Integer): string {
   return `To ${what} takes power level ${required}; ${userId} has ${level}.`
 }
 

@@ -1,6 +1,7 @@
 import { createContentOf, redactsOf } from '../event/content.ts'
 import { ALLOWED, type Pdu, type Verdict } from '../event/format.ts'
 import { isUserId, serverOf } from '../ids.ts'
+import type { Integer } from '../large-integers.ts'
 import { type RoomVersion, roomVersion } from '../room-version.ts'
 import { roomIdOfCreate } from '../signing/event-hash.ts'
 import { rejectBy } from './clauses.ts'
@@ -124,7 +125,7 @@ function authoriseByMember(context: AuthContext): Verdict {
   return ALLOWED
 }
 
-function authoriseRedaction({ version, event, levels }: AuthContext, level: number): Verdict {
+function authoriseRedaction({ version, event, levels }: AuthContext, level: Integer): Verdict {
   // 11.1. With the redact level, anything;
   if (level >= levels.redact) return ALLOWED
   // 11.2. without it, events whose id is of the same server.

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { EventId, RoomId, ServerName, UserId } from '../ids.ts'
 import { encodeCanonical, type JsonObject } from '../json.ts'
+import { type Integer, successorOf } from '../large-integers.ts'
 import type { RoomVersion } from '../room-version.ts'
 import { referenceOf, sha256Base64 } from '../signing/event-hash.ts'
 import type { SigningKey } from '../signing/key.ts'
@@ -23,8 +24,9 @@ export interface EventDraft {
   readonly room_id?: RoomId
   readonly state_key?: string
   readonly content: JsonObject
-  readonly origin_server_ts: number
-  readonly depth: number
+  readonly origin_server_ts: Integer
+  /** More than the room version allows is cut to that. */
+  readonly depth: Integer
   /** With their hashes in room versions 1 and 2; in all others a hash is ignored. */
   readonly prev_events: readonly EventReference[]
   readonly auth_events: readonly EventReference[]
@@ -77,6 +79,11 @@ export function buildEvent(version: RoomVersion, draft: EventDraft, origin: Serv
   return { eventId: referencedId(reference), pdu, json, reference }
 }
 
+/** How deep an event is that is built on events of this depth at most. */
+export function nextDepth({ maxDepth }: RoomVersion, depth: Integer): Integer {
+  return depth < maxDepth ? successorOf(depth) : maxDepth
+}
+
 /** Whether a local event may go out: as any other, and within our own limit of size. */
 export function checkBuilt(version: RoomVersion, built: BuiltEvent): Verdict {
   const bytes = Buffer.byteLength(built.json)
@@ -91,8 +98,7 @@ function unhashedPdu(version: RoomVersion, draft: EventDraft, origin: ServerName
     sender: draft.sender,
     content: redacts !== undefined && version.redactsIsInContent ? { ...draft.content, redacts } : draft.content,
     origin_server_ts: draft.origin_server_ts,
-    // An old room may be deeper than a double can count; its depth then stays where it is.
-    depth: Math.min(draft.depth, Number.MAX_SAFE_INTEGER),
+    depth: draft.depth > version.maxDepth ? version.maxDepth : draft.depth,
     prev_events: referencesOf(version, draft.prev_events),
     auth_events: referencesOf(version, draft.auth_events),
     hashes: { sha256: '' },

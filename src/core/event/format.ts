@@ -10,6 +10,7 @@ import {
   type UserId,
 } from '../ids.ts'
 import { encodeCanonical, isObject, type JsonObject, type JsonValue } from '../json.ts'
+import type { Integer } from '../large-integers.ts'
 import type { RoomVersion } from '../room-version.ts'
 
 /** A reference to an event in room versions 1 and 2: its id and its reference hash. */
@@ -25,8 +26,8 @@ export interface Pdu extends JsonObject {
   /** Present exactly on state events. */
   state_key?: string
   content: JsonObject
-  origin_server_ts: number
-  depth: number
+  origin_server_ts: Integer
+  depth: Integer
   prev_events: EventReference[]
   auth_events: EventReference[]
   hashes: { sha256: string }
@@ -129,8 +130,7 @@ const CHECKS: readonly Check[] = [
   (_, { state_key }) => (state_key === undefined || isText(state_key) ? undefined : 'state_key must be a string'),
   (_, { content }) => (isObject(content) ? undefined : 'content must be an object'),
   (_, { unsigned }) => (unsigned === undefined || isObject(unsigned) ? undefined : 'unsigned must be an object'),
-  (_, { origin_server_ts }) =>
-    Number.isSafeInteger(origin_server_ts) ? undefined : 'origin_server_ts must be an integer',
+  (_, { origin_server_ts }) => (isInteger(origin_server_ts) ? undefined : 'origin_server_ts must be an integer'),
   checkRoomId,
   checkEventId,
   checkRedacts,
@@ -165,9 +165,13 @@ function checkRedacts(version: RoomVersion, { type, redacts }: JsonObject): stri
   return isText(redacts) ? undefined : 'redacts must be a string'
 }
 
-/** Deeper than 2^53-1 old versions could be, but no server that reads JSON into doubles can check what such an event signs. */
-function checkDepth(_: RoomVersion, { depth }: JsonObject): string | undefined {
-  const fits = typeof depth === 'number' && Number.isSafeInteger(depth) && depth >= 0
+/** Of any size: where large ones are forbidden, they have been found before. */
+function isInteger(value: JsonValue | undefined): value is Integer {
+  return Number.isSafeInteger(value) || typeof value === 'bigint'
+}
+
+function checkDepth({ maxDepth }: RoomVersion, { depth }: JsonObject): string | undefined {
+  const fits = isInteger(depth) && depth >= 0 && depth <= maxDepth
   return fits ? undefined : 'depth must be an integer in range'
 }
 

@@ -33,10 +33,10 @@ export interface ReadPdu {
  * another than the content's, the redacted copy stands for the event (server-server API, "Checks performed on receipt of a PDU",
  * 1 and 3; signatures, 2, are checked on what this gives, so that nothing can pass them with content that goes away afterwards).
  *
- * Beyond the published format, in every room version: integers past 2^53-1 are refused, whose digits are lost, and so are lone
- * surrogates, which have no UTF-8 form to be hashed. A v1-era `age_ts` belongs to `unsigned` and goes with it.
+ * Beyond the published format, in every room version: lone surrogates are refused, which have no UTF-8 form to be hashed. A v1-era
+ * `age_ts` belongs to `unsigned` and goes with it.
  *
- * @param raw parsed JSON, not yet known to be an object
+ * @param raw parsed JSON, not yet known to be an object, its large integers exact (see `readExactJson`)
  * @param offence one that was found in the text of this event, and that its parsed value need not show any more
  */
 export function readPdu(version: RoomVersion, raw: JsonValue, offence?: JsonOffence): ReadPdu | Refusal {
@@ -66,9 +66,9 @@ function flawIn(version: RoomVersion, pdu: JsonObject, stated: JsonOffence | und
   try {
     const offence = offenceIn(pdu) ?? stated
     if (offence === 'lone-surrogate') return 'the event holds half a surrogate pair'
+    if (offence === undefined || !version.enforcesCanonicalJson) return undefined
     if (offence === 'integer-range') return 'the event holds an integer past 2^53-1'
-    const isForbidden = offence !== undefined && version.enforcesCanonicalJson
-    return isForbidden ? 'the event holds a number that canonical JSON forbids' : undefined
+    return 'the event holds a number that canonical JSON forbids'
   } catch (error) {
     if (error instanceof JsonTooDeepError) return 'the event is nested too deeply'
     throw error

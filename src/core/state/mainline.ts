@@ -1,4 +1,5 @@
 import { compareCodePoints } from '../json.ts'
+import { compareIntegers } from '../large-integers.ts'
 import type { AuthGraph } from './graph.ts'
 import type { LoadedEvents } from './source.ts'
 
@@ -27,7 +28,7 @@ export async function mainlineOrder(chains: PowerChains, nids: readonly number[]
   })
   ranked.sort((a, b) => {
     if (a.position !== b.position) return a.position > b.position ? -1 : 1
-    return a.ts - b.ts || compareCodePoints(a.id, b.id)
+    return compareIntegers(a.ts, b.ts) || compareCodePoints(a.id, b.id)
   })
   return ranked.map(({ nid }) => nid)
 }

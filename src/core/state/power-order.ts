@@ -1,12 +1,13 @@
 import { compareCodePoints } from '../json.ts'
+import { compareIntegers, type Integer } from '../large-integers.ts'
 import type { AuthGraph } from './graph.ts'
 import { Heap } from './heap.ts'
 import type { LoadedEvents } from './source.ts'
 
 interface Ranked {
   readonly nid: number
-  readonly level: number
-  readonly ts: number
+  readonly level: Integer
+  readonly ts: Integer
   readonly id: string
 }
 
@@ -20,7 +21,7 @@ export function powerOrder(
   nids: ReadonlySet<number>,
   graph: AuthGraph,
   events: LoadedEvents,
-  levelOf: (nid: number) => number,
+  levelOf: (nid: number) => Integer,
 ): number[] {
   const rank = (nid: number): Ranked => {
     const { id, pdu } = events.get(nid)
@@ -54,5 +55,5 @@ export function powerOrder(
 /** Levels may be infinite: they are compared, never subtracted. */
 function compareRanks(a: Ranked, b: Ranked): number {
   if (a.level !== b.level) return a.level > b.level ? -1 : 1
-  return a.ts - b.ts || compareCodePoints(a.id, b.id)
+  return compareIntegers(a.ts, b.ts) || compareCodePoints(a.id, b.id)
 }

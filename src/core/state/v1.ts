@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { authorise } from '../auth/rules.ts'
 import type { Pdu } from '../event/format.ts'
+import { compareIntegers } from '../large-integers.ts'
 import type { RoomVersion } from '../room-version.ts'
 import { type Disagreement, eventsAmong } from './differences.ts'
 import { authKeysOf, LoadedEvents, type ResolutionSource, type StateEvent } from './source.ts'
@@ -77,7 +78,7 @@ function conflictOf(key: number, nids: readonly number[], events: LoadedEvents):
     const event = events.get(nid)
     return { event, depth: event.pdu.depth, digest: hash('sha1', event.id) }
   })
-  ranked.sort((a, b) => a.depth - b.depth || (a.digest < b.digest ? 1 : -1))
+  ranked.sort((a, b) => compareIntegers(a.depth, b.depth) || (a.digest < b.digest ? 1 : -1))
   const [first, ...rest] = ranked.map(({ event }) => event)
   return { key, candidates: [first!, ...rest] }
 }

@@ -2,6 +2,7 @@ import { readPowerLevels } from '../auth/power-levels.ts'
 import { authorise } from '../auth/rules.ts'
 import { statedMembership } from '../event/content.ts'
 import type { Pdu } from '../event/format.ts'
+import type { Integer } from '../large-integers.ts'
 import type { RoomVersion } from '../room-version.ts'
 import { type Disagreement, eventsAmong } from './differences.ts'
 import { mainlineOrder } from './mainline.ts'
@@ -117,7 +118,7 @@ class Resolution {
   }
 
   /** The power of an event's sender by the event's own auth events. */
-  #powerOfSender(nid: number): number {
+  #powerOfSender(nid: number): Integer {
     const levels = this.#events.citedBy(nid, this.#powerKey)?.pdu.content
     const create = this.#pduOf(this.#createFor(nid))
     return readPowerLevels(this.#version, levels, create).levelOf(this.#events.get(nid).pdu.sender)

@@ -3,6 +3,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import { joinRuleOf, membershipOf } from '../../core/event/content.ts'
 import type { RoomId, UserId } from '../../core/ids.ts'
 import { isObject } from '../../core/json.ts'
+import { compareIntegers, type Integer } from '../../core/large-integers.ts'
 import type { Database } from '../../store/db.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Appender } from '../rooms/append.ts'
@@ -46,11 +47,11 @@ export function createRoomPower(parts: RoomPowerParts): RoomPower {
   }
 
   /** Whoever of this server has the most power in the room, if that is enough to share it. */
-  async function strongest(room: Room): Promise<LocalMember & { readonly level: number }> {
+  async function strongest(room: Room): Promise<LocalMember & { readonly level: Integer }> {
     const levels = await powerLevelsOf(room)
     const [first] = [...room.localMembers.values()]
       .map((member) => ({ ...member, level: levels.levelOf(member.userId) }))
-      .sort((a, b) => b.level - a.level)
+      .sort((a, b) => compareIntegers(b.level, a.level))
     if (first && first.level >= levels.toSend('m.room.power_levels', true)) return first
     throw new ProtocolError('M_FORBIDDEN', 'Nobody of this server may change the power levels of the room.')
   }
@@ -65,7 +66,7 @@ export function createRoomPower(parts: RoomPowerParts): RoomPower {
     async makeAdmin(roomId, userId) {
       const user = await account(userId)
       const giver = await strongest(await mustKnow(roomId))
-      const level = Math.min(giver.level, HIGHEST_GIVEN)
+      const level = giver.level < HIGHEST_GIVEN ? giver.level : HIGHEST_GIVEN
       await appender.append(roomId, async (room) => {
         const levels = await powerLevelsOf(room)
         if (levels.levelOf(userId) >= level) return []

@@ -1,6 +1,6 @@
 import { readPdu } from '../../core/event/read.ts'
 import type { RoomId, ServerName } from '../../core/ids.ts'
-import { type ReadJson, readJson } from '../../core/json.ts'
+import { type ReadJson, readExactJson } from '../../core/json.ts'
 import type { Database } from '../../store/db.ts'
 import { getHeld, insertHeld, removeHeld } from '../../store/room-fillings.ts'
 import { HELD_CAPS, MAX_PDUS_PER_TRANSACTION } from '../limits.ts'
@@ -72,7 +72,7 @@ export function createHeldEvents(parts: {
     await parts.take(
       first.origin,
       filling.roomId,
-      some.map(({ json }) => readJson(json)),
+      some.map(({ json }) => readExactJson(json)),
     )
     await db.tx((tx) =>
       removeHeld(

@@ -1,6 +1,7 @@
 import { authorise } from '../../core/auth/rules.ts'
 import { authEventKeys, type StateKeyPair } from '../../core/auth/select.ts'
 import { ProtocolError } from '../../core/errors.ts'
+import { nextDepth } from '../../core/event/build.ts'
 import { joinAuthoriserOf } from '../../core/event/content.ts'
 import type { Pdu } from '../../core/event/format.ts'
 import { readPdu } from '../../core/event/read.ts'
@@ -82,7 +83,7 @@ export function createAdmission({ registry, serverName, signingKey, clock }: Adm
         room_id: room.id,
         origin: serverName,
         origin_server_ts: clock.now(),
-        depth: Math.min(head.depth + 1, Number.MAX_SAFE_INTEGER),
+        depth: nextDepth(version, head.depth),
         prev_events: head.extremities.slice(0, head.merged).map(({ reference }) => reference),
         auth_events: [...state].filter(([key]) => authKeys.has(key)).map(([, one]) => one.reference(version)),
       }

@@ -1,7 +1,7 @@
 import { authorise } from '../../core/auth/rules.ts'
 import { authEventKeys } from '../../core/auth/select.ts'
 import { ProtocolError } from '../../core/errors.ts'
-import { buildEvent, checkBuilt } from '../../core/event/build.ts'
+import { buildEvent, checkBuilt, nextDepth } from '../../core/event/build.ts'
 import { displayNameOf, membershipOf } from '../../core/event/content.ts'
 import type { Verdict } from '../../core/event/format.ts'
 import { type EventId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
@@ -251,7 +251,7 @@ function buildOne(
   const { version } = room
   const state = stateReader(room, head, collected.events)
   const ts = draft.ts ?? parts.clock.now()
-  const depth = Math.min(head.depth + 1, Number.MAX_SAFE_INTEGER)
+  const depth = nextDepth(version, head.depth)
   const prev = head.extremities.slice(0, head.merged)
   const authEvents = authEventsOf(room, draft, state)
   const built = buildEvent(

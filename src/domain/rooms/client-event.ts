@@ -2,6 +2,7 @@ import type { Membership } from '../../core/event/content.ts'
 import type { RoomId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { JsonBytes } from '../../core/json-bytes.ts'
+import { writeJson } from '../../core/large-integers.ts'
 import type { EventCache } from './event-cache.ts'
 import { nameOf, type Rendered, type RoomEvent } from './room-event.ts'
 
@@ -73,19 +74,19 @@ function render(event: RoomEvent, loaded: ReadonlyMap<number, RoomEvent>): Rende
   const content = redacts === undefined ? pdu.content : { ...pdu.content, redacts }
   const replaced = event.replacesNid === undefined ? undefined : loaded.get(event.replacesNid)
   const redaction = event.redactedBy === undefined ? undefined : loaded.get(event.redactedBy)
-  const previous = replaced && JSON.stringify(replaced.pdu.content)
+  const previous = replaced && writeJson(replaced.pdu.content)
   const head = [
-    `{"content":${JSON.stringify(content)},"event_id":${JSON.stringify(nameOf(event))},"origin_server_ts":${event.ts}`,
+    `{"content":${writeJson(content)},"event_id":${JSON.stringify(nameOf(event))},"origin_server_ts":${pdu.origin_server_ts}`,
     `,"sender":${JSON.stringify(pdu.sender)}`,
     pdu.state_key === undefined ? '' : `,"state_key":${JSON.stringify(pdu.state_key)}`,
-    redacts === undefined ? '' : `,"redacts":${JSON.stringify(redacts)}`,
+    redacts === undefined ? '' : `,"redacts":${writeJson(redacts)}`,
     `,"type":${JSON.stringify(event.type)},"unsigned":{"age":`,
   ].join('')
   const unsigned = [
     replaced ? `,"prev_content":${previous},"replaces_state":${JSON.stringify(replaced.id)}` : '',
     replaced ? `,"prev_sender":${JSON.stringify(replaced.sender)}` : '',
     redaction ? `,"redacted_by":${JSON.stringify(redaction.id)}` : '',
-    redaction ? `,"redacted_because":${JSON.stringify(redactionNotice(redaction))}` : '',
+    redaction ? `,"redacted_because":${writeJson(redactionNotice(redaction))}` : '',
   ].join('')
   return {
     head: Buffer.from(head),

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { ProtocolError } from '../../core/errors.ts'
 import type { ReadPdu } from '../../core/event/read.ts'
 import { type EventId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
-import { isObject, type JsonObject, type ReadJson, readJson } from '../../core/json.ts'
+import { isObject, type JsonObject, type ReadJson, readExactJson } from '../../core/json.ts'
 import { type StateMap, setState } from '../../core/state/trie.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import type { Database } from '../../store/db.ts'
@@ -74,7 +74,7 @@ export function createExpulsions(parts: ExpulsionParts): Expulsions {
     if (await hasCited(await registry.getByNid(roomNid), read)) return
     const ofSender = await getHeldState(db, roomNid, [MEMBER, read.pdu.sender], AT_MOST)
     const levels = await getHeldState(db, roomNid, ['m.room.power_levels', ''], AT_MOST)
-    await take([...ofSender, ...levels].map(({ json }) => readJson(json)))
+    await take([...ofSender, ...levels].map(({ json }) => readExactJson(json)))
     for (const server of new Set([origin, resident])) {
       if (await hasCited(await registry.getByNid(roomNid), read)) return
       try {
@@ -147,7 +147,7 @@ export function createExpulsions(parts: ExpulsionParts): Expulsions {
   async function judgeOf(filling: Filling, userId: UserId): Promise<void> {
     const rows = await getHeldState(db, filling.roomNid, [MEMBER, userId], AT_MOST)
     for (const { origin, json } of rows) {
-      if (!(await judgeOne(filling, userId, origin, readJson(json)))) continue
+      if (!(await judgeOne(filling, userId, origin, readExactJson(json)))) continue
       log.info({ roomId: filling.roomId, userId }, 'a user of ours was put out of a room before its members had come')
       return
     }

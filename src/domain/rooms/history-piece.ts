@@ -1,5 +1,6 @@
 import type { ReadPdu } from '../../core/event/read.ts'
 import type { EventId, ServerName } from '../../core/ids.ts'
+import { compareIntegers } from '../../core/large-integers.ts'
 import type { Database } from '../../store/db.ts'
 import { MAX_FETCHED_WITH_HISTORY, MAX_TOLD_STATES } from '../limits.ts'
 import { authIdsOf, impliedIds, prevIdsOf } from './cited.ts'
@@ -80,7 +81,7 @@ function connected(
     found.set(id, read)
     open.push(...prevIdsOf(read.pdu))
   }
-  const byDepth = [...found.values()].sort((a, b) => a.pdu.depth - b.pdu.depth)
+  const byDepth = [...found.values()].sort((a, b) => compareIntegers(a.pdu.depth, b.pdu.depth))
   return topological(new Map(byDepth.map((read) => [read.eventId, read])), ({ pdu }) => prevIdsOf(pdu)).order
 }
 

@@ -1,6 +1,7 @@
 import { readPowerLevels } from '../../core/auth/power-levels.ts'
 import { isUserId, type ServerName, serverOf } from '../../core/ids.ts'
 import { isObject } from '../../core/json.ts'
+import { compareIntegers } from '../../core/large-integers.ts'
 import type { Reader } from '../../store/db.ts'
 import { getJoinedUsers } from '../../store/rooms.ts'
 import { MAX_HISTORY_SERVERS } from '../limits.ts'
@@ -25,7 +26,9 @@ export async function serversWithHistory(
   ])
   const { users } = levels?.content ?? {}
   const { levelOf } = readPowerLevels(room.version, levels?.content, create?.pdu)
-  const named = (isObject(users) ? Object.keys(users) : []).filter(isUserId).sort((a, b) => levelOf(b) - levelOf(a))
+  const named = (isObject(users) ? Object.keys(users) : [])
+    .filter(isUserId)
+    .sort((a, b) => compareIntegers(levelOf(b), levelOf(a)))
   const likely = [
     serverOf(before.sender),
     ...makerOf(room.id),

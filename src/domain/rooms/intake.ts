@@ -1,6 +1,7 @@
 import { redactsOf } from '../../core/event/content.ts'
 import type { ReadPdu } from '../../core/event/read.ts'
 import type { EventId, ServerName } from '../../core/ids.ts'
+import type { Integer } from '../../core/large-integers.ts'
 import { EMPTY_STATE, getState, type StateMap, setState } from '../../core/state/trie.ts'
 import type { Reader } from '../../store/db.ts'
 import { getEarlyRedactions, getMissing } from '../../store/events.ts'
@@ -116,14 +117,14 @@ export class Intake {
    * How deep our coming into the room is. A branch that was open beside it leads back to all that was said before, which is history and
    * no news: it is left to a gap. Who came through another server while others of ours were in the room is no such beginning.
    */
-  async #arrivalDepth(): Promise<number> {
+  async #arrivalDepth(): Promise<Integer> {
     let first = Number.MAX_SAFE_INTEGER
     for (const { since } of this.room.localMembers.values()) first = Math.min(first, since)
     const nid = await lastArrival(this.#parts.db, this.room.nid, this.#parts.serverName, first)
     return nid === undefined ? 0 : ((await this.room.events([nid])).get(nid)?.pdu.depth ?? 0)
   }
 
-  async #fetch(latest: readonly EventId[], minDepth: number): Promise<ReadPdu[]> {
+  async #fetch(latest: readonly EventId[], minDepth: Integer): Promise<ReadPdu[]> {
     const { questions, vetter } = this.#parts
     const between = {
       earliest: this.room.pending.extremities.map(({ id }) => id),

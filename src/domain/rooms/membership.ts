@@ -2,6 +2,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import { type Membership, membershipOf } from '../../core/event/content.ts'
 import { isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { compareIntegers } from '../../core/large-integers.ts'
 import type { Database } from '../../store/db.ts'
 import { forgetRoom } from '../../store/rooms.ts'
 import type { Requester } from '../accounts/requester.ts'
@@ -142,8 +143,7 @@ function createActions(parts: MembershipParts): MembershipActions {
     const mighty = [...room.keys.ofType('m.room.member')]
       .map(([userId]) => ({ server: serverOf(userId as UserId), level: levels.levelOf(userId) }))
       .filter(({ server, level }) => joined.has(server) && level >= levels.invite)
-      // Creators' power is infinite, and no two of those differ.
-      .sort((one, other) => (one.level === other.level ? 0 : other.level - one.level))
+      .sort((one, other) => compareIntegers(other.level, one.level))
     const servers = new Set([...mighty.map(({ server }) => server), ...joined.keys()])
     return [...servers].filter((server) => server !== parts.serverName)
   }

@@ -1,5 +1,6 @@
 import type { ReadPdu } from '../../core/event/read.ts'
 import type { EventId, ServerName } from '../../core/ids.ts'
+import { clampToSafe } from '../../core/large-integers.ts'
 import type { Users } from '../users.ts'
 import { authIdsOf, authoriseByCited, impliedIds, judgingIds, reasonOf } from './cited.ts'
 import type { EventCache } from './event-cache.ts'
@@ -192,7 +193,7 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
       event_nid: persister.takeNid(),
       room_nid: room.nid,
       sender_nid: senderNid,
-      origin_server_ts: pdu.origin_server_ts,
+      origin_server_ts: clampToSafe(pdu.origin_server_ts),
       key_id: keyId ?? null,
       event_id: eventId,
       type: pdu.type,

@@ -5,6 +5,7 @@ import { redactsOf } from '../../core/event/content.ts'
 import { MAX_PREV_EVENTS } from '../../core/event/format.ts'
 import type { ReadPdu } from '../../core/event/read.ts'
 import type { EventId, ServerName } from '../../core/ids.ts'
+import { clampToSafe } from '../../core/large-integers.ts'
 import { isNotifiable } from '../../core/push-rules.ts'
 import { EMPTY_STATE, getState, type StateMap, setState } from '../../core/state/trie.ts'
 import type { HighlightWrite } from '../../store/event-batch.ts'
@@ -300,7 +301,7 @@ function eventOf(one: Case, site: Site, streamPos: number, consequences?: Conseq
           ? null
           : (past?.pos ?? head.pos + (leavesGap(one) ? PLACES_OF_GAP : 1)),
       sender_nid: one.senderNid,
-      origin_server_ts: pdu.origin_server_ts,
+      origin_server_ts: clampToSafe(pdu.origin_server_ts),
       notifiable: (past ?? head).notifiable + (isNotifiableHere ? 1 : 0),
       replaces_nid: replaces === 0 ? null : replaces,
       redacted_by: null,
@@ -382,6 +383,6 @@ function headWith(
   const moved = { ...head, ...state, extremities, merged, version }
   if (event.standing || event.isHistory) return moved
   const { pos, streamPos: nid, notifiable, pdu } = event
-  const depth = Math.max(head.depth, pdu.depth)
+  const depth = pdu.depth > head.depth ? pdu.depth : head.depth
   return event.isInTimeline ? { ...moved, pos, nid, notifiable, depth } : { ...moved, depth }
 }

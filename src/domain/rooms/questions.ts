@@ -1,6 +1,7 @@
 import type { VerifyKey } from '../../core/event/signers.ts'
 import type { EventId, RoomId, ServerName } from '../../core/ids.ts'
 import type { ReadJson } from '../../core/json.ts'
+import type { Integer } from '../../core/large-integers.ts'
 
 /** A room's state right before one of its events and the auth chain of that state, as another server tells it. */
 export interface ToldState {
@@ -24,7 +25,7 @@ export interface Questions {
       readonly earliest: readonly EventId[]
       readonly latest: readonly EventId[]
       readonly limit: number
-      readonly minDepth: number
+      readonly minDepth: Integer
     },
   ): Promise<readonly ReadJson[]>
   /** The state before an event (`GET state_ids`). */

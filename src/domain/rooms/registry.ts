@@ -5,6 +5,7 @@ import type { Pdu } from '../../core/event/format.ts'
 import { groupBy } from '../../core/group-by.ts'
 import type { RoomId, ServerName } from '../../core/ids.ts'
 import { serverOf } from '../../core/ids.ts'
+import { integerOf } from '../../core/large-integers.ts'
 import { roomVersion } from '../../core/room-version.ts'
 import type { StateMap } from '../../core/state/trie.ts'
 import type { Reader } from '../../store/db.ts'
@@ -99,7 +100,7 @@ export function createRoomRegistry({ db, events, serverName, fillings, maxRooms 
         return event ? [{ nid, id: event.id, reference: event.reference(version), after: event.pointAfter }] : []
       }),
       merged: row.merged ?? row.extremities.length,
-      depth: row.depth,
+      depth: integerOf(BigInt(row.depth)),
       pos: row.last_pos,
       nid: row.last_nid,
       notifiable: row.notifiable,

@@ -2,7 +2,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import { buildEvent, checkBuilt, type EventDraft } from '../../core/event/build.ts'
 import type { EventId, RoomId, ServerName, UserId } from '../../core/ids.ts'
 import { serverOf } from '../../core/ids.ts'
-import { encodeCanonical, isObject, type JsonObject, readJson } from '../../core/json.ts'
+import { encodeCanonical, isObject, type JsonObject, readExactJson } from '../../core/json.ts'
 import { signedEventText } from '../../core/signing/event-hash.ts'
 import { addSignature } from '../../core/signing/json-signature.ts'
 import { type SigningKey, verifySignature } from '../../core/signing/key.ts'
@@ -64,7 +64,7 @@ export function createRemoteInvites(parts: {
       ...{ inviteState: await inviteStateEvents(room, by.userId), isOld: opaque },
     })
     const signed = await countersigned(parts.keys, server, pdu as JsonObject, signedEventText(version, pdu), returned)
-    const [received] = await receiver.receive(serverName, roomId, [readJson(encodeCanonical(signed))], 'accepted')
+    const [received] = await receiver.receive(serverName, roomId, [readExactJson(encodeCanonical(signed))], 'accepted')
     if (received?.kind === 'accepted' || received?.kind === 'known') return eventId
     throw new ProtocolError('M_FORBIDDEN', `The room does not accept the invitation: ${received?.reason ?? eventId}.`)
   }

@@ -38,7 +38,7 @@ export function buildFromTemplate(parts: RemoteJoinParts, wanted: RemoteMembersh
   if (!isObject(template) || !isFor(wanted, template)) throw unusable('it is not for what was asked')
   const { version, roomId, userId, membership } = wanted
   const { prev_events: prev, auth_events: auth, depth, content } = template
-  if (!Array.isArray(prev) || !Array.isArray(auth) || typeof depth !== 'number')
+  if (!Array.isArray(prev) || !Array.isArray(auth) || !(typeof depth === 'bigint' || typeof depth === 'number'))
     throw unusable('it has no place in a room')
   const authoriser = isObject(content) ? authoriserIn(wanted, content) : undefined
   const { random, serverName, signingKey, clock } = parts

@@ -2,6 +2,7 @@ import { displayNameOf, membershipOf } from '../../core/event/content.ts'
 import type { Pdu } from '../../core/event/format.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { clampToSafe } from '../../core/large-integers.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
 import type { Database } from '../../store/db.ts'
 import { nextRoomNid } from '../../store/rooms.ts'
@@ -71,11 +72,11 @@ export function createRemoteMembers(parts: {
     if (!room.alive) return false
     const before = known?.membership
     const nid = persister.takeNid()
-    const { type, origin_server_ts } = pdu
+    const origin_server_ts = clampToSafe(pdu.origin_server_ts)
     const event = new RoomEvent(
       outlierRow({
         ...{ event_nid: nid, room_nid: room.nid, sender_nid: nids.get(pdu.sender)!, event_id: copyOf(eventId), json },
-        ...{ type, origin_server_ts, key_id: null, standing: 'outlier', reason: null, auth_nids: null },
+        ...{ type: pdu.type, origin_server_ts, key_id: null, standing: 'outlier', reason: null, auth_nids: null },
       }),
       pdu,
     )

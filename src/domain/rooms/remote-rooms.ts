@@ -3,7 +3,7 @@ import type { BuiltEvent } from '../../core/event/build.ts'
 import { joinAuthoriserOf } from '../../core/event/content.ts'
 import type { EventId, RoomId, ServerName, UserId } from '../../core/ids.ts'
 import { serverOf } from '../../core/ids.ts'
-import { isObject, type JsonObject, readJson } from '../../core/json.ts'
+import { isObject, type JsonObject, readExactJson } from '../../core/json.ts'
 import { ROOM_VERSIONS, type RoomVersion, roomVersion } from '../../core/room-version.ts'
 import type { MembershipStep, Peers } from '../../outbound/peers.ts'
 import { MAX_SERVERS_TRIED } from '../limits.ts'
@@ -147,7 +147,7 @@ export function createRemoteRooms(
     const omitsMembers = !(await isKnown(wish.roomId))
     const told = await peers.sendJoin(server, wish.roomId, built.eventId, built.json, omitsMembers)
     const json = withAuthoriser(version, built, told.event, await authoriserKeys(version, built, told.event))
-    const adopt = (lists: ToldRoom) => receiver.adopt(server, version, wish.roomId, readJson(json), lists)
+    const adopt = (lists: ToldRoom) => receiver.adopt(server, version, wish.roomId, readExactJson(json), lists)
     // Of those who come in at once the first is told of a room that nobody knew.
     const first = await arriving.run(wish.roomId, async () =>
       told.areMembersOmitted && (await isKnown(wish.roomId)) ? undefined : adopt(told),

@@ -1,5 +1,6 @@
 import { referencedId } from '../../core/event/format.ts'
 import type { EventId, RoomId } from '../../core/ids.ts'
+import type { Integer } from '../../core/large-integers.ts'
 import type { AuthGraph } from '../../core/state/graph.ts'
 import { forEachState } from '../../core/state/trie.ts'
 import type { Database, Reader } from '../../store/db.ts'
@@ -32,7 +33,7 @@ export interface Between {
   readonly latest: readonly EventId[]
   readonly limit: number
   /** What is less deep is of no use to it. */
-  readonly minDepth?: number
+  readonly minDepth?: Integer
 }
 
 /**
@@ -87,7 +88,13 @@ export function createResident(parts: ResidentParts): Resident {
    * enough, after `limit` events that may be given, and after a number of events looked at whatever they are: a query per step, none
    * for what is cached.
    */
-  async function walkBack(room: Room, from: readonly EventId[], seen: Set<EventId>, limit: number, minDepth = 0) {
+  async function walkBack(
+    room: Room,
+    from: readonly EventId[],
+    seen: Set<EventId>,
+    limit: number,
+    minDepth: Integer = 0,
+  ) {
     const given = new Map<EventId, RoomEvent>()
     let front = limit > 0 ? from : []
     for (let left = MAX_EVENTS_WALKED; left > 0 && front.length > 0; ) {

@@ -1,6 +1,7 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { allowedRoomsOf, joinRuleOf, membershipOf } from '../../core/event/content.ts'
 import type { UserId } from '../../core/ids.ts'
+import { compareIntegers } from '../../core/large-integers.ts'
 import type { RoomRegistry } from './registry.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
@@ -28,7 +29,7 @@ export async function authoriserFor(
   const inviters = [...room.localMembers.values()]
     .map((member) => ({ userId: member.userId, level: levels.levelOf(member.userId) }))
     .filter(({ level }) => level >= levels.invite)
-    .sort((one, other) => (one.level === other.level ? compare(one.userId, other.userId) : other.level - one.level))
+    .sort((one, other) => compareIntegers(other.level, one.level) || compare(one.userId, other.userId))
   if (inviters[0]) return inviters[0].userId
   throw new ProtocolError('M_UNABLE_TO_GRANT_JOIN', 'No member on this server may let others into the room.')
 }

@@ -1,6 +1,7 @@
 import type { EventReference, Pdu } from '../../core/event/format.ts'
 import type { EventId, UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { parseExact } from '../../core/large-integers.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
 import { referenceTo } from '../../core/signing/event-hash.ts'
 import type { EventRow, Standing } from '../../store/events.ts'
@@ -94,7 +95,7 @@ export class RoomEvent {
   /** The parsed event. It is shared: never change it. */
   get pdu(): Pdu {
     // Our own bytes: they were checked before they were stored.
-    this.#pdu ??= JSON.parse(this.json) as Pdu
+    this.#pdu ??= parseExact(this.json) as Pdu
     return this.#pdu
   }
 
@@ -154,7 +155,7 @@ export class RoomEvent {
   get authPdu(): Pdu {
     return this.authContent === undefined
       ? this.pdu
-      : { ...this.pdu, content: JSON.parse(this.authContent) as JsonObject }
+      : { ...this.pdu, content: parseExact(this.authContent) as JsonObject }
   }
 
   /** What a redaction leaves of it. */

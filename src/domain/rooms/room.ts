@@ -1,4 +1,4 @@
-import type { HashedReference } from '../../core/event/format.ts'
+import type { HashedReference, Pdu } from '../../core/event/format.ts'
 import { indexMentionables, type MentionIndex } from '../../core/highlights.ts'
 import type { EventId, RoomId, UserId } from '../../core/ids.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
@@ -29,7 +29,7 @@ export interface Head extends StateHead {
   readonly extremities: readonly Extremity[]
   /** How many of the extremities, from the first on, the current state resolves: what the next event of ours builds on. */
   readonly merged: number
-  readonly depth: number
+  readonly depth: Pdu['depth']
   /** Timeline position and stream position of the newest event. */
   readonly pos: number
   readonly nid: number

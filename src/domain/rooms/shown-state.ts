@@ -1,4 +1,5 @@
 import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import { writeJson } from '../../core/large-integers.ts'
 import { MAX_STRIPPED_STATE, MAX_STRIPPED_STATE_BYTES } from '../limits.ts'
 
 /** What a room shows to somebody who is not in it (client-server API, "Stripped state"), first what it is recognised by. */
@@ -28,7 +29,7 @@ export function strippedStateIn(given: JsonValue | undefined): JsonObject[] {
 export function withinBounds<Shown extends { readonly type: string }>(events: readonly Shown[]): Shown[] {
   let left = MAX_STRIPPED_STATE_BYTES
   return SHOWN_TYPES.flatMap((shown) => events.filter(({ type }) => type === shown)).filter((event) => {
-    const bytes = Buffer.byteLength(JSON.stringify(event))
+    const bytes = Buffer.byteLength(writeJson(event))
     if (bytes > left) return false
     left -= bytes
     return true

@@ -76,7 +76,8 @@ export async function orderTold(
     const read = at(index)
     if (!isObject(read.value)) return undefined
     const { type, state_key, sender, depth: stated } = read.value
-    depths[index] = typeof stated === 'number' ? stated : 0
+    // An order to begin with: what old rooms have beyond 2^53-1 may lose its last digits here.
+    depths[index] = typeof stated === 'number' || typeof stated === 'bigint' ? Number(stated) : 0
     if (judging.has(`${type}\0${state_key}`)) judges.push(index)
     if (typeof sender === 'string') servers.add(serverOf(sender))
     return read

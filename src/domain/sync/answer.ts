@@ -1,6 +1,7 @@
 import { groupBy } from '../../core/group-by.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
+import { writeJson } from '../../core/large-integers.ts'
 import { type AccountDataRow, accountDataBetween } from '../../store/account-data.ts'
 import { getRecentTimelines } from '../../store/events.ts'
 import type { ToDeviceRow } from '../../store/to-device.ts'
@@ -231,7 +232,7 @@ function writeRooms(out: JsonBytes, rooms: Readonly<Record<string, readonly Sect
 }
 
 function writeEvents(out: JsonBytes, name: string, events: readonly object[]): void {
-  if (events.length > 0) out.text(`,"${name}":{"events":${JSON.stringify(events)}}`)
+  if (events.length > 0) out.text(`,"${name}":{"events":${writeJson(events)}}`)
 }
 
 /** Written in every answer: clients look for it. */

@@ -1,4 +1,5 @@
 import { JsonBytes } from '../../core/json-bytes.ts'
+import { writeJson } from '../../core/large-integers.ts'
 import { getStrippedState } from '../../store/stripped-state.ts'
 import { strippedState } from '../rooms/client-event.ts'
 import { inviteState } from '../rooms/invite-state.ts'
@@ -21,5 +22,5 @@ export async function invitedSection(look: Look, news: RoomNews): Promise<Sectio
   const [state, member] = await shownOf(look, room, news.membership.eventNid)
   const events = member ? [...state, strippedState(member)] : state
   const name = news.membership.membership === 'knock' ? 'knock_state' : 'invite_state'
-  return { roomId: room.id, json: new JsonBytes().text(`{"${name}":{"events":${JSON.stringify(events)}}}`) }
+  return { roomId: room.id, json: new JsonBytes().text(`{"${name}":{"events":${writeJson(events)}}}`) }
 }

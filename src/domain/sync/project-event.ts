@@ -1,6 +1,7 @@
 import { projectFields } from '../../core/event-fields.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
+import { parseExact } from '../../core/large-integers.ts'
 import { type Reading, writeClientEvent } from '../rooms/client-event.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
 import type { Look } from './look.ts'
@@ -11,6 +12,6 @@ export function projectEvent(event: RoomEvent, look: Look, reading: Reading): Js
   if (eventFormat === 'federation') return { ...event.pdu, event_id: event.id }
   const out = new JsonBytes()
   writeClientEvent(out, event, reading)
-  const client = JSON.parse(out.toBuffer().toString('utf8')) as JsonObject
+  const client = parseExact(out.toBuffer().toString('utf8')) as JsonObject
   return eventFields === undefined ? client : projectFields(client, eventFields)
 }

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
+import { writeJson } from '../../core/large-integers.ts'
 import { diffState, forEachState, type StateMap } from '../../core/state/trie.ts'
 import { MAX_ANSWER_PART_BYTES } from '../limits.ts'
 import { loadReferences, type MembershipAt, writeClientEvent } from '../rooms/client-event.ts'
@@ -131,5 +132,5 @@ async function* stateLeft(
 }
 
 export function eventList(events: readonly JsonObject[]): string {
-  return `{"events":${JSON.stringify(events)}}`
+  return `{"events":${writeJson(events)}}`
 }

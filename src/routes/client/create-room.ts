@@ -32,8 +32,8 @@ const Body = Type.Object({
 export const createRoom = endpoint(
   'POST C/createRoom',
   { auth: 'user', limited: 'create_room', body: Body, bodyOptional: true },
-  async ({ requester, body, bodyOffence }, { addressInvites }) => {
-    const { roomId, alias } = await addressInvites.createRoom(requester, body, bodyOffence)
+  async ({ requester, exactBody, bodyOffence }, { addressInvites }) => {
+    const { roomId, alias } = await addressInvites.createRoom(requester, exactBody, bodyOffence)
     return { room_id: roomId, ...(alias === undefined ? {} : { room_alias: alias }) }
   },
 )

@@ -11,9 +11,9 @@ export const setRoomStateWithKey = endpoint(
     query: TsQuery,
     body: AnyObject,
   },
-  async ({ requester, params, query, body, bodyOffence }, { rooms }) => {
+  async ({ requester, params, query, exactBody, bodyOffence }, { rooms }) => {
     const { roomId, eventType, stateKey } = params
-    const sent = { content: body, offence: bodyOffence, ...tsOf(requester, query) }
+    const sent = { content: exactBody, offence: bodyOffence, ...tsOf(requester, query) }
     return { event_id: await rooms.setState(requester, roomId, eventType, stateKey, sent) }
   },
 )

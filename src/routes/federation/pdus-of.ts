@@ -1,5 +1,5 @@
 import type { JsonValue, ReadJson } from '../../core/json.ts'
-import { readJson } from '../../core/json.ts'
+import { readExactJson } from '../../core/json.ts'
 import { elementTexts } from '../../core/json-slices.ts'
 import type { EndpointRequest } from '../../http/request.ts'
 
@@ -9,5 +9,5 @@ export function pdusOf(
 ): ReadJson[] {
   const { pdus } = request.body
   if (request.bodyOffence === undefined) return pdus.map((value) => ({ value, offence: undefined }))
-  return (elementTexts(request.bodyText, 'pdus') ?? []).map((text) => readJson(text))
+  return (elementTexts(request.bodyText, 'pdus') ?? []).map((text) => readExactJson(text))
 }

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../core/json.ts'
+import { writeJson } from '../../core/large-integers.ts'
 import { type RawReply, rawReply } from '../../http/endpoint.ts'
 
 /** An object with lists of events, put together from their texts, and other keys. */
@@ -13,6 +14,6 @@ export function pdusReplyV1(lists: Readonly<Record<string, readonly string[]>>, 
 
 function pdusMembers(lists: Readonly<Record<string, readonly string[]>>, rest: JsonObject): string {
   const events = Object.entries(lists).map(([key, texts]) => `${JSON.stringify(key)}:[${texts.join(',')}]`)
-  const others = Object.entries(rest).map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`)
+  const others = Object.entries(rest).map(([key, value]) => `${JSON.stringify(key)}:${writeJson(value)}`)
   return [...others, ...events].join(',')
 }

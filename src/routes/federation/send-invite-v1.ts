@@ -5,10 +5,10 @@ import { AnyObject, endpoint } from '../../http/endpoint.ts'
 export const sendInviteV1 = endpoint(
   'PUT F/v1/invite/{roomId}/{eventId}',
   { auth: 'server', body: AnyObject },
-  async ({ requester, params: { roomId, eventId }, body, bodyOffence }, { federation }) => {
-    const unsigned: JsonValue | undefined = body.unsigned
+  async ({ requester, params: { roomId, eventId }, exactBody, bodyOffence }, { federation }) => {
+    const unsigned: JsonValue | undefined = exactBody.unsigned
     const inviteState = isObject(unsigned) ? unsigned.invite_room_state : undefined
-    const event = { value: body, offence: bodyOffence }
+    const event = { value: exactBody, offence: bodyOffence }
     const invitation = { roomId, eventId, roomVersion: '1', event, inviteState }
     return [200, { event: await federation.invitations.receive(requester.server, invitation) }]
   },

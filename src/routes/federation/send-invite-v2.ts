@@ -11,8 +11,8 @@ const Body = Type.Object({
 export const sendInviteV2 = endpoint(
   'PUT F/v2/invite/{roomId}/{eventId}',
   { auth: 'server', body: Body },
-  async ({ requester, params: { roomId, eventId }, body, bodyOffence }, { federation }) => {
-    const { room_version: roomVersion, event, invite_room_state: inviteState } = body
+  async ({ requester, params: { roomId, eventId }, exactBody, bodyOffence }, { federation }) => {
+    const { room_version: roomVersion, event, invite_room_state: inviteState } = exactBody
     const invitation = { roomId, eventId, roomVersion, event: { value: event, offence: bodyOffence }, inviteState }
     return { event: await federation.invitations.receive(requester.server, invitation) }
   },

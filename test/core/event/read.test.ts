@@ -85,13 +85,15 @@ describe.each(ROOM_VERSIONS)('room version $id', (version) => {
   })
 
   test('numbers that canonical JSON forbids', () => {
-    const withNumber = (value: number) => readPdu(version, remade(version, { ...withoutUnsigned, content: { value } }))
+    const withNumber = (value: number | bigint) =>
+      readPdu(version, remade(version, { ...withoutUnsigned, content: { value } }))
     const isStrict = Number(version.id) >= 6
     expect('allowed' in withNumber(1.5)).toBe(isStrict)
     expect('allowed' in withNumber(-0)).toBe(isStrict)
     expect('allowed' in readPdu(version, built.pdu, 'float')).toBe(isStrict)
-    for (const past of [2 ** 53, -(2 ** 53), 1e300]) {
-      expect(withNumber(past)).toMatchObject({ allowed: false, reason: 'the event holds an integer past 2^53-1' })
+    for (const past of [2n ** 53n, -(2n ** 53n), 10n ** 300n]) {
+      const refused = { allowed: false, reason: 'the event holds an integer past 2^53-1' }
+      expect(withNumber(past)).toMatchObject(isStrict ? refused : { isRedacted: false })
     }
     expect('allowed' in withNumber(2 ** 53 - 1)).toBe(false)
   })

@@ -38,7 +38,7 @@ describe.each(ROOM_VERSIONS)('room version $id', (version) => {
   })
 
   test('from version 5 on a key counts until its time (room version 5, "Signing key validity period")', () => {
-    const ts = pdu.origin_server_ts
+    const ts = Number(pdu.origin_server_ts)
     expect(isSignedBy(version, pdu, ORIGIN, [known(KEY, ts)])).toBe(true)
     expect(isSignedBy(version, pdu, ORIGIN, [known(KEY, ts - 1)])).toBe(Number(version.id) < 5)
   })

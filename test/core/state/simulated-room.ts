@@ -111,7 +111,7 @@ export class SimulatedRoom extends HeldEvents {
       type,
       sender,
       content,
-      depth: 1 + prev.reduce((deepest, each) => Math.max(deepest, this.at(each).pdu.depth), 0),
+      depth: 1 + prev.reduce((deepest, each) => Math.max(deepest, Number(this.at(each).pdu.depth)), 0),
       origin_server_ts: ts ?? 1000 + nid,
       prev_events: prev.map((each) => this.placeOf(each).reference),
       auth_events: auth.map((each) => this.placeOf(each).reference),

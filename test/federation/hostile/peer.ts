@@ -157,7 +157,7 @@ function templateOf(forge: Forge, user: UserId, membership: string): Json {
   const content = { membership }
   const event = {
     ...{ type: 'm.room.member', room_id: roomId, sender: user, state_key: user, content, origin_server_ts: 1 },
-    depth: forge.events.get(latest!)!.depth + 1,
+    depth: Number(forge.events.get(latest!)!.depth) + 1,
     prev_events: [forge.referenceTo(latest!)],
     auth_events: authOf(forge, version, user, content).map((id) => forge.referenceTo(id)),
   }

@@ -2,7 +2,7 @@ import { createHash, hash } from 'node:crypto'
 import { type EventReference, referencedId } from '../../../src/core/event/format.ts'
 import { type ReadPdu, readPdu } from '../../../src/core/event/read.ts'
 import { type EventId, isEventId } from '../../../src/core/ids.ts'
-import { isObject, JsonTooDeepError, NotJsonError, type ReadJson, readJson } from '../../../src/core/json.ts'
+import { isObject, JsonTooDeepError, NotJsonError, type ReadJson, readExactJson } from '../../../src/core/json.ts'
 import type { RoomVersion } from '../../../src/core/room-version.ts'
 import { referenceTo } from '../../../src/core/signing/event-hash.ts'
 import { versionsIn } from '../../core/auth/vector-room.ts'
@@ -55,7 +55,7 @@ export function forge(malformed: MalformedCase, fixture: MalformedFixture): Forg
 
 export function parsed(text: string): ReadJson | undefined {
   try {
-    return readJson(text)
+    return readExactJson(text)
   } catch (error) {
     if (error instanceof NotJsonError || error instanceof JsonTooDeepError) return undefined
     throw error

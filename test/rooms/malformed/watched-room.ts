@@ -1,7 +1,7 @@
 import { type BuiltEvent, buildEvent } from '../../../src/core/event/build.ts'
 import { type EventReference, type Pdu, referencedId } from '../../../src/core/event/format.ts'
 import type { EventId, RoomId, ServerName, UserId } from '../../../src/core/ids.ts'
-import { type ReadJson, readJson } from '../../../src/core/json.ts'
+import { type ReadJson, readExactJson } from '../../../src/core/json.ts'
 import type { RoomVersion } from '../../../src/core/room-version.ts'
 import { prevIdsOf } from '../../../src/domain/rooms/cited.ts'
 import type { Received } from '../../../src/domain/rooms/received.ts'
@@ -71,7 +71,7 @@ export class WatchedRoom {
 
   /** For what is forged before the server joins. */
   fixtureAtJoin(): MalformedFixture {
-    return { ...this.base.fixture, latest: this.join.pdu.prev_events, depth: this.join.pdu.depth - 1 }
+    return { ...this.base.fixture, latest: this.join.pdu.prev_events, depth: Number(this.join.pdu.depth) - 1 }
   }
 
   /** The room as a server of it tells it to the one that joins. */
@@ -151,7 +151,7 @@ export class WatchedRoom {
     }
     this.#cover(id)
     this.#latest.set(id, reference)
-    this.#depth = Math.max(this.#depth, pdu.depth)
+    this.#depth = Math.max(this.#depth, Number(pdu.depth))
     this.accepted.add(id)
     if (pdu.state_key !== undefined) this.state.set(`${pdu.type} ${pdu.state_key}`, id)
   }
@@ -167,7 +167,7 @@ export class WatchedRoom {
   async mend({ engine }: WatchedServer): Promise<void> {
     if (this.#latest.size === 1) return
     const event = this.say()
-    const [received] = await engine.receiver.receive(BETA, this.id, [readJson(event.json)])
+    const [received] = await engine.receiver.receive(BETA, this.id, [readExactJson(event.json)])
     if (received!.kind !== 'accepted') throw new Error(`what is valid was ${received!.kind}: ${received!.reason}`)
     this.took(received!, event.reference, event.pdu)
   }
@@ -179,5 +179,5 @@ export class WatchedRoom {
 }
 
 export function jsonOf({ json }: BuiltEvent): ReadJson {
-  return readJson(json)
+  return readExactJson(json)
 }
