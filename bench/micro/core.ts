@@ -5,6 +5,7 @@ import { readPdu } from '../../src/core/event/read.ts'
 import { isSignedBy } from '../../src/core/event/signers.ts'
 import type { EventId, RoomId, ServerName, UserId } from '../../src/core/ids.ts'
 import { encodeCanonical, readJson } from '../../src/core/json.ts'
+import { parseExact } from '../../src/core/large-integers.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
 import { contentHash, eventIdOf } from '../../src/core/signing/event-hash.ts'
 import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
@@ -51,6 +52,9 @@ measure('checkFormat of a received event, small', () => checkFormat(version, sma
 measure('readJson, small', () => readJson(small.json))
 measure('readJson, long', () => readJson(long.json))
 measure('JSON.parse, long', () => JSON.parse(long.json))
+measure('parseExact of a stored event, small', () => parseExact(small.json))
+measure('JSON.parse, small', () => JSON.parse(small.json))
+measure('parseExact of a stored event, long', () => parseExact(long.json))
 measure('readJson, 15 KB of escapes', () => readJson(escaped))
 measure('JSON.parse, 15 KB of escapes', () => JSON.parse(escaped))
 measure('encodeCanonical, small', () => encodeCanonical(small.pdu))

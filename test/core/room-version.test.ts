@@ -14,6 +14,7 @@ const CHANGES: { readonly [id: string]: Partial<Record<keyof RoomVersion, unknow
   5: { enforcesKeyValidity: true },
   6: {
     enforcesCanonicalJson: true,
+    maxDepth: Number.MAX_SAFE_INTEGER,
     redaction: expect.anything(),
     aliasesHaveOwnRule: false,
     guardsNotificationLevels: true,

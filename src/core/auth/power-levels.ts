@@ -2,7 +2,7 @@ import { creatorsOf } from '../event/content.ts'
 import { ALLOWED, type Pdu, refuse, type Verdict } from '../event/format.ts'
 import { serverOf, type UserId } from '../ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../json.ts'
-import { type Integer, integerOf, MAX_INTEGER_DIGITS } from '../large-integers.ts'
+import { type Integer, integerOf } from '../large-integers.ts'
 import type { RoomVersion } from '../room-version.ts'
 
 /** The levels of a room: integers, and infinity for creators where they stand above all. */
@@ -75,7 +75,7 @@ export function readLevel(version: RoomVersion, value: JsonValue | undefined): I
   if (typeof value !== 'string' || numbers === 'integers' || !INTEGER_TEXT.test(value)) return undefined
   const level = Number(value)
   if (Number.isSafeInteger(level)) return level
-  return value.length <= MAX_INTEGER_DIGITS ? BigInt(value) : undefined
+  return Number.isFinite(level) ? BigInt(value) : undefined
 }
 
 /** Why what takes more power than a user has is refused. */
