@@ -5,8 +5,8 @@ import { TsQuery, tsOf } from './ts-query.ts'
 export const postMessage = endpoint(
   'POST C/rooms/{roomId}/send/{eventType}',
   { auth: 'user', guests: true, limited: 'message', query: TsQuery, body: AnyObject },
-  async ({ requester, params: { roomId, eventType }, query, body, bodyOffence }, { rooms }) => {
-    const sent = { content: body, offence: bodyOffence, ...tsOf(requester, query) }
+  async ({ requester, params: { roomId, eventType }, query, exactBody, bodyOffence }, { rooms }) => {
+    const sent = { content: exactBody, offence: bodyOffence, ...tsOf(requester, query) }
     return { event_id: await rooms.send(requester, roomId, eventType, sent, undefined) }
   },
 )

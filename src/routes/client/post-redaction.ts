@@ -4,8 +4,8 @@ import { AnyObject, endpoint } from '../../http/endpoint.ts'
 export const postRedaction = endpoint(
   'POST C/rooms/{roomId}/redact/{eventId}',
   { auth: 'user', suspended: true, guests: true, limited: 'message', body: AnyObject, bodyOptional: true },
-  async ({ requester, params: { roomId, eventId }, body, bodyOffence }, { rooms }) => {
-    const sent = { content: body, offence: bodyOffence }
+  async ({ requester, params: { roomId, eventId }, exactBody, bodyOffence }, { rooms }) => {
+    const sent = { content: exactBody, offence: bodyOffence }
     return { event_id: await rooms.redact(requester, roomId, eventId, sent, undefined) }
   },
 )
