@@ -13,7 +13,8 @@ interface Shape {
 }
 
 const text: Check = (value) => (typeof value === 'string' ? undefined : 'text')
-const integer: Check = (value) => (Number.isInteger(value) ? undefined : 'an integer')
+// Where a room version forbids large ones, they are found before.
+const integer: Check = (value) => (Number.isInteger(value) || typeof value === 'bigint' ? undefined : 'an integer')
 const flag: Check = (value) => (typeof value === 'boolean' ? undefined : 'true or false')
 const object: Check = (value) => (isObject(value) ? undefined : 'an object')
 const membership: Check = (value) =>
