@@ -2,7 +2,7 @@ import type { Config } from '../config/schema.ts'
 import { preferredLanguages } from '../core/languages.ts'
 import { loadMessageTemplates, TEMPLATE_VALUES } from '../domain/identity/message-templates.ts'
 import { composeMail } from '../domain/identity/messenger.ts'
-import { identityBaseUrl } from '../domain/public-address.ts'
+import { brandOf, identityBaseUrl } from '../domain/public-address.ts'
 import { encodeMail } from '../outbound/mail.ts'
 import { UsageError } from './command.ts'
 
@@ -33,7 +33,7 @@ export async function previewMail(config: Config, options: PreviewOptions): Prom
 function samples(config: Config): Record<string, string> {
   const base = identityBaseUrl(config)
   return {
-    brand: config.identity.brand,
+    brand: brandOf(config),
     link: `${base}/_matrix/identity/v2/validate/email/submitToken?sid=sample&client_secret=sample&token=sample`,
     token: 'sampleSampleSampleSampleSampleSa',
     hours: String(config.identity.sessions.lifetime_hours),

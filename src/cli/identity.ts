@@ -40,8 +40,8 @@ export const identityCommand: Command = {
                that was broken off is finished
   invitations  lists the invitations to addresses that no homeserver has taken yet, or cancels one, which is then good for
                nothing; while the server runs or not
-  preview-mail prints a message made of samples, as it would be sent: NAME is validate-email, invite or
-               validate-msisdn; --brand and --language choose among the templates`,
+  preview-mail prints a message made of samples, as it would be sent: NAME is validate-email,
+               reset-password, invite or validate-msisdn; --brand and --language choose among the templates`,
 
   async run(host, words) {
     const { values, positionals } = parseArgs({ args: [...words], options: OPTIONS, allowPositionals: true })

@@ -11,7 +11,12 @@ export const identitySection = section('The identity service, which is served wh
       example: 'https://identity.example.org',
     }),
   ),
-  brand: text('What the service calls itself in messages and on pages.', { default: 'Hearth', minLength: 1 }),
+  brand: Type.Optional(
+    text("What the service calls itself in messages and on pages. Without it: the server's name.", {
+      minLength: 1,
+      example: 'Example Chat',
+    }),
+  ),
   v1_api: section('The first generation of the interface, which asks nobody for a token.', {
     enabled: flag('Whether it is served. Existing clients and mails may still need it.', true),
   }),

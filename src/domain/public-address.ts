@@ -12,3 +12,8 @@ export function publicBaseUrl(config: Pick<Config, 'public_base_url' | 'listen'>
 export function identityBaseUrl(config: Pick<Config, 'public_base_url' | 'listen' | 'identity'>): string {
   return config.identity.base_url?.replace(/\/+$/, '') ?? publicBaseUrl(config)
 }
+
+/** What the server calls itself to people who know nothing of it: in messages and on their pages. */
+export function brandOf({ identity, server_name }: Pick<Config, 'identity' | 'server_name'>): string {
+  return identity.brand ?? server_name
+}

@@ -40,7 +40,7 @@ it('waits in a file where there is no mail server, and the log says where', asyn
   await start()
   expect(await request()).toEqual([200, undefined])
   const [mail = ''] = await mails()
-  expect(mail).toMatch(/^From: Hearth <no-reply@localhost>$/m)
+  expect(mail).toMatch(/^From: localhost <no-reply@localhost>$/m)
   expect(mail).toMatch(/^To: alice@example.org$/m)
   expect(server.logged()).toMatch(/a message waits in a file/)
   expect(server.logged()).not.toContain('alice@example.org')

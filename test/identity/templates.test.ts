@@ -105,7 +105,7 @@ test('hearth identity preview-mail shows what would be sent, and makes nothing',
   expect(await hearth('invite', '--brand', 'acme', '--language', 'de')).toMatch(
     /^Subject: =\?UTF-8\?Q\?Hallo_von_Alice/m,
   )
-  expect(await hearth('validate-msisdn')).toMatch(/^Your Hearth code is 123456/)
+  expect(await hearth('validate-msisdn')).toMatch(/^Your localhost code is 123456/)
   await expect(hearth('nothing')).rejects.toThrow(/known are validate-email.mail/)
   expect(await readdir(parent)).toEqual(['templates'])
 })

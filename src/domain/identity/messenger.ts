@@ -17,6 +17,7 @@ import {
   type SmsGateway,
 } from '../../outbound/sms.ts'
 import type { Clock } from '../clock.ts'
+import { brandOf } from '../public-address.ts'
 import type { IdentityMetrics } from './identity-metrics.ts'
 import { loadMessageTemplates, type MailTemplateName, type MessageTemplates } from './message-templates.ts'
 import type { PhoneNumber } from './phone-numbers.ts'
@@ -49,7 +50,8 @@ export function composeMail(
   values: TemplateValues,
   look: Look,
 ): MailMessage {
-  const { mail, brand } = config.identity
+  const { mail } = config.identity
+  const brand = brandOf(config)
   const from = mail.from ?? `no-reply@${splitServerName(config.server_name)?.host ?? config.server_name}`
   const message = templates.find(name, look.brand, look.languages)({ brand, ...values, from, address: to })
   return { ...message, to }
@@ -93,7 +95,7 @@ export function createMessenger(deps: {
       if (!serves(config.identity.sms, to.region)) throw rejection(to)
     },
     async sms(to, values, look) {
-      const { brand } = config.identity
+      const brand = brandOf(config)
       const text = templates.find('validate-msisdn.txt', look.brand, look.languages)({ brand, ...values })
       try {
         await gateway.send({ to: to.msisdn, text })

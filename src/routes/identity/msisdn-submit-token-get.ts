@@ -1,4 +1,5 @@
 import { ProtocolError } from '../../core/errors.ts'
+import { brandOf } from '../../domain/public-address.ts'
 import { endpoint } from '../../http/endpoint.ts'
 import { submitByLink } from './submit-token.ts'
 import { LinkQuery } from './token-request.ts'
@@ -11,6 +12,6 @@ export const msisdnSubmitTokenGet = endpoint(
     if (request.dialect === 'proto' && request.requester === undefined) {
       throw new ProtocolError('M_UNAUTHORIZED', 'This needs an access token.')
     }
-    return submitByLink(identity.sessions, 'msisdn', request, config.identity.brand)
+    return submitByLink(identity.sessions, 'msisdn', request, brandOf(config))
   },
 )

@@ -1,3 +1,4 @@
+import { brandOf } from '../../domain/public-address.ts'
 import { endpoint } from '../../http/endpoint.ts'
 import { submitByLink } from '../identity/submit-token.ts'
 import { Submission } from '../identity/token-request.ts'
@@ -9,6 +10,6 @@ export const confirmContact = endpoint(
   { auth: 'none', body: Submission, forms: true },
   ({ params, body, acceptLanguage }, { contactSessions, config }) => {
     const sessions = contactSessions.of(purposeIn(params))
-    return submitByLink(sessions, mediumIn(params), { query: body, acceptLanguage }, config.identity.brand, 'by form')
+    return submitByLink(sessions, mediumIn(params), { query: body, acceptLanguage }, brandOf(config), 'by form')
   },
 )

@@ -1,4 +1,5 @@
 import { preferredLanguages } from '../../core/languages.ts'
+import { brandOf } from '../../domain/public-address.ts'
 import { endpoint } from '../../http/endpoint.ts'
 import { submitByLink, unstored } from '../identity/submit-token.ts'
 import { LinkQuery, wholeLink } from '../identity/token-request.ts'
@@ -15,7 +16,7 @@ export const openContactLink = endpoint(
   { auth: 'none', query: LinkQuery },
   ({ params, query, acceptLanguage }, { contactSessions, config }) => {
     const [purpose, medium] = [purposeIn(params), mediumIn(params)]
-    const { brand } = config.identity
+    const brand = brandOf(config)
     const sent = wholeLink(query)
     if (purpose === 'password' && sent !== undefined) {
       return unstored(pageReply(confirmationPage(sent, brand, preferredLanguages(acceptLanguage))))
