@@ -35,7 +35,7 @@ export interface RoomAccess {
   /** Those of a room's events that the viewer may see, in the same order. What is not for them to read any more is a copy. */
   visibleTo(viewer: Viewer, room: Room, events: readonly RoomEvent[]): Promise<readonly RoomEvent[]>
   /** The viewer's membership at each of a room's events. Costs nothing for who was in the room before all of them. */
-  membershipsAt(viewer: Viewer, room: Room, events: readonly RoomEvent[]): Promise<MembershipAt>
+  membershipsAt(viewer: Viewer, room: Room, events: readonly RoomEvent[]): MembershipAt | Promise<MembershipAt>
   /** The highest position of a room's timeline, up to one, at which there may be something for the viewer to see. */
   mayShowUpTo(viewer: Viewer, room: Room, pos: number): Promise<number | undefined>
   /**
@@ -79,9 +79,12 @@ export function createRoomAccess({ db, registry, events, erasedUsers }: AccessPa
     return erasedUsers.veil(room, seen, async () => (await history()).wasJoinedBy)
   }
 
-  async function membershipsAt(viewer: Viewer, room: Room, of: readonly RoomEvent[]): Promise<MembershipAt> {
+  function membershipsAt(viewer: Viewer, room: Room, of: readonly RoomEvent[]): MembershipAt | Promise<MembershipAt> {
     const since = room.localMembers.get(viewer.userNid)?.since ?? Number.POSITIVE_INFINITY
-    if (of.every(({ streamPos }) => streamPos >= since)) return alwaysJoined
+    return of.every(({ streamPos }) => streamPos >= since) ? alwaysJoined : membershipsOf(viewer, room)
+  }
+
+  async function membershipsOf(viewer: Viewer, room: Room): Promise<MembershipAt> {
     return (await firstMembership(room, viewer)) ?? (await histories.of(room, viewer)).membershipAt
   }
 

@@ -56,11 +56,15 @@ export function isOwn({ txnToken }: RoomEvent, by: Pick<Reading, 'tokenNid' | 'e
 export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Reading): void {
   const { head, unsigned, tail } = event.rendered ?? render(event, NOTHING)
   out.bytes(head)
-  let rest = `${Math.max(0, reading.now - event.ts)}${unsigned}`
-  if (reading.membershipAt !== undefined) rest += `,"membership":"${reading.membershipAt(event)}"`
-  if (event.txnId !== undefined && isOwn(event, reading)) {
-    rest += `,"transaction_id":${JSON.stringify(event.txnId)}`
-  }
+  const age = Math.max(0, reading.now - event.ts)
+  const membership = reading.membershipAt?.(event)
+  // Nearly every event that a sync writes.
+  const hasTxn = event.txnId !== undefined && isOwn(event, reading)
+  const isPlain = unsigned === '' && tail === '' && !hasTxn && reading.roomId === undefined
+  if (isPlain && membership === 'join') return void out.text(`${age},"membership":"join"}}`)
+  let rest = `${age}${unsigned}`
+  if (membership !== undefined) rest += `,"membership":"${membership}"`
+  if (hasTxn) rest += `,"transaction_id":${JSON.stringify(event.txnId)}`
   rest += `}${tail}`
   if (reading.roomId !== undefined) rest += `,"room_id":${JSON.stringify(reading.roomId)}`
   out.text(`${rest}}`)

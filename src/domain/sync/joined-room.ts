@@ -27,10 +27,9 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   const isNew = wasFilled && !look.request.filter.room.state.lazyLoadMembers
   const known = isNew ? undefined : await knownState(look, room)
   const slice = await timelineOf(look, room, known === undefined)
-  const [membershipAt] = await Promise.all([
-    look.sources.membershipsAt(look.by, room, slice.events),
-    loadReferences(look.sources.events, slice.events),
-  ])
+  const ownMembership = look.sources.membershipsAt(look.by, room, slice.events)
+  const membershipAt = typeof ownMembership === 'function' ? ownMembership : await ownMembership
+  await loadReferences(look.sources.events, slice.events)
   const isFull = known === undefined || look.request.fullState
   const begin = isFull || slice.limited ? await stateBefore(look, room, slice) : known
   const end = await stateNow(look, room)

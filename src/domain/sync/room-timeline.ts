@@ -72,9 +72,10 @@ async function* backwards(
   wish: TimelineWish,
 ): AsyncGenerator<readonly RoomEvent[]> {
   const { timeline } = room
-  const { below = Number.POSITIVE_INFINITY } = wish
-  let pos = Math.min(room.timelineFrom, below) - 1
-  if (timeline.length > 0 && pos < below - 1) yield timeline.filter((event) => event.pos < below).reverse()
+  const { below } = wish
+  let pos = Math.min(room.timelineFrom, below ?? Number.POSITIVE_INFINITY) - 1
+  if (below === undefined && timeline.length > 0) yield timeline.toReversed()
+  else if (below !== undefined && pos < below - 1) yield timeline.filter((event) => event.pos < below).reverse()
   const size = wish.below === undefined ? Math.min(PAGE, wish.limit + 1) : PAGE
   while (pos > 0) {
     const rows = await getTimelineBackwards(db, room.nid, 0, pos, size)

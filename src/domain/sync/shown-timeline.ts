@@ -35,6 +35,8 @@ export async function shownTimeline(look: Look, room: Room, stretch: Stretch): P
   const first = await read(filter.relatedBy ? { limit: Math.max(limit, PAGE) } : {})
   const oldest = first.events[0]
   if (!oldest || (oldest.streamPos >= stretch.seesFrom && !filter.relatedBy)) return first
+  const visible = await sources.visibleTo(look.by, room, first.events)
+  if (!filter.relatedBy && visible.length === first.events.length) return { events: visible, limited: first.limited }
   return passOver(look, room, first, { limit, read: (below) => read({ below, limit: Math.max(limit, PAGE) }) })
 }
 
@@ -63,8 +65,6 @@ async function passOver(look: Look, room: Room, first: RawSlice, { limit, read }
   for (let slice = first; ; ) {
     const visible = await visibleTo(look.by, room, slice.events)
     const wanted = relatedBy ? await keepRelated(look.by, room, visible, relatedBy) : visible
-    const isAll = slice === first && wanted.length === first.events.length && wanted.length <= limit
-    if (isAll) return { events: wanted, limited: first.limited }
     if (!shown.take(slice.events, visible, wanted)) return shown.slice(true)
     scanned += slice.events.length
     const oldest = slice.events[0]
