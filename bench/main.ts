@@ -19,6 +19,7 @@ import * as registerLogin from './cases/register-login.ts'
 import * as resolution from './cases/resolution.ts'
 import * as roomState from './cases/room-state.ts'
 import * as send from './cases/send.ts'
+import * as soak from './cases/soak.ts'
 import * as storage from './cases/storage.ts'
 import * as toDevice from './cases/to-device.ts'
 import { FLOORS } from './floor/run.ts'
@@ -35,6 +36,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [loginStorm.BENCHMARK]: loginStorm.measureLoginStorm,
   [idle.BENCHMARK]: idle.measureIdle,
   [noopSync.BENCHMARK]: noopSync.measureNoopSync,
+  [soak.BENCHMARK]: soak.measureSoak,
   [storage.BENCHMARK]: storage.measureStorage,
   [roomState.BENCHMARK]: roomState.measureRoomState,
   [receive.BENCHMARK]: receive.measureReceive,

@@ -10,6 +10,7 @@ export interface BenchOptions {
   readonly postgresPid?: number
   readonly databaseUrl?: string
   readonly seconds: number
+  readonly minutes: number
   readonly members: readonly number[]
   readonly rooms: number
   readonly bindings: number
@@ -21,7 +22,7 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [benchmark ...] [options]
 
-Benchmarks: send, fan-out, initial-sync, register-login, login-storm, idle, noop-sync, storage, room-state, resolution, receive,
+Benchmarks: send, fan-out, initial-sync, register-login, login-storm, idle, soak, noop-sync, storage, room-state, resolution, receive,
 to-device, identity-lookup, keys, media, federation-join, federation-in, federation-out,
 federation-dead, appservice, attack-fan-out, attack-sync
 (all of them when none is named), and the floor programs alone: floor.
@@ -33,6 +34,7 @@ federation-dead, appservice, attack-fan-out, attack-sync
   --postgres-pid N          its postmaster, likewise
   --database-url URL        its database, for bytes on disk and the check that commits are durable
   --seconds N               length of one measurement (10)
+  --minutes N               length of soak (2); 30 shows what the project promises
   --members N,N             listeners of fan-out (100,1000)
   --rooms N                 rooms of initial-sync (200)
   --bindings N              bound addresses of identity-lookup (1000000)
@@ -49,6 +51,7 @@ const OPTIONS = {
   'postgres-pid': { type: 'string' },
   'database-url': { type: 'string' },
   seconds: { type: 'string', default: '10' },
+  minutes: { type: 'string', default: '2' },
   members: { type: 'string', default: '100,1000' },
   rooms: { type: 'string', default: '200' },
   bindings: { type: 'string', default: '1000000' },
@@ -71,6 +74,7 @@ export function readOptions(args: string[]): BenchOptions | undefined {
     ...(values['postgres-pid'] === undefined ? {} : { postgresPid: Number(values['postgres-pid']) }),
     ...(values['database-url'] === undefined ? {} : { databaseUrl: values['database-url'] }),
     seconds: Number(values.seconds),
+    minutes: Number(values.minutes),
     members: values.members.split(',').map(Number),
     rooms: Number(values.rooms),
     bindings: Number(values.bindings),

@@ -22,6 +22,8 @@ export interface TargetWish {
   readonly withRealPasswords?: boolean
   /** Configuration that the case needs. */
   readonly env?: Readonly<Record<string, string>>
+  /** How its process is to be started. */
+  readonly nodeArgs?: readonly string[]
 }
 
 export async function openTarget(options: BenchOptions, wish: TargetWish = {}): Promise<Target> {
@@ -46,7 +48,10 @@ async function startOwn(options: BenchOptions, wish: TargetWish): Promise<Target
       ...(wish.withRealPasswords === true ? {} : { HEARTH__PASSWORDS__SCRYPT__LOG2_COST: '4' }),
       ...wish.env,
     },
-    nodeArgs: options.profile ? ['--cpu-prof', `--cpu-prof-dir=${join(PROJECT_ROOT, 'bench/profiles')}`] : [],
+    nodeArgs: [
+      ...(options.profile ? ['--cpu-prof', `--cpu-prof-dir=${join(PROJECT_ROOT, 'bench/profiles')}`] : []),
+      ...(wish.nodeArgs ?? []),
+    ],
   })
   return {
     baseUrl: own.baseUrl,

@@ -27,6 +27,8 @@ export interface ContextOptions {
   readonly clock?: Clock
   readonly metrics: Metrics
   readonly log: Logger
+  /** For what is cached about rooms; as `limits.ts` says, where nobody gives another. */
+  readonly roomMemoryBytes?: number
 }
 
 export interface Context {

@@ -99,6 +99,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     appservices: appserviceQueues.ofRooms,
     questions: createQuestions({ peers, log }),
     keys: serverKeys,
+    memoryBytes: options.roomMemoryBytes,
     presenceNews: (registry, userRooms) => createPresenceNews({ db, clock, registry, userRooms, edu: outgoing.edu }),
     deviceListNews: (registry) =>
       createDeviceListNews({ serverName: config.server_name, db, clock, users, registry, outgoing }),
@@ -201,6 +202,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   })
   const closeIdentityWorkers = startIdentityWorkers(config, identity, log)
   metrics.watch({
+    roomMemory: rooms.memoryUse,
     waitingSyncs: rooms.notifier.waiting,
     answerBytes: rooms.services.sync.bytesUnderWay,
     endedSyncs: () => rooms.notifier.held.ended,

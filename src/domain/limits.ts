@@ -14,6 +14,16 @@ export const MAX_BODY_SECONDS = 30
 export const MIN_BODY_BYTES_PER_SECOND = 1024
 export const BODY_GRACE_SECONDS = 10
 
+/**
+ * Memory for everything that is cached about rooms and events, and about who is in them and has read what: true bytes, which a test compares
+ * with the heap. What was not used for longest goes first.
+ */
+export const ROOM_MEMORY_BYTES = 64 * 1024 * 1024
+/** What nobody used for so long goes, however much room there is. */
+export const MAX_IDLE_IN_MEMORY_MS = 60 * 60 * 1000
+/** Ids of rooms whose numbers are remembered. */
+export const MAX_REMEMBERED_ROOM_IDS = 20_000
+
 /** A login beyond these removes the device that was not used for longest. */
 export const MAX_DEVICES_PER_USER = 500
 /** Syncs that a device, and a user, holds open at a time; one more ends the oldest. */
@@ -113,8 +123,7 @@ export const MAX_SPACE_CHILDREN_TOLD = 100
 export const MAX_SPACE_SERVERS_TRIED = 3
 /** How long one page waits for rooms of other servers; what comes later is on the next. */
 export const MAX_SPACE_WAIT_MS = 10_000
-/** Spaces of other servers that are remembered for some minutes, and characters of each. */
-export const MAX_REMEMBERED_SPACES = 500
+/** Characters that are remembered of a space of another server, for some minutes. */
 export const MAX_SPACE_ANSWER_CHARS = 262_144
 /** Servers that are asked for the history in one gap, one after another. */
 export const MAX_HISTORY_SERVERS = 5

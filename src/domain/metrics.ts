@@ -39,6 +39,8 @@ export interface Levels {
   serversAsked?(): number
   /** Passwords that were not looked at since the start, because too many were wrong; where there are accounts. */
   refusedLogins?(): number
+  /** Bytes that are cached about rooms, by kind. */
+  roomMemory?(): Readonly<Record<'events' | 'rooms' | 'others', number>>
   /** People who were here within thirty days, as they were counted last; where there are accounts. */
   monthlyActiveUsers?(): number
   /** How often in a row each application service has not taken what it is sent; by id. */
@@ -123,6 +125,15 @@ function levelMetrics(registers: Registry[]): Metrics['watch'] {
       const { displaced = 0, withSession = 0 } = levels.endedSyncs?.() ?? {}
       this.inc({ reason: 'displaced' }, displaced)
       this.inc({ reason: 'session' }, withSession)
+    },
+  })
+  new Gauge({
+    name: 'hearth_room_memory_bytes',
+    help: 'Memory that is cached about rooms, by kind. All kinds share one budget of 64 MiB, and what was not used for longest goes first.',
+    labelNames: ['kind'],
+    registers,
+    collect() {
+      for (const [kind, bytes] of Object.entries(levels.roomMemory?.() ?? {})) this.set({ kind }, bytes)
     },
   })
   new Gauge({

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { ByteBudget } from '../../src/core/byte-budget.ts'
 import type { ServerName, UserId } from '../../src/core/ids.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { signJson } from '../../src/core/signing/json-signature.ts'
@@ -50,7 +51,7 @@ beforeAll(async () => {
     services: NO_DEVICE_NEWS,
     ledger,
     notifier,
-    userRooms: createUserRooms({ db, maxUsers: 10 }),
+    userRooms: createUserRooms({ db, budget: new ByteBudget(1_000_000) }),
   })
   const counts = createDeviceKeyCounts({ db, ledger, notifier, maxDevices: 10 })
   const config = { server_name: 'localhost' as ServerName }

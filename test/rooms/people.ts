@@ -1,5 +1,5 @@
 import { type Account, type Api, type Json, openApi, register, sendText } from '../support/api.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { type ServerTestOptions, startServer, type TestServer } from '../support/server.ts'
 
 /** What an endpoint answered, whatever it was. */
 export interface Answer {
@@ -32,8 +32,8 @@ export interface House {
 export const inRoom = (room: string, rest: string): string => `/rooms/${encodeURIComponent(room)}${rest}`
 
 /** A server with nobody in it yet. */
-export async function openHouse(): Promise<House> {
-  const server = await startServer()
+export async function openHouse(options: ServerTestOptions = {}): Promise<House> {
+  const server = await startServer({}, options)
   const api = openApi(server.baseUrl)
   return {
     server,

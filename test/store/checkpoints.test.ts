@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { ByteBudget } from '../../src/core/byte-budget.ts'
 import type { RoomId } from '../../src/core/ids.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
 import { buildState } from '../../src/core/state/trie.ts'
@@ -25,7 +26,7 @@ const stateOf = (room: ForkedRoom, point: StatePoint) => {
 }
 
 function inMemory(log: ForkedRoom): Room {
-  const events = createEventCache({ db: database.db, maxBytes: 1_000 })
+  const events = createEventCache({ db: database.db, budget: new ByteBudget(1_000) })
   return emptyRoom({ nid: log.nid, id: `!${log.nid}` as RoomId, version: roomVersion('12')!, events })
 }
 

@@ -7,6 +7,7 @@ import { pino } from 'pino'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
+import { ByteBudget } from '../../src/core/byte-budget.ts'
 import { ProtocolError } from '../../src/core/errors.ts'
 import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { createAccountServices } from '../../src/domain/accounts/account-services.ts'
@@ -137,7 +138,7 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
   const rateLimits = createRateLimits({ config, clock, overrides: rateLimitOverrides })
   const ledger = await openLedger(database.db)
   const client = await createGuardedClient({ config, log })
-  const userRooms = createUserRooms({ db: database.db, maxUsers: 100 })
+  const userRooms = createUserRooms({ db: database.db, budget: new ByteBudget(1_000_000) })
   const deviceLists = createDeviceLists({
     db: database.db,
     remote: NOBODY_ELSEWHERE,

@@ -42,6 +42,8 @@ export interface ServerTestOptions {
   readonly signingKey?: SigningKey
   /** The machine's by default. */
   readonly clock?: Clock
+  /** For what is cached about rooms. */
+  readonly roomMemoryBytes?: number
 }
 
 /** Password hashes cost next to nothing, nobody is asked to slow down unless the test asks for it, and servers of tests may be called. */
@@ -80,6 +82,7 @@ export async function startServer(
       identityKeys,
       version: '0.0.0-test',
       ...(options.clock && { clock: options.clock }),
+      ...(options.roomMemoryBytes && { roomMemoryBytes: options.roomMemoryBytes }),
       metrics,
       health: createHealth(),
       log,

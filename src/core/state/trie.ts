@@ -126,6 +126,32 @@ export function stateSpan(state: StateMap): number {
   return span + (node?.length ?? 0)
 }
 
+/** About how many bytes of memory a map takes. */
+export function stateBytes(state: StateMap): number {
+  return MAP_BYTES + SLOT_BYTES * stateSpan(state)
+}
+
+/** The same of what a map does not share with another. */
+export function bytesBeyond(shared: StateMap, state: StateMap): number {
+  const height = Math.max(shared.height, state.height)
+  return MAP_BYTES + ownBytes(raise(shared, height), raise(state, height), height)
+}
+
+/** Of a map itself; and of each key, with its share of the nodes above. */
+const MAP_BYTES = 96
+const SLOT_BYTES = 9
+
+function ownBytes(shared: Node | undefined, node: Node, level: number): number {
+  if (node === shared) return 0
+  let bytes = SLOT_BYTES * (node.length + 2)
+  if (level === 0) return bytes
+  for (let index = 0; index < node.length; index++) {
+    const child = node[index]
+    if (child) bytes += ownBytes(shared?.[index] as Node | undefined, child as Node, level - 1)
+  }
+  return bytes
+}
+
 /** The map whose value under each key is that at the key's index, 0 where there is none. Takes time linear in `values`. */
 export function buildState(values: readonly number[]): StateMap {
   let size = 0

@@ -52,7 +52,13 @@ export interface ServerAccess {
   shownTo(server: ServerName, room: Room, events: readonly RoomEvent[]): Promise<string[]>
 }
 
-const ACLS_KEPT = 1_000
+/** Access lists that are kept compiled, by the length of their JSON: each room of other servers may bring one of 64 KiB. */
+const ACL_CHARS_KEPT = 4_000_000
+
+interface CompiledAcl {
+  readonly acl: ServerAcl
+  readonly chars: number
+}
 
 export function createServerAccess(parts: {
   readonly db: Reader
@@ -61,15 +67,16 @@ export function createServerAccess(parts: {
   readonly erasedUsers: Pick<ErasedUsers, 'veil'>
 }): ServerAccess {
   const { db, registry, erasedUsers } = parts
-  const acls = createCache<number, ServerAcl>(ACLS_KEPT)
+  const acls = createCache<number, CompiledAcl>(ACL_CHARS_KEPT, { sizeOf: ({ chars }) => chars })
 
   async function aclOf(room: Room): Promise<ServerAcl> {
     const event = await room.stateEvent('m.room.server_acl', '')
     if (event === undefined) return compileServerAcl(undefined)
     // A redacted list is another one.
     const known = event.redactedBy === undefined ? acls.get(event.nid) : undefined
-    const acl = known ?? compileServerAcl(event.pdu.content)
-    if (event.redactedBy === undefined) acls.set(event.nid, acl)
+    if (known) return known.acl
+    const acl = compileServerAcl(event.pdu.content)
+    if (event.redactedBy === undefined) acls.set(event.nid, { acl, chars: event.json.length })
     return acl
   }
 

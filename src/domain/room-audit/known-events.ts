@@ -1,3 +1,4 @@
+import { ByteBudget } from '../../core/byte-budget.ts'
 import type { EventId } from '../../core/ids.ts'
 import type { Reader } from '../../store/db.ts'
 import { createEventCache } from '../rooms/event-cache.ts'
@@ -12,7 +13,7 @@ export interface KnownEvents {
 const BYTES_KEPT = 128 * 1024 * 1024
 
 export function createKnownEvents(db: Reader): KnownEvents {
-  const events = createEventCache({ db, maxBytes: BYTES_KEPT })
+  const events = createEventCache({ db, budget: new ByteBudget(BYTES_KEPT) })
   return {
     byNid: (nids) => events.load(nids),
     byId: async (eventIds) => (await events.loadByIds([...new Set(eventIds)])) as Map<EventId, RoomEvent>,

@@ -1,3 +1,4 @@
+import type { ByteBudget } from '../../core/byte-budget.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { historyVisibilityOf, membershipOf } from '../../core/event/content.ts'
 import type { EventId, RoomId, UserId } from '../../core/ids.ts'
@@ -63,10 +64,11 @@ export interface AccessParts {
   readonly registry: RoomRegistry
   readonly events: EventCache
   readonly erasedUsers: ErasedUsers
+  readonly budget: ByteBudget
 }
 
-export function createRoomAccess({ db, registry, events, erasedUsers }: AccessParts): RoomAccess {
-  const histories = createViewerHistories({ db, events })
+export function createRoomAccess({ db, registry, events, erasedUsers, budget }: AccessParts): RoomAccess {
+  const histories = createViewerHistories({ db, events, budget })
 
   async function visibleTo(
     viewer: Viewer,

@@ -124,11 +124,13 @@ export function createAppender(parts: AppendParts): Appender {
     const redactions = await loadRedactions(room, drafts)
     const members = membersIn(drafts)
     let targets = parts.users.known(members)
+    // Those that were read are held until the end: the cache may let them go.
+    const read: RoomEvent[] = []
     for (;;) {
       if (!room.alive) return 'moved'
       if (replacesOthers(room, drafts, planned)) return 'outdated'
-      const unit = tryBuild(room, drafts, targets, redactions, transaction)
-      if (unit instanceof NeedsState) await room.load(unit.nids)
+      const unit = tryBuild(room, drafts, targets, redactions, transaction, read)
+      if (unit instanceof NeedsState) read.push(...(await room.events(unit.nids)).values())
       else if (unit instanceof NeedsTargets) targets = await parts.users.intern(members)
       else return enqueue(unit)
     }
@@ -177,9 +179,12 @@ type BuildInput = [
   targets: ReadonlyMap<UserId, number>,
   redactions: ReadonlyMap<Draft, Redaction>,
   transaction: Transaction | undefined,
+  read: readonly RoomEvent[],
 ]
 
 interface Collected {
+  /** State that was read for this. */
+  readonly read: readonly RoomEvent[]
   readonly events: RoomEvent[]
   readonly log: StateLog
   readonly members: MembershipChange[]
@@ -187,10 +192,10 @@ interface Collected {
   readonly redactions: Unit['redactions'][number][]
 }
 
-function buildUnit(parts: AppendParts, ...[room, drafts, targets, redactions, transaction]: BuildInput): Unit {
+function buildUnit(parts: AppendParts, ...[room, drafts, targets, redactions, transaction, read]: BuildInput): Unit {
   const before = room.pending
   const log = new StateLog(room, before)
-  const collected: Collected = { events: [], log, members: [], highlights: [], redactions: [] }
+  const collected: Collected = { read, events: [], log, members: [], highlights: [], redactions: [] }
   const firstNew = room.keys.size
   try {
     let head = before
@@ -249,7 +254,7 @@ function buildOne(
   { targets, redaction, transaction }: Circumstances,
 ): Head {
   const { version } = room
-  const state = stateReader(room, head, collected.events)
+  const state = stateReader(room, head, collected)
   const ts = draft.ts ?? parts.clock.now()
   const depth = nextDepth(version, head.depth)
   const prev = head.extremities.slice(0, head.merged)
@@ -312,7 +317,7 @@ function buildOne(
   )
   collected.events.push(event)
   if (draft.type === 'm.room.member' && draft.stateKey !== undefined) {
-    collected.members.push(membershipChange(parts, room, event, replaces, targets, collected.events))
+    collected.members.push(membershipChange(parts, room, event, replaces, targets, collected))
   }
   if (redaction) collected.redactions.push(redaction.apply(event, state))
   if (draft.type !== 'm.room.member')
@@ -332,14 +337,19 @@ function buildOne(
   }
 }
 
-function stateReader(room: Room, head: Head, fresh: readonly RoomEvent[]): StateReader {
+function stateReader(room: Room, head: Head, collected: Collected): StateReader {
   return (type, stateKey) => {
     const nid = room.stateNid(head.state, type, stateKey)
     if (nid === 0) return undefined
-    const event = room.fact(nid) ?? fresh.find((candidate) => candidate.nid === nid)
+    const event = eventAtHand(room, nid, collected)
     if (!event) throw new NeedsState([nid])
     return event
   }
+}
+
+function eventAtHand(room: Room, nid: number, { events, read }: Collected): RoomEvent | undefined {
+  const isIt = (event: RoomEvent) => event.nid === nid
+  return room.fact(nid) ?? events.find(isIt) ?? read.find(isIt)
 }
 
 function authEventsOf(room: Room, draft: Draft, state: StateReader): RoomEvent[] {
@@ -367,12 +377,12 @@ function membershipChange(
   event: RoomEvent,
   replaces: number,
   targets: ReadonlyMap<UserId, number>,
-  fresh: readonly RoomEvent[],
+  collected: Collected,
 ): MembershipChange {
   const userId = event.pdu.state_key as UserId
   const userNid = targets.get(userId)
   if (userNid === undefined) throw new NeedsTargets()
-  const before = replaces === 0 ? undefined : (room.fact(replaces) ?? fresh.find(({ nid }) => nid === replaces))
+  const before = replaces === 0 ? undefined : eventAtHand(room, replaces, collected)
   return {
     userNid,
     userId,

@@ -33,7 +33,10 @@ export async function loadReferences(cache: EventCache, events: Iterable<RoomEve
     if (event.redactedBy !== undefined) nids.push(event.redactedBy)
   }
   const loaded = nids.length === 0 ? NOTHING : await cache.load(nids)
-  for (const event of stale) event.rendered = render(event, loaded)
+  for (const event of stale) {
+    event.rendered = render(event, loaded)
+    cache.grown(event)
+  }
 }
 
 /** Whether an event is rendered, and what it repeats of others was not redacted since. */

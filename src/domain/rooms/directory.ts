@@ -1,4 +1,4 @@
-import { createCache } from '../../core/cache.ts'
+import type { ByteBudget } from '../../core/byte-budget.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { isServerName, type RoomId, type ServerName } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
@@ -57,16 +57,19 @@ export interface DirectoryParts {
   readonly registry: RoomRegistry
   readonly clock: Clock
   readonly peers: Pick<Peers, 'query' | 'post'>
+  readonly budget: ByteBudget
 }
 
 const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 500
-const ENTRIES_KEPT = 20_000
+/** Bytes of an entry with short texts. */
+const ENTRY_BYTES = 900
 /** Rooms loaded at once to be described. */
 const WIDTH = 16
 
-export function createRoomDirectory({ serverName, db, registry, clock, peers }: DirectoryParts): RoomDirectory {
-  const entries = createCache<number, DirectoryEntry>(ENTRIES_KEPT)
+export function createRoomDirectory({ serverName, db, registry, clock, peers, budget }: DirectoryParts): RoomDirectory {
+  // What is searched is what is shown in lower case, in most of its length.
+  const entries = budget.part<number, DirectoryEntry>({ bytesOf: ({ text }) => ENTRY_BYTES + 4 * text.length })
 
   /** Whatever an entry shows is state, so it holds until the room's state moves on or is redacted. */
   async function entryOf(row: PublishedRow): Promise<DirectoryEntry> {

@@ -1,11 +1,10 @@
-import { LRUCache } from 'lru-cache'
-import { createCache } from '../../core/cache.ts'
+import type { ByteBudget } from '../../core/byte-budget.ts'
 import type { Database, Reader } from '../../store/db.ts'
 import { type EventRow, getEventsById, getEventsWithin } from '../../store/events.ts'
 import { perTick } from '../../store/per-tick.ts'
 import { RoomEvent } from './room-event.ts'
 
-/** Events by number, bounded by bytes. All look-ups of one tick travel in one query. */
+/** Events by number, within the budget of what is cached about rooms. All look-ups of one tick travel in one query. */
 export interface EventCache {
   /** The events that exist among these numbers, by number. */
   load(nids: readonly number[]): Promise<Map<number, RoomEvent>>
@@ -21,10 +20,14 @@ export interface EventCache {
   /** The events that exist among these ids, by id. */
   loadByIds(eventIds: readonly string[]): Promise<Map<string, RoomEvent>>
   put(event: RoomEvent): void
+  /** An event was rendered, and takes more memory from now on. */
+  grown(event: RoomEvent): void
   /** Keeps an event that was just read; one that is cached already wins, since it may be newer. */
   adopt(row: EventRow): RoomEvent
   /** Changes were missed: redactions among them would not show. */
   forgetAll(): void
+  /** Bytes held. */
+  readonly bytes: number
 }
 
 export interface LoadedPart {
@@ -33,8 +36,8 @@ export interface LoadedPart {
   readonly left: readonly number[]
 }
 
-/** Bytes an event costs beside its JSON. */
-const OVERHEAD = 400
+/** Bytes of an event's place in the index of ids. */
+const INDEX_BYTES = 48
 
 /** More than the one is read in pieces of the other, beside what others read. */
 const MAX_SMALL_READ_BYTES = 2 * 1024 * 1024
@@ -43,21 +46,21 @@ const LARGE_READ_EVENTS = 2_000
 
 export function createEventCache({
   db,
-  maxBytes,
+  budget,
 }: {
   db: Reader & Partial<Pick<Database, 'bulk'>>
-  maxBytes: number
+  budget: ByteBudget
 }): EventCache {
-  const events = new LRUCache<number, RoomEvent>({
-    maxSize: maxBytes,
-    sizeCalculation: (event) => event.json.length + OVERHEAD,
-  })
   const bulk = db.bulk ?? db
-  const nidById = createCache<string, number>(50_000)
+  const nidById = new Map<string, number>()
+  const events = budget.part<number, RoomEvent>({
+    bytesOf: (event) => event.bytes + INDEX_BYTES,
+    gone: ({ id }) => nidById.delete(id),
+  })
 
   function put(event: RoomEvent): void {
-    events.set(event.nid, event)
     nidById.set(event.id, event.nid)
+    events.set(event.nid, event)
   }
 
   function adopt(row: EventRow): RoomEvent {
@@ -106,7 +109,14 @@ export function createEventCache({
     put,
     adopt,
     get: (nid) => events.get(nid),
-    forgetAll: () => events.clear(),
+    grown: (event) => events.grown(event.nid, event),
+    get bytes() {
+      return events.bytes
+    },
+    forgetAll() {
+      events.clear()
+      nidById.clear()
+    },
     async load(nids) {
       const found = new Map<number, RoomEvent>()
       const missing: number[] = []

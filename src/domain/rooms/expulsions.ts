@@ -95,7 +95,7 @@ export function createExpulsions(parts: ExpulsionParts): Expulsions {
   async function place(filling: Filling, read: ReadPdu, origin: ServerName): Promise<boolean> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const room = await registry.getByNid(filling.roomNid)
-      if (!filling.lacksMembers || !citesPresent(room, filling, read)) return false
+      if (!filling.lacksMembers || !(await citesPresent(room, filling, read))) return false
       try {
         const outcome = await placeIn(room, read, origin)
         if (outcome !== 'moved') return outcome
@@ -173,10 +173,10 @@ const ALONE: Omit<Surroundings, 'outlier' | 'cited' | 'prevs' | 'told'> = {
 }
 
 /** Whether an event cites the membership that its target has: a kick of a time before they came in is none of now. */
-function citesPresent(room: Room, { joinId }: Filling, { pdu }: ReadPdu): boolean {
+async function citesPresent(room: Room, { joinId }: Filling, { pdu }: ReadPdu): Promise<boolean> {
   const nid = room.stateNid(room.pending.state, pdu.type, pdu.state_key!)
   const cited = new Set<EventId>(authIdsOf(pdu))
-  const present = room.fact(nid)?.id
+  const present = (await room.events([nid])).get(nid)?.id
   return cited.has(joinId) || (present !== undefined && cited.has(present))
 }
 

@@ -12,44 +12,60 @@ interface Change {
   readonly after: Membership
 }
 
+const SERVER_BYTES = 320
+const USER_BYTES = 32
+
 /** The servers that have users in a room: read when another server first has to do with it, then kept up to date. */
 export class JoinedServers {
   #servers: Promise<Map<ServerName, Set<number>>> | undefined
-  /** Memberships that were committed since the reading began, and that nobody has asked after yet. */
+  /** What came of that. */
+  #known: Map<ServerName, Set<number>> | undefined
+  /** Memberships that were committed while that went on. */
   #news: Change[] = []
+  #users = 0
 
   /** Notes a membership that was committed. */
   record(change: Change): void {
-    if (this.#servers) this.#news.push(change)
+    if (this.#known) this.#set(this.#known, change)
+    else if (this.#servers) this.#news.push(change)
+  }
+
+  /** What it holds in memory by now. */
+  get bytes(): number {
+    return this.#known ? this.#known.size * SERVER_BYTES + this.#users * USER_BYTES : 0
   }
 
   /** The numbers of joined users by server, ours among them. @param read everybody who is joined by the database */
   async of(read: () => Promise<readonly JoinedUser[]>): Promise<ReadonlyMap<ServerName, ReadonlySet<number>>> {
+    if (this.#known) return this.#known
     if (!this.#servers) {
       this.#news = []
-      this.#servers = read().then(byServer)
+      this.#servers = read().then((users) => this.#take(users))
       this.#servers.catch(() => {
         this.#servers = undefined
       })
     }
-    const servers = await this.#servers
+    return this.#servers
+  }
+
+  #take(users: readonly JoinedUser[]): Map<ServerName, Set<number>> {
+    const servers = new Map<ServerName, Set<number>>()
+    for (const { user_id: userId, user_nid: userNid } of users) this.#set(servers, { userId, userNid, after: 'join' })
     // In the order of commits, so that it does not matter which of them the reading had seen.
-    for (const { userId, userNid, after } of this.#news) set(servers, userId, userNid, after === 'join')
+    for (const change of this.#news) this.#set(servers, change)
     this.#news = []
+    this.#known = servers
     return servers
   }
-}
 
-function byServer(users: readonly JoinedUser[]): Map<ServerName, Set<number>> {
-  const servers = new Map<ServerName, Set<number>>()
-  for (const { user_id, user_nid } of users) set(servers, user_id, user_nid, true)
-  return servers
-}
-
-function set(servers: Map<ServerName, Set<number>>, userId: UserId, userNid: number, isJoined: boolean): void {
-  const server = serverOf(userId)
-  const users = servers.get(server)
-  if (isJoined && users) users.add(userNid)
-  else if (isJoined) servers.set(server, new Set([userNid]))
-  else if (users?.delete(userNid) && users.size === 0) servers.delete(server)
+  #set(servers: Map<ServerName, Set<number>>, { userId, userNid, after }: Change): void {
+    const server = serverOf(userId)
+    const users = servers.get(server) ?? new Set()
+    this.#users -= users.size
+    if (after === 'join') users.add(userNid)
+    else users.delete(userNid)
+    this.#users += users.size
+    if (users.size === 0) servers.delete(server)
+    else servers.set(server, users)
+  }
 }

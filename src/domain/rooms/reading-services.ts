@@ -1,3 +1,4 @@
+import type { ByteBudget } from '../../core/byte-budget.ts'
 import { type ServerName, serverOf } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Peers } from '../../outbound/peers.ts'
@@ -38,6 +39,7 @@ export interface ReadingParts {
   readonly clock: Clock
   readonly ledger: Ledger
   readonly registry: RoomRegistry
+  readonly budget: ByteBudget
   readonly events: EventCache
   readonly access: RoomAccess
   readonly gapFiller: GapFiller

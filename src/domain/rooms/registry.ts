@@ -1,3 +1,4 @@
+import type { ByteBudget } from '../../core/byte-budget.ts'
 import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { displayNameOf } from '../../core/event/content.ts'
@@ -12,6 +13,7 @@ import type { Reader } from '../../store/db.ts'
 import { perTick } from '../../store/per-tick.ts'
 import { countMembers, findRoomNid, getJoinedOfServer, getRooms, type RoomRow } from '../../store/rooms.ts'
 import { getStateKeys, loadStates, type StateKeyRow } from '../../store/state.ts'
+import { MAX_REMEMBERED_ROOM_IDS } from '../limits.ts'
 import type { EventCache } from './event-cache.ts'
 import type { Fillings } from './fillings.ts'
 import { Room } from './room.ts'
@@ -33,6 +35,8 @@ export interface RoomRegistry {
   remove(roomNid: number, roomId: RoomId): void
   /** Changes were missed: every room is read again. */
   forgetAll(): void
+  /** Bytes held. */
+  readonly bytes: number
 }
 
 export interface RegistryParts {
@@ -40,13 +44,12 @@ export interface RegistryParts {
   readonly events: EventCache
   readonly serverName: ServerName
   readonly fillings: Pick<Fillings, 'of'>
-  /** Rooms kept in memory. */
-  readonly maxRooms: number
+  readonly budget: ByteBudget
 }
 
-export function createRoomRegistry({ db, events, serverName, fillings, maxRooms }: RegistryParts): RoomRegistry {
-  const rooms = createCache<number, Room>(maxRooms)
-  const nids = createCache<RoomId, number>(maxRooms * 4)
+export function createRoomRegistry({ db, events, serverName, fillings, budget }: RegistryParts): RoomRegistry {
+  const rooms = budget.part<number, Room>({ bytesOf: ({ bytes }) => bytes })
+  const nids = createCache<RoomId, number>(MAX_REMEMBERED_ROOM_IDS)
   const loading = new Map<number, Promise<Room>>()
   /** Numbers of rooms that were removed; none is given twice. */
   const gone = new Set<number>()
@@ -156,6 +159,9 @@ export function createRoomRegistry({ db, events, serverName, fillings, maxRooms 
     getByNid,
     peek: (roomNid) => rooms.get(roomNid),
     forgetAll: () => rooms.clear(),
+    get bytes() {
+      return rooms.bytes
+    },
     remove(roomNid, roomId) {
       gone.add(roomNid)
       const room = rooms.peek(roomNid)

@@ -21,6 +21,7 @@ import { createPresence, type Presence, type PresenceOf } from '../sync/presence
 import { presenceListeners } from '../sync/presence-listeners.ts'
 import { RecentChanges } from '../sync/recent-changes.ts'
 import { createRoomStates } from '../sync/room-state.ts'
+import { createSharedStretches } from '../sync/shared-stretches.ts'
 import { createSync, type Sync } from '../sync/sync.ts'
 import { createUnread } from '../sync/unread.ts'
 import { createUserRooms, type UserRooms } from '../sync/user-rooms.ts'
@@ -60,6 +61,7 @@ import type { Room } from './room.ts'
 import type { RoomAppservices } from './room-appservices.ts'
 import type { RoomEvent } from './room-event.ts'
 import type { RoomFiller } from './room-filler.ts'
+import { openRoomMemory, type RoomMemoryUse } from './room-memory.ts'
 import type { Rooms } from './rooms.ts'
 import { createSharedRoomCheck } from './shared-rooms.ts'
 import { createThirdPartyInvites, type ThirdPartyInvites } from './third-party-invites.ts'
@@ -82,6 +84,8 @@ export interface RoomServiceParts {
   readonly identityServers: AskedIdentityServers
   readonly peers: Peers
   readonly appservices: RoomAppservices
+  /** For what is cached about rooms, where that is not as usual. */
+  readonly memoryBytes?: number | undefined
   /** Told of every event that was committed. */
   readonly outgoing: {
     committed(room: Room, events: readonly RoomEvent[]): void
@@ -128,12 +132,11 @@ export interface RoomServices {
   readonly resident: Resident
   readonly remoteMembers: RemoteMembers
   readonly vetter: Vetter
+  /** Bytes that are cached about rooms. */
+  memoryUse(): RoomMemoryUse
   close(): Promise<void>
 }
 
-const EVENT_CACHE_BYTES = 48 * 1024 * 1024
-const MAX_ROOMS_IN_MEMORY = 5_000
-const MAX_USERS_IN_MEMORY = 20_000
 const MAX_DEVICES_IN_MEMORY = 50_000
 
 /** Wires everything about rooms and sync. */
@@ -143,10 +146,11 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const notifier = createNotifier()
   const ledgerWaker = createLedgerWaker({ ledger, notifier })
   const inboxes = createInboxes({ db, ledger })
-  const events = createEventCache({ db, maxBytes: EVENT_CACHE_BYTES })
+  const { budget, ...memory } = openRoomMemory(parts.memoryBytes)
+  const events = createEventCache({ db, budget })
   const fillings = await openFillings({ db, clock, log })
-  const registry = createRoomRegistry({ db, events, serverName, fillings, maxRooms: MAX_ROOMS_IN_MEMORY })
-  const userRooms = createUserRooms({ db, maxUsers: MAX_USERS_IN_MEMORY })
+  const registry = createRoomRegistry({ db, events, serverName, fillings, budget })
+  const userRooms = createUserRooms({ db, budget })
   const remote = parts.deviceListNews(registry)
   const deviceLists = createDeviceLists({
     ...{ db, ledger, notifier, userRooms, remote },
@@ -155,7 +159,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const presenceOf = (userId: UserId) => presence.of(userId)
   const newNeighbours = parts.newNeighbours({ registry, userRooms, deviceLists: remote, log, presenceOf })
   const keyCounts = createDeviceKeyCounts({ db, ledger, notifier, maxDevices: MAX_DEVICES_IN_MEMORY })
-  const unread = createUnread({ db, maxUsers: MAX_USERS_IN_MEMORY })
+  const unread = createUnread({ db, budget })
   const checkpoints = createCheckpoints({ db, log })
   const writing = db.dedicated((client) => claimWriter(client, WRITER))
   let wokenRooms = new Set<number>()
@@ -211,7 +215,6 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       // Another was committed meanwhile, and the first redaction stands.
       if (events.get(event.nid)?.redactedBy !== undefined) continue
       events.put(event)
-      room.replace(event)
       if (event.isState) directory.redescribe(room.nid)
     }
     for (const member of unit.members) {
@@ -240,7 +243,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const { receiver, gapFiller, filler } = createArrivals({
     ...{ ...parts, serverName, events, registry, persister, vetter, branches, checkpoints, fillings, notifier },
   })
-  const appendParts = { ...parts, serverName, events, registry, persister }
+  const appendParts = { ...parts, serverName, events, registry, persister, budget }
   const closed = createClosedRooms()
   const unguarded = createAppender(appendParts)
   const appender = closed.guard(unguarded)
@@ -248,7 +251,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const blocks = createRoomBlocks({ db, clock })
   const noticeRooms = createNoticeRooms({ config, db, registry })
   const erasedUsers = await openErasedUsers({ db, events })
-  const access = createRoomAccess({ db, registry, events, erasedUsers })
+  const access = createRoomAccess({ db, registry, events, erasedUsers, budget })
   const run = parts.random.bytes(6).toString('hex')
   let ephemeral = 0
   const nextPosition = () => ++ephemeral
@@ -323,7 +326,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     mustShareRoom: createSharedRoomCheck({ userRooms, registry }),
     ...createRoomActions({
       ...{ appender, events, inviteRemotely, serverName },
-      transactions: createTransactions(),
+      transactions: createTransactions(budget),
       checkCanonicalAlias: createCanonicalAliasCheck({ db }),
       checkMember: createMemberCheck({ ...parts, serverName, blocks, noticeRooms }),
     }),
@@ -353,7 +356,8 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const sources = {
     ...{ db, clock, registry, events, userRooms, unread, presence, inboxes, users, deviceLists, keyCounts },
     states: createRoomStates({ db, events }),
-    lazyMembers: createLazyMembers(),
+    lazyMembers: createLazyMembers(budget),
+    stretches: createSharedStretches(budget),
     ...{ roomEvents, roomMembers, fillings },
     roomLedger: ledgerWaker.rooms,
     userLedger: ledgerWaker.users,
@@ -378,8 +382,10 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     keyCounts,
     ...{ receiver, registry, events, erasedUsers, position: persister.position },
     ...{ resident, remoteMembers, vetter, fillings, filler },
+    memoryUse: () => memory.use({ events, rooms: registry }),
     profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),
     async close() {
+      memory.close()
       presence.close()
       typing.close()
       await filler.close()

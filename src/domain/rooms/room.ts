@@ -3,14 +3,16 @@ import { indexMentionables, type MentionIndex } from '../../core/highlights.ts'
 import type { EventId, RoomId, UserId } from '../../core/ids.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
 import type { AuthGraph } from '../../core/state/graph.ts'
-import { EMPTY_STATE, getState, type StateMap, setState } from '../../core/state/trie.ts'
+import { EMPTY_STATE, getState, type StateMap, stateBytes } from '../../core/state/trie.ts'
 import type { Membership } from '../../store/rooms.ts'
 import type { StatePoint } from '../../store/state.ts'
 import type { EventCache } from './event-cache.ts'
 import type { Filling } from './filling.ts'
 import { JoinedServers } from './joined-servers.ts'
+import { RecentBranches } from './recent-branches.ts'
 import type { RoomEvent } from './room-event.ts'
 import { StateKeys } from './state-keys.ts'
+import { UndoLog } from './undo-log.ts'
 
 export interface Extremity {
   readonly nid: number
@@ -48,13 +50,6 @@ export interface StateHead {
   readonly lastChain: number
 }
 
-/** A change of state, kept for a while so that recent states can be had by undoing. */
-interface Undo {
-  readonly seq: number
-  readonly keyId: number
-  readonly before: number
-}
-
 /** Change number `seq` of a chain: sets a state key to an event's number, 0 for none. */
 export interface StateChange {
   readonly chain: number
@@ -78,15 +73,32 @@ interface Mentionables {
   readonly nids: ReadonlyMap<UserId, number>
 }
 
-/** Committed events kept at hand, so that a sync that is nearly up to date needs no query. */
+/** Where an event stands: what a room remembers of its newest ones. */
+export interface Place {
+  readonly nid: number
+  readonly pos: number
+  readonly streamPos: number
+  readonly notifiable: number
+}
+
+/** Places of committed events kept at hand, so that a sync that is nearly up to date needs no query. */
 const TIMELINE_KEPT = 64
-const UNDO_KEPT = 256
-const FACTS_KEPT = 4096
-const BRANCHES_KEPT = 64
 const TIPS_KEPT = 256
+/** Edges that wait to be taken into an auth graph; beyond these it is read anew when it is asked for. */
+const GRAPH_NEWS_KEPT = 4096
 
 /**
- * A room in memory. `pending` runs ahead of `committed`: events are built on one another without waiting for the
+ * Bytes of a room with nothing in it, of a place in its timeline, of a chain's tip, of a local member, and of one among those who can be
+ * mentioned. Measured: a test compares what these make with the heap.
+ */
+const ROOM_BYTES = 2_000
+const PLACE_BYTES = 64
+const TIP_BYTES = 40
+const MEMBER_BYTES = 160
+const MENTIONABLE_BYTES = 300
+
+/**
+ * A room in memory: numbers of events and what is small; the events themselves are in the cache of events. `pending` runs ahead of `committed`: events are built on one another without waiting for the
  * database, and readers see what is committed. When a write is refused the room is dead, and whoever holds it loads it again.
  */
 export class Room {
@@ -103,12 +115,12 @@ export class Room {
   outliersTaken = 0
   /** The last changes of the chains that were written to last. */
   readonly tips = new Map<number, number>()
-  /** States of branches, by point: those used last come last. */
-  readonly #branches = new Map<string, StateMap>()
+  readonly #branches = new RecentBranches()
   /** Which events authorise which, of all that may be in a state; read when branches have to be compared. */
   #authGraph: Promise<AuthGraph> | undefined
-  /** State events that were enqueued since the reading of the auth graph began. */
-  #graphNews: RoomEvent[] = []
+  #graphBytes = 0
+  /** State events that were enqueued since the auth graph was asked for, or its reading began. */
+  #graphNews: Pick<RoomEvent, 'nid' | 'authNids'>[] = []
   /** Events on their way to the database. */
   readonly #unsettled = new Map<EventId, RoomEvent>()
   readonly #unsettledByNid = new Map<number, RoomEvent>()
@@ -116,14 +128,12 @@ export class Room {
   readonly localMembers = new Map<number, LocalMember>()
   readonly counts: Record<Membership, number> = { join: 0, invite: 0, leave: 0, ban: 0, knock: 0 }
   readonly servers = new JoinedServers()
-  /** Newest last, without gaps. */
-  timeline: RoomEvent[] = []
-  /** The newest stretch of timeline as sync last wrote it, for the many who are woken by the same events. */
-  shared: { readonly key: string; readonly madeAt: number; readonly json: Buffer } | undefined
+  #timeline: Place[] = []
+  /** Tells this copy of the room from one that was loaded at another time, and keeps neither. */
+  readonly copy: object = {}
   #mentionables: Mentionables | undefined
-  readonly #undo: Undo[] = []
+  readonly #undo = new UndoLog()
   #branchChanges = 0
-  readonly #facts = new Map<number, RoomEvent>()
   readonly #events: EventCache
 
   constructor(parts: {
@@ -143,14 +153,35 @@ export class Room {
     this.#events = parts.events
   }
 
+  /** What it holds in memory by now, but for what is on its way to the database. */
+  get bytes(): number {
+    return (
+      ROOM_BYTES +
+      this.keys.bytes +
+      stateBytes(this.committed.state) +
+      this.#timeline.length * PLACE_BYTES +
+      this.tips.size * TIP_BYTES +
+      this.localMembers.size * (MEMBER_BYTES + (this.#mentionables ? MENTIONABLE_BYTES : 0)) +
+      this.#undo.bytes +
+      this.#branches.bytes +
+      this.#graphBytes +
+      this.servers.bytes
+    )
+  }
+
   /** How many changes came to branches other than the one where the current state stands, since the room was loaded. */
   get branchChanges(): number {
     return this.#branchChanges
   }
 
+  /** Newest last, without gaps. */
+  get timeline(): readonly Place[] {
+    return this.#timeline
+  }
+
   /** The first timeline position that `timeline` covers. */
   get timelineFrom(): number {
-    return this.timeline[0]?.pos ?? this.committed.pos + 1
+    return this.#timeline[0]?.pos ?? this.committed.pos + 1
   }
 
   /** Takes in what is about to be written: the next event can be built on it. */
@@ -160,9 +191,15 @@ export class Room {
     for (const event of [...events, ...promoted]) {
       this.#unsettled.set(event.id, event)
       this.#unsettledByNid.set(event.nid, event)
-      if (event.isState) this.keep(event)
-      if (this.#authGraph && event.authNids) this.#graphNews.push(event)
+      if (this.#authGraph && event.authNids) this.#graphNews.push({ nid: event.nid, authNids: event.authNids })
     }
+    if (this.#graphNews.length > GRAPH_NEWS_KEPT) this.#forgetGraph()
+  }
+
+  #forgetGraph(): void {
+    this.#authGraph = undefined
+    this.#graphNews = []
+    this.#graphBytes = 0
   }
 
   /** A chain whose tip is forgotten is branched off where it would have gone on. */
@@ -199,15 +236,20 @@ export class Room {
   async authGraph(read: () => Promise<AuthGraph>): Promise<AuthGraph> {
     if (!this.#authGraph) {
       this.#graphNews = [...this.#unsettled.values()].filter(({ authNids }) => authNids)
-      this.#authGraph = read()
-      this.#authGraph.catch(() => {
-        this.#authGraph = undefined
+      const reading = read()
+      this.#authGraph = reading
+      reading.catch(() => {
+        if (this.#authGraph === reading) this.#authGraph = undefined
       })
     }
-    const graph = await this.#authGraph
+    const reading = this.#authGraph
+    const graph = await reading
+    // More came meanwhile than is remembered.
+    if (reading !== this.#authGraph) return this.authGraph(read)
     const news = this.#graphNews.sort((a, b) => a.nid - b.nid)
     this.#graphNews = []
     for (const event of news) graph.add(event.nid, event.authNids!)
+    this.#graphBytes = graph.bytes
     return graph
   }
 
@@ -217,21 +259,9 @@ export class Room {
     return keyId === undefined ? 0 : getState(state, keyId)
   }
 
-  /** A state event that was loaded before; see {@link load}. */
+  /** An event that is at hand: on its way to the database, or cached. */
   fact(nid: number): RoomEvent | undefined {
-    return this.#unsettledByNid.get(nid) ?? this.#facts.get(nid)
-  }
-
-  keep(event: RoomEvent): void {
-    if (this.#facts.size >= FACTS_KEPT) this.#facts.clear()
-    this.#facts.set(event.nid, event)
-  }
-
-  /** Brings state events to hand, so that {@link fact} finds them. */
-  async load(nids: readonly number[]): Promise<void> {
-    const missing = nids.filter((nid) => nid !== 0 && this.fact(nid) === undefined)
-    if (missing.length === 0) return
-    for (const event of (await this.#events.load(missing)).values()) this.keep(event)
+    return this.#unsettledByNid.get(nid) ?? this.#events.get(nid)
   }
 
   /** A committed state event, loaded when need be. */
@@ -243,67 +273,48 @@ export class Room {
 
   /** Events by number, also those on their way to the database. */
   async events(nids: readonly number[]): Promise<Map<number, RoomEvent>> {
-    const found = await this.#events.load(nids.filter((nid) => nid !== 0 && this.fact(nid) === undefined))
+    const known = new Map<number, RoomEvent>()
+    const missing: number[] = []
     for (const nid of nids) {
       const event = this.fact(nid)
-      if (event) found.set(nid, event)
+      if (event) known.set(nid, event)
+      else if (nid !== 0) missing.push(nid)
     }
-    return found
+    if (missing.length > 0) for (const [nid, event] of await this.#events.load(missing)) known.set(nid, event)
+    return known
+  }
+
+  /** The events at some places of `timeline`, in their order. */
+  async eventsAt(places: readonly Place[]): Promise<RoomEvent[]> {
+    const events = await this.events(places.map(({ nid }) => nid))
+    return places.flatMap(({ nid }) => events.get(nid) ?? [])
   }
 
   /** The state after change `seq` of the current chain by undoing later ones; undefined when that is too long ago. */
   recentState(chain: number, seq: number): StateMap | undefined {
-    if (chain !== this.committed.chain || seq > this.committed.seq) return undefined
-    if (seq === this.committed.seq) return this.committed.state
-    if (this.#undo.length === 0 || this.#undo[0]!.seq > seq + 1) return undefined
-    let state = this.committed.state
-    for (let i = this.#undo.length - 1; i >= 0 && this.#undo[i]!.seq > seq; i--) {
-      const { keyId, before } = this.#undo[i]!
-      state = setState(state, keyId, before)
-    }
-    return state
+    return this.#undo.stateAt(this.committed, chain, seq)
   }
 
   /** The state of a branch, when it was used lately. */
-  branchState({ chain, seq }: StatePoint): StateMap | undefined {
-    if (chain === this.pending.chain && seq === this.pending.seq) return this.pending.state
-    const state = this.#branches.get(`${chain} ${seq}`)
-    if (state) this.keepBranch({ chain, seq }, state)
-    return state
+  branchState(point: StatePoint): StateMap | undefined {
+    if (point.chain === this.pending.chain && point.seq === this.pending.seq) return this.pending.state
+    return this.#branches.get(point)
   }
 
-  keepBranch({ chain, seq }: StatePoint, state: StateMap): void {
-    const key = `${chain} ${seq}`
-    this.#branches.delete(key)
-    this.#branches.set(key, state)
-    if (this.#branches.size > BRANCHES_KEPT) this.#branches.delete(this.#branches.keys().next().value!)
+  keepBranch(point: StatePoint, state: StateMap): void {
+    this.#branches.keep(point, state, this.pending.state)
   }
 
   /** Takes over events that were committed, with the head after them. */
   advance(events: readonly RoomEvent[], changes: readonly StateChange[], head: Head): void {
     for (const event of events) {
       // What is kept has no gaps, but for those that are still open.
-      if (event.isHistory) this.timeline = this.timeline.filter(({ pos }) => pos > event.pos)
-      else if (event.isInTimeline) this.timeline.push(event)
+      if (event.isHistory) this.#timeline = this.#timeline.filter(({ pos }) => pos > event.pos)
+      else if (event.isInTimeline) this.#timeline.push(placeOf(event))
     }
-    if (this.timeline.length > 2 * TIMELINE_KEPT) this.timeline = this.timeline.slice(-TIMELINE_KEPT)
-    this.#recordUndo(changes, head)
+    if (this.#timeline.length > 2 * TIMELINE_KEPT) this.#timeline = this.#timeline.slice(-TIMELINE_KEPT)
+    this.#branchChanges += this.#undo.record(changes, this.committed, head)
     this.committed = head
-  }
-
-  /** Undoing goes back as far as each change led to the next: not past where the current state went over to another branch. */
-  #recordUndo(changes: readonly StateChange[], head: Head): void {
-    let at = head.chain === this.committed.chain ? this.committed.seq : -1
-    for (const { chain, seq, keyId, before } of changes) {
-      if (chain !== head.chain || seq !== at + 1 || seq > head.seq) {
-        this.#branchChanges++
-        continue
-      }
-      this.#undo.push({ seq, keyId, before })
-      at = seq
-    }
-    if (at !== head.seq) this.#undo.length = 0
-    if (this.#undo.length > 2 * UNDO_KEPT) this.#undo.splice(0, this.#undo.length - UNDO_KEPT)
   }
 
   /** Takes events that were read from the database as the older end of `timeline`, back to where history was fetched. */
@@ -312,25 +323,8 @@ export class Room {
     const news = older.slice(older.findLastIndex(({ isHistory }) => isHistory) + 1)
     const fitting = news.filter((event) => event.pos < from)
     if (fitting.at(-1)?.pos !== from - 1) return
-    this.timeline = [...fitting, ...this.timeline].slice(-TIMELINE_KEPT)
-    for (const event of fitting.toReversed()) if (!this.#learn(event)) return
-  }
-
-  /** Learns from an older state event how to undo it. False once the changes between are not all known. */
-  #learn(event: RoomEvent): boolean {
-    if (event.keyId === undefined) return true
-    const seq = event.stateSeq + 1
-    const next = this.#undo[0]?.seq ?? this.committed.seq + 1
-    if (event.stateChain !== this.committed.chain || seq !== next - 1) return false
-    this.#undo.unshift({ seq, keyId: event.keyId, before: event.replacesNid ?? 0 })
-    return true
-  }
-
-  /** Puts the redacted form of an event in place of the original. */
-  replace(event: RoomEvent): void {
-    const index = this.timeline.findIndex((known) => known.nid === event.nid)
-    if (index !== -1) this.timeline = this.timeline.with(index, event)
-    if (this.#facts.has(event.nid)) this.#facts.set(event.nid, event)
+    this.#timeline = [...fitting.map(placeOf), ...this.#timeline].slice(-TIMELINE_KEPT)
+    for (const event of fitting.toReversed()) if (!this.#undo.learn(event, this.committed)) return
   }
 
   /** Local members by the names that mention them; made anew when they change. */
@@ -356,6 +350,10 @@ export class Room {
       this.localMembers.set(userNid, { userNid, userId, displayName, since })
     }
   }
+}
+
+function placeOf({ nid, pos, streamPos, notifiable }: RoomEvent): Place {
+  return { nid, pos, streamPos, notifiable }
 }
 
 /** What the events of one write make of a room. */

@@ -5,32 +5,50 @@ export interface StateKeyName {
   readonly stateKey: string
 }
 
+/** Bytes of a pair beside its texts, and of a type that has pairs with a text of their own. */
+const KEY_BYTES = 120
+const TYPE_BYTES = 280
+
 /** The room-local numbers of `(type, state_key)` pairs. Numbers are dense from 0 and never change. */
 export class StateKeys {
+  /** Of the pairs whose `state_key` is empty, as that of most types is: a map for each would be most of what a small room holds. */
+  readonly #plain = new Map<string, number>()
   readonly #ids = new Map<string, Map<string, number>>()
   readonly #names: StateKeyName[] = []
+  #chars = 0
   /** How many of them are in the database, or on their way to it. */
   #written: number
 
   constructor(rows: readonly StateKeyRow[] = []) {
+    const types = new Map<string, string>()
     for (const row of rows) {
-      this.#names[row.key_id] = { type: row.type, stateKey: row.state_key }
-      this.#index(row.type).set(row.state_key, row.key_id)
+      // One text for all pairs of a type.
+      const type = types.get(row.type) ?? row.type
+      types.set(type, type)
+      this.#set(row.key_id, { type, stateKey: row.state_key })
     }
     this.#written = this.#names.length
   }
 
-  #index(type: string): Map<string, number> {
-    let byKey = this.#ids.get(type)
-    if (!byKey) {
-      byKey = new Map()
-      this.#ids.set(type, byKey)
+  #set(keyId: number, name: StateKeyName): void {
+    const { type, stateKey } = name
+    this.#names[keyId] = name
+    this.#chars += stateKey.length
+    if (stateKey === '') this.#plain.set(type, keyId)
+    else {
+      const byKey = this.#ids.get(type)
+      if (byKey) byKey.set(stateKey, keyId)
+      else this.#ids.set(type, new Map([[stateKey, keyId]]))
     }
-    return byKey
   }
 
   idOf(type: string, stateKey: string): number | undefined {
-    return this.#ids.get(type)?.get(stateKey)
+    return stateKey === '' ? this.#plain.get(type) : this.#ids.get(type)?.get(stateKey)
+  }
+
+  /** What they hold in memory. */
+  get bytes(): number {
+    return this.#names.length * KEY_BYTES + this.#ids.size * TYPE_BYTES + this.#chars
   }
 
   nameOf(keyId: number): StateKeyName {
@@ -44,8 +62,7 @@ export class StateKeys {
     const known = this.idOf(type, stateKey)
     if (known !== undefined) return known
     const keyId = this.#names.length
-    this.#names.push({ type, stateKey })
-    this.#index(type).set(stateKey, keyId)
+    this.#set(keyId, { type, stateKey })
     return keyId
   }
 
@@ -64,11 +81,17 @@ export class StateKeys {
 
   /** Takes back the newest numbers, down to `size`: of events that were not made after all. */
   truncate(size: number): void {
-    for (const { type, stateKey } of this.#names.splice(size)) this.#ids.get(type)?.delete(stateKey)
+    for (const { type, stateKey } of this.#names.splice(size)) {
+      this.#chars -= stateKey.length
+      if (stateKey === '') this.#plain.delete(type)
+      else this.#ids.get(type)?.delete(stateKey)
+    }
   }
 
   /** All pairs of a type: `[state_key, number]`. */
   ofType(type: string): Iterable<[string, number]> {
-    return this.#ids.get(type) ?? []
+    const plain = this.#plain.get(type)
+    const others = this.#ids.get(type) ?? []
+    return plain === undefined ? others : [['', plain], ...others]
   }
 }

@@ -59,13 +59,13 @@ export function createTimeline(parts: {
   const { db, events, access, clock, gapFiller, keepRelated } = parts
 
   async function read({ room, direction, after, upTo }: Stretch, count: number): Promise<readonly RoomEvent[]> {
-    const kept = room.timeline.filter((event) => event.pos > after && event.pos <= upTo)
+    const kept = room.timeline.filter(({ pos }) => pos > after && pos <= upTo)
     if (direction === 'f') {
-      if (kept.length > 0 && kept[0]!.pos === after + 1) return kept.slice(0, count)
+      if (kept.length > 0 && kept[0]!.pos === after + 1) return room.eventsAt(kept.slice(0, count))
       const rows = await getTimelineForwards(db, room.nid, after, upTo, count)
       return rows.map((row) => events.adopt(row))
     }
-    const newest = kept.at(-1)?.pos === upTo ? kept.reverse().slice(0, count) : []
+    const newest = kept.at(-1)?.pos === upTo ? await room.eventsAt(kept.reverse().slice(0, count)) : []
     const missing = count - newest.length
     const below = newest.at(-1)?.pos ?? upTo + 1
     if (missing === 0 || below - 1 <= after) return newest

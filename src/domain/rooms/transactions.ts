@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { createCache } from '../../core/cache.ts'
+import type { ByteBudget } from '../../core/byte-budget.ts'
 import type { EventId } from '../../core/ids.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Transaction } from './draft.ts'
@@ -17,11 +17,12 @@ export interface Transactions {
   ): Promise<EventId>
 }
 
-const REMEMBERED = 20_000
 const NONE: readonly number[] = []
+/** Bytes of an answer with its key. */
+const ANSWER_BYTES = 400
 
-export function createTransactions(): Transactions {
-  const answers = createCache<string, Promise<EventId>>(REMEMBERED)
+export function createTransactions(budget: ByteBudget): Transactions {
+  const answers = budget.part<string, Promise<EventId>>({ bytesOf: () => ANSWER_BYTES })
 
   return {
     once({ tokenNid, earlierTokens = NONE }, transaction, send) {

@@ -1,4 +1,4 @@
-import { createCache } from '../../core/cache.ts'
+import type { ByteBudget } from '../../core/byte-budget.ts'
 import { type HistoryVisibility, historyVisibilityOf, type Membership, membershipOf } from '../../core/event/content.ts'
 import type { UserId } from '../../core/ids.ts'
 import { canSeeEvent } from '../../core/visibility.ts'
@@ -33,15 +33,42 @@ export interface ViewerHistories {
   of(room: Room, viewer: Viewer): Promise<ViewerHistory>
 }
 
-const REMEMBERED = 5_000
+/** What is remembered of an event that set one of the two keys, in place of the event. */
+interface Fact extends Pick<RoomEvent, 'nid' | 'pos' | 'streamPos'> {
+  readonly visibility: HistoryVisibility
+  readonly membership: Membership
+}
+
+interface Remembered {
+  /** The copy of the room that it was read with: another counts its branches anew. */
+  readonly copy: object
+  readonly stamp: string
+  readonly history: ViewerHistory
+  readonly bytes: number
+}
+
+/** Bytes of a history with nothing in it, and of a fact. */
+const HISTORY_BYTES = 1_500
+const FACT_BYTES = 72
 
 /** Reads the room's history visibility and the user's membership through all of the state log; kept until either changes. */
-export function createViewerHistories({ db, events }: { db: Reader; events: EventCache }): ViewerHistories {
-  const known = createCache<string, { room: Room; stamp: string; history: ViewerHistory }>(REMEMBERED)
+export function createViewerHistories(parts: {
+  readonly db: Reader
+  readonly events: EventCache
+  readonly budget: ByteBudget
+}): ViewerHistories {
+  const known = parts.budget.part<string, Remembered>({ bytesOf: ({ bytes }) => bytes })
 
-  async function load(room: Room, keys: DecidingKeys): Promise<ViewerHistory> {
-    const valuesOf = await keyHistories({ db, events }, room, [keys.visibility, keys.member])
-    return historyFrom(keys, valuesOf(keys.visibility), valuesOf(keys.member), room.committed.lastChain !== 0)
+  async function load(room: Room, keys: DecidingKeys): Promise<Pick<Remembered, 'history' | 'bytes'>> {
+    const valuesOf = await keyHistories(parts, room, [keys.visibility, keys.member])
+    const memberships = valuesOf(keys.member)
+    const facts = { visibility: valuesOf(keys.visibility).map(factOf), member: memberships.map(factOf) }
+    const departure = departureIn(memberships.events)
+    const count = facts.visibility.events.length + facts.member.events.length
+    return {
+      history: historyFrom(keys, facts.visibility, facts.member, departure, room.committed.lastChain !== 0),
+      bytes: HISTORY_BYTES + count * FACT_BYTES + facts.visibility.bytes + facts.member.bytes + (departure?.bytes ?? 0),
+    }
   }
 
   return {
@@ -52,13 +79,13 @@ export function createViewerHistories({ db, events }: { db: Reader; events: Even
       const stamp = `${room.branchChanges} ${visibility} ${room.stateNid(state, 'm.room.member', userId)}`
       const key = `${room.nid} ${userNid}`
       const remembered = known.get(key)
-      if (remembered?.room === room && remembered.stamp === stamp) return remembered.history
-      const history = await load(room, {
+      if (remembered?.copy === room.copy && remembered.stamp === stamp) return remembered.history
+      const read = await load(room, {
         visibility: room.keys.idOf('m.room.history_visibility', ''),
         member: room.keys.idOf('m.room.member', userId),
       })
-      known.set(key, { room, stamp, history })
-      return history
+      known.set(key, { copy: room.copy, stamp, ...read })
+      return read.history
     },
   }
 }
@@ -68,23 +95,37 @@ interface DecidingKeys {
   readonly member: number | undefined
 }
 
-function historyFrom(keys: DecidingKeys, visibility: KeyValues, member: KeyValues, isBranched: boolean): ViewerHistory {
-  const lastJoined = member.events.findLast((event) => membershipOf(event) === 'join')?.pos ?? Number.NEGATIVE_INFINITY
+function factOf(event: RoomEvent): Fact {
+  const { nid, pos, streamPos } = event
+  return { nid, pos, streamPos, visibility: historyVisibilityOf(event), membership: membershipOf(event) }
+}
+
+function historyFrom(
+  keys: DecidingKeys,
+  visibility: KeyValues<Fact>,
+  member: KeyValues<Fact>,
+  departure: RoomEvent | undefined,
+  isBranched: boolean,
+): ViewerHistory {
+  const joins = member.events.filter(({ membership }) => membership === 'join')
+  const lastJoined = joins.at(-1)?.pos ?? Number.NEGATIVE_INFINITY
 
   const stateBefore = ({ pointBefore }: RoomEvent): { visibility: HistoryVisibility; membership: Membership } => ({
-    visibility: historyVisibilityOf(visibility.at(pointBefore)),
-    membership: membershipOf(member.at(pointBefore)),
+    visibility: visibility.at(pointBefore)?.visibility ?? historyVisibilityOf(undefined),
+    membership: member.at(pointBefore)?.membership ?? membershipOf(undefined),
   })
 
   const open = [
-    ...spansWhere(visibility, (value) => ['shared', 'world_readable'].includes(historyVisibilityOf(value))),
-    ...spansWhere(member, (value) => ['join', 'invite'].includes(membershipOf(value))),
+    ...spansWhere(visibility, (value) =>
+      ['shared', 'world_readable'].includes(value?.visibility ?? historyVisibilityOf(undefined)),
+    ),
+    ...spansWhere(member, (value) => value?.membership === 'join' || value?.membership === 'invite'),
   ]
 
   return {
     // Where branches meet, what was in force at an event is not told by its position.
     mayShowUpTo: (pos) => (isBranched ? pos : lastWithin(open, pos)),
-    departure: departureIn(member.events),
+    departure,
     sees(event) {
       const before = stateBefore(event)
       return canSeeEvent(before, lastJoined > event.pos, after(keys, event, before))
@@ -93,21 +134,23 @@ function historyFrom(keys: DecidingKeys, visibility: KeyValues, member: KeyValue
     wasJoinedBy(event, position) {
       const before = stateBefore(event)
       if (before.membership === 'join' || after(keys, event, before).membership === 'join') return true
-      return cameBetween(member, event, position)
+      return joins.some((join) => isBetween(join, event, position))
     },
     wasWorldReadableAfter(event) {
       const inForce = visibility.events.findLast((value) => placeOf(value) <= event.pos)
       const later = visibility.events.filter(({ pos }) => pos > event.pos)
-      return [inForce, ...later].some((value) => historyVisibilityOf(value) === 'world_readable')
+      return [inForce, ...later].some((value) => value?.visibility === 'world_readable')
     },
   }
 }
 
 /** Whether a member joined between an event and a position of the stream. */
 export function cameBetween(member: KeyValues, event: RoomEvent, position: number): boolean {
-  return member.events.some(
-    (change) => change.pos > event.pos && change.streamPos <= position && membershipOf(change) === 'join',
-  )
+  return member.events.some((change) => isBetween(change, event, position) && membershipOf(change) === 'join')
+}
+
+function isBetween(change: Pick<RoomEvent, 'pos' | 'streamPos'>, event: RoomEvent, position: number): boolean {
+  return change.pos > event.pos && change.streamPos <= position
 }
 
 interface PositionSpan {
@@ -116,7 +159,7 @@ interface PositionSpan {
 }
 
 /** From which position to which a key was such, the events that began and ended it among them. */
-function spansWhere({ events }: KeyValues, isSuch: (value: RoomEvent | undefined) => boolean): PositionSpan[] {
+function spansWhere({ events }: KeyValues<Fact>, isSuch: (value: Fact | undefined) => boolean): PositionSpan[] {
   const values = [undefined, ...events]
   return values.flatMap((value, index) => {
     const next = values[index + 1]

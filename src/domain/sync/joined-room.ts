@@ -139,10 +139,10 @@ function sharedEvents(look: Look, room: Room, events: readonly RoomEvent[]): Buf
   if (events.length !== events.at(-1)!.pos - first.pos + 1) return undefined
   if (events.some((event) => event.isCopy || isOwn(event, look.by))) return undefined
   const key = `${first.pos}-${events.at(-1)!.pos}`
-  const known = room.shared
+  const known = look.sources.stretches.get(room.nid)
   if (known?.key === key && look.timeMs - known.madeAt < SHARED_FOR_MS) return known.json
   const json = writeEventList(new JsonBytes(), look, events, alwaysJoined).toBuffer()
-  room.shared = { key, madeAt: look.timeMs, json }
+  look.sources.stretches.set(room.nid, { key, madeAt: look.timeMs, json })
   return json
 }
 

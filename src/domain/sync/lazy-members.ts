@@ -1,4 +1,4 @@
-import { createCache } from '../../core/cache.ts'
+import type { ByteBudget } from '../../core/byte-budget.ts'
 import type { EventPosition } from './token.ts'
 
 /** How a client was told of a member. */
@@ -29,8 +29,10 @@ export interface LazyMembers {
   ): void
 }
 
-const MAX_ROOMS = 20_000
 const MAX_MEMBERS_PER_ROOM = 2_000
+/** Bytes of what one client knows of a room, and of each member in it. */
+const TOLD_BYTES = 340
+const MEMBER_BYTES = 136
 
 interface Told {
   readonly members: Map<string, ToldMember>
@@ -38,8 +40,8 @@ interface Told {
   newest: EventPosition
 }
 
-export function createLazyMembers(): LazyMembers {
-  const clients = createCache<string, Told>(MAX_ROOMS)
+export function createLazyMembers(budget: ByteBudget): LazyMembers {
+  const clients = budget.part<string, Told>({ bytesOf: ({ members }) => TOLD_BYTES + members.size * MEMBER_BYTES })
 
   return {
     of(tokenNid, roomNid, since) {

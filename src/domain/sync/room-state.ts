@@ -17,9 +17,12 @@ export interface RoomStates {
 
 export function createRoomStates({ db, events }: { db: Reader; events: EventCache }): RoomStates {
   async function lastSeen(room: Room, position: EventPosition): Promise<RoomEvent | undefined> {
-    if (!isNewer(room.committed.nid, position)) return room.timeline.at(-1) ?? eventAt(room, room.committed.pos)
-    const recent = room.timeline.findLast((event) => !isNewer(event.streamPos, position))
-    if (recent) return recent
+    const isUpToDate = !isNewer(room.committed.nid, position)
+    const recent = isUpToDate
+      ? room.timeline.at(-1)
+      : room.timeline.findLast((one) => !isNewer(one.streamPos, position))
+    if (recent) return (await room.eventsAt([recent]))[0]
+    if (isUpToDate) return eventAt(room, room.committed.pos)
     const pos = await roomPositionAt(db, room.nid, position)
     return pos === 0 ? undefined : eventAt(room, pos)
   }

@@ -2,7 +2,7 @@ import type { Reader } from '../../store/db.ts'
 import { getTimelineBackwards } from '../../store/events.ts'
 import { MAX_TIMELINE_BYTES } from '../limits.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
-import type { Room } from '../rooms/room.ts'
+import type { Place, Room } from '../rooms/room.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
 import { type EventPosition, isNewer } from './token.ts'
 
@@ -64,6 +64,21 @@ export async function readTimeline(db: Reader, cache: EventCache, room: Room, wi
   return { events: found.reverse(), limited: laterPos !== undefined && laterPos > 1 }
 }
 
+/** Places in memory that are to be looked at, newest first: as far as a sync that is nearly up to date wants to know. */
+function placesWanted(
+  { timeline }: Room,
+  { since, upTo, limit, wants, below = Number.POSITIVE_INFINITY }: TimelineWish,
+): Place[] {
+  const places: Place[] = []
+  for (let index = timeline.length - 1; index >= 0; index--) {
+    const place = timeline[index]!
+    if (place.pos >= below || isNewer(place.streamPos, upTo)) continue
+    places.push(place)
+    if ((since && !isNewer(place.streamPos, since)) || (!wants && places.length > limit)) break
+  }
+  return places
+}
+
 /** Pages of a room's events, newest first: what is in memory, then the rest. */
 async function* backwards(
   db: Reader,
@@ -71,11 +86,10 @@ async function* backwards(
   room: Room,
   wish: TimelineWish,
 ): AsyncGenerator<readonly RoomEvent[]> {
-  const { timeline } = room
-  const { below } = wish
-  let pos = Math.min(room.timelineFrom, below ?? Number.POSITIVE_INFINITY) - 1
-  if (below === undefined && timeline.length > 0) yield timeline.toReversed()
-  else if (below !== undefined && pos < below - 1) yield timeline.filter((event) => event.pos < below).reverse()
+  const { below = Number.POSITIVE_INFINITY } = wish
+  let pos = Math.min(room.timelineFrom, below) - 1
+  const places = placesWanted(room, wish)
+  if (places.length > 0) yield await room.eventsAt(places)
   const size = wish.below === undefined ? Math.min(PAGE, wish.limit + 1) : PAGE
   while (pos > 0) {
     const rows = await getTimelineBackwards(db, room.nid, 0, pos, size)

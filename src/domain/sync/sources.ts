@@ -16,6 +16,7 @@ import type { LazyMembers } from './lazy-members.ts'
 import type { Presence } from './presence.ts'
 import type { RecentChanges } from './recent-changes.ts'
 import type { RoomStates } from './room-state.ts'
+import type { SharedStretches } from './shared-stretches.ts'
 import type { Unread } from './unread.ts'
 import type { UserRooms } from './user-rooms.ts'
 
@@ -27,6 +28,7 @@ export interface SyncSources {
   readonly events: EventCache
   readonly userRooms: UserRooms
   readonly states: RoomStates
+  readonly stretches: SharedStretches
   readonly unread: Unread
   readonly lazyMembers: LazyMembers
   readonly presence: Presence

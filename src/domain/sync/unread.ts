@@ -1,4 +1,4 @@
-import { createCache } from '../../core/cache.ts'
+import type { ByteBudget } from '../../core/byte-budget.ts'
 import type { Reader } from '../../store/db.ts'
 import type { HighlightWrite } from '../../store/event-batch.ts'
 import { getHighlights, getReadMarks } from '../../store/unread.ts'
@@ -34,8 +34,12 @@ export interface Unread {
   forgetAll(): void
 }
 
-export function createUnread({ db, maxUsers }: { db: Reader; maxUsers: number }): Unread {
-  const users = createCache<number, Map<number, Mark>>(maxUsers)
+/** Bytes of a user's marks, and of one of them, mentions among it. */
+const MARKS_BYTES = 200
+const MARK_BYTES = 136
+
+export function createUnread({ db, budget }: { db: Reader; budget: ByteBudget }): Unread {
+  const users = budget.part<number, Map<number, Mark>>({ bytesOf: ({ size }) => MARKS_BYTES + size * MARK_BYTES })
 
   async function load(userNid: number, marks: Map<number, Mark>, roomNids: readonly number[]): Promise<void> {
     const [rows, highlights] = await Promise.all([

@@ -1,4 +1,4 @@
-import { createCache } from '../../core/cache.ts'
+import type { ByteBudget } from '../../core/byte-budget.ts'
 import type { Reader } from '../../store/db.ts'
 import { getMemberships, type Membership } from '../../store/rooms.ts'
 
@@ -22,8 +22,12 @@ export interface UserRooms {
   forgetAll(): void
 }
 
-export function createUserRooms({ db, maxUsers }: { db: Reader; maxUsers: number }): UserRooms {
-  const users = createCache<number, Map<number, UserRoom>>(maxUsers)
+/** Bytes of a user's rooms, and of one of them. */
+const ROOMS_BYTES = 200
+const ROOM_BYTES = 112
+
+export function createUserRooms({ db, budget }: { db: Reader; budget: ByteBudget }): UserRooms {
+  const users = budget.part<number, Map<number, UserRoom>>({ bytesOf: ({ size }) => ROOMS_BYTES + size * ROOM_BYTES })
   const loading = new Map<number, Promise<Map<number, UserRoom>>>()
   /** Numbers of rooms that were removed; none is given twice. */
   const gone = new Set<number>()

@@ -1,16 +1,11 @@
-import { createCache } from '../../../core/cache.ts'
+import type { ByteBudget } from '../../../core/byte-budget.ts'
 import { ProtocolError } from '../../../core/errors.ts'
 import { compareSpaceChildren, readSpaceChild, type SpaceChild } from '../../../core/event/space-child.ts'
 import { isRoomId, type RoomId, type ServerName } from '../../../core/ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../../../core/json.ts'
 import type { Peers } from '../../../outbound/peers.ts'
 import type { Clock } from '../../clock.ts'
-import {
-  MAX_REMEMBERED_SPACES,
-  MAX_SPACE_ANSWER_CHARS,
-  MAX_SPACE_CHILDREN,
-  MAX_SPACE_SERVERS_TRIED,
-} from '../../limits.ts'
+import { MAX_SPACE_ANSWER_CHARS, MAX_SPACE_CHILDREN, MAX_SPACE_SERVERS_TRIED } from '../../limits.ts'
 
 /** A room as a server that is in it shows it to ours. */
 export interface RemoteSpace {
@@ -20,6 +15,8 @@ export interface RemoteSpace {
   readonly told: ReadonlyMap<RoomId, JsonObject>
   /** Rooms that it names and that nobody here may see, as it says. */
   readonly inaccessible: ReadonlySet<RoomId>
+  /** Of its JSON. */
+  readonly chars: number
 }
 
 /**
@@ -35,8 +32,13 @@ export type AskForSpace = (
 const KEPT_MS = 5 * 60_000
 const REFUSALS_KEPT_MS = 10_000
 
+/** Bytes of an answer that tells nothing, and what a character of one comes to once it is parsed. */
+const ANSWER_BYTES = 600
+const BYTES_PER_CHAR = 3
+
 interface Answer {
   until: number
+  bytes: number
   readonly space: Promise<RemoteSpace | undefined>
 }
 
@@ -44,9 +46,10 @@ export function createRemoteSpaces(deps: {
   readonly peers: Pick<Peers, 'query'>
   readonly clock: Clock
   readonly serverName: ServerName
+  readonly budget: ByteBudget
 }): AskForSpace {
   const { peers, clock, serverName } = deps
-  const answers = createCache<string, Answer>(MAX_REMEMBERED_SPACES)
+  const answers = deps.budget.part<string, Answer>({ bytesOf: ({ bytes }) => bytes })
 
   async function ask(server: ServerName, roomId: RoomId, suggestedOnly: boolean): Promise<RemoteSpace | undefined> {
     const path = `hierarchy/${encodeURIComponent(roomId)}?suggested_only=${suggestedOnly}`
@@ -63,10 +66,12 @@ export function createRemoteSpaces(deps: {
     const known = answers.get(key)
     if (known && known.until > clock.now()) return known.space
     const space = ask(server, roomId, suggestedOnly)
-    const answer = { until: Number.POSITIVE_INFINITY, space }
+    const answer = { until: Number.POSITIVE_INFINITY, bytes: ANSWER_BYTES, space }
     answers.set(key, answer)
     space.then(
       (found) => {
+        answer.bytes += BYTES_PER_CHAR * (found?.chars ?? 0)
+        answers.grown(key, answer)
         answer.until = clock.now() + (found ? KEPT_MS : REFUSALS_KEPT_MS)
       },
       () => answers.delete(key),
@@ -99,8 +104,8 @@ function readSpace(roomId: RoomId, answer: JsonObject): RemoteSpace | undefined 
     told: new Map(told.map((child) => [child.room_id as RoomId, child])),
     inaccessible: new Set(listOf(inaccessible).filter(isRoomId)),
   }
-  const size = JSON.stringify([summary, space.children, told]).length
-  return size > MAX_SPACE_ANSWER_CHARS ? { ...space, children: [], told: new Map() } : space
+  const chars = JSON.stringify([summary, space.children, told]).length
+  return chars > MAX_SPACE_ANSWER_CHARS ? { ...space, children: [], told: new Map(), chars: 0 } : { ...space, chars }
 }
 
 const listOf = (value: JsonValue | undefined): readonly JsonValue[] =>

@@ -1,3 +1,4 @@
+import type { ByteBudget } from '../../../core/byte-budget.ts'
 import { ProtocolError } from '../../../core/errors.ts'
 import type { SpaceChild } from '../../../core/event/space-child.ts'
 import { isRoomId, type RoomId, type ServerName, serverOf } from '../../../core/ids.ts'
@@ -30,6 +31,7 @@ export interface Spaces {
 }
 
 export interface SpaceParts {
+  readonly budget: ByteBudget
   readonly registry: RoomRegistry
   readonly events: EventCache
   readonly userRooms: UserRooms

@@ -1,0 +1,185 @@
+/** A place in the order of last use. The list is a ring, whose one link that holds nothing is before the oldest and behind the newest. */
+class Link {
+  older: Link = this
+  newer: Link = this
+  /** The age of the budget at which it was used last. */
+  usedAt = 0
+
+  /** Drops what is held here. */
+  forget(): void {}
+
+  linkBefore(newer: Link): void {
+    this.older = newer.older
+    this.newer = newer
+    newer.older.newer = this
+    newer.older = this
+  }
+
+  unlink(): void {
+    this.older.newer = this.newer
+    this.newer.older = this.older
+  }
+}
+
+class Entry<K extends {}, V extends {}> extends Link {
+  readonly part: BudgetPart<K, V>
+  readonly key: K
+  value: V
+  bytes = 0
+
+  constructor(part: BudgetPart<K, V>, key: K, value: V) {
+    super()
+    this.part = part
+    this.key = key
+    this.value = value
+  }
+
+  override forget(): void {
+    this.part.delete(this.key)
+  }
+}
+
+/** What an entry costs beside its value: the record above, and its place in a map whose table is half empty on average. */
+const ENTRY_BYTES = 144
+
+export interface PartOptions<K, V> {
+  /** What a value costs now. Called at each use: it adds up a few numbers and no more. */
+  bytesOf(value: V): number
+  /** Told of each value that is held no more, but for those that {@link BudgetPart.clear} drops. */
+  gone?(value: V, key: K): void
+}
+
+/** A cache that shares its budget with others. */
+export class BudgetPart<K extends {}, V extends {}> {
+  readonly #budget: ByteBudget
+  readonly #options: PartOptions<K, V>
+  readonly #entries = new Map<K, Entry<K, V>>()
+  #bytes = 0
+
+  constructor(budget: ByteBudget, options: PartOptions<K, V>) {
+    this.#budget = budget
+    this.#options = options
+  }
+
+  /** Bytes held. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  /** Marks the value as used now, and weighs it anew: it may have grown since. */
+  get(key: K): V | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return undefined
+    const { value } = entry
+    this.#budget.use(entry)
+    this.#weigh(entry)
+    return value
+  }
+
+  /** Does neither. */
+  peek(key: K): V | undefined {
+    return this.#entries.get(key)?.value
+  }
+
+  set(key: K, value: V): void {
+    let entry = this.#entries.get(key)
+    if (entry) entry.value = value
+    else {
+      entry = new Entry(this, key, value)
+      this.#entries.set(key, entry)
+    }
+    this.#budget.use(entry)
+    this.#weigh(entry)
+  }
+
+  /** Weighs a value that has grown, if it is the one that is held. */
+  grown(key: K, value: V): void {
+    const entry = this.#entries.get(key)
+    if (entry?.value === value) this.#weigh(entry)
+  }
+
+  delete(key: K): void {
+    const entry = this.#entries.get(key)
+    if (!entry) return
+    this.#entries.delete(key)
+    this.#drop(entry)
+    this.#options.gone?.(entry.value, key)
+  }
+
+  clear(): void {
+    for (const entry of this.#entries.values()) this.#drop(entry)
+    this.#entries.clear()
+  }
+
+  values(): V[] {
+    return [...this.#entries.values()].map(({ value }) => value)
+  }
+
+  #weigh(entry: Entry<K, V>): void {
+    const more = this.#options.bytesOf(entry.value) + ENTRY_BYTES - entry.bytes
+    if (more === 0) return
+    entry.bytes += more
+    this.#bytes += more
+    this.#budget.take(more)
+  }
+
+  #drop(entry: Entry<K, V>): void {
+    entry.unlink()
+    this.#bytes -= entry.bytes
+    this.#budget.giveBack(entry.bytes)
+  }
+}
+
+/**
+ * One budget of bytes for several caches: whatever was not used for longest goes first, whichever of them holds it. So none needs a
+ * share of its own, and what nobody uses makes room for what somebody does.
+ */
+export class ByteBudget {
+  readonly maxBytes: number
+  #bytes = 0
+  #age = 0
+  readonly #end = new Link()
+
+  constructor(maxBytes: number) {
+    this.maxBytes = maxBytes
+  }
+
+  /** Bytes held by all parts. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** A cache within the budget. */
+  part<K extends {}, V extends {}>(options: PartOptions<K, V>): BudgetPart<K, V> {
+    return new BudgetPart(this, options)
+  }
+
+  /** Lets time pass: what was not used in the last `ages` calls goes. */
+  grow(ages: number): void {
+    this.#age++
+    while (this.#end.newer !== this.#end && this.#end.newer.usedAt < this.#age - ages) this.#end.newer.forget()
+  }
+
+  /** For parts: marks an entry as the newest. */
+  use(entry: Link): void {
+    entry.usedAt = this.#age
+    if (entry.newer === this.#end) return
+    entry.unlink()
+    entry.linkBefore(this.#end)
+  }
+
+  /** For parts: counts bytes that are held no more. */
+  giveBack(bytes: number): void {
+    this.#bytes -= bytes
+  }
+
+  /** For parts: counts more bytes, or fewer, and makes room for them. What is larger than the whole budget goes itself. */
+  take(bytes: number): void {
+    this.#bytes += bytes
+    while (this.#bytes > this.maxBytes && this.#end.newer !== this.#end) this.#end.newer.forget()
+  }
+}

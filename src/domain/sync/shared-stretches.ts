@@ -1,0 +1,17 @@
+import type { BudgetPart, ByteBudget } from '../../core/byte-budget.ts'
+
+/** The newest stretch of a room's timeline as sync last wrote it. */
+export interface SharedStretch {
+  readonly key: string
+  readonly madeAt: number
+  readonly json: Buffer
+}
+
+/** By room, for the many who are woken by the same events. */
+export type SharedStretches = Pick<BudgetPart<number, SharedStretch>, 'get' | 'set'>
+
+const STRETCH_BYTES = 300
+
+export function createSharedStretches(budget: ByteBudget): SharedStretches {
+  return budget.part({ bytesOf: ({ json }) => STRETCH_BYTES + json.length })
+}
