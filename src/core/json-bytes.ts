@@ -63,8 +63,9 @@ export class JsonBytes {
     return this.#length
   }
 
-  toBuffer(): Buffer {
-    const buffer = Buffer.allocUnsafe(this.#length)
+  /** @param isKept in memory of its own, for what is kept: a small buffer is else a piece of 8 KiB, and keeps all of it */
+  toBuffer(isKept = false): Buffer {
+    const buffer = isKept ? Buffer.allocUnsafeSlow(this.#length) : Buffer.allocUnsafe(this.#length)
     let offset = 0
     for (const piece of this.#pieces) {
       if (typeof piece === 'string') offset += buffer.write(piece, offset)
@@ -95,4 +96,11 @@ export class JsonBytes {
     }
     if (gathered.length > 0) yield gathered.toBuffer()
   }
+}
+
+/** Text as bytes that are kept: see {@link JsonBytes.toBuffer}. */
+export function keptBytes(text: string): Buffer {
+  const buffer = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
+  buffer.write(text)
+  return buffer
 }

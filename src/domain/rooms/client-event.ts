@@ -1,7 +1,7 @@
 import type { Membership } from '../../core/event/content.ts'
 import type { RoomId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { JsonBytes } from '../../core/json-bytes.ts'
+import { type JsonBytes, keptBytes } from '../../core/json-bytes.ts'
 import { writeJson } from '../../core/large-integers.ts'
 import type { EventCache } from './event-cache.ts'
 import { nameOf, type Rendered, type RoomEvent } from './room-event.ts'
@@ -96,7 +96,7 @@ function render(event: RoomEvent, loaded: ReadonlyMap<number, RoomEvent>): Rende
     redaction ? `,"redacted_because":${writeJson(redactionNotice(redaction))}` : '',
   ].join('')
   return {
-    head: Buffer.from(head),
+    head: keptBytes(head),
     unsigned,
     tail: previous === undefined ? '' : `,"prev_content":${previous}`,
     repeated: replaced || redaction ? [replaced, redaction].flatMap(repetitionOf) : NONE,

@@ -141,7 +141,7 @@ function sharedEvents(look: Look, room: Room, events: readonly RoomEvent[]): Buf
   const key = `${first.pos}-${events.at(-1)!.pos}`
   const known = look.sources.stretches.get(room.nid)
   if (known?.key === key && look.timeMs - known.madeAt < SHARED_FOR_MS) return known.json
-  const json = writeEventList(new JsonBytes(), look, events, alwaysJoined).toBuffer()
+  const json = writeEventList(new JsonBytes(), look, events, alwaysJoined).toBuffer(true)
   look.sources.stretches.set(room.nid, { key, madeAt: look.timeMs, json })
   return json
 }
