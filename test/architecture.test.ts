@@ -196,3 +196,19 @@ test('files are named in kebab-case and stay below 400 lines', () => {
   ).toEqual([])
   expect(SOURCES.filter(({ lines }) => lines > 400).map(({ name, lines }) => `${name}: ${lines}`)).toEqual([])
 })
+
+describe('what a start does not need', () => {
+  const ON_DEMAND = ['aws4fetch', 'htmlparser2', 'libphonenumber-js/max', 'nodemailer', 're2js', 'sharp']
+
+  test.each(ON_DEMAND)('A3: %s is loaded when it is needed', (name) => {
+    const holders = SOURCES.filter(({ code }) => new RegExp(`^import (?!type )[^;']*from '${name}'`, 'm').test(code))
+    expect(holders.map((source) => source.name)).toEqual([])
+  })
+
+  test('A3: openid-client is loaded when somebody signs in with a provider', () => {
+    const holders = SOURCES.filter(({ code }) => /^import (?!type )[^;']*from 'openid-client'/m.test(code))
+    const importers = SOURCES.filter(({ code }) => /from '[^']*openid-code-flow\.ts'/.test(code))
+    expect(holders.map(({ name }) => name)).toEqual(['outbound/openid-code-flow.ts'])
+    expect(importers).toEqual([])
+  })
+})

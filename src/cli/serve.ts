@@ -17,7 +17,7 @@ import { startMetricsListener } from './metrics-listener.ts'
 import { isBelowFloor } from './node-floor.ts'
 import { openSigningKey } from './signing-key-file.ts'
 import { spareMemory } from './spare-memory.ts'
-import { releaseYoungGeneration } from './young-generation.ts'
+import { giveBackWhatTheStartTook, releaseYoungGeneration } from './young-generation.ts'
 
 export const serveCommand: Command = {
   usage: `[--roles LIST] [--config FILE] [--set KEY=VALUE]...
@@ -42,6 +42,7 @@ export const serveCommand: Command = {
     const running = await start(host, config, log, read)
     const seconds = (performance.now() - begun) / 1000
     releaseYoungGeneration()
+    giveBackWhatTheStartTook()
     host.complain(banner({ ...running, seconds, config, configFile: configFile(host, values), ...host }))
     log.info({ port: running.port, ms: Math.round(seconds * 1000) }, 'ready')
     await stop

@@ -1,4 +1,3 @@
-import { createTransport } from 'nodemailer'
 import type { Outbox } from './outbox.ts'
 
 /** One message to one address. Nothing in it is parsed for addresses, and line ends in headers are not taken as such. */
@@ -51,12 +50,14 @@ const SAFE = { disableFileAccess: true, disableUrlAccess: true }
 
 /** Sends through a mail server, over a few connections that stay open. */
 export function createSmtpMailer(options: SmtpOptions): Mailer {
-  const transport = createTransport({
-    ...connectionOf(options),
-    pool: true,
-    maxConnections: options.connections,
-    maxRequeues: REQUEUES,
-  })
+  const transport = loadMailer().then((createTransport) =>
+    createTransport({
+      ...connectionOf(options),
+      pool: true,
+      maxConnections: options.connections,
+      maxRequeues: REQUEUES,
+    }),
+  )
   // When each message that is under way was given to us, the oldest first.
   const underWay = new Map<symbol, number>()
 
@@ -72,19 +73,25 @@ export function createSmtpMailer(options: SmtpOptions): Mailer {
       const place = Symbol('message')
       underWay.set(place, performance.now())
       try {
-        await transport.sendMail(composed(message))
+        await (await transport).sendMail(composed(message))
       } catch (error) {
         throw new MailError(error)
       } finally {
         underWay.delete(place)
       }
     },
-    close: () => transport.close(),
+    close: () => void transport.then((opened) => opened.close()),
   }
+}
+
+/** Where nobody sends mail it is not loaded. */
+async function loadMailer() {
+  return (await import('nodemailer')).createTransport
 }
 
 /** Goes as far as a message would, without one: connects, encrypts, logs in. @throws MailError */
 export async function checkSmtp(options: SmtpOptions): Promise<void> {
+  const createTransport = await loadMailer()
   const transport = createTransport(connectionOf(options))
   try {
     await transport.verify()
@@ -134,6 +141,7 @@ export function createMailboxDirectory(outbox: Outbox): Mailer {
 
 /** The bytes of a message as a mail server would get them. */
 export async function encodeMail(message: MailMessage): Promise<Buffer> {
+  const createTransport = await loadMailer()
   const transport = createTransport({ ...SAFE, streamTransport: true, buffer: true, newline: 'unix' })
   return (await transport.sendMail(composed(message))).message as Buffer
 }

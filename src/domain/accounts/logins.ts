@@ -93,7 +93,7 @@ export function createLogins(deps: {
   async function authenticate(credentials: JsonObject, from: From): Promise<AccountRow> {
     const { password } = credentials
     if (typeof password !== 'string') throw new ProtocolError('M_MISSING_PARAM', "Key 'password' is missing.")
-    const identified = identifiedBy(credentials, config.server_name)
+    const identified = await identifiedBy(credentials, config.server_name)
     const name = identified.kind === 'user' ? (identified.ids.at(-1) ?? 'nobody') : identified.address
     const place = from.userNid === undefined ? from.network : `user ${from.userNid}`
     const wasRight = await brake.begin(name, place, async () => isKnown(await find(identified), from))

@@ -14,7 +14,7 @@ export type Identified =
  * `medium` and `address` keys of older clients. What is well formed and nobody's is no error: it must take as long as any other.
  * @throws ProtocolError `M_MISSING_PARAM`, `M_BAD_JSON`, `M_UNKNOWN` for a kind of identifier that is not served
  */
-export function identifiedBy(request: JsonObject, server: ServerName): Identified {
+export async function identifiedBy(request: JsonObject, server: ServerName): Promise<Identified> {
   const { identifier } = request
   if (identifier === undefined) return identifiedByOldKeys(request, server)
   if (!isObject(identifier)) throw new ProtocolError('M_BAD_JSON', "Key 'identifier' must be an object.")
@@ -63,9 +63,9 @@ function byAddress(medium: string, address: string): Identified {
   return normal.includes('\0') ? { kind: 'user', ids: [] } : { kind: 'threepid', medium, address: normal }
 }
 
-function byPhone(country: string, number: string): Identified {
+async function byPhone(country: string, number: string): Promise<Identified> {
   try {
-    return { kind: 'threepid', medium: 'msisdn', address: readPhoneNumber(country, number).msisdn }
+    return { kind: 'threepid', medium: 'msisdn', address: (await readPhoneNumber(country, number)).msisdn }
   } catch (error) {
     if (error instanceof ProtocolError && error.errcode === 'M_INVALID_ADDRESS') return { kind: 'user', ids: [] }
     throw error

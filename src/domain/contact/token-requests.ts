@@ -70,9 +70,9 @@ export function createTokenRequests(deps: {
     msisdn: allowed_numbers.length === 0 ? () => true : compileGlobs(allowed_numbers),
   }
 
-  function read(wish: AddressWish): WishedAddress {
+  async function read(wish: AddressWish): Promise<WishedAddress> {
     if (wish.medium === 'msisdn') {
-      const { msisdn, region } = readPhoneNumber(wish.country, wish.number)
+      const { msisdn, region } = await readPhoneNumber(wish.country, wish.number)
       return { medium: 'msisdn', address: msisdn, region }
     }
     const address = normaliseAddress('email', wish.email)
@@ -130,7 +130,7 @@ export function createTokenRequests(deps: {
     async request(purpose, wish, request, named = NOBODY) {
       const validator = validatorOf(wish.medium, named)
       try {
-        const wished = read(wish)
+        const wished = await read(wish)
         requireServed(wished)
         const [isFit, isHidden] = [await fits(purpose, wished), hidesKnown(request.isForwarded)]
         if (!isFit && !isHidden) return await refuse(purpose, wished, request.sender)

@@ -1,11 +1,7 @@
 // The full metadata: with the small set a number only has to be as long as numbers of its country are, and its kind is not known.
 // 157 KB on disk and 2.5 MB in memory are little for a server.
-import {
-  type CountryCode,
-  isSupportedCountry,
-  type NumberType,
-  parsePhoneNumberFromString,
-} from 'libphonenumber-js/max'
+// They are loaded with the first number that somebody gives.
+import type { CountryCode, NumberType } from 'libphonenumber-js/max'
 import { ProtocolError } from '../../core/errors.ts'
 
 export interface PhoneNumber {
@@ -31,7 +27,8 @@ const AS_DIALLED = /^\+?[0-9\s().\-/\u2010-\u2015]+$/
  * @param country two letters of ISO 3166-1, in either case
  * @throws ProtocolError `M_INVALID_PARAM` for an unknown country, `M_INVALID_ADDRESS` for what is no number
  */
-export function readPhoneNumber(country: string, number: string): PhoneNumber {
+export async function readPhoneNumber(country: string, number: string): Promise<PhoneNumber> {
+  const { isSupportedCountry, parsePhoneNumberFromString } = await import('libphonenumber-js/max')
   const from = country.toUpperCase()
   if (!isSupportedCountry(from)) throw new ProtocolError('M_INVALID_PARAM', "Key 'country' is not a country's code.")
   const parsed =

@@ -270,7 +270,7 @@ export function createValidationSessions(deps: {
       )
     },
     async requestMsisdn(country, number, by) {
-      const phone = readPhoneNumber(country, number)
+      const phone = await readPhoneNumber(country, number)
       messenger.requireServed(phone)
       const sid = await request(
         {

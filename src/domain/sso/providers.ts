@@ -1,6 +1,7 @@
 import type { Config } from '../../config/schema.ts'
 import type { GuardedClient } from '../../outbound/http.ts'
-import { type OpenIdProvider, openProvider } from '../../outbound/openid-provider.ts'
+import { openProvider } from '../../outbound/open-provider.ts'
+import type { OpenIdProvider } from '../../outbound/openid-provider.ts'
 import type { Clock } from '../clock.ts'
 import { publicBaseUrl } from '../public-address.ts'
 import { type ClaimMapping, claimMapping } from './claims.ts'
