@@ -14,15 +14,9 @@ export const MAX_BODY_SECONDS = 30
 export const MIN_BODY_BYTES_PER_SECOND = 1024
 export const BODY_GRACE_SECONDS = 10
 
-/**
- * Memory for everything that is cached about rooms and events, and about who is in them and has read what: true bytes, which a test compares
- * with the heap. What was not used for longest goes first.
- */
+/** True bytes for all that is cached about rooms and events; what was not used for longest goes first, and what nobody used for so long. */
 export const ROOM_MEMORY_BYTES = 64 * 1024 * 1024
-/** What nobody used for so long goes, however much room there is. */
 export const MAX_IDLE_IN_MEMORY_MS = 60 * 60 * 1000
-/** Ids of rooms whose numbers are remembered. */
-export const MAX_REMEMBERED_ROOM_IDS = 20_000
 
 /** A login beyond these removes the device that was not used for longest. */
 export const MAX_DEVICES_PER_USER = 500

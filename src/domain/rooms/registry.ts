@@ -13,7 +13,6 @@ import type { Reader } from '../../store/db.ts'
 import { perTick } from '../../store/per-tick.ts'
 import { countMembers, findRoomNid, getJoinedOfServer, getRooms, type RoomRow } from '../../store/rooms.ts'
 import { getStateKeys, loadStates, type StateKeyRow } from '../../store/state.ts'
-import { MAX_REMEMBERED_ROOM_IDS } from '../limits.ts'
 import type { EventCache } from './event-cache.ts'
 import type { Fillings } from './fillings.ts'
 import { Room } from './room.ts'
@@ -47,9 +46,11 @@ export interface RegistryParts {
   readonly budget: ByteBudget
 }
 
+const ROOM_IDS_REMEMBERED = 20_000
+
 export function createRoomRegistry({ db, events, serverName, fillings, budget }: RegistryParts): RoomRegistry {
   const rooms = budget.part<number, Room>({ bytesOf: ({ bytes }) => bytes })
-  const nids = createCache<RoomId, number>(MAX_REMEMBERED_ROOM_IDS)
+  const nids = createCache<RoomId, number>(ROOM_IDS_REMEMBERED)
   const loading = new Map<number, Promise<Room>>()
   /** Numbers of rooms that were removed; none is given twice. */
   const gone = new Set<number>()
