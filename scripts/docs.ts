@@ -4,12 +4,14 @@ import { fileURLToPath } from 'node:url'
 import { EXIT_MEANINGS } from '../src/cli/command.ts'
 import { exampleYaml, jsonSchema, optionTable } from '../src/config/render.ts'
 import { ERROR_STATUS } from '../src/core/errors.ts'
+import { groupBy } from '../src/core/group-by.ts'
 import { TEMPLATE_VALUES } from '../src/domain/identity/message-templates.ts'
 import { APPSERVICE_NEWS_KEPT_MS, MAX_APPSERVICE_NEWS, MAX_BINDINGS_IN_MEMORY } from '../src/domain/limits.ts'
 import { createMetrics } from '../src/domain/metrics.ts'
 import { APPSERVICE_OPERATIONS } from '../src/outbound/appservice.ts'
 import { ERRORS } from '../test/accounts/rows.ts'
 import appservice from '../test/conformance/appservice.json' with { type: 'json' }
+import { findLineTests, LINES } from '../test/conformance/hardening.ts'
 import identity from '../test/conformance/identity.json' with { type: 'json' }
 import served from '../test/conformance/operations.json' with { type: 'json' }
 import { hashesOf } from './migration-hashes.ts'
@@ -23,6 +25,7 @@ const FILES: Readonly<Record<string, string>> = {
   'docs/operations.md': await operations(),
   'docs/errors.md': await errors(),
   'migrations/hashes.json': await hashesOf(fileURLToPath(new URL('../migrations', import.meta.url))),
+  'docs/conformance.md': conformance(),
 }
 
 const stale: string[] = []
@@ -51,6 +54,21 @@ each code that the description of the client interface lists.
 | code | status | where | shown |
 |---|---|---|---|
 ${rows.join('\n')}
+`
+}
+
+/** Which tests hold each line of what was found from outside. */
+function conformance(): string {
+  const tests = groupBy(findLineTests(), ({ id }) => id)
+  const sections = Object.entries(LINES).map(([id, line]) => {
+    const proofs = (tests.get(id) ?? []).map(({ file, title }) => `- \`${file}\`: ${title}`)
+    return `## ${id}. ${line}\n\n${proofs.join('\n') || 'No test yet.'}`
+  })
+  return `${generated('Conformance')}
+Black-box checks, unmodified clients, two acceptance suites and an attacker found what follows. Each line names the tests that hold it:
+their titles begin with the line's id. A to E stand for availability, rooms and encryption, compatibility, operators, and bad input.
+
+${sections.join('\n\n')}
 `
 }
 
