@@ -1,13 +1,30 @@
+import cors from '@fastify/cors'
 import type { FastifyInstance } from 'fastify'
 
-/** Browser clients come from anywhere: every answer carries these, errors included (client-server API, "Web browser clients"). */
-export const CORS_HEADERS: Readonly<Record<string, string>> = {
-  'access-control-allow-origin': '*',
-  'access-control-allow-methods': 'GET, POST, PUT, DELETE, OPTIONS',
-  'access-control-allow-headers': 'Origin, X-Requested-With, Content-Type, Accept, Authorization',
+const METHODS = 'GET, POST, PUT, DELETE, OPTIONS'
+const REQUEST_HEADERS = 'Origin, X-Requested-With, Content-Type, Accept, Authorization'
+const MAX_AGE_SECONDS = 86_400
+
+/** On answers to preflights from the plugin; the published interface wants them on every answer ("Web browser clients"). */
+const ON_EVERY_ANSWER = {
+  'access-control-allow-methods': METHODS,
+  'access-control-allow-headers': REQUEST_HEADERS,
 }
 
-/** `OPTIONS` on any path, answered without looking at the path. */
-export function answerPreflights(app: FastifyInstance): void {
-  app.options('*', (_request, reply) => reply.code(204).header('access-control-max-age', '86400').send())
+/** All of them, for answers that no hook of the framework sees. */
+export const CORS_HEADERS: Readonly<Record<string, string>> = { 'access-control-allow-origin': '*', ...ON_EVERY_ANSWER }
+
+/** Browser clients come from anywhere. `OPTIONS` is answered on any path, without looking at the path. */
+export function answerCors(app: FastifyInstance): void {
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.headers(ON_EVERY_ANSWER)
+    done()
+  })
+  void app.register(cors, {
+    origin: '*',
+    methods: METHODS,
+    allowedHeaders: REQUEST_HEADERS,
+    maxAge: MAX_AGE_SECONDS,
+    strictPreflight: false,
+  })
 }

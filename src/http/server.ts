@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import type { Errcode } from '../core/errors.ts'
 import type { ArrivalMetrics } from '../domain/arrival-metrics.ts'
 import type { BodyIntake } from './body-intake.ts'
-import { answerPreflights, CORS_HEADERS } from './cors.ts'
+import { answerCors, CORS_HEADERS } from './cors.ts'
 import { LINGER_MS, linger } from './parting.ts'
 import { parseQuery } from './query.ts'
 import { routeOf, sendError } from './reply.ts'
@@ -98,7 +98,7 @@ export function answerBrokenRequest(error: BrokenRequest, socket: Duplex): void 
 
 function observe(app: FastifyInstance, { log, metrics }: ServerOptions): void {
   app.addHook('onRequest', (request, reply, done) => {
-    reply.headers(CORS_HEADERS).header('x-request-id', request.id)
+    reply.header('x-request-id', request.id)
     done()
   })
   app.addHook('onResponse', (request, reply, done) => {
@@ -142,7 +142,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.addContentTypeParser('*', (request, _payload, done) => options.intake.read(request, done))
   app.setErrorHandler((error, _request, reply) => sendError(reply, error, options.log))
   observe(app, options)
+  answerCors(app)
   answerUnrecognised(app)
-  answerPreflights(app)
   return app
 }
