@@ -180,6 +180,25 @@ describe('A1: a body that takes its time', () => {
     expect(lines[0]).toContain('too slowly')
   })
 
+  test('E2: a thousand that come a byte a second each end by themselves, others are answered, and the log says it once', async () => {
+    lines.length = 0
+    const slow = Array.from({ length: 1_000 }, () => begin(100_000))
+    const dripping = setInterval(() => {
+      for (const { send } of slow) send(' ')
+    }, 100)
+    try {
+      const other = begin(2)
+      other.send('{}')
+      expect(await other.answer()).toMatchObject({ status: 200 })
+      const answers = await Promise.all(slow.map(({ answer }) => answer()))
+      expect(answers.filter(({ status }) => status !== 408)).toEqual([])
+    } finally {
+      clearInterval(dripping)
+    }
+    // Once a minute: the test before this one may have seen it.
+    expect(lines.filter((line) => line.includes('too slowly')).length).toBeLessThan(2)
+  })
+
   test('A1: is refused after 30 s even if it comes faster than that', async () => {
     const { send, answer } = begin(MIB)
     send(Buffer.alloc(MIB - 1, ' '))
