@@ -232,7 +232,7 @@ export const MAX_BACKUP_ALGORITHM_CHARS = 255
 export const MAX_SESSION_ID_CHARS = 255
 /** The body of a call that puts many keys into a backup at once: above the usual cap, and only from users of this server. */
 export const MAX_KEYS_BODY_BYTES = 32 * 1024 * 1024
-/** One-time and fallback keys in one request: their signatures are verified while others wait. */
+/** One-time and fallback keys in one request: they are read and stored while others wait. */
 export const MAX_KEYS_PER_UPLOAD = 300
 export const MAX_ONE_TIME_KEYS_PER_ALGORITHM = 1_000
 export const MAX_KEY_ALGORITHMS_PER_DEVICE = 10

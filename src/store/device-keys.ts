@@ -29,12 +29,16 @@ export function deviceKeysOf(reader: Reader, userNids: readonly number[]): Promi
   )
 }
 
-export async function findDeviceKey(reader: Reader, userNid: number, deviceId: string): Promise<string | undefined> {
-  const [row] = await reader.query<{ json: string }>(
-    'SELECT json FROM device_key WHERE user_nid = $1 AND device_id = $2',
+export async function findDeviceKey(
+  reader: Reader,
+  userNid: number,
+  deviceId: string,
+): Promise<Pick<DeviceKeyRow, 'json' | 'signature'> | undefined> {
+  const [row] = await reader.query<Pick<DeviceKeyRow, 'json' | 'signature'>>(
+    'SELECT json, signature FROM device_key WHERE user_nid = $1 AND device_id = $2',
     [userNid, deviceId],
   )
-  return row?.json
+  return row
 }
 
 /** Stores the keys of a device; false when there is no such device any more. */

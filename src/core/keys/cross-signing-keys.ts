@@ -1,9 +1,17 @@
 import { decodeBase64, encodeBase64 } from '../base64.ts'
 import type { UserId } from '../ids.ts'
-import type { JsonObject } from '../json.ts'
+import { encodeCanonical, type JsonObject } from '../json.ts'
 import { signatureOf } from '../signing/json-signature.ts'
 import { verifySignature } from '../signing/key.ts'
-import { invalidSignature, isPublicKey, malformed, requireObject, signedJson } from './key-offence.ts'
+import {
+  checkKeySize,
+  invalidSignature,
+  isPublicKey,
+  malformed,
+  requireObject,
+  signaturesBy,
+  signedJson,
+} from './key-offence.ts'
 
 export const USAGES = ['master', 'self_signing', 'user_signing'] as const
 /** What a user's key signs: the other two; their own devices; other users' master keys. */
@@ -16,6 +24,10 @@ export interface CrossSigningKey {
   readonly publicKey: string
   /** Canonical JSON without `signatures` and `unsigned`. */
   readonly json: string
+  /** As it came, without `signatures` alone. */
+  readonly whole: string
+  /** The user's signatures as they came. */
+  readonly signatures: ReadonlyMap<string, string>
 }
 
 /**
@@ -35,7 +47,17 @@ export function readCrossSigningKey(object: JsonObject, usage: KeyUsage, userId:
   if (others.length > 0 || !isPublicKey(publicKey) || id !== `ed25519:${publicKey}` || !isUnpadded(publicKey)) {
     throw malformed(`'${name}.keys' must hold one key, as "ed25519:<key>": "<key>" in unpadded base64.`)
   }
-  return { usage, publicKey, json: signedJson(name, object) }
+  const { signatures: _, ...rest } = object
+  const json = signedJson(name, object)
+  const whole = object.unsigned === undefined ? json : encodeCanonical(rest)
+  const signatures = signaturesBy(userId, name, object)
+  checkKeySize(name, whole, signatures)
+  return { usage, publicKey, json, whole, signatures }
+}
+
+/** What signatures of a key cover, from its JSON as it came. */
+export function signedPartOf(whole: string): string {
+  return whole.includes('"unsigned"') ? signedJson('the key', JSON.parse(whole) as JsonObject) : whole
 }
 
 /** Keys are compared and looked up as texts, so there must be one text for each. */

@@ -1,41 +1,57 @@
 import type { UserId } from '../ids.ts'
 import type { JsonObject } from '../json.ts'
-import { signatureOf } from '../signing/json-signature.ts'
 import { verifySignature } from '../signing/key.ts'
-import { invalidSignature, isPublicKey, malformed, requireObject, requireText, signedJson } from './key-offence.ts'
+import {
+  checkKeySize,
+  malformed,
+  requireMembers,
+  requireObject,
+  requireText,
+  signaturesBy,
+  signedJson,
+} from './key-offence.ts'
 
-/** The identity keys of a device, checked. */
+/** The identity keys of a device, of the right shape. Whether they are signed well, clients find out. */
 export interface DeviceKeys {
   /** Canonical JSON without `signatures` and `unsigned`. */
   readonly json: string
-  /** The device's own. */
+  /** The device's own; empty where it came without. */
   readonly signature: string
-  /** What the device signs with. */
-  readonly ed25519: string
+  /** What the device signs with, if it says so. */
+  readonly ed25519: string | undefined
+  /** Other signatures by the user, by the names of the keys that made them. */
+  readonly otherSignatures: ReadonlyMap<string, string>
 }
 
 const MAX_ALGORITHMS = 32
 const MAX_ALGORITHM_CHARS = 255
 
+const REQUIRED = ['user_id', 'device_id', 'algorithms', 'keys', 'signatures']
+
 /**
  * Reads what a device says of itself (client-server API, "Device keys").
  *
- * Of its signatures the device's own is kept; others come by way of `keys/signatures/upload`.
- * @throws ProtocolError `M_INVALID_PARAM`, `M_INVALID_SIGNATURE`
+ * Of its signatures those by the user are kept; others come by way of `keys/signatures/upload`.
+ * @throws ProtocolError `M_BAD_JSON`, `M_INVALID_PARAM`
  */
 export function readDeviceKeys(object: JsonObject, of: { userId: UserId; deviceId: string }): DeviceKeys {
   const { userId, deviceId } = of
+  requireMembers('device_keys', object, REQUIRED)
   if (object.user_id !== userId) throw malformed(`'device_keys.user_id' must be ${userId}.`)
   if (object.device_id !== deviceId) throw malformed(`'device_keys.device_id' must be ${JSON.stringify(deviceId)}.`)
   checkAlgorithms(object.algorithms)
   const ed25519 = readKeys(requireObject('device_keys.keys', object.keys), deviceId)
   const json = signedJson('device_keys', object)
-  requireObject('device_keys.signatures', object.signatures)
-  const signature = signatureOf(object, userId, `ed25519:${deviceId}`)
-  if (signature === undefined || !verifySignature(ed25519, json, signature)) {
-    throw invalidSignature("'device_keys' must be signed by the device's own ed25519 key.")
-  }
-  return { json, signature, ed25519 }
+  const otherSignatures = signaturesBy(userId, 'device_keys', object)
+  checkKeySize('device_keys', json, otherSignatures)
+  const signature = otherSignatures.get(`ed25519:${deviceId}`) ?? ''
+  otherSignatures.delete(`ed25519:${deviceId}`)
+  return { json, signature, ed25519, otherSignatures }
+}
+
+/** Whether a device signed its keys itself. */
+export function areSelfSigned({ json, signature, ed25519 }: DeviceKeys): boolean {
+  return ed25519 !== undefined && verifySignature(ed25519, json, signature)
 }
 
 function checkAlgorithms(algorithms: JsonObject[string] | undefined): void {
@@ -50,23 +66,19 @@ function checkAlgorithms(algorithms: JsonObject[string] | undefined): void {
 }
 
 /** Each key is named `<algorithm>:<device id>`. Gives the one that signs. */
-function readKeys(keys: JsonObject, deviceId: string): string {
+function readKeys(keys: JsonObject, deviceId: string): string | undefined {
   for (const name of Object.keys(keys)) {
-    const value = requireText('device_keys.keys', keys[name])
+    requireText('device_keys.keys', keys[name])
     const algorithm = name.slice(0, name.indexOf(':'))
     if (algorithm === '' || name !== `${algorithm}:${deviceId}`) {
       throw malformed(`A key of 'device_keys.keys' must be named <algorithm>:${deviceId}.`)
     }
-    const isKnown = algorithm === 'ed25519' || algorithm === 'curve25519'
-    if (isKnown && !isPublicKey(value)) throw malformed(`The ${algorithm} key of the device is no key.`)
   }
-  const name = `ed25519:${deviceId}`
-  if (!Object.hasOwn(keys, name)) throw malformed(`'device_keys.keys' lacks ${name}.`)
-  return keys[name] as string
+  return keys[`ed25519:${deviceId}`] as string | undefined
 }
 
-/** What a device signs with, from the JSON of keys that were checked. */
-export function signingKeyOf(json: string, deviceId: string): string {
+/** What a device signs with, if it says so, from the JSON of keys that were read. */
+export function signingKeyOf(json: string, deviceId: string): string | undefined {
   const { keys } = JSON.parse(json) as { keys: Record<string, string> }
-  return keys[`ed25519:${deviceId}`]!
+  return keys[`ed25519:${deviceId}`]
 }

@@ -152,7 +152,7 @@ function readRemote(wanted: WantedKeys, answer: JsonObject): Map<UserId, Map<str
       const [[name, value] = []] = isObject(named) ? Object.entries(named) : []
       if (name === undefined || value === undefined) continue
       try {
-        const { json } = readOneTimeKey(name, value, { userId, deviceId, ed25519: undefined })
+        const { json } = readOneTimeKey(name, value, userId)
         put(keys, userId, deviceId, name, json)
       } catch {
         // As if the device had none.

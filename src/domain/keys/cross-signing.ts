@@ -7,9 +7,6 @@ import {
   readCrossSigningKey,
   USAGES,
 } from '../../core/keys/cross-signing-keys.ts'
-import { signingKeyOf } from '../../core/keys/device-keys.ts'
-import { signatureOf } from '../../core/signing/json-signature.ts'
-import { verifySignature } from '../../core/signing/key.ts'
 import {
   type CrossSigningKeyRow,
   crossSigningKeysOf,
@@ -20,7 +17,6 @@ import {
   storeKeySignatures,
 } from '../../store/cross-signing-keys.ts'
 import type { Reader, Tx } from '../../store/db.ts'
-import { deviceKeysOf } from '../../store/device-keys.ts'
 import { listDevices } from '../../store/devices.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { DeviceLists } from './device-lists.ts'
@@ -58,7 +54,7 @@ interface Checked {
   readonly keys: readonly NewKey[]
   /** Keys that a new master key has not signed. */
   readonly orphans: readonly KeyUsage[]
-  /** Of the master key, by devices of the user. */
+  /** What else the user signed the keys with, as it came: clients verify it. */
   readonly signatures: readonly KeySignatureRow[]
   readonly isFirst: boolean
 }
@@ -84,12 +80,12 @@ export function createCrossSigning(deps: {
       signature: key.usage === 'master' ? null : masterSignatureOf(object, key, by.userId, master!),
     }))
     await checkNames(by, keys, stored)
-    const fresh = keys.filter((key) => stored.get(key.usage)?.json !== key.json)
+    const fresh = keys.filter((key) => stored.get(key.usage)?.json !== key.whole)
     const isNewMaster = fresh.some(({ usage }) => usage === 'master')
     return {
       keys: fresh,
       orphans: isNewMaster ? [...stored.keys()].filter((usage) => !keys.some((key) => key.usage === usage)) : [],
-      signatures: isNewMaster ? await deviceSignatures(by, upload.master!, master!) : [],
+      signatures: fresh.flatMap((key) => otherSignatures(by, key, master!)),
       isFirst: !stored.has('master'),
     }
   }
@@ -110,21 +106,8 @@ export function createCrossSigning(deps: {
     throw new ProtocolError('M_FORBIDDEN', 'One of these keys is named as one of your devices.')
   }
 
-  /** Those that are good. Others are passed over: the key is none the worse. */
-  async function deviceSignatures(by: Requester, object: JsonObject, master: string): Promise<KeySignatureRow[]> {
-    const { json } = readCrossSigningKey(object, 'master', by.userId)
-    return (await deviceKeysOf(db, [by.userNid])).flatMap((device) => {
-      const signerKey = `ed25519:${device.device_id}`
-      const signature = signatureOf(object, by.userId, signerKey)
-      const publicKey = signingKeyOf(device.json, device.device_id)
-      if (signature === undefined || !verifySignature(publicKey, json, signature)) return []
-      const nids = { target_nid: by.userNid, signer_nid: by.userNid }
-      return [{ ...nids, target: master, signer_key: signerKey, signature }]
-    })
-  }
-
   async function store(tx: Tx, { userNid }: Requester, checked: Checked, position: number, isProven: boolean) {
-    const rows = checked.keys.map((key) => ({ userNid, ...key }))
+    const rows = checked.keys.map((key) => ({ userNid, ...key, json: key.whole }))
     if (isProven) await Promise.all(rows.map((row) => replaceCrossSigningKey(tx, row)))
     else if ((await Promise.all(rows.map((row) => insertCrossSigningKey(tx, row)))).includes(false)) {
       throw new ProtocolError('M_FORBIDDEN', 'Other keys were uploaded meanwhile.')
@@ -151,4 +134,13 @@ export function createCrossSigning(deps: {
       })
     },
   }
+}
+
+/** Those by the user, without the master key's, which is kept with the key. */
+function otherSignatures({ userNid }: Requester, key: NewKey, master: string): KeySignatureRow[] {
+  const row = { target_nid: userNid, target: key.publicKey, signer_nid: userNid }
+  return [...key.signatures].flatMap(([signer_key, signature]) => {
+    const isKept = key.usage !== 'master' && signer_key === `ed25519:${master}`
+    return isKept ? [] : [{ ...row, signer_key, signature }]
+  })
 }

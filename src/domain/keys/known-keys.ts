@@ -21,9 +21,15 @@ export function addSignature(signatures: SignatureMap, signer: UserId, keyId: st
   signatures.set(signer, own.set(keyId, signature))
 }
 
-/** A signed object as it is sent. @param json canonical JSON of what is signed; not parsed again */
+/**
+ * A signed object as it is sent.
+ *
+ * @param json canonical JSON of all but the signatures; not parsed again
+ * @param unsigned what the server says beside a device's keys; undefined of a cross-signing key, which is as it was uploaded
+ */
 export function writeSigned(json: string, signatures: SignatureMap, unsigned?: object): string {
   const all = Object.fromEntries([...signatures].map(([signer, own]) => [signer, Object.fromEntries(own)]))
   const tail = unsigned === undefined ? '' : `,"unsigned":${JSON.stringify(unsigned)}`
+  if (signatures.size === 0 && unsigned === undefined) return json
   return `${json.slice(0, -1)},"signatures":${JSON.stringify(all)}${tail}}`
 }

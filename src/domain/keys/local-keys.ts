@@ -80,7 +80,7 @@ function signaturesOf(target: string, added: Added): SignatureMap {
 
 function writeDevice(userId: UserId, row: DeviceKeyRow, added: Added): string {
   const signatures = signaturesOf(row.device_id, added)
-  addSignature(signatures, userId, `ed25519:${row.device_id}`, row.signature)
+  if (row.signature !== '') addSignature(signatures, userId, `ed25519:${row.device_id}`, row.signature)
   return writeSigned(row.json, signatures, row.display_name === null ? {} : { device_display_name: row.display_name })
 }
 

@@ -1,7 +1,7 @@
 import type { UserId } from '../../core/ids.ts'
 import { isObject, type JsonObject, type JsonValue, offenceIn } from '../../core/json.ts'
 import { masterSignatureOf, readCrossSigningKey } from '../../core/keys/cross-signing-keys.ts'
-import { readDeviceKeys } from '../../core/keys/device-keys.ts'
+import { areSelfSigned, readDeviceKeys } from '../../core/keys/device-keys.ts'
 import { MAX_DEVICE_NAME_CHARS } from '../limits.ts'
 import { addSignature, type KnownKeys, noKeys, type SignatureMap, writeSigned } from './known-keys.ts'
 
@@ -48,11 +48,12 @@ function readDevices(userId: UserId, devices: JsonObject, ids: readonly string[]
   for (const [deviceId, object] of Object.entries(devices)) {
     if (!isSound(object) || (ids.length > 0 && !ids.includes(deviceId))) continue
     attempt(() => {
-      const { json } = readDeviceKeys(object, { userId, deviceId })
+      const keys = readDeviceKeys(object, { userId, deviceId })
+      if (!areSelfSigned(keys)) return
       const name = isObject(object.unsigned) ? object.unsigned.device_display_name : undefined
       const isName = typeof name === 'string' && name.length <= MAX_DEVICE_NAME_CHARS
       const unsigned = isName ? { device_display_name: name } : {}
-      read.set(deviceId, writeSigned(json, signaturesBy(userId, object), unsigned))
+      read.set(deviceId, writeSigned(keys.json, signaturesBy(userId, object), unsigned))
     })
   }
   return read

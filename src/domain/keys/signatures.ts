@@ -2,7 +2,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import { groupBy } from '../../core/group-by.ts'
 import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { isObject, type JsonObject, type JsonValue, offenceIn } from '../../core/json.ts'
-import { type CrossSigningKey, type KeyUsage, readCrossSigningKey } from '../../core/keys/cross-signing-keys.ts'
+import { type KeyUsage, readCrossSigningKey, signedPartOf } from '../../core/keys/cross-signing-keys.ts'
 import { signingKeyOf } from '../../core/keys/device-keys.ts'
 import { invalidSignature, malformed, requireObject, signedJson } from '../../core/keys/key-offence.ts'
 import { verifySignature } from '../../core/signing/key.ts'
@@ -37,6 +37,12 @@ interface Target {
   readonly signers: ReadonlyMap<string, string>
 }
 
+/** Of another user; the JSON is what signatures cover. */
+interface MasterKey {
+  readonly publicKey: string
+  readonly json: string
+}
+
 /** By device id or public key. */
 type Targets = ReadonlyMap<string, Target>
 
@@ -58,22 +64,27 @@ export function createKeySignatures(deps: {
     for (const { device_id, json } of devices) targets.set(device_id, { json, signers: selfSigners })
     const master = keyOf('master')
     const signers = new Map(
-      devices.map(({ device_id, json }) => [`ed25519:${device_id}`, signingKeyOf(json, device_id)]),
+      devices.flatMap(({ device_id, json }) => {
+        const publicKey = signingKeyOf(json, device_id)
+        return publicKey === undefined ? [] : [[`ed25519:${device_id}`, publicKey] as const]
+      }),
     )
-    if (master) targets.set(master.public_key, { json: master.json, signers })
+    if (master) targets.set(master.public_key, { json: signedPartOf(master.json), signers })
     return { targets, userSigning: keyOf('user_signing')?.public_key }
   }
 
   /** The master keys of other users. */
-  async function masterKeys(userIds: readonly UserId[]): Promise<Map<UserId, CrossSigningKey>> {
-    const masters = new Map<UserId, CrossSigningKey>()
+  async function masterKeys(userIds: readonly UserId[]): Promise<Map<UserId, MasterKey>> {
+    const masters = new Map<UserId, MasterKey>()
     const local = await findLocalUsers(
       db,
       userIds.filter((userId) => serverOf(userId) === serverName),
     )
     const names = new Map([...local].map(([userId, userNid]) => [userNid, userId]))
     for (const { user_nid, usage, public_key, json } of await crossSigningKeysOf(db, [...names.keys()])) {
-      if (usage === 'master') masters.set(names.get(user_nid)!, { usage, publicKey: public_key, json })
+      if (usage === 'master') {
+        masters.set(names.get(user_nid)!, { publicKey: public_key, json: signedPartOf(json) })
+      }
     }
     const others = userIds.filter((userId) => serverOf(userId) !== serverName)
     await Promise.all(
@@ -168,8 +179,8 @@ function goodSignatures(by: Requester, target: Target | undefined, object: JsonV
 }
 
 /** Master keys as another server tells them, as far as they are well-formed. */
-function readMasterKeys(userIds: readonly UserId[], answer: JsonObject): Map<UserId, CrossSigningKey> {
-  const found = new Map<UserId, CrossSigningKey>()
+function readMasterKeys(userIds: readonly UserId[], answer: JsonObject): Map<UserId, MasterKey> {
+  const found = new Map<UserId, MasterKey>()
   const told = isObject(answer.master_keys) ? answer.master_keys : {}
   for (const userId of userIds) {
     const object = Object.hasOwn(told, userId) ? told[userId] : undefined

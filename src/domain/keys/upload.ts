@@ -2,7 +2,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { type DeviceKeys, readDeviceKeys, signingKeyOf } from '../../core/keys/device-keys.ts'
 import { readFallbackKeys, readOneTimeKeys } from '../../core/keys/one-time-keys.ts'
-import { crossSigningKeysOf } from '../../store/cross-signing-keys.ts'
+import { crossSigningKeysOf, storeKeySignatures } from '../../store/cross-signing-keys.ts'
 import type { Reader, Tx } from '../../store/db.ts'
 import { findDeviceKey, forgetSignaturesOf, forgetSignedBy, storeDeviceKey } from '../../store/device-keys.ts'
 import { findClash, type NamedKey, storeFallbackKeys, storeOneTimeKeys } from '../../store/one-time-keys.ts'
@@ -21,17 +21,21 @@ export interface KeyUpload {
 export interface KeyUploads {
   /**
    * Publishes keys of the requester's device, all or none; what is published already is passed over. Gives what is left of its
-   * one-time keys (client-server API, `POST keys/upload`).
+   * one-time keys (client-server API, `POST keys/upload`). Signatures are kept as they come: clients verify them.
    *
-   * @throws ProtocolError `M_INVALID_PARAM` for keys that are malformed, too many, or known by the same name as others;
-   *   `M_TOO_LARGE`, `M_INVALID_SIGNATURE`, `M_FORBIDDEN` for a device that is named as a cross-signing key
+   * @throws ProtocolError `M_BAD_JSON` for keys that lack a member; `M_INVALID_PARAM` for keys that are malformed, too many, or known by
+   *   the same name as others; `M_TOO_LARGE`, `M_FORBIDDEN` for a device that is named as a cross-signing key
    */
   upload(by: Requester, upload: KeyUpload): Promise<KeyCounts>
 }
 
-/** Keys that were checked, and differ from what is stored. */
+/** Keys of the right shape that may differ from what is stored. */
 interface Wanted {
   readonly deviceKeys: DeviceKeys | undefined
+  /** The device's keys are others, or it signed them otherwise. */
+  readonly isRekeyed: boolean
+  /** The device's keys are others: no signature of those before holds for them. */
+  readonly isOther: boolean
   /** The device signs with another key than before: it is another device under the same id. */
   readonly isOtherDevice: boolean
   readonly oneTimeKeys: readonly NamedKey[]
@@ -54,15 +58,18 @@ export function createKeyUploads(deps: {
     }
     const known = await findDeviceKey(db, by.userNid, deviceId)
     const read = upload.deviceKeys && readDeviceKeys(upload.deviceKeys, { userId, deviceId })
-    const before = known === undefined ? undefined : signingKeyOf(known, deviceId)
-    const owner = { userId, deviceId, ed25519: read?.ed25519 ?? before }
+    const before = known && signingKeyOf(known.json, deviceId)
+    const isOther = read !== undefined && read.json !== known?.json
+    const isRekeyed = isOther || (read !== undefined && read.signature !== known?.signature)
     const wanted = {
-      deviceKeys: read?.json === known ? undefined : read,
+      deviceKeys: isRekeyed || (read && read.otherSignatures.size > 0) ? read : undefined,
+      isRekeyed,
+      isOther,
       isOtherDevice: read !== undefined && before !== undefined && read.ed25519 !== before,
-      oneTimeKeys: readOneTimeKeys(upload.oneTimeKeys, owner),
-      fallbackKeys: readFallbackKeys(upload.fallbackKeys, owner),
+      oneTimeKeys: readOneTimeKeys(upload.oneTimeKeys, userId),
+      fallbackKeys: readFallbackKeys(upload.fallbackKeys, userId),
     }
-    if (wanted.deviceKeys) await checkName(by)
+    if (isRekeyed) await checkName(by)
     await Promise.all([checkRoom(by, wanted), wanted.isOtherDevice ? undefined : checkClash(db, by, wanted)])
     return wanted
   }
@@ -104,19 +111,28 @@ export function createKeyUploads(deps: {
     throw new ProtocolError('M_INVALID_PARAM', `There is another one-time key ${name} of this device already.`)
   }
 
-  async function store(tx: Tx, by: Requester, wanted: Wanted): Promise<DeviceListWrite<undefined>> {
+  /** Gives whether others see other keys than before. */
+  async function storeDevice(tx: Tx, by: Requester, keys: DeviceKeys, wanted: Wanted, position: number) {
+    const { userNid, deviceId } = by
+    if (wanted.isOther) await forgetSignaturesOf(tx, userNid, deviceId)
+    const isStored = await storeDeviceKey(tx, { userNid, deviceId, ...keys })
+    if (!isStored || keys.otherSignatures.size === 0) return isStored && wanted.isRekeyed
+    const row = { target_nid: userNid, target: deviceId, signer_nid: userNid }
+    const rows = [...keys.otherSignatures].map(([signer_key, signature]) => ({ ...row, signer_key, signature }))
+    return (await storeKeySignatures(tx, rows, position)) > 0 || wanted.isRekeyed
+  }
+
+  async function store(tx: Tx, by: Requester, wanted: Wanted, position: number): Promise<DeviceListWrite<undefined>> {
     const { deviceKeys, isOtherDevice, oneTimeKeys, fallbackKeys } = wanted
     if (isOtherDevice) await forgetSignedBy(tx, by.userNid, by.deviceId)
-    const { userNid, deviceId } = by
-    const [isStored] = await Promise.all([
-      deviceKeys && storeDeviceKey(tx, { userNid, deviceId, ...deviceKeys }),
-      deviceKeys && forgetSignaturesOf(tx, userNid, deviceId),
+    const [isChanged] = await Promise.all([
+      deviceKeys && storeDevice(tx, by, deviceKeys, wanted, position),
       oneTimeKeys.length > 0 && storeOneTimeKeys(tx, by, oneTimeKeys),
       fallbackKeys.length > 0 && storeFallbackKeys(tx, by, fallbackKeys),
     ])
     // Another upload of the device may have come first: then this one fails, and is rolled back.
     await checkClash(tx, by, wanted)
-    return { audience: isStored ? 'sharing' : 'nobody', result: undefined, devices: [deviceId] }
+    return { audience: isChanged ? 'sharing' : 'nobody', result: undefined, devices: [by.deviceId] }
   }
 
   return {
@@ -124,7 +140,7 @@ export function createKeyUploads(deps: {
       const wanted = await check(by, upload)
       const isNothing = !wanted.deviceKeys && wanted.oneTimeKeys.length + wanted.fallbackKeys.length === 0
       if (isNothing) return counts.of(by)
-      await deviceLists.change(by.userNid, (tx) => store(tx, by, wanted))
+      await deviceLists.change(by.userNid, (tx, position) => store(tx, by, wanted, position))
       counts.rose(by)
       return counts.of(by)
     },
