@@ -52,19 +52,13 @@ export async function ensureDevice(
   return row!.is_new
 }
 
-/** Gives the device another name, and says whether it has keys; undefined when there is no such device. */
-export async function renameDevice(
-  tx: Tx,
-  userNid: number,
-  deviceId: string,
-  name: string | null,
-): Promise<{ has_keys: boolean } | undefined> {
-  const [row] = await tx.query<{ has_keys: boolean }>(
-    `UPDATE device d SET display_name = $3 WHERE user_nid = $1 AND device_id = $2
-     RETURNING EXISTS (SELECT FROM device_key k WHERE k.user_nid = d.user_nid AND k.device_id = d.device_id) AS has_keys`,
+/** Gives the device another name; false when there is no such device. */
+export async function renameDevice(tx: Tx, userNid: number, deviceId: string, name: string | null): Promise<boolean> {
+  const rows = await tx.query(
+    'UPDATE device SET display_name = $3 WHERE user_nid = $1 AND device_id = $2 RETURNING device_id',
     [userNid, deviceId, name],
   )
-  return row
+  return rows.length === 1
 }
 
 /** The devices beyond the `keep` that were used last. */
@@ -77,15 +71,9 @@ export async function findUnusedDevices(reader: Reader, userNid: number, keep: n
   return rows.map((row) => row.device_id)
 }
 
-export interface RemovedDevice {
-  readonly device_id: string
-  /** Others could encrypt for it. */
-  readonly had_keys: boolean
-}
-
-/** Removes devices, and with them their tokens, keys, the signatures by and of these keys, and what waits for them. */
-export function deleteDevices(tx: Tx, userNid: number, deviceIds: readonly string[]): Promise<RemovedDevice[]> {
-  return tx.query<RemovedDevice>(
+/** Removes devices, and with them their tokens, keys, the signatures by and of these keys, and what waits for them. Gives those that were there. */
+export async function deleteDevices(tx: Tx, userNid: number, deviceIds: readonly string[]): Promise<string[]> {
+  const rows = await tx.query<{ device_id: string }>(
     `WITH gone AS (
        DELETE FROM device WHERE user_nid = $1 AND device_id = ANY($2::text[]) RETURNING device_id
      ), signed AS (
@@ -95,10 +83,10 @@ export function deleteDevices(tx: Tx, userNid: number, deviceIds: readonly strin
      ), signing AS (
        DELETE FROM key_signature WHERE signer_nid = $1 AND signer_key IN (SELECT 'ed25519:' || device_id FROM gone)
      )
-     SELECT device_id, EXISTS (SELECT FROM device_key k WHERE k.user_nid = $1 AND k.device_id = gone.device_id) AS had_keys
-     FROM gone`,
+     SELECT device_id FROM gone`,
     [userNid, deviceIds],
   )
+  return rows.map((row) => row.device_id)
 }
 
 export interface Sighting {

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { type House, openHouse } from '../rooms/people.ts'
-import type { Json } from '../support/api.ts'
-import { login } from '../support/api.ts'
+import { type Account, type Json, login, PASSWORD } from '../support/api.ts'
 import { deviceMaker } from './key-maker.ts'
 import { idsOfPeople, type KeyedPerson, keyedPerson, listsOf } from './people-with-keys.ts'
 
@@ -60,15 +59,19 @@ describe('device_lists.changed', () => {
     expect(await tellsAfter(alice, () => alice.call('POST', '/keys/upload', { device_keys: same }))).toEqual(NOTHING)
   })
 
-  it('names who logs out or renames a device that has keys, and not who does so with one that has none', async () => {
+  it('B19: names who logs in, renames a device and logs out, with keys and without', async () => {
     const room = await roomOf(alice, bob)
-    const second = await login(house.api, bob.userId)
+    const told = { changed: idsOfPeople(bob), left: [] }
+    let second!: Account
+    const logIn = async () => {
+      second = await login(house.api, bob.userId)
+    }
+    expect(await tellsAfter(alice, logIn)).toEqual(told)
     const asSecond = (method: string, path: string, body: object) =>
       house.api.call(method, path, { token: second.token, body })
     expect(
       await tellsAfter(alice, () => asSecond('PUT', `/devices/${second.deviceId}`, { display_name: 'x' })),
-    ).toEqual(NOTHING)
-    const told = { changed: idsOfPeople(bob), left: [] }
+    ).toEqual(told)
     const keys = deviceMaker(second).identity()
     expect(await tellsAfter(alice, () => asSecond('POST', '/keys/upload', { device_keys: keys }))).toEqual(told)
     expect(
@@ -77,8 +80,13 @@ describe('device_lists.changed', () => {
     expect(await tellsAfter(alice, () => asSecond('POST', '/logout', {}))).toEqual(told)
     const third = await login(house.api, bob.userId)
     expect(await tellsAfter(alice, () => house.api.call('POST', '/logout', { token: third.token, body: {} }))).toEqual(
-      NOTHING,
+      told,
     )
+    // A device that was there is no news when it logs in again.
+    const device = { type: 'm.login.password', user: bob.userId, password: PASSWORD, device_id: 'FOURTH' }
+    const again = () => house.api.call('POST', '/login', { body: device })
+    await again()
+    expect(await tellsAfter(alice, again)).toEqual(NOTHING)
     await bob.leave(room)
   })
 

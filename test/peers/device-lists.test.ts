@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import type { JsonObject } from '../../src/core/json.ts'
 import { crossSigner, deviceMaker } from '../keys/key-maker.ts'
-import type { Account, Json } from '../support/api.ts'
+import { type Account, type Json, login, PASSWORD } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 import { openStranger, type Stranger } from '../support/stranger.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -205,4 +205,53 @@ test('B3: a user who leaves, gets other keys and comes back is news for users of
   await isIn(true)
   const { device_lists: lists } = await sync(alpha, alice, since)
   expect(lists).toEqual({ changed: [erin.userId], left: [] })
+})
+
+test('B19: a device without keys is announced when it logs in, is renamed and is removed', async () => {
+  const fay = await beta.person('fay')
+  const body = { preset: 'public_chat' }
+  const { room_id: shared } = await alpha.api.call('POST', '/createRoom', { token: alice.token, body })
+  await joinAt(beta, fay, shared, alpha)
+  await waitUntil('fay', async () => {
+    const { joined } = await alpha.api.call('GET', `/rooms/${enc(shared)}/joined_members`, { token: alice.token })
+    return fay.userId in joined
+  })
+  const news = () => updatesTo(alpha).flatMap(({ content }) => (content.user_id === fay.userId ? [content] : []))
+  /** The update that follows, when alice's sync tells her too. */
+  const nextUpdate = async (act: () => Promise<unknown>): Promise<Json> => {
+    const before = news().length
+    const { next_batch: since } = await sync(alpha, alice)
+    await act()
+    await changedFor(alpha, alice, since, fay)
+    expect(news().length).toBe(before + 1)
+    return news()[before]
+  }
+  const logIn = { type: 'm.login.password', user: fay.userId, password: PASSWORD }
+  let second!: Json
+  const made = await nextUpdate(async () => {
+    second = await beta.api.call('POST', '/login', { body: { ...logIn, initial_device_display_name: 'Phone' } })
+  })
+  const about = { user_id: fay.userId, device_id: second.device_id }
+  expect(made).toEqual({ ...about, stream_id: made.stream_id, prev_id: [], device_display_name: 'Phone' })
+  const asSecond = (method: string, path: string, sent: object) =>
+    beta.api.call(method, path, { token: second.access_token, body: sent })
+  const renamed = await nextUpdate(() => asSecond('PUT', `/devices/${second.device_id}`, { display_name: 'Tablet' }))
+  const expected = { ...about, stream_id: renamed.stream_id, prev_id: [made.stream_id], device_display_name: 'Tablet' }
+  expect(renamed).toEqual(expected)
+  const removed = await nextUpdate(() => asSecond('POST', '/logout', {}))
+  expect(removed).toEqual({ ...about, stream_id: removed.stream_id, prev_id: [renamed.stream_id], deleted: true })
+})
+
+test('B19: the list of devices for other servers leaves out one without keys, and is as new as the word of it', async () => {
+  const gil = await beta.person('gil')
+  const path = `/_matrix/federation/v1/user/devices/${gil.userId}`
+  const list = async () => (await stranger.ask({ name: beta.name, url: beta.server.baseUrl }, 'GET', path)).body
+  const body = { device_keys: deviceMaker(gil).identity() }
+  await beta.api.call('POST', '/keys/upload', { token: gil.token, body })
+  const before = await list()
+  await login(beta.api, gil.userId)
+  const after = await list()
+  expect(after.devices).toEqual(before.devices)
+  expect(after.devices.map(({ device_id }: Json) => device_id)).toEqual([gil.deviceId])
+  expect(after.stream_id).toBeGreaterThan(before.stream_id)
 })

@@ -299,16 +299,20 @@ describe('devices of a user who shares a room with a server (m.device_list_updat
     }
     const first = await nextUpdate(upload(bob))
     expect(first).toMatchObject({ user_id: bob.userId, device_id: bob.deviceId, prev_id: [], keys: expect.any(Object) })
-    const others = [await login(home.api, 'bob'), await login(home.api, 'bob')].sort((a, b) =>
-      a.deviceId < b.deviceId ? 1 : -1,
-    )
     let last = first.stream_id
+    const others: Account[] = []
+    for (let i = 0; i < 2; i++) {
+      const made = await nextUpdate(async () => others.push(await login(home.api, 'bob')))
+      expect(made).toMatchObject({ device_id: others[i]!.deviceId, prev_id: [last] })
+      last = made.stream_id
+    }
+    others.sort((a, b) => (a.deviceId < b.deviceId ? 1 : -1))
     for (const other of others) {
       const added = await nextUpdate(upload(other))
       expect(added).toMatchObject({ device_id: other.deviceId, prev_id: [last], keys: { device_id: other.deviceId } })
       last = added.stream_id
     }
-    const [{ token, deviceId }] = others as [Account]
+    const [{ token, deviceId }] = others as [Account, Account]
     const gone = await nextUpdate(() => home.api.call('POST', '/logout', { token, body: {} }))
     expect(gone).toMatchObject({ device_id: deviceId, prev_id: [last], deleted: true })
     const list = await ask('GET', `${F1}/user/devices/${enc(bob.userId)}`)

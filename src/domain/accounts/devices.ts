@@ -14,7 +14,7 @@ import type { Clock } from '../clock.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import { MAX_DEVICE_NAME_CHARS, MAX_DEVICES_PER_USER } from '../limits.ts'
 import { checkText } from '../text.ts'
-import { checkDeviceWish } from './issue-token.ts'
+import { checkDeviceWish, type Issued } from './issue-token.ts'
 import type { Sessions } from './sessions.ts'
 
 /** A device as its owner sees it. */
@@ -29,6 +29,8 @@ export interface Devices {
   list(userNid: number): Promise<Device[]>
   /** @throws ProtocolError `M_NOT_FOUND` */
   get(userNid: number, deviceId: string): Promise<Device>
+  /** Tells those who share a room with the user of a device that a login made, and other servers of its name. */
+  announce(userNid: number, issued: Pick<Issued, 'deviceId' | 'isNewDevice'>): Promise<void>
   /** Gives a device another name; undefined changes nothing. @throws ProtocolError `M_NOT_FOUND` */
   rename(userNid: number, deviceId: string, name: string | null | undefined): Promise<void>
   /**
@@ -69,26 +71,35 @@ export function createDevices(deps: {
     return toDevice(row)
   }
 
+  async function announce(userNid: number, { deviceId, isNewDevice }: Pick<Issued, 'deviceId' | 'isNewDevice'>) {
+    if (!isNewDevice) return
+    await deviceLists.change(userNid, async () => ({ audience: 'sharing', result: undefined, devices: [deviceId] }))
+  }
+
   async function remove(userNid: number, deviceIds: readonly string[]): Promise<void> {
     const possible = deviceIds.filter((deviceId) => !deviceId.includes('\0'))
     if (possible.length === 0) return
     await deviceLists.change(userNid, async (tx) => {
       const removed = await deleteDevices(tx, userNid, possible)
-      const told = removed.flatMap(({ device_id, had_keys }) => (had_keys ? [device_id] : []))
-      return { audience: told.length > 0 ? 'sharing' : 'nobody', result: undefined, devices: told }
+      return { audience: removed.length > 0 ? 'sharing' : 'nobody', result: undefined, devices: removed }
     })
     for (const deviceId of possible) sessions.forget(userNid, deviceId)
   }
 
   return {
     get,
+    announce,
     remove,
     list: async (userNid) => (await listDevices(db, userNid)).map(toDevice),
     async make(userNid, deviceId, name) {
       if ((await findDevice(db, userNid, deviceId)) !== undefined) return false
       const displayName = name ?? undefined
       checkDeviceWish({ deviceId, displayName })
-      return db.tx((tx) => ensureDevice(tx, { userNid, deviceId, displayName, createdAt: clock.now() }))
+      const isNewDevice = await db.tx((tx) =>
+        ensureDevice(tx, { userNid, deviceId, displayName, createdAt: clock.now() }),
+      )
+      await announce(userNid, { deviceId, isNewDevice })
+      return isNewDevice
     },
     async rename(userNid, deviceId, name) {
       await get(userNid, deviceId)
@@ -96,10 +107,9 @@ export function createDevices(deps: {
       if (name !== null) checkText('display_name', name, MAX_DEVICE_NAME_CHARS)
       const renamed = await deviceLists.change(userNid, async (tx) => {
         const result = await renameDevice(tx, userNid, deviceId, name)
-        // Others are shown the name beside the keys.
-        return { audience: result?.has_keys ? 'sharing' : 'nobody', result, devices: [deviceId] }
+        return { audience: result ? 'sharing' : 'nobody', result, devices: [deviceId] }
       })
-      if (renamed === undefined) throw unknownDevice()
+      if (!renamed) throw unknownDevice()
     },
     async removeAll(userNid, except) {
       await db.tx((tx) => deleteLoginTokensOf(tx, userNid))

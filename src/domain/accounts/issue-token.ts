@@ -21,6 +21,8 @@ export interface DeviceWish {
 export interface Issued {
   readonly accessToken: string
   readonly deviceId: string
+  /** Who logs in a user that others may share rooms with has to announce it, after the commit. */
+  readonly isNewDevice: boolean
   readonly refreshToken?: string
   /** Undefined for an access token that does not end by itself. */
   readonly expiresInMs?: number
@@ -59,9 +61,9 @@ export async function issueToken(tx: Tx, deps: TokenDeps, userNid: number, wish:
   const expiresInMs = tokenLifetimeMs(deps.config, wish.canRefresh === true)
   const expiresAt = expiresInMs === undefined ? undefined : createdAt + expiresInMs
   const token = { userNid, deviceId, createdAt }
-  await ensureDevice(tx, { ...token, displayName: wish.displayName })
+  const isNewDevice = await ensureDevice(tx, { ...token, displayName: wish.displayName })
   await replaceToken(tx, { ...token, hash: hashToken(accessToken), expiresAt, sessionsKept: MAX_SESSIONS_PER_DEVICE })
-  const issued = { accessToken, deviceId, ...(expiresInMs !== undefined && { expiresInMs }) }
+  const issued = { accessToken, deviceId, isNewDevice, ...(expiresInMs !== undefined && { expiresInMs }) }
   if (wish.canRefresh !== true) return issued
   const refreshToken = newRefreshToken(deps.random)
   await insertRefreshToken(tx, { ...token, hash: hashToken(refreshToken) })

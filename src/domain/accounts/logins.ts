@@ -67,7 +67,7 @@ export function createLogins(deps: {
   readonly random: Random
   readonly passwords: Passwords
   readonly sessions: Sessions
-  readonly devices: Pick<Devices, 'remove' | 'removeAll' | 'trim'>
+  readonly devices: Pick<Devices, 'announce' | 'remove' | 'removeAll' | 'trim'>
   readonly loginTokens: LoginTokens
   readonly config: Pick<Config, 'server_name' | 'sso' | 'sessions' | 'rate_limits'>
 }): Logins {
@@ -140,6 +140,7 @@ export function createLogins(deps: {
         return issueToken(tx, deps, account.user_nid, device)
       })
       sessions.forget(account.user_nid, issued.deviceId)
+      await devices.announce(account.user_nid, issued)
       await devices.trim(account.user_nid)
       return { ...issued, userId: account.user_id }
     },
@@ -151,6 +152,7 @@ export function createLogins(deps: {
         return { ...owner, ...(await issueToken(tx, deps, owner.userNid, device)) }
       })
       sessions.forget(userNid, loggedIn.deviceId)
+      await devices.announce(userNid, loggedIn)
       await devices.trim(userNid)
       return loggedIn
     },

@@ -153,11 +153,13 @@ export function createUserDesk(deps: {
     async loginAs(by, userId, until) {
       const { user_nid } = await active(userId)
       if (by.requester?.userNid === user_nid) throw new ProtocolError('M_FORBIDDEN', 'This is your own account.')
-      return db.tx(async (tx) => {
+      const loggedIn = await db.tx(async (tx) => {
         const issued = await issueToken(tx, deps, user_nid, { deviceId: undefined, displayName: OPERATOR_DEVICE })
         if (until !== undefined) await setTokenEnd(tx, user_nid, issued.deviceId, until)
         return issued
       })
+      await devices.announce(user_nid, loggedIn)
+      return loggedIn
     },
     devices: async (userId) => (await sightings(userId)).map((device) => deviceView(userId, device)),
     async device(userId, deviceId) {

@@ -5,6 +5,7 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 import { findAccount, insertMissingAccounts } from '../../store/accounts.ts'
 import type { Database } from '../../store/db.ts'
 import { internUsers } from '../../store/users.ts'
+import type { Devices } from '../accounts/devices.ts'
 import { insertUser } from '../accounts/insert-user.ts'
 import { checkDeviceWish, type DeviceWish, type Issued, issueToken } from '../accounts/issue-token.ts'
 import type { Sessions } from '../accounts/sessions.ts'
@@ -34,9 +35,10 @@ export function createAppserviceAccounts(deps: {
   readonly clock: Clock
   readonly random: Random
   readonly sessions: Pick<Sessions, 'forget'>
+  readonly devices: Pick<Devices, 'announce'>
   readonly registry: AppserviceRegistry
 }): AppserviceAccounts {
-  const { config, db, clock, sessions, registry } = deps
+  const { config, db, clock, sessions, devices, registry } = deps
   const { server_name } = config
 
   function requireClaim(service: Appservice, id: UserId): void {
@@ -89,6 +91,7 @@ export function createAppserviceAccounts(deps: {
       }
       const issued = await db.tx((tx) => issueToken(tx, deps, account.user_nid, device))
       sessions.forget(account.user_nid, issued.deviceId)
+      await devices.announce(account.user_nid, issued)
       return { ...issued, userId: id }
     },
     async makeSenders() {

@@ -4,6 +4,7 @@ import type { AppserviceClient } from '../../outbound/appservice.ts'
 import type { Database, Tx } from '../../store/db.ts'
 import { forgetTaken } from '../../store/hosted-transactions.ts'
 import type { Ledger } from '../../store/ledger.ts'
+import type { Devices } from '../accounts/devices.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Clock, Random } from '../clock.ts'
@@ -100,6 +101,7 @@ export async function createAppserviceServices(deps: {
   readonly random: Random
   readonly log: Logger
   readonly sessions: Sessions
+  readonly devices: Pick<Devices, 'announce'>
 }): Promise<AppserviceServices> {
   const { registry, eventsOut, hosted, client } = deps.queues
   const serverName = deps.config.server_name

@@ -1,6 +1,7 @@
 import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { encodeCanonical, type JsonObject } from '../../core/json.ts'
 import type { Reader, Tx } from '../../store/db.ts'
+import { listDevices } from '../../store/devices.ts'
 import { keepNewestEdus } from '../../store/federation-edus.ts'
 import type { Clock } from '../clock.ts'
 import type { DeviceListChange, RemoteDeviceLists } from '../keys/device-lists.ts'
@@ -26,17 +27,23 @@ export function createDeviceListNews(deps: {
 }): RemoteDeviceLists {
   const { serverName, db, clock, users, registry, outgoing } = deps
 
-  async function edusAbout(tx: Tx, userId: UserId, change: DeviceListChange): Promise<JsonObject[]> {
+  async function edusAbout(tx: Tx, userNid: number, userId: UserId, change: DeviceListChange): Promise<JsonObject[]> {
     const keys = await readLocalKeys(tx, serverName, new Map([[userId, []]]), undefined)
     const all = keys.devices.get(userId) ?? new Map<string, string>()
     const { devices = [...all.keys()].slice(0, 1), position, before } = change
     // Of what is not in one device the whole list has to be asked for.
     const isOne = change.devices?.length === 1 && before > 0
     const list = { user_id: userId, stream_id: position, prev_id: isOne ? [before] : [] }
+    // Devices that have no keys are told by their names alone.
+    const keyless = new Map<string, JsonObject>()
+    if (devices.some((deviceId) => !all.has(deviceId))) {
+      for (const { device_id, display_name } of await listDevices(tx, userNid)) {
+        keyless.set(device_id, display_name === null ? {} : { device_display_name: display_name })
+      }
+    }
     const updates = devices.map((deviceId) => {
       const json = all.get(deviceId)
-      const { unsigned, ...device } = json === undefined ? {} : (JSON.parse(json) as JsonObject)
-      const about = json === undefined ? { deleted: true } : { keys: device, ...(unsigned as JsonObject) }
+      const about = json === undefined ? (keyless.get(deviceId) ?? { deleted: true }) : aboutKeys(json)
       return { edu_type: 'm.device_list_update', content: { ...list, device_id: deviceId, ...about } }
     })
     const crossSigning = (['master', 'self_signing'] as const).flatMap((usage) => {
@@ -61,9 +68,14 @@ export function createDeviceListNews(deps: {
     async tell(tx, userNid, servers, change) {
       const userId = (await users.idsOf([userNid])).get(userNid)
       if (userId === undefined || serverOf(userId) !== serverName) return
-      const jsons = (await edusAbout(tx, userId, change)).map((edu) => encodeCanonical(edu))
+      const jsons = (await edusAbout(tx, userNid, userId, change)).map((edu) => encodeCanonical(edu))
       await keepNewestEdus(tx, { servers, aboutNid: userNid, jsons, now: clock.now() })
     },
     told: (servers) => outgoing.kept(servers),
   }
+}
+
+function aboutKeys(json: string): JsonObject {
+  const { unsigned, ...keys } = JSON.parse(json) as JsonObject
+  return { keys, ...(unsigned as JsonObject) }
 }
