@@ -59,14 +59,14 @@ const proofOf = ({ userId }: Account) => ({
 
 const UNKNOWN = { status: 401, body: { errcode: 'M_UNKNOWN_TOKEN', error: expect.any(String) } }
 
-/** How a session ends, in which somebody else than `account` may hold a sync. */
-const ENDINGS: readonly (readonly [string, (account: Account) => Promise<unknown>, object])[] = [
+/** How the session of `account` ends, while the user has another one: that was opened before, since a new device is news. */
+const ENDINGS: readonly (readonly [string, (account: Account, other: Account) => Promise<unknown>, object])[] = [
   ['logout', (account) => call(account, 'POST', '/logout'), UNKNOWN],
-  ['logout/all', async (account) => call(await login(office.api, account.userId), 'POST', '/logout/all'), UNKNOWN],
+  ['logout/all', (_, other) => call(other, 'POST', '/logout/all'), UNKNOWN],
   [
     'a password change on another device',
-    async (account) =>
-      call(await login(office.api, account.userId), 'POST', '/account/password', {
+    (account, other) =>
+      call(other, 'POST', '/account/password', {
         auth: proofOf(account),
         new_password: `${PASSWORD}!`,
       }),
@@ -74,8 +74,8 @@ const ENDINGS: readonly (readonly [string, (account: Account) => Promise<unknown
   ],
   [
     'the removal of its device by the user',
-    async (account) =>
-      call(await login(office.api, account.userId), 'DELETE', `/devices/${account.deviceId}`, {
+    (account, other) =>
+      call(other, 'DELETE', `/devices/${account.deviceId}`, {
         auth: proofOf(account),
       }),
     UNKNOWN,
@@ -113,8 +113,9 @@ test.each(ENDINGS)(
   'A6: %s ends a held sync at once with 401, and nothing more is delivered',
   async (_, end, expected) => {
     const account = await personInRoom()
+    const other = await login(office.api, account.userId)
     const { since, answer } = await hold(account)
-    await end(account)
+    await end(account, other)
     await say('not for you')
     expect(await answer).toEqual(expected)
     // As any request in that session is answered.
@@ -133,15 +134,17 @@ test('A6: suspension ends a held sync at once with nothing new: who is suspended
   expect(next.rooms.join[room].timeline.events).toHaveLength(1)
 })
 
-test('A6: other sessions of the same user go on waiting, and hear what is new', async () => {
+test('A6: other sessions of the same user go on, hear that a device is gone, and what is new', async () => {
   const account = await personInRoom()
   const other = await login(office.api, account.userId)
   const polls = [await hold(account), await hold(other)] as const
   await call(account, 'POST', '/logout')
   expect((await polls[0].answer).status).toBe(401)
+  const { status, body: told } = await polls[1].answer
+  expect([status, told.device_lists.changed, told.rooms.join]).toEqual([200, [account.userId], {}])
+  const next = await hold(other, told.next_batch)
   await say('still here')
-  const { status, body } = await polls[1].answer
-  expect([status, body.rooms.join[room].timeline.events.length]).toEqual([200, 1])
+  expect((await next.answer).body.rooms.join[room].timeline.events).toHaveLength(1)
 })
 
 test('A6: a renewed token ends the sync that was held with the old one, with 200: the session goes on', async () => {
