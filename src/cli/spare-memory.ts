@@ -11,25 +11,28 @@ const WORTH_BYTES = 32 * 1024 * 1024
 export interface SparingOptions {
   readonly everyMs?: number
   readonly collect?: () => void
+  /** Bytes that the process has taken. */
+  readonly taken?: () => number
 }
 
 /**
  * Gives back what a load took, once it is over. The engine looks for garbage when it needs memory; a server that has become quiet needs
  * none, and would stay as large as it was at its busiest.
  */
-export function spareMemory({ everyMs = LOOK_EVERY_MS, collect = collector() }: SparingOptions = {}): { stop(): void } {
-  let atRest = bytesTaken()
+export function spareMemory(options: SparingOptions = {}): { stop(): void } {
+  const { everyMs = LOOK_EVERY_MS, collect = collector(), taken = bytesTaken } = options
+  let atRest = taken()
   let before = performance.eventLoopUtilization()
   const timer = setInterval(() => {
     const current = performance.eventLoopUtilization()
     const { utilization } = performance.eventLoopUtilization(current, before)
     before = current
-    const now = bytesTaken()
+    const now = taken()
     // What a start leaves behind is not what it needs.
     atRest = Math.min(atRest, now)
     if (utilization > QUIET || now < atRest + WORTH_BYTES) return
     collect()
-    atRest = bytesTaken()
+    atRest = taken()
   }, everyMs).unref()
   return { stop: () => clearInterval(timer) }
 }

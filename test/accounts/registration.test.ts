@@ -151,7 +151,7 @@ describe('guests', () => {
     expect(body.device_id).not.toBe('MINE')
     const token = body.access_token
     expect(await api.call('GET', '/account/whoami', { token })).toMatchObject({ is_guest: true })
-    const refused = await api.request('GET', '/devices', { token })
+    const refused = await api.request('GET', '/account/3pid', { token })
     expect(refused).toMatchObject({ status: 403, body: { errcode: 'M_GUEST_ACCESS_FORBIDDEN' } })
   })
 

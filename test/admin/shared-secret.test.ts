@@ -61,7 +61,7 @@ test.each([
   ['for another password', async () => ({ ...(await request('mallory')), password: 'another password entirely' })],
   ['for no administrator', async () => ({ ...(await request('mallory')), admin: true })],
   ['that is empty', async () => ({ ...(await request('mallory')), mac: '' })],
-  ['that is very long', async () => ({ ...(await request('mallory')), mac: 'a'.repeat(100_000) })],
+  ['that is very long', async () => ({ ...(await request('mallory')), mac: 'a'.repeat(50_000) })],
   ['with letters of several bytes', async () => ({ ...(await request('mallory')), mac: 'é'.repeat(20) })],
 ])('a mac %s is refused', async (_, make) => {
   const { status, body } = await post(await make())
@@ -80,7 +80,7 @@ test('a NUL does not move the border between name and password', async () => {
 test.each([
   ['of our own making', '1.2.3'],
   ['that is empty', ''],
-  ['that is very long', 'n'.repeat(100_000)],
+  ['that is very long', 'n'.repeat(50_000)],
 ])('a nonce %s is refused', async (_, text) => {
   const mac = macOf(text, 'mallory', PASSWORD, true)
   const answer = await post({ nonce: text, username: 'mallory', password: PASSWORD, admin: true, mac })

@@ -265,7 +265,7 @@ describe('a user of a service', () => {
     expect(await call('PUT', as(ghost, path), content)).toMatchObject({ status: 400, body: { errcode: 'M_BAD_JSON' } })
   })
 
-  it.each(['abc', '-1', '1.5', '9007199254740993', ''])('is refused the time %j', async (ts) => {
+  it.each(['abc', '-1', '1.5', '9007199254740993'])('is refused the time %j', async (ts) => {
     const path = `/rooms/${encodeURIComponent(roomId)}/send/m.x/bad`
     expect(await call('PUT', as(ghost, path, `&ts=${ts}`), {})).toMatchObject({
       status: 400,

@@ -331,7 +331,8 @@ describe('answers', () => {
     }
     const given = Array.from({ length: 6 }, () => refusal({ url: at('other.test'), timeoutMs: 300 }))
     expect(await Promise.all(given)).toEqual(Array(6).fill('timeout'))
-    await waitUntil('the ends of the connections', () => closed === 6)
+    // On a busy machine one may be given up before it arrives.
+    await waitUntil('the ends of the connections', () => asked > 0 && closed === asked)
     server.handler = json({})
     expect((await ask({ url: at('other.test') })).ok).toBe(true)
     expect(server.connections() - before).toBeLessThanOrEqual(7)

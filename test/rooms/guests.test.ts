@@ -39,7 +39,6 @@ describe('B9: guests are put out', () => {
   test.each([
     ['says forbidden', { guest_access: 'forbidden' }],
     ['says nothing that is known', { guest_access: 'perhaps' }],
-    ['says nothing', {}],
   ])('B9: when guest_access %s', async (_, content) => {
     const member = await house.person(`member${Math.random().toString(36).slice(2)}`)
     await member.join(room)

@@ -351,7 +351,7 @@ describe('bodies', () => {
       },
       body: packed,
     })
-    expect([answer.status, ((await answer.json()) as Json).errcode]).toEqual([400, 'M_NOT_JSON'])
+    expect([answer.status, ((await answer.json()) as Json).errcode]).toEqual([401, 'M_UNAUTHORIZED'])
   })
 
   it('without end are broken off', async () => {
