@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
 import { SMALL_BODY_BYTES } from '../domain/limits.ts'
 
@@ -17,12 +18,17 @@ export function partWith(reply: FastifyReply): void {
   reply.header('connection', 'close')
   socket.destroySoon = () => {
     socket.end()
-    setTimeout(() => socket.destroy(), LINGER_MS).unref()
+    setTimeout(() => cutOff(socket), LINGER_MS).unref()
   }
 }
 
 /** After an answer: whoever has not sent the rest soon is cut off. */
 export function linger({ request: { raw } }: FastifyReply): void {
   const { socket } = raw
-  if (!raw.complete && !socket.destroyed) setTimeout(() => raw.complete || socket.destroy(), LINGER_MS).unref()
+  if (!raw.complete && !socket.destroyed) setTimeout(() => raw.complete || cutOff(socket), LINGER_MS).unref()
+}
+
+/** What stands for the socket of an injected request cannot be destroyed. */
+function cutOff(socket: Partial<Pick<Socket, 'destroy'>>): void {
+  socket.destroy?.()
 }

@@ -1,7 +1,18 @@
 import { expandPath } from '../../../src/core/paths.ts'
 import { MAX_ANONYMOUS_BODY_BYTES } from '../../../src/domain/limits.ts'
 import type { Endpoint } from '../../../src/http/endpoint.ts'
-import { isWrongType, type Node, nodeOf, type Pointer, pointersOf, put, schemaAt, schemaOf, textOf } from './body.ts'
+import {
+  isWrongType,
+  type Node,
+  nodeOf,
+  type Pointer,
+  pointersOf,
+  put,
+  type SchemaNode,
+  schemaAt,
+  schemaOf,
+  textOf,
+} from './body.ts'
 import { bodyExample, PLAIN_STATE, pathExample, queryExample, STATE_TYPES } from './examples.ts'
 import { BODIES, type Dice, JSON_VALUES, PATH_VALUES, QUERY_VALUES } from './values.ts'
 import type { Framing, Request } from './wire.ts'
@@ -127,6 +138,12 @@ function bodyTwists(endpoint: Endpoint, tree: Node | undefined): Twist[] {
   ])
 }
 
+function isOptional(schema: SchemaNode | undefined, pointer: Pointer): boolean {
+  const within = schemaAt(schema, pointer.slice(0, -1))
+  const name = String(pointer.at(-1))
+  return within?.properties?.[name] !== undefined && within.required?.includes(name) !== true
+}
+
 /** `1.0` and numbers no double can hold are wrong in another way than their type. */
 function valueTwist({ options, path }: Endpoint, pointer: Pointer, text: string): Twist {
   const name = `${pointer.join('.')} is ${quote(text)}`
@@ -136,6 +153,8 @@ function valueTwist({ options, path }: Endpoint, pointer: Pointer, text: string)
   const isJudged = pointer[0] !== 'auth' && !(path === 'C/register')
   const isWrong =
     isJudged &&
+    // Where a key is optional, `null` is its absence.
+    !(text === 'null' && isOptional(schemaOf(options.body), pointer)) &&
     !/[.e]/.test(text.replace(/"[^"]*"/g, '')) &&
     isWrongType(schemaAt(schemaOf(options.body), pointer), text)
   return { name, apply, ...(isWrong && { errcodes: ['M_BAD_JSON', 'M_INVALID_PARAM'] }) }

@@ -138,7 +138,12 @@ async function inspectClient(server: WatchedServer, room: WatchedRoom, refused: 
     signal: AbortSignal.timeout(60_000),
   })
   collect(await readAnswer(answer), synced)
-  const known = new Set<string>([...room.accepted, ...room.base.events.keys(), ...room.state.values()])
+  const known = new Set<string>([
+    ...room.accepted,
+    ...room.base.events.keys(),
+    ...room.state.values(),
+    ...room.toldState,
+  ])
   expect([...synced].filter((id) => !known.has(id))).toEqual([])
   expect([...room.state.values()].filter((id) => !synced.has(id))).toEqual([])
   expect(await stateInMemory(server, room)).toEqual(new Set(room.state.values()))

@@ -34,6 +34,8 @@ export class WatchedRoom {
   readonly accepted = new Set<EventId>()
   /** Event ids by `type` and `state_key`, as text. */
   readonly state: Map<string, EventId>
+  /** Events of states that others told: clients see them where their timeline begins at the gap before such a state. */
+  readonly toldState = new Set<EventId>()
   readonly #name: string
   /** What happened in the room after the join. */
   readonly #since: readonly BuiltEvent[]
@@ -107,7 +109,7 @@ export class WatchedRoom {
         event_id: `$${this.#name}-said-${++this.#made}:beta.test` as EventId,
         content: { msgtype: 'm.text', body: `${this.#made}` },
         origin_server_ts: TS,
-        depth: this.#depth + 2,
+        depth: Math.min(this.#depth + 2, Number.MAX_SAFE_INTEGER),
         prev_events: prev,
         auth_events: auth ?? (version.createIsAuthEvent ? [create, levels, member] : [levels, member]),
       },
@@ -127,6 +129,7 @@ export class WatchedRoom {
   async learn({ db }: WatchedServer, id: EventId): Promise<void> {
     const view = await viewRoom(db, this.id)
     for (const [key, value] of view!.state) if (value === id) this.state.set(key, id)
+    if (view!.events.get(id)?.standing === 'outlier') this.toldState.add(id)
   }
 
   /** What became of a malformed event is what must; that is noted. */
