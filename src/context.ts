@@ -62,6 +62,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     fetcher,
     serverKeys,
   } = base
+  const { bounds } = metrics
   const ledger = await openLedger(db)
   const appserviceQueues = await openAppserviceQueues({
     ...{ config, db, ledger, clock, random, log },
@@ -116,7 +117,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const { deviceLists, keyCounts } = rooms
   const fanOut = createFanOut({
     ...rooms,
-    ...{ db, clock },
+    ...{ db, clock, bounds },
     serverName: config.server_name,
     overrides: rateLimitOverrides,
   })
@@ -133,6 +134,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     clock,
     random,
     rateLimits,
+    bounds,
     notifier: rooms.ledgerWaker,
     listener: rooms.profileEvents,
     askService: appserviceQueues.queries.findUser,
@@ -181,7 +183,21 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const mediaSweeper = startMediaSweeper({ sweep: media.sweep, log })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
   const federation = createFederationServices({
-    ...{ config, db, clock, log, policy, keys: serverKeys, rateLimits, outgoing, signingKey, users, ownKeys, fetcher },
+    ...{
+      config,
+      db,
+      clock,
+      log,
+      policy,
+      keys: serverKeys,
+      rateLimits,
+      bounds,
+      outgoing,
+      signingKey,
+      users,
+      ownKeys,
+      fetcher,
+    },
     ...rooms,
     ...rooms.services,
     ...e2e,

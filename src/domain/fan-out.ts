@@ -6,6 +6,7 @@ import type { Reader } from '../store/db.ts'
 import { whoSharesRoom } from '../store/rooms.ts'
 import type { Requester } from './accounts/requester.ts'
 import { AskingPlaces } from './asking-places.ts'
+import type { BoundMetrics } from './bound-metrics.ts'
 import type { Clock } from './clock.ts'
 import { FAN_OUT_CAPS, MAX_FAN_OUT_AT_ONCE, MAX_FAN_OUT_REMEMBERED, MAX_FAN_OUT_USERS_REMEMBERED } from './limits.ts'
 import type { RateLimitOverrides } from './rate-limit-overrides.ts'
@@ -49,11 +50,12 @@ export function createFanOut(deps: {
   readonly serverName: ServerName
   readonly db: Reader
   readonly clock: Clock
+  readonly bounds: BoundMetrics
   readonly overrides: Pick<RateLimitOverrides, 'get'>
   readonly registry: Pick<RoomRegistry, 'peek'>
   readonly fillings: Pick<Fillings, 'all'>
 }): FanOut {
-  const { serverName, db, clock, overrides, registry, fillings } = deps
+  const { serverName, db, clock, bounds, overrides, registry, fillings } = deps
   const places = new AskingPlaces(MAX_FAN_OUT_AT_ONCE)
   const spending = {
     neighbours: createSpending({ clock, max: MAX_FAN_OUT_USERS_REMEMBERED }),
@@ -100,19 +102,25 @@ export function createFanOut(deps: {
     async admit(by, userIds) {
       const servers = await sorted(by, userIds)
       const admitted = KINDS.flatMap((kind) => take(by, kind, servers[kind].slice(0, capsOf(by)[kind].perRequest)))
+      const refused = servers.neighbours.length + servers.strangers.length - admitted.length
+      if (refused > 0) bounds.reached('fan-out', refused)
       return new Set(admitted)
     },
     async require(by, userIds) {
       const servers = await sorted(by, userIds)
+      const refused = (error: ProtocolError) => {
+        bounds.reached('fan-out', servers.neighbours.length + servers.strangers.length)
+        return error
+      }
       for (const kind of KINDS) {
         const { perRequest } = capsOf(by)[kind]
-        if (servers[kind].length > perRequest) throw tooMany(kind, perRequest)
+        if (servers[kind].length > perRequest) throw refused(tooMany(kind, perRequest))
       }
       if (isUnlimited(by)) return
       for (const kind of KINDS) {
         const counted = servers[kind].filter((server) => isCounted(by, kind, server))
         const retry_after_ms = spending[kind].waitMs(by.userNid, counted.length, capsOf(by)[kind])
-        if (retry_after_ms > 0) throw notNow(retry_after_ms)
+        if (retry_after_ms > 0) throw refused(notNow(retry_after_ms))
       }
       for (const kind of KINDS) take(by, kind, servers[kind])
     },

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { ArrivalMetrics } from './arrival-metrics.ts'
+import type { BoundMetrics } from './bound-metrics.ts'
 import { createIdentityMetrics, type IdentityMetrics } from './identity/identity-metrics.ts'
 import type { MediaMetrics } from './media/media-metrics.ts'
 import { createRequestTally } from './request-tally.ts'
@@ -11,6 +12,7 @@ export interface Metrics {
   /** One commit of events. */
   observeCommit(events: number, seconds: number): void
   readonly arrivals: ArrivalMetrics
+  readonly bounds: BoundMetrics
   readonly media: MediaMetrics
   readonly identity: IdentityMetrics
   /** From now on these are read whenever somebody asks for the metrics. */
@@ -64,6 +66,7 @@ export function createMetrics(release: { readonly version: string; readonly node
     observeRequest: requests.add,
     ...storageMetrics(registers),
     arrivals: arrivalMetrics(registers),
+    bounds: boundMetrics(registers),
     media: mediaMetrics(registers),
     identity: createIdentityMetrics(registers),
     watch: levelMetrics(registers),
@@ -172,6 +175,16 @@ function arrivalMetrics(registers: Registry[]): ArrivalMetrics {
     watchBodies: watch('hearth_body_bytes', 'What the bodies of requests hold in memory.'),
     watchConnections: watch('hearth_connections', 'Connections of clients and other servers.'),
   }
+}
+
+function boundMetrics(registers: Registry[]): BoundMetrics {
+  const reached = new Counter({
+    name: 'hearth_bounds_reached_total',
+    help: 'How often a bound has refused something or cut it short: what users, other servers and strangers may cost everybody.',
+    labelNames: ['bound'],
+    registers,
+  })
+  return { reached: (bound, times = 1) => reached.inc({ bound }, times) }
 }
 
 function certificateMetric(registers: Registry[], validUntil: () => number): void {

@@ -8,6 +8,7 @@ import {
 import { accountDataBetween } from '../../src/store/account-data.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
 import { type Account, type Api, type Json, mapConcurrently, openApi, register } from '../support/api.ts'
+import { reached } from '../support/bounds.ts'
 
 let server: AccountServer
 let api: Api
@@ -136,6 +137,7 @@ describe('account data', () => {
   it('A4: a piece of account data has 64 KiB at most', async () => {
     const put = (path: string, bytes: number) =>
       api.request('PUT', path, as(alice.token, { text: 'é'.repeat((bytes - 11) / 2) }))
+    const before = await reached(server.metrics.text(), 'account data')
     for (const path of [global, inRoom]) {
       expect(await put(path, MAX_ACCOUNT_DATA_BYTES - 1)).toMatchObject({ status: 200 })
       expect(await put(path, MAX_ACCOUNT_DATA_BYTES + 1)).toMatchObject({
@@ -143,6 +145,7 @@ describe('account data', () => {
         body: { errcode: 'M_TOO_LARGE', error: expect.stringContaining('65536') },
       })
     }
+    expect((await reached(server.metrics.text(), 'account data')) - before).toBe(2)
   })
 
   it('A4: all account data of a user has 10 MiB at most, however many pieces are written at once', async () => {
@@ -160,6 +163,26 @@ describe('account data', () => {
     expect((await put(`fill.${own}`)).status).toBe(200)
     expect((await put(`fill.${own}`, {})).status).toBe(200)
     expect((await put(`fill.${refused}`)).status).toBe(200)
+  })
+
+  it('A4: is written as often as the rate limit allows, for the account and its rooms together', async () => {
+    const slow = await startAccountServer({ rate_limits: { enabled: true, other: { per_second: 0.001, burst: 3 } } })
+    const slowApi = openApi(slow.baseUrl)
+    const erin = await register(slowApi, 'erin')
+    const put = (path: string) => slowApi.request('PUT', `/user/${erin.userId}${path}`, as(erin.token, {}))
+    const answers = [
+      await put('/account_data/x'),
+      await put('/account_data/y'),
+      await put('/rooms/!room:localhost/account_data/x'),
+      await put('/rooms/!room:localhost/account_data/x'),
+      await put('/account_data/x'),
+    ]
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429, 429])
+    expect(answers[4]!.body).toMatchObject({ errcode: 'M_LIMIT_EXCEEDED', retry_after_ms: expect.any(Number) })
+    const read = await slowApi.request('GET', `/user/${erin.userId}/account_data/x`, as(erin.token))
+    expect(read.status).toBe(200)
+    await slowApi.close()
+    await slow.close()
   })
 
   it('leaves to the server what the server writes', async () => {

@@ -14,6 +14,7 @@ import { createNotifier } from '../../src/domain/sync/notifier.ts'
 import { createUserRooms } from '../../src/domain/sync/user-rooms.ts'
 import { createUsers } from '../../src/domain/users.ts'
 import { openLedger } from '../../src/store/ledger.ts'
+import { NO_BOUNDS } from '../support/bounds.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { NOBODY_ELSEWHERE } from '../support/nobody-elsewhere.ts'
 import { crossSigner, deviceMaker } from './key-maker.ts'
@@ -60,6 +61,7 @@ beforeAll(async () => {
     db,
     // The time left is the whole time.
     clock: { now: () => 0 },
+    bounds: NO_BOUNDS,
     overrides: { get: () => undefined },
     registry: { peek: () => undefined },
     fillings: { all: () => [] },

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Account, type Api, openApi, register } from '../support/api.ts'
+import { reached } from '../support/bounds.ts'
 import { type FileAnswer, fetchFile, filesIn, uploadFile } from '../support/media.ts'
 import { openRequest } from '../support/raw-request.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -185,6 +186,7 @@ describe('A7: after an upload that failed', () => {
     const { status, head, body } = await answer()
     expect([status, body.errcode]).toEqual([507, 'M_UNKNOWN'])
     expect(body.error).toContain('disk')
+    expect(await reached(server.metrics(), 'disk reserve')).toBe(1)
     expect(head).toMatch(/^connection: close$/im)
     await ended
     expect((await download(name)).bytes.toString()).toBe('before')

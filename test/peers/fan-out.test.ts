@@ -6,6 +6,7 @@ import { createFanOut } from '../../src/domain/fan-out.ts'
 import { createDestinationLog } from '../../src/domain/federation/destination-log.ts'
 import { FAN_OUT_CAPS, MAX_FAN_OUT_AT_ONCE } from '../../src/domain/limits.ts'
 import { type Account, type Api, createRoom, openApi, register } from '../support/api.ts'
+import { NO_BOUNDS, reached } from '../support/bounds.ts'
 import { type DeadServers, openDeadServers, putIntoRoom } from '../support/dead-servers.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
@@ -55,16 +56,20 @@ for (const [name, ask] of [
   ['claim', claim],
 ] as const) {
   test(`A2: keys/${name} that names 10,000 servers asks a few of them, and says so of the others`, async () => {
+    const before = await reached(server.metrics(), 'fan-out')
     const { failures } = await ask(await person(), dead.names)
     expect(statuses(failures)).toEqual({ 503: strangers.perRequest, 429: 10_000 - strangers.perRequest })
+    expect((await reached(server.metrics(), 'fan-out')) - before).toBe(10_000 - strangers.perRequest)
     expect(tried().size).toBeLessThanOrEqual(strangers.perRequest)
   })
 }
 
 test('A2: a message to devices on many servers of strangers is refused, and nothing is kept of it', async () => {
   const alice = await person()
+  const before = await reached(server.metrics(), 'fan-out')
   const { status, body } = await send(alice, dead.names)
   expect([status, body.errcode]).toEqual([413, 'M_TOO_LARGE'])
+  expect((await reached(server.metrics(), 'fan-out')) - before).toBe(10_000)
   expect(await kept()).toEqual([])
   expect(tried().size).toBe(0)
 })
@@ -110,7 +115,9 @@ test('A2: in the long run a user reaches few servers of strangers, and is told w
   for (let n = 0; n < burst; n += perRequest) {
     expect((await send(alice, dead.names.slice(3_000 + n, 3_000 + n + perRequest))).status).toBe(200)
   }
+  const before = await reached(server.metrics(), 'fan-out')
   const { status, body } = await send(alice, dead.names.slice(4_000, 4_001))
+  expect((await reached(server.metrics(), 'fan-out')) - before).toBe(1)
   expect([status, body.errcode]).toEqual([429, 'M_LIMIT_EXCEEDED'])
   expect(body.retry_after_ms).toBeGreaterThan(0)
   expect(body.retry_after_ms).toBeLessThanOrEqual(1_000 / perSecond)
@@ -140,6 +147,7 @@ test('A2: a bounded number of servers is asked at once, for a user and for all, 
     serverName: 'hs.test' as ServerName,
     db: server.database.db,
     clock: Date,
+    bounds: NO_BOUNDS,
     overrides: { get: () => undefined },
     registry: { peek: () => undefined },
     fillings: { all: () => [] },
@@ -175,6 +183,7 @@ test('A2: who had no turn within the time is left out, and takes no place from t
     serverName: 'hs.test' as ServerName,
     db: server.database.db,
     clock: Date,
+    bounds: NO_BOUNDS,
     overrides: { get: () => undefined },
     registry: { peek: () => undefined },
     fillings: { all: () => [] },

@@ -190,6 +190,7 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
     clock,
     random,
     rateLimits,
+    bounds: metrics.bounds,
     notifier: { wakeUsers: () => {} },
     contacts: contact.services.contacts,
     identityAccounts: identity.accounts,

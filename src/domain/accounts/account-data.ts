@@ -4,6 +4,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { findAccountData, measureAccountData, setAccountData } from '../../store/account-data.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
+import type { BoundMetrics } from '../bound-metrics.ts'
 import { MAX_ACCOUNT_DATA_BYTES, MAX_ACCOUNT_DATA_BYTES_PER_USER, MAX_ACCOUNT_DATA_PER_USER } from '../limits.ts'
 
 /** Wakes the syncs of users about something of theirs that was written at a position of the ledger. */
@@ -25,17 +26,23 @@ export function createAccountData(deps: {
   readonly db: Database
   readonly ledger: Ledger
   readonly notifier: Waker
+  readonly bounds: BoundMetrics
 }): AccountData {
-  const { db, ledger, notifier } = deps
+  const { db, ledger, notifier, bounds } = deps
 
   /** What is being written: of each user pieces and bytes. */
   const underWay = new Map<number, { pieces: number; bytes: number }>()
+
+  function refused(errcode: 'M_TOO_LARGE' | 'M_FORBIDDEN', text: string): ProtocolError {
+    bounds.reached('account data')
+    return new ProtocolError(errcode, text)
+  }
 
   /** Runs a write that fits into what the account may keep, together with all that are under way. */
   async function withinBounds(userNid: number, roomId: string, type: string, text: string, write: () => Promise<void>) {
     const bytes = Buffer.byteLength(text) + Buffer.byteLength(type) + Buffer.byteLength(roomId)
     if (Buffer.byteLength(text) > MAX_ACCOUNT_DATA_BYTES) {
-      throw new ProtocolError('M_TOO_LARGE', `A piece of account data may have ${MAX_ACCOUNT_DATA_BYTES} bytes.`)
+      throw refused('M_TOO_LARGE', `A piece of account data may have ${MAX_ACCOUNT_DATA_BYTES} bytes.`)
     }
     const together = underWay.get(userNid) ?? { pieces: 0, bytes: 0 }
     underWay.set(userNid, together)
@@ -45,11 +52,11 @@ export function createAccountData(deps: {
       const kept = await measureAccountData(db, userNid, roomId, type)
       const isNew = kept.of_piece === null
       if (isNew && kept.pieces + together.pieces > MAX_ACCOUNT_DATA_PER_USER) {
-        throw new ProtocolError('M_FORBIDDEN', `An account may keep ${MAX_ACCOUNT_DATA_PER_USER} pieces of data.`)
+        throw refused('M_FORBIDDEN', `An account may keep ${MAX_ACCOUNT_DATA_PER_USER} pieces of data.`)
       }
       const grows = bytes > (kept.of_piece ?? 0)
       if (grows && kept.bytes - (kept.of_piece ?? 0) + together.bytes > MAX_ACCOUNT_DATA_BYTES_PER_USER) {
-        throw new ProtocolError(
+        throw refused(
           'M_TOO_LARGE',
           `An account may keep ${MAX_ACCOUNT_DATA_BYTES_PER_USER} bytes of data. Write {} over what is not needed any more.`,
         )

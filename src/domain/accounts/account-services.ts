@@ -4,6 +4,7 @@ import type { UserId } from '../../core/ids.ts'
 import type { GuardedClient } from '../../outbound/http.ts'
 import type { Database } from '../../store/db.ts'
 import type { Ledger } from '../../store/ledger.ts'
+import type { BoundMetrics } from '../bound-metrics.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Contacts } from '../contact/contacts.ts'
 import type { IdentityAccounts } from '../identity/accounts.ts'
@@ -60,6 +61,7 @@ export function createAccountServices(deps: {
   readonly clock: Clock
   readonly random: Random
   readonly rateLimits: RateLimits
+  readonly bounds: BoundMetrics
   /** Woken after account data was written: the sync notifier. */
   readonly notifier: Waker
   /** Asks other servers. */

@@ -11,6 +11,7 @@ import { forgetForwards } from '../../store/federation-forwards.ts'
 import { forgetTransactions } from '../../store/federation-transactions.ts'
 import { forgetKeyAnswers, forgetOldestKeyAnswers } from '../../store/server-key-answers.ts'
 import { forgetServerKeys } from '../../store/server-keys.ts'
+import type { BoundMetrics } from '../bound-metrics.ts'
 import type { Clock } from '../clock.ts'
 import type { ReceivedMessages } from '../e2e/received-messages.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
@@ -93,6 +94,7 @@ export function createFederationServices(deps: {
   findUser(userId: UserId): Promise<number | undefined>
   readonly log: Logger
   readonly rateLimits: RateLimits
+  readonly bounds: BoundMetrics
   readonly outgoing: Outgoing
   readonly ownKeys: OwnKeys
   readonly fetcher: Pick<KeyFetcher, 'own'>

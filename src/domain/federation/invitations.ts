@@ -9,6 +9,7 @@ import { signEvent } from '../../core/signing/event-hash.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
 import type { Reader } from '../../store/db.ts'
 import { countOpenInvitations } from '../../store/stripped-state.ts'
+import type { BoundMetrics } from '../bound-metrics.ts'
 import { MAX_INVITATION_BYTES, MAX_OPEN_INVITATIONS } from '../limits.ts'
 import type { RateLimits } from '../rate-limits.ts'
 import type { RoomBlocks } from '../rooms/blocks.ts'
@@ -44,6 +45,7 @@ export interface Invitations {
 export interface InvitationParts {
   readonly db: Reader
   readonly rateLimits: Pick<RateLimits, 'take'>
+  readonly bounds: BoundMetrics
   readonly serverName: ServerName
   readonly signingKey: SigningKey
   readonly vetter: Vetter
@@ -60,7 +62,7 @@ export interface InvitationParts {
 const RETRY_AFTER_MS = 10 * 60 * 1000
 
 export function createInvitations(parts: InvitationParts): Invitations {
-  const { serverName, signingKey, vetter, remoteMembers, registry, access } = parts
+  const { serverName, signingKey, vetter, remoteMembers, registry, access, bounds } = parts
 
   async function check(
     asking: ServerName,
@@ -90,11 +92,13 @@ export function createInvitations(parts: InvitationParts): Invitations {
   /** One user's sync holds them all. */
   async function requirePlace(asking: ServerName, { content }: Pdu, userNid: number): Promise<void> {
     if (Buffer.byteLength(JSON.stringify(content)) > MAX_INVITATION_BYTES) {
+      bounds.reached('invitation size')
       throw new ProtocolError('M_TOO_LARGE', `The content of an invitation may have ${MAX_INVITATION_BYTES} bytes.`)
     }
     parts.rateLimits.take('invite', `${asking} ${userNid}`)
     const { ofServer, ofUser } = await countOpenInvitations(parts.db, userNid, asking)
     if (ofServer < MAX_OPEN_INVITATIONS.ofServer && ofUser < MAX_OPEN_INVITATIONS.ofUser) return
+    bounds.reached('open invitations')
     const text = 'This user has many invitations that wait for an answer. Send this one when they have answered some.'
     throw new ProtocolError('M_LIMIT_EXCEEDED', text, { extra: { retry_after_ms: RETRY_AFTER_MS } })
   }
@@ -114,7 +118,7 @@ export function createInvitations(parts: InvitationParts): Invitations {
       if (userNid === undefined) throw new ProtocolError('M_FORBIDDEN', `${pdu.state_key} cannot be invited.`)
       await requirePlace(asking, pdu, userNid)
       const { unsigned: _, ...signed } = signEvent(version, pdu, serverName, signingKey)
-      const state = strippedStateIn(invitation.inviteState)
+      const state = strippedStateIn(invitation.inviteState, () => bounds.reached('stripped state'))
       await remoteMembers.record({ version, roomId, eventId, pdu: signed as Pdu, json: encodeCanonical(signed), state })
       return signed as JsonObject
     },

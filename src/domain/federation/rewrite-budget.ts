@@ -1,4 +1,5 @@
 import { createCache } from '../../core/cache.ts'
+import type { BoundMetrics } from '../bound-metrics.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_REWRITTEN_BODY_BYTES, MAX_VAIN_REWRITES, VAIN_REWRITES_FOR_MS } from '../limits.ts'
 
@@ -15,15 +16,26 @@ export interface RewriteBudget {
 /** Addresses that were right lately. */
 const MAX_REMEMBERED = 5_000
 
-export function createRewriteBudget(clock: Clock): RewriteBudget {
+export function createRewriteBudget({
+  clock,
+  bounds,
+}: {
+  readonly clock: Clock
+  readonly bounds: BoundMetrics
+}): RewriteBudget {
   const right = createCache<string, true>(MAX_REMEMBERED)
   let vain = new Map<string, number>()
   let vainInAll = 0
   let since = 0
 
+  function refused(): false {
+    bounds.reached('rewritten body')
+    return false
+  }
+
   return {
     allow(bytes, addressKey, check) {
-      if (bytes > MAX_REWRITTEN_BODY_BYTES) return false
+      if (bytes > MAX_REWRITTEN_BODY_BYTES) return refused()
       const now = clock.now()
       if (now - since >= VAIN_REWRITES_FOR_MS || now < since) {
         vain = new Map()
@@ -32,8 +44,8 @@ export function createRewriteBudget(clock: Clock): RewriteBudget {
       }
       const key = addressKey()
       const ofThis = vain.get(key) ?? 0
-      if (ofThis >= MAX_VAIN_REWRITES.ofAddress) return false
-      if (vainInAll >= MAX_VAIN_REWRITES.inAll && !right.has(key)) return false
+      if (ofThis >= MAX_VAIN_REWRITES.ofAddress) return refused()
+      if (vainInAll >= MAX_VAIN_REWRITES.inAll && !right.has(key)) return refused()
       // Counted before: what is no JSON at all throws.
       vain.set(key, ofThis + bytes)
       vainInAll += bytes

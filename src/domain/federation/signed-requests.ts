@@ -5,6 +5,7 @@ import type { ServerPolicy } from '../../core/server-policy.ts'
 import { verifySignature } from '../../core/signing/key.ts'
 import { requestBytesFrom, requestText } from '../../core/signing/request-signature.ts'
 import { isXMatrix, readXMatrix, type XMatrix } from '../../core/signing/x-matrix.ts'
+import type { BoundMetrics } from '../bound-metrics.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_REQUEST_SIGNATURES } from '../limits.ts'
 import type { ServerKeyRing } from './key-ring.ts'
@@ -64,13 +65,14 @@ function unconfirmed(origin: ServerName): ProtocolError {
 export function createSignedRequests(deps: {
   readonly serverName: ServerName
   readonly clock: Clock
+  readonly bounds: BoundMetrics
   readonly keys: ServerKeyRing
   readonly policy: ServerPolicy
   /** Told of each server that has proven to be itself. */
   heard(server: ServerName): void
 }): SignedRequests {
   const { serverName, clock, keys, policy, heard } = deps
-  const rewrites = createRewriteBudget(clock)
+  const rewrites = createRewriteBudget(deps)
 
   function headersOf(authorizations: readonly string[]): XMatrix[] {
     const signed = authorizations.filter(isXMatrix)

@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { ProtocolError } from '../../core/errors.ts'
+import type { BoundMetrics } from '../bound-metrics.ts'
 
 /** What files leave of the disk: a database that meets its last byte stops. */
 export interface DiskReserve {
@@ -11,7 +12,7 @@ const USUAL_SHARE = 0.05
 const USUAL_MOST_BYTES = 512 * 1024 * 1024
 
 /** @param reservedBytes 0: the usual */
-export function createDiskReserve(reservedBytes: number): DiskReserve {
+export function createDiskReserve(reservedBytes: number, bounds?: BoundMetrics): DiskReserve {
   return {
     async require(directory, bytes) {
       // What cannot be told is found when it is written.
@@ -20,6 +21,7 @@ export function createDiskReserve(reservedBytes: number): DiskReserve {
       const { bsize, bavail, blocks } = disk
       const reserve = reservedBytes || Math.min(USUAL_SHARE * blocks * bsize, USUAL_MOST_BYTES)
       if (bavail * bsize - bytes >= reserve) return
+      bounds?.reached('disk reserve')
       throw new ProtocolError(
         'M_UNKNOWN',
         'The disk of this server is almost full. Its operator has to make room before it takes files.',

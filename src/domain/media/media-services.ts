@@ -5,6 +5,7 @@ import type { Federation } from '../../outbound/federation.ts'
 import { createGuardedClient, type GuardedClient } from '../../outbound/http.ts'
 import { createMediaPeers } from '../../outbound/peer-media.ts'
 import type { Database } from '../../store/db.ts'
+import type { BoundMetrics } from '../bound-metrics.ts'
 import type { Clock, Random } from '../clock.ts'
 import { MAX_STORE_CONNECTIONS } from '../limits.ts'
 import { createArrivals } from './arrivals.ts'
@@ -46,12 +47,15 @@ export function createMediaServices(deps: {
   readonly random: Random
   readonly federation: Federation
   readonly client: GuardedClient
-  readonly metrics: { readonly media: MediaMetrics }
+  readonly metrics: { readonly media: MediaMetrics; readonly bounds: BoundMetrics }
   readonly log: Logger
 }): MediaParts {
   const { config, clock } = deps
   const directory = join(config.data_dir, 'media')
-  const spool = createSpool(join(directory, 'incoming'), createDiskReserve(config.media.reserved_disk_bytes))
+  const spool = createSpool(
+    join(directory, 'incoming'),
+    createDiskReserve(config.media.reserved_disk_bytes, deps.metrics.bounds),
+  )
   const { store, close } = openStore(deps, join(directory, 'files'))
   const parts = { ...deps, metrics: deps.metrics.media, spool, arrivals: createArrivals() }
   const library = createLibrary({ ...parts, store })

@@ -3,6 +3,7 @@ import type { UserId } from '../../../src/core/ids.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { MAX_INVITATION_BYTES, MAX_OPEN_INVITATIONS, MAX_STRIPPED_STATE_BYTES } from '../../../src/domain/limits.ts'
 import { type Account, type Json, mapConcurrently } from '../../support/api.ts'
+import { reached } from '../../support/bounds.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../../support/neighbours.ts'
 import { type HostilePeer, type HostileServers, startHostileServers } from './told.ts'
 
@@ -56,6 +57,9 @@ test('A9: 300 invitations of 60 KB by one server leave a small initial sync', as
   const refused = answers.find(({ status }) => status !== 200)!
   expect([refused.status, refused.body.errcode]).toEqual([429, 'M_LIMIT_EXCEEDED'])
   expect(refused.body.retry_after_ms).toBeGreaterThan(0)
+  expect(await reached(home.server.metrics(), 'open invitations')).toBe(
+    statuses.filter((status) => status === 429).length,
+  )
   expect(Buffer.byteLength(JSON.stringify(await invitations(alice)))).toBeLessThan(200_000)
 }, 120_000)
 
@@ -85,9 +89,11 @@ test('A9: invitations of one server to one user are rate-limited, those to other
 
 test('A9: an invitation with a large content is refused', async () => {
   const [peer, erin] = [await hostile.open(), await home.person('erin')]
+  const before = await reached(home.server.metrics(), 'invitation size')
   const answer = await invite(peer, erin, [], { reason: 'x'.repeat(MAX_INVITATION_BYTES) })
   expect([answer.status, answer.body.errcode]).toEqual([413, 'M_TOO_LARGE'])
   expect(await invitations(erin)).toEqual({})
+  expect((await reached(home.server.metrics(), 'invitation size')) - before).toBe(1)
 })
 
 test('A9: what comes with an invitation is what a room is recognised by, as far as it fits', async () => {
@@ -99,7 +105,9 @@ test('A9: what comes with an invitation is what a room is recognised by, as far 
     shown('m.room.member', { membership: 'join', displayname: 'Eve' }, '@eve:e.test'),
     shown('m.room.create', { room_version: VERSION }),
   ]
+  const before = await reached(home.server.metrics(), 'stripped state')
   const { roomId } = await invite(peer, frida, state)
+  expect((await reached(home.server.metrics(), 'stripped state')) - before).toBe(1)
   const { events } = (await invitations(frida))[roomId].invite_state
   expect(events.map(({ type }: Json) => type)).toEqual([
     'm.room.create',
