@@ -87,6 +87,29 @@ describe('PUT A/transactions/{txnId}', () => {
     expect(texts(other)).toEqual([])
   })
 
+  it('B18: an invitation of its user carries invite_room_state in unsigned, as other invitations and joins do not', async () => {
+    const ghost = await makeGhost(world.api, irc, '_irc_invited')
+    const body = { preset: 'private_chat', name: 'Kitchen', invite: [ghost] }
+    const roomId = await createRoom(world.api, person.token, body)
+    const guest = await register(world.api, 'guest')
+    await service.until('the invitation', (e) => e.room_id === roomId && e.state_key === ghost)
+    await world.api.call('POST', as(ghost, `/join/${room(roomId)}`), { token: irc.as_token, body: {} })
+    const invite = { token: person.token, body: { user_id: guest.userId } }
+    await world.api.call('POST', `/rooms/${room(roomId)}/invite`, invite)
+    await service.until('the other invitation', (e) => e.room_id === roomId && e.state_key === guest.userId)
+    const members = service.events().filter((e) => e.room_id === roomId && e.type === 'm.room.member')
+    const stateOf = (userId: string, membership: string) =>
+      members.find((e) => e.state_key === userId && e.content.membership === membership).unsigned.invite_room_state
+    const shown = stateOf(ghost, 'invite')
+    const own = { sender: person.userId, state_key: '' }
+    expect(shown).toContainEqual({ ...own, type: 'm.room.name', content: { name: 'Kitchen' } })
+    expect(shown).toContainEqual({ ...own, type: 'm.room.join_rules', content: { join_rule: 'invite' } })
+    expect(shown.map((e: Json) => e.type)).toEqual(expect.arrayContaining(['m.room.create', 'm.room.member']))
+    for (const e of shown) expect(Object.keys(e).sort()).toEqual(['content', 'sender', 'state_key', 'type'])
+    expect(stateOf(ghost, 'join')).toBeUndefined()
+    expect(stateOf(guest.userId, 'invite')).toBeUndefined()
+  })
+
   it('concerns rooms by their aliases, from when they have one until they lose it', async () => {
     const roomId = await createRoom(world.api, person.token, { preset: 'public_chat' })
     const alias = '#_irc_later:localhost'

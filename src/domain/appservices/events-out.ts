@@ -6,11 +6,13 @@ import type { Database } from '../../store/db.ts'
 import { getRooms } from '../../store/rooms.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
+import type { RoomRegistry } from '../rooms/registry.ts'
 import type { MembershipChange, Room } from '../rooms/room.ts'
 import type { ReadReceipt } from '../rooms/room-appservices.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
 import type { Appservice } from './appservice.ts'
 import { createInterest, type Interest, type PlacedEvent } from './interest.ts'
+import { createInvitationState } from './invitation-state.ts'
 import { type AppserviceNews, wantsEphemeral } from './news.ts'
 import { createPace } from './pace.ts'
 import { createQueueStore } from './queue-store.ts'
@@ -42,7 +44,9 @@ export interface EventsOut {
 }
 
 /** What there is once rooms and keys are. */
-export type StartParts = Pick<ExtrasParts, 'events' | 'keyCounts' | 'presenceOf'>
+export type StartParts = Pick<ExtrasParts, 'events' | 'keyCounts' | 'presenceOf'> & {
+  readonly registry: Pick<RoomRegistry, 'getByNid'>
+}
 
 const PAGE = 200
 const MAX_WAITING = 5_000
@@ -67,6 +71,7 @@ export function createEventsOut(deps: {
   let rows = new Map<string, QueueRow>()
   let cache: EventCache | undefined
   let extrasOf: ReturnType<typeof createTransactionExtras> = async () => NO_EXTRAS
+  let invitationState: ReturnType<typeof createInvitationState> = async () => new Map()
   let deliver: Deliver = async () => 'not started'
   let interest: Interest | undefined
   let waiting: PlacedEvent[] = []
@@ -126,6 +131,7 @@ export function createEventsOut(deps: {
             const now = registry.byId(id)
             return now === undefined ? NO_EXTRAS : extrasOf(now, newsAfter, taken)
           },
+          invitationState: (taken) => invitationState(id, taken),
           answered: (upTo) => news.answered(id, upTo),
         },
         saved,
@@ -259,6 +265,7 @@ export function createEventsOut(deps: {
     async start(parts, current, how) {
       cache = parts.events
       extrasOf = createTransactionExtras({ ...parts, db, registry, clock, news })
+      invitationState = createInvitationState({ services: registry, registry: parts.registry })
       news.onNews((id) => queues.get(id)?.noticed())
       deliver = how
       seen = current

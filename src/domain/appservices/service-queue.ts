@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
-import type { JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
+import { readExact, writeJson } from '../../core/large-integers.ts'
 import type { QueueRow } from '../../store/appservice-queue.ts'
 import { pauseAfter } from '../backoff.ts'
 import type { Clock, Random } from '../clock.ts'
@@ -15,6 +16,7 @@ import { loadReferences, writeClientEvent } from '../rooms/client-event.ts'
 import type { EventCache } from '../rooms/event-cache.ts'
 import type { RoomEvent } from '../rooms/room-event.ts'
 import type { PlacedEvent, RoomName } from './interest.ts'
+import type { InvitationState } from './invitation-state.ts'
 import type { Pace } from './pace.ts'
 import type { QueueStore } from './queue-store.ts'
 import { EPHEMERAL, type TransactionExtras } from './transaction-extras.ts'
@@ -42,6 +44,8 @@ export interface ServiceQueueParts {
   read(after: number): Promise<ReadPage>
   /** What the next transaction holds beside events; the news after a number, where there is any. */
   extras(newsAfter: number | undefined, taken: readonly RoomEvent[]): Promise<TransactionExtras>
+  /** What their rooms show to the service's users whom some of these events invite. */
+  invitationState(taken: readonly RoomEvent[]): Promise<InvitationState>
   /** The service has answered all news up to a number. */
   answered(newsUpTo: number): void
 }
@@ -253,7 +257,8 @@ export class ServiceQueue {
     }
     this.#begunAt = clock.now()
     const ephemeral = [...typing.map(([, event]) => JSON.stringify(event)), ...extras.ephemeral]
-    const { body, count } = writeTransaction(taken, { ...extras, ephemeral }, clock.now())
+    const shown = await this.#parts.invitationState(takenEvents)
+    const { body, count } = writeTransaction(taken, shown, { ...extras, ephemeral }, clock.now())
     const last = taken[count - 1]
     const isAll = count === this.#queued.length
     const up_to = isAll ? this.#queuedUpTo : (last?.event.streamPos ?? this.#row.position)
@@ -334,6 +339,7 @@ function delivered(row: QueueRow): QueueRow {
 /** The body of `PUT A/transactions/{txnId}`: as many of the events as it may hold, and at least one. */
 function writeTransaction(
   taken: readonly PlacedEvent[],
+  shown: InvitationState,
   { ephemeral, fields }: TransactionExtras,
   now: number,
 ): { body: string; count: number } {
@@ -342,11 +348,20 @@ function writeTransaction(
   for (const { room, event } of taken) {
     if (count > 0 && out.length + event.json.length > MAX_APPSERVICE_TRANSACTION_BYTES) break
     if (count > 0) out.text(',')
-    writeClientEvent(out, event, { now, tokenNid: undefined, roomId: room.id as never })
+    const one = shown.has(event.nid) ? new JsonBytes() : out
+    writeClientEvent(one, event, { now, tokenNid: undefined, roomId: room.id as never })
+    if (one !== out) out.text(withInviteState(one, shown.get(event.nid)!))
     count += 1
   }
   out.text(']')
   if (ephemeral.length > 0) for (const name of EPHEMERAL) out.key(name).text(`[${ephemeral.join(',')}]`)
   for (const { names, json } of fields) for (const name of names) out.key(name).text(json)
   return { body: out.text('}').toBuffer().toString('utf8'), count }
+}
+
+/** An invitation with what the room shows to the invited (application service API, "Pushing events"). */
+function withInviteState(invitation: JsonBytes, invite_room_state: readonly JsonObject[]): string {
+  const event = readExact(invitation.toBuffer().toString('utf8'))
+  if (!isObject(event) || !isObject(event.unsigned)) throw new Error('an event is an object')
+  return writeJson({ ...event, unsigned: { ...event.unsigned, invite_room_state } })
 }

@@ -1,0 +1,44 @@
+import { membershipOf } from '../../core/event/content.ts'
+import { isUserId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { inviteState } from '../rooms/invite-state.ts'
+import type { RoomRegistry } from '../rooms/registry.ts'
+import type { RoomEvent } from '../rooms/room-event.ts'
+import type { AppserviceRegistry } from './registry.ts'
+
+/** What their rooms show with invitations, by the number of the event. */
+export type InvitationState = ReadonlyMap<number, readonly JsonObject[]>
+
+/** Reads, for those events of a transaction that invite users of a service, what the invited see of the room. */
+export function createInvitationState(parts: {
+  readonly services: Pick<AppserviceRegistry, 'claimsOn'>
+  readonly registry: Pick<RoomRegistry, 'getByNid'>
+}): (serviceId: string, taken: readonly RoomEvent[]) => Promise<InvitationState> {
+  const { services, registry } = parts
+
+  function invites(serviceId: string, event: RoomEvent): boolean {
+    const target = event.pdu.state_key
+    if (event.type !== 'm.room.member' || membershipOf(event) !== 'invite' || !isUserId(target)) return false
+    return services.claimsOn('users', target).some(({ service }) => service.id === serviceId)
+  }
+
+  async function stateFor({ roomNid, sender }: RoomEvent): Promise<readonly JsonObject[]> {
+    // A room that was deleted meanwhile shows nothing.
+    const room = await registry.getByNid(roomNid).catch(() => undefined)
+    return room ? inviteState(room, sender) : []
+  }
+
+  return async (serviceId, taken) => {
+    const states = new Map<number, readonly JsonObject[]>()
+    /** Who makes a room for a bridge invites many into it at once. */
+    const read = new Map<string, Promise<readonly JsonObject[]>>()
+    for (const event of taken) {
+      if (!invites(serviceId, event)) continue
+      const key = `${event.roomNid} ${event.sender}`
+      const state = read.get(key) ?? stateFor(event)
+      read.set(key, state)
+      states.set(event.nid, await state)
+    }
+    return states
+  }
+}
