@@ -8,11 +8,13 @@ export interface CrossSigningKeyRow {
   readonly public_key: string
   readonly json: string
   readonly signature: string | null
+  readonly empty_signatures: string | null
 }
 
 export function crossSigningKeysOf(reader: Reader, userNids: readonly number[]): Promise<CrossSigningKeyRow[]> {
   return reader.query<CrossSigningKeyRow>(
-    `SELECT user_nid, usage, public_key, json, signature FROM cross_signing_key WHERE user_nid = ANY($1::bigint[])`,
+    `SELECT user_nid, usage, public_key, json, signature, empty_signatures FROM cross_signing_key
+     WHERE user_nid = ANY($1::bigint[])`,
     [userNids],
   )
 }
@@ -23,29 +25,25 @@ export interface NewCrossSigningKey {
   readonly publicKey: string
   readonly json: string
   readonly signature: string | null
+  readonly emptySignatures: string | null
 }
 
-const keyValues = (key: NewCrossSigningKey) => [key.userNid, key.usage, key.publicKey, key.json, key.signature]
+const INSERT = `INSERT INTO cross_signing_key (user_nid, usage, public_key, json, signature, empty_signatures)
+  VALUES ($1, $2, $3, $4, $5, $6)`
+
+function keyValues({ userNid, usage, publicKey, json, signature, emptySignatures }: NewCrossSigningKey) {
+  return [userNid, usage, publicKey, json, signature, emptySignatures]
+}
 
 /** Stores a key; false when there is one already. */
 export async function insertCrossSigningKey(tx: Tx, key: NewCrossSigningKey): Promise<boolean> {
-  const rows = await tx.query(
-    `INSERT INTO cross_signing_key (user_nid, usage, public_key, json, signature) VALUES ($1, $2, $3, $4, $5)
-     ON CONFLICT (user_nid, usage) DO NOTHING RETURNING usage`,
-    keyValues(key),
-  )
+  const rows = await tx.query(`${INSERT} ON CONFLICT (user_nid, usage) DO NOTHING RETURNING usage`, keyValues(key))
   return rows.length === 1
 }
 
 /** Stores a key in place of the one before, and removes the signatures by and of that one. */
 export async function replaceCrossSigningKey(tx: Tx, key: NewCrossSigningKey): Promise<void> {
-  await Promise.all([
-    deleteCrossSigningKeys(tx, key.userNid, [key.usage]),
-    tx.query(
-      'INSERT INTO cross_signing_key (user_nid, usage, public_key, json, signature) VALUES ($1, $2, $3, $4, $5)',
-      keyValues(key),
-    ),
-  ])
+  await Promise.all([deleteCrossSigningKeys(tx, key.userNid, [key.usage]), tx.query(INSERT, keyValues(key))])
 }
 
 /** Removes keys of a user, and all signatures by and of them. Gives whether there were any. */

@@ -132,6 +132,27 @@ describe('cross-signing keys', () => {
     expect((await query(person)).master_keys[person.userId]).toEqual(body.master_key)
   })
 
+  test.each<[string, (person: Person) => JsonObject]>([
+    ['without signatures', () => ({})],
+    ['with empty signatures', () => ({ signatures: {} })],
+    ['with no signature by the user', ({ userId }) => ({ signatures: { [userId]: {} } })],
+  ])('B19: a master key that came %s comes back exactly so', async (_, more) => {
+    const person = await newPerson()
+    const { keys, object } = crossSigner(person.userId)
+    const master_key = { ...object('master'), ...more(person) }
+    await person.call('POST', '/keys/device_signing/upload', { master_key })
+    for (const by of [person, watcher]) {
+      expect((await query(person, by)).master_keys[person.userId]).toEqual(master_key)
+    }
+    // What is signed later stands beside it.
+    await person.call('POST', '/keys/upload', { device_keys: deviceMaker(person).identity() })
+    const self_signing_key = signJson(object('self_signing'), person.userId, keys.master)
+    const auth = { type: 'm.login.password', user: person.userId, password: PASSWORD }
+    await person.call('POST', '/keys/device_signing/upload', { self_signing_key, auth })
+    expect((await query(person)).self_signing_keys[person.userId]).toEqual(self_signing_key)
+    expect((await query(person)).master_keys[person.userId]).toEqual(master_key)
+  })
+
   test('B19: that came without signatures come back without them', async () => {
     const person = await newPerson()
     const body = crossSigner(person.userId).body()

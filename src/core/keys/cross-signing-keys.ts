@@ -1,6 +1,6 @@
 import { decodeBase64, encodeBase64 } from '../base64.ts'
 import type { UserId } from '../ids.ts'
-import { encodeCanonical, type JsonObject } from '../json.ts'
+import { encodeCanonical, isObject, type JsonObject } from '../json.ts'
 import { signatureOf } from '../signing/json-signature.ts'
 import { verifySignature } from '../signing/key.ts'
 import {
@@ -53,6 +53,12 @@ export function readCrossSigningKey(object: JsonObject, usage: KeyUsage, userId:
   const signatures = signaturesBy(userId, name, object)
   checkKeySize(name, whole, signatures)
   return { usage, publicKey, json, whole, signatures }
+}
+
+/** What an upload that the user has not signed holds in the place of signatures, as JSON; null where it holds nothing. */
+export function emptySignaturesOf({ signatures }: JsonObject, userId: UserId): string | null {
+  if (!isObject(signatures)) return null
+  return JSON.stringify(Object.hasOwn(signatures, userId) ? { [userId]: {} } : {})
 }
 
 /** What signatures of a key cover, from its JSON as it came. */

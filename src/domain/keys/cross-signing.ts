@@ -2,6 +2,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import {
   type CrossSigningKey,
+  emptySignaturesOf,
   type KeyUsage,
   masterSignatureOf,
   readCrossSigningKey,
@@ -48,6 +49,7 @@ export interface CrossSigning {
 interface NewKey extends CrossSigningKey {
   /** The master key's; null of the master key. */
   readonly signature: string | null
+  readonly emptySignatures: string | null
 }
 
 interface Checked {
@@ -78,6 +80,7 @@ export function createCrossSigning(deps: {
     const keys = sent.map(({ object, key }) => ({
       ...key,
       signature: key.usage === 'master' ? null : masterSignatureOf(object, key, by.userId, master!),
+      emptySignatures: emptySignaturesOf(object, by.userId),
     }))
     await checkNames(by, keys, stored)
     const fresh = keys.filter((key) => stored.get(key.usage)?.json !== key.whole)

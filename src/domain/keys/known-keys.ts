@@ -25,11 +25,18 @@ export function addSignature(signatures: SignatureMap, signer: UserId, keyId: st
  * A signed object as it is sent.
  *
  * @param json canonical JSON of all but the signatures; not parsed again
- * @param unsigned what the server says beside a device's keys; undefined of a cross-signing key, which is as it was uploaded
+ * @param beside what the server says beside a device's keys (`unsigned`); of a cross-signing key, which is as it was uploaded, what
+ *   stands in the place of signatures while it has none (`empty`, JSON)
  */
-export function writeSigned(json: string, signatures: SignatureMap, unsigned?: object): string {
-  const all = Object.fromEntries([...signatures].map(([signer, own]) => [signer, Object.fromEntries(own)]))
+export function writeSigned(
+  json: string,
+  signatures: SignatureMap,
+  { unsigned, empty = null }: { readonly unsigned?: object; readonly empty?: string | null } = {},
+): string {
   const tail = unsigned === undefined ? '' : `,"unsigned":${JSON.stringify(unsigned)}`
-  if (signatures.size === 0 && unsigned === undefined) return json
+  if (signatures.size === 0 && unsigned === undefined) {
+    return empty === null ? json : `${json.slice(0, -1)},"signatures":${empty}}`
+  }
+  const all = Object.fromEntries([...signatures].map(([signer, own]) => [signer, Object.fromEntries(own)]))
   return `${json.slice(0, -1)},"signatures":${JSON.stringify(all)}${tail}}`
 }

@@ -81,11 +81,13 @@ function signaturesOf(target: string, added: Added): SignatureMap {
 function writeDevice(userId: UserId, row: DeviceKeyRow, added: Added): string {
   const signatures = signaturesOf(row.device_id, added)
   if (row.signature !== '') addSignature(signatures, userId, `ed25519:${row.device_id}`, row.signature)
-  return writeSigned(row.json, signatures, row.display_name === null ? {} : { device_display_name: row.display_name })
+  return writeSigned(row.json, signatures, {
+    unsigned: row.display_name === null ? {} : { device_display_name: row.display_name },
+  })
 }
 
 function writeKey(userId: UserId, row: CrossSigningKeyRow, master: string | undefined, added: Added): string {
   const signatures = signaturesOf(row.public_key, added)
   if (row.signature !== null) addSignature(signatures, userId, `ed25519:${master}`, row.signature)
-  return writeSigned(row.json, signatures)
+  return writeSigned(row.json, signatures, { empty: row.empty_signatures })
 }

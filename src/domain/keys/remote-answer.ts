@@ -53,7 +53,7 @@ function readDevices(userId: UserId, devices: JsonObject, ids: readonly string[]
       const name = isObject(object.unsigned) ? object.unsigned.device_display_name : undefined
       const isName = typeof name === 'string' && name.length <= MAX_DEVICE_NAME_CHARS
       const unsigned = isName ? { device_display_name: name } : {}
-      read.set(deviceId, writeSigned(keys.json, signaturesBy(userId, object), unsigned))
+      read.set(deviceId, writeSigned(keys.json, signaturesBy(userId, object), { unsigned }))
     })
   }
   return read
