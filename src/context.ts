@@ -203,7 +203,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     ...e2e,
     findUser,
   })
-  await outgoing.start(rooms, rooms.position())
+  const handedOn = await outgoing.start(rooms, rooms.position())
+  if (handedOn !== undefined) await rooms.newNeighbours.takeUp(handedOn)
   rooms.filler.start(federation.transactions.takeHeld)
   await startAppservices(appserviceQueues, {
     ...{ config, appservices, position: rooms.position() },

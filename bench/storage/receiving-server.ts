@@ -47,7 +47,7 @@ export async function openReceivingServer(): Promise<ReceivingServer> {
   const engine = await createRoomServices({
     deviceListNews: () => NOBODY_ELSEWHERE,
     presenceNews: () => async () => {},
-    newNeighbours: () => () => {},
+    newNeighbours: () => ({ committed: () => {}, takeUp: async () => {} }),
     identityServers: NO_IDENTITY_SERVERS,
     appservices: NO_APPSERVICES,
     peers: NO_PEERS,

@@ -1,7 +1,7 @@
-import type { ServerName } from '../core/ids.ts'
+import type { ServerName, UserId } from '../core/ids.ts'
 import type { Reader } from './db.ts'
 
-// Tables read: event, room, room_member, room_filling, matrix_user, federation_forward, federation_parting
+// Tables read: account, event, room, room_member, room_filling, matrix_user, federation_forward, federation_parting
 
 /** As the index on users has it. */
 const serverOf = (userId: string) => `substr(${userId}, strpos(${userId}, ':') + 1)`
@@ -28,6 +28,30 @@ export async function getOwnEvents(
     [from, ownServer, atMost],
   )
   return rows.map(({ event_nid }) => event_nid)
+}
+
+/** Who of this server has come into a room, or is joined anew, after a position of the stream. */
+export interface OwnJoin {
+  readonly room_nid: number
+  readonly user_nid: number
+  readonly user_id: UserId
+  readonly event_nid: number
+  readonly at: number
+}
+
+export function getOwnJoins(reader: Reader, after: number, atMost: number): Promise<OwnJoin[]> {
+  return reader.query(
+    `SELECT m.room_nid, m.user_nid, u.user_id, m.event_nid, e.at FROM (
+       SELECT event_nid, room_nid, sender_nid, event_nid AS at FROM event
+       WHERE event_nid > $1 AND stream_pos IS NULL AND room_pos > 0
+       UNION ALL
+       SELECT event_nid, room_nid, sender_nid, stream_pos FROM event WHERE stream_pos > $1 AND room_pos > 0
+     ) e
+     JOIN room_member m ON m.room_nid = e.room_nid AND m.user_nid = e.sender_nid AND m.event_nid = e.event_nid
+     JOIN account ON account.user_nid = m.user_nid JOIN matrix_user u ON u.user_nid = m.user_nid
+     WHERE m.membership = 'join' ORDER BY e.at LIMIT $2`,
+    [after, atMost],
+  )
 }
 
 /** The rooms that a server is in, or is said to be in while their members are to come, and those that it was put out of: up to which event they concern it. */

@@ -68,7 +68,7 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
     const engine = await createRoomServices({
       deviceListNews: () => NOBODY_ELSEWHERE,
       presenceNews: () => async () => {},
-      newNeighbours: () => () => {},
+      newNeighbours: () => ({ committed: () => {}, takeUp: async () => {} }),
       identityServers: NO_IDENTITY_SERVERS,
       appservices: NO_APPSERVICES,
       peers,

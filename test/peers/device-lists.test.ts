@@ -183,6 +183,40 @@ test('B3: a user who joins a room that brings new servers is announced to them, 
   expect(updatesTo(gamma)).toEqual([])
 })
 
+test('B3: a user who joins is announced to the new servers after a crash right after the join', async () => {
+  const frank = await beta.person('frank')
+  await beta.api.call('POST', '/keys/upload', {
+    ...{ token: frank.token, body: { device_keys: deviceMaker(frank).identity() } },
+  })
+  const body = { preset: 'public_chat' }
+  const { room_id: hall } = await gamma.api.call('POST', '/createRoom', { token: carol.token, body })
+  const query = (sql: string) => beta.server.database.db.query<Json>(sql)
+  await waitUntil('nothing kept', async () => (await keptAt(beta)).length === 0)
+  // What is written after the commit of the join is lost.
+  await query('CREATE SEQUENCE lost')
+  await query(`CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF TG_TABLE_NAME = 'federation_sent' THEN RETURN NULL; END IF;
+      PERFORM nextval('lost');
+      RAISE EXCEPTION 'the power is off';
+    END $$`)
+  for (const table of ['federation_edu', 'federation_sent']) {
+    await query(`CREATE TRIGGER lose BEFORE INSERT OR UPDATE ON ${table} FOR EACH ROW EXECUTE FUNCTION lose()`)
+  }
+  await joinAt(beta, frank, hall, gamma)
+  await waitUntil('the loss', async () => (await query('SELECT is_called FROM lost'))[0]!.is_called)
+  gamma.front.requests.length = 0
+  await query('DROP TRIGGER lose ON federation_edu')
+  await beta.server.restart()
+  await query('DROP FUNCTION lose() CASCADE')
+  const [update] = await waitUntil('the announcement', async () => {
+    // Those who joined in the seconds before it are announced once more.
+    const found = updatesTo(gamma).filter(({ content }) => content.user_id === frank.userId)
+    return found.length > 0 ? found : undefined
+  })
+  expect(update.content).toMatchObject({ device_id: frank.deviceId, prev_id: [] })
+})
+
 test('B3: a user who leaves, gets other keys and comes back is news for users of another server', async () => {
   const erin = await beta.person('erin')
   const body = { preset: 'public_chat' }

@@ -3,6 +3,7 @@ import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db.ts'
 import { deviceListVersion } from '../../store/device-lists.ts'
+import { getOwnJoins } from '../../store/federation-catch-up.ts'
 import { getJoinedUsers } from '../../store/rooms.ts'
 import type { Clock } from '../clock.ts'
 import type { RemoteDeviceLists } from '../keys/device-lists.ts'
@@ -23,7 +24,15 @@ export interface Neighbourhood {
 }
 
 /** Tells servers of users of ours with whom theirs have come to share a room: of their devices, and how they are. */
-export type NewNeighbours = (room: Room, members: readonly MembershipChange[]) => void
+export interface NewNeighbours {
+  /** Takes note of memberships right after their commit. */
+  committed(room: Room, members: readonly MembershipChange[]): void
+  /** Tells of those who came after a position, of which the process that ended may have told nobody. */
+  takeUp(position: number): Promise<void>
+}
+
+/** At a start: more do not come in the seconds before a crash. */
+const MAX_TAKEN_UP = 1_000
 
 const hasCome = ({ before, after }: MembershipChange): boolean => after === 'join' && before !== 'join'
 
@@ -37,6 +46,7 @@ export function createNewNeighbours(deps: {
   readonly outgoing: {
     reaches(server: ServerName): boolean
     edu(servers: Iterable<ServerName>, edu: JsonObject): void
+    holdBack(position: number): () => void
   }
 }): (neighbourhood: Neighbourhood) => NewNeighbours {
   const { db, clock, outgoing } = deps
@@ -75,12 +85,15 @@ export function createNewNeighbours(deps: {
       servers: readonly ServerName[],
     ): Promise<ServerName[]> {
       const strange = new Set(servers)
+      const since = ({ localMembers }: Room) => localMembers.get(userNid)?.since ?? 0
+      const here = await registry.getByNid(roomNid)
       let left = MAX_ROOMS_READ_FOR_PRESENCE
       for (const [nid, { membership }] of await userRooms.of(userNid)) {
         if (nid === roomNid || membership !== 'join') continue
         if (strange.size === 0) break
         const room = registry.peek(nid) ?? (left-- > 0 ? await registry.getByNid(nid) : undefined)
-        if (!room?.isShared) continue
+        // Of two rooms that were joined one after the other the first brought the server.
+        if (!room?.isShared || since(room) > since(here)) continue
         for (const server of await serversToTell(db, room)) strange.delete(server)
       }
       return [...strange]
@@ -110,16 +123,29 @@ export function createNewNeighbours(deps: {
       }
     }
 
-    return (room, members) => {
+    function committed(room: Room, members: readonly MembershipChange[]): void {
       if (members.length === 0 || !room.isShared) return
       const came = members.filter(hasCome)
       if (came.length === 0) return
       const own = came.filter(({ isLocal }) => isLocal)
-      tell(
-        room,
-        own,
-        came.filter(({ isLocal }) => !isLocal),
-      ).catch((err: unknown) => log.debug({ err }, 'servers were not told of a new neighbour'))
+      const others = came.filter(({ isLocal }) => !isLocal)
+      const release = own.length === 0 ? () => {} : outgoing.holdBack(own[0]!.changedAt - 1)
+      tell(room, own, others)
+        .catch((err: unknown) => log.debug({ err }, 'servers were not told of a new neighbour'))
+        .finally(release)
+    }
+
+    return {
+      committed,
+      async takeUp(position) {
+        const release = outgoing.holdBack(position)
+        for (const { room_nid, user_nid, user_id, event_nid, at } of await getOwnJoins(db, position, MAX_TAKEN_UP)) {
+          const room = await registry.getByNid(room_nid)
+          const is = { userNid: user_nid, userId: user_id, isLocal: true, displayName: undefined }
+          committed(room, [{ ...is, before: undefined, after: 'join', eventNid: event_nid, changedAt: at }])
+        }
+        release()
+      },
     }
   }
 }

@@ -45,8 +45,10 @@ export interface Outgoing {
   kept(servers: Iterable<ServerName>): void
   /** A server has spoken to us. */
   heard(server: ServerName): void
-  /** Takes up what was left when the process ended. */
-  start(rooms: SentRooms, position: number): Promise<void>
+  /** What is noted as handed on does not go beyond a position until the caller says that it may: a start begins there again. */
+  holdBack(position: number): () => void
+  /** Takes up what was left when the process ended. Gives the position up to which it had handed on all; undefined at the first start. */
+  start(rooms: SentRooms, position: number): Promise<number | undefined>
   /** Begins to send. */
   open(): void
   close(): Promise<void>
@@ -88,7 +90,9 @@ export function createOutgoing(deps: {
   /** The last event that was committed, and the last up to which every destination knows of all that concern it. */
   let seen = 0
   let position = 0
-  const record = new SendingRecord({ db, clock, log, position: () => (queue.length > 0 ? position : seen) })
+  const held = new Set<{ readonly position: number }>()
+  const handedOn = () => Math.min(queue.length > 0 ? position : seen, ...[...held].map((hold) => hold.position))
+  const record = new SendingRecord({ db, clock, log, position: handedOn })
 
   const parts = {
     ...deps,
@@ -231,6 +235,14 @@ export function createOutgoing(deps: {
     edu: sendEdu,
     kept: (servers) => kept(servers),
     heard: (server) => destinations.get(server)?.heard(),
+    holdBack(at) {
+      const hold = { position: at }
+      held.add(hold)
+      return () => {
+        held.delete(hold)
+        record.soon()
+      }
+    },
     async start(given, current) {
       rooms = given
       missed = createCatchUp({ db, serverName, ...given, access: createServerAccess({ db, ...given }) })
@@ -241,6 +253,7 @@ export function createOutgoing(deps: {
       if (sent === undefined) await record.saveNow()
       else await takeUp(sent)
       await takeUpForwards()
+      return sent
     },
     open() {
       isOpen = true

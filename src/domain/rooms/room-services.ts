@@ -132,6 +132,7 @@ export interface RoomServices {
   readonly resident: Resident
   readonly remoteMembers: RemoteMembers
   readonly vetter: Vetter
+  readonly newNeighbours: NewNeighbours
   /** Bytes that are cached about rooms. */
   memoryUse(): RoomMemoryUse
   close(): Promise<void>
@@ -174,7 +175,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       guests.committed(unit)
       parts.outgoing.committed(unit.room, streamed(unit))
       parts.appservices.committed(unit.room, streamed(unit), unit.members)
-      newNeighbours(unit.room, unit.members)
+      newNeighbours.committed(unit.room, unit.members)
       if (streamed(unit).some((event) => event.isInTimeline && !event.isHistory)) wokenRooms.add(unit.room.nid)
     },
     published() {
@@ -381,7 +382,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     inboxes,
     keyCounts,
     ...{ receiver, registry, events, erasedUsers, position: persister.position },
-    ...{ resident, remoteMembers, vetter, fillings, filler },
+    ...{ resident, remoteMembers, vetter, fillings, filler, newNeighbours },
     memoryUse: () => memory.use({ events, rooms: registry }),
     profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),
     async close() {

@@ -64,7 +64,7 @@ export async function startWatchedServer(): Promise<WatchedServer> {
     const engine = await createRoomServices({
       deviceListNews: () => NOBODY_ELSEWHERE,
       presenceNews: () => async () => {},
-      newNeighbours: () => () => {},
+      newNeighbours: () => ({ committed: () => {}, takeUp: async () => {} }),
       identityServers: NO_IDENTITY_SERVERS,
       appservices: NO_APPSERVICES,
       peers: obligingPeers((server) => (KEYS as Readonly<Record<string, SigningKey>>)[server]),
