@@ -10,6 +10,7 @@ import {
   NotJsonError,
   readJson,
 } from '../../src/core/json.ts'
+import { cpuMs } from '../support/slowness.ts'
 
 const offenceOf = (text: string) => readJson(text).offence
 
@@ -76,12 +77,12 @@ describe('readJson', () => {
   })
 
   test('a hostile body is refused at once', () => {
-    const started = performance.now()
-    expect(() => readJson('['.repeat(200_000))).toThrow(JsonTooDeepError)
-    expect(() => readJson('{"a":'.repeat(200_000))).toThrow(JsonTooDeepError)
-    expect(() => readJson(`"${'\\'.repeat(200_000)}`)).toThrow(NotJsonError)
-    expect(() => readJson('\\"'.repeat(100_000))).toThrow(NotJsonError)
-    expect(performance.now() - started).toBeLessThan(100)
+    const bodies = ['['.repeat(200_000), '{"a":'.repeat(200_000), `"${'\\'.repeat(200_000)}`, '\\"'.repeat(100_000)]
+    const errors = [JsonTooDeepError, JsonTooDeepError, NotJsonError, NotJsonError]
+    const took = cpuMs(() => {
+      for (const [index, body] of bodies.entries()) expect(() => readJson(body)).toThrow(errors[index])
+    })
+    expect(took).toBeLessThan(30)
   })
 
   test('`__proto__` stays an own key', () => {

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
 import { type Account, openApi, PASSWORD, register } from '../support/api.ts'
+import { cpuMsOf } from '../support/slowness.ts'
 
 let server: AccountServer
 let alice: Account
@@ -126,13 +127,9 @@ describe('the error table', () => {
 
   it('judges 200,000 brackets in less than 100 ms', async () => {
     const body = '['.repeat(200_000)
-    let best = Number.POSITIVE_INFINITY
-    for (let round = 0; round < 5; round++) {
-      const begun = performance.now()
-      await put('brackets', body)
-      best = Math.min(best, performance.now() - begun)
-    }
-    expect(best).toBeLessThan(100)
+    const rounds: number[] = []
+    for (let round = 0; round < 5; round++) rounds.push(await cpuMsOf(() => put('brackets', body)))
+    expect(Math.min(...rounds)).toBeLessThan(100)
   })
 })
 
