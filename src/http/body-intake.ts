@@ -6,6 +6,7 @@ import { BODY_GRACE_SECONDS, MAX_BODY_SECONDS, MIN_BODY_BYTES_PER_SECOND, SMALL_
 import { networkOf } from '../domain/network.ts'
 import { BodyBudget, type HeldBody } from './body-budget.ts'
 import type { AddressReader } from './client-address.ts'
+import { askForBody } from './expect-continue.ts'
 import { onceAMinute } from './once-a-minute.ts'
 import { addressOf } from './request.ts'
 
@@ -123,6 +124,7 @@ export function createBodyIntake(deps: {
         done(null)
         return
       }
+      askForBody(source)
       const announced = announcedBytes(raw)
       let collected: Buffer = EMPTY
       const body = { bytes: 0, seconds: 0, isFile: false, tooSlow: () => end(refused('too slow')) }
@@ -168,6 +170,7 @@ export function createBodyIntake(deps: {
         source.socket.destroy()
       }
       const body = { bytes: 0, seconds: 0, isFile: true, tooSlow }
+      askForBody(source)
       enter(body)
       try {
         // Left to itself the end of this loop takes the request from its connection, which nobody reads from then on.

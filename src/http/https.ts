@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Connections } from './connections.ts'
+import { judgeFirst } from './expect-continue.ts'
 import { answerBrokenRequest, CONNECTIONS } from './server.ts'
 
 /** A certificate with its chain, and its key: PEM. */
@@ -33,6 +34,7 @@ export async function listenHttps(
   const servers = ports.map(() => createServer({ ...CONNECTIONS, ...tls }, app.routing))
   for (const server of servers) {
     connections.bound(server, false)
+    judgeFirst(server, app.routing)
     server.on('clientError', answerBrokenRequest)
     // Somebody who wants another protocol, or another name.
     server.on('tlsClientError', () => {})

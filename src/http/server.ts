@@ -6,6 +6,7 @@ import type { Errcode } from '../core/errors.ts'
 import type { ArrivalMetrics } from '../domain/arrival-metrics.ts'
 import type { BodyIntake } from './body-intake.ts'
 import { answerCors, CORS_HEADERS } from './cors.ts'
+import { judgeFirst } from './expect-continue.ts'
 import { LINGER_MS, linger } from './parting.ts'
 import { parseQuery } from './query.ts'
 import { routeOf, sendError } from './reply.ts'
@@ -135,6 +136,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     },
     clientErrorHandler: answerBrokenRequest as never,
   })
+  judgeFirst(app.server, (request, response) => app.routing(request, response))
   app.removeAllContentTypeParsers()
   app.decorateRequest('maxBodyBytes', 0)
   app.decorateRequest('heldBody', undefined)

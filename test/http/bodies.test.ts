@@ -90,6 +90,38 @@ describe('A1: before a byte of its body is read, a request is refused', () => {
   })
 })
 
+describe('A1: a client that waits to be asked for its body (Expect: 100-continue)', () => {
+  const WAITS = 'expect: 100-continue'
+
+  test.each([
+    ['PUT /_matrix/federation/v1/send/1', '', 1000, 401, 'M_UNAUTHORIZED'],
+    ['PUT /_matrix/client/v3/rooms/!a:b/send/m.x/1', 'authorization: Bearer nobodys', 16 * MIB, 401, 'M_UNKNOWN_TOKEN'],
+    ['POST /_matrix/client/v3/login', '', MIB, 413, 'M_TOO_LARGE'],
+    ['POST /_matrix/media/v3/upload', 'authorization: Bearer nobodys', 1000, 401, 'M_UNKNOWN_TOKEN'],
+    ['PUT /_matrix/client/v3/no/such/path', '', 1000, 404, 'M_UNRECOGNIZED'],
+  ])('A1: is refused without being asked: %s with %j and %d bytes', async (line, header, bytes, status, errcode) => {
+    const { answer, ended } = ask(`${line} HTTP/1.1\ncontent-length: ${bytes}\n${WAITS}${header && `\n${header}`}`)
+    const refusal = await answer()
+    expect(refusal).toMatchObject({ status, body: { errcode } })
+    // The body may never come: nothing else is read here.
+    expect(refusal.head).toMatch(/^connection: close$/im)
+    await ended
+  })
+
+  test('A1: is asked once its headers are good', async () => {
+    const body = JSON.stringify({ body: 'late' })
+    const path = `/_matrix/client/v3/rooms/${encodeURIComponent(room)}/send/m.x/waits`
+    for (const head of [`PUT ${path}`, 'POST /_matrix/media/v3/upload?filename=x']) {
+      const { answer, send } = ask(
+        `${head} HTTP/1.1\nauthorization: Bearer ${alice.token}\ncontent-length: ${body.length}\n${WAITS}`,
+      )
+      expect((await answer()).status).toBe(100)
+      send(body)
+      expect((await answer()).status).toBe(200)
+    }
+  })
+})
+
 test('A9: lengths are looked at first: a megabyte of keys, or of an address, is not read of nobody', async () => {
   for (const path of ['/_matrix/client/v3/login', '/_matrix/client/v3/register/email/requestToken']) {
     const { answer } = ask(`POST ${path} HTTP/1.1\ncontent-length: ${MIB}`)

@@ -1,0 +1,23 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+
+/** Requests whose clients wait to be asked for the body (`Expect: 100-continue`). */
+const waiting = new WeakMap<IncomingMessage, ServerResponse>()
+
+/** Has the headers of such a request judged first: Node would ask for the body at once. */
+export function judgeFirst(server: Server, serve: (request: IncomingMessage, response: ServerResponse) => void): void {
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    waiting.set(request, response)
+    serve(request, response)
+  })
+}
+
+/** To be called before a body is read. */
+export function askForBody(request: IncomingMessage): void {
+  waiting.get(request)?.writeContinue()
+  waiting.delete(request)
+}
+
+/** Whether a client still waits: it may leave the body away once it is refused. */
+export function isBodyWithheld(request: IncomingMessage): boolean {
+  return waiting.has(request)
+}
