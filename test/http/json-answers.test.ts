@@ -1,28 +1,22 @@
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Account, type Api, createRoom, openApi, register, sendText } from '../support/api.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { type House, inRoom, openHouse, type Person } from '../rooms/people.ts'
+import type { Json } from '../support/api.ts'
 
-let server: TestServer
-let api: Api
-let alice: Account
+let house: House
+let alice: Person
 
 beforeAll(async () => {
-  server = await startServer()
-  api = openApi(server.baseUrl)
-  alice = await register(api, 'alice')
+  house = await openHouse()
+  alice = await house.person('alice')
 })
-
-afterAll(async () => {
-  await api.close()
-  await server.close()
-})
+afterAll(() => house.close())
 
 function typeOf(method: string, path: string, token?: string, body?: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const headers = { ...(token && { authorization: `Bearer ${token}` }) }
-    const asked = request(server.baseUrl + path, { method, headers }, (answer) => {
+    const asked = request(house.server.baseUrl + path, { method, headers }, (answer) => {
       answer.resume()
       resolve(`${answer.statusCode} ${answer.headers['content-type']}`)
     })
@@ -33,12 +27,12 @@ function typeOf(method: string, path: string, token?: string, body?: string): Pr
 const C = '/_matrix/client/v3'
 
 test('C3: JSON answers of all roles carry exactly application/json', async () => {
-  const room = encodeURIComponent(await createRoom(api, alice.token))
+  const room = await alice.createRoom()
   const rows: [status: number, method: string, path: string, token?: string | undefined, body?: string][] = [
     [200, 'GET', '/_matrix/client/versions'],
     [200, 'GET', `${C}/account/whoami`, alice.token],
     [200, 'GET', `${C}/sync?timeout=0`, alice.token],
-    [200, 'GET', `${C}/rooms/${room}/state`, alice.token],
+    [200, 'GET', `${C}${inRoom(room, '/state')}`, alice.token],
     [200, 'GET', `/_proto/client/r0/pushrules/`, alice.token],
     [200, 'GET', '/_matrix/key/v2/server'],
     [200, 'GET', '/_matrix/federation/v1/version'],
@@ -60,7 +54,7 @@ test('C3: JSON answers of all roles carry exactly application/json', async () =>
 })
 
 test('C3: what is no HTTP at all is answered with application/json too', async () => {
-  const { port } = new URL(server.baseUrl)
+  const { port } = new URL(house.server.baseUrl)
   const answer = await new Promise<string>((resolve, reject) => {
     const socket = connect(Number(port), '127.0.0.1', () => socket.write('nonsense\r\n\r\n'))
     let text = ''
@@ -72,39 +66,33 @@ test('C3: what is no HTTP at all is answered with application/json too', async (
   expect(answer).toMatch(/\r\ncontent-type: application\/json\r\n/i)
 })
 
-const post = (path: string, body: object) => api.call('POST', path, { token: alice.token, body })
-
 test('C3: POST send without a transaction id sends each time, in both dialects', async () => {
-  const room = encodeURIComponent(await createRoom(api, alice.token))
-  const path = `/rooms/${room}/send/m.room.message`
+  const room = await alice.createRoom()
+  const path = inRoom(room, '/send/m.room.message')
   const body = { msgtype: 'm.text', body: 'once more' }
-  const ids = [await post(path, body), await post(path, body), await post(`/_proto/client/r0${path}`, body)]
+  const ids: Json[] = []
+  for (const prefix of ['', '', '/_proto/client/r0']) ids.push(await alice.call('POST', `${prefix}${path}`, body))
   expect(new Set(ids.map(({ event_id }) => event_id)).size).toBe(3)
-  const event = await api.call('GET', `/rooms/${room}/event/${encodeURIComponent(ids[0].event_id)}`, {
-    token: alice.token,
-  })
+  const event = await alice.call('GET', inRoom(room, `/event/${encodeURIComponent(ids[0]!.event_id)}`))
   expect(event).toMatchObject({ type: 'm.room.message', content: body })
   expect(event.unsigned?.transaction_id).toBeUndefined()
 })
 
 test('C3: POST redact without a transaction id redacts, in both dialects', async () => {
-  const room = await createRoom(api, alice.token)
+  const room = await alice.createRoom()
   for (const prefix of ['', '/_proto/client/r0']) {
-    const sent = await sendText(api, alice.token, room, `txn${prefix.length}`, 'to go')
-    const path = `/rooms/${encodeURIComponent(room)}/redact/${encodeURIComponent(sent)}`
-    expect(await post(`${prefix}${path}`, { reason: 'gone' })).toEqual({ event_id: expect.stringMatching(/^\$/) })
-    const event = await api.call('GET', `/rooms/${encodeURIComponent(room)}/event/${encodeURIComponent(sent)}`, {
-      token: alice.token,
+    const sent = encodeURIComponent(await alice.say(room, 'to go'))
+    const path = inRoom(room, `/redact/${sent}`)
+    expect(await alice.call('POST', `${prefix}${path}`, { reason: 'gone' })).toEqual({
+      event_id: expect.stringMatching(/^\$/),
     })
-    expect(event.content).toEqual({})
+    expect((await alice.call('GET', inRoom(room, `/event/${sent}`))).content).toEqual({})
   }
 })
 
 test('C3: GET pushrules answers alike with and without the final slash', async () => {
   for (const prefix of [C, '/_matrix/client/r0', '/_proto/client/r0']) {
-    const [plain, slashed] = await Promise.all(
-      ['', '/'].map((end) => api.request('GET', `${prefix}/pushrules${end}`, { token: alice.token })),
-    )
+    const [plain, slashed] = await Promise.all(['', '/'].map((end) => alice.ask('GET', `${prefix}/pushrules${end}`)))
     expect(plain).toMatchObject({ status: 200, body: { global: { override: expect.any(Array) } } })
     expect(slashed).toEqual(plain)
   }

@@ -1,41 +1,37 @@
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
-import { type Account, type Api, type Json, openApi, register } from '../support/api.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import type { Json } from '../support/api.ts'
+import { type House, openHouse, type Person } from './people.ts'
 
-let server: TestServer
-let api: Api
-let alice: Account
+let house: House
+let alice: Person
 
 beforeAll(async () => {
-  server = await startServer()
-  api = openApi(server.baseUrl)
-  alice = await register(api, 'alice')
+  house = await openHouse()
+  alice = await house.person('alice')
 })
+afterAll(() => house.close())
 
-afterAll(async () => {
-  await api.close()
-  await server.close()
-})
+const create = (body: Json) => alice.ask('POST', '/createRoom', body)
 
 describe('createRoom (seed 2, Errors)', () => {
   const member = { type: 'm.room.member', state_key: '@alice:localhost', content: { membership: 'join' } }
-  const create = { type: 'm.room.create', state_key: '', content: {} }
+  const second = { type: 'm.room.create', state_key: '', content: {} }
   const refused: [name: string, body: Json, errcode: string][] = [
     ['a version that is none', { room_version: 'nonsense' }, 'M_UNSUPPORTED_ROOM_VERSION'],
     ['a version to come', { room_version: '99' }, 'M_UNSUPPORTED_ROOM_VERSION'],
     ['a membership in initial_state', { initial_state: [member] }, 'M_INVALID_ROOM_STATE'],
-    ['a second create event', { initial_state: [create] }, 'M_INVALID_ROOM_STATE'],
+    ['a second create event', { initial_state: [second] }, 'M_INVALID_ROOM_STATE'],
   ]
   it.each(refused)('refuses %s', async (_name, body, errcode) => {
-    const answer = await api.request('POST', '/createRoom', { token: alice.token, body })
+    const answer = await create(body)
     expect(answer).toMatchObject({ status: 400, body: { errcode, error: expect.any(String) } })
-    expect(await api.call('GET', '/joined_rooms', { token: alice.token })).toEqual({ joined_rooms: [] })
+    expect(await alice.call('GET', '/joined_rooms')).toEqual({ joined_rooms: [] })
   })
 
   it('refuses an alias that is taken', async () => {
     const body = { room_alias_name: 'taken' }
-    await api.call('POST', '/createRoom', { token: alice.token, body })
-    const answer = await api.request('POST', '/createRoom', { token: alice.token, body })
+    await alice.createRoom(body)
+    const answer = await create(body)
     expect(answer).toMatchObject({ status: 400, body: { errcode: 'M_ROOM_IN_USE' } })
   })
 })
@@ -58,20 +54,19 @@ describe('createRoom leaves nothing behind of a room that cannot be', () => {
   const creators = ['@bob:localhost', 5, { '@bob:localhost': true }, ['bob'], [5], true]
 
   async function expectNothing(alias: string): Promise<void> {
-    const { token } = alice
-    expect((await api.request('GET', `/directory/room/${encodeURIComponent(`#${alias}:localhost`)}`)).status).toBe(404)
-    const { db } = server.database
-    const rows = await db.query('SELECT FROM room_alias WHERE alias = $1', [`#${alias}:localhost`])
+    expect((await alice.ask('GET', `/directory/room/${encodeURIComponent(`#${alias}:localhost`)}`)).status).toBe(404)
+    const rows = await house.server.database.db.query('SELECT FROM room_alias WHERE alias = $1', [
+      `#${alias}:localhost`,
+    ])
     expect(rows).toEqual([])
-    expect(await api.call('GET', '/publicRooms', { token })).toMatchObject({ chunk: [] })
+    expect(await alice.call('GET', '/publicRooms')).toMatchObject({ chunk: [] })
   }
 
-  const roomsOf = async (): Promise<Json> =>
-    (await api.call('GET', '/joined_rooms', { token: alice.token })).joined_rooms
+  const roomsOf = async (): Promise<Json> => (await alice.call('GET', '/joined_rooms')).joined_rooms
   const tables = ['room', 'event', 'room_member', 'state_key', 'state_change']
   const counts = () =>
     Promise.all(
-      tables.map(async (table) => (await server.database.db.query(`SELECT count(*)::int AS n FROM ${table}`))[0]),
+      tables.map(async (table) => (await house.server.database.db.query(`SELECT count(*)::int AS n FROM ${table}`))[0]),
     )
 
   test.each(['11', '10'])(
@@ -81,7 +76,7 @@ describe('createRoom leaves nothing behind of a room that cannot be', () => {
         const [joined, before] = [await roomsOf(), await counts()]
         const alias = `locked-${room_version}-${index}`
         const wish = { room_version, visibility: 'public', room_alias_name: alias, ...body }
-        const answer = await api.request('POST', '/createRoom', { token: alice.token, body: wish })
+        const answer = await create(wish)
         expect([what, answer.status, answer.body.errcode]).toEqual([what, 400, errcode])
         expect(await roomsOf()).toEqual(joined)
         expect(await counts()).toEqual(before)
@@ -94,13 +89,10 @@ describe('createRoom leaves nothing behind of a room that cannot be', () => {
     const before = await counts()
     const body = initial('m.room.power_levels', { users: { '@alice:localhost': 100 } })
     // In version 12 the creators stand above all levels and may not be named among them.
-    const answer = await api.request('POST', '/createRoom', {
-      token: alice.token,
-      body: { ...body, room_version: '12' },
-    })
+    const answer = await create({ ...body, room_version: '12' })
     expect(answer).toMatchObject({ status: 400, body: { errcode: 'M_INVALID_ROOM_STATE' } })
     const reserved = { initial_state: [{ type: 'x.note', state_key: '@bob:localhost', content: {} }] }
-    const other = await api.request('POST', '/createRoom', { token: alice.token, body: reserved })
+    const other = await create(reserved)
     expect(other).toMatchObject({ status: 400, body: { errcode: 'M_INVALID_ROOM_STATE' } })
     expect(await counts()).toEqual(before)
   })
@@ -110,7 +102,7 @@ describe('createRoom leaves nothing behind of a room that cannot be', () => {
     for (const [index, additional_creators] of creators.entries()) {
       const alias = `creators-${room_version}-${index}`
       const body = { room_version, room_alias_name: alias, creation_content: { additional_creators } }
-      const answer = await api.request('POST', '/createRoom', { token: alice.token, body })
+      const answer = await create(body)
       expect(answer).toMatchObject({ status: 400, body: { errcode: 'M_BAD_JSON' } })
       await expectNothing(alias)
     }
@@ -119,6 +111,6 @@ describe('createRoom leaves nothing behind of a room that cannot be', () => {
 
   test('B12: who hands the room over at once may', async () => {
     const wish = levels({ users: { '@bob:localhost': 100 }, state_default: 0, events: {} })
-    await api.call('POST', '/createRoom', { token: alice.token, body: { ...wish, room_version: '11' } })
+    await alice.createRoom({ ...wish, room_version: '11' })
   })
 })
