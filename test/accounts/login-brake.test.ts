@@ -5,6 +5,7 @@ import { BRAKE_FACTOR } from '../../src/domain/limits.ts'
 import { createSpending } from '../../src/domain/spending.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
 import { type Account, type Api, type Json, openApi, PASSWORD, register } from '../support/api.ts'
+import { startServer } from '../support/server.ts'
 
 const BURST = 5
 const SLOW = { per_second: 0.001, burst: BURST }
@@ -117,8 +118,20 @@ describe('wrong passwords', () => {
     expect((await logIn('nobody2', somewhere())).status).toBe(429)
   })
 
-  test('A8: that are refused are counted in the metrics', () => {
+  test('A8: that are refused are counted in the metrics', async () => {
     expect(server.services.logins.refusals()).toBeGreaterThan(0)
+    const rate_limits = { enabled: true, login: SLOW }
+    const whole = await startServer({ trusted_proxies: ['127.0.0.1'], rate_limits })
+    const identifier = { type: 'm.id.user', user: 'nobody' }
+    const body = JSON.stringify({ type: 'm.login.password', identifier, password: 'a wrong password' })
+    const logInFrom = async (from: string) => {
+      const headers = { 'x-forwarded-for': from }
+      return (await fetch(`${whole.baseUrl}/_matrix/client/v3/login`, { method: 'POST', headers, body })).status
+    }
+    for (let n = 0; n < BURST * BRAKE_FACTOR; n++) expect(await logInFrom(somewhere())).toBe(403)
+    expect(await logInFrom(somewhere())).toBe(429)
+    expect(await whole.metrics()).toMatch(/^hearth_refused_logins 1$/m)
+    await whole.close()
   })
 })
 

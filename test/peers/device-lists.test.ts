@@ -185,9 +185,8 @@ test('B3: a user who joins a room that brings new servers is announced to them, 
 
 test('B3: a user who joins is announced to the new servers after a crash right after the join', async () => {
   const frank = await beta.person('frank')
-  await beta.api.call('POST', '/keys/upload', {
-    ...{ token: frank.token, body: { device_keys: deviceMaker(frank).identity() } },
-  })
+  const keys = { device_keys: deviceMaker(frank).identity() }
+  await beta.api.call('POST', '/keys/upload', { token: frank.token, body: keys })
   const body = { preset: 'public_chat' }
   const { room_id: hall } = await gamma.api.call('POST', '/createRoom', { token: carol.token, body })
   const query = (sql: string) => beta.server.database.db.query<Json>(sql)

@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -9,6 +10,7 @@ import { type Account, type Api, createRoom, openApi, register } from '../suppor
 import { NO_BOUNDS, reached } from '../support/bounds.ts'
 import { type DeadServers, openDeadServers, putIntoRoom } from '../support/dead-servers.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const { neighbours, strangers, atOnce } = FAN_OUT_CAPS.user
 
@@ -176,6 +178,20 @@ test('A2: a bounded number of servers is asked at once, for a user and for all, 
   }
   expect((await Promise.all(asking)).map(({ size }) => size)).toEqual(Array(6).fill(500))
   expect(fanOut.asking()).toBe(0)
+})
+
+test('A2: operators see how many servers are being asked', async () => {
+  const asked = async () => Number(/^hearth_servers_asked (\d+)$/m.exec(await server.metrics())?.[1])
+  const silent = createServer()
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  const { port } = silent.address() as AddressInfo
+  const { token } = await person()
+  const body = { device_keys: to([`127.0.0.1:${port}`], []), timeout: 1_000 }
+  const answer = api.call('POST', '/keys/query', { token, body })
+  await waitUntil('a server that is asked', async () => (await asked()) === 1)
+  expect(Object.keys((await answer).failures)).toHaveLength(1)
+  expect(await asked()).toBe(0)
+  silent.close()
 })
 
 test('A2: who had no turn within the time is left out, and takes no place from then on', async () => {

@@ -23,6 +23,7 @@ async function levelOf(name: string): Promise<number> {
 }
 
 const DISPLACED = 'hearth_ended_syncs_total\\{reason="displaced"\\}'
+const WITH_SESSION = 'hearth_ended_syncs_total\\{reason="session"\\}'
 const held = () => levelOf('hearth_waiting_syncs')
 
 async function personInRoom(): Promise<Account> {
@@ -115,9 +116,11 @@ test.each(ENDINGS)(
     const account = await personInRoom()
     const other = await login(office.api, account.userId)
     const { since, answer } = await hold(account)
+    const before = await levelOf(WITH_SESSION)
     await end(account, other)
     await say('not for you')
     expect(await answer).toEqual(expected)
+    expect(await levelOf(WITH_SESSION)).toBeGreaterThan(before)
     // As any request in that session is answered.
     expect(await office.api.request('GET', `/sync?since=${since}`, { token: account.token })).toEqual(expected)
   },
