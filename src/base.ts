@@ -10,6 +10,7 @@ import type { IdentityKeyRing } from './domain/identity/keys.ts'
 import { openMessenger } from './domain/identity/messenger.ts'
 import { requirePolicyTexts } from './domain/identity/policies.ts'
 import type { Metrics } from './domain/metrics.ts'
+import { loadPages } from './domain/pages.ts'
 import type { Services } from './domain/services.ts'
 import { openOutbound } from './outbound/outbound.ts'
 import { createKeyFetcher } from './outbound/server-keys.ts'
@@ -54,12 +55,13 @@ export async function openBase(options: ContextOptions) {
   const { policy = compileServerPolicy(config.federation, config.server_name) } = options
   const outbound = await openOutbound({ config, signingKey, policy, version, now: clock.now, log })
   const messenger = await openMessenger({ config, clock, metrics: metrics.identity, log, client: outbound.client })
+  const pages = await loadPages(config)
   const db = openDatabase({ connection, poolSize: config.database.pool_size })
   const fetcher = createKeyFetcher(outbound.federation)
   const serverKeys = createKeyRing({ config, db, clock, signingKey, fetcher, log })
   return {
     ...{ config, clock, random, log, metrics, signingKey, identityKeys, version, policy },
-    ...{ outbound, messenger, db, fetcher, serverKeys },
+    ...{ outbound, messenger, pages, db, fetcher, serverKeys },
     ready: () =>
       db.query('SELECT 1').then(
         () => true,

@@ -58,6 +58,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     policy,
     outbound,
     messenger,
+    pages,
     db,
     fetcher,
     serverKeys,
@@ -232,7 +233,19 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   })
   return {
     services: {
-      ...{ config, clock, version, rateLimits, rateLimitOverrides, ownKeys, identity, admin, federation, singleSignOn },
+      ...{
+        config,
+        clock,
+        version,
+        pages,
+        rateLimits,
+        rateLimitOverrides,
+        ownKeys,
+        identity,
+        admin,
+        federation,
+        singleSignOn,
+      },
       appservices,
       media: media.services,
       ...contact.services,

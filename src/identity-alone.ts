@@ -15,7 +15,7 @@ import { startJanitor } from './workers/janitor.ts'
 /** The identity service without a homeserver: what `context.ts` and `app.ts` make, without rooms and all that is around them. */
 export async function createContext(options: ContextOptions): Promise<Context> {
   const base = await openBase(options)
-  const { config, clock, log, metrics, version, outbound, messenger, db } = base
+  const { config, clock, log, metrics, version, outbound, messenger, pages, db } = base
   const claim = db.dedicated((client) => claimWriter(client, WRITER))
   await claim.query('SELECT 1')
   const identity = createIdentity(base, { openIdTokens: { userOf: async () => undefined }, ownHomeserver: undefined })
@@ -26,7 +26,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   metrics.watch({ waitingSyncs: () => 0, waitingTransactions: db.waiting, waitingPeerRequests: () => 0 })
   return {
     // No endpoint is mounted here that asks for another.
-    services: { config, clock, version, rateLimits, rateLimitOverrides, identity } as Services,
+    services: { config, clock, version, pages, rateLimits, rateLimitOverrides, identity } as Services,
     metrics,
     log,
     ready: base.ready,

@@ -10,7 +10,7 @@ import { withoutV1 } from './http/generations.ts'
 import { type MountDeps, mount } from './http/mount.ts'
 import { IDENTITY_CODES, type Role } from './http/role.ts'
 import { createHomeserverCalls, createOpenIdVerifier } from './outbound/federation.ts'
-import { identityEndpoints, identityPages } from './routes/identity/index.ts'
+import { identityEndpoints, identityPages, identityWelcome } from './routes/identity/index.ts'
 import { startInviteDeliverer } from './workers/invite-deliverer.ts'
 import { startPepperRotator } from './workers/pepper-rotator.ts'
 
@@ -34,7 +34,8 @@ export function createIdentity(
 export function mountIdentity(app: FastifyInstance, deps: MountDeps): void {
   const { services } = deps
   const endpoints = services.config.identity.v1_api.enabled ? identityEndpoints : withoutV1(identityEndpoints)
-  mount(app, [...endpoints, ...identityPages], identityRole(services), deps)
+  const welcome = services.config.roles.includes('client') ? [] : identityWelcome
+  mount(app, [...endpoints, ...identityPages, ...welcome], identityRole(services), deps)
 }
 
 function identityRole({ config, identity }: Services): Role<IdentityRequester> {

@@ -1,10 +1,10 @@
 import type { Config } from '../config/schema.ts'
-import { preferredLanguages } from '../core/languages.ts'
 import { loadMessageTemplates, TEMPLATE_VALUES } from '../domain/identity/message-templates.ts'
 import { composeMail } from '../domain/identity/messenger.ts'
 import { brandOf, identityBaseUrl } from '../domain/public-address.ts'
 import { encodeMail } from '../outbound/mail.ts'
 import { UsageError } from './command.ts'
+import { wantedLanguages } from './wanted-languages.ts'
 
 export interface PreviewOptions {
   /** A template's name, with or without its ending; the mail that validates an address without it. */
@@ -21,7 +21,7 @@ export async function previewMail(config: Config, options: PreviewOptions): Prom
   const name = NAMES.find((each) => each === wanted || each.replace(/\.\w+$/, '') === wanted)
   if (name === undefined) throw new UsageError(`there is no "${wanted}"; known are ${NAMES.join(', ')}`)
   const templates = await loadMessageTemplates(config.identity.templates_dir)
-  const look = { brand: options.brand, languages: preferredLanguages(options.language) }
+  const look = { brand: options.brand, languages: wantedLanguages(options.language, templates.languages) }
   const values = samples(config)
   if (name === 'validate-msisdn.txt') {
     return templates.find(name, look.brand, look.languages)({ ...values, token: '123456' })

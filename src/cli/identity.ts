@@ -6,6 +6,8 @@ import { invitations } from './identity-invitations.ts'
 import { identityKeyPath, loadIdentityKeys, rotateIdentityKey } from './identity-key-file.ts'
 import { rotatePepper } from './identity-pepper.ts'
 import { previewMail } from './identity-preview-mail.ts'
+import { PAGE_NAMES, previewPage } from './identity-preview-page.ts'
+import { inLines } from './in-lines.ts'
 
 interface Values {
   readonly cancel?: string
@@ -19,6 +21,11 @@ const ACTIONS: Readonly<Record<string, (host: Host, config: Config, values: Valu
   invitations,
 }
 
+const PREVIEWS: Readonly<Record<string, typeof previewMail>> = {
+  'preview-mail': previewMail,
+  'preview-page': previewPage,
+}
+
 const OPTIONS = {
   ...CONFIG_OPTIONS,
   brand: { type: 'string' },
@@ -30,6 +37,7 @@ const OPTIONS = {
 export const identityCommand: Command = {
   usage: `show-keys | rotate-key | rotate-pepper | invitations [--cancel ID] [--json]
        | preview-mail [NAME] [--brand BRAND] [--language TAG]
+       | preview-page [NAME] [--language TAG]
        all with [--config FILE] [--set KEY=VALUE]...
 
   show-keys    prints the identity service's long-term keys: the one in use, and those that were and are still recognised
@@ -41,20 +49,28 @@ export const identityCommand: Command = {
   invitations  lists the invitations to addresses that no homeserver has taken yet, or cancels one, which is then good for
                nothing; while the server runs or not
   preview-mail prints a message made of samples, as it would be sent: NAME is validate-email,
-               reset-password, invite or validate-msisdn; --brand and --language choose among the templates`,
+               reset-password, invite or validate-msisdn; --brand and --language choose among the templates
+  preview-page prints a page made of samples, as a browser would get it (put it into a file and open that); NAME is one of
+${inLines(
+  PAGE_NAMES.map((name) => name.replace(/\.page$/, '')),
+  { indent: 15, width: 118 },
+)}`,
 
   async run(host, words) {
     const { values, positionals } = parseArgs({ args: [...words], options: OPTIONS, allowPositionals: true })
     const [name = '', ...rest] = positionals
-    if (name === 'preview-mail' && rest.length <= 1) {
+    const preview = Object.hasOwn(PREVIEWS, name) ? PREVIEWS[name] : undefined
+    if (preview !== undefined && rest.length <= 1) {
       const { config } = readConfig(host, values)
       const { brand, language } = values
-      host.print((await previewMail(config, { name: rest[0], brand, language })).trimEnd())
+      host.print((await preview(config, { name: rest[0], brand, language })).trimEnd())
       return EXIT.ok
     }
     const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined
     if (action === undefined || rest.length > 0) {
-      throw new UsageError('say "show-keys", "rotate-key", "rotate-pepper", "invitations" or "preview-mail"')
+      throw new UsageError(
+        'say "show-keys", "rotate-key", "rotate-pepper", "invitations", "preview-mail" or "preview-page"',
+      )
     }
     const { config } = readConfig(host, values)
     await ensureDataDirectory(config.data_dir, host.uid)

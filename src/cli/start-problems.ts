@@ -6,6 +6,7 @@ import type { Config } from '../config/schema.ts'
 import { loadRegistrations } from '../domain/appservices/load-registrations.ts'
 import { loadMessageTemplates } from '../domain/identity/message-templates.ts'
 import { requirePolicyTexts } from '../domain/identity/policies.ts'
+import { loadPages } from '../domain/pages.ts'
 import { checkSmsProtocol } from '../outbound/sms.ts'
 import { loadCertificate } from './certificate.ts'
 
@@ -15,7 +16,7 @@ const CHECKS: readonly (readonly [key: string, check: (config: Config) => Promis
   ['https.certificate_file', async ({ https }) => https.certificate_file && loadCertificate(https)],
   ['outbound.ca_file', ({ outbound }) => checkAuthority(outbound.ca_file)],
   ['identity.mail.smtp.ca_file', ({ identity }) => checkAuthority(identity.mail.smtp.ca_file)],
-  ['identity.templates_dir', ({ identity }) => checkTemplates(identity.templates_dir)],
+  ['identity.templates_dir', checkTemplates],
   ['identity.sms.http', async ({ identity: { sms } }) => sms.gateway === 'http' && checkSmsProtocol(sms.http)],
   ['registration.terms.policies', (config) => requirePolicyTexts({ ...config, roles: ['client'] })],
   ['identity.terms.policies', requirePolicyTexts],
@@ -56,10 +57,12 @@ async function checkAuthority(path: string | undefined): Promise<void> {
   }
 }
 
-async function checkTemplates(directory: string | undefined): Promise<void> {
+async function checkTemplates(config: Config): Promise<void> {
+  const directory = config.identity.templates_dir
   if (directory !== undefined) {
     const found = await stat(directory).catch(() => undefined)
     if (found?.isDirectory() !== true) throw new Error(`there is no directory ${directory}`)
   }
   await loadMessageTemplates(directory)
+  await loadPages(config)
 }

@@ -11,6 +11,11 @@ export function preferredLanguages(header: string | undefined): string[] {
   return [...new Set(tags.flatMap(({ tag }) => withParents(tag)))]
 }
 
+/** Whether anybody can ask for this language: `de`, `pt-BR`. */
+export function isLanguageTag(text: string): boolean {
+  return TAG.test(text.toLowerCase())
+}
+
 function readRange(text: string): { tag: string; weight: number } {
   const [tag = '', ...parameters] = text.split(';').map((part) => part.trim())
   const quality = parameters.find((parameter) => parameter.startsWith('q='))

@@ -1,13 +1,19 @@
 /**
- * A small template language for messages: `{{name}}` puts in a value, `{{name | filter}}` with a filter of its own,
- * `{{#name}}...{{/name}}` keeps what is between when the value is not empty, `{{^name}}...{{/name}}` when it is. Every value goes
- * through a filter: the one that fits the place unless the template names another.
+ * A small template language for messages and pages: `{{name}}` puts in a value, `{{name | filter}}` with a filter of its own,
+ * `{{#name}}...{{/name}}` keeps what is between when the value is not empty, `{{^name}}...{{/name}}` when it is. Of a list what is
+ * between is repeated, with the values of each item over the others. Every value goes through a filter: the one that fits the place
+ * unless the template names another.
  */
 
 /** `html`: text or attribute. `json`: inside a JSON string. `header`: a header's value. `name`: a name before an address. `url`: a part of one. `localpart`: what is before an `@`. */
 export type Filter = 'text' | 'html' | 'json' | 'header' | 'name' | 'url' | 'localpart'
 
-export type TemplateValues = Readonly<Record<string, string>>
+export interface TemplateValues {
+  readonly [name: string]: TemplateValue
+}
+
+/** A text, or a list of items, each with values of its own. */
+export type TemplateValue = string | readonly TemplateValues[]
 
 /** A template that was read; renders with any values for its names, the missing ones empty. */
 export type Template = (values: TemplateValues) => string
@@ -36,6 +42,8 @@ const FILTERS: Readonly<Record<Filter, (value: string) => string>> = {
   localpart: (value) => value.replace(/@.*$/s, ''),
 }
 
+const FILTER_NAMES: readonly Filter[] = ['text', 'html', 'json', 'header', 'name', 'url', 'localpart']
+
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
 }
@@ -58,6 +66,14 @@ interface Open {
 
 const TAG = /\{\{\s*([#^/]?)\s*([a-z][a-z0-9_]*)\s*(?:\|\s*([a-z]+)\s*)?\}\}/y
 
+/** What else a template has to keep to. */
+export interface TemplateRules {
+  /** Values that are HTML already, and put in as they are. */
+  readonly markup?: readonly string[]
+  /** The filters that it may name; without it, all. */
+  readonly filters?: readonly Filter[]
+}
+
 /**
  * Reads a template.
  *
@@ -66,7 +82,13 @@ const TAG = /\{\{\s*([#^/]?)\s*([a-z][a-z0-9_]*)\s*(?:\|\s*([a-z]+)\s*)?\}\}/y
  * @param firstLine the number of its first line in its file
  * @throws TemplateError
  */
-export function readTemplate(text: string, names: readonly string[], filter: Filter, firstLine = 1): Template {
+export function readTemplate(
+  text: string,
+  names: readonly string[],
+  filter: Filter,
+  firstLine = 1,
+  { markup = [], filters = FILTER_NAMES }: TemplateRules = {},
+): Template {
   const root: Open = { name: '', line: firstLine, children: [] }
   const open: Open[] = [root]
   let line = firstLine
@@ -78,12 +100,13 @@ export function readTemplate(text: string, names: readonly string[], filter: Fil
     if (match === null) throw new TemplateError(line, 'after "{{" comes a name and "}}"')
     const [whole, sign, name = '', chosen] = match
     if (!names.includes(name)) throw new TemplateError(line, `there is no "${name}"; known are ${names.join(', ')}`)
-    if (chosen !== undefined && !Object.hasOwn(FILTERS, chosen)) {
-      throw new TemplateError(line, `there is no filter "${chosen}"; known are ${Object.keys(FILTERS).join(', ')}`)
+    const known = filters.find((each) => each === chosen)
+    if (chosen !== undefined && known === undefined) {
+      throw new TemplateError(line, `there is no filter "${chosen}" here; known are ${filters.join(', ')}`)
     }
     at += whole.length
     if (sign === '/') close(name)
-    else if (sign === '') add({ kind: 'value', name, filter: (chosen as Filter | undefined) ?? filter })
+    else if (sign === '') add({ kind: 'value', name, filter: known ?? (markup.includes(name) ? 'text' : filter) })
     else {
       const children: Node[] = []
       add({ kind: 'section', name, whenEmpty: sign === '^', children })
@@ -129,9 +152,11 @@ function render(nodes: readonly Node[], values: TemplateValues): string {
   for (const node of nodes) {
     if (node.kind === 'literal') out += node.text
     else {
-      const value = Object.hasOwn(values, node.name) ? (values[node.name] as string) : ''
-      if (node.kind === 'value') out += FILTERS[node.filter](value)
-      else if ((value === '') === node.whenEmpty) out += render(node.children, values)
+      const value = (Object.hasOwn(values, node.name) ? values[node.name] : undefined) ?? ''
+      if (node.kind === 'value') out += typeof value === 'string' ? FILTERS[node.filter](value) : ''
+      else if ((value.length === 0) !== node.whenEmpty) continue
+      else if (typeof value === 'string' || node.whenEmpty) out += render(node.children, values)
+      else for (const item of value) out += render(node.children, { ...values, ...item })
     }
   }
   return out

@@ -10,6 +10,7 @@ import type { OwnKeys } from './federation/own-keys.ts'
 import type { IdentityServices } from './identity/identity-services.ts'
 import type { KeyServices } from './keys/key-services.ts'
 import type { MediaServices } from './media/media-services.ts'
+import type { Pages } from './pages.ts'
 import type { RateLimitOverrides } from './rate-limit-overrides.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { AddressInvites } from './rooms/address-invites.ts'
@@ -35,6 +36,8 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   readonly clock: Clock
   /** This server's own release: `0.1.0`. */
   readonly version: string
+  /** Pages for people, by `loadPages(config)`. */
+  readonly pages: Pages
   readonly rateLimits: RateLimits
   readonly rateLimitOverrides: RateLimitOverrides
   readonly rooms: Rooms

@@ -1,6 +1,8 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import type { Dirent } from 'node:fs'
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { isLanguageTag } from '../core/languages.ts'
 import { TemplateError } from '../core/template.ts'
 
 /** The templates that come with the program. */
@@ -11,7 +13,13 @@ export const DEFAULT_BRAND = 'default'
 /** The language of last resort. */
 export const DEFAULT_LANGUAGE = 'en'
 
-export type TemplateReaders = Readonly<Record<string, (source: string) => unknown>>
+/** Far more than any page needs. */
+const MAX_TEMPLATE_BYTES = 256 * 1024
+/** Of files with these endings a name that nobody knows is a mistake. */
+const OUR_ENDINGS = new Set(['.mail', '.page'])
+
+/** What makes a template of a file's text; `language` is the folder's. */
+export type TemplateReaders = Readonly<Record<string, (source: string, language: string) => unknown>>
 
 /** Templates of several names by brand and language, as files `<brand>/<language>/<name>`. */
 export interface TemplateFiles<Readers extends TemplateReaders> {
@@ -26,6 +34,8 @@ export interface TemplateFiles<Readers extends TemplateReaders> {
   ): ReturnType<Readers[Name]>
   /** `<brand>/<language>/<name>` of every template. */
   readonly names: readonly string[]
+  /** The languages that any template is there in. */
+  readonly languages: readonly string[]
 }
 
 /**
@@ -40,9 +50,10 @@ export async function loadTemplates<Readers extends TemplateReaders>(
 ): Promise<TemplateFiles<Readers>> {
   const found = new Map<string, unknown>()
   for (const directory of directories) {
-    for (const brand of await subdirectories(directory)) {
-      for (const language of await subdirectories(join(directory, brand))) {
-        await loadFolder(readers, join(directory, brand, language), `${brand}/${language}`.toLowerCase(), found)
+    for (const brand of await subdirectories(readers, directory)) {
+      for (const language of await subdirectories(readers, join(directory, brand))) {
+        const folder = await loadFolder(readers, join(directory, brand, language), language)
+        for (const [name, template] of folder) found.set(`${brand}/${language}`.toLowerCase() + `/${name}`, template)
       }
     }
   }
@@ -55,6 +66,7 @@ export async function loadTemplates<Readers extends TemplateReaders>(
   }
   return {
     names: [...found.keys()].sort(),
+    languages: [...new Set([...found.keys()].map((key) => key.split('/')[1] ?? ''))].sort(),
     find<Name extends keyof Readers & string>(name: Name, brand: string | undefined, languages: readonly string[]) {
       const wanted = [...languages.map((language) => language.toLowerCase()), DEFAULT_LANGUAGE]
       for (const owner of [brand?.toLowerCase() ?? DEFAULT_BRAND, DEFAULT_BRAND]) {
@@ -71,26 +83,58 @@ export async function loadTemplates<Readers extends TemplateReaders>(
 async function loadFolder(
   readers: TemplateReaders,
   folder: string,
-  key: string,
-  found: Map<string, unknown>,
-): Promise<void> {
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
-    const read = Object.hasOwn(readers, entry.name) ? readers[entry.name] : undefined
-    if (entry.isDirectory() || read === undefined) continue
-    const path = join(folder, entry.name)
-    try {
-      found.set(`${key}/${entry.name}`, read(await readFile(path, 'utf8')))
-    } catch (error) {
-      if (error instanceof TemplateError) throw new Error(`${path}:${error.line}: ${error.message}`)
-      throw error
-    }
+  language: string,
+): Promise<(readonly [name: string, template: unknown])[]> {
+  const entries = await readdir(folder, { withFileTypes: true })
+  const names = entries.filter((entry) => isOurs(readers, entry, folder)).map(({ name }) => name)
+  if (names.length > 0 && !isLanguageTag(language)) {
+    throw new Error(`${folder} is named after no language that can be asked for, as de or pt-BR are`)
+  }
+  return Promise.all(
+    names.map(async (name) => {
+      const path = join(folder, name)
+      const text = await readText(path)
+      try {
+        return [name, readers[name]?.(text, language)] as const
+      } catch (error) {
+        if (error instanceof TemplateError) throw new Error(`${path}:${error.line}: ${error.message}`)
+        throw error
+      }
+    }),
+  )
+}
+
+/** @throws Error for one that only looks like a template */
+function isOurs(readers: TemplateReaders, entry: Dirent, folder: string): boolean {
+  if (entry.isDirectory()) return false
+  if (Object.hasOwn(readers, entry.name)) return true
+  const ending = extname(entry.name)
+  const known = Object.keys(readers).filter((name) => name.endsWith(ending))
+  if (!OUR_ENDINGS.has(ending) || known.length === 0) return false
+  throw new Error(`${join(folder, entry.name)}: there is no such template; known are ${known.join(', ')}`)
+}
+
+async function readText(path: string): Promise<string> {
+  const { size } = await stat(path)
+  if (size > MAX_TEMPLATE_BYTES) {
+    throw new Error(`${path}: it has ${size} bytes, and a template may have ${MAX_TEMPLATE_BYTES}`)
+  }
+  const bytes = await readFile(path)
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new Error(`${path}: its text is not UTF-8`)
   }
 }
 
 /** None where the directory is not there: it need not be. */
-async function subdirectories(path: string): Promise<string[]> {
+async function subdirectories(readers: TemplateReaders, path: string): Promise<string[]> {
   try {
     const entries = await readdir(path, { withFileTypes: true })
+    const astray = entries.find((entry) => !entry.isDirectory() && Object.hasOwn(readers, entry.name))
+    if (astray !== undefined) {
+      throw new Error(`${join(path, astray.name)}: a template lies in a folder <brand>/<language>, as default/en`)
+    }
     return entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []

@@ -1,5 +1,7 @@
 import { readdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { loadConfig } from '../../src/config/load.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
 import { type Account, type Json, openApi, register } from '../support/api.ts'
 
@@ -168,10 +170,15 @@ describe('the welcome page', () => {
   })
 
   it('escapes what it shows', async () => {
-    const { pageReply } = await import('../../src/routes/web/page.ts')
-    const { welcomePage } = await import('../../src/routes/web/welcome-page.ts')
-    const facts = { serverName: '<b>"x"</b>', baseUrl: "http://a/'><script>", version: '1', isRegistrationOpen: false }
-    expect(pageReply(welcomePage(facts)).body).not.toMatch(/<b>|<script>/)
+    const { loadPages } = await import('../../src/domain/pages.ts')
+    const { config } = loadConfig({ values: { identity: { brand: '<b>"x"</b>' } }, directory: tmpdir() })
+    const pages = await loadPages({ ...config, server_name: '<b>"y"</b>' })
+    const facts = { address: "http://a/'><script>", version: '1' }
+    for (const name of ['welcome.page', 'welcome-identity.page'] as const) {
+      const { html } = pages.render(name, facts, { languages: [] })
+      expect(html).toContain('http://a/&#39;&#62;&#60;script&#62;')
+      expect(html).not.toMatch(/<b>|<script>/)
+    }
   })
 })
 

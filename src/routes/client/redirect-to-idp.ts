@@ -5,5 +5,5 @@ import { orFailurePage } from '../sso/browser.ts'
 export const redirectToIdp = endpoint(
   'GET C/login/sso/redirect/{idpId}',
   { auth: 'none', limited: 'other', query: SsoQuery },
-  (request, services) => orFailurePage(services.config, () => beginLogin(request, services, request.params.idpId)),
+  (request, services) => orFailurePage(services, request, () => beginLogin(request, services, request.params.idpId)),
 )

@@ -1,4 +1,3 @@
-import { brandOf } from '../../domain/public-address.ts'
 import { endpoint } from '../../http/endpoint.ts'
 import { submitByLink } from './submit-token.ts'
 import { LinkQuery } from './token-request.ts'
@@ -7,5 +6,5 @@ import { LinkQuery } from './token-request.ts'
 export const emailSubmitTokenGet = endpoint(
   'GET P2/validate/email/submitToken',
   { auth: 'none', query: LinkQuery, also: ['P1/validate/email/submitToken'] },
-  (request, { identity, config }) => submitByLink(identity.sessions, 'email', request, brandOf(config)),
+  (request, services) => submitByLink(services, services.identity.sessions, 'email', request),
 )

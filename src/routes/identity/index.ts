@@ -12,6 +12,7 @@ import { emailSubmitTokenPostV1 } from './email-submit-token-post-v1.ts'
 import { getAccount } from './get-account.ts'
 import { getHashDetails } from './get-hash-details.ts'
 import { getIdentityVersions } from './get-identity-versions.ts'
+import { getIdentityWelcomePage } from './get-identity-welcome-page.ts'
 import { getPolicyPage } from './get-policy-page.ts'
 import { getPubKey } from './get-pub-key.ts'
 import { getTerms } from './get-terms.ts'
@@ -87,3 +88,6 @@ export const identityEndpoints: readonly Endpoint[] = [
 
 /** Pages for people. */
 export const identityPages: readonly Endpoint[] = [getPolicyPage]
+
+/** The page at `/`, where no homeserver has one. */
+export const identityWelcome: readonly Endpoint[] = [getIdentityWelcomePage]

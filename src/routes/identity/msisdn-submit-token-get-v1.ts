@@ -1,4 +1,3 @@
-import { brandOf } from '../../domain/public-address.ts'
 import { endpoint } from '../../http/endpoint.ts'
 import { submitByLink } from './submit-token.ts'
 import { LinkQuery } from './token-request.ts'
@@ -6,5 +5,5 @@ import { LinkQuery } from './token-request.ts'
 export const msisdnSubmitTokenGetV1 = endpoint(
   'GET P1/validate/msisdn/submitToken',
   { auth: 'none', query: LinkQuery },
-  (request, { identity, config }) => submitByLink(identity.sessions, 'msisdn', request, brandOf(config)),
+  (request, services) => submitByLink(services, services.identity.sessions, 'msisdn', request),
 )

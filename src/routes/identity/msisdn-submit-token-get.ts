@@ -1,5 +1,4 @@
 import { ProtocolError } from '../../core/errors.ts'
-import { brandOf } from '../../domain/public-address.ts'
 import { endpoint } from '../../http/endpoint.ts'
 import { submitByLink } from './submit-token.ts'
 import { LinkQuery } from './token-request.ts'
@@ -8,10 +7,10 @@ import { LinkQuery } from './token-request.ts'
 export const msisdnSubmitTokenGet = endpoint(
   'GET P2/validate/msisdn/submitToken',
   { auth: 'identity-optional', query: LinkQuery },
-  (request, { identity, config }) => {
+  (request, services) => {
     if (request.dialect === 'proto' && request.requester === undefined) {
       throw new ProtocolError('M_UNAUTHORIZED', 'This needs an access token.')
     }
-    return submitByLink(identity.sessions, 'msisdn', request, brandOf(config))
+    return submitByLink(services, services.identity.sessions, 'msisdn', request)
   },
 )

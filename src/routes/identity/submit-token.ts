@@ -1,11 +1,10 @@
-import { ProtocolError } from '../../core/errors.ts'
-import { preferredLanguages } from '../../core/languages.ts'
+import { type Errcode, ProtocolError } from '../../core/errors.ts'
 import type { Static } from '../../core/shapes.ts'
 import type { Medium } from '../../core/threepid.ts'
 import type { ValidationSessions } from '../../domain/identity/sessions.ts'
+import type { Services } from '../../domain/services.ts'
 import { type RawReply, rawReply } from '../../http/endpoint.ts'
 import { pageReply } from '../web/page.ts'
-import { submissionPage } from './submission-page.ts'
 import { type LinkQuery, type Submission, wholeLink } from './token-request.ts'
 
 type Sent = Static<typeof Submission>
@@ -28,32 +27,45 @@ export async function submitToken(
   return { success: true }
 }
 
+const PAGES: Partial<Record<Errcode, 'link-wrong.page' | 'link-expired.page'>> = {
+  M_TOKEN_INCORRECT: 'link-wrong.page',
+  M_SESSION_EXPIRED: 'link-expired.page',
+}
+
 /** What a person gets who opens the link of a message, also one that was cut off: a page, or the way to where it was asked for. */
 export async function submitByLink(
+  services: Services,
   sessions: ValidationSessions,
   medium: Medium,
   request: { readonly query: Static<typeof LinkQuery>; readonly acceptLanguage: string | undefined },
-  brand: string,
   how: 'by link' | 'by form' = 'by link',
 ): Promise<RawReply> {
-  const page = (error?: ProtocolError, nextLink?: string): RawReply =>
-    unstored(pageReply(submissionPage(medium, brand, preferredLanguages(request.acceptLanguage), { error, nextLink })))
+  const { acceptLanguage } = request
+  const confirmed = (nextLink?: string): RawReply =>
+    pageReply(
+      services,
+      'link-confirmed.page',
+      { [medium]: 'yes', next_link: nextLink },
+      { acceptLanguage, isSecret: true },
+    )
+  const failed = ({ errcode, status }: ProtocolError): RawReply =>
+    pageReply(
+      services,
+      PAGES[errcode] ?? 'link-unknown.page',
+      { [medium]: 'yes', errcode },
+      { status, acceptLanguage, isSecret: true },
+    )
   const sent = wholeLink(request.query)
-  if (sent === undefined) return page(new ProtocolError('M_MISSING_PARAMS', 'The link was cut off.'))
+  if (sent === undefined) return failed(new ProtocolError('M_MISSING_PARAMS', 'The link was cut off.'))
   try {
     const { sid, client_secret: clientSecret, token } = sent
     const { nextLink } = await sessions.submit(medium, { sid, clientSecret }, token)
     // What answers a form cannot lead elsewhere by itself: the form's page forbids it.
-    return nextLink === undefined || how === 'by form' ? page(undefined, nextLink) : redirect(page(), nextLink)
+    return nextLink === undefined || how === 'by form' ? confirmed(nextLink) : redirect(confirmed(), nextLink)
   } catch (error) {
-    if (error instanceof ProtocolError && error.status < 500) return page(error)
+    if (error instanceof ProtocolError && error.status < 500) return failed(error)
     throw error
   }
-}
-
-/** The address of such a page is a secret, so that neither the page nor where it came from is kept. */
-export function unstored({ status, headers, body }: RawReply): RawReply {
-  return rawReply({ status, headers: { ...headers, 'cache-control': 'no-store' }, body })
 }
 
 function redirect({ headers, body }: RawReply, location: string): RawReply {

@@ -1,9 +1,9 @@
 import type { Config } from '../../config/schema.ts'
 import { SSO_FLOW_MS } from '../../domain/limits.ts'
 import { publicBaseUrl } from '../../domain/public-address.ts'
+import type { Services } from '../../domain/services.ts'
 import { SignInFailure } from '../../domain/sso/failure.ts'
 import { type RawReply, rawReply } from '../../http/endpoint.ts'
-import { pageReply } from '../web/page.ts'
 import { failurePage } from './failure-page.ts'
 
 type Addresses = Pick<Config, 'public_base_url' | 'listen'>
@@ -33,18 +33,16 @@ export function sendOn(location: string, config: Addresses, secret?: string): Ra
   return rawReply({ status: 302, headers: { ...UNSTORED, ...cookie, location }, body: '' })
 }
 
-/** A page that nobody keeps: its address or its text may hold a secret. */
-export function unstoredPage(...page: Parameters<typeof pageReply>): RawReply {
-  const { status, headers, body } = pageReply(...page)
-  return rawReply({ status, headers: { ...headers, ...UNSTORED }, body })
-}
-
 /** What the work answers, or a page that says why a sign-in came to nothing. */
-export async function orFailurePage(config: Config, work: () => Promise<RawReply>): Promise<RawReply> {
+export async function orFailurePage(
+  services: Pick<Services, 'pages' | 'config'>,
+  { acceptLanguage }: { readonly acceptLanguage: string | undefined },
+  work: () => Promise<RawReply>,
+): Promise<RawReply> {
   try {
     return await work()
   } catch (error) {
     if (!(error instanceof SignInFailure)) throw error
-    return unstoredPage(failurePage(error, config))
+    return failurePage(services, error, acceptLanguage)
   }
 }

@@ -9,8 +9,9 @@ const Query = Type.Object({ session: Type.Optional(Type.String()), provider: Typ
 export const getSsoProof = endpoint(
   'GET /_hearth/sso/prove',
   { auth: 'none', limited: 'other', query: Query },
-  (request, { singleSignOn, config }) =>
-    orFailurePage(config, async () => {
+  (request, services) =>
+    orFailurePage(services, request, async () => {
+      const { singleSignOn, config } = services
       const { session = '', provider } = request.query
       const { providers } = await singleSignOn.demandOf(session)
       const chosen = providers.find(({ id }) => id === provider)

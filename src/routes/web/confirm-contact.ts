@@ -1,4 +1,3 @@
-import { brandOf } from '../../domain/public-address.ts'
 import { endpoint } from '../../http/endpoint.ts'
 import { submitByLink } from '../identity/submit-token.ts'
 import { Submission } from '../identity/token-request.ts'
@@ -8,8 +7,8 @@ import { mediumIn, purposeIn } from './contact-path.ts'
 export const confirmContact = endpoint(
   'POST CU/hearth/validate/{purpose}/{medium}/confirm',
   { auth: 'none', body: Submission, forms: true },
-  ({ params, body, acceptLanguage }, { contactSessions, config }) => {
-    const sessions = contactSessions.of(purposeIn(params))
-    return submitByLink(sessions, mediumIn(params), { query: body, acceptLanguage }, brandOf(config), 'by form')
+  ({ params, body, acceptLanguage }, services) => {
+    const sessions = services.contactSessions.of(purposeIn(params))
+    return submitByLink(services, sessions, mediumIn(params), { query: body, acceptLanguage }, 'by form')
   },
 )

@@ -6,7 +6,6 @@ import type { AddressWish } from '../../domain/contact/identity-server.ts'
 import { networkOf } from '../../domain/network.ts'
 import type { Services } from '../../domain/services.ts'
 import type { FallbackStage, Fields, Sender } from './fallback-stage.ts'
-import { escapeHtml } from './page.ts'
 
 /** Nobody but who has the session of the authentication knows it, and the page need not carry it. */
 const clientSecretOf = (session: string): string =>
@@ -17,9 +16,6 @@ const purposeOf = (operation: string): Purpose => (operation.startsWith('POST C/
 const credsIn = ({ sid = '', session = '' }: Fields) => ({
   threepid_creds: { sid, client_secret: clientSecretOf(session) },
 })
-
-const hidden = (name: string, value: string): string =>
-  `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`
 
 async function begin(wish: AddressWish, purpose: Purpose, fields: Fields, services: Services, sender: Sender) {
   const { sid } = await services.contactTokens.request(purpose, wish, {
@@ -35,20 +31,18 @@ async function begin(wish: AddressWish, purpose: Purpose, fields: Fields, servic
   return { ...fields, sid }
 }
 
-const another = ({ session = '' }: Fields, text: string): string =>
-  `<p class="hint"><a href="?session=${encodeURIComponent(session)}">${text}</a></p>`
+/** Where the message is asked for anew, or for another address. */
+const againOf = ({ session = '' }: Fields): string => `?session=${encodeURIComponent(session)}`
 
 export const emailFallback: FallbackStage = {
-  heading: 'Confirm your email address',
-  content: (_services, _view, fields) =>
+  page: (_services, _view, fields) =>
     fields.sid === undefined
-      ? `<p>We send you a link, to know that the address is yours.</p>
-<label>Email address<input type="email" name="email" autocomplete="email" maxlength="500" value="${escapeHtml(fields.email ?? '')}" required></label>`
-      : `<p>A link is on its way to <strong>${escapeHtml(fields.email ?? '')}</strong>. Open it, confirm there, and come back to this page.</p>
-${hidden('sid', fields.sid)}
-${hidden('email', fields.email ?? '')}
-${another(fields, 'Send it again, or to another address')}`,
-  button: ({ sid }) => (sid === undefined ? 'Send the link' : 'I have confirmed it'),
+      ? { name: 'fallback-email.page', values: { email: fields.email } }
+      : {
+          name: 'fallback-email-sent.page',
+          hidden: { sid: fields.sid, email: fields.email },
+          values: { email: fields.email, again: againOf(fields) },
+        },
   async prepare(fields, services, { operation }, sender) {
     if (fields.sid !== undefined) return undefined
     const wish = { medium: 'email', email: fields.email?.trim() ?? '' } as const
@@ -67,17 +61,14 @@ function internationalIn({ number = '' }: Fields): string {
 }
 
 export const msisdnFallback: FallbackStage = {
-  heading: 'Confirm your phone number',
-  content: (_services, _view, fields) =>
+  page: (_services, _view, fields) =>
     fields.sid === undefined
-      ? `<p>We send you a code, to know that the number is yours.</p>
-<label>Phone number with the code of its country<input type="tel" name="number" autocomplete="tel" maxlength="64" placeholder="+44 7400 123456" value="${escapeHtml(fields.number ?? '')}" required></label>`
-      : `<p>A code is on its way to <strong>${escapeHtml(fields.number ?? '')}</strong>.</p>
-${hidden('sid', fields.sid)}
-${hidden('number', fields.number ?? '')}
-<label>Code<input type="text" name="token" inputmode="numeric" autocomplete="one-time-code" maxlength="32" required></label>
-${another(fields, 'Send it again, or to another number')}`,
-  button: ({ sid }) => (sid === undefined ? 'Send the code' : 'Continue'),
+      ? { name: 'fallback-msisdn.page', values: { number: fields.number } }
+      : {
+          name: 'fallback-msisdn-sent.page',
+          hidden: { sid: fields.sid, number: fields.number },
+          values: { number: fields.number, again: againOf(fields) },
+        },
   async prepare(fields, services, { operation }, sender) {
     const purpose = purposeOf(operation)
     if (fields.sid === undefined) {

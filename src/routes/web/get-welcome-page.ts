@@ -1,18 +1,11 @@
 import { publicBaseUrl } from '../../domain/public-address.ts'
 import { endpoint } from '../../http/endpoint.ts'
 import { pageReply } from './page.ts'
-import { welcomePage } from './welcome-page.ts'
 
-export const getWelcomePage = endpoint(
-  'GET /',
-  { auth: 'none' },
-  ({ isForwarded }, { config, version, registration }) =>
-    pageReply(
-      welcomePage({
-        serverName: config.server_name,
-        baseUrl: config.well_known.client_base_url ?? publicBaseUrl(config),
-        version,
-        isRegistrationOpen: registration.isOpen(isForwarded),
-      }),
-    ),
-)
+/** What a person sees who opens the server's address in a browser. */
+export const getWelcomePage = endpoint('GET /', { auth: 'none' }, ({ isForwarded, acceptLanguage }, services) => {
+  const { config, version, registration } = services
+  const address = config.well_known.client_base_url ?? publicBaseUrl(config)
+  const is_open = registration.isOpen(isForwarded) ? 'yes' : ''
+  return pageReply(services, 'welcome.page', { address, version, is_open }, { acceptLanguage })
+})

@@ -1,10 +1,8 @@
-import { preferredLanguages } from '../../core/languages.ts'
-import { brandOf } from '../../domain/public-address.ts'
 import { endpoint } from '../../http/endpoint.ts'
-import { submitByLink, unstored } from '../identity/submit-token.ts'
+import { submitByLink } from '../identity/submit-token.ts'
 import { LinkQuery, wholeLink } from '../identity/token-request.ts'
-import { confirmationPage } from './confirmation-page.ts'
 import { mediumIn, purposeIn } from './contact-path.ts'
+import { openForm } from './form.ts'
 import { pageReply } from './page.ts'
 
 /**
@@ -14,13 +12,13 @@ import { pageReply } from './page.ts'
 export const openContactLink = endpoint(
   'GET CU/hearth/validate/{purpose}/{medium}/submitToken',
   { auth: 'none', query: LinkQuery },
-  ({ params, query, acceptLanguage }, { contactSessions, config }) => {
+  ({ params, query, acceptLanguage }, services) => {
     const [purpose, medium] = [purposeIn(params), mediumIn(params)]
-    const brand = brandOf(config)
     const sent = wholeLink(query)
     if (purpose === 'password' && sent !== undefined) {
-      return unstored(pageReply(confirmationPage(sent, brand, preferredLanguages(acceptLanguage))))
+      const form = openForm(sent, { action: 'confirm' })
+      return pageReply(services, 'new-password.page', { form }, { acceptLanguage, isSecret: true })
     }
-    return submitByLink(contactSessions.of(purpose), medium, { query, acceptLanguage }, brand)
+    return submitByLink(services, services.contactSessions.of(purpose), medium, { query, acceptLanguage })
   },
 )

@@ -1,5 +1,8 @@
+import { escapeHtml } from '../../core/template.ts'
 import type { ReadablePolicy } from '../../domain/identity/policies.ts'
-import { escapeHtml, type Page } from './page.ts'
+import type { Services } from '../../domain/services.ts'
+import type { RawReply } from '../../http/endpoint.ts'
+import { pageReply } from './page.ts'
 
 /** A block between empty lines: a heading after `#`, a list whose every line begins with `-`, or a paragraph. */
 function block(text: string): string {
@@ -25,25 +28,19 @@ function linked(text: string): string {
     .join('')
 }
 
-function otherLanguages({ language, languages }: ReadablePolicy): string {
-  const others = languages.filter((each) => each.language !== language)
-  if (others.length === 0) return ''
-  const links = others.map(
-    (each) =>
-      `<a lang="${escapeHtml(each.language)}" hreflang="${escapeHtml(each.language)}" href="${escapeHtml(each.url)}">${escapeHtml(each.name)}</a>`,
-  )
-  return `<nav>${links.join(' · ')}</nav>\n`
-}
-
 /** A policy as people read it before they accept it. */
-export function policyPage(policy: ReadablePolicy, brand: string): Page {
-  const blocks = policy.text.replaceAll('\r\n', '\n').split(/\n\s*\n/)
+export function policyPage(services: Services, policy: ReadablePolicy): RawReply {
+  const { name, version, language, text, languages } = policy
+  const blocks = text.replaceAll('\r\n', '\n').split(/\n\s*\n/)
   const body = blocks.map((each) => each.trim()).filter((each) => each !== '')
-  return {
-    language: policy.language,
-    title: `${policy.name} · ${brand}`,
-    heading: policy.name,
-    subheading: `${brand} · ${policy.version}`,
-    content: `${otherLanguages(policy)}<section>\n${body.map(block).join('\n')}\n</section>`,
-  }
+  const others = languages.filter((each) => each.language !== language)
+  return pageReply(
+    services,
+    'policy.page',
+    {
+      ...{ name, version, text: body.map(block).join('\n') },
+      languages: others.map((each) => ({ language: each.language, name: each.name, link: each.url })),
+    },
+    { acceptLanguage: language, language },
+  )
 }

@@ -8,12 +8,16 @@ import { FALLBACK_STAGES } from './fallback-stages.ts'
 export const showFallback = endpoint(
   'GET C/auth/{stage}/fallback/web',
   { auth: 'none', limited: 'other', query: Type.Object({ session: Type.String() }) },
-  async ({ params, query: { session } }, services) => {
+  async (request, services) => {
+    const {
+      params,
+      query: { session },
+    } = request
     const stage = FALLBACK_STAGES.get(params.stage)
     const view = await services.interactiveAuth.look(session)
-    if (view?.completed.includes(params.stage)) return donePage(services)
-    if (params.stage === SSO_STAGE) return ssoFallback(session, services)
-    if (stage === undefined || !view?.next.includes(params.stage)) return lostPage(services)
-    return stagePage(stage, { session, view, error: undefined, fields: {} }, services)
+    if (view?.completed.includes(params.stage)) return donePage(services, request)
+    if (params.stage === SSO_STAGE) return ssoFallback(session, services, request)
+    if (stage === undefined || !view?.next.includes(params.stage)) return lostPage(services, request)
+    return stagePage(stage, { session, view, problem: undefined, fields: {} }, services, request)
   },
 )

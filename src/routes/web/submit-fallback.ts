@@ -27,17 +27,17 @@ export const submitFallback = endpoint(
     const { session } = body
     const stage = FALLBACK_STAGES.get(params.stage)
     const view = await services.interactiveAuth.look(session)
-    if (stage === undefined || view === undefined) return lostPage(services)
+    if (stage === undefined || view === undefined) return lostPage(services, request)
     try {
       const isNow = view.next.includes(params.stage)
       const fields = isNow ? await stage.prepare?.(body, services, view, request) : undefined
-      if (fields) return stagePage(stage, { session, view, error: undefined, fields }, services)
+      if (fields) return stagePage(stage, { session, view, problem: undefined, fields }, services, request)
       await services.interactiveAuth.submit(session, params.stage, stage.auth(body, services, view))
-      return donePage(services)
+      return donePage(services, request)
     } catch (error) {
       if (!(error instanceof ProtocolError) || error.status >= 500) throw error
-      if (error.errcode === 'M_NOT_FOUND' || error.errcode === 'M_BAD_STATE') return lostPage(services)
-      return stagePage(stage, { session, view, error, fields: body }, services)
+      if (error.errcode === 'M_NOT_FOUND' || error.errcode === 'M_BAD_STATE') return lostPage(services, request)
+      return stagePage(stage, { session, view, problem: error, fields: body }, services, request)
     }
   },
 )

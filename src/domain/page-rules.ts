@@ -1,0 +1,125 @@
+import type { Errcode } from '../core/errors.ts'
+import type { PageRules } from '../core/page-template.ts'
+
+/** A page, as its template knows it. Every template may also use `brand` and `server_name`. */
+interface PageKind extends PageRules {
+  /** What may be wrong with a form that the page shows again: values in small letters, such as `m_forbidden`. */
+  readonly problems?: readonly Errcode[]
+}
+
+/** How a form is sent, and what was wrong with it the last time: in words, and again where its code is none of the page's own. */
+const FORM = ['form', 'problem', 'other_problem'] as const
+const LINK = ['email', 'msisdn', 'errcode'] as const
+const SSO_FAILURE = { values: ['provider', 'again', 'client', 'errcode'] } as const satisfies PageKind
+
+/** The pages for people, by the names of their templates. */
+export const PAGES = {
+  'welcome.page': { values: ['address', 'version', 'is_open'] },
+  'welcome-identity.page': { values: ['address', 'version', 'policies', 'name', 'link'] },
+  'policy.page': {
+    values: ['name', 'version', 'text', 'languages', 'language', 'link'],
+    markup: ['text'],
+    needs: ['text'],
+  },
+  'link-confirmed.page': { values: ['email', 'msisdn', 'next_link'], needs: ['next_link'] },
+  'link-wrong.page': { values: LINK },
+  'link-unknown.page': { values: LINK },
+  'link-expired.page': { values: LINK },
+  'new-password.page': { values: ['form'], markup: ['form'], needs: ['form'] },
+  'fallback-dummy.page': { values: FORM, markup: ['form'], needs: ['form'] },
+  'fallback-password.page': {
+    values: [...FORM, 'user_id', 'm_forbidden', 'm_limit_exceeded'],
+    markup: ['form'],
+    needs: ['form'],
+    fields: ['password'],
+    problems: ['M_FORBIDDEN', 'M_LIMIT_EXCEEDED'],
+  },
+  'fallback-registration-token.page': {
+    values: [...FORM, 'm_unauthorized', 'm_limit_exceeded'],
+    markup: ['form'],
+    needs: ['form'],
+    fields: ['token'],
+    problems: ['M_UNAUTHORIZED', 'M_LIMIT_EXCEEDED'],
+  },
+  'fallback-terms.page': {
+    values: [...FORM, 'policies', 'version', 'texts', 'name', 'language', 'link'],
+    markup: ['form'],
+    needs: ['form', 'policies', 'texts', 'link'],
+  },
+  'fallback-captcha.page': {
+    values: [...FORM, 'widget', 'm_captcha_needed', 'm_captcha_invalid'],
+    markup: ['form', 'widget'],
+    needs: ['form', 'widget'],
+    problems: ['M_CAPTCHA_NEEDED', 'M_CAPTCHA_INVALID'],
+  },
+  'fallback-email.page': {
+    values: [...FORM, 'email', 'm_invalid_param', 'm_threepid_in_use', 'm_threepid_not_found', 'm_threepid_denied'],
+    markup: ['form'],
+    needs: ['form'],
+    fields: ['email'],
+    problems: ['M_INVALID_PARAM', 'M_THREEPID_IN_USE', 'M_THREEPID_NOT_FOUND', 'M_THREEPID_DENIED'],
+  },
+  'fallback-email-sent.page': {
+    values: [...FORM, 'email', 'again', 'm_unauthorized'],
+    markup: ['form'],
+    needs: ['form', 'again'],
+    problems: ['M_UNAUTHORIZED'],
+  },
+  'fallback-msisdn.page': {
+    values: [...FORM, 'number', 'm_invalid_param', 'm_threepid_in_use', 'm_threepid_not_found', 'm_threepid_denied'],
+    markup: ['form'],
+    needs: ['form'],
+    fields: ['number'],
+    problems: ['M_INVALID_PARAM', 'M_THREEPID_IN_USE', 'M_THREEPID_NOT_FOUND', 'M_THREEPID_DENIED'],
+  },
+  'fallback-msisdn-sent.page': {
+    values: [...FORM, 'number', 'again', 'm_token_incorrect', 'm_session_expired'],
+    markup: ['form'],
+    needs: ['form', 'again'],
+    fields: ['token'],
+    problems: ['M_TOKEN_INCORRECT', 'M_SESSION_EXPIRED'],
+  },
+  'fallback-done.page': { values: [] },
+  'fallback-lost.page': { values: [] },
+  'sso-choose.page': {
+    values: ['client', 'choices', 'name', 'initial', 'link'],
+    needs: ['choices', 'name', 'link'],
+  },
+  'sso-continue.page': {
+    values: ['is_new', 'client', 'client_address', 'user_id', 'link'],
+    needs: ['client', 'client_address', 'user_id', 'link'],
+  },
+  'sso-name.page': {
+    values: [...FORM, 'provider', 'display_name', 'username', 'm_user_in_use', 'm_invalid_username', 'm_exclusive'],
+    markup: ['form'],
+    needs: ['form'],
+    fields: ['username'],
+    problems: ['M_USER_IN_USE', 'M_INVALID_USERNAME', 'M_EXCLUSIVE'],
+  },
+  'sso-prove.page': {
+    values: [
+      ...['user_id', 'choices', 'name', 'initial', 'link', 'removes_devices', 'changes_password', 'deactivates'],
+      ...['adds_address', 'replaces_keys', 'signs_in_elsewhere', 'does_else'],
+    ],
+    needs: ['user_id', 'choices', 'name', 'link'],
+  },
+  'sso-unknown-provider.page': SSO_FAILURE,
+  'sso-bad-address.page': SSO_FAILURE,
+  'sso-ended.page': SSO_FAILURE,
+  'sso-cancelled.page': SSO_FAILURE,
+  'sso-unreachable.page': SSO_FAILURE,
+  'sso-refused.page': SSO_FAILURE,
+  'sso-deactivated.page': SSO_FAILURE,
+  'sso-no-account.page': SSO_FAILURE,
+  'sso-full.page': SSO_FAILURE,
+  'sso-other-person.page': SSO_FAILURE,
+  'sso-not-again.page': SSO_FAILURE,
+} as const satisfies Readonly<Record<`${string}.page`, PageKind>>
+
+export type PageName = keyof typeof PAGES
+export type PageValue<Name extends PageName> = (typeof PAGES)[Name]['values'][number]
+export const COMMON_VALUES = ['brand', 'server_name'] as const
+
+export function kindOf(name: PageName): PageKind {
+  return PAGES[name]
+}
