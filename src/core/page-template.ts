@@ -39,7 +39,7 @@ export const FRAME_RULES: PageRules = {
 const HEADERS = ['Heading', 'Subheading', 'Footer'] as const
 const HEADER = /^([A-Za-z]+):[ \t]*(.*)$/
 /** Up to the name of an attribute, past the quoted values of those before it. */
-const TAG_START = String.raw`<[a-z][^<>"']*(?:"[^"]*"[^<>"']*|'[^']*'[^<>"']*)*`
+const TAG_START = `<[a-z][^<>"']*(?:"[^"]*"[^<>"']*|'[^']*'[^<>"']*)*`
 
 /** What no page may hold: the server tells browsers to run and load nothing, and a value must not get out of its place. */
 const FORBIDDEN: readonly (readonly [pattern: RegExp, problem: string])[] = [

@@ -53,7 +53,7 @@ export async function loadTemplates<Readers extends TemplateReaders>(
     for (const brand of await subdirectories(readers, directory)) {
       for (const language of await subdirectories(readers, join(directory, brand))) {
         const folder = await loadFolder(readers, join(directory, brand, language), language)
-        for (const [name, template] of folder) found.set(`${brand}/${language}`.toLowerCase() + `/${name}`, template)
+        for (const [name, template] of folder) found.set(keyOf(brand, language, name), template)
       }
     }
   }
@@ -71,7 +71,7 @@ export async function loadTemplates<Readers extends TemplateReaders>(
       const wanted = [...languages.map((language) => language.toLowerCase()), DEFAULT_LANGUAGE]
       for (const owner of [brand?.toLowerCase() ?? DEFAULT_BRAND, DEFAULT_BRAND]) {
         for (const language of wanted) {
-          const template = found.get(`${owner}/${language}/${name}`)
+          const template = found.get(keyOf(owner, language, name))
           if (template !== undefined) return template as ReturnType<Readers[Name]>
         }
       }
@@ -79,6 +79,10 @@ export async function loadTemplates<Readers extends TemplateReaders>(
     },
   }
 }
+
+/** However the folders are written. */
+const keyOf = (brand: string, language: string, name: string): string =>
+  `${brand.toLowerCase()}/${language.toLowerCase()}/${name}`
 
 async function loadFolder(
   readers: TemplateReaders,

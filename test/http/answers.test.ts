@@ -172,7 +172,7 @@ describe('the welcome page', () => {
   it('escapes what it shows', async () => {
     const { loadPages } = await import('../../src/domain/pages.ts')
     const { config } = loadConfig({ values: { identity: { brand: '<b>"x"</b>' } }, directory: tmpdir() })
-    const pages = await loadPages({ ...config, server_name: '<b>"y"</b>' })
+    const pages = await loadPages(config)
     const facts = { address: "http://a/'><script>", version: '1' }
     for (const name of ['welcome.page', 'welcome-identity.page'] as const) {
       const { html } = pages.render(name, facts, { languages: [] })

@@ -28,6 +28,7 @@ import type { OpenIdVerifier } from '../../src/domain/identity/openid-verifier.t
 import { createCrossSigning } from '../../src/domain/keys/cross-signing.ts'
 import { createDeviceLists } from '../../src/domain/keys/device-lists.ts'
 import { createMetrics, type Metrics } from '../../src/domain/metrics.ts'
+import { loadPages } from '../../src/domain/pages.ts'
 import { openRateLimitOverrides } from '../../src/domain/rate-limit-overrides.ts'
 import { createRateLimits } from '../../src/domain/rate-limits.ts'
 import { type KeyRing, NOBODY } from '../../src/domain/rooms/questions.ts'
@@ -224,6 +225,7 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
     config,
     clock,
     version: '0.0.0-test',
+    pages: await loadPages(config),
     rateLimitOverrides,
     rateLimits,
   } as unknown as Services
