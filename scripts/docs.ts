@@ -2,13 +2,17 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { EXIT_MEANINGS } from '../src/cli/command.ts'
+import { PAGE_NAMES } from '../src/cli/identity-preview-page.ts'
 import { exampleYaml, jsonSchema, optionTable } from '../src/config/render.ts'
 import { ERROR_STATUS } from '../src/core/errors.ts'
 import { groupBy } from '../src/core/group-by.ts'
+import { FRAME_RULES, type PageRules } from '../src/core/page-template.ts'
 import { TEMPLATE_VALUES } from '../src/domain/identity/message-templates.ts'
 import { APPSERVICE_NEWS_KEPT_MS, MAX_APPSERVICE_NEWS, MAX_BINDINGS_IN_MEMORY } from '../src/domain/limits.ts'
 import { createMetrics } from '../src/domain/metrics.ts'
+import { kindOf, type PageName } from '../src/domain/page-rules.ts'
 import { APPSERVICE_OPERATIONS } from '../src/outbound/appservice.ts'
+import { MAX_TEMPLATE_BYTES } from '../src/outbound/template-files.ts'
 import { ERRORS } from '../test/accounts/rows.ts'
 import appservice from '../test/conformance/appservice.json' with { type: 'json' }
 import { findLineTests, LINES } from '../test/conformance/hardening.ts'
@@ -58,6 +62,17 @@ ${rows.join('\n')}
 }
 
 /** Which tests hold each line of what was found from outside. */
+/** In bold what must not be left out. */
+function shownValue(value: string, { needs = [] }: PageRules): string {
+  return needs.includes(value) ? `**\`${value}\`**` : `\`${value}\``
+}
+
+function pageValues(name: PageName): string {
+  const kind = kindOf(name)
+  const fields = (kind.fields ?? []).map((field) => `a field **\`name="${field}"\`**`)
+  return [...kind.values.map((value) => shownValue(value, kind)), ...fields].join(', ') || 'none'
+}
+
 function conformance(): string {
   const tests = groupBy(findLineTests(), ({ id }) => id)
   const sections = Object.entries(LINES).map(([id, line]) => {
@@ -171,6 +186,31 @@ A \`.mail\` begins with headers (\`From\` and \`Subject\` among them), then an e
 \`{{name}}\` is a value, escaped for its place; \`{{name | filter}}\` takes another filter: \`html\`, \`json\`, \`header\`, \`name\` (before an
 address), \`url\` or \`text\` (as it is). \`{{#name}}...{{/name}}\` stays when the value is not empty, \`{{^name}}...{{/name}}\` when it is.
 \`hearth identity preview-mail\` prints what becomes of one.
+
+### Pages
+
+Every page that people see in a browser is a template too, in the same folders, of the brand \`default\`. The browser's languages
+(\`Accept-Language\`) choose among them as they do among mails; German and English come with the program. To change a page, copy it from
+\`templates/default/en\` of this release to the same place in \`identity.templates_dir\` and write it anew; to add a language, do so for
+each. \`hearth identity preview-page NAME --language TAG > page.html\` shows one, and \`hearth identity preview-page --help\` lists them.
+
+A \`.page\` begins with \`Heading:\`, and where it has them \`Subheading:\` and \`Footer:\`; after an empty line follows HTML.
+\`frame.html\` stands around every page: the style, and the flame, in whose place an SVG of your own may stand. One in
+\`default/en\` is for all languages that have none.
+
+All are read and checked at the start, and by \`hearth config check\`, which name file and line: a value that is not in this table, one
+of those in bold that is missing, a field that the server would miss, a \`<script>\`, an attribute without quotes before a value, a
+file of more than ${MAX_TEMPLATE_BYTES / 1024} KiB. Values are escaped, with \`html\` or \`url\`. Pages run no scripts and load nothing, whatever is
+written into them: browsers are told so. Styles stand in the frame's \`<style>\`; attributes \`style=\` have no effect.
+
+\`{{form}}\` begins the page's form with what it carries along; close it with \`</form>\`. \`{{#name}}...{{/name}}\` around a list
+(\`choices\`, \`languages\`, \`policies\`, \`texts\`) is repeated for each item. \`problem\` says in English what was wrong with a form;
+values such as \`m_forbidden\` are there when it was just that, \`other_problem\` when it was none of them.
+
+| template | values, beside \`brand\` and \`server_name\` |
+|---|---|
+| \`frame.html\` | ${FRAME_RULES.values.map((value) => shownValue(value, FRAME_RULES)).join(', ')} |
+${PAGE_NAMES.map((name) => `| \`${name}\` | ${pageValues(name)} |`).join('\n')}
 
 ### Lookup and invitations
 

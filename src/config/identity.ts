@@ -46,7 +46,7 @@ export const identitySection = section('The identity service, which is served wh
   ),
   templates_dir: Type.Optional(
     text(
-      'Directory with templates of messages, `<brand>/<language>/<name>`, that take the place of our own of the same names; `hearth identity preview-mail` shows what becomes of them.',
+      'Directory with templates of messages and pages, `<brand>/<language>/<name>`, that take the place of our own of the same names; `hearth identity preview-mail` and `preview-page` show what becomes of them.',
       { path: true, minLength: 1, example: '/etc/hearth/templates' },
     ),
   ),

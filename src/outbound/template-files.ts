@@ -14,7 +14,7 @@ export const DEFAULT_BRAND = 'default'
 export const DEFAULT_LANGUAGE = 'en'
 
 /** Far more than any page needs. */
-const MAX_TEMPLATE_BYTES = 256 * 1024
+export const MAX_TEMPLATE_BYTES = 256 * 1024
 /** Of files with these endings a name that nobody knows is a mistake. */
 const OUR_ENDINGS = new Set(['.mail', '.page'])
 
