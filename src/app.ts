@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import { adminRole } from './admin-role.ts'
 import { isAccessToken } from './domain/accounts/access-tokens.ts'
 import type { Requester } from './domain/accounts/requester.ts'
-import type { Operator } from './domain/admin/operator.ts'
 import type { HostedRequester } from './domain/appservices/requester.ts'
 import type { PeerRequester } from './domain/federation/requester.ts'
 import type { Held } from './domain/federation/server-queues.ts'
@@ -12,7 +12,6 @@ import type { Services } from './domain/services.ts'
 import { createBodyIntake } from './http/body-intake.ts'
 import { addressReader } from './http/client-address.ts'
 import { mount } from './http/mount.ts'
-import { recordAct } from './http/record-act.ts'
 import type { EndpointRequest } from './http/request.ts'
 import { CLIENT_CODES, FEDERATION_CODES, HOSTED_CODES, type Role } from './http/role.ts'
 import { createServer, type RequestMetrics } from './http/server.ts'
@@ -73,18 +72,6 @@ function appRole({ appservices }: Services): Role<HostedRequester> {
       const hosted = appservices.hosted.byToken(token)
       return hosted && { hosted, isUnlimited: true }
     },
-  }
-}
-
-function adminRole(services: Services): Role<Operator> {
-  const { config, sessions } = services
-  return {
-    codes: CLIENT_CODES,
-    maxBodyBytes: config.limits.max_body_bytes,
-    headers: { 'cache-control': 'no-store' },
-    authenticate: (token) => services.admin.operators.find(token),
-    seen: ({ requester }, ip, userAgent) => requester && sessions.seen(requester, ip, userAgent),
-    perform: (endpoint, request, handle) => recordAct(services.admin.audit, endpoint, request, handle),
   }
 }
 

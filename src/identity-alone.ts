@@ -1,14 +1,20 @@
 import type { FastifyInstance } from 'fastify'
+import { adminRole } from './admin-role.ts'
 import type { AppContext } from './app.ts'
 import { type Context, type ContextOptions, openBase } from './base.ts'
+import { createAudit } from './domain/admin/audit.ts'
+import { createOperators } from './domain/admin/operators.ts'
 import { identityChores } from './domain/identity/identity-services.ts'
+import { createInvitationDesk } from './domain/identity/invitation-desk.ts'
 import { openRateLimitOverrides } from './domain/rate-limit-overrides.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
 import type { Services } from './domain/services.ts'
 import { createBodyIntake } from './http/body-intake.ts'
 import { addressReader } from './http/client-address.ts'
+import { mount } from './http/mount.ts'
 import { createServer } from './http/server.ts'
 import { createIdentity, mountIdentity, startIdentityWorkers } from './identity-role.ts'
+import { identityAdminEndpoints } from './routes/admin/identity.ts'
 import { claimWriter, WRITER } from './store/writer-lock.ts'
 import { startJanitor } from './workers/janitor.ts'
 
@@ -19,6 +25,11 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const claim = db.dedicated((client) => claimWriter(client, WRITER))
   await claim.query('SELECT 1')
   const identity = createIdentity(base, { openIdTokens: { userOf: async () => undefined }, ownHomeserver: undefined })
+  const admin = {
+    operators: createOperators({ db, clock, sessions: { find: () => undefined } }),
+    audit: createAudit({ db, clock }),
+    invitations: createInvitationDesk({ db, clock }),
+  }
   const rateLimitOverrides = await openRateLimitOverrides({ db, clock })
   const rateLimits = createRateLimits({ config, clock, overrides: rateLimitOverrides })
   const janitor = startJanitor({ db, clock, log, chores: identityChores(config) })
@@ -26,7 +37,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   metrics.watch({ waitingSyncs: () => 0, waitingTransactions: db.waiting, waitingPeerRequests: () => 0 })
   return {
     // No endpoint is mounted here that asks for another.
-    services: { config, clock, version, pages, rateLimits, rateLimitOverrides, identity } as Services,
+    services: { admin, config, clock, version, pages, rateLimits, rateLimitOverrides, identity } as Services,
     metrics,
     log,
     ready: base.ready,
@@ -47,6 +58,8 @@ export function buildApp(context: AppContext): FastifyInstance {
   const addressOf = addressReader(trusted_proxies)
   const intake = createBodyIntake({ addressOf, longest: limits.max_body_bytes, metrics: metrics.arrivals, log })
   const app = createServer({ ...context, intake })
-  mountIdentity(app, { services, log, addressOf, intake })
+  const deps = { services, log, addressOf, intake }
+  mountIdentity(app, deps)
+  mount(app, identityAdminEndpoints, adminRole(services), deps)
   return app
 }

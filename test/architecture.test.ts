@@ -23,6 +23,7 @@ const TOP = new Set([
   'app.ts',
   'base.ts',
   'context.ts',
+  'admin-role.ts',
   'identity-role.ts',
   'identity-alone.ts',
   'server.ts',

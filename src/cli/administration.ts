@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
-import { buildApp } from '../app.ts'
 import type { Config } from '../config/schema.ts'
-import { createContext } from '../context.ts'
 import { isUserId, userId } from '../core/ids.ts'
 import { issueOperatorToken } from '../domain/admin/operators.ts'
 import { createMetrics } from '../domain/metrics.ts'
@@ -92,8 +90,12 @@ function loopbackOf(host: string): string {
 }
 
 async function alone(host: Host, config: Config, { connection }: RunningDatabase, log: Logger): Promise<Side> {
+  const isHomeserver = config.roles.includes('client')
+  const { createContext } = await (isHomeserver ? import('../context.ts') : import('../identity-alone.ts'))
+  const { buildApp } = await (isHomeserver ? import('../app.ts') : import('../identity-alone.ts'))
   const context = await createContext({
-    config: { ...config, roles: ['client'] },
+    // The identity service does nothing by itself then.
+    config: { ...config, roles: config.roles.filter((role) => role === 'client') },
     connection,
     signingKey: await openSigningKey(config.data_dir),
     identityKeys: await loadIdentityKeys(config.data_dir),

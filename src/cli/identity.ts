@@ -5,6 +5,7 @@ import { ensureDataDirectory } from './data-directory.ts'
 import { invitations } from './identity-invitations.ts'
 import { identityKeyPath, loadIdentityKeys, rotateIdentityKey } from './identity-key-file.ts'
 import { rotatePepper } from './identity-pepper.ts'
+import { erasePerson, showPerson } from './identity-person.ts'
 import { previewMail } from './identity-preview-mail.ts'
 import { PAGE_NAMES, previewPage } from './identity-preview-page.ts'
 import { inLines } from './in-lines.ts'
@@ -36,6 +37,7 @@ const OPTIONS = {
 
 export const identityCommand: Command = {
   usage: `show-keys | rotate-key | rotate-pepper | invitations [--cancel ID] [--json]
+       | show WHO [--json] | erase WHO
        | preview-mail [NAME] [--brand BRAND] [--language TAG]
        | preview-page [NAME] [--language TAG]
        all with [--config FILE] [--set KEY=VALUE]...
@@ -48,6 +50,10 @@ export const identityCommand: Command = {
                that was broken off is finished
   invitations  lists the invitations to addresses that no homeserver has taken yet, or cancels one, which is then good for
                nothing; while the server runs or not
+  show         what is kept of one person: account, bindings, validations of addresses, pending invitations. WHO is an email
+               address, a phone number (+44...) or a user id (@alice:example.org; @alice is one of this server)
+  erase        removes all of that, of a user also the account and its tokens, and says what it was: nobody finds the person any
+               more. Addresses of the account on the homeserver stay there. While the server runs or not
   preview-mail prints a message made of samples, as it would be sent: NAME is validate-email,
                reset-password, invite or validate-msisdn; --brand and --language choose among the templates
   preview-page prints a page made of samples, as a browser would get it (put it into a file and open that); NAME is one of
@@ -66,10 +72,18 @@ ${inLines(
       host.print((await preview(config, { name: rest[0], brand, language })).trimEnd())
       return EXIT.ok
     }
+    if (name === 'show' || name === 'erase') {
+      const [person, ...more] = rest
+      if (person === undefined || more.length > 0) throw new UsageError(`say "${name} WHO"`)
+      const { config } = readConfig(host, values)
+      if (name === 'show') await showPerson(host, config, person, values.json === true)
+      else await erasePerson(host, config, person)
+      return EXIT.ok
+    }
     const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined
     if (action === undefined || rest.length > 0) {
       throw new UsageError(
-        'say "show-keys", "rotate-key", "rotate-pepper", "invitations", "preview-mail" or "preview-page"',
+        'say "show WHO", "erase WHO", "show-keys", "rotate-key", "rotate-pepper", "invitations", "preview-mail" or "preview-page"',
       )
     }
     const { config } = readConfig(host, values)

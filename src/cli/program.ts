@@ -45,7 +45,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
     load: async () => (await import('./keys.ts')).keysCommand,
   },
   identity: {
-    summary: "show or rotate the identity service's keys",
+    summary: "the identity service's keys, what it keeps of a person, its invitations, messages and pages",
     load: async () => (await import('./identity.ts')).identityCommand,
   },
   room: {

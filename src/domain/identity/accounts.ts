@@ -4,6 +4,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import { isServerName, isUserId, type ServerName, serverOf, splitServerName, type UserId } from '../../core/ids.ts'
 import type { Database } from '../../store/db.ts'
 import {
+  deleteIdentityAccount,
   deleteIdentityToken,
   deleteIdentityTokensOf,
   ensureIdentityAccount,
@@ -31,6 +32,8 @@ export interface IdentityAccounts {
   find(token: string): IdentityRequester | undefined | Promise<IdentityRequester | undefined>
   /** The token stops working; the user's others do not. */
   logout(requester: IdentityRequester): Promise<void>
+  /** The account is gone, with its tokens and what it accepted. Gives how many tokens it had; undefined where there is none. */
+  erase(userId: UserId): Promise<number | undefined>
   /** All tokens of a user stop working. */
   removeAll(userId: UserId): Promise<void>
 }
@@ -135,6 +138,11 @@ export function createIdentityAccounts(deps: {
     async logout({ tokenNid }) {
       await db.tx((tx) => deleteIdentityToken(tx, tokenNid))
       forget([tokenNid])
+    },
+    async erase(userId) {
+      const tokens = await db.tx((tx) => deleteIdentityAccount(tx, userId))
+      forget(tokens ?? [])
+      return tokens?.length
     },
     async removeAll(userId) {
       forget(await db.tx((tx) => deleteIdentityTokensOf(tx, userId)))

@@ -42,6 +42,8 @@ export interface Bindings {
    * @throws ProtocolError `M_INVALID_PARAM`, `M_FORBIDDEN` when the session does not show that the address is theirs
    */
   unbind(proof: Proof, threepid: Threepid, mxid: string): Promise<void>
+  /** Ends it by the right of the operator. Gives whether it was still there. */
+  erase(binding: ThreepidRow & { readonly user_id: UserId }): Promise<boolean>
   /**
    * Ends it by the right of the user's homeserver, which has signed for this.
    * @throws ProtocolError `M_INVALID_PARAM`, `M_FORBIDDEN` when the user is not that server's
@@ -80,7 +82,7 @@ export function createBindings(deps: {
     return handOverInvites(tx, { ...binding, association: JSON.stringify(association), now: binding.bound_at })
   }
 
-  async function remove(threepid: ThreepidRow, userId: UserId): Promise<void> {
+  async function remove(threepid: ThreepidRow, userId: UserId): Promise<boolean> {
     const isGone = await db.tx(async (tx) => {
       await lockAddress(tx, threepid)
       const isDeleted = await deleteBinding(tx, threepid, userId)
@@ -88,6 +90,7 @@ export function createBindings(deps: {
       return isDeleted
     })
     if (isGone) metrics.binding('unbind')
+    return isGone
   }
 
   /** An unbind has one answer for whatever is wrong with its credentials. */
@@ -122,6 +125,7 @@ export function createBindings(deps: {
       }
       await remove(wanted, userId)
     },
+    erase: (binding) => remove(binding, binding.user_id),
     async unbindFor(server, threepid, mxid) {
       const userId = checkUserId(mxid)
       if (serverOf(userId) !== server) {

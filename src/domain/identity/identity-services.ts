@@ -27,6 +27,7 @@ import { createLookupQuota } from './lookup-quota.ts'
 import type { Messenger } from './messenger.ts'
 import type { OpenIdVerifier } from './openid-verifier.ts'
 import { createPepperRotation, type PepperRotation } from './pepper-rotation.ts'
+import { createPersonDesk, type PersonDesk } from './person-desk.ts'
 import { createSendLimits } from './send-limits.ts'
 import { createValidationSessions, EXPIRED_KEPT_MS, type Realm, type ValidationSessions } from './sessions.ts'
 import { createTerms, type Terms } from './terms.ts'
@@ -43,6 +44,7 @@ export interface IdentityServices {
   readonly pepperRotation: PepperRotation
   readonly invitations: Invitations
   readonly deliveries: InviteDeliveries
+  readonly people: PersonDesk
 }
 
 /** Wires the services of the identity role. */
@@ -76,17 +78,21 @@ export function createIdentityServices(deps: {
     deps.metrics.watch({ remembered: lookup.remembered, rotation: pepperRotation.levels })
   }
   const deliveries = createInviteDeliveries({ ...deps, keys })
+  const accounts = createIdentityAccounts(deps)
+  const terms = createTerms(deps)
+  const bindings = createBindings({ ...deps, keys, sessions, deliveries })
   return {
-    accounts: createIdentityAccounts(deps),
-    terms: createTerms(deps),
+    accounts,
+    terms,
     keys,
     sessions,
-    bindings: createBindings({ ...deps, keys, sessions, deliveries }),
+    bindings,
     homeserverRequests: createHomeserverRequests(deps),
     lookup,
     pepperRotation,
     invitations: createInvitations({ ...deps, keys, quota, sendLimits }),
     deliveries,
+    people: createPersonDesk({ db: deps.db, accounts, terms, bindings }),
   }
 }
 

@@ -36,7 +36,7 @@ export interface InvitationDesk {
 const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1_000
 
-function viewOf(row: PendingInviteRow): PendingInvitation {
+export function viewOf(row: PendingInviteRow): PendingInvitation {
   const { invite_nid, medium, address, room_id, sender, created_at, expires_at, user_id, attempts } = row
   return {
     ...{ id: invite_nid, medium, address, room_id, sender, created_ts: created_at, expires_ts: expires_at },

@@ -21,6 +21,8 @@ export interface Terms {
   accept(userId: UserId, urls: readonly string[]): Promise<void>
   /** @throws ProtocolError `M_TERMS_NOT_SIGNED` while a policy is left that the user has accepted in no language */
   require(userId: UserId): void | Promise<void>
+  /** Whether they have accepted is to be looked up again: it was erased. */
+  forget(userId: UserId): void
   /** A policy to read; undefined when it is not one that this server shows. */
   read(wanted: Parameters<typeof readPolicy>[1]): Promise<ReadablePolicy | undefined>
 }
@@ -36,7 +38,7 @@ export function createTerms(deps: {
   const policies = identityPolicies(deps.config)
   const urlsOfPolicies = policies.map(({ texts }) => texts.map(({ url }) => url))
   const allUrls = urlsOfPolicies.flat()
-  // Nothing that was accepted is ever taken back, so a user who has accepted everything need not be looked up again.
+  // A user who has accepted everything need not be looked up again, until all that is known of them is erased.
   const satisfied = createCache<UserId, true>(MAX_REMEMBERED)
 
   async function check(userId: UserId): Promise<void> {
@@ -63,6 +65,7 @@ export function createTerms(deps: {
       })
     },
     require: (userId) => (policies.length === 0 || satisfied.has(userId) ? undefined : check(userId)),
+    forget: (userId) => void satisfied.delete(userId),
     read: (wanted) => readPolicy(policies, wanted),
   }
 }

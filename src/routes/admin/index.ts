@@ -11,6 +11,7 @@ import { deleteUserDevice } from './delete-user-device.ts'
 import { deleteUserDevices } from './delete-user-devices.ts'
 import { deleteUserMedia } from './delete-user-media.ts'
 import { deleteUserRateLimit } from './delete-user-rate-limit.ts'
+import { eraseIdentityPerson } from './erase-identity-person.ts'
 import { findUserByExternalId } from './find-user-by-external-id.ts'
 import { findUserByThreepid } from './find-user-by-threepid.ts'
 import { getAdminLockUser } from './get-admin-lock-user.ts'
@@ -66,6 +67,7 @@ import { setAdminLockUser } from './set-admin-lock-user.ts'
 import { setAdminSuspendUser } from './set-admin-suspend-user.ts'
 import { setUserAdmin } from './set-user-admin.ts'
 import { setUserRateLimit } from './set-user-rate-limit.ts'
+import { showIdentityPerson } from './show-identity-person.ts'
 import { suspendUser } from './suspend-user.ts'
 import { unprotectMedia } from './unprotect-media.ts'
 import { unquarantineMedia } from './unquarantine-media.ts'
@@ -143,6 +145,8 @@ export const adminEndpoints: readonly Endpoint[] = [
   sendNoticeOnce,
   listInvitations,
   cancelInvitation,
+  showIdentityPerson,
+  eraseIdentityPerson,
   listActs,
   getStatistics,
   rotateSigningKey,

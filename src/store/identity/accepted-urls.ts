@@ -33,3 +33,13 @@ export async function insertAcceptedUrls(
     [userId, urls, acceptedAt],
   )
 }
+
+export async function listAcceptedUrls(
+  reader: Reader,
+  userId: UserId,
+): Promise<{ readonly url: string; readonly accepted_at: number }[]> {
+  return reader.query(
+    'SELECT url, accepted_at FROM identity_accepted_url WHERE user_id = $1 ORDER BY accepted_at, url',
+    [userId],
+  )
+}

@@ -61,6 +61,33 @@ export async function deleteIdentityTokensOf(tx: Tx, userId: UserId): Promise<nu
   return rows.map((row) => row.token_nid)
 }
 
+export interface IdentityAccountRow {
+  readonly created_at: number
+  readonly tokens: number
+  /** Within some minutes. */
+  readonly used_at: number | null
+}
+
+export async function findIdentityAccount(reader: Reader, userId: UserId): Promise<IdentityAccountRow | undefined> {
+  const [row] = await reader.query<IdentityAccountRow>(
+    `SELECT a.created_at, count(t.token_nid) AS tokens, max(t.used_at) AS used_at
+     FROM identity_account a LEFT JOIN identity_token t USING (user_id)
+     WHERE a.user_id = $1 GROUP BY a.user_id, a.created_at`,
+    [userId],
+  )
+  return row
+}
+
+/** Removes an account with its tokens and what it accepted. Gives which tokens those were; undefined where there is no account. */
+export async function deleteIdentityAccount(tx: Tx, userId: UserId): Promise<number[] | undefined> {
+  // From here on nobody adds a token to it.
+  const found = await tx.query('SELECT 1 AS one FROM identity_account WHERE user_id = $1 FOR UPDATE', [userId])
+  if (found.length === 0) return undefined
+  const tokens = await deleteIdentityTokensOf(tx, userId)
+  await tx.query('DELETE FROM identity_account WHERE user_id = $1', [userId])
+  return tokens
+}
+
 /** Removes tokens that were last used before a moment. Gives how many. */
 export async function forgetIdentityTokens(tx: Tx, before: number, atMost: number): Promise<number> {
   const rows = await tx.query(

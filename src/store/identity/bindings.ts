@@ -65,3 +65,11 @@ export async function findBindings(reader: Reader, threepids: readonly ThreepidR
     [threepids.map(({ medium }) => medium), threepids.map(({ address }) => address)],
   )
 }
+
+/** All addresses that are bound to a user. Reads every binding there is: no index leads from users to addresses. */
+export async function findBindingsOf(reader: Reader, userId: UserId): Promise<BindingRow[]> {
+  return reader.query<BindingRow>(
+    'SELECT medium, address, user_id, bound_at FROM identity_binding WHERE user_id = $1 ORDER BY binding_nid',
+    [userId],
+  )
+}

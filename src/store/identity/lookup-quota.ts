@@ -37,3 +37,7 @@ export async function forgetLookups(tx: Tx, before: number, atMost: number): Pro
   )
   return rows.length
 }
+
+export async function deleteLookupsOf(tx: Tx, who: string): Promise<void> {
+  await tx.query('DELETE FROM identity_lookup_quota WHERE who = $1', [who])
+}

@@ -1,5 +1,6 @@
 import type { RoomId, UserId } from '../../core/ids.ts'
 import type { Reader, Tx } from '../db.ts'
+import type { ThreepidRow } from './bindings.ts'
 import { deleteEphemeralKey } from './ephemeral-keys.ts'
 
 // Tables: identity_invite, identity_delivery
@@ -20,15 +21,17 @@ export interface PendingInviteRow {
   readonly is_given_up: boolean
 }
 
+const PENDING = `SELECT i.invite_nid, i.medium, i.address, i.room_id, i.sender, i.created_at, i.expires_at,
+       d.user_id, d.attempts, d.delivery_nid IS NOT NULL AND d.due_at IS NULL AS is_given_up
+     FROM identity_invite i LEFT JOIN identity_delivery d ON d.delivery_nid = i.delivery_nid`
+
 /** Invitations that no homeserver has taken and that have not ended, in the order in which they were made. */
 export async function listPendingInvites(
   reader: Reader,
   { now, after, atMost }: { readonly now: number; readonly after: number; readonly atMost: number },
 ): Promise<PendingInviteRow[]> {
   return reader.query<PendingInviteRow>(
-    `SELECT i.invite_nid, i.medium, i.address, i.room_id, i.sender, i.created_at, i.expires_at,
-       d.user_id, d.attempts, d.delivery_nid IS NOT NULL AND d.due_at IS NULL AS is_given_up
-     FROM identity_invite i LEFT JOIN identity_delivery d ON d.delivery_nid = i.delivery_nid
+    `${PENDING}
      WHERE i.invite_nid > $2 AND i.delivered_at IS NULL
        AND (i.expires_at IS NULL OR i.expires_at > $1 OR i.delivery_nid IS NOT NULL)
      ORDER BY i.invite_nid LIMIT $3`,
@@ -44,4 +47,43 @@ export async function cancelInvite(tx: Tx, inviteNid: number): Promise<boolean> 
   )
   if (row !== undefined) await deleteEphemeralKey(tx, row.public_key)
   return row !== undefined
+}
+
+/** Those to an address that no homeserver has taken, in the order in which they were made. */
+export async function listPendingInvitesTo(
+  reader: Reader,
+  { medium, address }: ThreepidRow,
+): Promise<PendingInviteRow[]> {
+  return reader.query<PendingInviteRow>(
+    `${PENDING} WHERE i.medium = $1 AND i.address = $2 AND i.delivered_at IS NULL ORDER BY i.invite_nid`,
+    [medium, address],
+  )
+}
+
+/** Those that a user sent. Reads every invitation there is. */
+export async function listPendingInvitesBy(reader: Reader, sender: UserId): Promise<PendingInviteRow[]> {
+  return reader.query<PendingInviteRow>(
+    `${PENDING} WHERE i.sender = $1 AND i.delivered_at IS NULL ORDER BY i.invite_nid`,
+    [sender],
+  )
+}
+
+/** Removes all invitations to an address with their keys, those too that were delivered. Gives how many. Needs `lockAddress`. */
+export async function deleteInvitesTo(tx: Tx, { medium, address }: ThreepidRow): Promise<number> {
+  const rows = await tx.query<{ public_key: string }>(
+    'DELETE FROM identity_invite WHERE medium = $1 AND address = $2 RETURNING public_key',
+    [medium, address],
+  )
+  for (const { public_key } of rows) await deleteEphemeralKey(tx, public_key)
+  return rows.length
+}
+
+/** The same with all that a user sent. */
+export async function deleteInvitesBy(tx: Tx, sender: UserId): Promise<number> {
+  const rows = await tx.query<{ public_key: string }>(
+    'DELETE FROM identity_invite WHERE sender = $1 RETURNING public_key',
+    [sender],
+  )
+  for (const { public_key } of rows) await deleteEphemeralKey(tx, public_key)
+  return rows.length
 }

@@ -132,3 +132,36 @@ export async function forgetSessions(tx: Tx, expiredBefore: number, atMost: numb
   )
   return rows.length
 }
+
+export interface SessionOfAddress {
+  readonly medium: string
+  readonly address: string
+  readonly realm: string
+  readonly created_at: number
+  readonly validated_at: number | null
+  readonly expires_at: number
+}
+
+/** The sessions of an address in every realm, also expired ones that are still there. Reads every session there is. */
+export async function findSessionsOf(
+  reader: Reader,
+  { medium, address }: { readonly medium: string; readonly address: string },
+): Promise<SessionOfAddress[]> {
+  return reader.query<SessionOfAddress>(
+    `SELECT medium, address, realm, created_at, validated_at, expires_at FROM identity_session
+     WHERE medium = $1 AND address = $2 ORDER BY created_at`,
+    [medium, address],
+  )
+}
+
+/** Removes them. Gives how many there were. */
+export async function deleteSessionsOf(
+  tx: Tx,
+  { medium, address }: { readonly medium: string; readonly address: string },
+): Promise<number> {
+  const rows = await tx.query('DELETE FROM identity_session WHERE medium = $1 AND address = $2 RETURNING 1 AS one', [
+    medium,
+    address,
+  ])
+  return rows.length
+}
