@@ -216,7 +216,8 @@ ${PAGE_NAMES.map((name) => `| \`${name}\` | ${pageValues(name)} |`).join('\n')}
 
 Clients hash addresses with a pepper, which is replaced when it is \`identity.lookup.pepper_hours\` old, or by \`hearth identity
 rotate-pepper\`, beside a running server or without one. Lookups go on meanwhile. A rotation that was broken off is finished by the
-next server or verb. Nobody is told which addresses a user has, and no index leads there.
+next server or verb. Nobody but the operator (\`hearth identity show\`) is told which addresses a user
+has, and no index leads there.
 
 A homeserver that cannot be told of invitations to an address that its user has bound is told again, after 5 seconds, then twice as
 long, up to an hour, for \`identity.invites.delivery_days\`. What waits is in the table \`identity_delivery\`; where \`due_at\` is NULL it was

@@ -1,11 +1,15 @@
 import type { Config } from '../config/schema.ts'
 import type { ErasedOfPerson, KeptOfPerson } from '../domain/identity/person-desk.ts'
 import { userNamed, withAdministration } from './administration.ts'
-import type { Host } from './command.ts'
+import { type Host, UsageError } from './command.ts'
 import { minute, table } from './table.ts'
+
+/** As many characters as the longest address has, and the longest user id. */
+const MAX_CHARS = 255
 
 /** `@alice` is a user of this server; everything else is said in full. */
 function pathOf(name: string, config: Config): string {
+  if (name.length > MAX_CHARS) throw new UsageError('no address and no user id is that long')
   const full = /^@[^:@]+$/.test(name) ? userNamed(name, config) : name
   return `/_hearth/admin/v1/identity/people/${encodeURIComponent(full)}`
 }

@@ -74,7 +74,7 @@ ${inLines(
     }
     if (name === 'show' || name === 'erase') {
       const [person, ...more] = rest
-      if (person === undefined || more.length > 0) throw new UsageError(`say "${name} WHO"`)
+      if (person === undefined || person === '' || more.length > 0) throw new UsageError(`say "${name} WHO"`)
       const { config } = readConfig(host, values)
       if (name === 'show') await showPerson(host, config, person, values.json === true)
       else await erasePerson(host, config, person)

@@ -188,8 +188,9 @@ describe.each(['client,identity', 'identity'])('a server of the roles %s', (role
     ['nobody', 1, 'This is no email address, no phone number with the code of its country'],
     ['0151 234567', 1, 'This is no email address, no phone number with the code of its country'],
     ['a@b@c', 1, 'This is no email address'],
-    ['%00@example.org\0', 1, 'This is no email address'],
-    ['', 1, 'no email address'],
+    ['%00@example.org', 1, 'The identity service keeps nothing of %00@example.org.'],
+    [`${'x'.repeat(300)}@example.org`, 2, 'no address and no user id is that long'],
+    ['', 2, 'WHO"'],
   ])('D2: identity show and erase say of %j that it is nobody', async (who, exit, says) => {
     for (const verb of ['show', 'erase']) {
       const { code, stderr } = await hearth('identity', verb, who)

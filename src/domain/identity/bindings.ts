@@ -10,6 +10,7 @@ import {
   upsertBinding,
 } from '../../store/identity/bindings.ts'
 import { handOverInvites, withdrawDeliveries } from '../../store/identity/invites.ts'
+import { unnameChanges } from '../../store/identity/peppers.ts'
 import type { Clock } from '../clock.ts'
 import { type SignedAssociation, signedAssociation } from './association.ts'
 import type { IdentityMetrics } from './identity-metrics.ts'
@@ -42,7 +43,7 @@ export interface Bindings {
    * @throws ProtocolError `M_INVALID_PARAM`, `M_FORBIDDEN` when the session does not show that the address is theirs
    */
   unbind(proof: Proof, threepid: Threepid, mxid: string): Promise<void>
-  /** Ends it by the right of the operator. Gives whether it was still there. */
+  /** Ends it by the right of the operator, and leaves no trace of the user. Gives whether it was still there. */
   erase(binding: ThreepidRow & { readonly user_id: UserId }): Promise<boolean>
   /**
    * Ends it by the right of the user's homeserver, which has signed for this.
@@ -82,11 +83,12 @@ export function createBindings(deps: {
     return handOverInvites(tx, { ...binding, association: JSON.stringify(association), now: binding.bound_at })
   }
 
-  async function remove(threepid: ThreepidRow, userId: UserId): Promise<boolean> {
+  async function remove(threepid: ThreepidRow, userId: UserId, also?: (tx: Tx) => Promise<void>): Promise<boolean> {
     const isGone = await db.tx(async (tx) => {
       await lockAddress(tx, threepid)
       const isDeleted = await deleteBinding(tx, threepid, userId)
       if (isDeleted) await withdrawDeliveries(tx, threepid)
+      if (isDeleted) await also?.(tx)
       return isDeleted
     })
     if (isGone) metrics.binding('unbind')
@@ -125,7 +127,7 @@ export function createBindings(deps: {
       }
       await remove(wanted, userId)
     },
-    erase: (binding) => remove(binding, binding.user_id),
+    erase: (binding) => remove(binding, binding.user_id, (tx) => unnameChanges(tx, binding)),
     async unbindFor(server, threepid, mxid) {
       const userId = checkUserId(mxid)
       if (serverOf(userId) !== server) {

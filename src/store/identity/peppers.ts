@@ -61,6 +61,18 @@ export async function unhashBinding(tx: Tx, { medium, address }: Address): Promi
   )
 }
 
+/**
+ * Takes the user out of what is noted of an address that is bound to nobody any more: who reads the notes comes to the same. Needs
+ * the lock of the address.
+ */
+export async function unnameChanges(tx: Tx, { medium, address }: Address): Promise<void> {
+  await tx.query(
+    `WITH ${HASHED}
+     UPDATE identity_lookup_change c SET user_id = NULL FROM hashed h WHERE c.pepper_nid = h.pepper_nid AND c.hash = h.hash`,
+    [address, medium],
+  )
+}
+
 export async function findPepper(reader: Reader): Promise<{ readonly pepper: string; readonly since: number }> {
   const [row] = await reader.query<{ pepper: string; since: number }>(
     `SELECT pepper, since FROM identity_pepper WHERE standing = 'current'`,
