@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
+import { buildApp } from '../app.ts'
 import type { Config } from '../config/schema.ts'
+import { createContext } from '../context.ts'
 import { isUserId, userId } from '../core/ids.ts'
 import { issueOperatorToken } from '../domain/admin/operators.ts'
 import { createMetrics } from '../domain/metrics.ts'
@@ -90,12 +92,8 @@ function loopbackOf(host: string): string {
 }
 
 async function alone(host: Host, config: Config, { connection }: RunningDatabase, log: Logger): Promise<Side> {
-  const isHomeserver = config.roles.includes('client')
-  const { createContext } = await (isHomeserver ? import('../context.ts') : import('../identity-alone.ts'))
-  const { buildApp } = await (isHomeserver ? import('../app.ts') : import('../identity-alone.ts'))
   const context = await createContext({
-    // The identity service does nothing by itself then.
-    config: { ...config, roles: config.roles.filter((role) => role === 'client') },
+    config: { ...config, roles: ['client'] },
     connection,
     signingKey: await openSigningKey(config.data_dir),
     identityKeys: await loadIdentityKeys(config.data_dir),
@@ -124,8 +122,10 @@ function administration(ask: Ask, token: string): Administration {
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       }
       const { status, text } = await ask(method, path, headers, body && JSON.stringify(body))
-      const answer = JSON.parse(text) as { readonly error?: string }
+      const answer = JSON.parse(text) as { readonly error?: string; readonly errcode?: string }
       if (status >= 200 && status < 300) return answer
+      if (answer.errcode === 'M_UNRECOGNIZED')
+        throw new Error('the server that runs does not do this: it is an identity service alone, or another release')
       throw new Error(answer.error ?? `the server answered ${status}`)
     },
   }

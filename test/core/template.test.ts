@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { preferredLanguages } from '../../src/core/languages.ts'
 import { readMessageTemplate } from '../../src/core/message-template.ts'
-import { type Filter, readTemplate, TemplateError } from '../../src/core/template.ts'
+import { type Filter, readTemplate, TemplateError, type TemplateValues } from '../../src/core/template.ts'
 
 const NAMES = ['name', 'room']
 const render = (text: string, values: Record<string, string>, filter: Filter = 'text') =>
@@ -21,6 +21,27 @@ describe('a template', () => {
     ['{{#room}}{{^name}}a{{/name}}{{#name}}b{{/name}}{{/room}}', { room: 'r', name: 'n' }, 'b'],
     ['{{name}}', Object.create({ name: 'inherited' }), ''],
   ])('%j with %j', (text, values, expected) => expect(render(text, values)).toBe(expected))
+
+  it.each<[string, TemplateValues, string]>([
+    ['{{#room}}[{{name}}]{{/room}}', { room: [{ name: 'a' }, { name: '<b>' }] }, '[a][&#60;b&#62;]'],
+    ['{{#room}}[{{name}}]{{/room}}{{^room}}none{{/room}}', { room: [] }, 'none'],
+    ['{{^room}}none{{/room}}', { room: [{}] }, ''],
+    ['{{#room}}{{name}} {{/room}}{{name}}', { name: 'out', room: [{ name: 'in' }, {}] }, 'in out out'],
+    ['{{#room}}{{#name}}{{room}}{{/name}};{{/room}}', { room: [{ name: [{ room: 'x' }, { room: 'y' }] }, {}] }, 'xy;;'],
+    ['{{room}}', { room: [{ name: 'a' }] }, ''],
+  ])('repeats %j for each of a list', (text, values, expected) =>
+    expect(readTemplate(text, NAMES, 'html')(values)).toBe(expected),
+  )
+
+  it('puts markup in as it is, and knows no filter but those of its place', () => {
+    const rules = { markup: ['room'], filters: ['html', 'url'] } as const
+    expect(readTemplate('{{name}}{{room}}', NAMES, 'html', 1, rules)({ name: '<i>', room: '<b>' })).toBe(
+      '&#60;i&#62;<b>',
+    )
+    expect(() => readTemplate('a\n{{name | text}}', NAMES, 'html', 7, rules)).toThrow(
+      expect.objectContaining({ line: 8, message: 'there is no filter "text" here; known are html, url' }),
+    )
+  })
 
   it.each<[Filter, string, string]>([
     ['text', `<b>&"'`, `<b>&"'`],

@@ -24,6 +24,7 @@ const [ALICE, BOB, CARL] = [user('@alice:hs.test'), user('@bob:hs.test'), user('
 describe.each(['client,identity', 'identity'])('a server of the roles %s', (roles) => {
   let server: ChildServer
   let identity: IdentityApi
+  const isAlone = roles === 'identity'
   const tokens = new Map<UserId, string>()
 
   beforeAll(async () => {
@@ -196,6 +197,12 @@ describe.each(['client,identity', 'identity'])('a server of the roles %s', (role
       const { code, stderr } = await hearth('identity', verb, who)
       expect([code, stderr]).toEqual([exit, expect.stringContaining(says)])
     }
+  })
+
+  test.runIf(isAlone)('D2: what an identity service alone does not do is told so', async () => {
+    const { code, stderr } = await hearth('user', 'list')
+    expect([code, stderr]).toEqual([1, expect.stringContaining('it is an identity service alone')])
+    expect(await done('audit')).toContain('/_hearth/admin/v1/identity/people/{person}')
   })
 
   test('D2: identity show and erase are on record, and work without a running server', async () => {
