@@ -185,7 +185,7 @@ ${Object.entries(TEMPLATE_VALUES)
 A \`.mail\` begins with headers (\`From\` and \`Subject\` among them), then an empty line, then \`--- text\` and \`--- html\` with the parts.
 \`{{name}}\` is a value, escaped for its place; \`{{name | filter}}\` takes another filter: \`html\`, \`json\`, \`header\`, \`name\` (before an
 address), \`url\` or \`text\` (as it is). \`{{#name}}...{{/name}}\` stays when the value is not empty, \`{{^name}}...{{/name}}\` when it is.
-\`hearth identity preview-mail\` prints what becomes of one.
+A message holds its link or its token, a text message its token. \`hearth identity preview-mail\` prints what becomes of one.
 
 ### Pages
 

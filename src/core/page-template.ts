@@ -1,4 +1,4 @@
-import { readTemplate, type Template, TemplateError, type TemplateValues } from './template.ts'
+import { holdsValue, readTemplate, type Template, TemplateError, type TemplateValues } from './template.ts'
 
 /** What the template of a page may and has to hold. */
 export interface PageRules {
@@ -62,8 +62,7 @@ function requireHarmless(text: string, firstLine: number): void {
 
 function requireAll(source: string, { needs = [], fields = [] }: PageRules): void {
   for (const name of needs) {
-    if (!new RegExp(String.raw`\{\{\s*#?\s*${name}\s*[|}]`).test(source))
-      throw new TemplateError(1, `"{{${name}}}" must not be left out of it`)
+    if (!holdsValue(source, name)) throw new TemplateError(1, `"{{${name}}}" must not be left out of it`)
   }
   for (const field of fields) {
     if (!new RegExp(String.raw`\sname\s*=\s*["']?${field}["'\s>]`).test(source))

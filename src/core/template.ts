@@ -141,6 +141,11 @@ export function readTemplate(
   return (values) => render(root.children, values)
 }
 
+/** Whether the source of a template puts this value in, or has a section of it. */
+export function holdsValue(source: string, name: string): boolean {
+  return new RegExp(String.raw`\{\{\s*#?\s*${name}\s*[|}]`).test(source)
+}
+
 /** Reads a template of claims, which nobody can list beforehand: any name will do. @throws TemplateError */
 export function readClaimsTemplate(text: string): Template {
   const names = [...text.matchAll(/\{\{\s*[#^/]?\s*([a-z][a-z0-9_]*)/g)].map(([, name = '']) => name)

@@ -12,6 +12,7 @@ import { startAccountServer } from '../support/account-server.ts'
 import { runProgramHere } from '../support/run-hearth.ts'
 
 const NAMES = Object.keys(PAGES) as PageName[]
+const LANGUAGES = ['en', 'de'] as const
 const LISTS = new Set(['choices', 'languages', 'policies', 'texts'])
 const EVIL = `"'><script>alert(1)</script>&`
 const CUT_LINK = '/_matrix/identity/v2/validate/email/submitToken?sid=abc'
@@ -44,7 +45,7 @@ function evilValues(name: PageName, depth = 0): Record<string, TemplateValue> {
   )
 }
 
-test.each(['en', 'de'])(
+test.each(LANGUAGES)(
   'D2: every page that comes with the program is there in %s, and escapes its values',
   async (language) => {
     const { config } = loadConfig({ values: { identity: { brand: `brand${EVIL}` } }, directory: parent })

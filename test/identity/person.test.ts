@@ -21,6 +21,18 @@ function user(name: string): UserId {
 }
 const [ALICE, BOB, CARL] = [user('@alice:hs.test'), user('@bob:hs.test'), user('@carl:localhost')]
 
+const NOBODIES: readonly [who: string, exit: number, says: string][] = [
+  ['nobody@example.org', 1, 'The identity service keeps nothing of nobody@example.org.'],
+  ['+49 151 23456789', 1, 'The identity service keeps nothing of +49 151 23456789.'],
+  ['@nobody:hs.test', 1, 'The identity service keeps nothing of @nobody:hs.test.'],
+  ['nobody', 1, 'This is no email address, no phone number with the code of its country'],
+  ['0151 234567', 1, 'This is no email address, no phone number with the code of its country'],
+  ['a@b@c', 1, 'This is no email address'],
+  ['%00@example.org', 1, 'The identity service keeps nothing of %00@example.org.'],
+  [`${'x'.repeat(300)}@example.org`, 2, 'no address and no user id is that long'],
+  ['', 2, 'WHO"'],
+]
+
 describe.each(['client,identity', 'identity'])('a server of the roles %s', (roles) => {
   let server: ChildServer
   let identity: IdentityApi
@@ -182,17 +194,7 @@ describe.each(['client,identity', 'identity'])('a server of the roles %s', (role
     expect(asked.body).toEqual({ valid: false })
   })
 
-  test.each([
-    ['nobody@example.org', 1, 'The identity service keeps nothing of nobody@example.org.'],
-    ['+49 151 23456789', 1, 'The identity service keeps nothing of +49 151 23456789.'],
-    ['@nobody:hs.test', 1, 'The identity service keeps nothing of @nobody:hs.test.'],
-    ['nobody', 1, 'This is no email address, no phone number with the code of its country'],
-    ['0151 234567', 1, 'This is no email address, no phone number with the code of its country'],
-    ['a@b@c', 1, 'This is no email address'],
-    ['%00@example.org', 1, 'The identity service keeps nothing of %00@example.org.'],
-    [`${'x'.repeat(300)}@example.org`, 2, 'no address and no user id is that long'],
-    ['', 2, 'WHO"'],
-  ])('D2: identity show and erase say of %j that it is nobody', async (who, exit, says) => {
+  test.each(NOBODIES)('D2: identity show and erase say of %j that it is nobody', async (who, exit, says) => {
     for (const verb of ['show', 'erase']) {
       const { code, stderr } = await hearth('identity', verb, who)
       expect([code, stderr]).toEqual([exit, expect.stringContaining(says)])

@@ -20,7 +20,7 @@ async function write(name: string, content: string): Promise<void> {
   await writeFile(join(directory, name), content)
 }
 
-const named = (subject: string) => `From: a@b.example\nSubject: ${subject}\n\n--- text\nx\n`
+const named = (subject: string) => `From: a@b.example\nSubject: ${subject}\n\n--- text\n{{link}}\n`
 const evil = '<script>"\'&\r\nBcc: all@example.org'
 
 it.each(['en', 'de'])('our own templates in %s hold their values, escaped', async (language) => {
@@ -82,6 +82,27 @@ test('a mistake is told with file and line', async () => {
   const message = `${join(directory, 'acme/en/validate-email.mail')}:2: there is no "tokn"`
   await expect(loadMessageTemplates(directory)).rejects.toThrow(message)
 })
+
+const WITHOUT_PROOF = [
+  ['validate-email.mail', '"{{link}}" or "{{token}}"'],
+  ['reset-password.mail', '"{{link}}" or "{{token}}"'],
+  ['validate-msisdn.txt', '"{{token}}"'],
+  ['invite.mail', '"{{link}}" or "{{token}}" or "{{room_id}}"'],
+] as const
+
+test.each(WITHOUT_PROOF)(
+  'D2: a message %s that nobody could do anything with stops the start',
+  async (name, missing) => {
+    await write(
+      `acme/en/${name}`,
+      named('{{brand}}')
+        .replace('{{link}}', '{{brand}}')
+        .slice(name.endsWith('.txt') ? -10 : 0),
+    )
+    const message = `${join(directory, 'acme/en', name)}:1: ${missing}`
+    await expect(loadMessageTemplates(directory)).rejects.toThrow(message)
+  },
+)
 
 test('other files are left alone, and no directory is no mistake', async () => {
   await write('acme/en/notes.txt', '{{')

@@ -5,6 +5,13 @@ import { type ChildServer, startChildServer } from '../support/child-server.ts'
 /** Where pictures of the page go; nowhere without it. */
 const pictures = process.env.PICTURES
 
+const VIEWS = [
+  ['phone', 'light', 360, 'en-GB'],
+  ['phone', 'dark', 360, 'de-DE'],
+  ['desk', 'light', 1280, 'de-DE'],
+  ['desk', 'dark', 1280, 'en-GB'],
+] as const
+
 let server: ChildServer
 beforeAll(async () => {
   server = await startChildServer({
@@ -48,26 +55,24 @@ test('D2: an identity service alone says at / what it is, and runs and loads not
   expect((await fetch(`${server.baseUrl}/nothing`)).status).toBe(404)
 })
 
-describe.skipIf(chromiumPath() === undefined)('D2: the page of an identity service alone, in a browser', () => {
-  it.each([
-    ['phone', 'light', 360, 'en-GB'],
-    ['phone', 'dark', 360, 'de-DE'],
-    ['desk', 'light', 1280, 'de-DE'],
-    ['desk', 'dark', 1280, 'en-GB'],
-  ] as const)('D2: fits and is readable (%s, %s)', async (name, colorScheme, width, locale) => {
-    const browser = await openBrowser()
-    const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme, locale })
-    const page = await context.newPage()
-    const trouble: string[] = []
-    page.on('console', (message) => trouble.push(message.text()))
-    await page.goto(server.baseUrl)
-    expect(await page.locator('h1').textContent()).toBe('Example <Chat>')
-    expect(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')).toBe(true)
-    const ground = await page.evaluate('getComputedStyle(document.body).backgroundColor')
-    expect(ground).toBe(colorScheme === 'dark' ? 'rgb(25, 20, 18)' : 'rgb(251, 247, 242)')
-    if (pictures !== undefined)
-      await page.screenshot({ path: `${pictures}/identity-${name}-${colorScheme}.png`, fullPage: true })
-    expect(trouble).toEqual([])
-    await browser.close()
-  })
+describe.skipIf(chromiumPath() === undefined)('the page of an identity service alone, in a browser', () => {
+  it.each(VIEWS)(
+    'D2: the page of an identity service alone fits and is readable (%s, %s)',
+    async (name, colorScheme, width, locale) => {
+      const browser = await openBrowser()
+      const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme, locale })
+      const page = await context.newPage()
+      const trouble: string[] = []
+      page.on('console', (message) => trouble.push(message.text()))
+      await page.goto(server.baseUrl)
+      expect(await page.locator('h1').textContent()).toBe('Example <Chat>')
+      expect(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')).toBe(true)
+      const ground = await page.evaluate('getComputedStyle(document.body).backgroundColor')
+      expect(ground).toBe(colorScheme === 'dark' ? 'rgb(25, 20, 18)' : 'rgb(251, 247, 242)')
+      if (pictures !== undefined)
+        await page.screenshot({ path: `${pictures}/identity-${name}-${colorScheme}.png`, fullPage: true })
+      expect(trouble).toEqual([])
+      await browser.close()
+    },
+  )
 })

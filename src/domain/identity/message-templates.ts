@@ -1,5 +1,5 @@
 import { type MessageTemplate, readMessageTemplate } from '../../core/message-template.ts'
-import { readTemplate, type Template } from '../../core/template.ts'
+import { holdsValue, readTemplate, type Template, TemplateError } from '../../core/template.ts'
 import { loadTemplates, OWN_TEMPLATES, type TemplateFiles } from '../../outbound/template-files.ts'
 
 /** The values that each template may use. */
@@ -14,16 +14,38 @@ export const TEMPLATE_VALUES = {
   ],
 } as const
 
-const mail =
-  (name: keyof typeof TEMPLATE_VALUES) =>
-  (source: string): MessageTemplate =>
-    readMessageTemplate(source, TEMPLATE_VALUES[name])
+/** Of these one at least has to be in the message, or its receiver could do nothing with it. */
+const PROOFS: Readonly<Record<keyof typeof TEMPLATE_VALUES, readonly string[]>> = {
+  'validate-email.mail': ['link', 'token'],
+  'reset-password.mail': ['link', 'token'],
+  'validate-msisdn.txt': ['token'],
+  'invite.mail': ['link', 'token', 'room_id', 'room_alias'],
+}
+
+function requireProof(name: keyof typeof TEMPLATE_VALUES, source: string): void {
+  const proofs = PROOFS[name]
+  if (proofs.some((value) => holdsValue(source, value))) return
+  throw new TemplateError(1, `${proofs.map((value) => `"{{${value}}}"`).join(' or ')} must not be left out of it`)
+}
+
+function mail(name: keyof typeof TEMPLATE_VALUES): (source: string) => MessageTemplate {
+  return (source) => {
+    const template = readMessageTemplate(source, TEMPLATE_VALUES[name])
+    requireProof(name, source)
+    return template
+  }
+}
+
+function readSms(source: string): Template {
+  const template = readTemplate(source.trim(), TEMPLATE_VALUES['validate-msisdn.txt'], 'text')
+  requireProof('validate-msisdn.txt', source)
+  return template
+}
 
 const READERS = {
   'validate-email.mail': mail('validate-email.mail'),
   'reset-password.mail': mail('reset-password.mail'),
-  'validate-msisdn.txt': (source: string): Template =>
-    readTemplate(source.trim(), TEMPLATE_VALUES['validate-msisdn.txt'], 'text'),
+  'validate-msisdn.txt': readSms,
   'invite.mail': mail('invite.mail'),
 } as const
 
