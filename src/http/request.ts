@@ -81,6 +81,7 @@ export type PathParams = Readonly<Record<string, string>>
 export class MountedRequest implements EndpointRequest {
   readonly #raw: FastifyRequest
   readonly #reply: FastifyReply
+  #signal: AbortSignal | undefined
   readonly #route: RouteFacts
   readonly params: PathParams
   readonly requester: Caller | undefined
@@ -186,7 +187,13 @@ export class MountedRequest implements EndpointRequest {
     return this.#route.log.child({ request_id: this.#raw.id })
   }
 
+  /** Made when it is first asked for: it costs more than all else that is read of a small request. */
   get signal(): AbortSignal {
+    this.#signal ??= this.#watch()
+    return this.#signal
+  }
+
+  #watch(): AbortSignal {
     const controller = new AbortController()
     const response = this.#reply.raw
     response.once('close', () => {

@@ -262,21 +262,24 @@ function presenceEvents(
   const { sources, since, request, by, timeMs } = look
   const news = sources.presence.changedSince(since?.ephemeral ?? 0)
   if (news.length + neighbours.length === 0) return []
-  const changed = new Map(news)
-  for (const userNid of neighbours) {
-    const presence = sources.presence.ofNumber(userNid)
-    if (presence && presence.state !== 'offline') changed.set(userNid, presence)
-  }
   const rooms = [...joined.keys()].flatMap((nid) => smallRoom(sources.registry.peek(nid)) ?? [])
-  return [...changed]
-    .filter(([userNid, { state, roomNids }]) => {
-      if (since === undefined && state === 'offline') return false
-      return (
-        userNid === by.userNid || rooms.some(({ nid, localMembers }) => roomNids?.has(nid) || localMembers.has(userNid))
-      )
-    })
-    .map(([, presence]) => presenceEvent(presence, timeMs))
-    .filter((event) => request.filter.presence.eventMatches(event))
+  const isSeen = (userNid: number, { roomNids }: PresenceOf) =>
+    userNid === by.userNid || rooms.some(({ nid, localMembers }) => roomNids?.has(nid) || localMembers.has(userNid))
+  const events: JsonObject[] = []
+  const tell = (userNid: number, presence: PresenceOf) => {
+    if (!isSeen(userNid, presence)) return
+    const event = presenceEvent(presence, timeMs)
+    if (request.filter.presence.eventMatches(event)) events.push(event)
+  }
+  for (const [userNid, presence] of news) {
+    if (since !== undefined || presence.state !== 'offline') tell(userNid, presence)
+  }
+  const told = new Set(neighbours.length === 0 ? [] : news.map(([userNid]) => userNid))
+  for (const userNid of neighbours) {
+    const presence = told.has(userNid) ? undefined : sources.presence.ofNumber(userNid)
+    if (presence && presence.state !== 'offline') tell(userNid, presence)
+  }
+  return events
 }
 
 function smallRoom(room: Room | undefined): Room | undefined {

@@ -8,6 +8,8 @@ import { MAX_HELD_SYNCS_PER_DEVICE, MAX_HELD_SYNCS_PER_USER } from '../limits.ts
  */
 export interface HeldSyncs {
   hold(by: Requester, what?: 'waiting' | 'sending'): HeldSync
+  /** When the session of a sync ends by itself. */
+  endOf(by: Requester): number
   /** From now on a sync ends when its session may have ended. */
   watch(sessions: Pick<Sessions, 'onForget' | 'isRemembered' | 'endOf' | 'verify'>): void
   /** How many were ended since the start, because there were too many, or with their session. */
@@ -20,8 +22,6 @@ export interface HeldSync {
    * with what a request in its session would get now.
    */
   readonly over: Promise<void> | undefined
-  /** When its session ends by itself. */
-  readonly endsAt: number
   /** Called when it has to end. */
   onOver(listener: () => void): void
   /** Has its session looked at: it may have ended by itself. */
@@ -37,7 +37,6 @@ export function createHeldSyncs(): HeldSyncs {
 
   class Held implements HeldSync {
     readonly by: Requester
-    readonly endsAt: number
     over: Promise<void> | undefined
     #listener: () => void = () => {}
 
@@ -47,7 +46,6 @@ export function createHeldSyncs(): HeldSyncs {
     constructor(by: Requester, isWaiting: boolean) {
       this.by = by
       this.isWaiting = isWaiting
-      this.endsAt = sessions?.endOf(by) ?? Number.POSITIVE_INFINITY
     }
 
     onOver(listener: () => void): void {
@@ -91,6 +89,7 @@ export function createHeldSyncs(): HeldSyncs {
 
   return {
     ended,
+    endOf: (by) => sessions?.endOf(by) ?? Number.POSITIVE_INFINITY,
     hold(by, what = 'waiting') {
       const before = byUser.get(by.userNid)
       if (before && what === 'waiting') makeRoom(before, by)

@@ -85,9 +85,9 @@ export function createNotifier(): Notifier {
     const rooms = [...roomNids]
     const { promise, resolve } = deferred()
     const wake = (): void => {
+      if (!waiting.delete(wake)) return
       clearTimeout(timer)
       signal.removeEventListener('abort', wake)
-      waiting.delete(wake)
       byUser.remove(userNid, wake)
       for (const room of rooms) byRoom.remove(room, wake)
       resolve()

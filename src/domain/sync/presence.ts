@@ -41,8 +41,9 @@ export interface Presence {
 
 interface Entry extends PresenceOf {
   readonly position: number
+  activeAt: number
   /** Without another word they are offline from then on. */
-  readonly until: number
+  until: number
   readonly toldAt: number
 }
 
@@ -120,11 +121,8 @@ export function createPresence({ clock, enabled, nextPosition, changed, told }: 
       const now = clock.now()
       const wanted = state === 'offline' ? (known?.state ?? 'offline') : state
       if (known && known.state === wanted) {
-        users.set(userNid, {
-          ...known,
-          until: now + GONE_AFTER_MS,
-          activeAt: state === 'online' ? now : known.activeAt,
-        })
+        known.until = now + GONE_AFTER_MS
+        if (state === 'online') known.activeAt = now
       } else if (wanted !== 'offline') {
         const about = { userId, state: wanted, statusMessage: known?.statusMessage, roomNids: undefined }
         put(userNid, { ...about, activeAt: now, until: now + GONE_AFTER_MS })

@@ -2,10 +2,10 @@ import { ProtocolError } from '../../core/errors.ts'
 import type { JsonBytes } from '../../core/json-bytes.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
-import { answerOf, nothingNew } from './answer.ts'
+import { type Answer, answerOf, nothingNew } from './answer.ts'
 import type { HeldSync } from './held-syncs.ts'
 import type { SyncRequest } from './look.ts'
-import type { Notifier } from './notifier.ts'
+import type { Notifier, Wait } from './notifier.ts'
 import type { Presence } from './presence.ts'
 import { createSentAnswers, type SentAnswer } from './sent-answers.ts'
 import type { SyncSources } from './sources.ts'
@@ -58,53 +58,59 @@ export function createSync(parts: SyncParts): Sync {
     return nothingNew(token, await sources.keyCounts.of(by))
   }
 
-  /** Waits until there is something new, and gives it; nothing, once the sync has to end. */
+  /** Begins to listen for what the user may see: what comes from now on wakes. */
+  async function listen(by: Requester, { signal }: SyncRequest, until: number): Promise<Wait> {
+    const rooms = await parts.userRooms.of(by.userNid)
+    const roomNids: number[] = []
+    for (const [nid, { membership }] of rooms) if (membership === 'join') roomNids.push(nid)
+    return notifier.wait({ userNid: by.userNid, roomNids }, until - clock.now(), signal)
+  }
+
+  /** Listens before it looks, so that nothing comes in between unheard, and waits where there is nothing new. */
   async function waitForNews(
     by: Requester,
     request: SyncRequest,
     since: StreamPosition,
     deadline: number,
-    held: HeldSync,
-  ): Promise<JsonBytes | undefined> {
-    for (;;) {
-      const rooms = await parts.userRooms.of(by.userNid)
-      const roomNids = [...rooms].flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
-      const timeoutMs = Math.min(deadline, held.endsAt) - clock.now()
-      const wait = notifier.wait({ userNid: by.userNid, roomNids }, timeoutMs, request.signal)
-      held.onOver(wait.cancel)
-      // Looked at once more: something may have come between the answer and the wait.
-      const late = await answerOf(sources, by, request, since, parts.now())
-      if (late.isEmpty) await wait.woken
-      else wait.cancel()
-      if (clock.now() >= held.endsAt) held.end()
-      if (held.over) return undefined
-      if (!late.isEmpty) return late.json
-      // Read before the position is taken: a room that is left while they are read has events up to the position.
-      await parts.userRooms.of(by.userNid)
-      const answer = await answerOf(sources, by, request, since, parts.now())
-      if (held.over) return undefined
-      if (!answer.isEmpty || clock.now() >= deadline || request.signal.aborted || notifier.isDraining)
-        return answer.json
+  ): Promise<JsonBytes> {
+    const endsAt = notifier.held.endOf(by)
+    const isDue = () => clock.now() >= deadline || request.signal.aborted || notifier.isDraining
+    let held: HeldSync | undefined
+    let wait: Wait | undefined
+    try {
+      while (!held?.over) {
+        wait = await listen(by, request, Math.min(deadline, endsAt))
+        let answer = await lookAt(by, request, since)
+        if (answer.isEmpty && !isDue()) {
+          held ??= notifier.held.hold(by)
+          held.onOver(wait.cancel)
+          await wait.woken
+          if (clock.now() >= endsAt) held.end()
+          if (held.over) break
+          answer = await lookAt(by, request, since)
+        }
+        wait.cancel()
+        if (!held?.over && (!answer.isEmpty || isDue())) return answer.json
+      }
+      await held.over
+      return await unchanged(by, request.since ?? '')
+    } finally {
+      wait?.cancel()
+      held?.release()
     }
+  }
+
+  async function lookAt(by: Requester, request: SyncRequest, since: StreamPosition | undefined): Promise<Answer> {
+    // Read before the position is taken: a room that is left while they are read has events up to the position.
+    await parts.userRooms.of(by.userNid)
+    return answerOf(sources, by, request, since, parts.now())
   }
 
   async function answerTo(by: Requester, request: SyncRequest): Promise<JsonBytes> {
     const since = readSince(request.since)
     parts.presence.seen(by, request.presence)
-    const deadline = clock.now() + request.timeoutMs
-    await parts.userRooms.of(by.userNid)
-    const answer = await answerOf(sources, by, request, since, parts.now())
-    if (!answer.isEmpty || since === undefined || clock.now() >= deadline) return answer.json
-    if (request.signal.aborted || notifier.isDraining) return answer.json
-    const held = notifier.held.hold(by)
-    try {
-      const news = await waitForNews(by, request, since, deadline, held)
-      if (news) return news
-      await held.over
-      return await unchanged(by, request.since ?? '')
-    } finally {
-      held.release()
-    }
+    if (since === undefined || request.timeoutMs === 0) return (await lookAt(by, request, since)).json
+    return waitForNews(by, request, since, clock.now() + request.timeoutMs)
   }
 
   return {

@@ -18,54 +18,63 @@ interface Group {
   next: number
 }
 
-/** Of a group, one after the other, before the time is looked at. */
-const AT_ONCE = 4
-/** Steps of one slice that are planned ahead; those that come after its time do nothing. */
-const STEPS = 64
+/** Of one group before another has its turn. */
+const OF_A_GROUP = 4
+/** Of a slice: at first, at least and at most. Answers that are made together are also sent together, which is cheaper for both sides. */
+const AT_FIRST = 16
+const AT_LEAST = 4
+const AT_MOST = 128
 
 export function createWaking(sliceMs = WAKING_SLICE_MS): Waking {
   const groups: Group[] = []
-  let left = 0
+  let atOnce = AT_FIRST
   let running = false
 
-  function step(): void {
-    const group = groups.shift()
-    if (!group) return
-    const some = group.wakes.slice(group.next, group.next + AT_ONCE)
-    group.next += some.length
-    left -= some.length
-    if (group.next < group.wakes.length) groups.push(group)
-    for (const wake of some) wake()
+  function take(): Wake[] {
+    const taken: Wake[] = []
+    while (taken.length < atOnce) {
+      const group = groups.shift()
+      if (!group) break
+      const upTo = group.next + Math.min(OF_A_GROUP, atOnce - taken.length)
+      taken.push(...group.wakes.slice(group.next, upTo))
+      group.next = upTo
+      if (upTo < group.wakes.length) groups.push(group)
+    }
+    return taken
   }
 
-  /** The promises that a step settles are looked after before the next step begins: its time is known by then. */
+  /** As many as would have fitted into a slice, going by this one; twice as many at most, since the next may be dearer. */
+  function adapt(woken: number, tookMs: number): void {
+    if (woken < atOnce && tookMs < sliceMs) return
+    const fitting = Math.floor((woken * sliceMs) / Math.max(tookMs, 0.1))
+    atOnce = Math.min(Math.max(fitting, AT_LEAST), 2 * atOnce, AT_MOST)
+  }
+
+  /** The promises that the wake-ups settle are looked after between these two, and nothing else is. */
   function slice(): void {
-    if (left === 0) {
-      running = false
-      return
-    }
-    let begun: number | undefined
-    const steps = Math.min(STEPS, left)
-    for (let index = 1; index <= steps; index++) {
-      setImmediate(() => {
-        begun ??= performance.now()
-        if (performance.now() - begun < sliceMs) step()
-        if (index === steps) slice()
-      })
-    }
+    let woken = 0
+    let begun = 0
+    setImmediate(() => {
+      begun = performance.now()
+      const wakes = take()
+      woken = wakes.length
+      for (const wake of wakes) wake()
+    })
+    setImmediate(() => {
+      adapt(woken, performance.now() - begun)
+      if (groups.length > 0) slice()
+      else running = false
+    })
   }
 
   return {
     add(some) {
       const wakes = [...some]
-      if (wakes.length === 0) return
-      groups.push({ wakes, next: 0 })
-      left += wakes.length
+      if (wakes.length > 0) groups.push({ wakes, next: 0 })
     },
     run() {
       if (running) return
       running = true
-      step()
       slice()
     },
   }

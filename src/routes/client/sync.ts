@@ -19,7 +19,8 @@ const UNSTABLE_STATE_AFTER = 'org.matrix.msc4222.state_after'
 export const sync = endpoint(
   'GET C/sync',
   { auth: 'user', guests: true, query: Query },
-  async ({ requester, query, signal }, { config, filters, sync }) => {
+  async (request, { config, filters, sync }) => {
+    const { requester, query } = request
     const filter = await filters.ofRequest(requester.userNid, query.filter)
     const unstable = query['org.matrix.msc4222.use_state_after'] ? UNSTABLE_STATE_AFTER : undefined
     const answer = await sync.sync(requester, {
@@ -29,7 +30,9 @@ export const sync = endpoint(
       timeoutMs: Math.min(query.timeout ?? 0, config.limits.max_sync_timeout_ms),
       stateAfter: query.use_state_after ? STATE_AFTER : unstable,
       presence: query.set_presence ?? 'online',
-      signal,
+      get signal() {
+        return request.signal
+      },
     })
     return rawReply(answer)
   },
