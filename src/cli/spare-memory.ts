@@ -1,12 +1,12 @@
-import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 /** When it is looked whether a load is over. */
 const LOOK_EVERY_MS = 10_000
 /** A server that is less busy than this has a moment for it. */
-const QUIET = 0.3
-/** Less is not worth the pause. */
-const WORTH_BYTES = 32 * 1024 * 1024
+const QUIET = 0.1
+/** Less is not worth the pause, nor the collections after it: the engine begins with a small space for new objects again. */
+const WORTH_BYTES = 40 * 1024 * 1024
 
 export interface SparingOptions {
   readonly everyMs?: number
@@ -37,10 +37,10 @@ export function spareMemory(options: SparingOptions = {}): { stop(): void } {
   return { stop: () => clearInterval(timer) }
 }
 
-/** Garbage and free pages of the heap included. */
+/** Garbage and free pages of the heap included, but not the space for new objects: any load makes it large again. */
 function bytesTaken(): number {
-  const { total_heap_size, external_memory } = getHeapStatistics()
-  return total_heap_size + external_memory
+  const spaces = getHeapSpaceStatistics().filter(({ space_name }) => !space_name.startsWith('new_'))
+  return spaces.reduce((sum, { space_size }) => sum + space_size, getHeapStatistics().external_memory)
 }
 
 /** The engine's own, which it shows to contexts that are made while it is asked to. */
