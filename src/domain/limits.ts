@@ -25,6 +25,9 @@ export const MAX_HELD_SYNCS_PER_DEVICE = 4
 export const MAX_HELD_SYNCS_PER_USER = 64
 /** A part of a sync's answer that is larger is made while it is sent, in pieces of this size. */
 export const MAX_ANSWER_PART_BYTES = 256 * 1024
+/** An answer up to this size goes out in one piece, while all that are on their way come to no more than the second. */
+export const MAX_WHOLE_ANSWER_BYTES = 4 * 1024 * 1024
+export const MAX_WHOLE_ANSWERS_BYTES = 32 * 1024 * 1024
 /** A room's timeline in a sync ends where its events come to so much; the rest is had by turning back the pages. */
 export const MAX_TIMELINE_BYTES = 1024 * 1024
 /** Bytes of syncs' answers that a user has not taken off us yet; who asks for more waits. */

@@ -66,11 +66,9 @@ export class RoomEvent {
   readonly authContent: string | undefined
   /** Canonical JSON as federated. */
   readonly json: string
-  /** The client format, once somebody asked for it. */
-  rendered: Rendered | undefined
+  #rendered: Rendered | undefined
   readonly #current: StatePoint | undefined
-  /** Bytes of `json` in memory: a text with any character beyond Latin-1 takes two for each. */
-  readonly #textBytes: number
+  #bytes: number
   #pdu: Pdu | undefined
 
   /** Made for some readers: it tells less than the event itself, and is not shared with others. */
@@ -99,28 +97,37 @@ export class RoomEvent {
     this.txnId = row.txn_id ?? undefined
     this.authContent = row.auth_content ?? undefined
     this.json = row.json
-    this.#textBytes = Buffer.byteLength(row.json) === row.json.length ? row.json.length : 2 * row.json.length
     this.isCopy = isCopy
     this.#pdu = pdu
+    // A text with any character beyond Latin-1 takes two bytes for each.
+    const textBytes = Buffer.byteLength(row.json) === row.json.length ? row.json.length : 2 * row.json.length
+    this.#bytes = MEMBERS_BYTES + textBytes + 8 * (row.auth_nids?.length ?? 0) + 2 * (row.auth_content?.length ?? 0)
+    if (pdu) this.#bytes += PARSED_BYTES + this.json.length
   }
 
-  /** What it holds in memory by now. */
+  /** What it holds in memory by now: asked for at each use, so it is counted when that grows. */
   get bytes(): number {
-    const { json, rendered, authNids, authContent } = this
-    let bytes = MEMBERS_BYTES + this.#textBytes + 8 * (authNids?.length ?? 0) + 2 * (authContent?.length ?? 0)
-    // What is parsed holds the texts once more.
-    if (this.#pdu) bytes += PARSED_BYTES + json.length
-    if (rendered) {
-      const { head, unsigned, tail, repeated } = rendered
-      bytes += RENDERED_BYTES + head.length + unsigned.length + tail.length + REPETITION_BYTES * repeated.length
-    }
-    return bytes
+    return this.#bytes
+  }
+
+  /** The client format, once somebody asked for it. */
+  get rendered(): Rendered | undefined {
+    return this.#rendered
+  }
+
+  set rendered(rendered: Rendered) {
+    if (this.#rendered) this.#bytes -= bytesOf(this.#rendered)
+    this.#rendered = rendered
+    this.#bytes += bytesOf(rendered)
   }
 
   /** The parsed event. It is shared: never change it. */
   get pdu(): Pdu {
+    if (this.#pdu) return this.#pdu
     // Our own bytes: they were checked before they were stored.
-    this.#pdu ??= parseExact(this.json) as Pdu
+    this.#pdu = parseExact(this.json) as Pdu
+    // What is parsed holds the texts once more.
+    this.#bytes += PARSED_BYTES + this.json.length
     return this.#pdu
   }
 
@@ -266,4 +273,8 @@ export function outlierRow(
     auth_content: null,
     json: event.json,
   }
+}
+
+function bytesOf({ head, unsigned, tail, repeated }: Rendered): number {
+  return RENDERED_BYTES + head.length + unsigned.length + tail.length + REPETITION_BYTES * repeated.length
 }
