@@ -25,9 +25,8 @@ export const MAX_HELD_SYNCS_PER_DEVICE = 4
 export const MAX_HELD_SYNCS_PER_USER = 64
 /** A part of a sync's answer that is larger is made while it is sent, in pieces of this size. */
 export const MAX_ANSWER_PART_BYTES = 256 * 1024
-/** An answer up to this size goes out in one piece, while all that are on their way come to no more than the second. */
+/** An answer up to this size goes out in one piece, while all that are on their way come to no more than eight such. */
 export const MAX_WHOLE_ANSWER_BYTES = 4 * 1024 * 1024
-export const MAX_WHOLE_ANSWERS_BYTES = 32 * 1024 * 1024
 /** A room's timeline in a sync ends where its events come to so much; the rest is had by turning back the pages. */
 export const MAX_TIMELINE_BYTES = 1024 * 1024
 /** Bytes of syncs' answers that a user has not taken off us yet; who asks for more waits. */
@@ -213,10 +212,7 @@ export const MAX_TO_DEVICE_BYTES = 65_536
 /** What one call may come to, once `*` stands for all devices of a user; its body may be as long. */
 export const MAX_TO_DEVICE_MESSAGES = 10_000
 export const MAX_TO_DEVICE_CALL_BYTES = 16 * 1024 * 1024
-/**
- * Messages that wait for a device which does not come for them. Beyond these the oldest go, those of the busiest sender first: to
- * refuse new ones instead would let anybody close an inbox for good.
- */
+/** Messages that wait for a device. Beyond these the oldest go, of the busiest sender first: refusing new ones would let anybody close an inbox. */
 export const MAX_TO_DEVICE_WAITING = 10_000
 /** An inbox is counted each time that so many messages have come in, so it may grow beyond its cap by as many. */
 export const TO_DEVICE_COUNTED_EVERY = 500

@@ -286,16 +286,8 @@ export class Room {
 
   /** The events at some places of `timeline`, in their order. */
   async eventsAt(places: readonly Place[]): Promise<RoomEvent[]> {
-    const found: RoomEvent[] = []
-    for (const { nid } of places) {
-      const event = this.fact(nid)
-      if (!event) return this.#loadedAt(places)
-      found.push(event)
-    }
-    return found
-  }
-
-  async #loadedAt(places: readonly Place[]): Promise<RoomEvent[]> {
+    const found = places.flatMap(({ nid }) => this.fact(nid) ?? [])
+    if (found.length === places.length) return found
     const events = await this.events(places.map(({ nid }) => nid))
     return places.flatMap(({ nid }) => events.get(nid) ?? [])
   }

@@ -3,12 +3,7 @@ import { setImmediate as othersTurn } from 'node:timers/promises'
 import { ProtocolError } from '../../core/errors.ts'
 import type { JsonBytes } from '../../core/json-bytes.ts'
 import type { Requester } from '../accounts/requester.ts'
-import {
-  MAX_ANSWER_BYTES_PER_USER,
-  MAX_ANSWER_PART_BYTES,
-  MAX_WHOLE_ANSWER_BYTES,
-  MAX_WHOLE_ANSWERS_BYTES,
-} from '../limits.ts'
+import { MAX_ANSWER_BYTES_PER_USER, MAX_ANSWER_PART_BYTES, MAX_WHOLE_ANSWER_BYTES } from '../limits.ts'
 import { createLanes } from '../rooms/lanes.ts'
 import type { HeldSyncs } from './held-syncs.ts'
 
@@ -60,7 +55,7 @@ export function createSentAnswers({ held }: { readonly held: HeldSyncs }): SentA
   /** In one piece it is sent sooner, and with less work, as long as few wait to be taken. */
   function mayBeWhole(bytes: number): boolean {
     if (bytes <= 2 * MAX_ANSWER_PART_BYTES) return true
-    return bytes <= MAX_WHOLE_ANSWER_BYTES && total + bytes <= MAX_WHOLE_ANSWERS_BYTES
+    return bytes <= MAX_WHOLE_ANSWER_BYTES && total + bytes <= 8 * MAX_WHOLE_ANSWER_BYTES
   }
 
   async function* pieces({ userNid }: Requester, json: JsonBytes): AsyncGenerator<Buffer> {
