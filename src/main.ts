@@ -24,6 +24,7 @@ function makeHost(): Host {
     version: (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version,
     nodeVersion: process.versions.node,
     program: basename(program) === 'hearth' ? 'hearth' : `node ${relative(process.cwd(), program)}`,
+    residentBytes: () => process.memoryUsage.rss(),
     print: (text) => process.stdout.write(`${text}\n`),
     complain: (text) => process.stderr.write(`${text}\n`),
     askSecret,

@@ -12,6 +12,8 @@ export interface Host {
   readonly nodeVersion: string
   /** How this program is called: `hearth`, or `node dist/main.js`. */
   readonly program: string
+  /** Bytes of this process that are in memory. */
+  residentBytes(): number
   print(text: string): void
   complain(text: string): void
   /** Asks on the terminal without showing what is typed. */

@@ -10,6 +10,7 @@ import { openCertificate } from './certificate.ts'
 import { CONFIG_OPTIONS, type Command, configFile, EXIT, type Host, readConfig, UsageError } from './command.ts'
 import { ensureDataDirectory } from './data-directory.ts'
 import { MIGRATIONS, startDatabase } from './database.ts'
+import { giveBackMemory } from './give-back.ts'
 import { createHealth } from './health.ts'
 import { loadIdentityKeys } from './identity-key-file.ts'
 import { createLog } from './log.ts'
@@ -17,7 +18,7 @@ import { startMetricsListener } from './metrics-listener.ts'
 import { isBelowFloor } from './node-floor.ts'
 import { openSigningKey } from './signing-key-file.ts'
 import { spareMemory } from './spare-memory.ts'
-import { giveBackWhatTheStartTook, releaseYoungGeneration } from './young-generation.ts'
+import { releaseYoungGeneration } from './young-generation.ts'
 
 export const serveCommand: Command = {
   usage: `[--roles LIST] [--config FILE] [--set KEY=VALUE]...
@@ -42,7 +43,7 @@ export const serveCommand: Command = {
     const running = await start(host, config, log, read)
     const seconds = (performance.now() - begun) / 1000
     releaseYoungGeneration()
-    giveBackWhatTheStartTook()
+    giveBackMemory()
     host.complain(banner({ ...running, seconds, config, configFile: configFile(host, values), ...host }))
     log.info({ port: running.port, ms: Math.round(seconds * 1000) }, 'ready')
     await stop
@@ -114,7 +115,7 @@ async function start(host: Host, config: Config, log: Logger, read: () => Config
     }
     const server = await startServer(options)
     undo.push(server.close)
-    const sparing = spareMemory()
+    const sparing = spareMemory(host.residentBytes)
     undo.push(async () => sparing.stop())
     const { port, httpsPorts } = server
     return { port, httpsPorts, metricsPort: listener?.port, isEmbedded: embedded !== undefined, stop }

@@ -1,52 +1,41 @@
-import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
+import { giveBackMemory } from './give-back.ts'
 
-/** When it is looked whether a load is over. */
+/** How often the server looks whether a load is over. */
 const LOOK_EVERY_MS = 10_000
 /** A server that is less busy than this has a moment for it. */
 const QUIET = 0.1
 /** Less is not worth the pause, nor the collections after it: the engine begins with a small space for new objects again. */
 const WORTH_BYTES = 40 * 1024 * 1024
+/** After this many looks at the most it tries again where it gained little: what is held may have been let go. */
+const MOST_LOOKS_BETWEEN = 60
 
 export interface SparingOptions {
   readonly everyMs?: number
-  readonly collect?: () => void
-  /** Bytes that the process has taken. */
-  readonly taken?: () => number
+  readonly giveBack?: () => void
 }
 
-/**
- * Gives back what a load took, once it is over. The engine looks for garbage when it needs memory; a server that has become quiet needs
- * none, and would stay as large as it was at its busiest.
- */
-export function spareMemory(options: SparingOptions = {}): { stop(): void } {
-  const { everyMs = LOOK_EVERY_MS, collect = collector(), taken = bytesTaken } = options
-  let atRest = taken()
+/** Gives memory back that a load took, once the load is over. It tries less and less often where there is nothing to be had. */
+export function spareMemory(resident: () => number, options: SparingOptions = {}): { stop(): void } {
+  const { everyMs = LOOK_EVERY_MS, giveBack = giveBackMemory } = options
+  let smallest = resident()
+  let left = smallest
+  let looksBetween = 1
+  let looksToWait = 0
   let before = performance.eventLoopUtilization()
   const timer = setInterval(() => {
     const current = performance.eventLoopUtilization()
     const { utilization } = performance.eventLoopUtilization(current, before)
     before = current
-    const now = taken()
-    // What a start leaves behind is not what it needs.
-    atRest = Math.min(atRest, now)
-    if (utilization > QUIET || now < atRest + WORTH_BYTES) return
-    collect()
-    atRest = taken()
+    const now = resident()
+    smallest = Math.min(smallest, now)
+    left = Math.min(left, now)
+    if (looksToWait > 0) looksToWait--
+    const isDue = now >= left + WORTH_BYTES || looksToWait === 0
+    if (utilization > QUIET || now < smallest + WORTH_BYTES || !isDue) return
+    giveBack()
+    left = resident()
+    looksBetween = now - left < WORTH_BYTES / 2 ? Math.min(looksBetween * 2, MOST_LOOKS_BETWEEN) : 1
+    looksToWait = looksBetween
   }, everyMs).unref()
   return { stop: () => clearInterval(timer) }
-}
-
-/** Garbage and free pages of the heap included, but not the space for new objects: any load makes it large again. */
-function bytesTaken(): number {
-  const spaces = getHeapSpaceStatistics().filter(({ space_name }) => !space_name.startsWith('new_'))
-  return spaces.reduce((sum, { space_size }) => sum + space_size, getHeapStatistics().external_memory)
-}
-
-/** The engine's own, which it shows to contexts that are made while it is asked to. */
-function collector(): () => void {
-  setFlagsFromString('--expose-gc')
-  const collect: () => void = runInNewContext('gc')
-  setFlagsFromString('--no-expose-gc')
-  return () => collect()
 }

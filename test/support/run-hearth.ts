@@ -49,6 +49,7 @@ export async function runProgramHere(
       isTerminal: false,
       version: '0',
       nodeVersion: '',
+      residentBytes: () => 0,
       program: 'hearth',
     },
     print(text) {
