@@ -29,6 +29,13 @@ const TOP = new Set([
   'server.ts',
 ])
 
+/** The folders of domain/rooms/: each imports from those before it, types included. `docs/ARCHITECTURE.md` says what lies where. */
+const ROOM_FOLDERS = ['room', 'write', 'receive', 'remote', 'backfill', 'act', 'read']
+
+function roomFolderOf(name: string): string | undefined {
+  return /^domain\/rooms\/([^/]+)\//.exec(name)?.[1]
+}
+
 interface Import {
   readonly target: string
   readonly isType: boolean
@@ -87,6 +94,28 @@ describe('imports follow one direction', () => {
         .map(({ target }) => `${name} -> ${target}`),
     )
     expect(wrong).toEqual([])
+  })
+
+  test.each(ROOM_FOLDERS)('domain/rooms/%s imports from no folder above it', (folder) => {
+    const above = ROOM_FOLDERS.slice(ROOM_FOLDERS.indexOf(folder) + 1)
+    const wrong = SOURCES.filter(({ name }) => roomFolderOf(name) === folder).flatMap(({ name, imports }) =>
+      imports
+        .filter(({ target }) => above.includes(roomFolderOf(target) ?? ''))
+        .map(({ target }) => `${name} -> ${target}`),
+    )
+    expect(wrong, `move what is shared down to ${folder}/ or below it, or the file up`).toEqual([])
+  })
+
+  test('every file of domain/rooms lies in one of its folders, or puts them together', () => {
+    const placed = SOURCES.filter(({ name }) => name.startsWith('domain/rooms/'))
+    const astray = placed.filter(
+      ({ name }) =>
+        !ROOM_FOLDERS.includes(roomFolderOf(name) ?? '') && !/^domain\/rooms\/[a-z-]+-services\.ts$/.test(name),
+    )
+    expect(
+      astray.map(({ name }) => name),
+      `the folders are ${ROOM_FOLDERS.join(', ')}`,
+    ).toEqual([])
   })
 
   test('every import names a file that is there', () => {

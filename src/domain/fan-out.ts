@@ -10,8 +10,8 @@ import type { BoundMetrics } from './bound-metrics.ts'
 import type { Clock } from './clock.ts'
 import { FAN_OUT_CAPS, MAX_FAN_OUT_AT_ONCE, MAX_FAN_OUT_REMEMBERED, MAX_FAN_OUT_USERS_REMEMBERED } from './limits.ts'
 import type { RateLimitOverrides } from './rate-limit-overrides.ts'
-import type { Fillings } from './rooms/fillings.ts'
-import type { RoomRegistry } from './rooms/registry.ts'
+import type { Fillings } from './rooms/room/partial-state-rooms.ts'
+import type { RoomRegistry } from './rooms/room/registry.ts'
 import { createSpending } from './spending.ts'
 
 type By = Pick<Requester, 'userNid' | 'isGuest' | 'isUnlimited'>

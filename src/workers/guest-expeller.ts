@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Guests } from '../domain/rooms/guests.ts'
+import type { Guests } from '../domain/rooms/act/guests.ts'
 import { startDueWork } from './due-work.ts'
 
 export const startGuestExpeller = (guests: Guests, log: Logger) =>

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { RoomDeletions } from '../domain/rooms/deletion/deletions.ts'
+import type { RoomDeletions } from '../domain/rooms/act/deletion/deletions.ts'
 import { startDueWork } from './due-work.ts'
 
 /** Removes the rooms that operators want removed. */

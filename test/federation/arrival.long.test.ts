@@ -106,10 +106,10 @@ async function arriveIn(order: number, { run, roomId, version, home, view, join 
   await latecomer.db.query(`TRUNCATE ${ROOM_TABLES}`)
   await latecomer.restart()
   await within(run, async () => {
-    const { receiver } = latecomer.engine
+    const { processJoin, receiver } = latecomer.engine
     const answer = (await home.engine.resident.joinAnswer(roomId, join))!
     const told = { state: answer.state.map(parsed), authChain: answer.authChain.map(parsed) }
-    const adopted = await receiver.adopt(home.name, version, roomId, textOf(join), told)
+    const adopted = await processJoin(home.name, version, roomId, textOf(join), told)
     expect(adopted).toMatchObject({ kind: 'accepted' })
     const rest = dice.shuffled([...later, ...later.filter(() => dice.chance(0.1))])
     while (rest.length > 0) {

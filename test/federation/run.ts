@@ -7,11 +7,11 @@ import { serverOf } from '../../src/core/ids.ts'
 import { type JsonObject, type ReadJson, readExactJson } from '../../src/core/json.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
 import type { Requester } from '../../src/domain/accounts/requester.ts'
-import { prevIdsOf } from '../../src/domain/rooms/cited.ts'
-import type { Questions } from '../../src/domain/rooms/questions.ts'
-import type { Received } from '../../src/domain/rooms/received.ts'
-import { buildFromTemplate, withAuthoriser } from '../../src/domain/rooms/remote-join.ts'
-import type { Rooms } from '../../src/domain/rooms/rooms.ts'
+import type { Rooms } from '../../src/domain/rooms/act/rooms.ts'
+import type { Questions } from '../../src/domain/rooms/receive/federation-queries.ts'
+import type { Received } from '../../src/domain/rooms/receive/received.ts'
+import { buildFromTemplate, withAuthoriser } from '../../src/domain/rooms/remote/join.ts'
+import { prevIdsOf } from '../../src/domain/rooms/room/event-references.ts'
 import { Dice } from './dice.ts'
 import { Network } from './network.ts'
 import { madeSince, memberships } from './room-view.ts'
@@ -180,7 +180,7 @@ export class Run implements Surroundings {
     const { areMembersOmitted } = answer
     const told = { areMembersOmitted, ...listsOf(answer) }
     const wasIn = (await this.serversIn(server, roomId)).has(server.name)
-    const adopted = await server.engine.receiver.adopt(resident.name, version, roomId, parsed(join), told)
+    const adopted = await server.engine.processJoin(resident.name, version, roomId, parsed(join), told)
     this.trace.push(`  ${server.name} adopts ${built.eventId}: ${adopted.kind} ${adopted.reason ?? ''}`)
     if (omitsMembers) await this.#fill(server, roomId)
     if (adopted.kind === 'accepted' && !wasIn) this.arrivals.set(`${server.name} ${roomId}`, built.eventId)

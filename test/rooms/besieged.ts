@@ -4,8 +4,8 @@ import type { EventId, RoomId, ServerName, UserId } from '../../src/core/ids.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import type { RoomVersion } from '../../src/core/room-version.ts'
 import { auditRoom } from '../../src/domain/room-audit/room-audit.ts'
-import type { Received } from '../../src/domain/rooms/received.ts'
-import type { Rooms } from '../../src/domain/rooms/rooms.ts'
+import type { Rooms } from '../../src/domain/rooms/act/rooms.ts'
+import type { Received } from '../../src/domain/rooms/receive/received.ts'
 import { type RoomView, viewRoom } from '../federation/room-view.ts'
 import { Run, said } from '../federation/run.ts'
 import { type SimulatedServer, startSimulatedServer } from '../federation/server.ts'
@@ -65,7 +65,7 @@ export class Besieged {
   async adopt(forge: Forge, name: string, state: ForgedState = forge.states.get(forge.latest!)!): Promise<EventId> {
     const join = forge.member(this.user(name), 'join', { state })
     const received = await this.inRun(() =>
-      this.server.engine.receiver.adopt(EVIL, forge.version, forge.roomId, forge.raw([join])[0]!, forge.told(state)),
+      this.server.engine.processJoin(EVIL, forge.version, forge.roomId, forge.raw([join])[0]!, forge.told(state)),
     )
     expect(received).toEqual({ kind: 'accepted', eventId: join })
     return join

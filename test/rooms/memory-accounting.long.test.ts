@@ -6,11 +6,11 @@ import { ByteBudget } from '../../src/core/byte-budget.ts'
 import type { RoomId, UserId } from '../../src/core/ids.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
 import { buildState } from '../../src/core/state/trie.ts'
-import { loadReferences } from '../../src/domain/rooms/client-event.ts'
-import { createEventCache } from '../../src/domain/rooms/event-cache.ts'
-import { emptyRoom, Room } from '../../src/domain/rooms/room.ts'
-import { RoomEvent } from '../../src/domain/rooms/room-event.ts'
-import { StateKeys } from '../../src/domain/rooms/state-keys.ts'
+import { loadReferences } from '../../src/domain/rooms/room/client-event.ts'
+import { createEventCache } from '../../src/domain/rooms/room/event-cache.ts'
+import { emptyRoom, Room } from '../../src/domain/rooms/room/room.ts'
+import { RoomEvent } from '../../src/domain/rooms/room/room-event.ts'
+import { StateKeys } from '../../src/domain/rooms/room/state-keys.ts'
 
 setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')

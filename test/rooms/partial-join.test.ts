@@ -2,10 +2,10 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { ProtocolError } from '../../src/core/errors.ts'
 import type { EventId, ServerName, UserId } from '../../src/core/ids.ts'
 import { encodeCanonical, isObject } from '../../src/core/json.ts'
+import { createLanes } from '../../src/core/keyed-queue.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
 import { createHeldEvents } from '../../src/domain/federation/held-events.ts'
-import { createLanes } from '../../src/domain/rooms/lanes.ts'
-import type { Received } from '../../src/domain/rooms/received.ts'
+import type { Received } from '../../src/domain/rooms/receive/received.ts'
 import { getHeldReceipts, holdReceipts, removeHeldReceipts } from '../../src/store/held-receipts.ts'
 import { insertHeld } from '../../src/store/room-fillings.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -73,10 +73,8 @@ async function enter(name: string, furnish: (forge: Forge) => void = () => {}, v
     authChain: forge.raw(cited),
     ...{ areMembersOmitted: true, servers: [EVIL, OTHER] },
   }
-  const { receiver } = home.server.engine
-  const received = await home.inRun(() =>
-    receiver.adopt(EVIL, forge.version, forge.roomId, forge.raw([join])[0]!, told),
-  )
+  const { processJoin } = home.server.engine
+  const received = await home.inRun(() => processJoin(EVIL, forge.version, forge.roomId, forge.raw([join])[0]!, told))
   return { forge, state, join, received }
 }
 
@@ -165,10 +163,10 @@ it('leaving ends it, and coming back is told all', async () => {
   expect(home.server.engine.fillings.of(roomNid)?.holdsEvents).toBe(false)
   await forge.catchUp(home.server)
   const back = forge.member(home.user('ann'), 'join', { state })
-  const { receiver } = home.server.engine
+  const { processJoin } = home.server.engine
   const adopt = (partial: boolean) =>
     home.inRun(() =>
-      receiver.adopt(EVIL, forge.version, forge.roomId, forge.raw([back])[0]!, {
+      processJoin(EVIL, forge.version, forge.roomId, forge.raw([back])[0]!, {
         ...(partial ? { ...forge.told(withoutMembers(state)), areMembersOmitted: true } : forge.told(state)),
       }),
     )

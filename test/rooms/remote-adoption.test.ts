@@ -23,8 +23,8 @@ function openRoom(name: string): Forge {
 }
 
 async function adopt(forge: Forge, join: EventId, told: ForgedRoom, version = VERSION): Promise<string> {
-  const { receiver } = home.server.engine
-  const received = await home.inRun(() => receiver.adopt(EVIL, version, forge.roomId, forge.raw([join])[0]!, told))
+  const { processJoin } = home.server.engine
+  const received = await home.inRun(() => processJoin(EVIL, version, forge.roomId, forge.raw([join])[0]!, told))
   return received.reason ?? received.kind
 }
 

@@ -8,7 +8,7 @@ import { type JsonObject, readJson } from '../../src/core/json.ts'
 import { ROOM_VERSIONS, type RoomVersion, roomVersion } from '../../src/core/room-version.ts'
 import { signEvent } from '../../src/core/signing/event-hash.ts'
 import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
-import { buildFromTemplate, type RemoteMembership, withAuthoriser } from '../../src/domain/rooms/remote-join.ts'
+import { buildFromTemplate, type RemoteMembership, withAuthoriser } from '../../src/domain/rooms/remote/join.ts'
 
 const OWN = 'here.test' as ServerName
 const OTHER = 'there.test' as ServerName

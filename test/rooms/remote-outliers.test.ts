@@ -44,7 +44,7 @@ describe.each(['1', '6', '9', '11', '12'])('room version %s', (id) => {
     const join = forge.member(home.user('ann'), 'join')
     const told = forge.told(new Map(state).set(stateKey('m.room.member', home.user('ann')), join))
     const received = await home.inRun(() =>
-      home.server.engine.receiver.adopt(EVIL, version, forge.roomId, forge.raw([join])[0]!, told),
+      home.server.engine.processJoin(EVIL, version, forge.roomId, forge.raw([join])[0]!, told),
     )
     expect(received.kind).toBe('accepted')
     const rows = await home.server.db.query<{ event_nid: number; replaces_nid: number | null }>(

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { signingKeyFromSeed, verifySignature } from '../../src/core/signing/key.ts'
-import { createSignatureChecks } from '../../src/domain/rooms/signature-checks.ts'
+import { createSignatureChecks } from '../../src/domain/rooms/receive/signature-checks.ts'
 
 const [key, other] = [
   signingKeyFromSeed('ed25519:a', randomBytes(32)),

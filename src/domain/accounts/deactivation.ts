@@ -19,7 +19,7 @@ import type { Contacts } from '../contact/contacts.ts'
 import type { UnbindResult } from '../contact/identity-server.ts'
 import type { IdentityAccounts } from '../identity/accounts.ts'
 import type { CrossSigning } from '../keys/cross-signing.ts'
-import type { ErasedUsers } from '../rooms/erased-users.ts'
+import type { ErasedUsers } from '../rooms/read/erased-users.ts'
 import type { Devices } from './devices.ts'
 import type { Requester } from './requester.ts'
 

@@ -7,11 +7,11 @@ import { forEachState } from '../../core/state/trie.ts'
 import type { Database } from '../../store/db.ts'
 import { describeRooms, listJoined, localPresence, type SurveyedRoom, surveyRooms } from '../../store/room-survey.ts'
 import type { Clock } from '../clock.ts'
-import { loadReferences, writeClientEvent } from '../rooms/client-event.ts'
-import type { EventCache } from '../rooms/event-cache.ts'
-import { writeEventList } from '../rooms/event-lists.ts'
-import type { RoomRegistry } from '../rooms/registry.ts'
-import type { Room } from '../rooms/room.ts'
+import { writeEventList } from '../rooms/read/event-lists.ts'
+import { loadReferences, writeClientEvent } from '../rooms/room/client-event.ts'
+import type { EventCache } from '../rooms/room/event-cache.ts'
+import type { RoomRegistry } from '../rooms/room/registry.ts'
+import type { Room } from '../rooms/room/room.ts'
 import {
   compareRooms,
   isFound,

@@ -1,6 +1,6 @@
 import type { RoomAlias, RoomId, UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { RoomRequest } from '../rooms/rooms.ts'
+import type { RoomRequest } from '../rooms/act/rooms.ts'
 
 /** A user of a hosted service, acting in this process. Each call resolves once it is durable; a ProtocolError says why it may not be. */
 export interface HostedUser {

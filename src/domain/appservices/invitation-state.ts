@@ -1,9 +1,9 @@
 import { membershipOf } from '../../core/event/content.ts'
 import { isUserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { inviteState } from '../rooms/invite-state.ts'
-import type { RoomRegistry } from '../rooms/registry.ts'
-import type { RoomEvent } from '../rooms/room-event.ts'
+import { inviteState } from '../rooms/remote/invite-state.ts'
+import type { RoomRegistry } from '../rooms/room/registry.ts'
+import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { AppserviceRegistry } from './registry.ts'
 
 /** What their rooms show with invitations, by the number of the event. */

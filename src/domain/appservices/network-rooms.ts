@@ -3,8 +3,8 @@ import type { RoomId } from '../../core/ids.ts'
 import { listNetworkRoom, unlistNetworkRoom } from '../../store/appservice-rooms.ts'
 import type { Database } from '../../store/db.ts'
 import type { Requester } from '../accounts/requester.ts'
-import type { DirectoryVisibility } from '../rooms/directory.ts'
-import type { RoomRegistry } from '../rooms/registry.ts'
+import type { DirectoryVisibility } from '../rooms/read/directory.ts'
+import type { RoomRegistry } from '../rooms/room/registry.ts'
 
 /** What application services list of their networks (client-server API, "Application service room directory"). */
 export interface NetworkRooms {

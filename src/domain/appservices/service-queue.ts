@@ -12,9 +12,9 @@ import {
   MAX_EVENTS_IN_MEMORY_FOR_ABSENT_APPSERVICE,
   MAX_EVENTS_PER_APPSERVICE_TRANSACTION,
 } from '../limits.ts'
-import { loadReferences, writeClientEvent } from '../rooms/client-event.ts'
-import type { EventCache } from '../rooms/event-cache.ts'
-import type { RoomEvent } from '../rooms/room-event.ts'
+import { loadReferences, writeClientEvent } from '../rooms/room/client-event.ts'
+import type { EventCache } from '../rooms/room/event-cache.ts'
+import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { PlacedEvent, RoomName } from './interest.ts'
 import type { InvitationState } from './invitation-state.ts'
 import type { Pace } from './pace.ts'

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { EventId, ServerName } from '../../core/ids.ts'
 import type { ReadJson } from '../../core/json.ts'
 import type { Peers } from '../../outbound/peers.ts'
-import type { Questions } from '../rooms/questions.ts'
+import type { Questions } from '../rooms/receive/federation-queries.ts'
 
 /** Single events that are asked for side by side. */
 const AT_ONCE = 16

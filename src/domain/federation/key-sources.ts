@@ -5,7 +5,7 @@ import { verifyJson } from '../../core/signing/json-signature.ts'
 import type { KeyFetcher } from '../../outbound/server-keys.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_KEY_REQUESTS_AT_ONCE, MAX_KEYS_PER_SERVER, MAX_NOTARY_SERVERS } from '../limits.ts'
-import type { KeyRing } from '../rooms/questions.ts'
+import type { KeyRing } from '../rooms/receive/federation-queries.ts'
 import { readKeyAnswer, type ServerKey } from './key-answer.ts'
 
 /** What is said of a server's keys. */

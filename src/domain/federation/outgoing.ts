@@ -16,12 +16,12 @@ import {
   MAX_KEPT_EDUS_PER_TRANSACTION,
   MAX_PDUS_IN_MEMORY,
 } from '../limits.ts'
-import type { ErasedUsers } from '../rooms/erased-users.ts'
-import type { EventCache } from '../rooms/event-cache.ts'
-import type { RoomRegistry } from '../rooms/registry.ts'
-import type { Room } from '../rooms/room.ts'
-import type { RoomEvent } from '../rooms/room-event.ts'
-import { serversToTell } from '../rooms/servers-to-tell.ts'
+import type { ErasedUsers } from '../rooms/read/erased-users.ts'
+import { serversToTell } from '../rooms/room/destinations.ts'
+import type { EventCache } from '../rooms/room/event-cache.ts'
+import type { RoomRegistry } from '../rooms/room/registry.ts'
+import type { Room } from '../rooms/room/room.ts'
+import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { createCatchUp } from './catch-up.ts'
 import { Destination } from './destination.ts'
 import { createDestinationLog } from './destination-log.ts'

@@ -4,7 +4,7 @@ import type { Reader } from '../../store/db.ts'
 import { getJoinedUsers } from '../../store/rooms.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_MEMBERS_SHARING_PRESENCE, MAX_ROOMS_READ_FOR_PRESENCE } from '../limits.ts'
-import type { RoomRegistry } from '../rooms/registry.ts'
+import type { RoomRegistry } from '../rooms/room/registry.ts'
 import { type PresenceOf, presenceContent } from '../sync/presence.ts'
 import type { UserRooms } from '../sync/user-rooms.ts'
 

@@ -2,9 +2,9 @@ import { ProtocolError } from '../../core/errors.ts'
 import type { RoomId, ServerName } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { MAX_SPACE_CHILDREN_TOLD } from '../limits.ts'
-import type { RoomRegistry } from '../rooms/registry.ts'
-import type { Room } from '../rooms/room.ts'
-import { childrenOf, summaryOf } from '../rooms/spaces/local-space.ts'
+import { childrenOf, summaryOf } from '../rooms/act/spaces/local-space.ts'
+import type { RoomRegistry } from '../rooms/room/registry.ts'
+import type { Room } from '../rooms/room/room.ts'
 import type { ServerAccess } from './server-access.ts'
 
 /** What other servers are shown of spaces. */

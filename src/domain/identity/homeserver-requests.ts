@@ -6,7 +6,7 @@ import { signedText } from '../../core/signing/json-signature.ts'
 import { verifySignature } from '../../core/signing/key.ts'
 import { readXMatrix } from '../../core/signing/x-matrix.ts'
 import type { Clock } from '../clock.ts'
-import type { KeyRing } from '../rooms/questions.ts'
+import type { KeyRing } from '../rooms/receive/federation-queries.ts'
 import { identityNames } from './names.ts'
 
 export interface SignedRequest {

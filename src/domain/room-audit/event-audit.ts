@@ -7,10 +7,10 @@ import { resolveStates } from '../../core/state/resolve.ts'
 import { diffState, EMPTY_STATE, getState, type StateMap } from '../../core/state/trie.ts'
 import type { Reader } from '../../store/db.ts'
 import { getAuthEdges, getEvents } from '../../store/events.ts'
-import { authIdsOf, authoriseByCited, impliedIds, prevIdsOf } from '../rooms/cited.ts'
-import { RoomEvent } from '../rooms/room-event.ts'
-import type { StateKeys } from '../rooms/state-keys.ts'
-import type { Place } from '../rooms/vet.ts'
+import type { ClaimedRoom } from '../rooms/room/claimed-room.ts'
+import { authIdsOf, authoriseByCited, impliedIds, prevIdsOf } from '../rooms/room/event-references.ts'
+import { RoomEvent } from '../rooms/room/room-event.ts'
+import type { StateKeys } from '../rooms/room/state-keys.ts'
 import { checkBytes, checkReferences, checkSignatures, type KnownKeys } from './event-checks.ts'
 import type { KnownEvents } from './known-events.ts'
 import type { ReplayedLog } from './replayed-log.ts'
@@ -22,7 +22,7 @@ export interface Finding {
   readonly what: string
 }
 
-export interface AuditedRoom extends Place {
+export interface AuditedRoom extends ClaimedRoom {
   readonly nid: number
   readonly keys: StateKeys
   readonly log: ReplayedLog

@@ -5,7 +5,7 @@ import type { EventId, ServerName } from '../../core/ids.ts'
 import { encodeCanonical } from '../../core/json.ts'
 import type { RoomVersion } from '../../core/room-version.ts'
 import { contentHash, eventIdOf, referenceTo } from '../../core/signing/event-hash.ts'
-import type { RoomEvent } from '../rooms/room-event.ts'
+import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { AuditTally } from './tally.ts'
 
 /** Keys that are at hand, of any server. Those that are not are no finding. */

@@ -1,8 +1,8 @@
 import { ByteBudget } from '../../core/byte-budget.ts'
 import type { EventId } from '../../core/ids.ts'
 import type { Reader } from '../../store/db.ts'
-import { createEventCache } from '../rooms/event-cache.ts'
-import type { RoomEvent } from '../rooms/room-event.ts'
+import { createEventCache } from '../rooms/room/event-cache.ts'
+import type { RoomEvent } from '../rooms/room/room-event.ts'
 
 /** Events that others refer to, a bounded number of bytes of them in memory. */
 export interface KnownEvents {

@@ -26,47 +26,48 @@ import { createSync, type Sync } from '../sync/sync.ts'
 import { createUnread } from '../sync/unread.ts'
 import { createUserRooms, type UserRooms } from '../sync/user-rooms.ts'
 import type { Users } from '../users.ts'
-import { createRoomAccess } from './access.ts'
-import { createRoomActions } from './actions.ts'
-import { type AddressInvites, createAddressInvites } from './address-invites.ts'
-import { type Appender, createAppender } from './append.ts'
-import { createArrivals } from './arrivals.ts'
-import { createRoomBlocks, type RoomBlocks } from './blocks.ts'
-import { createBranches } from './branches.ts'
-import { createCanonicalAliasCheck } from './canonical-alias.ts'
-import { createCheckpoints } from './checkpoints.ts'
-import { createClosedRooms } from './closed-rooms.ts'
-import { createRoomMaker } from './create.ts'
-import { createDecline } from './decline.ts'
-import { createRoomDeletions, type RoomDeletions } from './deletion/deletions.ts'
-import { type ErasedUsers, openErasedUsers } from './erased-users.ts'
-import { createEventCache, type EventCache } from './event-cache.ts'
-import { type Fillings, openFillings } from './fillings.ts'
-import { createGuests, type Guests } from './guests.ts'
-import type { AskedIdentityServers } from './identity-servers.ts'
-import { createMemberCheck, createMembership } from './membership.ts'
-import { createNoticeRooms } from './notice-rooms.ts'
-import { openPersister, streamed, type Unit } from './persister.ts'
-import { createProfileEvents, type ProfileEvents, publicProfile } from './profile-events.ts'
-import type { KeyRing, Questions } from './questions.ts'
+import { createRoomActions } from './act/actions.ts'
+import { type AddressInvites, createAddressInvites } from './act/address-invites.ts'
+import { createCanonicalAliasCheck } from './act/canonical-alias.ts'
+import { createRoomMaker } from './act/create.ts'
+import { createRoomDeletions, type RoomDeletions } from './act/deletion/deletions.ts'
+import { createGuests, type Guests } from './act/guests.ts'
+import type { AskedIdentityServers } from './act/identity-servers.ts'
+import { createMemberCheck, createMembership } from './act/membership.ts'
+import { createProfileEvents, type ProfileEvents, publicProfile } from './act/profile-events.ts'
+import type { Rooms } from './act/rooms.ts'
+import { createSharedRoomCheck } from './act/shared-rooms.ts'
+import { createThirdPartyInvites, type ThirdPartyInvites } from './act/third-party-invites.ts'
+import { createRoomAccess } from './read/access.ts'
+import { type ErasedUsers, openErasedUsers } from './read/erased-users.ts'
+import { createKeepRelated } from './read/related.ts'
 import { createReadingServices, type ReadingServices } from './reading-services.ts'
-import type { Receiver } from './receive.ts'
-import { createRoomRegistry, type RoomRegistry } from './registry.ts'
-import { createKeepRelated } from './related.ts'
-import { createRemoteInvites } from './remote-invites.ts'
-import { createRemoteMembers, type RemoteMembers } from './remote-members.ts'
-import { createRemoteRooms } from './remote-rooms.ts'
-import { createResident, type Resident } from './resident.ts'
-import type { Room } from './room.ts'
-import type { RoomAppservices } from './room-appservices.ts'
-import type { RoomEvent } from './room-event.ts'
-import type { RoomFiller } from './room-filler.ts'
-import { openRoomMemory, type RoomMemoryUse } from './room-memory.ts'
-import type { Rooms } from './rooms.ts'
-import { createSharedRoomCheck } from './shared-rooms.ts'
-import { createThirdPartyInvites, type ThirdPartyInvites } from './third-party-invites.ts'
-import { createTransactions } from './transactions.ts'
-import { createVetter, type Vetter } from './vet.ts'
+import type { KeyRing, Questions } from './receive/federation-queries.ts'
+import { createVetter, type Vetter } from './receive/pdu-checks.ts'
+import type { Receiver } from './receive/receive.ts'
+import { createArrivals } from './receiving-services.ts'
+import { createDecline } from './remote/decline.ts'
+import type { ProcessJoin } from './remote/process-join.ts'
+import { createRemoteInvites } from './remote/remote-invites.ts'
+import { createRemoteMembers, type RemoteMembers } from './remote/remote-members.ts'
+import { createResident, type Resident } from './remote/resident.ts'
+import { createRemoteRooms } from './remote/resident-servers.ts'
+import type { RoomFiller } from './remote/resync.ts'
+import type { RoomAppservices } from './room/appservices-of-room.ts'
+import { createRoomBlocks, type RoomBlocks } from './room/blocks.ts'
+import { createBranches } from './room/branches.ts'
+import { createCheckpoints } from './room/checkpoints.ts'
+import { createEventCache, type EventCache } from './room/event-cache.ts'
+import { createNoticeRooms } from './room/notice-rooms.ts'
+import { type Fillings, openFillings } from './room/partial-state-rooms.ts'
+import { createRoomRegistry, type RoomRegistry } from './room/registry.ts'
+import type { Room } from './room/room.ts'
+import type { RoomEvent } from './room/room-event.ts'
+import { openRoomMemory, type RoomMemoryUse } from './room/room-memory.ts'
+import { type Appender, createAppender } from './write/append.ts'
+import { createClosedRooms } from './write/closed-rooms.ts'
+import { openPersister, streamed, type Unit } from './write/persister.ts'
+import { createTransactions } from './write/transactions.ts'
 
 export interface RoomServiceParts {
   readonly config: Config
@@ -127,6 +128,7 @@ export interface RoomServices {
   readonly erasedUsers: ErasedUsers
   readonly appender: Appender
   readonly receiver: Receiver
+  readonly processJoin: ProcessJoin
   readonly fillings: Fillings
   readonly filler: RoomFiller
   readonly resident: Resident
@@ -241,7 +243,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
 
   const vetter = createVetter(parts)
   const branches = createBranches({ db, persister })
-  const { receiver, gapFiller, filler } = createArrivals({
+  const { receiver, processJoin, gapFiller, filler } = createArrivals({
     ...{ ...parts, serverName, events, registry, persister, vetter, branches, checkpoints, fillings, notifier },
   })
   const appendParts = { ...parts, serverName, events, registry, persister, budget }
@@ -280,7 +282,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     ...parts,
     ...{ appender, registry, serverName, profileOf, inviteRemotely },
   })
-  const remoteRooms = createRemoteRooms({ ...parts, serverName, receiver, registry })
+  const remoteRooms = createRemoteRooms({ ...parts, serverName, processJoin, registry })
   const remoteMembers = createRemoteMembers({ db, registry, events, users, userRooms, persister })
   const membership = createMembership({
     ...parts,
@@ -381,7 +383,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     deviceLists,
     inboxes,
     keyCounts,
-    ...{ receiver, registry, events, erasedUsers, position: persister.position },
+    ...{ receiver, processJoin, registry, events, erasedUsers, position: persister.position },
     ...{ resident, remoteMembers, vetter, fillings, filler, newNeighbours },
     memoryUse: () => memory.use({ events, rooms: registry }),
     profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),

@@ -1,9 +1,9 @@
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { writeJson } from '../../core/large-integers.ts'
 import { getStrippedState } from '../../store/stripped-state.ts'
-import { strippedState } from '../rooms/client-event.ts'
-import { inviteState } from '../rooms/invite-state.ts'
-import type { Room } from '../rooms/room.ts'
+import { inviteState } from '../rooms/remote/invite-state.ts'
+import { strippedState } from '../rooms/room/client-event.ts'
+import type { Room } from '../rooms/room/room.ts'
 import type { Look, RoomNews, Section } from './look.ts'
 
 /** What the room shows, and the membership: of a room that nobody here is in what came with the invitation. */

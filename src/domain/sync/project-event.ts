@@ -2,8 +2,8 @@ import { projectFields } from '../../core/event-fields.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { parseExact } from '../../core/large-integers.ts'
-import { type Reading, writeClientEvent } from '../rooms/client-event.ts'
-import type { RoomEvent } from '../rooms/room-event.ts'
+import { type Reading, writeClientEvent } from '../rooms/room/client-event.ts'
+import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { Look } from './look.ts'
 
 /** An event in the federation format, or cut down to the fields that a filter names. */

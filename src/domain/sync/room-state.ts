@@ -1,10 +1,10 @@
 import { EMPTY_STATE, type StateMap } from '../../core/state/trie.ts'
 import type { Reader } from '../../store/db.ts'
 import { getTimelineBackwards, roomPositionAt } from '../../store/events.ts'
-import type { EventCache } from '../rooms/event-cache.ts'
-import { stateAt } from '../rooms/past-state.ts'
-import type { Room } from '../rooms/room.ts'
-import type { RoomEvent } from '../rooms/room-event.ts'
+import type { EventCache } from '../rooms/room/event-cache.ts'
+import { stateAt } from '../rooms/room/past-state.ts'
+import type { Room } from '../rooms/room/room.ts'
+import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { type EventPosition, isNewer } from './token.ts'
 
 /** What a room's state was, at points that clients ask about. */

@@ -1,9 +1,9 @@
 import type { Reader } from '../../store/db.ts'
 import { getTimelineBackwards } from '../../store/events.ts'
 import { MAX_TIMELINE_BYTES } from '../limits.ts'
-import type { EventCache } from '../rooms/event-cache.ts'
-import type { Place, Room } from '../rooms/room.ts'
-import type { RoomEvent } from '../rooms/room-event.ts'
+import type { EventCache } from '../rooms/room/event-cache.ts'
+import type { Place, Room } from '../rooms/room/room.ts'
+import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { type EventPosition, isNewer } from './token.ts'
 
 export interface TimelineWish {

@@ -2,9 +2,9 @@ import { Readable } from 'node:stream'
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import { ProtocolError } from '../../core/errors.ts'
 import type { JsonBytes } from '../../core/json-bytes.ts'
+import { createLanes } from '../../core/keyed-queue.ts'
 import type { Requester } from '../accounts/requester.ts'
 import { MAX_ANSWER_BYTES_PER_USER, MAX_ANSWER_PART_BYTES, MAX_WHOLE_ANSWER_BYTES } from '../limits.ts'
-import { createLanes } from '../rooms/lanes.ts'
 import type { HeldSyncs } from './held-syncs.ts'
 
 /** What is sent of an answer to a sync, all at once or as it is made. */

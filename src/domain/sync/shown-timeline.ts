@@ -1,5 +1,5 @@
-import type { Room } from '../rooms/room.ts'
-import type { RoomEvent } from '../rooms/room-event.ts'
+import type { Room } from '../rooms/room/room.ts'
+import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { Look } from './look.ts'
 import {
   MAX_EVENTS_SCANNED,

@@ -1,7 +1,7 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
 import { type Static, Type } from '../../core/shapes.ts'
-import type { InvitedAddress } from '../../domain/rooms/address-invites.ts'
+import type { InvitedAddress } from '../../domain/rooms/act/address-invites.ts'
 import { endpoint } from '../../http/endpoint.ts'
 
 /** One operation of two descriptions: a user is named, or an address of somebody. */

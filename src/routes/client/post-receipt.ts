@@ -1,6 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { Type } from '../../core/shapes.ts'
-import { isMarkerKind } from '../../domain/rooms/receipts.ts'
+import { isMarkerKind } from '../../domain/rooms/read/receipts.ts'
 import { endpoint } from '../../http/endpoint.ts'
 
 const Body = Type.Object({ thread_id: Type.Optional(Type.String({ minLength: 1 })) })

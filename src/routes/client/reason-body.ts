@@ -2,7 +2,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
 import type { JsonOffence, JsonValue } from '../../core/json.ts'
 import { type Static, Type } from '../../core/shapes.ts'
-import type { JoinDetails } from '../../domain/rooms/rooms.ts'
+import type { JoinDetails } from '../../domain/rooms/act/rooms.ts'
 import { AnyObject } from '../../http/endpoint.ts'
 
 const UserIdShape = Type.Unsafe<UserId>({ type: 'string', format: 'user-id' })

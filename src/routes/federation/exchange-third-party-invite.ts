@@ -3,7 +3,7 @@ import { signedInviteOf } from '../../core/event/content.ts'
 import { serverOf, type UserId } from '../../core/ids.ts'
 import { Type } from '../../core/shapes.ts'
 import { shutOut } from '../../domain/federation/server-access.ts'
-import { noInvitation } from '../../domain/rooms/third-party-invites.ts'
+import { noInvitation } from '../../domain/rooms/act/third-party-invites.ts'
 import { AnyObject, endpoint } from '../../http/endpoint.ts'
 
 const UserIdShape = Type.Unsafe<UserId>({ type: 'string', format: 'user-id' })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EventId } from '../../../src/core/ids.ts'
 import type { ReadJson } from '../../../src/core/json.ts'
 import { ROOM_VERSIONS } from '../../../src/core/room-version.ts'
-import type { Received } from '../../../src/domain/rooms/received.ts'
+import type { Received } from '../../../src/domain/rooms/receive/received.ts'
 import { viewRoom } from '../../federation/room-view.ts'
 import { mapConcurrently } from '../../support/api.ts'
 import type { ForgedRoom } from '../forge.ts'
@@ -86,7 +86,7 @@ describe.each(Object.keys(lies))('%s', (name) => {
       const { json } = forgery
       if (!json) return 'no JSON'
       const { join = jsonOf(room.join), ...told } = lies[name]!(room, { ...forgery, json })
-      const received = await server.engine.receiver.adopt(ALPHA, version, room.id, join, told)
+      const received = await server.engine.processJoin(ALPHA, version, room.id, join, told)
       await mustBeUnharmed(room, forgery, received, name === 'as the join')
       if (received.kind === 'accepted' && name !== 'as the join' && index % 4 === 0) {
         await mustSpeak(server, room.id)

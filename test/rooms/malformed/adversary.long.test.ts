@@ -12,7 +12,7 @@ import {
   MAX_TOLD_EVENTS,
   MAX_TOLD_STATES,
 } from '../../../src/domain/limits.ts'
-import type { Received } from '../../../src/domain/rooms/received.ts'
+import type { Received } from '../../../src/domain/rooms/receive/received.ts'
 import { MEMBER } from '../../support/malformed.ts'
 import { KEYS, TS } from '../../support/malformed-room.ts'
 import { unknownReference } from './forgery.ts'

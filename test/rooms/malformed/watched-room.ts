@@ -3,8 +3,8 @@ import { type EventReference, type Pdu, referencedId } from '../../../src/core/e
 import type { EventId, RoomId, ServerName, UserId } from '../../../src/core/ids.ts'
 import { type ReadJson, readExactJson } from '../../../src/core/json.ts'
 import type { RoomVersion } from '../../../src/core/room-version.ts'
-import { prevIdsOf } from '../../../src/domain/rooms/cited.ts'
-import type { Received } from '../../../src/domain/rooms/received.ts'
+import type { Received } from '../../../src/domain/rooms/receive/received.ts'
+import { prevIdsOf } from '../../../src/domain/rooms/room/event-references.ts'
 import { viewRoom } from '../../federation/room-view.ts'
 import { isExpected, type MalformedFixture, MEMBER } from '../../support/malformed.ts'
 import { KEYS, MalformedRoom, stateKeyOf, TS } from '../../support/malformed-room.ts'
@@ -89,8 +89,8 @@ export class WatchedRoom {
   }
 
   /** Has the server join, and receive what happened since. */
-  async open({ engine: { receiver } }: WatchedServer): Promise<void> {
-    const joined = await receiver.adopt(ALPHA, this.version, this.id, jsonOf(this.join), this.told())
+  async open({ engine: { processJoin, receiver } }: WatchedServer): Promise<void> {
+    const joined = await processJoin(ALPHA, this.version, this.id, jsonOf(this.join), this.told())
     const received = await receiver.receive(ALPHA, this.id, this.#since.map(jsonOf))
     const refused = [joined, ...received].find(({ kind }) => kind !== 'accepted')
     if (refused) throw new Error(`an event of the room was ${refused.kind}: ${refused.reason}`)

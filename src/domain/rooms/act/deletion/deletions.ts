@@ -1,0 +1,162 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { ProtocolError } from '../../../../core/errors.ts'
+import type { RoomId, UserId } from '../../../../core/ids.ts'
+import type { JsonObject } from '../../../../core/json.ts'
+import { blockRoom } from '../../../../store/blocked-rooms.ts'
+import {
+  type DeletionRequest,
+  type DeletionRow,
+  deletionsOfRoom,
+  endDeletion,
+  findDeletion,
+  insertDeletion,
+  isDelivered,
+  openDeletions,
+} from '../../../../store/room-deletions.ts'
+import { findRoomNid } from '../../../../store/rooms.ts'
+import type { Random } from '../../../clock.ts'
+import type { ClosedRooms } from '../../write/closed-rooms.ts'
+import { createEvacuation, type EvacuationParts } from './evacuation.ts'
+import { createPurge, type PurgeParts } from './purge.ts'
+
+/** Removing rooms from this server: begun by operators, carried out by a worker, and finished whatever stops in between. */
+export interface RoomDeletions {
+  /**
+   * Closes a room at once and has the rest done. Gives the deletion's id.
+   * @throws ProtocolError `M_NOT_FOUND` for a room that this server does not know, `M_UNKNOWN` (400) when it is being removed already
+   */
+  begin(by: string, roomId: RoomId, request: DeletionRequest & { readonly block: boolean }): Promise<string>
+  /** @throws ProtocolError `M_NOT_FOUND` */
+  status(deletionId: string): Promise<JsonObject>
+  /** @throws ProtocolError `M_NOT_FOUND` when there is none of this room */
+  ofRoom(roomId: RoomId): Promise<JsonObject[]>
+  /** Closes what was to be removed when this process began. Before anybody asks for rooms. */
+  resume(): Promise<void>
+  /** Goes on with what was begun. What has to wait for other servers is left for the next time. @param isOver asked between steps */
+  runAll(isOver: () => boolean): Promise<void>
+  /** Calls when there is something to do. */
+  onWake(listener: () => void): void
+}
+
+export interface DeletionParts extends EvacuationParts, PurgeParts {
+  readonly closed: ClosedRooms
+  readonly random: Random
+  readonly log: Logger
+}
+
+const ID_BYTES = 12
+/** Clients that wait for news get this long to be told that their users have left. */
+const FAREWELL_MS = 500
+/** And other servers this long. */
+const DELIVERY_MS = 10 * 60_000
+
+export function createRoomDeletions(parts: DeletionParts): RoomDeletions {
+  const { db, clock, closed, registry, log } = parts
+  const evacuation = createEvacuation(parts)
+  const purge = createPurge(parts)
+  let wake = (): void => {}
+
+  async function end(deletion: DeletionRow, error?: string): Promise<void> {
+    const status = error === undefined ? 'complete' : 'failed'
+    await db.tx((tx) => endDeletion(tx, deletion.deletion_id, { status, error, at: clock.now() }))
+    closed.reopen(deletion.room_id)
+    log.info({ room: deletion.room_id, deletion: deletion.deletion_id, status }, 'a room was removed')
+  }
+
+  async function stillInside({ room_nid, request }: DeletionRow): Promise<UserId[]> {
+    return request.forcePurge ? [] : evacuation.remaining(room_nid)
+  }
+
+  /** Ours and other servers are told first that our users have left; those that are not told in time find out when they next ask. */
+  async function purgeOnceTold(deletion: DeletionRow, isBegun: boolean, isOver: () => boolean): Promise<boolean> {
+    if (!isBegun) {
+      const isPatient = clock.now() < deletion.asked_at + DELIVERY_MS
+      if (isPatient && (await evacuation.isShared(deletion.room_nid)) && !(await isDelivered(db, deletion.room_nid))) {
+        return false
+      }
+      await delay(FAREWELL_MS)
+    }
+    return purge.run(deletion, isOver)
+  }
+
+  async function carryOut(deletion: DeletionRow, isOver: () => boolean): Promise<void> {
+    const isPurging = (await findRoomNid(db, deletion.room_id)) !== deletion.room_nid
+    if (!isPurging) {
+      await evacuation.run(deletion, isOver)
+      if (isOver()) return
+      const inside = await stillInside(deletion)
+      if (inside.length > 0) return end(deletion, `Users could not be put out of the room: ${inside.length}.`)
+    }
+    if (deletion.request.purge && !(await purgeOnceTold(deletion, isPurging, isOver))) return
+    await end(deletion)
+  }
+
+  async function run(deletion: DeletionRow, isOver: () => boolean): Promise<void> {
+    try {
+      await carryOut(deletion, isOver)
+    } catch (error) {
+      if (!(error instanceof ProtocolError) || error.status >= 500) throw error
+      await end(deletion, error.message)
+    }
+  }
+
+  return {
+    async begin(by, roomId, { block, ...request }) {
+      const room = await registry.get(roomId)
+      if (!room) throw new ProtocolError('M_NOT_FOUND', 'This server knows no room of that id.')
+      const id = parts.random.bytes(ID_BYTES).toString('base64url')
+      const isFirst = await db.tx(async (tx) => {
+        const deletion = { id, roomId, roomNid: room.nid, request, askedAt: clock.now() }
+        if (!(await insertDeletion(tx, deletion))) return false
+        if (block) await blockRoom(tx, roomId, by, clock.now())
+        return true
+      })
+      if (!isFirst) throw new ProtocolError('M_UNKNOWN', 'This room is being removed already.', { status: 400 })
+      closed.close(roomId)
+      wake()
+      return id
+    },
+    async status(deletionId) {
+      const deletion = deletionId.includes('\0') ? undefined : await findDeletion(db, deletionId)
+      if (deletion === undefined) throw new ProtocolError('M_NOT_FOUND', 'There is no such deletion.')
+      return viewOf(deletion)
+    },
+    async ofRoom(roomId) {
+      const deletions = await deletionsOfRoom(db, roomId)
+      if (deletions.length === 0) throw new ProtocolError('M_NOT_FOUND', 'This room was not to be removed lately.')
+      return deletions.map(viewOf)
+    },
+    async resume() {
+      for (const { room_id: roomId, room_nid: roomNid } of await openDeletions(db)) {
+        closed.close(roomId)
+        if ((await findRoomNid(db, roomId)) !== roomNid) purge.forget({ roomId, roomNid })
+      }
+    },
+    async runAll(isOver) {
+      for (const deletion of await openDeletions(db)) if (!isOver()) await run(deletion, isOver)
+    },
+    onWake(listener) {
+      wake = listener
+    },
+  }
+}
+
+function viewOf(deletion: DeletionRow): JsonObject {
+  const { members, moved, failed } = deletion
+  const done = (members ?? []).slice(0, moved)
+  return {
+    delete_id: deletion.deletion_id,
+    room_id: deletion.room_id,
+    status: deletion.status,
+    ...(deletion.error === null ? {} : { error: deletion.error }),
+    shutdown_room: {
+      kicked_users: done.filter((userId) => !failed.includes(userId)),
+      failed_to_kick_users: [...failed],
+      local_aliases: [...deletion.aliases],
+      new_room_id: deletion.new_room_id,
+    },
+    users_to_move: members?.length ?? 0,
+    rows_removed: deletion.removed,
+  }
+}

@@ -1,0 +1,81 @@
+import { ProtocolError } from '../../../core/errors.ts'
+import { membershipOf } from '../../../core/event/content.ts'
+import type { UserId } from '../../../core/ids.ts'
+import type { JsonObject, JsonValue } from '../../../core/json.ts'
+import type { UserRooms } from '../../sync/user-rooms.ts'
+import type { Users } from '../../users.ts'
+import type { RoomRegistry } from '../room/registry.ts'
+import type { Room } from '../room/room.ts'
+import type { Appender } from '../write/append.ts'
+import type { Draft } from '../write/draft.ts'
+
+/** What a member event says of who it is about. */
+export interface PublicProfile {
+  readonly displayname?: string
+  readonly avatar_url?: string
+}
+
+/** Carries changed names and avatars into the rooms that users are in. */
+export interface ProfileEvents {
+  /** A room that refuses the new member event, such as one whose join rule nobody understands, keeps the old one. */
+  profileChanged(userId: UserId): Promise<void>
+}
+
+const ROOMS_AT_ONCE = 16
+
+export function createProfileEvents(parts: {
+  readonly appender: Appender
+  readonly registry: RoomRegistry
+  readonly users: Users
+  readonly userRooms: UserRooms
+  profileOf(userId: UserId): Promise<PublicProfile>
+}): ProfileEvents {
+  const { appender, registry, users, userRooms } = parts
+
+  return {
+    async profileChanged(userId) {
+      const userNid = await users.find(userId)
+      if (userNid === undefined) return
+      const rooms = await userRooms.of(userNid)
+      const joined = [...rooms].flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
+      // Read anew for each room: another change may be on its way through the rooms at the same time.
+      const plan = async (room: Room) => memberDraft(room, { userId, userNid }, await parts.profileOf(userId))
+      const carryInto = async (nid: number) => {
+        const { id } = await registry.getByNid(nid)
+        await appender.append(id, plan).catch(passOverRefusal)
+      }
+      for (let start = 0; start < joined.length; start += ROOMS_AT_ONCE) {
+        const some = joined.slice(start, start + ROOMS_AT_ONCE)
+        await Promise.all(some.map(carryInto))
+      }
+    },
+  }
+}
+
+function passOverRefusal(error: unknown): void {
+  if (!(error instanceof ProtocolError)) throw error
+}
+
+/** The member event with the new profile; nothing when the user has left meanwhile or it says the same already. */
+async function memberDraft(
+  room: Room,
+  { userId, userNid }: { userId: UserId; userNid: number },
+  profile: PublicProfile,
+): Promise<Draft[]> {
+  const member = await room.stateEvent('m.room.member', userId, room.pending.state)
+  if (!member || membershipOf(member) !== 'join') return []
+  const { displayname: _, avatar_url: __, join_authorised_via_users_server: ___, ...others } = member.content
+  const content: JsonObject = { ...others, ...profile }
+  const isSame = content.displayname === member.content.displayname && content.avatar_url === member.content.avatar_url
+  if (isSame) return []
+  return [{ type: 'm.room.member', stateKey: userId, content, sender: userId, senderNid: userNid }]
+}
+
+/** The fields of a profile that member events repeat. */
+export function publicProfile(profile: Readonly<Record<string, JsonValue>>): PublicProfile {
+  const { displayname, avatar_url } = profile
+  return {
+    ...(typeof displayname === 'string' ? { displayname } : {}),
+    ...(typeof avatar_url === 'string' ? { avatar_url } : {}),
+  }
+}

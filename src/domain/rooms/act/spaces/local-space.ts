@@ -1,0 +1,65 @@
+import {
+  allowedRoomsOf,
+  createContentOf,
+  encryptionAlgorithmOf,
+  historyVisibilityOf,
+  joinRuleOf,
+} from '../../../../core/event/content.ts'
+import { compareSpaceChildren, readSpaceChild, type SpaceChild } from '../../../../core/event/space-child.ts'
+import type { RoomId } from '../../../../core/ids.ts'
+import type { JsonObject } from '../../../../core/json.ts'
+import { getState } from '../../../../core/state/trie.ts'
+import { MAX_SPACE_CHILDREN } from '../../../limits.ts'
+import { describeRoom } from '../../room/directory-entry.ts'
+import type { Room } from '../../room/room.ts'
+
+/** How people come into a room, or to see it from outside. */
+export interface Openness {
+  /** Anybody may read it, join or ask to be let in. */
+  readonly isOpen: boolean
+  /** Rooms whose members may join; empty where that is not the rule. */
+  readonly allowed: readonly RoomId[]
+}
+
+/** A room as it is shown to those who may join it (client-server API, `RoomSummary`). */
+export async function summaryOf(room: Room): Promise<JsonObject> {
+  const [{ json }, { allowed }, encryption] = await Promise.all([
+    describeRoom(room),
+    opennessOf(room),
+    room.stateEvent('m.room.encryption', '').then(encryptionAlgorithmOf),
+  ])
+  return {
+    ...json,
+    ...(allowed.length > 0 && { allowed_room_ids: [...allowed] }),
+    ...(encryption !== undefined && { encryption }),
+    room_version: room.version.id,
+  }
+}
+
+const OPEN_RULES: ReadonlySet<string> = new Set(['public', 'knock', 'knock_restricted'])
+
+/** Rules that the room's version does not know let nobody in. */
+export async function opennessOf(room: Room): Promise<Openness> {
+  const [rules, visibility] = await Promise.all([
+    room.stateEvent('m.room.join_rules', ''),
+    room.stateEvent('m.room.history_visibility', ''),
+  ])
+  const rule = joinRuleOf(rules)
+  const isKnown = (room.version.joinRules as ReadonlySet<string>).has(rule)
+  const isOpen = (isKnown && OPEN_RULES.has(rule)) || historyVisibilityOf(visibility) === 'world_readable'
+  const isRestricted = isKnown && (rule === 'restricted' || rule === 'knock_restricted')
+  return { isOpen, allowed: isRestricted ? allowedRoomsOf(rules) : [] }
+}
+
+/** The rooms that a space names, in their order; none where the room is no space. */
+export async function childrenOf(room: Room, suggestedOnly: boolean): Promise<SpaceChild[]> {
+  if (createContentOf(await room.stateEvent('m.room.create', '')).type !== 'm.space') return []
+  const { state } = room.committed
+  const nids = [...room.keys.ofType('m.space.child')].map(([, keyId]) => getState(state, keyId))
+  const events = await room.events(nids.filter((nid) => nid !== 0))
+  const children = [...events.values()].flatMap((event) => readSpaceChild(event.pdu as unknown as JsonObject) ?? [])
+  return children
+    .filter(({ isSuggested }) => isSuggested || !suggestedOnly)
+    .sort(compareSpaceChildren)
+    .slice(0, MAX_SPACE_CHILDREN)
+}

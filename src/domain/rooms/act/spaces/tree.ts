@@ -1,0 +1,135 @@
+import { ProtocolError } from '../../../../core/errors.ts'
+import type { SpaceChild } from '../../../../core/event/space-child.ts'
+import type { RoomId, ServerName } from '../../../../core/ids.ts'
+import type { JsonObject } from '../../../../core/json.ts'
+import type { Clock } from '../../../clock.ts'
+import { MAX_ROOMS_WALKED, MAX_SPACE_DEPTH, MAX_SPACE_PAGE, MAX_SPACE_WAIT_MS } from '../../../limits.ts'
+
+export interface TreeQuery {
+  readonly suggestedOnly: boolean | undefined
+  readonly maxDepth: number | undefined
+  readonly limit: number | undefined
+  readonly from: string | undefined
+}
+
+/** What a user sees of a room, from outside or inside. */
+export interface Sight {
+  readonly summary: JsonObject
+  readonly children: readonly SpaceChild[]
+  /** What the room's server tells of those without being asked. */
+  readonly told?: ReadonlyMap<RoomId, JsonObject>
+  readonly inaccessible?: ReadonlySet<RoomId>
+}
+
+/** How a user sees rooms. */
+export interface Eyes {
+  /** Null for a room of this server that is not for the user; undefined for one that this server is not in. */
+  here(roomId: RoomId, suggestedOnly: boolean): Promise<Sight | null | undefined>
+  elsewhere(roomId: RoomId, via: readonly ServerName[], suggestedOnly: boolean): Promise<Sight | undefined>
+  /** Whether the user may see the room of a summary that another server gave. */
+  maySee(summary: JsonObject): Promise<boolean>
+}
+
+/** A room to be looked at. */
+interface Item {
+  readonly roomId: RoomId
+  readonly via: readonly ServerName[]
+  readonly depth: number
+  /** Its summary by the word of the space that names it. */
+  readonly told: JsonObject | undefined
+}
+
+/** What every page of one walk is asked with. */
+interface Walk {
+  /** Rooms that were given on earlier pages. */
+  readonly skip: number
+  readonly maxDepth: number
+  readonly suggestedOnly: boolean
+}
+
+/** How many rooms are asked for beside the one that is waited for. */
+const ASKED_AHEAD = 5
+const TOKEN = /^h(\d{1,6})_(\d{1,3})_([01])$/
+
+/**
+ * A page of a tree of rooms, depth first, each once however often it is named. The tree is walked anew for each page, so that nothing is
+ * kept between them; rooms of other servers are remembered elsewhere.
+ */
+export async function walkTree(root: RoomId, query: TreeQuery, clock: Clock, eyes: Eyes): Promise<JsonObject> {
+  const { skip, maxDepth, suggestedOnly } = readQuery(query)
+  const limit = Math.min(query.limit ?? MAX_SPACE_PAGE, MAX_SPACE_PAGE)
+  const end = clock.now() + MAX_SPACE_WAIT_MS
+  const next = (passed: number) => ({ next_batch: `h${passed}_${maxDepth}_${suggestedOnly ? 1 : 0}` })
+  const rooms: JsonObject[] = []
+  const seen = new Set<RoomId>()
+  const stack: Item[] = [{ roomId: root, via: [], depth: 0, told: undefined }]
+  let passed = 0
+  while (stack.length > 0 && seen.size < MAX_ROOMS_WALKED) {
+    if (rooms.length === limit || (seen.size > 0 && clock.now() > end)) {
+      return { rooms, ...next(Math.max(passed, skip)) }
+    }
+    const item = stack.pop()!
+    if (seen.has(item.roomId)) continue
+    seen.add(item.roomId)
+    const sight = await look(eyes, item, suggestedOnly, stack)
+    if (!sight && item.depth === 0) throw new ProtocolError('M_FORBIDDEN', 'There is no such space for you to see.')
+    if (!sight) continue
+    const { summary, children } = sight
+    if (passed++ >= skip) rooms.push({ ...summary, children_state: children.map(({ shown }) => shown) })
+    if (item.depth < maxDepth) stack.push(...below(item, sight).filter(({ roomId }) => !seen.has(roomId)))
+  }
+  return { rooms }
+}
+
+/** The token says what the first page was asked with. @throws ProtocolError `M_INVALID_PARAM` */
+function readQuery({ from, maxDepth, suggestedOnly }: TreeQuery): Walk {
+  if (from === undefined) {
+    return {
+      skip: 0,
+      maxDepth: Math.min(maxDepth ?? MAX_SPACE_DEPTH, MAX_SPACE_DEPTH),
+      suggestedOnly: suggestedOnly ?? false,
+    }
+  }
+  const [, skip, depth, suggested] = TOKEN.exec(from) ?? []
+  if (skip === undefined) throw new ProtocolError('M_INVALID_PARAM', '`from` is not a token that this server gave out.')
+  const walk = { skip: Number(skip), maxDepth: Number(depth), suggestedOnly: suggested === '1' }
+  const isOther =
+    (maxDepth !== undefined && Math.min(maxDepth, MAX_SPACE_DEPTH) !== walk.maxDepth) ||
+    (suggestedOnly !== undefined && suggestedOnly !== walk.suggestedOnly)
+  if (!isOther) return walk
+  throw new ProtocolError('M_INVALID_PARAM', '`suggested_only` and `max_depth` stay the same from page to page.')
+}
+
+async function look(
+  eyes: Eyes,
+  { roomId, via, told }: Item,
+  suggestedOnly: boolean,
+  stack: readonly Item[],
+): Promise<Sight | undefined> {
+  const here = await eyes.here(roomId, suggestedOnly)
+  if (here !== undefined) return here ?? undefined
+  const isTold = told !== undefined && (await eyes.maySee(told))
+  const asTold = isTold ? { summary: told, children: [] } : undefined
+  // Of what is no space there is nothing more to be known.
+  if (told && told.room_type !== 'm.space') return asTold
+  for (const ahead of stack.slice(-ASKED_AHEAD)) void askAhead(eyes, ahead, suggestedOnly)
+  return (await eyes.elsewhere(roomId, via, suggestedOnly)) ?? asTold
+}
+
+/** The answer is remembered for when its turn comes. */
+async function askAhead(eyes: Eyes, { roomId, via, told }: Item, suggestedOnly: boolean): Promise<void> {
+  if (told) return
+  try {
+    if ((await eyes.here(roomId, suggestedOnly)) === undefined) await eyes.elsewhere(roomId, via, suggestedOnly)
+  } catch {
+    // Whoever waits for it is told.
+  }
+}
+
+/** The rooms that a space names, the first of them last: the next to be looked at. */
+function below({ depth }: Item, { children, told, inaccessible }: Sight): Item[] {
+  return children
+    .filter(({ roomId }) => inaccessible?.has(roomId) !== true)
+    .map(({ roomId, via }) => ({ roomId, via, depth: depth + 1, told: told?.get(roomId) }))
+    .reverse()
+}

@@ -1,0 +1,160 @@
+import type { Logger } from 'pino'
+import { ProtocolError } from '../../../core/errors.ts'
+import type { ReadPdu } from '../../../core/event/read.ts'
+import type { EventId, RoomId, ServerName } from '../../../core/ids.ts'
+import type { Lanes } from '../../../core/keyed-queue.ts'
+import type { Peers } from '../../../outbound/peers.ts'
+import { getGaps } from '../../../store/gaps.ts'
+import type { Clock } from '../../clock.ts'
+import {
+  MAX_EVENTS_PER_ANSWER,
+  MAX_GAP_IDS,
+  MAX_REMEMBERED_UNFILLED_GAPS,
+  UNFILLED_GAP_RESTS_MS,
+} from '../../limits.ts'
+import { PLACES_OF_GAP } from '../receive/placing.ts'
+import type { EventCache } from '../room/event-cache.ts'
+import type { RoomRegistry } from '../room/registry.ts'
+import type { Room } from '../room/room.ts'
+import { type Gap, preparePiece } from './history-piece.ts'
+import { type HistoryPlacingParts, placePiece } from './history-placing.ts'
+import { serversWithHistory } from './history-servers.ts'
+
+/**
+ * `whole`: nothing is missing there. `filled`: some of it came, or all. `unfilled`: no server has it, or none answers.
+ * `underway`: somebody is being asked still.
+ */
+export type Filling = 'whole' | 'filled' | 'unfilled' | 'underway'
+
+/** Fetches history that this server does not have from others in the room, a piece at a time (server-server API, `GET backfill`). */
+export interface GapFiller {
+  /**
+   * Fills what may be missing between two places of a room's timeline with nothing between them. Whoever asks while a room is being
+   * filled waits for that.
+   *
+   * @param waitMs how long this caller waits; the fetching goes on
+   */
+  fill(room: Room, between: Opening, waitMs: number): Promise<Filling>
+  /** What is missing between two such places; undefined when nothing is. */
+  open(room: Room, between: Opening): Promise<Gap | undefined>
+  /** Takes in one event from within a gap, by its id, with the gap left open on either side. False when it cannot be had. */
+  bring(room: Room, gap: Gap, of: ServerName, eventId: EventId): Promise<boolean>
+}
+
+/** Two places of a timeline with nothing between them. */
+export type Opening = Pick<Gap, 'from' | 'below'>
+
+/** How far above a gap the events may be that it lies before: some of what builds on it may have come. */
+const HOLDERS_WITHIN = 2 ** 12
+
+export interface GapFillerParts extends HistoryPlacingParts {
+  readonly serverName: ServerName
+  readonly clock: Clock
+  readonly log: Pick<Logger, 'info' | 'warn'>
+  readonly events: EventCache
+  readonly registry: RoomRegistry
+  readonly lanes: Lanes<RoomId>
+  readonly peers: Pick<Peers, 'backfill'>
+}
+
+export function createGapFiller(parts: GapFillerParts): GapFiller {
+  const { db, clock, log, events, registry, lanes, vetter } = parts
+  const running = new Map<RoomId, Promise<Filling>>()
+  /** Gaps that nobody could fill, by the first event that is missing, until when they are let be. */
+  const resting = new Map<EventId, number>()
+
+  async function open(room: Room, { from, below }: Opening): Promise<Gap | undefined> {
+    const rows = await getGaps(db, room.nid, from, from + HOLDERS_WITHIN, MAX_GAP_IDS)
+    const nid = rows[0]?.event_nid
+    const holder = nid === undefined ? undefined : (await events.load([nid])).get(nid)
+    return holder && { holder, missing: [...new Set(rows.map(({ missing_id }) => missing_id))], from, below }
+  }
+
+  async function ask(room: Room, of: ServerName, gap: Gap): Promise<number> {
+    const given = await parts.peers.backfill(of, room.id, gap.missing, MAX_EVENTS_PER_ANSWER)
+    return take(room, of, gap, await vetter.vetAll(room, given.slice(0, MAX_EVENTS_PER_ANSWER)))
+  }
+
+  async function take(room: Room, of: ServerName, gap: Gap, reads: readonly ReadPdu[]): Promise<number> {
+    const piece = await preparePiece(parts, room, of, gap, reads)
+    if (!piece) return 0
+    return lanes.run(room.id, async () => {
+      const present = await registry.get(room.id)
+      return present && present.localMembers.size > 0 ? placePiece(parts, present, of, gap, piece) : 0
+    })
+  }
+
+  async function askAll(room: Room, gap: Gap): Promise<Filling> {
+    for (const server of await serversWithHistory(db, room, gap.holder, parts.serverName)) {
+      try {
+        const count = await ask(room, server, gap)
+        if (count > 0) return 'filled'
+        log.info({ roomId: room.id, server }, 'a server had nothing of the history that is missing')
+      } catch (error) {
+        if (!(error instanceof ProtocolError)) throw error
+        log.info({ roomId: room.id, server, reason: error.message }, 'a server gave no history')
+      }
+    }
+    rest(gap)
+    return 'unfilled'
+  }
+
+  function rest({ missing }: Gap): void {
+    const oldest = resting.keys().next()
+    if (resting.size >= MAX_REMEMBERED_UNFILLED_GAPS && !oldest.done) resting.delete(oldest.value)
+    resting.set(missing[0]!, clock.now() + UNFILLED_GAP_RESTS_MS)
+  }
+
+  function start(room: Room, gap: Gap): Promise<Filling> {
+    const filling = askAll(room, gap)
+      .catch((err): Filling => {
+        log.warn({ err, roomId: room.id }, 'history could not be taken in')
+        rest(gap)
+        return 'unfilled'
+      })
+      .finally(() => running.delete(room.id))
+    running.set(room.id, filling)
+    return filling
+  }
+
+  return {
+    open,
+    async bring(room, gap, of, eventId) {
+      const { from, below } = gap
+      if (from - below < 2 * HOLDERS_WITHIN) return false
+      const place = Math.max(Math.floor((from + below) / 2), from - PLACES_OF_GAP)
+      const reads = await vetter.vetAll(room, await parts.questions.events(of, room.id, [eventId]))
+      return (await take(room, of, { ...gap, missing: [eventId], from: place + 1 }, reads)) === 1
+    },
+    async fill(room, between, waitMs) {
+      if (room.filling?.lacksMembers)
+        return orUnderway(
+          room.filling.whole.then(() => 'filled'),
+          waitMs,
+        )
+      const gap = running.has(room.id) ? undefined : await open(room, between)
+      const filling = running.get(room.id)
+      // Whether that was this gap is seen when the timeline is read again.
+      if (filling)
+        return orUnderway(
+          filling.then(() => 'filled'),
+          waitMs,
+        )
+      if (!gap) return 'whole'
+      if ((resting.get(gap.missing[0]!) ?? 0) > clock.now()) return 'unfilled'
+      return orUnderway(start(room, gap), waitMs)
+    },
+  }
+}
+
+async function orUnderway(filling: Promise<Filling>, waitMs: number): Promise<Filling> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<Filling>((resolve) => {
+    timer = setTimeout(resolve, Math.max(waitMs, 0), 'underway')
+  })
+  try {
+    return await Promise.race([filling, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

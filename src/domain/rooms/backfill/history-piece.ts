@@ -1,0 +1,95 @@
+import type { ReadPdu } from '../../../core/event/read.ts'
+import type { EventId, ServerName } from '../../../core/ids.ts'
+import { compareIntegers } from '../../../core/large-integers.ts'
+import type { Database } from '../../../store/db.ts'
+import { MAX_FETCHED_WITH_HISTORY, MAX_TOLD_STATES } from '../../limits.ts'
+import type { Questions } from '../receive/federation-queries.ts'
+import type { Outliers } from '../receive/outliers.ts'
+import { unknownOf } from '../receive/remote-state.ts'
+import { authIdsOf, impliedIds, prevIdsOf } from '../room/event-references.ts'
+import type { Room } from '../room/room.ts'
+import type { RoomEvent } from '../room/room-event.ts'
+import { topological } from '../room/topological.ts'
+
+/** Events that are missing right before one in the timeline, and where in the timeline they go. */
+export interface Gap {
+  /** The event that refers to them. */
+  readonly holder: RoomEvent
+  readonly missing: readonly EventId[]
+  /** The lowest place of the timeline above the gap that is taken. */
+  readonly from: number
+  /** The highest one below it. */
+  readonly below: number
+}
+
+/** A piece of history as another server has it, with all that is needed to judge and place it. Nothing of it is stored yet. */
+export interface Piece {
+  /** Oldest first. */
+  readonly order: readonly ReadPdu[]
+  /** The state before those of them that build on what is missing, by ids. Empty where it is that after the gap. */
+  readonly told: ReadonlyMap<EventId, readonly EventId[]>
+  /** Nothing in it changes the state: that before each of them is the state after the gap. */
+  readonly isPlain: boolean
+  /** What they cite, and what their states hold, that this server does not have. */
+  readonly around: readonly ReadPdu[]
+}
+
+/**
+ * Puts together what a server gave of a gap with what else it has to be asked for. Undefined when nothing of that belongs into the gap.
+ */
+export async function preparePiece(
+  parts: { readonly db: Database; readonly outliers: Outliers; readonly questions: Questions },
+  room: Room,
+  of: ServerName,
+  gap: Gap,
+  given: readonly ReadPdu[],
+): Promise<Piece | undefined> {
+  const { db, outliers, questions } = parts
+  const known = await outliers.find(room, [...new Set(given.flatMap((read) => [read.eventId, ...prevIdsOf(read.pdu)]))])
+  const order = connected(gap, given, known)
+  if (order.length === 0) return undefined
+  const among = new Set(order.map(({ eventId }) => eventId))
+  const isPlain = isPlainLine(gap, order)
+  const lacking = order.filter(({ pdu }) =>
+    prevIdsOf(pdu).some((id) => !among.has(id) && known.get(id)?.hasPlace !== true),
+  )
+  const told = new Map<EventId, readonly EventId[]>()
+  for (const { eventId } of isPlain ? [] : lacking.slice(0, MAX_TOLD_STATES)) {
+    const answer = await questions.stateIds(of, room.id, eventId)
+    if (answer) told.set(eventId, answer.state)
+  }
+  const cited = new Set([...order.flatMap(({ pdu }) => authIdsOf(pdu)), ...impliedIds(room)])
+  const needed = [...cited, ...[...told.values()].flat()].filter((id) => !among.has(id))
+  const unknown = await unknownOf(db, room, [...new Set(needed)])
+  const around =
+    unknown.length === 0 ? [] : await outliers.gather(room, of, unknown, { left: MAX_FETCHED_WITH_HISTORY })
+  return { order, told, isPlain, around: around.filter(({ eventId }) => !among.has(eventId)) }
+}
+
+/** Those events that lead back from what is missing to what is known, oldest first: a server may give whatever it likes. */
+function connected(
+  { missing }: Gap,
+  given: readonly ReadPdu[],
+  known: ReadonlyMap<EventId, RoomEvent>,
+): readonly ReadPdu[] {
+  const byId = new Map(given.map((read) => [read.eventId, read]))
+  const found = new Map<EventId, ReadPdu>()
+  const open = [...missing]
+  for (let id = open.pop(); id !== undefined; id = open.pop()) {
+    const read = byId.get(id)
+    if (!read || found.has(id) || known.get(id)?.hasPlace) continue
+    found.set(id, read)
+    open.push(...prevIdsOf(read.pdu))
+  }
+  const byDepth = [...found.values()].sort((a, b) => compareIntegers(a.pdu.depth, b.pdu.depth))
+  return topological(new Map(byDepth.map((read) => [read.eventId, read])), ({ pdu }) => prevIdsOf(pdu)).order
+}
+
+/** One message after another up to the event after the gap: where nothing changes the state, nobody need be asked for it. */
+function isPlainLine({ holder }: Gap, order: readonly ReadPdu[]): boolean {
+  const after = [...order.slice(1).map(({ pdu }) => pdu), holder.pdu]
+  return order.every(({ eventId, pdu }, index) => {
+    const builtOn = prevIdsOf(after[index]!)
+    return pdu.state_key === undefined && builtOn.length === 1 && builtOn[0] === eventId
+  })
+}

@@ -1,0 +1,204 @@
+import { ProtocolError } from '../../../core/errors.ts'
+import { membershipOf } from '../../../core/event/content.ts'
+import type { EventMatcher } from '../../../core/filter.ts'
+import type { EventId, RoomId } from '../../../core/ids.ts'
+import { JsonBytes } from '../../../core/json-bytes.ts'
+import type { Database } from '../../../store/db.ts'
+import type { Requester } from '../../accounts/requester.ts'
+import type { Clock } from '../../clock.ts'
+import { loadReferences, type MembershipAt, type Reading, writeClientEvent } from '../room/client-event.ts'
+import type { EventCache } from '../room/event-cache.ts'
+import { keysAt, stateAt, stateNids } from '../room/past-state.ts'
+import { encodePosition } from '../room/position-token.ts'
+import type { Room } from '../room/room.ts'
+import type { Readable, RoomAccess } from '../room/room-access.ts'
+import type { RoomEvent } from '../room/room-event.ts'
+import { readingOf, writeEventList } from './event-lists.ts'
+import type { Positions } from './positions.ts'
+import type { KeepRelated } from './related.ts'
+import { BEGINNING, type Direction, type Page, type Stretch, type Timeline } from './timeline.ts'
+
+export interface MessagesQuery {
+  readonly direction: Direction
+  readonly from: string | undefined
+  readonly to: string | undefined
+  readonly limit: number | undefined
+  readonly filter: EventMatcher
+}
+
+export interface ContextQuery {
+  readonly limit: number | undefined
+  readonly filter: EventMatcher
+}
+
+/**
+ * What happened in a room, as far as the reader may see it. Answers are complete JSON bodies, put together from events that
+ * are kept as bytes. Source: client-server API, "Getting events for a room", "Lazy-loading room members".
+ */
+export interface HistoryReader {
+  /** @throws ProtocolError `M_NOT_FOUND` also for strangers to the room */
+  event(by: Requester, roomId: RoomId, eventId: EventId): Promise<JsonBytes>
+  /** A page of history, for who is in the room or was, or for all where it is open to the world. Without `end` nothing is left in its direction; an empty page with one is not the last. */
+  messages(by: Requester, roomId: RoomId, query: MessagesQuery): Promise<JsonBytes>
+  /** What was said around an event, and the state of the room after it. */
+  context(by: Requester, roomId: RoomId, eventId: EventId, query: ContextQuery): Promise<JsonBytes>
+}
+
+export interface HistoryReaderParts {
+  readonly db: Database
+  readonly events: EventCache
+  readonly access: RoomAccess
+  readonly timeline: Timeline
+  readonly positions: Positions
+  readonly clock: Clock
+  readonly keepRelated: KeepRelated
+}
+
+const DEFAULT_LIMIT = 10
+const MAX_LIMIT = 1_000
+
+function wanted({ filter, limit }: ContextQuery): number {
+  return Math.min(limit ?? filter.limit ?? DEFAULT_LIMIT, MAX_LIMIT)
+}
+
+export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
+  const { access, events, timeline, positions, clock } = parts
+
+  async function stretchOf(room: Room, readableUpTo: number, { direction, from, to }: MessagesQuery): Promise<Stretch> {
+    const positionOf = (token: string | undefined) =>
+      token === undefined ? undefined : positions.positionOf(token, room)
+    const [begin, end] = await Promise.all([positionOf(from), positionOf(to)])
+    const [after, upTo] = direction === 'b' ? [end, begin] : [begin, end]
+    const upper = Math.min(upTo ?? readableUpTo, readableUpTo)
+    return { room, direction, after: after ?? BEGINNING, upTo: upper }
+  }
+
+  /** Other servers are bothered for members alone. */
+  const isMember = (by: Requester, room: Room): boolean => room.localMembers.has(by.userNid)
+
+  /** The member events of those who sent these events, as they stood after the newest of them. */
+  async function membersOf(room: Room, senders: readonly RoomEvent[], newest: RoomEvent): Promise<RoomEvent[]> {
+    const keyIds = [...new Set(senders.map(({ sender }) => sender))].flatMap(
+      (sender) => room.keys.idOf('m.room.member', sender) ?? [],
+    )
+    return load(await keysAt(parts.db, room, newest.pointAfter, keyIds))
+  }
+
+  async function load(nids: readonly number[]): Promise<RoomEvent[]> {
+    return [...(await events.load(nids)).values()].sort((a, b) => a.pos - b.pos)
+  }
+
+  async function stateAround(
+    room: Room,
+    shown: readonly RoomEvent[],
+    newest: RoomEvent,
+    filter: EventMatcher,
+  ): Promise<RoomEvent[]> {
+    const state = filter.lazyLoadMembers
+      ? await membersOf(room, shown, newest)
+      : await load(stateNids(await stateAt(parts.db, room, newest.pointAfter)))
+    return filter.roomMatches(room.id) ? state.filter(filter.eventMatches) : []
+  }
+
+  /** The merely invited see of the state what its history shows them, and what they saw when they were there before. */
+  async function stateFor(by: Requester, { room, departure }: Readable, state: RoomEvent[]): Promise<RoomEvent[]> {
+    if (isMember(by, room)) return state
+    if (membershipOf(await room.stateEvent('m.room.member', by.userId)) !== 'invite') return state
+    const shown = new Set((await access.visibleTo(by, room, state)).map(({ nid }) => nid))
+    return state.filter(({ nid, pos }) => shown.has(nid) || pos <= (departure?.pos ?? Number.NEGATIVE_INFINITY))
+  }
+
+  return {
+    async event(by, roomId, eventId) {
+      const seen = await access.find(by, roomId, eventId)
+      if (!seen) throw new ProtocolError('M_NOT_FOUND', 'There is no such event in this room for you to see.')
+      await loadReferences(events, [seen.event])
+      const membershipAt = await access.membershipsAt(by, seen.room, [seen.event])
+      const out = new JsonBytes()
+      writeClientEvent(out, seen.event, { ...readingOf(by, roomId, clock), membershipAt })
+      return out
+    },
+
+    async messages(by, roomId, query) {
+      const { room, upTo } = await access.mustReadState(by, roomId)
+      const stretch = await stretchOf(room, upTo, query)
+      const { filter, from } = query
+      const page = filter.roomMatches(roomId)
+        ? await timeline.page(
+            by,
+            { ...stretch, isFilled: isMember(by, room) },
+            wanted(query),
+            filter.eventMatches,
+            filter.relatedBy,
+          )
+        : { events: [], next: undefined }
+      const newest = query.direction === 'b' ? page.events[0] : page.events.at(-1)
+      const state = filter.lazyLoadMembers && newest ? await membersOf(room, page.events, newest) : undefined
+      await loadReferences(events, [...page.events, ...(state ?? [])])
+      const start = from ?? encodePosition(query.direction === 'b' ? stretch.upTo : stretch.after)
+      const membershipAt = await access.membershipsAt(by, room, page.events)
+      return writeMessages(start, page, state, readingOf(by, roomId, clock), membershipAt)
+    },
+
+    async context(by, roomId, eventId, query) {
+      const seen = await access.mustSee(by, roomId, eventId)
+      const { room, event, upTo } = seen
+      const limit = wanted(query)
+      const { filter } = query
+      const read = (direction: Direction, after: number, end: number, count: number): Promise<Page> =>
+        timeline.page(
+          by,
+          { room, direction, after, upTo: end, isFilled: isMember(by, room) },
+          count,
+          (near) => filter.roomMatches(roomId) && filter.eventMatches(near),
+          filter.relatedBy,
+        )
+      const [before, later] = await Promise.all([
+        read('b', BEGINNING, event.pos - 1, Math.floor(limit / 2)),
+        read('f', event.pos, upTo, Math.ceil(limit / 2)),
+      ])
+      const shown = [...before.events, event, ...later.events]
+      const newest = later.events.at(-1) ?? event
+      const around = await stateFor(by, seen, await stateAround(room, shown, newest, filter))
+      const state = filter.relatedBy ? await parts.keepRelated(by, room, around, filter.relatedBy) : around
+      await loadReferences(events, [...shown, ...state])
+      const membershipAt = await access.membershipsAt(by, room, shown)
+      return writeContext(event, before, later, state, readingOf(by, roomId, clock), membershipAt)
+    },
+  }
+}
+
+function writeMessages(
+  start: string,
+  page: Page,
+  state: readonly RoomEvent[] | undefined,
+  reading: Reading,
+  membershipAt: MembershipAt,
+): JsonBytes {
+  const out = new JsonBytes().text('{').key('chunk', true)
+  writeEventList(out, page.events, { ...reading, membershipAt })
+  out.key('start').value(start)
+  if (page.next !== undefined) out.key('end').value(encodePosition(page.next))
+  if (state) writeEventList(out.key('state'), state, reading)
+  return out.text('}')
+}
+
+function writeContext(
+  event: RoomEvent,
+  before: Page,
+  later: Page,
+  state: readonly RoomEvent[],
+  reading: Reading,
+  membershipAt: MembershipAt,
+): JsonBytes {
+  const out = new JsonBytes().text('{').key('event', true)
+  writeClientEvent(out, event, { ...reading, membershipAt })
+  writeEventList(out.key('events_before'), before.events, { ...reading, membershipAt })
+  writeEventList(out.key('events_after'), later.events, { ...reading, membershipAt })
+  writeEventList(out.key('state'), state, reading)
+  const oldest = before.events.at(-1) ?? event
+  const newest = later.events.at(-1) ?? event
+  out.key('start').value(encodePosition(before.next ?? oldest.pos - 1))
+  out.key('end').value(encodePosition(later.next ?? newest.pos))
+  return out.text('}')
+}

@@ -1,0 +1,39 @@
+import type { ServerName } from '../../../core/ids.ts'
+import type { Peers } from '../../../outbound/peers.ts'
+import type { Database } from '../../../store/db.ts'
+import type { Clock } from '../../clock.ts'
+import type { GapFiller } from '../backfill/backfill.ts'
+import type { RoomAppservices } from '../room/appservices-of-room.ts'
+import type { EventCache } from '../room/event-cache.ts'
+import type { RoomRegistry } from '../room/registry.ts'
+import type { RoomAccess } from '../room/room-access.ts'
+import { createEventAtTime, type EventAtTime } from './event-at-time.ts'
+import { createHistoryReader, type HistoryReader } from './history-reader.ts'
+import { createPositions } from './positions.ts'
+import { createKeepRelated } from './related.ts'
+import { createStateReader, type StateReader } from './state-reader.ts'
+import { createTimeline } from './timeline.ts'
+
+/** Everything that is read of rooms by asking; what comes by itself is the business of sync. */
+export type RoomReader = HistoryReader & StateReader & { readonly eventAtTime: EventAtTime }
+
+export function createRoomReader(parts: {
+  readonly db: Database
+  readonly events: EventCache
+  readonly access: RoomAccess
+  readonly registry: RoomRegistry
+  readonly clock: Clock
+  readonly gapFiller: GapFiller
+  readonly serverName: ServerName
+  readonly peers: Pick<Peers, 'query'>
+  readonly appservices: Pick<RoomAppservices, 'isUserOf'>
+}): RoomReader {
+  const positions = createPositions(parts)
+  const keepRelated = createKeepRelated(parts)
+  const timeline = createTimeline({ ...parts, keepRelated })
+  return {
+    ...createHistoryReader({ ...parts, positions, timeline, keepRelated }),
+    ...createStateReader({ ...parts, positions }),
+    eventAtTime: createEventAtTime({ ...parts, timeline }),
+  }
+}

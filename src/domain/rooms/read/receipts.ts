@@ -1,0 +1,163 @@
+import { ProtocolError } from '../../../core/errors.ts'
+import type { EventId, RoomId } from '../../../core/ids.ts'
+import { isObject, type JsonObject } from '../../../core/json.ts'
+import { findAccountData, setAccountData } from '../../../store/account-data.ts'
+import type { Database } from '../../../store/db.ts'
+import type { Ledger } from '../../../store/ledger.ts'
+import { putReceipt, type ReceiptKind, receiptPosition, receiptsBetween } from '../../../store/receipts.ts'
+import { clearHighlights } from '../../../store/unread.ts'
+import type { Waker } from '../../accounts/account-data.ts'
+import type { Requester } from '../../accounts/requester.ts'
+import type { Clock } from '../../clock.ts'
+import type { EventCache } from '../room/event-cache.ts'
+import type { RoomAccess } from '../room/room-access.ts'
+import type { RoomEvent } from '../room/room-event.ts'
+import type { Viewer } from '../room/viewer.ts'
+import { receiptContents } from './receipt-content.ts'
+
+export type MarkerKind = ReceiptKind | 'm.fully_read'
+
+const MARKER_KINDS: readonly string[] = ['m.fully_read', 'm.read', 'm.read.private'] satisfies MarkerKind[]
+
+export function isMarkerKind(kind: string): kind is MarkerKind {
+  return MARKER_KINDS.includes(kind)
+}
+
+export interface Receipts {
+  /**
+   * Notes how far a user has read: for all (`m.read`), for themselves (`m.read.private`), or as the marker of what they have
+   * read in full. None ever moves backwards.
+   *
+   * @param threadId the root of a thread, or `main`; undefined for the whole room
+   * @throws ProtocolError `M_FORBIDDEN` for who is not in the room, `M_NOT_FOUND` for an event that is not there for the user,
+   *   `M_INVALID_PARAM` for a thread that the event is not in
+   */
+  mark(by: Requester, roomId: RoomId, kind: MarkerKind, eventId: EventId, threadId?: string): Promise<void>
+  /** Several markers of a room in one go. */
+  markAll(by: Requester, roomId: RoomId, marks: { readonly [Kind in MarkerKind]?: EventId }): Promise<void>
+  /** Takes the public receipt of a user of another server. @param ts milliseconds, by that server's clock */
+  receive(who: Viewer, event: RoomEvent, ts: number | undefined, threadId: string | undefined): Promise<void>
+  /** The content of `m.receipt` for each room with receipts between two ledger positions that the user may see. */
+  between(
+    viewer: Viewer,
+    roomNids: readonly number[],
+    after: number,
+    upTo: number,
+  ): Promise<ReadonlyMap<number, JsonObject>>
+}
+
+export interface ReceiptParts {
+  readonly db: Database
+  readonly ledger: Ledger
+  readonly clock: Clock
+  readonly access: RoomAccess
+  readonly events: EventCache
+  /** Wakes users after something only they see was written. */
+  readonly waker: Waker
+  /** Told of every receipt that was written, before its position is published. */
+  written(receipt: WrittenReceipt): void
+}
+
+export interface WrittenReceipt {
+  readonly by: Viewer
+  readonly event: RoomEvent
+  /** All members may see it, not only its user. */
+  readonly isPublic: boolean
+  /** It says what was read of the room's main timeline, not of a thread. */
+  readonly isForRoom: boolean
+  /** '' for a receipt of the whole room. */
+  readonly threadId: string
+  readonly ts: number
+  /** Its place in the ledger. */
+  readonly position: number
+}
+
+/** How many relations lead from an event to its thread at most: an edit of a reply in it, say. */
+const MAX_HOPS = 3
+
+export function createReceipts(parts: ReceiptParts): Receipts {
+  const { db, ledger, clock, access, events } = parts
+
+  /** The root of the thread that an event is in, or `main`. */
+  async function threadOf(event: RoomEvent): Promise<string> {
+    let at: RoomEvent | undefined = event
+    for (let hop = 0; at && hop < MAX_HOPS; hop++) {
+      const relation = at.content['m.relates_to']
+      if (!isObject(relation) || typeof relation.event_id !== 'string') return 'main'
+      if (relation.rel_type === 'm.thread') return relation.event_id
+      const target: RoomEvent | undefined = await events.getById(relation.event_id)
+      at = target?.roomNid === event.roomNid ? target : undefined
+    }
+    return 'main'
+  }
+
+  async function checkThread(event: RoomEvent, threadId: string): Promise<void> {
+    if (threadId === event.id || threadId === (await threadOf(event))) return
+    throw new ProtocolError('M_INVALID_PARAM', 'The event is not in the thread that `thread_id` names.')
+  }
+
+  async function receipt(
+    by: Viewer,
+    event: RoomEvent,
+    kind: ReceiptKind,
+    threadId: string,
+    ts = clock.now(),
+  ): Promise<void> {
+    const of = { roomNid: event.roomNid, userNid: by.userNid, kind, threadId }
+    const before = await receiptPosition(db, of)
+    if (before !== undefined && before >= event.pos) return
+    const isForRoom = threadId === '' || threadId === 'main'
+    const isPublic = kind === 'm.read'
+    await ledger.append(
+      (tx, position) =>
+        Promise.all([
+          putReceipt(tx, { ...of, eventNid: event.nid, eventPos: event.pos, ts, position }),
+          isForRoom ? clearHighlights(tx, by.userNid, of.roomNid, event.pos) : undefined,
+        ]),
+      (_, position) => parts.written({ by, event, isPublic, isForRoom, threadId, ts, position }),
+    )
+  }
+
+  async function fullyRead(by: Requester, roomId: RoomId, event: RoomEvent): Promise<void> {
+    const current = await findAccountData(db, by.userNid, roomId, 'm.fully_read')
+    const known = typeof current?.event_id === 'string' ? await events.getById(current.event_id) : undefined
+    if (known?.roomNid === event.roomNid && known.pos >= event.pos) return
+    const content = JSON.stringify({ event_id: event.id })
+    const marker = { userNid: by.userNid, roomId, type: 'm.fully_read', content }
+    await ledger.append(
+      (tx, position) => setAccountData(tx, { ...marker, position }),
+      (_, position) => parts.waker.wakeUsers([by.userNid], position),
+    )
+  }
+
+  const mark: Receipts['mark'] = async (by, roomId, kind, eventId, threadId) => {
+    await access.mustBeInRoom(by, roomId)
+    const { event } = await access.mustSee(by, roomId, eventId)
+    if (kind === 'm.fully_read') {
+      if (threadId !== undefined) {
+        throw new ProtocolError('M_INVALID_PARAM', '`m.fully_read` is for whole rooms: it takes no `thread_id`.')
+      }
+      return fullyRead(by, roomId, event)
+    }
+    if (threadId !== undefined) await checkThread(event, threadId)
+    return receipt(by, event, kind, threadId ?? '')
+  }
+
+  return {
+    mark,
+
+    receive: (who, event, ts, threadId = '') => receipt(who, event, 'm.read', threadId, ts),
+
+    async markAll(by, roomId, marks) {
+      await access.mustBeInRoom(by, roomId)
+      for (const kind of MARKER_KINDS as MarkerKind[]) {
+        const eventId = marks[kind]
+        if (eventId !== undefined) await mark(by, roomId, kind, eventId)
+      }
+    },
+
+    async between(viewer, roomNids, after, upTo) {
+      return receiptContents(await receiptsBetween(db, roomNids, viewer.userNid, after, upTo))
+    },
+  }
+}

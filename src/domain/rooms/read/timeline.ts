@@ -1,0 +1,190 @@
+import type { RelatedBy } from '../../../core/filter.ts'
+import type { Database } from '../../../store/db.ts'
+import { getTimelineBackwards, getTimelineForwards } from '../../../store/events.ts'
+import type { Clock } from '../../clock.ts'
+import { MAX_FILLS_PER_REQUEST, MAX_HISTORY_WAIT_MS } from '../../limits.ts'
+import type { Filling, GapFiller, Opening } from '../backfill/backfill.ts'
+import type { EventCache } from '../room/event-cache.ts'
+import type { Room } from '../room/room.ts'
+import type { RoomAccess } from '../room/room-access.ts'
+import type { RoomEvent } from '../room/room-event.ts'
+import type { Viewer } from '../room/viewer.ts'
+import type { KeepRelated } from './related.ts'
+
+export type Direction = 'b' | 'f'
+
+/** Events of a room with `after < pos <= upTo`: newest first going backwards, oldest first going forwards. */
+export interface Stretch {
+  readonly room: Room
+  readonly direction: Direction
+  readonly after: number
+  readonly upTo: number
+  /** What is missing is asked for from other servers, within a time. */
+  readonly isFilled?: boolean
+}
+
+export interface Page {
+  readonly events: readonly RoomEvent[]
+  /** The position from which to go on; undefined when nothing is left in this direction. */
+  readonly next: number | undefined
+}
+
+export interface Timeline {
+  /** Up to `limit` events that the viewer may see and that `wants` takes. A page may be empty and yet not be the last. */
+  page(
+    viewer: Viewer,
+    stretch: Stretch,
+    limit: number,
+    wants: (event: RoomEvent) => boolean,
+    relatedBy?: RelatedBy,
+  ): Promise<Page>
+}
+
+/** Before any event, wherever history may begin. */
+export const BEGINNING = -(2 ** 50)
+
+/** How many events one request looks through for those that are wanted. */
+const MAX_SCANNED = 2_000
+/** Smallest batch once the first did not hold enough. */
+const MIN_BATCH = 100
+
+export function createTimeline(parts: {
+  readonly db: Database
+  readonly events: EventCache
+  readonly access: RoomAccess
+  readonly clock: Clock
+  readonly gapFiller: GapFiller
+  readonly keepRelated: KeepRelated
+}): Timeline {
+  const { db, events, access, clock, gapFiller, keepRelated } = parts
+
+  async function read({ room, direction, after, upTo }: Stretch, count: number): Promise<readonly RoomEvent[]> {
+    const kept = room.timeline.filter(({ pos }) => pos > after && pos <= upTo)
+    if (direction === 'f') {
+      if (kept.length > 0 && kept[0]!.pos === after + 1) return room.eventsAt(kept.slice(0, count))
+      const rows = await getTimelineForwards(db, room.nid, after, upTo, count)
+      return rows.map((row) => events.adopt(row))
+    }
+    const newest = kept.at(-1)?.pos === upTo ? await room.eventsAt(kept.reverse().slice(0, count)) : []
+    const missing = count - newest.length
+    const below = newest.at(-1)?.pos ?? upTo + 1
+    if (missing === 0 || below - 1 <= after) return newest
+    const rows = await getTimelineBackwards(db, room.nid, after, below - 1, missing)
+    return [...newest, ...rows.map((row) => events.adopt(row))]
+  }
+
+  async function page(
+    viewer: Viewer,
+    stretch: Stretch,
+    limit: number,
+    wants: (event: RoomEvent) => boolean,
+    relatedBy?: RelatedBy,
+  ): Promise<Page> {
+    const choose = async (events: readonly RoomEvent[]) => {
+      const wanted = (await access.visibleTo(viewer, stretch.room, events)).filter(wants)
+      return relatedBy ? keepRelated(viewer, stretch.room, wanted, relatedBy) : wanted
+    }
+    const found: RoomEvent[] = []
+    const fill = stretch.isFilled ? fillerFor(stretch.room) : undefined
+    let rest = stretch
+    let scanned = 0
+    while (scanned < MAX_SCANNED) {
+      // One more than wanted, to know whether there are more.
+      const size = Math.max(limit - found.length + 1, scanned === 0 ? 0 : MIN_BATCH)
+      const events = await read(rest, size)
+      const isLast = events.length < size
+      const gap = fill && gapIn(rest, events, isLast)
+      const batch = gap ? events.filter((event) => isBefore(gap, event, rest)) : events
+      for (const event of await choose(batch)) {
+        if (found.length === limit) return { events: found, next: positionAfter(found.at(-1), stretch) }
+        found.push(event)
+      }
+      scanned += batch.length
+      const last = batch.at(-1)
+      if (fill && gap) {
+        const filling = found.length < limit ? await fill(gap) : 'underway'
+        const next = afterGap(rest, gap, filling, found, isLast)
+        if ('events' in next) return next
+        rest = next
+      } else if (!last || isLast) return { events: found, next: undefined }
+      else rest = from(rest, positionAfter(last, stretch))
+    }
+    return { events: found, next: stretch.direction === 'b' ? rest.upTo : rest.after }
+  }
+
+  /** Fills gaps for one request, until it has taken long enough. */
+  function fillerFor(room: Room): (gap: Opening) => Promise<Filling> {
+    const end = clock.now() + MAX_HISTORY_WAIT_MS
+    let fills = 0
+    return async (gap) => {
+      const waitMs = end - clock.now()
+      const isOver = waitMs <= 0 || fills >= MAX_FILLS_PER_REQUEST
+      const filling = isOver ? 'underway' : await gapFiller.fill(room, gap, waitMs)
+      if (filling === 'filled') fills++
+      return filling
+    }
+  }
+
+  return { page }
+}
+
+/**
+ * The first place where something may be missing in a stretch that was read: positions follow one another everywhere else. Who reads
+ * forwards from the beginning begins with what is known.
+ */
+function gapIn(
+  { direction, upTo, after }: Stretch,
+  events: readonly RoomEvent[],
+  isLast: boolean,
+): Opening | undefined {
+  if (direction === 'f') {
+    let below = after
+    for (const { pos } of events) {
+      if (pos - below > 1 && below !== BEGINNING) return { from: pos, below }
+      below = pos
+    }
+    return undefined
+  }
+  let from = upTo + 1
+  for (const { pos } of events) {
+    if (from - pos > 1) return { from, below: pos }
+    from = pos
+  }
+  const isBeginning = events.at(-1)?.type === 'm.room.create'
+  return isLast && !isBeginning && from - after > 1 ? { from, below: after } : undefined
+}
+
+function isBefore({ from, below }: Opening, { pos }: RoomEvent, { direction }: Stretch): boolean {
+  return direction === 'b' ? pos >= from : pos <= below
+}
+
+/** What is left to be read once it was tried to fill a gap, or the page that ends there. */
+function afterGap(
+  rest: Stretch,
+  { from: above, below }: Opening,
+  filling: Filling,
+  found: readonly RoomEvent[],
+  isLast: boolean,
+): Stretch | Page {
+  const isBackwards = rest.direction === 'b'
+  const resume = isBackwards ? above - 1 : below
+  if (filling === 'filled') return from(rest, resume)
+  if (filling === 'underway' && (isBackwards || found.length > 0)) return { events: found, next: resume }
+  // Who was given nothing takes the same place for the end. The next one is as free: gaps are filled from above.
+  if (filling === 'underway' && above - below > 2) return { events: found, next: below + 1 }
+  // Who was given something may ask once more, when others may answer again.
+  if (isBackwards && isLast && below === rest.after)
+    return { events: found, next: filling === 'unfilled' && found.length > 0 ? resume : undefined }
+  return from(rest, isBackwards ? below : above - 1)
+}
+
+/** The rest of a stretch. */
+function from(stretch: Stretch, position: number): Stretch {
+  return stretch.direction === 'b' ? { ...stretch, upTo: position } : { ...stretch, after: position }
+}
+
+/** Where reading goes on after an event, or where it started when there was none. */
+function positionAfter(event: RoomEvent | undefined, { direction, after, upTo }: Stretch): number {
+  if (!event) return direction === 'b' ? upTo : after
+  return direction === 'b' ? event.pos - 1 : event.pos
+}

@@ -1,0 +1,144 @@
+import { type Pdu, type Refusal, refuse } from '../../../core/event/format.ts'
+import { type ReadPdu, readPdu } from '../../../core/event/read.ts'
+import { decisiveSignatures, requiredSigners, signatureKeyIds, type VerifyKey } from '../../../core/event/signers.ts'
+import { type EventId, isUserId, type RoomId, type ServerName, serverOf } from '../../../core/ids.ts'
+import type { ReadJson } from '../../../core/json.ts'
+import { isObject } from '../../../core/json.ts'
+import type { RoomVersion } from '../../../core/room-version.ts'
+import { roomIdOfCreate } from '../../../core/signing/event-hash.ts'
+import { createLoopTurns } from '../../../outbound/loop-turns.ts'
+import { MAX_KEYS_PER_SERVER } from '../../limits.ts'
+import type { ClaimedRoom } from '../room/claimed-room.ts'
+import type { KeyRing } from './federation-queries.ts'
+import { createSignatureChecks, type SignedText } from './signature-checks.ts'
+
+/** The checks of a remote event that need no other event: shape and size, content hash, room, signatures. */
+export interface Vetter {
+  vet(place: ClaimedRoom, raw: ReadJson): Promise<ReadPdu | Refusal>
+  /** Many, in the order given; others get their turn meanwhile. */
+  vetEach(place: ClaimedRoom, raws: readonly ReadJson[]): Promise<(ReadPdu | Refusal)[]>
+  /** More than these are to be vetted soon: fetches keys. */
+  expect(raws: readonly ReadJson[]): void
+  /** Those of many that pass, each once. */
+  vetAll(place: ClaimedRoom, raws: readonly ReadJson[]): Promise<ReadPdu[]>
+  close(): Promise<void>
+}
+
+const VETTED_AT_ONCE = 64
+
+export function isRefusal(read: ReadPdu | Refusal): read is Refusal {
+  return 'allowed' in read
+}
+
+export function createVetter({ keys }: { keys: KeyRing }): Vetter {
+  const checks = createSignatureChecks()
+  /** A state of many thousands takes seconds: others get their turn after each portion, however many such states there are. */
+  const nextTurn = createLoopTurns()
+
+  function read(place: ClaimedRoom, { value, offence }: ReadJson): ReadPdu | Refusal {
+    const event = readPdu(place.version, value, offence)
+    if (isRefusal(event) || roomOf(place.version, event) === place.id) return event
+    return refuse('the event is of another room')
+  }
+
+  /** Checks the signatures of events that were read: all together, so that one of thousands costs little more than the check itself. */
+  async function confirm(version: RoomVersion, events: readonly (ReadPdu | Refusal)[]): Promise<(ReadPdu | Refusal)[]> {
+    const vetted = [...events]
+    const claims = events.flatMap((event, index) => {
+      if (isRefusal(event)) return []
+      const made = claimsOf(version, event, index)
+      if (Array.isArray(made)) return made
+      vetted[index] = made
+      return []
+    })
+    const known = await keysFor(claims)
+    const signed: SignedText[] = []
+    const ends = claims.map(({ event, server }, index) => {
+      for (const each of decisiveSignatures(version, event.pdu, server, known[index]!))
+        signed.push({ ...each, text: event.signedText })
+      return signed.length
+    })
+    const good = await checks.areGood(signed)
+    for (const [index, { place, server }] of claims.entries()) {
+      const own = good.slice(ends[index - 1] ?? 0, ends[index])
+      if (own.length > 0 && !own.includes(false)) continue
+      vetted[place] = refuse(`the event has no signature of ${server} that one of its keys confirms`)
+    }
+    return vetted
+  }
+
+  /** The keys that each claim names: asked for once for all that name the same. */
+  function keysFor(claims: readonly Claim[]): Promise<(readonly VerifyKey[])[]> {
+    const asked = new Map<string, Promise<readonly VerifyKey[]>>()
+    return Promise.all(
+      claims.map(({ server, keyIds }) => {
+        const name = `${server} ${keyIds}`
+        const found = asked.get(name) ?? keys.keysOf(server, keyIds)
+        asked.set(name, found)
+        return found
+      }),
+    )
+  }
+
+  async function vetEach(place: ClaimedRoom, raws: readonly ReadJson[]): Promise<(ReadPdu | Refusal)[]> {
+    const portions: Promise<(ReadPdu | Refusal)[]>[] = []
+    const areMany = raws.length > VETTED_AT_ONCE
+    if (areMany) fetchKeysAhead(keys, raws)
+    for (let at = 0; at < raws.length; at += VETTED_AT_ONCE) {
+      if (areMany) await nextTurn()
+      const portion = raws.slice(at, at + VETTED_AT_ONCE).map((raw) => read(place, raw))
+      portions.push(confirm(place.version, portion))
+    }
+    return (await Promise.all(portions)).flat()
+  }
+
+  return {
+    vet: async (place, raw) => (await confirm(place.version, [read(place, raw)]))[0]!,
+    vetEach,
+    close: checks.close,
+    expect: (raws) => fetchKeysAhead(keys, raws),
+    async vetAll(place, raws) {
+      const passed = new Map<EventId, ReadPdu>()
+      for (const read of await vetEach(place, raws)) if (!isRefusal(read)) passed.set(read.eventId, read)
+      return [...passed.values()]
+    },
+  }
+}
+
+/** That a server signed an event, at its place in the list. */
+interface Claim {
+  readonly place: number
+  readonly event: ReadPdu
+  readonly server: ServerName
+  readonly keyIds: readonly string[]
+}
+
+function claimsOf(version: RoomVersion, event: ReadPdu, place: number): Claim[] | Refusal {
+  const claims = requiredSigners(version, event.pdu).map((server) => {
+    return { place, event, server, keyIds: signatureKeyIds(event.pdu, server) }
+  })
+  const unsigned = claims.find(({ keyIds }) => keyIds.length === 0)
+  return unsigned ? refuse(`the event lacks a signature of ${unsigned.server}`) : claims
+}
+
+/** So that servers which do not answer are waited for once and together, not in each portion of a large state anew. */
+function fetchKeysAhead(keys: KeyRing, raws: readonly ReadJson[]): void {
+  const wanted = new Map<ServerName, Set<string>>()
+  for (const { value } of raws) {
+    if (!isObject(value) || !isUserId(value.sender) || !isObject(value.signatures)) continue
+    const server = serverOf(value.sender)
+    const keyIds = wanted.get(server) ?? new Set<string>()
+    for (const keyId of signatureKeyIds(value as unknown as Pdu, server)) keyIds.add(keyId)
+    wanted.set(server, keyIds)
+  }
+  for (const [server, keyIds] of wanted) {
+    // What fails here fails again where it is needed.
+    keys.keysOf(server, [...keyIds].slice(0, MAX_KEYS_PER_SERVER)).catch(() => {})
+  }
+}
+
+/** The room that an event names, or makes. */
+function roomOf(version: RoomVersion, { pdu, eventId }: ReadPdu): RoomId | undefined {
+  const isMaking = version.roomIdIsCreateHash && pdu.type === 'm.room.create'
+  return isMaking ? roomIdOfCreate(eventId) : pdu.room_id
+}

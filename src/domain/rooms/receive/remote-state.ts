@@ -1,0 +1,57 @@
+import type { EventId } from '../../../core/ids.ts'
+import { forEachState, getState, type StateMap, setState } from '../../../core/state/trie.ts'
+import type { Database } from '../../../store/db.ts'
+import { getStateParts, type StatePart } from '../../../store/gaps.ts'
+import type { Room } from '../room/room.ts'
+
+/** Those of the events that this server does not have. */
+export async function unknownOf(db: Database, room: Room, eventIds: readonly EventId[]): Promise<EventId[]> {
+  const known = await partsOf(db, room, eventIds)
+  return eventIds.filter((id) => !known.has(id))
+}
+
+/**
+ * The state that events make which another server told of, as changes of one that is much like it. Undefined when one of them is
+ * missing, two are for the same key, or it is that of a room with another create event.
+ */
+export async function stateLike(
+  db: Database,
+  room: Room,
+  near: StateMap,
+  told: readonly EventId[],
+): Promise<StateMap | undefined> {
+  const parts = await partsOf(db, room, told)
+  const values = new Map<number, number>()
+  for (const id of new Set(told)) {
+    const part = parts.get(id)
+    if (part?.room_nid !== room.nid) return undefined
+    if (part.standing === 'rejected' || part.key_id === null) continue
+    if (values.has(part.key_id)) return undefined
+    values.set(part.key_id, part.event_nid)
+  }
+  const createKey = room.keys.idOf('m.room.create', '')
+  if (createKey === undefined || values.get(createKey) !== getState(room.pending.state, createKey)) return undefined
+  let state = near
+  forEachState(near, (keyId) => {
+    if (!values.has(keyId)) state = setState(state, keyId, 0)
+  })
+  for (const [keyId, nid] of values) if (getState(near, keyId) !== nid) state = setState(state, keyId, nid)
+  return state
+}
+
+async function partsOf(db: Database, room: Room, eventIds: readonly EventId[]): Promise<Map<EventId, StatePart>> {
+  const parts = new Map<EventId, StatePart>()
+  const stored: EventId[] = []
+  for (const id of new Set(eventIds)) {
+    const event = room.unsettled(id)
+    if (!event) stored.push(id)
+    else {
+      const { nid, roomNid, keyId, standing } = event
+      parts.set(id, {
+        ...{ event_id: id, event_nid: nid, room_nid: roomNid, key_id: keyId ?? null, standing: standing ?? null },
+      })
+    }
+  }
+  for (const part of await getStateParts({ query: db.scan }, stored)) parts.set(part.event_id, part)
+  return parts
+}

@@ -1,0 +1,191 @@
+import type { Logger } from 'pino'
+import { ProtocolError } from '../../../core/errors.ts'
+import type { ReadPdu } from '../../../core/event/read.ts'
+import { type EventId, type RoomId, type ServerName, serverOf, type UserId } from '../../../core/ids.ts'
+import { isObject, type JsonObject, type ReadJson, readExactJson } from '../../../core/json.ts'
+import type { Lanes } from '../../../core/keyed-queue.ts'
+import { type StateMap, setState } from '../../../core/state/trie.ts'
+import type { Peers } from '../../../outbound/peers.ts'
+import type { Database } from '../../../store/db.ts'
+import { getHeldState } from '../../../store/room-fillings.ts'
+import {
+  MAX_ASKING_MS,
+  MAX_EXPULSIONS_JUDGED,
+  MAX_EXPULSIONS_JUDGED_OF_A_SERVER,
+  MAX_FETCHED_AUTH_EVENTS,
+} from '../../limits.ts'
+import type { Outliers } from '../receive/outliers.ts'
+import { isRefusal, type Vetter } from '../receive/pdu-checks.ts'
+import type { Placing } from '../receive/placing.ts'
+import { settled } from '../receive/received.ts'
+import { authIdsOf, judgingIds, prevIdsOf } from '../room/event-references.ts'
+import type { Filling } from '../room/partial-state.ts'
+import type { RoomRegistry } from '../room/registry.ts'
+import type { Room } from '../room/room.ts'
+import type { RoomEvent } from '../room/room-event.ts'
+import type { Surroundings } from '../room/surroundings.ts'
+
+/**
+ * Kicks and bans of users of ours in a room whose members are still to come. They wait like all else; but the servers of a room give its
+ * members to nobody who is not in it, so where the last of ours was put out they are judged by what they cite alone.
+ */
+export interface Expulsions {
+  /**
+   * Judges those that wait, and puts out whom they put out. For when every server that answers says that none of ours is in the room:
+   * by that, and not by the kick alone, its sender is known to have been in the room still. Whatever does not hold is left waiting.
+   */
+  judge(filling: Filling): Promise<void>
+}
+
+export interface ExpulsionParts {
+  readonly db: Database
+  readonly peers: Pick<Peers, 'eventAuth'>
+  readonly registry: Pick<RoomRegistry, 'getByNid' | 'drop'>
+  readonly vetter: Pick<Vetter, 'vet' | 'vetAll'>
+  readonly outliers: Outliers
+  readonly placing: Placing
+  readonly lanes: Lanes<RoomId>
+  readonly log: Pick<Logger, 'info'>
+}
+
+const MEMBER = 'm.room.member'
+const AT_MOST = { ofAServer: MAX_EXPULSIONS_JUDGED_OF_A_SERVER, all: MAX_EXPULSIONS_JUDGED }
+/** How often one is placed anew because others wrote to its room. */
+const MAX_ATTEMPTS = 8
+
+/** Whether an event, whose shape nobody has looked at, claims to put somebody out of a room. */
+export function isExpulsion({ type, sender, state_key: target, content }: JsonObject): boolean {
+  const membership = isObject(content) ? content.membership : undefined
+  return type === MEMBER && sender !== target && (membership === 'leave' || membership === 'ban')
+}
+
+export function createExpulsions(parts: ExpulsionParts): Expulsions {
+  const { db, registry, vetter, outliers, lanes, log } = parts
+
+  /**
+   * Brings to hand what judges an event. Its sender may have come, or come to power, while all that waits: that is looked at first. Then
+   * it is asked for all together, of the sender's server first.
+   */
+  async function fetchCited({ roomId, roomNid, resident }: Filling, read: ReadPdu, origin: ServerName): Promise<void> {
+    async function take(given: readonly ReadJson[]): Promise<void> {
+      const reads = await vetter.vetAll(await registry.getByNid(roomNid), given.slice(0, MAX_FETCHED_AUTH_EVENTS))
+      await lanes.run(roomId, async () => outliers.take(await registry.getByNid(roomNid), reads))
+    }
+    if (await hasCited(await registry.getByNid(roomNid), read)) return
+    const ofSender = await getHeldState(db, roomNid, [MEMBER, read.pdu.sender], AT_MOST)
+    const levels = await getHeldState(db, roomNid, ['m.room.power_levels', ''], AT_MOST)
+    await take([...ofSender, ...levels].map(({ json }) => readExactJson(json)))
+    for (const server of new Set([origin, resident])) {
+      if (await hasCited(await registry.getByNid(roomNid), read)) return
+      try {
+        await take(await parts.peers.eventAuth(server, roomId, read.eventId))
+      } catch (error) {
+        if (!(error instanceof ProtocolError) || error.status === 503) throw error
+        log.info({ roomId, server, reason: error.message }, 'a server does not say what authorises a kick')
+      }
+    }
+  }
+
+  async function hasCited(room: Room, read: ReadPdu): Promise<boolean> {
+    const ids = judgingIds(room, read)
+    const known = await outliers.find(room, ids)
+    return ids.every((id) => known.has(id))
+  }
+
+  async function place(filling: Filling, read: ReadPdu, origin: ServerName): Promise<boolean> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const room = await registry.getByNid(filling.roomNid)
+      if (!filling.lacksMembers || !(await citesPresent(room, filling, read))) return false
+      try {
+        const outcome = await placeIn(room, read, origin)
+        if (outcome !== 'moved') return outcome
+      } catch (error) {
+        // What was begun is half in memory: the next to come reads the room again.
+        registry.drop(room)
+        throw error
+      }
+    }
+    return false
+  }
+
+  async function placeIn(room: Room, read: ReadPdu, origin: ServerName): Promise<boolean | 'moved'> {
+    const prevIds = prevIdsOf(read.pdu)
+    const known = await outliers.find(room, [read.eventId, ...prevIds])
+    const budget = { left: MAX_FETCHED_AUTH_EVENTS, until: performance.now() + MAX_ASKING_MS }
+    const cited = await outliers.cite(room, origin, [read], budget)
+    const outlier = known.get(read.eventId)
+    const isStrange = outlier !== undefined && (outlier.hasPlace || outlier.roomNid !== room.nid)
+    if (isStrange || !judgingIds(room, read).every((id) => cited.has(id))) return false
+    const prevs = prevIds.flatMap((id) => known.get(id) ?? [])
+    const placed = await parts.placing.place(room, read, {
+      ...ALONE,
+      ...{ outlier, cited, prevs: prevs.filter((event) => event.roomNid === room.nid && event.hasPlace) },
+      told: withCited(room, read, cited),
+    })
+    if (placed === 'moved') return 'moved'
+    if ('standing' in placed) {
+      log.info(
+        { roomId: room.id, eventId: read.eventId, reason: placed.reason },
+        'a kick of a user of ours is unfounded',
+      )
+      return false
+    }
+    const [one] = await settled([placed])
+    return one?.outcome === 'committed' ? true : 'moved'
+  }
+
+  async function judgeOne(filling: Filling, userId: UserId, origin: ServerName, raw: ReadJson): Promise<boolean> {
+    const room = await registry.getByNid(filling.roomNid)
+    const read = await vetter.vet(room, raw)
+    if (isRefusal(read) || read.pdu.state_key !== userId || !isExpulsion(read.pdu)) return false
+    // What a server sends in the name of another is not what puts anybody out.
+    if (serverOf(read.pdu.sender) !== origin || !citesPresent(room, filling, read)) return false
+    await fetchCited(filling, read, origin)
+    return lanes.run(filling.roomId, () => place(filling, read, origin))
+  }
+
+  async function judgeOf(filling: Filling, userId: UserId): Promise<void> {
+    const rows = await getHeldState(db, filling.roomNid, [MEMBER, userId], AT_MOST)
+    for (const { origin, json } of rows) {
+      if (!(await judgeOne(filling, userId, origin, readExactJson(json)))) continue
+      log.info({ roomId: filling.roomId, userId }, 'a user of ours was put out of a room before its members had come')
+      return
+    }
+  }
+
+  return {
+    async judge(filling) {
+      const { localMembers } = await registry.getByNid(filling.roomNid)
+      for (const { userId } of [...localMembers.values()]) if (filling.lacksMembers) await judgeOf(filling, userId)
+    },
+  }
+}
+
+/** Nothing is known around such an event but what it cites. */
+const ALONE: Omit<Surroundings, 'outlier' | 'cited' | 'prevs' | 'told'> = {
+  passedOver: new Set(),
+  missingBehind: [],
+  isReferenced: false,
+  redactions: [],
+  target: undefined,
+  isOwnJoin: false,
+  isOffered: true,
+}
+
+/** Whether an event cites the membership that its target has: a kick of a time before they came in is none of now. */
+async function citesPresent(room: Room, { joinId }: Filling, { pdu }: ReadPdu): Promise<boolean> {
+  const nid = room.stateNid(room.pending.state, pdu.type, pdu.state_key!)
+  const cited = new Set<EventId>(authIdsOf(pdu))
+  const present = (await room.events([nid])).get(nid)?.id
+  return cited.has(joinId) || (present !== undefined && cited.has(present))
+}
+
+/** The state that is known, with what an event cites: it is judged by its sender's membership, which is among that alone. */
+function withCited(room: Room, { pdu }: ReadPdu, cited: ReadonlyMap<EventId, RoomEvent>): StateMap {
+  let state = room.pending.state
+  for (const id of authIdsOf(pdu)) {
+    const { keyId, nid, roomNid, standing } = cited.get(id)!
+    if (keyId !== undefined && roomNid === room.nid && standing !== 'rejected') state = setState(state, keyId, nid)
+  }
+  return state
+}

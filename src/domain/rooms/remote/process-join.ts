@@ -1,0 +1,197 @@
+import type { StateLookup } from '../../../core/auth/context.ts'
+import { authorise } from '../../../core/auth/rules.ts'
+import { authEventKeys, type StateKeyPair } from '../../../core/auth/select.ts'
+import { createContentOf } from '../../../core/event/content.ts'
+import type { Pdu } from '../../../core/event/format.ts'
+import type { ReadPdu } from '../../../core/event/read.ts'
+import type { EventId, RoomId, ServerName } from '../../../core/ids.ts'
+import type { ReadJson } from '../../../core/json.ts'
+import type { Lanes } from '../../../core/keyed-queue.ts'
+import type { RoomVersion } from '../../../core/room-version.ts'
+import { getState, type StateMap, setState } from '../../../core/state/trie.ts'
+import type { Database } from '../../../store/db.ts'
+import { nextRoomNid, setRoomVersion } from '../../../store/rooms.ts'
+import type { Questions } from '../receive/federation-queries.ts'
+import { Intake } from '../receive/intake.ts'
+import type { Outliers } from '../receive/outliers.ts'
+import { isRefusal, type Vetter } from '../receive/pdu-checks.ts'
+import type { Placing } from '../receive/placing.ts'
+import { dropped, type Received, receivedAs, settled } from '../receive/received.ts'
+import { orderTold, type Told, type ToldRoom, takeTold } from '../receive/state-intake.ts'
+import type { EventCache } from '../room/event-cache.ts'
+import { authIdsOf, impliedIds, prevIdsOf, reasonOf } from '../room/event-references.ts'
+import { type Filling, membersAreMissing } from '../room/partial-state.ts'
+import type { Fillings } from '../room/partial-state-rooms.ts'
+import type { RoomRegistry } from '../room/registry.ts'
+import { emptyRoom, type Room } from '../room/room.ts'
+import type { RoomEvent } from '../room/room-event.ts'
+
+/** Takes part in a room of other servers: by what a resident server tells of it, and a join of ours that it has accepted. */
+export type ProcessJoin = (
+  resident: ServerName,
+  version: RoomVersion,
+  roomId: RoomId,
+  join: ReadJson,
+  told: ToldRoom,
+) => Promise<Received>
+
+export interface ProcessJoinParts {
+  readonly serverName: ServerName
+  readonly db: Database
+  readonly events: EventCache
+  readonly registry: RoomRegistry
+  readonly questions: Questions
+  readonly vetter: Vetter
+  readonly outliers: Outliers
+  readonly placing: Placing
+  /** In which the events of one room come in. */
+  readonly lanes: Lanes<RoomId>
+  readonly fillings: Fillings
+  /** Has the members fetched that were left out. */
+  readonly fill: (filling: Filling) => void
+}
+
+/** How often a join is placed anew because others wrote to its room. */
+const MAX_ATTEMPTS = 8
+
+type Result = Received | 'moved'
+
+const OTHER_VERSION = 'the room is of another version'
+
+export function createProcessJoin(parts: ProcessJoinParts): ProcessJoin {
+  const { registry, vetter, outliers, placing, lanes, fillings } = parts
+
+  /** A room that is to be, or that we took part in before; undefined where that one was of another version. */
+  async function roomToJoin(roomId: RoomId, version: RoomVersion): Promise<Room | undefined> {
+    const known = await registry.get(roomId)
+    if (!known) return emptyRoom({ nid: await nextRoomNid(parts.db), id: roomId, version, events: parts.events })
+    if (known.version === version) return known
+    if (known.pending.extremities.length > 0) return undefined
+    // Whoever invited us said so, and that is nobody's word: the room's own create event is.
+    await parts.db.tx((tx) => setRoomVersion(tx, known.nid, version.id))
+    registry.drop(known)
+    return registry.get(roomId)
+  }
+
+  async function join(resident: ServerName, room: Room, read: ReadPdu, told: Told, lists: ToldRoom): Promise<Result> {
+    const { eventId, pdu } = read
+    const wasStrange = room.pending.extremities.length === 0
+    const { map: state, memberships } = await takeTold(parts, room, told, eventId)
+    if (!room.alive) return 'moved'
+    const prevIds = prevIdsOf(pdu)
+    const known = await outliers.find(room, [eventId, ...authIdsOf(pdu), ...impliedIds(room), ...prevIds])
+    if (known.get(eventId)?.hasPlace) return receivedAs(eventId, 'known')
+    if (!state || room.stateNid(state, 'm.room.create', '') === 0)
+      return dropped('the state of the room could not be had', eventId)
+    if (!authIdsOf(pdu).every((id) => known.has(id))) return dropped('its auth events could not be had', eventId)
+    const intake = new Intake(parts, room, resident)
+    await intake.lookUp([])
+    const prevs = prevIds.flatMap((id) => known.get(id) ?? []).filter((event) => isPlacedIn(room, event))
+    // While others of ours are in the room we know its state ourselves.
+    const isKnownHere = room.localMembers.size > 0 && prevs.length === prevIds.length
+    const isPartial = lists.areMembersOmitted === true && !isKnownHere
+    // It was strange when we asked: what is left out of a state that is one of several cannot be put in behind it.
+    if (isPartial && !wasStrange) throw membersAreMissing()
+    const cited = authIdsOf(pdu).map((id) => known.get(id)!)
+    const before = isPartial ? withMembers(state, cited) : state
+    const filling = isPartial ? await beginFilling(room, resident, eventId, lists) : undefined
+    const place = async (): Promise<Result> => {
+      const placed = await placing.place(room, read, {
+        outlier: known.get(eventId),
+        prevs,
+        passedOver: new Set(),
+        missingBehind: [],
+        cited: known,
+        ...(isKnownHere ? { told: undefined } : { told: before, toldMemberships: memberships }),
+        lacksMembers: isPartial,
+        isReferenced: false,
+        redactions: [],
+        target: undefined,
+        isOwnJoin: true,
+        isOffered: false,
+      })
+      if (placed === 'moved') return 'moved'
+      if ('standing' in placed) return receivedAs(eventId, placed.standing, placed.reason)
+      const [one] = await settled([placed])
+      return one?.outcome === 'committed' ? receivedAs(eventId, placed.event.standing, placed.event.reason) : 'moved'
+    }
+    const result = await place().catch((error) => {
+      // Whether it was written is not known: who fills the room finds out.
+      if (filling) parts.fill(filling)
+      throw error
+    })
+    // What invitations counted for in memory, while the room was not known, is read anew.
+    if (wasStrange) registry.drop(room)
+    const isIn = result !== 'moved' && result.kind === 'accepted'
+    if (filling && isIn) parts.fill(filling)
+    else if (filling) await fillings.abandon(filling)
+    else if (room.filling && isIn && !isKnownHere) await fillings.supersede(room.filling)
+    return result
+  }
+
+  async function beginFilling(
+    room: Room,
+    resident: ServerName,
+    joinId: EventId,
+    { servers = [] }: ToldRoom,
+  ): Promise<Filling> {
+    room.filling = await fillings.open(room, { resident, servers, joinId })
+    return room.filling
+  }
+
+  return async (resident, version, roomId, joinEvent, lists) => {
+    const place = { id: roomId, version }
+    const read = await vetter.vet(place, joinEvent)
+    if (isRefusal(read)) return dropped(read.reason)
+    const told = await orderTold(lists, vetter.expect, keysJudging(version, read.pdu))
+    const judges = await vetter.vetAll(place, told.judges.filter(told.isState).map(told.at))
+    if (!judges.some((one) => isCreateOf(version, one))) return dropped(OTHER_VERSION, read.eventId)
+    const others = await vetter.vetAll(place, told.judges.filter((index) => !told.isState(index)).map(told.at))
+    const refusal = refusalOf(version, read.pdu, [...judges, ...others])
+    if (refusal !== undefined) return dropped(refusal, read.eventId)
+    return lanes.run(roomId, async () => {
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        const room = await roomToJoin(roomId, version)
+        if (!room) return dropped(OTHER_VERSION, read.eventId)
+        if (room.filling?.lacksMembers) throw membersAreMissing()
+        const received = await join(resident, room, read, told, lists)
+        if (received !== 'moved') return received
+      }
+      return dropped('the room is too busy just now', read.eventId)
+    })
+  }
+}
+
+/** The state by which the rules judge a join. */
+function keysJudging(version: RoomVersion, join: Pdu): ReadonlySet<string> {
+  const keys: readonly StateKeyPair[] = [...authEventKeys(version, join), ['m.room.create', '']]
+  return new Set(keys.map(([type, stateKey]) => `${type}\0${stateKey}`))
+}
+
+/**
+ * Why a room does not let us in by what is told of it: found before anything of that is kept. Members may be left out of the state;
+ * those that matter are cited.
+ */
+function refusalOf(version: RoomVersion, join: Pdu, judges: readonly ReadPdu[]): string | undefined {
+  const find: StateLookup = (type, key) => judges.find(({ pdu }) => pdu.type === type && pdu.state_key === key)?.pdu
+  const verdict = authorise(version, join, find)
+  return verdict.allowed ? undefined : `the room does not let us in: ${reasonOf(verdict)}`
+}
+
+/** A state without members, with those by which the join is judged: they are of the same state. */
+function withMembers(state: StateMap, cited: readonly RoomEvent[]): StateMap {
+  let known = state
+  for (const { type, keyId, nid } of cited) {
+    if (type === 'm.room.member' && keyId !== undefined && getState(known, keyId) === 0)
+      known = setState(known, keyId, nid)
+  }
+  return known
+}
+
+function isPlacedIn(room: Room, event: RoomEvent): boolean {
+  return event.roomNid === room.nid && event.hasPlace
+}
+
+function isCreateOf(version: RoomVersion, { pdu }: ReadPdu): boolean {
+  return pdu.type === 'm.room.create' && pdu.state_key === '' && createContentOf(pdu).roomVersionId === version.id
+}

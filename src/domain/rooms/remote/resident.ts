@@ -1,0 +1,244 @@
+import { referencedId } from '../../../core/event/format.ts'
+import type { EventId, RoomId } from '../../../core/ids.ts'
+import type { Integer } from '../../../core/large-integers.ts'
+import type { AuthGraph } from '../../../core/state/graph.ts'
+import { forEachState } from '../../../core/state/trie.ts'
+import type { Database, Reader } from '../../../store/db.ts'
+import { getEventIds, getEventTexts } from '../../../store/events.ts'
+import { getHeroes } from '../../../store/rooms.ts'
+import { MAX_EVENTS_PER_ANSWER, MAX_EVENTS_WALKED } from '../../limits.ts'
+import type { ToldState } from '../receive/federation-queries.ts'
+import type { Branches } from '../room/branches.ts'
+import type { EventCache } from '../room/event-cache.ts'
+import { stateNids } from '../room/past-state.ts'
+import type { Room } from '../room/room.ts'
+import type { RoomEvent } from '../room/room-event.ts'
+import { topological } from '../room/topological.ts'
+import { type Admission, type AdmissionParts, createAdmission } from './admission.ts'
+
+/** A state and what authorises it: canonical JSON of each event. */
+export interface ToldTexts {
+  readonly state: readonly string[]
+  readonly authChain: readonly string[]
+}
+
+/** What a server that joins a room is given. */
+export interface JoinAnswer extends ToldTexts {
+  readonly areMembersOmitted: boolean
+}
+
+/** Events between some that the asking server has and some that it knows of. */
+export interface Between {
+  readonly earliest: readonly EventId[]
+  readonly latest: readonly EventId[]
+  readonly limit: number
+  /** What is less deep is of no use to it. */
+  readonly minDepth?: Integer
+}
+
+/**
+ * What this server, being in a room, has for others that ask about it: only events that were not rejected. Whether the asking
+ * server may know is for the caller.
+ */
+export interface Resident extends Admission {
+  /** Those of some events that there are, in the order asked for (`GET event`). */
+  events(roomId: RoomId, eventIds: readonly EventId[]): Promise<RoomEvent[]>
+  /** Back from `latest`, without these, as far as `earliest`: those nearest to `latest`, oldest first (`POST get_missing_events`). */
+  missingEvents(roomId: RoomId, between: Between): Promise<RoomEvent[]>
+  /** Some events and those before them, newest first (`GET backfill`). */
+  backfill(roomId: RoomId, eventIds: readonly EventId[], limit: number): Promise<RoomEvent[]>
+  /** All events by which an event is authorised, and those by which these are, and so on, the first of them first (`GET event_auth`). */
+  authChain(roomId: RoomId, eventId: EventId): Promise<readonly string[] | undefined>
+  /** The state before an event and its auth chain (`GET state_ids`); undefined where this server does not know it. */
+  stateIds(roomId: RoomId, eventId: EventId): Promise<ToldState | undefined>
+  /** The same, in full (`GET state`). */
+  stateAt(roomId: RoomId, eventId: EventId): Promise<ToldTexts | undefined>
+  /**
+   * The state before a join, with what authorises it and the join itself (`PUT send_join`).
+   *
+   * @param omitsMembers without members, except for those whom a room without a name is named after, and each event once
+   */
+  joinAnswer(roomId: RoomId, eventId: EventId, omitsMembers?: boolean): Promise<JoinAnswer | undefined>
+}
+
+export interface ResidentParts extends AdmissionParts {
+  readonly db: Database
+  readonly events: EventCache
+  readonly branches: Branches
+}
+
+/** State that names a room. */
+const NAMES = ['m.room.name', 'm.room.canonical_alias']
+/** Members whom a room without a name is named after (client-server API, `m.heroes`). */
+const HEROES = 5
+
+export function createResident(parts: ResidentParts): Resident {
+  const { db, events, registry, branches } = parts
+
+  async function loadIn(room: Room, eventIds: readonly EventId[]): Promise<RoomEvent[]> {
+    const found = await events.loadByIds(eventIds)
+    return eventIds.flatMap((id) => {
+      const event = found.get(id)
+      return event?.roomNid === room.nid ? [event] : []
+    })
+  }
+
+  /**
+   * Breadth first along `prev_events`, starting with some events themselves. Ends at those seen before and those that are not deep
+   * enough, after `limit` events that may be given, and after a number of events looked at whatever they are: a query per step, none
+   * for what is cached.
+   */
+  async function walkBack(
+    room: Room,
+    from: readonly EventId[],
+    seen: Set<EventId>,
+    limit: number,
+    minDepth: Integer = 0,
+  ) {
+    const given = new Map<EventId, RoomEvent>()
+    let front = limit > 0 ? from : []
+    for (let left = MAX_EVENTS_WALKED; left > 0 && front.length > 0; ) {
+      const next = [...new Set(front)].filter((id) => !seen.has(id)).slice(0, left)
+      left -= next.length
+      for (const id of next) seen.add(id)
+      const found = (await loadIn(room, next)).filter(({ pdu }) => pdu.depth >= minDepth)
+      for (const event of found) {
+        if (event.hasPlace && isTold(event)) given.set(event.id, event)
+        if (given.size === limit) return given
+      }
+      front = found.flatMap(prevIds)
+    }
+    return given
+  }
+
+  /** A state that is told, by the number of an event of its room. */
+  async function eventIn(roomId: RoomId, eventId: EventId): Promise<{ room: Room; event: RoomEvent } | undefined> {
+    const room = await registry.get(roomId)
+    const [event] = room ? await loadIn(room, [eventId]) : []
+    return room && event?.hasPlace && isTold(event) ? { room, event } : undefined
+  }
+
+  /** The state before an event and what authorises it, each event as `read` gives it. */
+  async function stateBefore<T>(
+    roomId: RoomId,
+    eventId: EventId,
+    read: (reader: Reader, nids: readonly number[]) => Promise<Map<number, T>>,
+  ): Promise<{ state: T[]; authChain: T[] } | undefined> {
+    const found = await eventIn(roomId, eventId)
+    if (!found) return undefined
+    const { room, event } = found
+    const state = stateNids(await branches.stateAt(room, event.pointBefore))
+    return readBoth(state, await chainOf(room, state), read)
+  }
+
+  async function readBoth<T>(
+    state: readonly number[],
+    authChain: readonly number[],
+    read: (reader: Reader, nids: readonly number[]) => Promise<Map<number, T>>,
+  ): Promise<{ state: T[]; authChain: T[] }> {
+    const found = await read({ query: db.scan }, [...new Set([...state, ...authChain])])
+    return { state: state.map((nid) => found.get(nid)!), authChain: authChain.map((nid) => found.get(nid)!) }
+  }
+
+  /**
+   * What authorises some state, and an event after it, each event after those that authorise it: what an event cites got its number
+   * before. The create event is of it also where the room's id stands for it.
+   */
+  async function chainOf(room: Room, state: readonly number[], event?: RoomEvent): Promise<number[]> {
+    const cited = event ? (await loadIn(room, event.pdu.auth_events.map(referencedId))).map(({ nid }) => nid) : []
+    const chain = new Set([...cited, ...authChainOf(await branches.authGraph(room), [...state, ...cited])])
+    const create = room.version.createIsAuthEvent ? 0 : room.stateNid(room.committed.state, 'm.room.create', '')
+    if (create !== 0 && create !== event?.nid) chain.add(create)
+    return [...chain].sort((one, other) => one - other)
+  }
+
+  async function withMembers(room: Room, event: RoomEvent): Promise<JoinAnswer> {
+    const state = stateNids(await branches.stateAt(room, event.pointBefore))
+    const chain = await chainOf(room, state, event)
+    return { ...(await readBoth(state, chain, getEventTexts)), areMembersOmitted: false }
+  }
+
+  async function withoutMembers(room: Room, event: RoomEvent): Promise<JoinAnswer> {
+    const before = await branches.stateAt(room, event.pointBefore)
+    const isNamed = NAMES.some((type) => room.stateNid(before, type, '') !== 0)
+    const heroes = isNamed ? [] : await getHeroes(db, room.nid, event.senderNid, HEROES)
+    const state = heroes.map((userId) => room.stateNid(before, 'm.room.member', userId)).filter((nid) => nid !== 0)
+    forEachState(before, (keyId, nid) => {
+      if (room.keys.nameOf(keyId).type !== 'm.room.member') state.push(nid)
+    })
+    const told = new Set(state)
+    const authChain = (await chainOf(room, state, event)).filter((nid) => !told.has(nid))
+    return { ...(await readBoth(state, authChain, getEventTexts)), areMembersOmitted: told.size < before.size }
+  }
+
+  return {
+    ...createAdmission(parts),
+    async events(roomId, eventIds) {
+      const room = await registry.get(roomId)
+      if (!room) return []
+      return (await loadIn(room, [...new Set(eventIds)].slice(0, MAX_EVENTS_PER_ANSWER))).filter(isTold)
+    },
+
+    async missingEvents(roomId, { earliest, latest, limit, minDepth }) {
+      const room = await registry.get(roomId)
+      if (!room) return []
+      const ends = await loadIn(room, latest.slice(0, MAX_EVENTS_PER_ANSWER))
+      const seen = new Set([...earliest, ...latest])
+      const given = await walkBack(room, ends.flatMap(prevIds), seen, capped(limit), minDepth)
+      return [...topological(given, prevIds).order]
+    },
+
+    async backfill(roomId, eventIds, limit) {
+      const room = await registry.get(roomId)
+      if (!room) return []
+      const given = await walkBack(room, eventIds.slice(0, MAX_EVENTS_PER_ANSWER), new Set(), capped(limit))
+      return [...topological(given, prevIds).order].reverse()
+    },
+
+    async authChain(roomId, eventId) {
+      const room = await registry.get(roomId)
+      const [event] = room ? await loadIn(room, [eventId]) : []
+      if (!room || !event || !isTold(event)) return undefined
+      const chain = await chainOf(room, [], event)
+      const texts = await getEventTexts({ query: db.scan }, chain)
+      return chain.flatMap((nid) => texts.get(nid) ?? [])
+    },
+
+    stateIds: (roomId, eventId) => stateBefore(roomId, eventId, getEventIds),
+    stateAt: (roomId, eventId) => stateBefore(roomId, eventId, getEventTexts),
+    async joinAnswer(roomId, eventId, omitsMembers = false) {
+      const found = await eventIn(roomId, eventId)
+      return found && (omitsMembers ? withoutMembers(found.room, found.event) : withMembers(found.room, found.event))
+    },
+  }
+}
+
+/**
+ * Who names a soft-failed event builds on it, or on what does: it is part of the room's graph then, and what it did to the state has to be
+ * the same for all. Nobody is told of one unasked. Rejected events are told to nobody.
+ */
+function isTold(event: RoomEvent): boolean {
+  return event.standing !== 'rejected'
+}
+
+function prevIds(event: RoomEvent): EventId[] {
+  return event.pdu.prev_events.map(referencedId)
+}
+
+function capped(limit: number): number {
+  return Math.min(Math.max(limit, 0), MAX_EVENTS_PER_ANSWER)
+}
+
+/** All events by which some are authorised, and those by which these are, and so on. */
+function authChainOf(graph: AuthGraph, nids: readonly number[]): number[] {
+  const chain = new Set<number>()
+  const open = [...nids]
+  for (let nid = open.pop(); nid !== undefined; nid = open.pop()) {
+    for (const auth of graph.authOf(nid)) {
+      if (chain.has(auth)) continue
+      chain.add(auth)
+      open.push(auth)
+    }
+  }
+  return [...chain]
+}

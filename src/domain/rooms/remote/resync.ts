@@ -1,0 +1,332 @@
+import type { Logger } from 'pino'
+import { ProtocolError } from '../../../core/errors.ts'
+import { isUserId, type RoomId, type ServerName, type UserId } from '../../../core/ids.ts'
+import type { Lanes } from '../../../core/keyed-queue.ts'
+import { diffState, forEachState, getState, type StateMap } from '../../../core/state/trie.ts'
+import type { Peers } from '../../../outbound/peers.ts'
+import type { Database } from '../../../store/db.ts'
+import { removePartlyFilled } from '../../../store/room-fillings.ts'
+import { getChainParents, type StatePoint } from '../../../store/state.ts'
+import { pauseAfter } from '../../backoff.ts'
+import type { Random } from '../../clock.ts'
+import { Turns } from '../../federation/turns.ts'
+import { EXPULSION_LOOKED_AT_AFTER_MS, MAX_FILLING_SERVERS, MAX_FILLINGS_AT_ONCE } from '../../limits.ts'
+import type { Users } from '../../users.ts'
+import type { Outliers } from '../receive/outliers.ts'
+import type { Vetter } from '../receive/pdu-checks.ts'
+import { orderTold, type Told, type ToldRoom, type ToldStateMap, takeTold } from '../receive/state-intake.ts'
+import type { Branches } from '../room/branches.ts'
+import { type Change, membersOf } from '../room/members.ts'
+import type { Filling } from '../room/partial-state.ts'
+import type { Fillings } from '../room/partial-state-rooms.ts'
+import type { RoomRegistry } from '../room/registry.ts'
+import type { Room, StateChange } from '../room/room.ts'
+import { RoomEvent } from '../room/room-event.ts'
+import { keyWrites, NO_GRAPH, type Outcome, type Persister, type Unit } from '../write/persister.ts'
+import type { Expulsions } from './partial-state-kicks.ts'
+
+/** Fetches the members of rooms that were joined without them, and has taken in what other servers sent meanwhile. */
+export interface RoomFiller {
+  begin(filling: Filling): void
+  /** Somebody was put out, it is said: where the servers of the room had nothing for us that may be why, and they are asked again soon. */
+  hurry(filling: Filling): void
+  /** Goes on with what was begun before the process ended. @param takeHeld takes in what waits for a room that is whole */
+  start(takeHeld: (filling: Filling) => Promise<void>): void
+  close(): Promise<void>
+}
+
+export interface RoomFillerParts {
+  readonly serverName: ServerName
+  readonly db: Database
+  readonly random: Random
+  readonly log: Pick<Logger, 'info' | 'warn'>
+  readonly peers: Pick<Peers, 'state'>
+  readonly outgoing: { reaches(server: ServerName): boolean }
+  readonly users: Users
+  readonly registry: RoomRegistry
+  readonly persister: Persister
+  readonly branches: Branches
+  readonly vetter: Vetter
+  readonly outliers: Outliers
+  readonly lanes: Lanes<RoomId>
+  readonly fillings: Fillings
+  readonly expulsions: Expulsions
+  /** A room is whole: who reads it is to be told. */
+  filled(room: Room): void
+}
+
+const RETRIES = { firstMs: 500, longestMs: 3_600_000 }
+/** How often a room's members are written anew because others wrote to it. */
+const MAX_ATTEMPTS = 8
+/** Members of one commit: whatever else is written in between waits for no more. */
+const MEMBERS_PER_COMMIT = 1_000
+const MEMBER = 'm.room.member'
+
+/** The process ends. */
+class Closing extends Error {}
+
+/** No server that answers tells this one of the room: none of its users is in it, or so they say. */
+class Refused extends Error {}
+
+/** Until a room is tried again. */
+interface Rest {
+  readonly timer: NodeJS.Timeout
+  /** When that began, by the clock of `performance.now()`. */
+  readonly since: number
+  readonly wasRefused: boolean
+}
+
+/** Why a server cannot be used. */
+interface Failure {
+  readonly reason: string
+  readonly kind: 'silent' | 'refused' | 'useless'
+}
+
+/** What is written to the log behind a join: at the end of the chain that the join's branches off. */
+interface Behind {
+  readonly changes: readonly StateChange[]
+  /** That the join's chain comes after them. */
+  readonly moved: Unit['moved']
+}
+
+export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
+  const { db, log, registry, fillings, outliers, persister } = parts
+  const turns = new Turns(MAX_FILLINGS_AT_ONCE)
+  const rests = new Map<Filling, Rest>()
+  /** Those of which somebody was put out while they were worked on. */
+  const hurried = new WeakSet<Filling>()
+  const running = new Set<Promise<void>>()
+  let takeHeld: ((filling: Filling) => Promise<void>) | undefined
+  let isClosing = false
+  let close: () => void = () => {}
+  const closed = new Promise<never>((_, reject) => {
+    close = () => reject(new Closing())
+  })
+  closed.catch(() => {})
+
+  const isWanted = (filling: Filling): boolean => filling.lacksMembers && !isClosing
+
+  /** One attempt; it tries again by itself. */
+  async function attempt(filling: Filling): Promise<void> {
+    try {
+      if (filling.lacksMembers) await fetchMembers(filling)
+      if (filling.holdsEvents && !isClosing) await takeHeld?.(filling)
+    } catch (error) {
+      if (isClosing || !filling.holdsEvents) return
+      const reason = error instanceof Error ? error.message : String(error)
+      await fillings.failed(filling, reason).catch(() => {})
+      const pauseMs = pauseAfter(Math.max(filling.failures, 1), RETRIES, parts.random)
+      log.warn(
+        { err: error, roomId: filling.roomId, failures: filling.failures, pauseMs },
+        'a room could not be filled with its members; it will be tried again',
+      )
+      rest(filling, pauseMs, error instanceof Refused)
+    }
+  }
+
+  function rest(filling: Filling, pauseMs: number, wasRefused: boolean): void {
+    const isHurried = hurried.delete(filling) && wasRefused
+    const ms = isHurried ? Math.min(pauseMs, EXPULSION_LOOKED_AT_AFTER_MS) : pauseMs
+    const timer = setTimeout(begin, ms, filling).unref()
+    rests.set(filling, { timer, since: performance.now(), wasRefused })
+  }
+
+  function hurry(filling: Filling): void {
+    const resting = rests.get(filling)
+    if (!resting) hurried.add(filling)
+    if (!resting?.wasRefused) return
+    clearTimeout(resting.timer)
+    const ms = Math.max(resting.since + EXPULSION_LOOKED_AT_AFTER_MS - performance.now(), 0)
+    rests.set(filling, { ...resting, timer: setTimeout(begin, ms, filling).unref() })
+  }
+
+  function begin(filling: Filling): void {
+    rests.delete(filling)
+    hurried.delete(filling)
+    if (isClosing || takeHeld === undefined) return
+    turns.add(() => {
+      const work = attempt(filling).finally(() => running.delete(work))
+      running.add(work)
+      return work
+    })
+  }
+
+  /** @throws Error with what the last server said, when none could be used */
+  async function fetchMembers(filling: Filling): Promise<void> {
+    const room = await registry.get(filling.roomId)
+    // The join was never written, or nobody is in the room any more.
+    if (room?.nid !== filling.roomNid || room.localMembers.size === 0) return fillings.leave(filling)
+    let last = 'no server of the room is known that could be asked'
+    const failures: Failure['kind'][] = []
+    for (const server of serversToAsk(filling)) {
+      const failure = await fetchFrom(server, filling)
+      if (failure === undefined || !isWanted(filling)) return
+      const { reason, kind } = failure
+      last = `${server}: ${reason}`
+      failures.push(kind)
+      log.info({ roomId: filling.roomId, server, reason }, 'a server could not be used to fill a room with its members')
+    }
+    if (!failures.includes('refused') || failures.includes('useless')) throw new Error(last)
+    await parts.expulsions.judge(filling)
+    if (isWanted(filling)) throw new Refused(last)
+  }
+
+  /** The one that let us in, and some of the others: in each round other ones. */
+  function serversToAsk({ resident, servers, failures }: Filling): ServerName[] {
+    const others = [...servers].filter((server) => server !== resident)
+    const from = others.length === 0 ? 0 : (failures * (MAX_FILLING_SERVERS - 1)) % others.length
+    const all = [resident, ...others.slice(from), ...others.slice(0, from)]
+    return all.filter((server) => parts.outgoing.reaches(server)).slice(0, MAX_FILLING_SERVERS)
+  }
+
+  async function fetchFrom(server: ServerName, filling: Filling): Promise<Failure | undefined> {
+    try {
+      const asking = parts.peers.state(server, filling.roomId, filling.joinId)
+      asking.catch(() => {})
+      // Whoever leaves the room waits for nobody, and keeps nobody waiting.
+      const told = await Promise.race([asking, closed, filling.whole])
+      const reason = told && (await take(filling, told))
+      return reason === undefined ? undefined : { reason, kind: 'useless' }
+    } catch (error) {
+      if (!(error instanceof ProtocolError) || error.status === 503) throw error
+      return { reason: error.message, kind: error.errcode === 'M_FORBIDDEN' ? 'refused' : 'silent' }
+    }
+  }
+
+  function take(filling: Filling, lists: ToldRoom): Promise<string | undefined> {
+    return parts.lanes.run(filling.roomId, async () => {
+      const told = await orderTold(lists, parts.vetter.expect, new Set())
+      for (let attempts = 0; attempts < MAX_ATTEMPTS && isWanted(filling); attempts++) {
+        const room = await registry.getByNid(filling.roomNid)
+        const outcome = await fill(room, filling, told)
+        if (outcome !== 'moved') return outcome
+      }
+      return 'the room is too busy just now'
+    })
+  }
+
+  async function fill(room: Room, filling: Filling, told: Told): Promise<string | undefined> {
+    const isAlive = () => room.alive && isWanted(filling)
+    const join = (await outliers.find(room, [filling.joinId])).get(filling.joinId)!
+    const end = await endBehind(room, join)
+    if (await db.tx((tx) => removePartlyFilled(tx, room.nid, end))) {
+      // An earlier attempt ended in the middle, and the room as it is in memory counts its members.
+      registry.drop(room)
+      return 'moved'
+    }
+    const { map, memberships } = await takeTold(parts, room, told, filling.joinId, isAlive)
+    if (!isAlive()) return 'moved'
+    const before = await parts.branches.stateAt(room, join.pointBefore)
+    if (!map) return 'it tells two events for one key, or one of another room'
+    const refusal = disagreement(room, before, map, memberships)
+    if (refusal !== undefined) return refusal
+    return write(room, filling, behind(room, join, end, { before, told: map }), memberships)
+  }
+
+  /** The end of the chain that our join's branches off. */
+  async function endBehind(room: Room, join: RoomEvent): Promise<StatePoint> {
+    const end = (await getChainParents(db, room.nid)).get(join.pointBefore.chain)
+    if (!end || join.pointBefore.seq !== 0) throw new Error(`${join.id} does not stand at the beginning of a chain`)
+    return end
+  }
+
+  /** A part at a time. Nobody finds it in the log before the chain of the join is moved behind it, with the last part. */
+  async function write(
+    room: Room,
+    filling: Filling,
+    { changes, moved }: Behind,
+    memberships: ToldStateMap['memberships'],
+  ): Promise<'moved' | undefined> {
+    const createNid = room.stateNid(room.pending.state, 'm.room.create', '')
+    const create = (await room.events([createNid])).get(createNid)!
+    let position = 0
+    let written: Promise<Outcome> | undefined
+    for (let at = 0; at === 0 || at < changes.length; at += MEMBERS_PER_COMMIT) {
+      const part = changes.slice(at, at + MEMBERS_PER_COMMIT)
+      const members = await membersOf({ ...parts, room, memberships }, unknownMembers(room, part))
+      if (written && (await written).kind !== 'committed') return 'moved'
+      if (!room.alive) return 'moved'
+      const head = room.pending
+      position = persister.takeNid()
+      const unit: Unit = {
+        ...NO_GRAPH,
+        ...{ room, before: head, after: { ...head, version: head.version + 1, nid: position } },
+        ...{ events: [], highlights: [], redactions: [], txn: undefined, keys: keyWrites(room), changes: part },
+        moved: at + MEMBERS_PER_COMMIT < changes.length ? [] : moved,
+        members: members.map((member) => ({ ...member, changedAt: position })),
+        // No event comes with it, and the stream is to have a position for it: an outlier has one that nobody is shown.
+        promoted: [new RoomEvent({ ...create.toRow(), stream_pos: position }, create.pdu)],
+      }
+      room.enqueued(unit)
+      written = persister.enqueue(unit)
+      written.catch(() => {})
+    }
+    if ((await written)!.kind !== 'committed') return 'moved'
+    // What it holds in memory of its states lacks what was written behind them.
+    registry.drop(room)
+    await fillings.filled(filling, position)
+    parts.filled(await registry.getByNid(room.nid))
+    log.info({ roomId: filling.roomId, members: changes.length }, 'a room was filled with its members')
+    return undefined
+  }
+
+  return {
+    begin,
+    hurry,
+    start(given) {
+      takeHeld = given
+      for (const filling of fillings.all()) begin(filling)
+    },
+    async close() {
+      isClosing = true
+      close()
+      for (const { timer } of rests.values()) clearTimeout(timer)
+      await Promise.all(running)
+    },
+  }
+}
+
+/** What is missing in the state before our join, as changes from the end of the chain that the join's branches off. */
+function behind(
+  room: Room,
+  join: RoomEvent,
+  end: StatePoint,
+  { before, told }: { readonly before: StateMap; readonly told: StateMap },
+): Behind {
+  const { chain } = end
+  let { seq } = end
+  const changes: StateChange[] = []
+  forEachState(told, (keyId, eventNid) => {
+    const { type, stateKey } = room.keys.nameOf(keyId)
+    if (type !== MEMBER || !isUserId(stateKey) || getState(before, keyId) !== 0) return
+    changes.push({ chain, seq: ++seq, keyId, eventNid, before: 0 })
+  })
+  const move = { roomNid: room.nid, chain: join.pointBefore.chain, parentChain: chain, parentSeq: seq }
+  return { changes, moved: [move] }
+}
+
+/** What changes behind a join make of the members; whoever has come or gone since is known already. */
+function unknownMembers(room: Room, changes: readonly StateChange[]): Change[] {
+  const unknown = changes.filter(({ keyId }) => getState(room.pending.state, keyId) === 0)
+  return unknown.map(({ keyId, eventNid }) => {
+    return { userId: room.keys.nameOf(keyId).stateKey as UserId, before: 0, after: eventNid }
+  })
+}
+
+/** Why what is told cannot be the state of the room: what we know of it has to be there, by whatever event. */
+function disagreement(
+  room: Room,
+  known: StateMap,
+  told: StateMap,
+  memberships: ToldStateMap['memberships'],
+): string | undefined {
+  const createKey = room.keys.idOf('m.room.create', '')!
+  if (getState(told, createKey) !== getState(known, createKey)) return 'it tells of a room with another beginning'
+  // Somebody let us in.
+  if (![...memberships.values()].includes('join')) return 'it tells of nobody who is in the room'
+  let lacks = false
+  diffState(known, told, (_key, _before, after) => {
+    lacks ||= after === 0
+  })
+  return lacks ? 'it leaves out what is known of the state' : undefined
+}

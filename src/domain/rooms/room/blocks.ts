@@ -1,0 +1,27 @@
+import { ProtocolError } from '../../../core/errors.ts'
+import type { RoomId } from '../../../core/ids.ts'
+import { blockRoom, findBlocker, unblockRoom } from '../../../store/blocked-rooms.ts'
+import type { Database } from '../../../store/db.ts'
+import type { Clock } from '../../clock.ts'
+
+/** Rooms that nobody of this server may join, or be invited to by somebody of this server. */
+export interface RoomBlocks {
+  /** Whoever blocked the room; undefined when it is not blocked. */
+  blockerOf(roomId: RoomId): Promise<string | undefined>
+  /** Also of rooms that this server does not know. */
+  set(by: string, roomId: RoomId, isBlocked: boolean): Promise<void>
+  /** @throws ProtocolError `M_FORBIDDEN` */
+  mustBeFree(roomId: RoomId): Promise<void>
+}
+
+export function createRoomBlocks({ db, clock }: { readonly db: Database; readonly clock: Clock }): RoomBlocks {
+  return {
+    blockerOf: (roomId) => findBlocker(db, roomId),
+    set: (by, roomId, isBlocked) =>
+      db.tx((tx) => (isBlocked ? blockRoom(tx, roomId, by, clock.now()) : unblockRoom(tx, roomId))),
+    async mustBeFree(roomId) {
+      if ((await findBlocker(db, roomId)) === undefined) return
+      throw new ProtocolError('M_FORBIDDEN', 'This room is blocked on this server.')
+    },
+  }
+}

@@ -1,0 +1,8 @@
+import type { RoomId } from '../../../core/ids.ts'
+import type { RoomVersion } from '../../../core/room-version.ts'
+
+/** The room that an event claims to belong to. */
+export interface ClaimedRoom {
+  readonly id: RoomId
+  readonly version: RoomVersion
+}

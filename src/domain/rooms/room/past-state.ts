@@ -1,0 +1,22 @@
+import { forEachState, type StateMap } from '../../../core/state/trie.ts'
+import type { Reader } from '../../../store/db.ts'
+import { getKeysAt, loadState, type StatePoint } from '../../../store/state.ts'
+import type { Room } from './room.ts'
+
+/** The whole state of a room at a point: from memory when that is recent, else from the log. */
+export async function stateAt(db: Reader, room: Room, point: StatePoint): Promise<StateMap> {
+  return room.recentState(point.chain, point.seq) ?? loadState(db, room.nid, point)
+}
+
+/** The numbers of some state events at a point; those that there are, in no order. */
+export async function keysAt(db: Reader, room: Room, point: StatePoint, keyIds: readonly number[]): Promise<number[]> {
+  if (keyIds.length === 0) return []
+  return [...(await getKeysAt(db, room.nid, point, keyIds)).values()]
+}
+
+/** The numbers of all events of a state. */
+export function stateNids(state: StateMap): number[] {
+  const nids: number[] = []
+  forEachState(state, (_key, nid) => nids.push(nid))
+  return nids
+}

@@ -1,0 +1,37 @@
+import { ByteBudget } from '../../../core/byte-budget.ts'
+import { MAX_IDLE_IN_MEMORY_MS, ROOM_MEMORY_BYTES } from '../../limits.ts'
+
+/** How often it is looked for what nobody used. */
+const LOOKED_FOR_EVERY_MS = 60_000
+
+/** The one budget for everything that is cached about rooms and their events; what nobody uses for long goes, however much room there is. */
+export interface RoomMemory {
+  readonly budget: ByteBudget
+  /** Bytes held by some of its parts, and by the others. */
+  use(parts: { readonly events: Held; readonly rooms: Held }): RoomMemoryUse
+  close(): void
+}
+
+interface Held {
+  readonly bytes: number
+}
+
+export interface RoomMemoryUse {
+  readonly events: number
+  readonly rooms: number
+  readonly others: number
+}
+
+export function openRoomMemory(maxBytes = ROOM_MEMORY_BYTES): RoomMemory {
+  const budget = new ByteBudget(maxBytes)
+  const ages = MAX_IDLE_IN_MEMORY_MS / LOOKED_FOR_EVERY_MS
+  const timer = setInterval(() => budget.grow(ages), LOOKED_FOR_EVERY_MS).unref()
+  return {
+    budget,
+    use({ events, rooms }) {
+      const others = budget.bytes - events.bytes - rooms.bytes
+      return { events: events.bytes, rooms: rooms.bytes, others }
+    },
+    close: () => clearInterval(timer),
+  }
+}

@@ -1,0 +1,399 @@
+import type { HashedReference, Pdu } from '../../../core/event/format.ts'
+import { indexMentionables, type MentionIndex } from '../../../core/highlights.ts'
+import type { EventId, RoomId, UserId } from '../../../core/ids.ts'
+import type { RoomVersion } from '../../../core/room-version.ts'
+import type { AuthGraph } from '../../../core/state/graph.ts'
+import { EMPTY_STATE, getState, type StateMap, stateBytes } from '../../../core/state/trie.ts'
+import type { Membership } from '../../../store/rooms.ts'
+import type { StatePoint } from '../../../store/state.ts'
+import type { EventCache } from './event-cache.ts'
+import { JoinedServers } from './joined-servers.ts'
+import type { Filling } from './partial-state.ts'
+import { RecentBranches } from './recent-branches.ts'
+import type { RoomEvent } from './room-event.ts'
+import { StateKeys } from './state-keys.ts'
+import { UndoLog } from './undo-log.ts'
+
+export interface Extremity {
+  readonly nid: number
+  readonly id: EventId
+  /** How the next event names it: the id, with its reference hash in old room versions. */
+  readonly reference: EventId | HashedReference
+  /** The point of the state log right after it. */
+  readonly after: StatePoint
+}
+
+/** Where a room stands: what the next event is built on. Immutable; each event makes the next. */
+export interface Head extends StateHead {
+  /** Counts events; a write names the version it was built on and is refused when the room has moved on. */
+  readonly version: number
+  /** Events that none of ours refers to yet, and after them those that more than an event may build on have to wait for. */
+  readonly extremities: readonly Extremity[]
+  /** How many of the extremities, from the first on, the current state resolves: what the next event of ours builds on. */
+  readonly merged: number
+  readonly depth: Pdu['depth']
+  /** Timeline position and stream position of the newest event. */
+  readonly pos: number
+  readonly nid: number
+  readonly notifiable: number
+}
+
+/** The current state: with several extremities, what their states resolve to. */
+export interface StateHead {
+  /** The point of the state log where it stands. */
+  readonly chain: number
+  readonly seq: number
+  readonly state: StateMap
+  /** The last change of `chain`, which is not always the one it stands at. */
+  readonly tip: number
+  /** The highest number of a chain. */
+  readonly lastChain: number
+}
+
+/** Change number `seq` of a chain: sets a state key to an event's number, 0 for none. */
+export interface StateChange {
+  readonly chain: number
+  readonly seq: number
+  readonly keyId: number
+  readonly eventNid: number
+  /** What the key was set to before. */
+  readonly before: number
+}
+
+export interface LocalMember {
+  readonly userNid: number
+  readonly userId: UserId
+  readonly displayName: string | undefined
+  /** A position in the stream since which they have been joined. */
+  readonly since: number
+}
+
+interface Mentionables {
+  readonly index: MentionIndex
+  readonly nids: ReadonlyMap<UserId, number>
+}
+
+/** Where an event stands: what a room remembers of its newest ones. */
+export interface Place {
+  readonly nid: number
+  readonly pos: number
+  readonly streamPos: number
+  readonly notifiable: number
+}
+
+/** Places of committed events kept at hand, so that a sync that is nearly up to date needs no query. */
+const TIMELINE_KEPT = 64
+const TIPS_KEPT = 256
+/** Edges that wait to be taken into an auth graph; beyond these it is read anew when it is asked for. */
+const GRAPH_NEWS_KEPT = 4096
+
+/**
+ * Bytes of a room with nothing in it, of a place in its timeline, of a chain's tip, of a local member, and of one among those who can be
+ * mentioned. Measured: a test compares what these make with the heap.
+ */
+const ROOM_BYTES = 2_000
+const PLACE_BYTES = 64
+const TIP_BYTES = 40
+const MEMBER_BYTES = 160
+const MENTIONABLE_BYTES = 300
+
+/**
+ * A room in memory: numbers of events and what is small; the events themselves are in the cache of events. `pending` runs ahead of `committed`: events are built on one another without waiting for the
+ * database, and readers see what is committed. When a write is refused the room is dead, and whoever holds it loads it again.
+ */
+export class Room {
+  readonly nid: number
+  readonly id: RoomId
+  readonly version: RoomVersion
+  readonly keys: StateKeys
+  pending: Head
+  committed: Head
+  alive = true
+  /** Set while its members are still to come. */
+  filling: Filling | undefined
+  /** How many outliers were enqueued since the room was loaded. */
+  outliersTaken = 0
+  /** The last changes of the chains that were written to last. */
+  readonly tips = new Map<number, number>()
+  readonly #branches = new RecentBranches()
+  /** Which events authorise which, of all that may be in a state; read when branches have to be compared. */
+  #authGraph: Promise<AuthGraph> | undefined
+  #graphBytes = 0
+  /** State events that were enqueued since the auth graph was asked for, or its reading began. */
+  #graphNews: Pick<RoomEvent, 'nid' | 'authNids'>[] = []
+  /** Events on their way to the database. */
+  readonly #unsettled = new Map<EventId, RoomEvent>()
+  readonly #unsettledByNid = new Map<number, RoomEvent>()
+  /** Joined users of this server. */
+  readonly localMembers = new Map<number, LocalMember>()
+  readonly counts: Record<Membership, number> = { join: 0, invite: 0, leave: 0, ban: 0, knock: 0 }
+  readonly servers = new JoinedServers()
+  #timeline: Place[] = []
+  /** Tells this copy of the room from one that was loaded at another time, and keeps neither. */
+  readonly copy: object = {}
+  #mentionables: Mentionables | undefined
+  readonly #undo = new UndoLog()
+  #branchChanges = 0
+  readonly #events: EventCache
+
+  constructor(parts: {
+    nid: number
+    id: RoomId
+    version: RoomVersion
+    keys: StateKeys
+    head: Head
+    events: EventCache
+  }) {
+    this.nid = parts.nid
+    this.id = parts.id
+    this.version = parts.version
+    this.keys = parts.keys
+    this.pending = parts.head
+    this.committed = parts.head
+    this.#events = parts.events
+  }
+
+  /** What it holds in memory by now, but for what is on its way to the database. */
+  get bytes(): number {
+    return (
+      ROOM_BYTES +
+      this.keys.bytes +
+      stateBytes(this.committed.state) +
+      this.#timeline.length * PLACE_BYTES +
+      this.tips.size * TIP_BYTES +
+      this.localMembers.size * (MEMBER_BYTES + (this.#mentionables ? MENTIONABLE_BYTES : 0)) +
+      this.#undo.bytes +
+      this.#branches.bytes +
+      this.#graphBytes +
+      this.servers.bytes
+    )
+  }
+
+  /** How many changes came to branches other than the one where the current state stands, since the room was loaded. */
+  get branchChanges(): number {
+    return this.#branchChanges
+  }
+
+  /** Newest last, without gaps. */
+  get timeline(): readonly Place[] {
+    return this.#timeline
+  }
+
+  /** The first timeline position that `timeline` covers. */
+  get timelineFrom(): number {
+    return this.#timeline[0]?.pos ?? this.committed.pos + 1
+  }
+
+  /** Takes in what is about to be written: the next event can be built on it. */
+  enqueued({ events, promoted, changes, after }: Growth): void {
+    this.pending = after
+    for (const { chain, seq } of changes) this.#noteTip(chain, seq)
+    for (const event of [...events, ...promoted]) {
+      this.#unsettled.set(event.id, event)
+      this.#unsettledByNid.set(event.nid, event)
+      if (this.#authGraph && event.authNids) this.#graphNews.push({ nid: event.nid, authNids: event.authNids })
+    }
+    if (this.#graphNews.length > GRAPH_NEWS_KEPT) this.#forgetGraph()
+  }
+
+  #forgetGraph(): void {
+    this.#authGraph = undefined
+    this.#graphNews = []
+    this.#graphBytes = 0
+  }
+
+  /** A chain whose tip is forgotten is branched off where it would have gone on. */
+  #noteTip(chain: number, seq: number): void {
+    this.tips.delete(chain)
+    this.tips.set(chain, seq)
+    if (this.tips.size > TIPS_KEPT) this.tips.delete(this.tips.keys().next().value!)
+  }
+
+  /** What was enqueued is in the database. */
+  settled({ events, promoted }: Pick<Growth, 'events' | 'promoted'>): void {
+    for (const event of [...events, ...promoted]) {
+      if (this.#unsettled.get(event.id) !== event) continue
+      this.#unsettled.delete(event.id)
+      this.#unsettledByNid.delete(event.nid)
+    }
+  }
+
+  /** Whether users of other servers are in the room. */
+  get isShared(): boolean {
+    return this.counts.join > this.localMembers.size || (this.filling?.serversMeanwhile.size ?? 0) > 0
+  }
+
+  get isSettled(): boolean {
+    return this.#unsettled.size === 0
+  }
+
+  /** An event on its way to the database. */
+  unsettled(eventId: EventId): RoomEvent | undefined {
+    return this.#unsettled.get(eventId)
+  }
+
+  /** The auth graph with all that is enqueued. @param read the edges of what is in the database, cited events first */
+  async authGraph(read: () => Promise<AuthGraph>): Promise<AuthGraph> {
+    if (!this.#authGraph) {
+      this.#graphNews = [...this.#unsettled.values()].filter(({ authNids }) => authNids)
+      const reading = read()
+      this.#authGraph = reading
+      reading.catch(() => {
+        if (this.#authGraph === reading) this.#authGraph = undefined
+      })
+    }
+    const reading = this.#authGraph
+    const graph = await reading
+    // More came meanwhile than is remembered.
+    if (reading !== this.#authGraph) return this.authGraph(read)
+    const news = this.#graphNews.sort((a, b) => a.nid - b.nid)
+    this.#graphNews = []
+    for (const event of news) graph.add(event.nid, event.authNids!)
+    this.#graphBytes = graph.bytes
+    return graph
+  }
+
+  /** Number of the state event under a pair, 0 when there is none. */
+  stateNid(state: StateMap, type: string, stateKey: string): number {
+    const keyId = this.keys.idOf(type, stateKey)
+    return keyId === undefined ? 0 : getState(state, keyId)
+  }
+
+  /** An event that is at hand: on its way to the database, or cached. */
+  fact(nid: number): RoomEvent | undefined {
+    return this.#unsettledByNid.get(nid) ?? this.#events.get(nid)
+  }
+
+  /** A committed state event, loaded when need be. */
+  async stateEvent(type: string, stateKey: string, state = this.committed.state): Promise<RoomEvent | undefined> {
+    const nid = this.stateNid(state, type, stateKey)
+    if (nid === 0) return undefined
+    return this.fact(nid) ?? (await this.#events.load([nid])).get(nid)
+  }
+
+  /** Events by number, also those on their way to the database. */
+  async events(nids: readonly number[]): Promise<Map<number, RoomEvent>> {
+    const known = new Map<number, RoomEvent>()
+    const missing: number[] = []
+    for (const nid of nids) {
+      const event = this.fact(nid)
+      if (event) known.set(nid, event)
+      else if (nid !== 0) missing.push(nid)
+    }
+    if (missing.length > 0) for (const [nid, event] of await this.#events.load(missing)) known.set(nid, event)
+    return known
+  }
+
+  /** The events at some places of `timeline`, in their order. */
+  async eventsAt(places: readonly Place[]): Promise<RoomEvent[]> {
+    const found = places.flatMap(({ nid }) => this.fact(nid) ?? [])
+    if (found.length === places.length) return found
+    const events = await this.events(places.map(({ nid }) => nid))
+    return places.flatMap(({ nid }) => events.get(nid) ?? [])
+  }
+
+  /** The state after change `seq` of the current chain by undoing later ones; undefined when that is too long ago. */
+  recentState(chain: number, seq: number): StateMap | undefined {
+    return this.#undo.stateAt(this.committed, chain, seq)
+  }
+
+  /** The state of a branch, when it was used lately. */
+  branchState(point: StatePoint): StateMap | undefined {
+    if (point.chain === this.pending.chain && point.seq === this.pending.seq) return this.pending.state
+    return this.#branches.get(point)
+  }
+
+  keepBranch(point: StatePoint, state: StateMap): void {
+    this.#branches.keep(point, state, this.pending.state)
+  }
+
+  /** Takes over events that were committed, with the head after them. */
+  advance(events: readonly RoomEvent[], changes: readonly StateChange[], head: Head): void {
+    for (const event of events) {
+      // What is kept has no gaps, but for those that are still open.
+      if (event.isHistory) this.#timeline = this.#timeline.filter(({ pos }) => pos > event.pos)
+      else if (event.isInTimeline) this.#timeline.push(placeOf(event))
+    }
+    if (this.#timeline.length > 2 * TIMELINE_KEPT) this.#timeline = this.#timeline.slice(-TIMELINE_KEPT)
+    this.#branchChanges += this.#undo.record(changes, this.committed, head)
+    this.committed = head
+  }
+
+  /** Takes events that were read from the database as the older end of `timeline`, back to where history was fetched. */
+  extendTimeline(older: readonly RoomEvent[]): void {
+    const from = this.timelineFrom
+    const news = older.slice(older.findLastIndex(({ isHistory }) => isHistory) + 1)
+    const fitting = news.filter((event) => event.pos < from)
+    if (fitting.at(-1)?.pos !== from - 1) return
+    this.#timeline = [...fitting.map(placeOf), ...this.#timeline].slice(-TIMELINE_KEPT)
+    for (const event of fitting.toReversed()) if (!this.#undo.learn(event, this.committed)) return
+  }
+
+  /** Local members by the names that mention them; made anew when they change. */
+  mentionables(): Mentionables {
+    this.#mentionables ??= {
+      index: indexMentionables([...this.localMembers.values()]),
+      nids: new Map([...this.localMembers.values()].map(({ userId, userNid }) => [userId, userNid])),
+    }
+    return this.#mentionables
+  }
+
+  /** Takes in a membership that was committed. */
+  recordMember(change: MembershipChange): void {
+    if (change.before !== undefined) this.counts[change.before]--
+    this.counts[change.after]++
+    this.servers.record(change)
+    if (!change.isLocal) return
+    this.#mentionables = undefined
+    const { userNid, userId, displayName, changedAt } = change
+    if (change.after !== 'join') this.localMembers.delete(userNid)
+    else {
+      const since = this.localMembers.get(userNid)?.since ?? changedAt
+      this.localMembers.set(userNid, { userNid, userId, displayName, since })
+    }
+  }
+}
+
+function placeOf({ nid, pos, streamPos, notifiable }: RoomEvent): Place {
+  return { nid, pos, streamPos, notifiable }
+}
+
+/** What the events of one write make of a room. */
+export interface Growth {
+  readonly events: readonly RoomEvent[]
+  readonly promoted: readonly RoomEvent[]
+  readonly changes: readonly StateChange[]
+  readonly after: Head
+}
+
+/** A change of somebody's membership. */
+export interface MembershipChange {
+  readonly userNid: number
+  readonly userId: UserId
+  readonly isLocal: boolean
+  readonly displayName: string | undefined
+  readonly before: Membership | undefined
+  readonly after: Membership
+  readonly eventNid: number
+  /** The position in the stream of the event that brought it: where branches meet, another than the membership's own. */
+  readonly changedAt: number
+}
+
+/** A room that is yet to be written. */
+export function emptyRoom(parts: { nid: number; id: RoomId; version: RoomVersion; events: EventCache }): Room {
+  const head: Head = {
+    version: 0,
+    extremities: [],
+    merged: 0,
+    depth: 0,
+    pos: 0,
+    nid: 0,
+    notifiable: 0,
+    chain: 0,
+    seq: 0,
+    state: EMPTY_STATE,
+    tip: 0,
+    lastChain: 0,
+  }
+  return new Room({ ...parts, keys: new StateKeys(), head })
+}

@@ -1,0 +1,110 @@
+import { diffState, getState, type StateMap, setState } from '../../../core/state/trie.ts'
+import type { ChainWrite } from '../../../store/event-batch.ts'
+import type { StatePoint } from '../../../store/state.ts'
+import type { Head, Room, StateChange, StateHead } from './room.ts'
+
+/** A state and where it stands in the log. */
+export interface Located {
+  readonly point: StatePoint
+  readonly state: StateMap
+}
+
+type KeyChange = Pick<StateChange, 'keyId' | 'eventNid' | 'before'>
+
+/**
+ * What one write adds to the log of a room's states. A change goes to the tip of the chain that its state stands on; where
+ * others have changed that chain since, a new one branches off.
+ */
+export class StateLog {
+  readonly changes: StateChange[] = []
+  readonly chains: ChainWrite[] = []
+  readonly #room: Room
+  /** The last changes of the chains that this write continues, and of the head's. */
+  readonly #tips = new Map<number, number>()
+  #lastChain: number
+  /** The chain whose tip is left to the room's present. */
+  readonly #spared: number | undefined
+
+  /** @param isPast what is written is history: the room's present goes on along its chain */
+  constructor(room: Room, head: Head, isPast = false) {
+    this.#room = room
+    this.#spared = isPast ? head.chain : undefined
+    this.#tips.set(head.chain, head.tip)
+    this.#lastChain = head.lastChain
+  }
+
+  /** A chain whose tip is not known is left as it is. */
+  #tipOf(chain: number): number | undefined {
+    return this.#tips.get(chain) ?? this.#room.tips.get(chain)
+  }
+
+  /** The point of a state: that of a candidate that is the same, else a new one, grown from the candidate that is most alike. */
+  locate(state: StateMap, candidates: readonly Located[]): Located {
+    let best: { readonly from: Located; readonly changes: readonly KeyChange[] } | undefined
+    for (const from of candidates) {
+      const changes = changesBetween(from.state, state)
+      if (!best || changes.length < best.changes.length) best = { from, changes }
+      if (changes.length === 0) break
+    }
+    if (!best) throw new RangeError('a state has to grow from another')
+    return { point: this.grow(best.from.point, best.changes), state }
+  }
+
+  /** The point after changes. @param branchesOff leaves the tip of the chain to others */
+  grow(point: StatePoint, changes: readonly KeyChange[], branchesOff = false): StatePoint {
+    if (changes.length === 0) return point
+    const { chain, seq } = this.#open(point, branchesOff)
+    for (const [index, change] of changes.entries()) {
+      this.changes.push({ chain, seq: seq + 1 + index, ...change })
+    }
+    const last = { chain, seq: seq + changes.length }
+    this.#tips.set(chain, last.seq)
+    return last
+  }
+
+  /** A state with one key set to an event. @param branchesOff leaves the tip of the chain to others */
+  set({ point, state }: Located, keyId: number, eventNid: number, branchesOff = false): Located {
+    const change = { keyId, eventNid, before: getState(state, keyId) }
+    return { point: this.grow(point, [change], branchesOff), state: setState(state, keyId, eventNid) }
+  }
+
+  /** The same state at the beginning of a chain of its own: the chain behind it is left to be written on. */
+  branchOff({ point, state }: Located): Located {
+    return { point: this.#branch(point), state }
+  }
+
+  /** The same state at a point where it can be changed. */
+  #open(point: StatePoint, branchesOff = false): StatePoint {
+    const isContinued = !branchesOff && point.chain !== this.#spared
+    if (isContinued && this.#tipOf(point.chain) === point.seq) return point
+    return this.#branch(point)
+  }
+
+  #branch(point: StatePoint): StatePoint {
+    const chain = ++this.#lastChain
+    this.chains.push({ roomNid: this.#room.nid, chain, parentChain: point.chain, parentSeq: point.seq })
+    this.#tips.set(chain, 0)
+    return { chain, seq: 0 }
+  }
+
+  /** The parts of a head that speak of a state. */
+  head({ point, state }: Located): StateHead {
+    return { ...point, state, tip: this.#tipOf(point.chain) ?? Number.NaN, lastChain: this.#lastChain }
+  }
+}
+
+/** Where a room's current state stands. */
+export function whereHeadIs({ chain, seq, state }: StateHead): Located {
+  return { point: { chain, seq }, state }
+}
+
+/** The point right before the change that led to a point. */
+export function beforeChange({ chain, seq }: StatePoint): StatePoint {
+  return { chain, seq: seq - 1 }
+}
+
+function changesBetween(from: StateMap, to: StateMap): KeyChange[] {
+  const changes: KeyChange[] = []
+  diffState(from, to, (keyId, before, eventNid) => changes.push({ keyId, before, eventNid }))
+  return changes
+}

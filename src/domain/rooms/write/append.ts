@@ -1,0 +1,396 @@
+import { authorise } from '../../../core/auth/rules.ts'
+import { authEventKeys } from '../../../core/auth/select.ts'
+import { ProtocolError } from '../../../core/errors.ts'
+import { buildEvent, checkBuilt, nextDepth } from '../../../core/event/build.ts'
+import { displayNameOf, membershipOf } from '../../../core/event/content.ts'
+import type { Verdict } from '../../../core/event/format.ts'
+import { type EventId, type RoomId, type ServerName, serverOf, type UserId } from '../../../core/ids.ts'
+import { isNotifiable } from '../../../core/push-rules.ts'
+import type { SigningKey } from '../../../core/signing/key.ts'
+import { getState, type StateMap } from '../../../core/state/trie.ts'
+import type { HighlightWrite, TxnWrite } from '../../../store/event-batch.ts'
+import type { Clock, Random } from '../../clock.ts'
+import type { Users } from '../../users.ts'
+import type { EventCache } from '../room/event-cache.ts'
+import { notInRoom } from '../room/not-in-room.ts'
+import { wholeRoom } from '../room/partial-state.ts'
+import type { RoomRegistry } from '../room/registry.ts'
+import type { Head, MembershipChange, Room } from '../room/room.ts'
+import { RoomEvent } from '../room/room-event.ts'
+import { beforeChange, StateLog, whereHeadIs } from '../room/state-log.ts'
+import {
+  concernsUnknownMember,
+  type Draft,
+  membersIn,
+  replacesOthers,
+  type StateReader,
+  type Transaction,
+} from './draft.ts'
+import { highlightsOf } from './highlights.ts'
+import { keyWrites, NO_GRAPH, type Persister, type Unit } from './persister.ts'
+import { prepareRedaction, type Redaction } from './redaction.ts'
+
+/**
+ * Says what to append, given the room as it stands. Called again when the room moves before the events are written, or when what they
+ * would replace was replaced by others since it was asked.
+ */
+export type Plan = (room: Room) => readonly Draft[] | Promise<readonly Draft[]>
+
+export interface Appended {
+  readonly room: Room
+  /** In the order of the drafts; when a transaction was repeated, the one event it made. */
+  readonly eventIds: readonly EventId[]
+}
+
+export interface AppendParts {
+  readonly serverName: ServerName
+  readonly signingKey: SigningKey
+  readonly clock: Clock
+  readonly random: Random
+  readonly users: Users
+  readonly events: EventCache
+  readonly registry: RoomRegistry
+  readonly persister: Persister
+}
+
+export interface Appender {
+  /**
+   * Builds, authorises, signs and stores events of local users, all or none. Resolves once they are durable.
+   *
+   * @throws ProtocolError `M_FORBIDDEN` when there is no such room, or the rules refuse one of them
+   */
+  append(roomId: RoomId, plan: Plan, transaction?: Transaction): Promise<Appended>
+  /** The same for a room in hand: a new one, whose first event makes it. */
+  appendTo(room: Room, drafts: readonly Draft[], transaction?: Transaction): Promise<Appended | 'moved'>
+}
+
+/** How often a write is built anew because others got ahead of it. */
+const MAX_ATTEMPTS = 8
+/** How often a write is planned anew because others set the same state: each time one of them got through. */
+const MAX_PLANS = 256
+
+/** State that a check needed and that has to be read first. */
+class NeedsState extends Error {
+  readonly nids: readonly number[]
+  constructor(nids: readonly number[]) {
+    super('state is not loaded')
+    this.nids = nids
+  }
+}
+
+/** A member whose event is allowed and who has no number yet. */
+class NeedsTargets extends Error {
+  constructor() {
+    super('a member has no number yet')
+  }
+}
+
+export function createAppender(parts: AppendParts): Appender {
+  async function append(roomId: RoomId, plan: Plan, transaction?: Transaction): Promise<Appended> {
+    let attempts = 0
+    for (let plans = 0; plans < MAX_PLANS && attempts < MAX_ATTEMPTS; plans++) {
+      const room = await parts.registry.get(roomId)
+      if (!room) throw notInRoom()
+      const planned = room.pending.state
+      const drafts = await plan(room)
+      if (drafts.length === 0) {
+        if (await isDurable(room)) return { room, eventIds: [] }
+        attempts++
+      } else if (concernsUnknownMember(room, drafts)) {
+        await wholeRoom(parts.registry, room)
+        attempts++
+      } else {
+        const appended = await write(room, drafts, planned, transaction)
+        if (typeof appended === 'object') return appended
+        if (appended === 'moved') attempts++
+      }
+    }
+    throw new ProtocolError('M_UNKNOWN', 'The room is too busy just now. Send the request again.', { status: 503 })
+  }
+
+  /** Whether what made a plan come out as nothing is written: until it is, its caller would be told of what may not happen. */
+  async function isDurable(room: Room): Promise<boolean> {
+    if (!room.isSettled) await parts.persister.idle()
+    return room.alive
+  }
+
+  /** @param planned the state that the drafts were made for */
+  async function write(
+    room: Room,
+    drafts: readonly Draft[],
+    planned: StateMap,
+    transaction?: Transaction,
+  ): Promise<Appended | 'moved' | 'outdated'> {
+    const redactions = await loadRedactions(room, drafts)
+    const members = membersIn(drafts)
+    let targets = parts.users.known(members)
+    // Those that were read are held until the end: the cache may let them go.
+    const read: RoomEvent[] = []
+    for (;;) {
+      if (!room.alive) return 'moved'
+      if (replacesOthers(room, drafts, planned)) return 'outdated'
+      const unit = tryBuild(room, drafts, targets, redactions, transaction, read)
+      if (unit instanceof NeedsState) read.push(...(await room.events(unit.nids)).values())
+      else if (unit instanceof NeedsTargets) targets = await parts.users.intern(members)
+      else return enqueue(unit)
+    }
+  }
+
+  /** Nothing waits between building on a head and queueing what moves it. */
+  async function enqueue(unit: Unit): Promise<Appended | 'moved'> {
+    const { room } = unit
+    room.enqueued(unit)
+    const outcome = await parts.persister.enqueue(unit)
+    if (outcome.kind === 'moved') return 'moved'
+    if (outcome.kind === 'repeated') return { room, eventIds: [outcome.eventId as EventId] }
+    return { room, eventIds: unit.events.map(({ id }) => id) }
+  }
+
+  async function loadRedactions(room: Room, drafts: readonly Draft[]): Promise<Map<Draft, Redaction>> {
+    const found = new Map<Draft, Redaction>()
+    for (const draft of drafts) {
+      if (draft.type !== 'm.room.redaction' || draft.redacts === undefined) continue
+      found.set(draft, await prepareRedaction(room, parts.events, draft.redacts))
+    }
+    return found
+  }
+
+  function tryBuild(...input: BuildInput): Unit | NeedsState | NeedsTargets {
+    try {
+      return buildUnit(parts, ...input)
+    } catch (error) {
+      if (error instanceof NeedsState || error instanceof NeedsTargets) return error
+      throw error
+    }
+  }
+
+  return {
+    append,
+    async appendTo(room, drafts, transaction) {
+      const appended = await write(room, drafts, room.pending.state, transaction)
+      return appended === 'outdated' ? 'moved' : appended
+    },
+  }
+}
+
+type BuildInput = [
+  room: Room,
+  drafts: readonly Draft[],
+  targets: ReadonlyMap<UserId, number>,
+  redactions: ReadonlyMap<Draft, Redaction>,
+  transaction: Transaction | undefined,
+  read: readonly RoomEvent[],
+]
+
+interface Collected {
+  /** State that was read for this. */
+  readonly read: readonly RoomEvent[]
+  readonly events: RoomEvent[]
+  readonly log: StateLog
+  readonly members: MembershipChange[]
+  readonly highlights: HighlightWrite[]
+  readonly redactions: Unit['redactions'][number][]
+}
+
+function buildUnit(parts: AppendParts, ...[room, drafts, targets, redactions, transaction, read]: BuildInput): Unit {
+  const before = room.pending
+  const log = new StateLog(room, before)
+  const collected: Collected = { read, events: [], log, members: [], highlights: [], redactions: [] }
+  const firstNew = room.keys.size
+  try {
+    let head = before
+    for (const draft of drafts) {
+      head = buildOne(parts, room, head, draft, collected, { targets, redaction: redactions.get(draft), transaction })
+    }
+    return {
+      ...NO_GRAPH,
+      room,
+      before,
+      after: head,
+      events: collected.events,
+      members: collected.members,
+      highlights: collected.highlights,
+      redactions: collected.redactions,
+      changes: log.changes,
+      chains: log.chains,
+      keys: keyWrites(room),
+      txn: txnWrite(room, collected.events[0], transaction),
+    }
+  } catch (error) {
+    room.keys.truncate(firstNew)
+    throw error
+  }
+}
+
+function txnWrite(
+  room: Room,
+  event: RoomEvent | undefined,
+  transaction: Transaction | undefined,
+): TxnWrite | undefined {
+  if (!transaction || !event) return undefined
+  return {
+    tokenNid: transaction.tokenNid,
+    earlierTokens: transaction.earlierTokens,
+    hash: transaction.hash,
+    roomNid: room.nid,
+    eventNid: event.nid,
+    ts: event.ts,
+  }
+}
+
+interface Circumstances {
+  readonly targets: ReadonlyMap<UserId, number>
+  readonly redaction: Redaction | undefined
+  readonly transaction: Transaction | undefined
+}
+
+/** Builds one event on a head and gives the head after it. */
+function buildOne(
+  parts: AppendParts,
+  room: Room,
+  head: Head,
+  draft: Draft,
+  collected: Collected,
+  { targets, redaction, transaction }: Circumstances,
+): Head {
+  const { version } = room
+  const state = stateReader(room, head, collected)
+  const ts = draft.ts ?? parts.clock.now()
+  const depth = nextDepth(version, head.depth)
+  const prev = head.extremities.slice(0, head.merged)
+  const authEvents = authEventsOf(room, draft, state)
+  const built = buildEvent(
+    version,
+    {
+      type: draft.type,
+      sender: draft.sender,
+      content: draft.content,
+      origin_server_ts: ts,
+      depth,
+      prev_events: prev.map(({ reference }) => reference),
+      auth_events: authEvents.map((event) => event.reference(version)),
+      ...(draft.stateKey === undefined ? {} : { state_key: draft.stateKey }),
+      ...(draft.redacts === undefined ? {} : { redacts: draft.redacts }),
+      ...(version.roomIdIsCreateHash && head.version === 0 ? {} : { room_id: room.id }),
+      ...(version.eventIdFormat === 'opaque' ? { event_id: opaqueEventId(parts) } : {}),
+    },
+    parts.serverName,
+    parts.signingKey,
+  )
+  mustBeAllowed(checkBuilt(version, built))
+  mustBeAllowed(authorise(version, built.pdu, (type, stateKey) => state(type, stateKey)?.authPdu))
+
+  const keyId = draft.stateKey === undefined ? undefined : room.keys.intern(draft.type, draft.stateKey)
+  const replaces = keyId === undefined ? 0 : getState(head.state, keyId)
+  const nid = parts.persister.takeNid()
+  const before = whereHeadIs(head)
+  const after = keyId === undefined ? before : collected.log.set(before, keyId, nid)
+  const at = keyId === undefined ? before.point : beforeChange(after.point)
+  const notifiable = head.notifiable + (isNotifiable(built.pdu) ? 1 : 0)
+  const event = new RoomEvent(
+    {
+      event_nid: nid,
+      room_nid: room.nid,
+      room_pos: head.pos + 1,
+      sender_nid: draft.senderNid,
+      origin_server_ts: ts,
+      notifiable,
+      replaces_nid: replaces === 0 ? null : replaces,
+      redacted_by: null,
+      txn_token: transaction?.tokenNid ?? null,
+      txn_id: transaction?.txnId ?? null,
+      state_chain: at.chain,
+      state_seq: at.seq,
+      key_id: keyId ?? null,
+      event_id: built.eventId,
+      type: draft.type,
+      standing: null,
+      reason: null,
+      stream_pos: null,
+      auth_content: null,
+      current_chain: null,
+      current_seq: null,
+      auth_nids: keyId === undefined ? null : authEvents.map(({ nid }) => nid),
+      json: built.json,
+    },
+    built.pdu,
+  )
+  collected.events.push(event)
+  if (draft.type === 'm.room.member' && draft.stateKey !== undefined) {
+    collected.members.push(membershipChange(parts, room, event, replaces, targets, collected))
+  }
+  if (redaction) collected.redactions.push(redaction.apply(event, state))
+  if (draft.type !== 'm.room.member')
+    collected.highlights.push(...highlightsOf(room, event, (type, stateKey) => state(type, stateKey)?.authPdu))
+  return {
+    version: head.version + 1,
+    extremities: [
+      { nid: event.nid, id: event.id, reference: built.reference, after: event.pointAfter },
+      ...head.extremities.slice(head.merged),
+    ],
+    merged: 1,
+    depth,
+    pos: event.pos,
+    nid: event.nid,
+    notifiable,
+    ...collected.log.head(after),
+  }
+}
+
+function stateReader(room: Room, head: Head, collected: Collected): StateReader {
+  return (type, stateKey) => {
+    const nid = room.stateNid(head.state, type, stateKey)
+    if (nid === 0) return undefined
+    const event = eventAtHand(room, nid, collected)
+    if (!event) throw new NeedsState([nid])
+    return event
+  }
+}
+
+function eventAtHand(room: Room, nid: number, { events, read }: Collected): RoomEvent | undefined {
+  const isIt = (event: RoomEvent) => event.nid === nid
+  return room.fact(nid) ?? events.find(isIt) ?? read.find(isIt)
+}
+
+function authEventsOf(room: Room, draft: Draft, state: StateReader): RoomEvent[] {
+  const { version } = room
+  const selection = authEventKeys(version, {
+    type: draft.type,
+    sender: draft.sender,
+    content: draft.content,
+    ...(draft.stateKey === undefined ? {} : { state_key: draft.stateKey }),
+  })
+  return selection.flatMap(([type, stateKey]) => state(type, stateKey) ?? [])
+}
+
+function opaqueEventId({ random, serverName }: AppendParts): EventId {
+  return `$${random.bytes(18).toString('base64url')}:${serverName}` as EventId
+}
+
+function mustBeAllowed(verdict: Verdict): void {
+  if (!verdict.allowed) throw new ProtocolError(verdict.errcode ?? 'M_FORBIDDEN', verdict.reason)
+}
+
+function membershipChange(
+  parts: AppendParts,
+  room: Room,
+  event: RoomEvent,
+  replaces: number,
+  targets: ReadonlyMap<UserId, number>,
+  collected: Collected,
+): MembershipChange {
+  const userId = event.pdu.state_key as UserId
+  const userNid = targets.get(userId)
+  if (userNid === undefined) throw new NeedsTargets()
+  const before = replaces === 0 ? undefined : eventAtHand(room, replaces, collected)
+  return {
+    userNid,
+    userId,
+    isLocal: serverOf(userId) === parts.serverName,
+    displayName: displayNameOf(event),
+    before: before && membershipOf(before),
+    after: membershipOf(event),
+    eventNid: event.nid,
+    changedAt: event.nid,
+  }
+}

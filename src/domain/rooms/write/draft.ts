@@ -1,0 +1,62 @@
+import { ProtocolError } from '../../../core/errors.ts'
+import { type EventId, isUserId, type UserId } from '../../../core/ids.ts'
+import type { JsonObject } from '../../../core/json.ts'
+import type { StateMap } from '../../../core/state/trie.ts'
+import type { Room } from '../room/room.ts'
+import type { RoomEvent } from '../room/room-event.ts'
+
+/** What a local user wants to happen in a room. */
+export interface Draft {
+  readonly type: string
+  /** Present on state events. */
+  readonly stateKey?: string
+  readonly content: JsonObject
+  readonly sender: UserId
+  readonly senderNid: number
+  /** The event that a redaction is for. */
+  readonly redacts?: EventId
+  /** Milliseconds; now when left out. */
+  readonly ts?: number
+}
+
+/** The transaction id under which a client sent something. */
+export interface Transaction {
+  readonly tokenNid: number
+  /** Other logins under which the same id would be the same request. */
+  readonly earlierTokens: readonly number[]
+  readonly txnId: string
+  /** Hash of the whole path. */
+  readonly hash: string
+}
+
+/** Reads the state of a head; the room's own facts first, then events of the same unit, which no cache has yet. */
+export type StateReader = (type: string, stateKey: string) => RoomEvent | undefined
+
+/** Whether what is to be written is about somebody whose membership is still being fetched. */
+export function concernsUnknownMember(room: Room, drafts: readonly Draft[]): boolean {
+  if (!room.filling?.lacksMembers) return false
+  const { state } = room.pending
+  return drafts.some(
+    ({ type, stateKey }) => type === 'm.room.member' && room.stateNid(state, type, stateKey ?? '') === 0,
+  )
+}
+
+/** Everybody whose membership changes needs a number, though not before the change is known to be allowed. */
+export function membersIn(drafts: readonly Draft[]): UserId[] {
+  return drafts.flatMap(({ type, stateKey }) => {
+    if (type !== 'm.room.member' || stateKey === undefined) return []
+    if (!isUserId(stateKey))
+      throw new ProtocolError('M_INVALID_PARAM', 'Only users are members, and this is no user id.')
+    return [stateKey]
+  })
+}
+
+/** Whether the state that some drafts set is another than when they were made: whoever made them has not seen it. */
+export function replacesOthers(room: Room, drafts: readonly Draft[], planned: StateMap): boolean {
+  const { state } = room.pending
+  if (state === planned) return false
+  return drafts.some(
+    ({ type, stateKey }) =>
+      stateKey !== undefined && room.stateNid(state, type, stateKey) !== room.stateNid(planned, type, stateKey),
+  )
+}
