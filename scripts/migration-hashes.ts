@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readMigrations } from '../src/store/migrate.ts'
+import { readMigrations } from '../src/store/db/migrate.ts'
 
 /** Beside the migrations: the hash of each that was ever committed. */
 export const HASHES_FILE = 'hashes.json'

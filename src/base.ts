@@ -14,7 +14,7 @@ import { loadPages } from './domain/pages.ts'
 import type { Services } from './domain/services.ts'
 import { openOutbound } from './outbound/outbound.ts'
 import { createKeyFetcher } from './outbound/server-keys.ts'
-import { openDatabase } from './store/db.ts'
+import { openDatabase } from './store/db/db.ts'
 
 export interface ContextOptions {
   readonly config: Config

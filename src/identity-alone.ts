@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import { adminRole } from './admin-role.ts'
 import type { AppContext } from './app.ts'
 import { type Context, type ContextOptions, openBase } from './base.ts'
 import { createAudit } from './domain/admin/audit.ts'
@@ -11,11 +10,11 @@ import { createRateLimits } from './domain/rate-limits.ts'
 import type { Services } from './domain/services.ts'
 import { createBodyIntake } from './http/body-intake.ts'
 import { addressReader } from './http/client-address.ts'
-import { mount } from './http/mount.ts'
 import { createServer } from './http/server.ts'
-import { createIdentity, mountIdentity, startIdentityWorkers } from './identity-role.ts'
-import { identityAdminEndpoints } from './routes/admin/identity.ts'
-import { claimWriter, WRITER } from './store/writer-lock.ts'
+import { createIdentity, startIdentityWorkers } from './identity-role.ts'
+import { identityAdminPlugin } from './routes/admin/plugin.ts'
+import { identityPlugin } from './routes/identity/plugin.ts'
+import { claimWriter, WRITER } from './store/db/writer-lock.ts'
 import { startJanitor } from './workers/janitor.ts'
 
 /** The identity service without a homeserver: what `context.ts` and `app.ts` make, without rooms and all that is around them. */
@@ -59,7 +58,6 @@ export function buildApp(context: AppContext): FastifyInstance {
   const intake = createBodyIntake({ addressOf, longest: limits.max_body_bytes, metrics: metrics.arrivals, log })
   const app = createServer({ ...context, intake })
   const deps = { services, log, addressOf, intake }
-  mountIdentity(app, deps)
-  mount(app, identityAdminEndpoints, adminRole(services), deps)
+  for (const plugin of [identityPlugin, identityAdminPlugin]) app.register(plugin, deps)
   return app
 }

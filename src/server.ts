@@ -3,14 +3,14 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Context, ContextOptions } from './base.ts'
-import type { CertificateFiles } from './cli/certificate.ts'
-import { answerHealth, type Health } from './cli/health.ts'
+import type { CertificateFiles } from './cli/serve/certificate.ts'
+import { answerHealth, type Health } from './cli/serve/health.ts'
 import type { Config } from './config/schema.ts'
 import type { Services } from './domain/services.ts'
 import { createConnections } from './http/connections.ts'
 import { type HttpsListeners, listenHttps } from './http/https.ts'
 import { sendJson } from './http/reply.ts'
-import { prepareDatabase } from './store/prepare.ts'
+import { prepareDatabase } from './store/db/prepare.ts'
 
 export interface ServerOptions extends ContextOptions {
   readonly migrations: string

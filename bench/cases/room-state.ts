@@ -1,6 +1,6 @@
 import { EMPTY_STATE, type StateMap, setState } from '../../src/core/state/trie.ts'
-import type { Database, Tx } from '../../src/store/db.ts'
-import { loadState } from '../../src/store/state.ts'
+import type { Database, Tx } from '../../src/store/db/db.ts'
+import { loadState } from '../../src/store/events/state.ts'
 import { latenciesOf, type Measurement, measurement } from '../measurement.ts'
 import type { BenchOptions } from '../options.ts'
 import type { GrowingRoom, Mix, Shape } from '../storage/growing-room.ts'

@@ -3,7 +3,7 @@ import { buildEvent } from '../../src/core/event/build.ts'
 import type { EventId, RoomId, ServerName, UserId } from '../../src/core/ids.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
 import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
-import type { StatePoint } from '../../src/store/state.ts'
+import type { StatePoint } from '../../src/store/events/state.ts'
 
 const SERVER = 'example.org' as ServerName
 const NOBODY = '@user0000000:example.org' as UserId

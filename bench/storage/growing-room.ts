@@ -1,6 +1,6 @@
 import { EMPTY_STATE, getState, type StateMap, setState } from '../../src/core/state/trie.ts'
-import type { ChainWrite, ChangeWrite, EventBatch, HeadWrite, KeyWrite } from '../../src/store/event-batch.ts'
-import type { StatePoint } from '../../src/store/state.ts'
+import type { ChainWrite, ChangeWrite, EventBatch, HeadWrite, KeyWrite } from '../../src/store/events/event-batch.ts'
+import type { StatePoint } from '../../src/store/events/state.ts'
 import { eventRow, type NewEvent, userName } from './event-rows.ts'
 
 /**

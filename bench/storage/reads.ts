@@ -1,5 +1,5 @@
-import type { Database } from '../../src/store/db.ts'
-import { getKeysAt, type StatePoint } from '../../src/store/state.ts'
+import type { Database } from '../../src/store/db/db.ts'
+import { getKeysAt, type StatePoint } from '../../src/store/events/state.ts'
 import { latenciesOf, type Measurement, measurement } from '../measurement.ts'
 import type { GrowingRoom } from './growing-room.ts'
 import type { RoomDatabase } from './room-database.ts'

@@ -13,7 +13,7 @@ import { NO_APPSERVICES } from '../../src/domain/rooms/room/appservices-of-room.
 import { createRoomServices, type RoomServices } from '../../src/domain/rooms/room-services.ts'
 import { createUsers } from '../../src/domain/users.ts'
 import { NO_PEERS } from '../../src/outbound/peers.ts'
-import { openLedger } from '../../src/store/ledger.ts'
+import { openLedger } from '../../src/store/db/ledger.ts'
 import { NOBODY_ELSEWHERE } from '../../test/support/nobody-elsewhere.ts'
 import { openRoomDatabase } from './room-database.ts'
 

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { ConfigError } from '../config/load.ts'
 import { printConfig } from '../config/render.ts'
 import { CONFIG_OPTIONS, type Command, configFile, EXIT, readConfig, UsageError } from './command.ts'
-import { startProblems } from './start-problems.ts'
+import { startProblems } from './serve/start-problems.ts'
 
 export const configCommand: Command = {
   usage: `check | print [--config FILE] [--set KEY=VALUE]...

@@ -3,15 +3,15 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
-import { type Database, openDatabase } from '../store/db.ts'
+import { type Database, openDatabase } from '../store/db/db.ts'
+import { prepareDatabase } from '../store/db/prepare.ts'
 import {
   type EmbeddedPostgres,
   findRunningPostgres,
   startEmbeddedPostgres,
 } from '../store/embedded/embedded-postgres.ts'
-import { prepareDatabase } from '../store/prepare.ts'
 import type { Host } from './command.ts'
-import { createLog } from './log.ts'
+import { createLog } from './serve/log.ts'
 
 export const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url))
 

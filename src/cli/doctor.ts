@@ -17,7 +17,7 @@ import { countOf, jsonReport, printReport } from './doctor/report.ts'
 import { examineServers } from './doctor/servers.ts'
 import { examineSetup } from './doctor/setup.ts'
 import { examineSms } from './doctor/sms.ts'
-import { createLog } from './log.ts'
+import { createLog } from './serve/log.ts'
 
 const OPTIONS = {
   ...CONFIG_OPTIONS,

@@ -8,8 +8,8 @@ import { createNames } from '../outbound/names.ts'
 import { CONFIG_OPTIONS, type Command, EXIT, readConfig, UsageError } from './command.ts'
 import { countOf, jsonReport, printReport } from './doctor/report.ts'
 import { checkServer } from './federation-check/check-server.ts'
-import { createLog } from './log.ts'
-import { loadSigningKey, signingKeyPath } from './signing-key-file.ts'
+import { createLog } from './serve/log.ts'
+import { loadSigningKey, signingKeyPath } from './serve/signing-key-file.ts'
 
 export const federationCommand: Command = {
   usage: `check SERVER [--json] [--config FILE] [--set KEY=VALUE]...

@@ -3,8 +3,8 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { exampleYaml } from '../config/render.ts'
 import { CONFIG_OPTIONS, type Command, EXIT, readConfig, UsageError } from './command.ts'
-import { ensureDataDirectory } from './data-directory.ts'
-import { loadSigningKey } from './signing-key-file.ts'
+import { ensureDataDirectory } from './serve/data-directory.ts'
+import { loadSigningKey } from './serve/signing-key-file.ts'
 
 export const initCommand: Command = {
   usage: `[SERVER_NAME] [--config FILE]

@@ -2,8 +2,8 @@ import { parseArgs } from 'node:util'
 import type { Config } from '../config/schema.ts'
 import { withAdministration } from './administration.ts'
 import { CONFIG_OPTIONS, type Command, EXIT, type Host, readConfig, UsageError } from './command.ts'
-import { ensureDataDirectory } from './data-directory.ts'
-import { loadSigningKey, newSigningKeyLine, signingKeyPath } from './signing-key-file.ts'
+import { ensureDataDirectory } from './serve/data-directory.ts'
+import { loadSigningKey, newSigningKeyLine, signingKeyPath } from './serve/signing-key-file.ts'
 
 export const keysCommand: Command = {
   usage: `show | rotate | generate [--config FILE] [--set KEY=VALUE]...

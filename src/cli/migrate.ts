@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util'
-import { migrate, planMigrations } from '../store/migrate.ts'
+import { migrate, planMigrations } from '../store/db/migrate.ts'
 import { CONFIG_OPTIONS, type Command, EXIT, readConfig, UsageError } from './command.ts'
-import { ensureDataDirectory } from './data-directory.ts'
 import { borrowDatabase, MIGRATIONS } from './database.ts'
-import { createLog } from './log.ts'
+import { ensureDataDirectory } from './serve/data-directory.ts'
+import { createLog } from './serve/log.ts'
 
 export const migrateCommand: Command = {
   usage: `[--plan] [--config FILE] [--set KEY=VALUE]...

@@ -1,6 +1,6 @@
 import { ConfigError } from '../config/load.ts'
 import { type Command, EXIT, EXIT_MEANINGS, type Host, UsageError } from './command.ts'
-import { holdYoungGeneration } from './young-generation.ts'
+import { holdYoungGeneration } from './serve/young-generation.ts'
 
 interface Verb {
   readonly summary: string
@@ -13,7 +13,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
     summary: 'run the server',
     async load() {
       holdYoungGeneration()
-      return (await import('./serve.ts')).serveCommand
+      return (await import('./serve/serve.ts')).serveCommand
     },
   },
   init: {
@@ -46,11 +46,11 @@ const VERBS: Readonly<Record<string, Verb>> = {
   },
   identity: {
     summary: "the identity service's keys, what it keeps of a person, its invitations, messages and pages",
-    load: async () => (await import('./identity.ts')).identityCommand,
+    load: async () => (await import('./identity/identity.ts')).identityCommand,
   },
   room: {
     summary: 'list rooms, look into them, check them, remove them',
-    load: async () => (await import('./room.ts')).roomCommand,
+    load: async () => (await import('./rooms/room.ts')).roomCommand,
   },
   federation: {
     summary: 'go the way to another server step by step, and say what was found',

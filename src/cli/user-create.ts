@@ -5,12 +5,12 @@ import { createPasswords } from '../domain/accounts/passwords.ts'
 import { createAudit } from '../domain/admin/audit.ts'
 import { COMMAND_LINE } from '../domain/admin/operators.ts'
 import { openAppserviceNames } from '../domain/appservices/appservice-services.ts'
-import { openDatabase } from '../store/db.ts'
-import { prepareDatabase } from '../store/prepare.ts'
+import { openDatabase } from '../store/db/db.ts'
+import { prepareDatabase } from '../store/db/prepare.ts'
 import type { Host } from './command.ts'
-import { ensureDataDirectory } from './data-directory.ts'
 import { borrowDatabase, MIGRATIONS } from './database.ts'
-import { createLog } from './log.ts'
+import { ensureDataDirectory } from './serve/data-directory.ts'
+import { createLog } from './serve/log.ts'
 
 export interface NewUser {
   readonly username: string

@@ -1,13 +1,8 @@
 import { isUtf8 } from 'node:buffer'
+import type { JsonObject, JsonPrimitive, JsonValue } from './json-value.ts'
 import { MAX_INTEGER_DIGITS, readExact } from './large-integers.ts'
 
-/** A bigint is an integer beyond 2^53-1, which only {@link readExactJson} and `parseExact` give: what is read for events. */
-export type JsonPrimitive = string | number | bigint | boolean | null
-export type JsonValue = JsonPrimitive | JsonValue[] | JsonObject
-/** Keys may be anything, `__proto__` included: copy with spread, never with `Object.assign` or by assignment of an unknown key. */
-export interface JsonObject {
-  [key: string]: JsonValue
-}
+export type { JsonObject, JsonPrimitive, JsonValue }
 
 /** What canonical JSON forbids (appendices, "Canonical JSON") though `JSON.parse` lets it pass. */
 export type JsonOffence = 'float' | 'negative-zero' | 'integer-range' | 'lone-surrogate'

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from './json.ts'
+import type { JsonObject, JsonValue } from './json-value.ts'
 
 /**
  * An integer as JSON may hold one: a number up to 2^53-1 either way, a bigint beyond. `<` and `>` compare the two by value, and equal ones

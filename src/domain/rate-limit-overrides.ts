@@ -1,5 +1,9 @@
-import type { Database } from '../store/db.ts'
-import { deleteRateLimitOverride, listRateLimitOverrides, setRateLimitOverride } from '../store/rate-limit-overrides.ts'
+import {
+  deleteRateLimitOverride,
+  listRateLimitOverrides,
+  setRateLimitOverride,
+} from '../store/accounts/rate-limit-overrides.ts'
+import type { Database } from '../store/db/db.ts'
 import type { Clock } from './clock.ts'
 
 /** How many events a user may send; `per_second` 0 lifts every limit. */

@@ -1,7 +1,7 @@
 import { createCache } from '../core/cache.ts'
 import type { UserId } from '../core/ids.ts'
-import type { Database } from '../store/db.ts'
-import { findUserNids, internUsers, userIdsOf } from '../store/users.ts'
+import { findUserNids, internUsers, userIdsOf } from '../store/accounts/users.ts'
+import type { Database } from '../store/db/db.ts'
 
 /** User ids and their numbers. */
 export interface Users {

@@ -4,11 +4,11 @@ import { ProtocolError } from '../core/errors.ts'
 import type { ArrivalMetrics, BodyRefusal } from '../domain/arrival-metrics.ts'
 import { BODY_GRACE_SECONDS, MAX_BODY_SECONDS, MIN_BODY_BYTES_PER_SECOND, SMALL_BODY_BYTES } from '../domain/limits.ts'
 import { networkOf } from '../domain/network.ts'
+import { addressOf } from './address.ts'
 import { BodyBudget, type HeldBody } from './body-budget.ts'
 import type { AddressReader } from './client-address.ts'
 import { askForBody } from './expect-continue.ts'
 import { onceAMinute } from './once-a-minute.ts'
-import { addressOf } from './request.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

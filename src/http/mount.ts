@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ProtocolError } from '../core/errors.ts'
 import { isEventId, isRoomAlias, isRoomId, isServerName, isUserId } from '../core/ids.ts'
@@ -10,14 +10,16 @@ import type { Claim, SignedRequest } from '../domain/federation/signed-requests.
 import { MAX_ANONYMOUS_BODY_BYTES } from '../domain/limits.ts'
 import { networkOf } from '../domain/network.ts'
 import type { Services } from '../domain/services.ts'
+import { addressOf } from './address.ts'
 import { type BodyReader, bodyReader } from './body.ts'
 import type { BodyIntake } from './body-intake.ts'
+import type { Caller } from './caller.ts'
 import type { AddressReader } from './client-address.ts'
 import type { Endpoint } from './endpoint.ts'
 import { BAD_QUERY, queryReader, type RawQuery, single } from './query.ts'
 import { sendReply } from './reply.ts'
-import { addressOf, MountedRequest, type PathParams, type RouteFacts, templateOf } from './request.ts'
-import type { Caller, Role } from './role.ts'
+import { MountedRequest, type PathParams, type RouteFacts, templateOf } from './request.ts'
+import type { Role } from './role.ts'
 import { challengeOf } from './uia.ts'
 
 export interface MountDeps {
@@ -259,15 +261,17 @@ function takeAnyContentType({ raw: { headers } }: FastifyRequest): void {
   if (headers['content-type'] !== undefined) headers['content-type'] = readContentType(headers['content-type'])
 }
 
-/** Registers a role's endpoints under every path that serves them, in both dialects. */
-export function mount<By extends Caller>(
-  app: FastifyInstance,
-  endpoints: readonly Endpoint[],
-  role: Role<By>,
-  deps: MountDeps,
-): void {
-  if (!app.hasRequestDecorator('caller')) app.decorateRequest('caller', undefined).decorateRequest('claim', undefined)
-  for (const endpoint of endpoints) mountOne(app, endpoint, role, deps)
+/** A Fastify plugin that serves a role's endpoints under every path that they have, in both dialects. */
+export function rolePlugin<By extends Caller>(
+  endpointsOf: (services: Services) => readonly Endpoint[],
+  roleOf: (services: Services) => Role<By>,
+): FastifyPluginCallback<MountDeps> {
+  return (app, deps, done) => {
+    app.decorateRequest('caller', undefined).decorateRequest('claim', undefined)
+    const role = roleOf(deps.services)
+    for (const endpoint of endpointsOf(deps.services)) mountOne(app, endpoint, role, deps)
+    done()
+  }
 }
 
 function mountOne<By extends Caller>(app: FastifyInstance, endpoint: Endpoint, role: Role<By>, deps: MountDeps): void {

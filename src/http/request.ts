@@ -4,9 +4,10 @@ import type { JsonOffence, ReadJson } from '../core/json.ts'
 import { readExact } from '../core/large-integers.ts'
 import type { Dialect } from '../core/paths.ts'
 import type { UiaProof } from '../domain/accounts/interactive-auth.ts'
+import { addressOf } from './address.ts'
 import type { BodyIntake } from './body-intake.ts'
+import type { Caller } from './caller.ts'
 import type { AddressReader } from './client-address.ts'
-import type { Caller } from './role.ts'
 
 /** What a request needs from the wire; read only when it is asked for. */
 export interface Wire {
@@ -211,9 +212,4 @@ export class MountedRequest implements EndpointRequest {
     }
     return path
   }
-}
-
-export function addressOf(raw: FastifyRequest, read: AddressReader): string {
-  const forwarded = raw.headers['x-forwarded-for']
-  return read(raw.raw.socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join(',') : forwarded)
 }

@@ -1,16 +1,10 @@
 import type { Errcode } from '../core/errors.ts'
-import type { Requester } from '../domain/accounts/requester.ts'
-import type { Operator } from '../domain/admin/operator.ts'
 import type { Masquerade } from '../domain/appservices/callers.ts'
-import type { AppserviceRequester, HostedRequester } from '../domain/appservices/requester.ts'
-import type { PeerRequester } from '../domain/federation/requester.ts'
+import type { AppserviceRequester } from '../domain/appservices/requester.ts'
 import type { Claim, SignedRequest } from '../domain/federation/signed-requests.ts'
-import type { IdentityRequester } from '../domain/identity/requester.ts'
+import type { Caller } from './caller.ts'
 import type { Endpoint, Reply } from './endpoint.ts'
 import type { EndpointRequest } from './request.ts'
-
-/** Who calls: the holder of an account here, an operator, a user of the identity service, an application service, or another server. */
-export type Caller = Requester | Operator | IdentityRequester | AppserviceRequester | HostedRequester | PeerRequester
 
 /** The codes in which the client and the identity interface differ for the same mistake. */
 export interface RoleCodes {

@@ -1,5 +1,5 @@
 import { groupBy } from '../core/group-by.ts'
-import type { Database } from '../store/db.ts'
+import type { Database } from '../store/db/db.ts'
 import {
   type ChainName,
   findGivenUp,
@@ -7,7 +7,7 @@ import {
   removeChain,
   surveyChains,
   unusedChains,
-} from '../store/state-collection.ts'
+} from '../store/events/state-collection.ts'
 
 /** Removes branches of room state that no event stands on any more. */
 export interface StateCollector {

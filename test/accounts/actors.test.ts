@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { DIALECTS, expandPath } from '../../src/core/paths.ts'
 import type { Endpoint } from '../../src/http/endpoint.ts'
-import { clientEndpoints } from '../../src/routes/client/index.ts'
 import { registration } from '../appservices/world.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
 import { type Api, type Json, openApi, PASSWORD, register } from '../support/api.ts'
+import { CLIENT_API } from '../support/interfaces.ts'
 
 let server: AccountServer
 let directory: string
@@ -97,8 +97,8 @@ async function ask(
 }
 
 const line = ({ method, path }: Endpoint): [string] => [`${method} ${path}`]
-const named = (name: string): Endpoint => clientEndpoints.find((endpoint) => line(endpoint)[0] === name)!
-const withAuth = (...kinds: string[]) => clientEndpoints.filter(({ options }) => kinds.includes(options.auth)).map(line)
+const named = (name: string): Endpoint => CLIENT_API.find((endpoint) => line(endpoint)[0] === name)!
+const withAuth = (...kinds: string[]) => CLIENT_API.filter(({ options }) => kinds.includes(options.auth)).map(line)
 const X_MATRIX = 'X-Matrix origin="peer.example",destination="localhost",key="ed25519:1",sig="AAAA"'
 
 describe.each(withAuth('user'))('%s', (name) => {

@@ -10,7 +10,7 @@ import {
   type UiaOutcome,
 } from '../../src/domain/accounts/interactive-auth.ts'
 import { MAX_UIA_ATTEMPTS, MAX_UIA_SESSIONS_PER_USER, UIA_SESSION_MS } from '../../src/domain/limits.ts'
-import { forgetUiaSessions } from '../../src/store/uia-sessions.ts'
+import { forgetUiaSessions } from '../../src/store/accounts/uia-sessions.ts'
 import { mapConcurrently } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 

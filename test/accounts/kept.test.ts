@@ -5,7 +5,7 @@ import {
   MAX_ACCOUNT_DATA_PER_USER,
   MAX_FILTERS_PER_USER,
 } from '../../src/domain/limits.ts'
-import { accountDataBetween } from '../../src/store/account-data.ts'
+import { accountDataBetween } from '../../src/store/accounts/account-data.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
 import { type Account, type Api, type Json, mapConcurrently, openApi, register } from '../support/api.ts'
 import { reached } from '../support/bounds.ts'

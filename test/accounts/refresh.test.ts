@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { forgetRefreshTokens } from '../../src/store/tokens.ts'
+import { forgetRefreshTokens } from '../../src/store/accounts/tokens.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
 import { type Api, type Json, mapConcurrently, openApi, PASSWORD, register } from '../support/api.ts'
 

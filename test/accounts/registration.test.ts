@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createUser } from '../../src/domain/accounts/create-user.ts'
 import { NONE_RESERVED } from '../../src/domain/accounts/exclusive-users.ts'
 import { isRegistrationOpen } from '../../src/domain/accounts/registration-policy.ts'
-import { insertRegistrationToken } from '../../src/store/registration-tokens.ts'
+import { insertRegistrationToken } from '../../src/store/accounts/registration-tokens.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
 import { type Api, type Json, mapConcurrently, openApi, PASSWORD } from '../support/api.ts'
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { clientEndpoints } from '../../src/routes/client/index.ts'
-import { federationEndpoints } from '../../src/routes/federation/index.ts'
+import { CLIENT_API, SERVER_API } from '../support/interfaces.ts'
 import { hasTest, textOf } from '../support/test-names.ts'
 import { ERRORS, ROWS } from './rows.ts'
 
@@ -29,7 +28,7 @@ describe('each errcode of "Errors" has its test', () => {
   })
 
   it('of operations that there are', () => {
-    const lines = [...clientEndpoints, ...federationEndpoints].map(({ method, path }) => `${method} ${path}`)
+    const lines = [...CLIENT_API, ...SERVER_API].map(({ method, path }) => `${method} ${path}`)
     const named = ERRORS.map(([, operation]) => operation).filter((operation) => !operation.startsWith('every'))
     expect(named.filter((operation) => !lines.includes(operation))).toEqual([])
   })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Endpoint } from '../../src/http/endpoint.ts'
-import { clientEndpoints } from '../../src/routes/client/index.ts'
 import { type Account, createRoom, join, PASSWORD, sendText } from '../support/api.ts'
+import { CLIENT_API } from '../support/interfaces.ts'
 import { type Answer, type Office, openOffice } from './office.ts'
 
 let office: Office
@@ -96,7 +96,7 @@ it('administrators are told that they may', async () => {
 
 describe('a locked account', () => {
   it('401 M_USER_LOCKED with soft_logout wherever a token is wanted, and its sessions go on afterwards', async () => {
-    const calls = clientEndpoints.filter(({ options }) => options.auth === 'user' && !options.locked)
+    const calls = CLIENT_API.filter(({ options }) => options.auth === 'user' && !options.locked)
     await lock(true)
     for (const { method, path } of calls) {
       const { status, body } = await as(method, urlOf(path), method === 'GET' ? undefined : {})
@@ -160,7 +160,7 @@ function urlOf(path: string): string {
     .replace(/^media\//, '/_matrix/media/')
 }
 
-const writes = clientEndpoints.filter(({ method, options }) => options.auth === 'user' && method !== 'GET')
+const writes = CLIENT_API.filter(({ method, options }) => options.auth === 'user' && method !== 'GET')
 const line = ({ method, path }: Endpoint) => `${method} ${path}`
 
 describe('a suspended account', () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { isDelivered } from '../../src/store/room-deletions.ts'
-import { BY_NID } from '../../src/store/room-purge.ts'
+import { isDelivered } from '../../src/store/rooms/room-deletions.ts'
+import { BY_NID } from '../../src/store/rooms/room-purge.ts'
 import { type Account, createRoom, type Json, join, sendText, syncPath } from '../support/api.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { waitUntil } from '../support/wait.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createLog } from '../../src/cli/log.ts'
+import { createLog } from '../../src/cli/serve/log.ts'
 
 function record(options: Parameters<typeof createLog>[0], isTerminal = false) {
   const lines: string[] = []

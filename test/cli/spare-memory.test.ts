@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { spareMemory } from '../../src/cli/spare-memory.ts'
+import { spareMemory } from '../../src/cli/serve/spare-memory.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const MIB = 1024 * 1024

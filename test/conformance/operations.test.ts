@@ -3,12 +3,11 @@ import { expandPath } from '../../src/core/paths.ts'
 import type { Endpoint } from '../../src/http/endpoint.ts'
 import { adminEndpoints } from '../../src/routes/admin/index.ts'
 import { appEndpoints } from '../../src/routes/app/index.ts'
-import { clientEndpoints } from '../../src/routes/client/index.ts'
-import { federationEndpoints } from '../../src/routes/federation/index.ts'
 import { identityEndpoints } from '../../src/routes/identity/index.ts'
 import { wellKnownEndpoints } from '../../src/routes/well-known/index.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
 import { mapConcurrently } from '../support/api.ts'
+import { CLIENT_API, SERVER_API } from '../support/interfaces.ts'
 import identity from './identity.json' with { type: 'json' }
 import operations from './operations.json' with { type: 'json' }
 
@@ -16,10 +15,10 @@ import operations from './operations.json' with { type: 'json' }
 const expected: ReadonlyMap<string, string> = new Map(Object.entries(operations))
 const mounted: readonly Endpoint[] = [
   ...wellKnownEndpoints,
-  ...clientEndpoints,
+  ...CLIENT_API,
   ...appEndpoints,
   ...adminEndpoints.filter(({ path }) => !path.startsWith('/')),
-  ...federationEndpoints,
+  ...SERVER_API,
   ...identityEndpoints,
 ]
 

@@ -6,7 +6,7 @@ import {
   findThreepidOwner,
   insertUserThreepid,
   listUserThreepids,
-} from '../../src/store/user-threepids.ts'
+} from '../../src/store/accounts/user-threepids.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
 let database: TestDatabase

@@ -1,9 +1,9 @@
 import { type EventReference, type Pdu, referencedId } from '../../src/core/event/format.ts'
 import type { EventId, RoomId, ServerName, UserId } from '../../src/core/ids.ts'
 import { forEachState, type StateMap } from '../../src/core/state/trie.ts'
-import type { Database } from '../../src/store/db.ts'
-import type { Standing } from '../../src/store/events.ts'
-import { getStateKeys, loadState, type StatePoint } from '../../src/store/state.ts'
+import type { Database } from '../../src/store/db/db.ts'
+import type { Standing } from '../../src/store/events/events.ts'
+import { getStateKeys, loadState, type StatePoint } from '../../src/store/events/state.ts'
 
 /** An event as a server's database has it. */
 export interface HeldEvent {

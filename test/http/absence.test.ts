@@ -5,11 +5,10 @@ import { queryReader } from '../../src/http/query.ts'
 import { CLIENT_CODES } from '../../src/http/role.ts'
 import { adminEndpoints } from '../../src/routes/admin/index.ts'
 import { appEndpoints } from '../../src/routes/app/index.ts'
-import { clientEndpoints } from '../../src/routes/client/index.ts'
-import { federationEndpoints } from '../../src/routes/federation/index.ts'
 import { identityEndpoints } from '../../src/routes/identity/index.ts'
 import { mediaEndpoints } from '../../src/routes/media/index.ts'
 import { type Account, type Api, openApi, PASSWORD, register } from '../support/api.ts'
+import { CLIENT_API, SERVER_API } from '../support/interfaces.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 /** What is read here of a shape. */
@@ -67,8 +66,8 @@ function optionalKeys(shape: Declared, way: Way = []): Way[] {
 }
 
 const ENDPOINTS = [
-  ...clientEndpoints,
-  ...federationEndpoints,
+  ...CLIENT_API,
+  ...SERVER_API,
   ...identityEndpoints,
   ...mediaEndpoints,
   ...adminEndpoints,

@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { basename } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
@@ -187,7 +188,8 @@ describe('the role list', () => {
     const { clientEndpoints } = await import('../../src/routes/client/index.ts')
     const listed = new Set(clientEndpoints)
     const folder = new URL('../../src/routes/client/', import.meta.url)
-    for (const file of readdirSync(folder).filter((name) => name.endsWith('.ts') && name !== 'index.ts')) {
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
+    for (const file of files.filter((name) => name !== 'index.ts')) {
       const module: Record<string, unknown> = await import(new URL(file, folder).href)
       const declared = Object.entries(module).filter(
         ([, value]) => typeof (value as { path?: unknown }).path === 'string',
@@ -195,7 +197,7 @@ describe('the role list', () => {
       for (const [name, value] of declared) {
         expect(listed.has(value as never), `${file} is in no list`).toBe(true)
         const words = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-        expect(`${words}.ts`).toBe(file)
+        expect(`${words}.ts`).toBe(basename(file))
       }
     }
   })

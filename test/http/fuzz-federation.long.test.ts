@@ -7,9 +7,9 @@ import type { UserId } from '../../src/core/ids.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { expandPath } from '../../src/core/paths.ts'
 import type { Endpoint } from '../../src/http/endpoint.ts'
-import { federationEndpoints } from '../../src/routes/federation/index.ts'
 import { goes, type Home, handOver, openPeer, type Peer, proposed } from '../federation/hostile/peer.ts'
 import { type Account, createRoom, sendText } from '../support/api.ts'
+import { SERVER_API } from '../support/interfaces.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 import { type WatchedWrites, watchWrites } from '../support/watched-writes.ts'
 import { type SchemaNode, schemaOf } from './fuzz/body.ts'
@@ -312,10 +312,7 @@ const ALWAYS_REFUSED = /openid|media|3pid|exchange|make_knock|GET F.v1.publicRoo
 /** With these nothing is odd. */
 const TAME: Dice = { below: () => 1, pick: ([first]) => first!, shuffle: (items) => [...items] }
 
-const LINES = federationEndpoints.map((endpoint): [string, Endpoint] => [
-  `${endpoint.method} ${endpoint.path}`,
-  endpoint,
-])
+const LINES = SERVER_API.map((endpoint): [string, Endpoint] => [`${endpoint.method} ${endpoint.path}`, endpoint])
 
 describe('every endpoint for servers, asked badly', () => {
   it.each(LINES)(

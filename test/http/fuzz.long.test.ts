@@ -2,10 +2,9 @@ import { Pool } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ERROR_STATUS } from '../../src/core/errors.ts'
 import type { Endpoint } from '../../src/http/endpoint.ts'
-import { clientEndpoints } from '../../src/routes/client/index.ts'
-import { webEndpoints } from '../../src/routes/web/index.ts'
 import { wellKnownEndpoints } from '../../src/routes/well-known/index.ts'
 import { type Json, syncPath } from '../support/api.ts'
+import { CLIENT_API, PAGES } from '../support/interfaces.ts'
 import { type Case, casesOf } from './fuzz/cases.ts'
 import { diceOf } from './fuzz/values.ts'
 import { type Answer, send } from './fuzz/wire.ts'
@@ -20,7 +19,7 @@ const isPage = ({ path }: Endpoint) =>
   /^C\/auth|^C\/login\/sso|^\/_hearth\/sso|^\/policies|^CU\/hearth\/validate/.test(path)
 
 const ENDPOINTS: readonly Endpoint[] = [
-  ...[...clientEndpoints, ...webEndpoints].filter((endpoint) => !isPage(endpoint)),
+  ...[...CLIENT_API, ...PAGES].filter((endpoint) => !isPage(endpoint)),
   ...wellKnownEndpoints,
 ]
 

@@ -8,10 +8,11 @@ import type { Requester } from '../../src/domain/accounts/requester.ts'
 import { createMetrics } from '../../src/domain/metrics.ts'
 import type { Services } from '../../src/domain/services.ts'
 import { createBodyIntake } from '../../src/http/body-intake.ts'
+import type { Caller } from '../../src/http/caller.ts'
 import { addressReader } from '../../src/http/client-address.ts'
 import { AnyObject, type Endpoint, endpoint, rawReply } from '../../src/http/endpoint.ts'
-import { mount } from '../../src/http/mount.ts'
-import { type Caller, CLIENT_CODES, IDENTITY_CODES, type Role } from '../../src/http/role.ts'
+import { rolePlugin } from '../../src/http/mount.ts'
+import { CLIENT_CODES, IDENTITY_CODES, type Role } from '../../src/http/role.ts'
 import { createServer } from '../../src/http/server.ts'
 import type { Json } from '../support/api.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -100,13 +101,21 @@ beforeAll(async () => {
   const app = createServer({ log, metrics: { observeRequest: () => {}, arrivals }, intake })
   const role: Omit<Role, 'codes'> = { maxBodyBytes: 100_000, authenticate: async (token) => people[token] }
   const deps = { services: {} as Services, log, addressOf, intake }
-  mount(app, endpoints, { ...role, codes: CLIENT_CODES }, deps)
+  const register = (some: readonly Endpoint[], of: Role) =>
+    app.register(
+      rolePlugin(
+        () => some,
+        () => of,
+      ),
+      deps,
+    )
+  register(endpoints, { ...role, codes: CLIENT_CODES })
   const admit = (_caller: Caller, { options }: Endpoint) => {
     if (!options.beforeTerms) throw new ProtocolError('M_TERMS_NOT_SIGNED', 'Not yet.')
   }
   const headers = { 'cache-control': 'no-store' }
-  mount(app, identity.slice(0, 1), { ...role, codes: IDENTITY_CODES, maxBodyBytes: 100 }, deps)
-  mount(app, identity.slice(1), { ...role, codes: IDENTITY_CODES, maxBodyBytes: 100, headers, admit }, deps)
+  register(identity.slice(0, 1), { ...role, codes: IDENTITY_CODES, maxBodyBytes: 100 })
+  register(identity.slice(1), { ...role, codes: IDENTITY_CODES, maxBodyBytes: 100, headers, admit })
   await app.listen({ host: '127.0.0.1', port: 0 })
   baseUrl = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
   close = () => app.close()

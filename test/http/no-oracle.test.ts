@@ -4,10 +4,9 @@ import type { EventId, RoomId } from '../../src/core/ids.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { expandPath } from '../../src/core/paths.ts'
 import type { Endpoint } from '../../src/http/endpoint.ts'
-import { clientEndpoints } from '../../src/routes/client/index.ts'
-import { federationEndpoints } from '../../src/routes/federation/index.ts'
 import { goes, type Home, openPeer, type Peer } from '../federation/hostile/peer.ts'
 import { type Account, createRoom, type Json, sendText } from '../support/api.ts'
+import { CLIENT_API, SERVER_API } from '../support/interfaces.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 
 let street: Neighbourhood
@@ -114,7 +113,7 @@ describe('a user who is not in a room hears the same of it and of a room that is
     return home.api.request(method, url + query, { token: outsider.token, ...(body && { body }) })
   }
 
-  const lines = linesOf(clientEndpoints.filter(namesRoom))
+  const lines = linesOf(CLIENT_API.filter(namesRoom))
   it.each(lines)('%s', async (_, endpoint) => {
     let n = 0
     await expectAlike((names) => ask(endpoint, names, n++), real, made)
@@ -215,7 +214,7 @@ describe('a server that is not in a room hears the same of it and of a room that
   }
 
   const there = (): Home => ({ name: home.name, url: home.server.baseUrl })
-  const built = new Map(linesOf(federationEndpoints))
+  const built = new Map(linesOf(SERVER_API))
 
   it('with every endpoint that takes a room or an event', () => {
     expect(

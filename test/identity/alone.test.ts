@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { openDatabase } from '../../src/store/db.ts'
-import { isWriterPresent, WRITER } from '../../src/store/writer-lock.ts'
+import { openDatabase } from '../../src/store/db/db.ts'
+import { isWriterPresent, WRITER } from '../../src/store/db/writer-lock.ts'
 import { type ChildServer, startChildServer } from '../support/child-server.ts'
 import { openIdentity } from './identity-api.ts'
 

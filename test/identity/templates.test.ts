@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, it, test } from 'vitest'
 import type { Host } from '../../src/cli/command.ts'
-import { identityCommand } from '../../src/cli/identity.ts'
+import { identityCommand } from '../../src/cli/identity/identity.ts'
 import { loadMessageTemplates, TEMPLATE_VALUES } from '../../src/domain/identity/message-templates.ts'
 
 let parent: string

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { RoomId } from '../../src/core/ids.ts'
 import { auditRoom } from '../../src/domain/room-audit/room-audit.ts'
-import { findRoomNid } from '../../src/store/rooms.ts'
+import { findRoomNid } from '../../src/store/rooms/rooms.ts'
 import { type Account, type Json, sendText } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 import { openStranger } from '../support/stranger.ts'

@@ -9,7 +9,7 @@ import {
   servicesBeside,
   trimNews,
   usersBeside,
-} from '../../src/store/appservice-news.ts'
+} from '../../src/store/appservices/appservice-news.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
 let database: TestDatabase

@@ -1,6 +1,6 @@
 import { EMPTY_STATE, forEachState, type StateMap, setState } from '../../src/core/state/trie.ts'
-import type { Database } from '../../src/store/db.ts'
-import { type StatePoint, saveCheckpoint } from '../../src/store/state.ts'
+import type { Database } from '../../src/store/db/db.ts'
+import { type StatePoint, saveCheckpoint } from '../../src/store/events/state.ts'
 
 export type Change = readonly [keyId: number, eventNid: number]
 

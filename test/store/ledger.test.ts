@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ProtocolError } from '../../src/core/errors.ts'
-import type { Database } from '../../src/store/db.ts'
-import { openLedger } from '../../src/store/ledger.ts'
+import type { Database } from '../../src/store/db/db.ts'
+import { openLedger } from '../../src/store/db/ledger.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
 let database: TestDatabase

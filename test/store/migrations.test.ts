@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { HASHES_FILE, hashesOf } from '../../scripts/migration-hashes.ts'
-import { migrate, planMigrations, readMigrations } from '../../src/store/migrate.ts'
+import { migrate, planMigrations, readMigrations } from '../../src/store/db/migrate.ts'
 import { createTestDatabase, MIGRATIONS, type TestDatabase } from '../support/database.ts'
 
 let directory: string

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Reader } from '../../src/store/db.ts'
+import type { Reader } from '../../src/store/db/db.ts'
 import {
   distanceToCheckpoint,
   getChainParents,
@@ -10,7 +10,7 @@ import {
   loadStates,
   type StatePoint,
   tipsOf,
-} from '../../src/store/state.ts'
+} from '../../src/store/events/state.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { entriesOf, ForkedRoom, seededRandom, sorted } from './forked-room.ts'
 

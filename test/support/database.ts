@@ -2,8 +2,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { inject } from 'vitest'
-import { type Database, openDatabase } from '../../src/store/db.ts'
-import { migrate, readMigrations } from '../../src/store/migrate.ts'
+import { type Database, openDatabase } from '../../src/store/db/db.ts'
+import { migrate, readMigrations } from '../../src/store/db/migrate.ts'
 
 export const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url))
 

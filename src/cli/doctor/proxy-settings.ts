@@ -1,7 +1,7 @@
 import type { Config } from '../../config/schema.ts'
 import { splitServerName } from '../../core/ids.ts'
 import { publicBaseUrl } from '../../domain/public-address.ts'
-import { urlHost } from '../banner.ts'
+import { urlHost } from '../serve/banner.ts'
 
 interface Facts {
   /** What Hearth listens on, as seen by a proxy on the same machine. */

@@ -1,9 +1,9 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { RoomId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { findAccountData, measureAccountData, setAccountData } from '../../store/account-data.ts'
-import type { Database } from '../../store/db.ts'
-import type { Ledger } from '../../store/ledger.ts'
+import { findAccountData, measureAccountData, setAccountData } from '../../store/accounts/account-data.ts'
+import type { Database } from '../../store/db/db.ts'
+import type { Ledger } from '../../store/db/ledger.ts'
 import type { BoundMetrics } from '../bound-metrics.ts'
 import { MAX_ACCOUNT_DATA_BYTES, MAX_ACCOUNT_DATA_BYTES_PER_USER, MAX_ACCOUNT_DATA_PER_USER } from '../limits.ts'
 

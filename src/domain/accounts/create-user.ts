@@ -1,6 +1,6 @@
 import type { Config } from '../../config/schema.ts'
 import type { UserId } from '../../core/ids.ts'
-import type { Database } from '../../store/db.ts'
+import type { Database } from '../../store/db/db.ts'
 import type { Clock } from '../clock.ts'
 import { type ExclusiveUsers, requireUnreserved } from './exclusive-users.ts'
 import { insertUser, requireFree } from './insert-user.ts'

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
 import { ProtocolError } from '../../core/errors.ts'
 import type { RoomId } from '../../core/ids.ts'
-import type { Database } from '../../store/db.ts'
 import {
   claimDeactivations,
   type DeactivationRow,
@@ -10,10 +9,11 @@ import {
   finishDeactivation,
   insertDeactivation,
   postponeDeactivation,
-} from '../../store/deactivations.ts'
-import { deleteKeyBackups } from '../../store/key-backups.ts'
-import { deleteLoginTokensOf } from '../../store/login-tokens.ts'
-import { getMemberships, getRooms } from '../../store/rooms.ts'
+} from '../../store/accounts/deactivations.ts'
+import { deleteLoginTokensOf } from '../../store/accounts/login-tokens.ts'
+import type { Database } from '../../store/db/db.ts'
+import { deleteKeyBackups } from '../../store/keys/key-backups.ts'
+import { getMemberships, getRooms } from '../../store/rooms/rooms.ts'
 import type { Clock } from '../clock.ts'
 import type { Contacts } from '../contact/contacts.ts'
 import type { UnbindResult } from '../contact/identity-server.ts'

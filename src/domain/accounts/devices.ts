@@ -1,5 +1,4 @@
 import { ProtocolError } from '../../core/errors.ts'
-import type { Database } from '../../store/db.ts'
 import {
   type DeviceRow,
   deleteDevices,
@@ -8,8 +7,9 @@ import {
   findUnusedDevices,
   listDevices,
   renameDevice,
-} from '../../store/devices.ts'
-import { deleteLoginTokensOf } from '../../store/login-tokens.ts'
+} from '../../store/accounts/devices.ts'
+import { deleteLoginTokensOf } from '../../store/accounts/login-tokens.ts'
+import type { Database } from '../../store/db/db.ts'
 import type { Clock } from '../clock.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import { MAX_DEVICE_NAME_CHARS, MAX_DEVICES_PER_USER } from '../limits.ts'

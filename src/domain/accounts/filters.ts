@@ -4,8 +4,8 @@ import { ProtocolError } from '../../core/errors.ts'
 import { type CompiledFilter, compileFilter, type Filter } from '../../core/filter.ts'
 import { readFilter } from '../../core/filter-reader.ts'
 import { type JsonObject, type JsonValue, readJson } from '../../core/json.ts'
-import type { Database } from '../../store/db.ts'
-import { findFilter, findFilterByDigest, insertFilter, trimFilters } from '../../store/filters.ts'
+import { findFilter, findFilterByDigest, insertFilter, trimFilters } from '../../store/accounts/filters.ts'
+import type { Database } from '../../store/db/db.ts'
 import { MAX_FILTERS_PER_USER } from '../limits.ts'
 
 export interface Filters {

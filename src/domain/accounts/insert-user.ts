@@ -1,8 +1,8 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
-import { findAccount, insertAccount } from '../../store/accounts.ts'
-import type { Reader, Tx } from '../../store/db.ts'
-import { internUsers } from '../../store/users.ts'
+import { findAccount, insertAccount } from '../../store/accounts/accounts.ts'
+import { internUsers } from '../../store/accounts/users.ts'
+import type { Reader, Tx } from '../../store/db/db.ts'
 import type { Clock } from '../clock.ts'
 
 /** What kind of account to make. */

@@ -2,10 +2,16 @@ import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { type AccountRow, findAccount, hasPassword, lockAccount, setPasswordHash } from '../../store/accounts.ts'
-import type { Database, Tx } from '../../store/db.ts'
-import { findProvidersOf } from '../../store/external-ids.ts'
-import { findThreepidOwner } from '../../store/user-threepids.ts'
+import {
+  type AccountRow,
+  findAccount,
+  hasPassword,
+  lockAccount,
+  setPasswordHash,
+} from '../../store/accounts/accounts.ts'
+import { findProvidersOf } from '../../store/accounts/external-ids.ts'
+import { findThreepidOwner } from '../../store/accounts/user-threepids.ts'
+import type { Database, Tx } from '../../store/db/db.ts'
 import type { Clock, Random } from '../clock.ts'
 import { networkOf } from '../network.ts'
 import type { Devices } from './devices.ts'

@@ -1,6 +1,6 @@
 import type { UserId } from '../../core/ids.ts'
-import type { Database } from '../../store/db.ts'
-import { findOpenIdUser, insertOpenIdToken } from '../../store/openid-tokens.ts'
+import { findOpenIdUser, insertOpenIdToken } from '../../store/accounts/openid-tokens.ts'
+import type { Database } from '../../store/db/db.ts'
 import type { Clock, Random } from '../clock.ts'
 import { hashToken, tokenKind } from '../opaque-tokens.ts'
 import type { Requester } from './requester.ts'

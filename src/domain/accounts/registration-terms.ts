@@ -1,6 +1,6 @@
 import type { Config } from '../../config/schema.ts'
-import { insertAcceptedPolicies } from '../../store/accepted-policies.ts'
-import type { Tx } from '../../store/db.ts'
+import { insertAcceptedPolicies } from '../../store/accounts/accepted-policies.ts'
+import type { Tx } from '../../store/db/db.ts'
 import { type Policy, policyMap, registrationPolicies } from '../identity/policies.ts'
 import type { UiaStage } from './interactive-auth.ts'
 import type { UiaProof } from './uia-flows.ts'

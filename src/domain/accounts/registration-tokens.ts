@@ -2,12 +2,12 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { Database, Tx } from '../../store/db.ts'
 import {
   hasUsableRegistrationToken,
   isUsableRegistrationToken,
   useRegistrationToken,
-} from '../../store/registration-tokens.ts'
+} from '../../store/accounts/registration-tokens.ts'
+import type { Database, Tx } from '../../store/db/db.ts'
 import type { Clock } from '../clock.ts'
 import type { UiaProof } from './interactive-auth.ts'
 

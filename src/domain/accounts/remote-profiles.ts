@@ -3,7 +3,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import { serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Peers } from '../../outbound/peers.ts'
-import type { ProfileFields } from '../../store/profiles.ts'
+import type { ProfileFields } from '../../store/accounts/profiles.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_PROFILE_BYTES, MAX_REMEMBERED_PROFILES } from '../limits.ts'
 

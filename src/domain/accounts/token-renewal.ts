@@ -1,6 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
-import type { Database } from '../../store/db.ts'
-import { endDeviceTokens, lockRefreshToken, renewToken } from '../../store/tokens.ts'
+import { endDeviceTokens, lockRefreshToken, renewToken } from '../../store/accounts/tokens.ts'
+import type { Database } from '../../store/db/db.ts'
 import { hashToken } from '../opaque-tokens.ts'
 import { isRefreshToken, newAccessToken, newRefreshToken } from './access-tokens.ts'
 import { type TokenDeps, tokenLifetimeMs } from './issue-token.ts'

@@ -1,6 +1,5 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { Database, Tx } from '../../store/db.ts'
 import {
   countUiaAttempt,
   deleteUiaSession,
@@ -9,7 +8,8 @@ import {
   lockUiaSession,
   type UiaSessionRow,
   updateUiaSession,
-} from '../../store/uia-sessions.ts'
+} from '../../store/accounts/uia-sessions.ts'
+import type { Database, Tx } from '../../store/db/db.ts'
 import type { Clock, Random } from '../clock.ts'
 import { MAX_UIA_ATTEMPTS, MAX_UIA_SESSIONS_PER_ADDRESS, MAX_UIA_SESSIONS_PER_USER, UIA_SESSION_MS } from '../limits.ts'
 import type { Requester } from './requester.ts'

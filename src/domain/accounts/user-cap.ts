@@ -1,7 +1,7 @@
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
-import { countUsers } from '../../store/accounts.ts'
-import type { Tx } from '../../store/db.ts'
+import { countUsers } from '../../store/accounts/accounts.ts'
+import type { Tx } from '../../store/db/db.ts'
 
 /**
  * Keeps the number of accounts within `registration.max_users`: call before one is made or revived, in the same transaction.

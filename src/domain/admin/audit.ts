@@ -1,6 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
-import { type AdminActRow, insertAdminAct, listAdminActs, setAdminActOutcome } from '../../store/admin-acts.ts'
-import type { Database } from '../../store/db.ts'
+import { type AdminActRow, insertAdminAct, listAdminActs, setAdminActOutcome } from '../../store/accounts/admin-acts.ts'
+import type { Database } from '../../store/db/db.ts'
 import type { Clock } from '../clock.ts'
 
 /** Who does what to whom. Nothing of it is secret. */

@@ -1,7 +1,7 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
-import { type AccountRow, findAccount } from '../../store/accounts.ts'
-import type { Reader } from '../../store/db.ts'
+import { type AccountRow, findAccount } from '../../store/accounts/accounts.ts'
+import type { Reader } from '../../store/db/db.ts'
 import type { Requester } from '../accounts/requester.ts'
 
 /** @throws ProtocolError `M_INVALID_PARAM` for a user of another server */

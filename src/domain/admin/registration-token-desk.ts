@@ -1,5 +1,4 @@
 import { ProtocolError } from '../../core/errors.ts'
-import type { Database } from '../../store/db.ts'
 import {
   deleteRegistrationToken,
   findRegistrationToken,
@@ -7,7 +6,8 @@ import {
   listRegistrationTokens,
   type RegistrationTokenRow,
   updateRegistrationToken,
-} from '../../store/registration-tokens.ts'
+} from '../../store/accounts/registration-tokens.ts'
+import type { Database } from '../../store/db/db.ts'
 import { REGISTRATION_TOKEN } from '../accounts/registration-tokens.ts'
 import type { Clock, Random } from '../clock.ts'
 

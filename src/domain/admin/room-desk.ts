@@ -4,8 +4,14 @@ import type { EventId, RoomId, UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { forEachState } from '../../core/state/trie.ts'
-import type { Database } from '../../store/db.ts'
-import { describeRooms, listJoined, localPresence, type SurveyedRoom, surveyRooms } from '../../store/room-survey.ts'
+import type { Database } from '../../store/db/db.ts'
+import {
+  describeRooms,
+  listJoined,
+  localPresence,
+  type SurveyedRoom,
+  surveyRooms,
+} from '../../store/rooms/room-survey.ts'
 import type { Clock } from '../clock.ts'
 import { writeEventList } from '../rooms/read/event-lists.ts'
 import { loadReferences, writeClientEvent } from '../rooms/room/client-event.ts'

@@ -11,7 +11,7 @@ import {
 } from '../../core/event/content.ts'
 import type { Pdu } from '../../core/event/format.ts'
 import { localpartOf } from '../../core/ids.ts'
-import type { SurveyedRoom } from '../../store/room-survey.ts'
+import type { SurveyedRoom } from '../../store/rooms/room-survey.ts'
 
 /** A room in a list for operators. */
 export interface RoomView {

@@ -1,5 +1,5 @@
-import type { Database } from '../../store/db.ts'
-import { countActiveUsers } from '../../store/user-survey.ts'
+import { countActiveUsers } from '../../store/accounts/user-survey.ts'
+import type { Database } from '../../store/db/db.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Clock } from '../clock.ts'
 

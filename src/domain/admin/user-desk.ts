@@ -3,13 +3,11 @@ import { ProtocolError } from '../../core/errors.ts'
 import type { RoomId, UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { normaliseAddress } from '../../core/threepid.ts'
-import { listAccountData } from '../../store/account-data.ts'
-import { lockAccount, setAdmin, setPasswordHash } from '../../store/accounts.ts'
-import type { Database } from '../../store/db.ts'
-import { findExternalAccount, listExternalIds } from '../../store/external-ids.ts'
-import { deleteLoginTokensOf } from '../../store/login-tokens.ts'
-import { getMemberships, getRooms, type Membership } from '../../store/rooms.ts'
-import { setTokenEnd } from '../../store/tokens.ts'
+import { listAccountData } from '../../store/accounts/account-data.ts'
+import { lockAccount, setAdmin, setPasswordHash } from '../../store/accounts/accounts.ts'
+import { findExternalAccount, listExternalIds } from '../../store/accounts/external-ids.ts'
+import { deleteLoginTokensOf } from '../../store/accounts/login-tokens.ts'
+import { setTokenEnd } from '../../store/accounts/tokens.ts'
 import {
   type DeviceSighting,
   listDeviceSightings,
@@ -18,9 +16,11 @@ import {
   surveyUsers,
   type UserOrder,
   type UserQuery,
-} from '../../store/user-survey.ts'
-import { findThreepidOwner, listUserThreepids } from '../../store/user-threepids.ts'
-import { findUserNids } from '../../store/users.ts'
+} from '../../store/accounts/user-survey.ts'
+import { findThreepidOwner, listUserThreepids } from '../../store/accounts/user-threepids.ts'
+import { findUserNids } from '../../store/accounts/users.ts'
+import type { Database } from '../../store/db/db.ts'
+import { getMemberships, getRooms, type Membership } from '../../store/rooms/rooms.ts'
 import type { Deactivation } from '../accounts/deactivation.ts'
 import type { Devices } from '../accounts/devices.ts'
 import { type Issued, issueToken } from '../accounts/issue-token.ts'

@@ -1,9 +1,13 @@
 import { createCache } from '../../core/cache.ts'
 import { groupBy } from '../../core/group-by.ts'
 import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
-import { type AliasRow, getAliasesOfRooms } from '../../store/aliases.ts'
-import { getLocalMemberships, getMembershipEventAt, type LocalMembership } from '../../store/appservice-queue.ts'
-import type { Reader } from '../../store/db.ts'
+import {
+  getLocalMemberships,
+  getMembershipEventAt,
+  type LocalMembership,
+} from '../../store/appservices/appservice-queue.ts'
+import type { Reader } from '../../store/db/db.ts'
+import { type AliasRow, getAliasesOfRooms } from '../../store/rooms/aliases.ts'
 import { MAX_ROOMS_WITH_INTEREST } from '../limits.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'

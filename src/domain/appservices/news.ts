@@ -14,9 +14,9 @@ import {
   servicesBeside,
   takeMessages,
   trimNews,
-} from '../../store/appservice-news.ts'
-import type { Database, Tx } from '../../store/db.ts'
-import type { Ledger } from '../../store/ledger.ts'
+} from '../../store/appservices/appservice-news.ts'
+import type { Database, Tx } from '../../store/db/db.ts'
+import type { Ledger } from '../../store/db/ledger.ts'
 import type { Clock } from '../clock.ts'
 import {
   APPSERVICE_NEWS_COUNTED_EVERY,

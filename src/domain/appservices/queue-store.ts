@@ -1,5 +1,5 @@
-import { type QueueRow, saveQueues } from '../../store/appservice-queue.ts'
-import type { Database } from '../../store/db.ts'
+import { type QueueRow, saveQueues } from '../../store/appservices/appservice-queue.ts'
+import type { Database } from '../../store/db/db.ts'
 
 /** Writes how services stand; all that wait while one commit is under way share the next. */
 export interface QueueStore {

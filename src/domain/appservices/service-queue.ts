@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { readExact, writeJson } from '../../core/large-integers.ts'
-import type { QueueRow } from '../../store/appservice-queue.ts'
+import type { QueueRow } from '../../store/appservices/appservice-queue.ts'
 import { pauseAfter } from '../backoff.ts'
 import type { Clock, Random } from '../clock.ts'
 import {

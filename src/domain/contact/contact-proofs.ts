@@ -2,19 +2,14 @@ import { hash } from 'node:crypto'
 import { type Errcode, ProtocolError } from '../../core/errors.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { isMedium, type Medium } from '../../core/threepid.ts'
-import { findShownSessions, showProof, useProof } from '../../store/contact-proofs.ts'
-import type { Database, Tx } from '../../store/db.ts'
+import { findShownSessions, showProof, useProof } from '../../store/accounts/contact-proofs.ts'
+import type { Database, Tx } from '../../store/db/db.ts'
 import type { UiaStage } from '../accounts/interactive-auth.ts'
 import type { UiaProof } from '../accounts/uia-flows.ts'
 import type { Clock } from '../clock.ts'
 import type { SessionProof } from '../identity/sessions.ts'
-import {
-  type ContactSessions,
-  type NamedProof,
-  type ProvenThreepid,
-  PURPOSES,
-  type Purpose,
-} from './contact-sessions.ts'
+import type { ContactSessions } from './contact-sessions.ts'
+import { type NamedProof, type ProvenThreepid, PURPOSES, type Purpose } from './proof.ts'
 
 /** The stages of interactive authentication that show an address. */
 export const CONTACT_STAGES = { email: 'm.login.email.identity', msisdn: 'm.login.msisdn' } as const

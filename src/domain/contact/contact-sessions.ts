@@ -2,35 +2,15 @@ import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { Dialect } from '../../core/paths.ts'
 import type { Medium } from '../../core/threepid.ts'
-import type { Database } from '../../store/db.ts'
+import type { Database } from '../../store/db/db.ts'
 import { findSession } from '../../store/identity/sessions.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Messenger } from '../identity/messenger.ts'
 import type { SendLimits } from '../identity/send-limits.ts'
-import {
-  createValidationSessions,
-  type SessionProof,
-  type ValidatedThreepid,
-  type ValidationSessions,
-} from '../identity/sessions.ts'
+import { createValidationSessions, type ValidationSessions } from '../identity/sessions.ts'
 import { publicBaseUrl } from '../public-address.ts'
 import type { DelegatedSessions } from './delegated-sessions.ts'
-
-/** What an address is validated for. A session that was begun for one purpose counts for no other. */
-export const PURPOSES = ['register', 'password', 'add'] as const
-export type Purpose = (typeof PURPOSES)[number]
-
-export interface ProvenThreepid extends ValidatedThreepid {
-  readonly purpose: Purpose
-  /** Which session shows it, among those of all servers. */
-  readonly session: string
-}
-
-/** A session as clients show it; with the identity server that keeps it, where they were told to name one. */
-export interface NamedProof extends SessionProof {
-  readonly idServer?: string | undefined
-  readonly accessToken?: string | undefined
-}
+import { type NamedProof, type ProvenThreepid, PURPOSES, type Purpose } from './proof.ts'
 
 /** The homeserver's own validation sessions. */
 export interface ContactSessions {

@@ -2,14 +2,13 @@ import type { Logger } from 'pino'
 import { type Errcode, ProtocolError } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
 import { type Medium, normaliseAddress } from '../../core/threepid.ts'
-import type { Database, Tx } from '../../store/db.ts'
 import {
   countThreepidBinds,
   deleteThreepidBind,
   insertThreepidBind,
   listThreepidBinds,
   type ThreepidBindRow,
-} from '../../store/threepid-binds.ts'
+} from '../../store/accounts/threepid-binds.ts'
 import {
   deleteUserThreepid,
   deleteUserThreepids,
@@ -18,8 +17,9 @@ import {
   listUserThreepids,
   type ThreepidOwner,
   type UserThreepidRow,
-} from '../../store/user-threepids.ts'
-import { userIdsOf } from '../../store/users.ts'
+} from '../../store/accounts/user-threepids.ts'
+import { userIdsOf } from '../../store/accounts/users.ts'
+import type { Database, Tx } from '../../store/db/db.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { UiaProof } from '../accounts/uia-flows.ts'
 import type { Clock, Random } from '../clock.ts'

@@ -3,13 +3,17 @@ import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { ServerName } from '../../core/ids.ts'
 import type { Medium } from '../../core/threepid.ts'
-import type { Database } from '../../store/db.ts'
-import { type DelegatedSessionRow, findDelegatedSession, putDelegatedSession } from '../../store/delegated-sessions.ts'
+import {
+  type DelegatedSessionRow,
+  findDelegatedSession,
+  putDelegatedSession,
+} from '../../store/accounts/delegated-sessions.ts'
+import type { Database } from '../../store/db/db.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { TokenRequest } from '../identity/sessions.ts'
-import type { NamedProof, ProvenThreepid, Purpose } from './contact-sessions.ts'
 import type { AddressWish, BegunSession } from './identity-server.ts'
 import type { IdentityServers } from './identity-servers.ts'
+import type { NamedProof, ProvenThreepid, Purpose } from './proof.ts'
 
 /** The identity server that a client has validate an address, and its user's token there. */
 export interface NamedServer {

@@ -1,6 +1,6 @@
 import { createCache } from '../../core/cache.ts'
-import type { Database } from '../../store/db.ts'
-import type { Ledger } from '../../store/ledger.ts'
+import type { Database } from '../../store/db/db.ts'
+import type { Ledger } from '../../store/db/ledger.ts'
 import {
   type DeviceKey,
   inboxBounds,
@@ -8,7 +8,7 @@ import {
   type ToDeviceRow,
   toDeviceBetween,
   trimToDevice,
-} from '../../store/to-device.ts'
+} from '../../store/keys/to-device.ts'
 import { MAX_TO_DEVICE_PER_SYNC, MAX_TO_DEVICE_WAITING, TO_DEVICE_COUNTED_EVERY } from '../limits.ts'
 
 /** What a sync gives a device of the messages that wait for it. */

@@ -1,7 +1,7 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { isRoomId, type RoomId } from '../../core/ids.ts'
 import { isWellFormed, type JsonObject } from '../../core/json.ts'
-import type { Database } from '../../store/db.ts'
+import type { Database } from '../../store/db/db.ts'
 import {
   type BackedUpKey,
   type BackupKey,
@@ -15,7 +15,7 @@ import {
   type KeyPlace,
   putBackedUpKeys,
   updateKeyBackup,
-} from '../../store/key-backups.ts'
+} from '../../store/keys/key-backups.ts'
 import {
   MAX_BACKED_UP_KEYS,
   MAX_BACKUP_ALGORITHM_CHARS,

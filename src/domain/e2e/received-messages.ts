@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { isUserId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { isObject, isWellFormed, type JsonObject, type JsonValue } from '../../core/json.ts'
-import type { Ledger } from '../../store/ledger.ts'
-import { receiveForDevices, type ToDeviceEntry } from '../../store/to-device.ts'
+import type { Ledger } from '../../store/db/ledger.ts'
+import { receiveForDevices, type ToDeviceEntry } from '../../store/keys/to-device.ts'
 import type { ServiceMessages } from '../appservices/news.ts'
 import type { Clock } from '../clock.ts'
 import {

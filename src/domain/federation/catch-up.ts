@@ -1,6 +1,6 @@
 import type { ServerName } from '../../core/ids.ts'
-import type { Reader } from '../../store/db.ts'
-import { getOwedEvents, getRoomEnds, type RoomEnd } from '../../store/federation-catch-up.ts'
+import type { Reader } from '../../store/db/db.ts'
+import { getOwedEvents, getRoomEnds, type RoomEnd } from '../../store/federation/federation-catch-up.ts'
 import { MAX_BRANCHES_TOLD, MAX_PDUS_IN_MEMORY, MAX_ROOM_ENDS_READ } from '../limits.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'

@@ -1,6 +1,6 @@
 import { isRoomId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import type { Reader } from '../../store/db.ts'
+import type { Reader } from '../../store/db/db.ts'
 import type { Clock } from '../clock.ts'
 import type { ReceivedMessages } from '../e2e/received-messages.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'

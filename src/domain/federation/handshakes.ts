@@ -10,10 +10,10 @@ import type { Receiver } from '../rooms/receive/receive.ts'
 import type { Template } from '../rooms/remote/admission.ts'
 import { inviteStateEvents } from '../rooms/remote/invite-state.ts'
 import type { JoinAnswer, Resident } from '../rooms/remote/resident.ts'
-import { wholeRoom } from '../rooms/room/partial-state.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
+import { wholeRoom } from '../rooms/room/whole-room.ts'
 import { type ServerAccess, shutOut } from './server-access.ts'
 
 export interface JoinedRoom extends JoinAnswer {

@@ -1,8 +1,13 @@
 import { isRoomId, isUserId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import type { Lanes } from '../../core/keyed-queue.ts'
-import type { Database } from '../../store/db.ts'
-import { getHeldReceipts, type HeldReceiptRow, holdReceipts, removeHeldReceipts } from '../../store/held-receipts.ts'
+import type { Database } from '../../store/db/db.ts'
+import {
+  getHeldReceipts,
+  type HeldReceiptRow,
+  holdReceipts,
+  removeHeldReceipts,
+} from '../../store/federation/held-receipts.ts'
 import { HELD_RECEIPT_CAPS, MAX_HELD_RECEIPT_CHARS, MAX_RECEIPTS_PER_EDU } from '../limits.ts'
 import type { Filling } from '../rooms/room/partial-state.ts'
 import type { Fillings } from '../rooms/room/partial-state-rooms.ts'

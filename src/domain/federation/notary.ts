@@ -6,8 +6,8 @@ import type { JsonObject } from '../../core/json.ts'
 import { signJson } from '../../core/signing/json-signature.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
 import type { KeyFetcher } from '../../outbound/server-keys.ts'
-import type { Database } from '../../store/db.ts'
-import { findKeyAnswers, type KeyAnswerRow, saveKeyAnswer } from '../../store/server-key-answers.ts'
+import type { Database } from '../../store/db/db.ts'
+import { findKeyAnswers, type KeyAnswerRow, saveKeyAnswer } from '../../store/federation/server-key-answers.ts'
 import type { Clock } from '../clock.ts'
 import {
   INSISTENT_KEY_REQUEST_MS,

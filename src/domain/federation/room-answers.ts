@@ -1,14 +1,14 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { membershipOf } from '../../core/event/content.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf } from '../../core/ids.ts'
-import type { Database } from '../../store/db.ts'
-import { nearestEvents } from '../../store/events.ts'
+import type { Database } from '../../store/db/db.ts'
+import { nearestEvents } from '../../store/events/events.ts'
 import type { ToldState } from '../rooms/receive/federation-queries.ts'
 import { isExpulsion } from '../rooms/remote/partial-state-kicks.ts'
 import type { Between, Resident, ToldTexts } from '../rooms/remote/resident.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
-import { wholeRoom } from '../rooms/room/partial-state.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
+import { wholeRoom } from '../rooms/room/whole-room.ts'
 import { type ServerAccess, shutOut } from './server-access.ts'
 
 /**

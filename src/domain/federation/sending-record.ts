@@ -1,14 +1,14 @@
 import type { Logger } from 'pino'
 import type { ServerName } from '../../core/ids.ts'
-import type { Database, Tx } from '../../store/db.ts'
+import type { Database, Tx } from '../../store/db/db.ts'
 import {
   type DestinationRow,
   keepPartings,
   type Parting,
   removePartings,
   saveSending,
-} from '../../store/federation-destinations.ts'
-import { markForwards } from '../../store/federation-forwards.ts'
+} from '../../store/federation/federation-destinations.ts'
+import { markForwards } from '../../store/federation/federation-forwards.ts'
 import type { Clock } from '../clock.ts'
 import type { Destination } from './destination.ts'
 

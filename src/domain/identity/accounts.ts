@@ -2,7 +2,7 @@ import type { Config } from '../../config/schema.ts'
 import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { isServerName, isUserId, type ServerName, serverOf, splitServerName, type UserId } from '../../core/ids.ts'
-import type { Database } from '../../store/db.ts'
+import type { Database } from '../../store/db/db.ts'
 import {
   deleteIdentityAccount,
   deleteIdentityToken,

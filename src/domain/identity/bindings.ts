@@ -1,7 +1,7 @@
 import { type Errcode, ProtocolError } from '../../core/errors.ts'
 import { isUserId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { normaliseAddress } from '../../core/threepid.ts'
-import type { Database, Tx } from '../../store/db.ts'
+import type { Database, Tx } from '../../store/db/db.ts'
 import {
   type BindingRow,
   deleteBinding,

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { isServerName, type ServerName, serverOf } from '../../core/ids.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import type { Database } from '../../store/db.ts'
+import type { Database } from '../../store/db/db.ts'
 import {
   claimDeliveries,
   type DeliveryRow,

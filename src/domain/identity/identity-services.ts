@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
-import type { Database, Tx } from '../../store/db.ts'
+import type { Database, Tx } from '../../store/db/db.ts'
 import { forgetIdentityTokens } from '../../store/identity/accounts.ts'
 import { forgetEphemeralKeys } from '../../store/identity/ephemeral-keys.ts'
 import { forgetInvites } from '../../store/identity/invites.ts'

@@ -1,6 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { RoomId, UserId } from '../../core/ids.ts'
-import type { Database } from '../../store/db.ts'
+import type { Database } from '../../store/db/db.ts'
 import { cancelInvite, listPendingInvites, type PendingInviteRow } from '../../store/identity/pending-invites.ts'
 import type { Clock } from '../clock.ts'
 

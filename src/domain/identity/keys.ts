@@ -3,7 +3,7 @@ import { decodeBase64, encodeBase64 } from '../../core/base64.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { type Signatures, signJson } from '../../core/signing/json-signature.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../core/signing/key.ts'
-import type { Database, Tx } from '../../store/db.ts'
+import type { Database, Tx } from '../../store/db/db.ts'
 import { insertEphemeralKey, isEphemeralKey } from '../../store/identity/ephemeral-keys.ts'
 import type { Clock, Random } from '../clock.ts'
 

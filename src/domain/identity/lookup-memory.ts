@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { UserId } from '../../core/ids.ts'
 import { LOOKUP_HASH_BYTES, readLookupHash } from '../../core/lookup-hash.ts'
-import type { Database, Reader } from '../../store/db.ts'
+import type { Database, Reader } from '../../store/db/db.ts'
 import {
   type HashedBindings,
   hashBindingsAfter,

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
-import type { Database } from '../../store/db.ts'
+import type { Database } from '../../store/db/db.ts'
 import { spendLookups } from '../../store/identity/lookup-quota.ts'
 import type { Clock } from '../clock.ts'
 import { LOOKUP_QUOTA_MS } from '../limits.ts'

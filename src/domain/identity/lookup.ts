@@ -10,7 +10,7 @@ import {
   readPlainLookupEntry,
 } from '../../core/lookup-hash.ts'
 import { normaliseAddress } from '../../core/threepid.ts'
-import type { Database, Reader } from '../../store/db.ts'
+import type { Database, Reader } from '../../store/db/db.ts'
 import { findBinding, findBindings, type ThreepidRow } from '../../store/identity/bindings.ts'
 import { findByHashes, findPepper } from '../../store/identity/peppers.ts'
 import { type SignedAssociation, signedAssociation } from './association.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Database, Tx } from '../../store/db.ts'
+import type { Database, Tx } from '../../store/db/db.ts'
 import {
   countHashBlocks,
   deleteOldHashes,

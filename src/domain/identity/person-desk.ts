@@ -1,7 +1,7 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { isUserId, type UserId } from '../../core/ids.ts'
 import { isEmailAddress, normaliseAddress } from '../../core/threepid.ts'
-import type { Database } from '../../store/db.ts'
+import type { Database } from '../../store/db/db.ts'
 import { listAcceptedUrls } from '../../store/identity/accepted-urls.ts'
 import { findIdentityAccount } from '../../store/identity/accounts.ts'
 import {

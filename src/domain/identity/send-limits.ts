@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { Medium } from '../../core/threepid.ts'
-import type { Database } from '../../store/db.ts'
+import type { Database } from '../../store/db/db.ts'
 import { takeFromBucket } from '../../store/identity/send-limits.ts'
 import type { Clock } from '../clock.ts'
 

@@ -3,7 +3,7 @@ import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { Dialect } from '../../core/paths.ts'
 import { isEmailAddress, type Medium, normaliseAddress } from '../../core/threepid.ts'
-import type { Database } from '../../store/db.ts'
+import type { Database } from '../../store/db/db.ts'
 import {
   addToken,
   dropToken,

@@ -8,6 +8,8 @@ import {
   readCrossSigningKey,
   USAGES,
 } from '../../core/keys/cross-signing-keys.ts'
+import { listDevices } from '../../store/accounts/devices.ts'
+import type { Reader, Tx } from '../../store/db/db.ts'
 import {
   type CrossSigningKeyRow,
   crossSigningKeysOf,
@@ -16,9 +18,7 @@ import {
   type KeySignatureRow,
   replaceCrossSigningKey,
   storeKeySignatures,
-} from '../../store/cross-signing-keys.ts'
-import type { Reader, Tx } from '../../store/db.ts'
-import { listDevices } from '../../store/devices.ts'
+} from '../../store/keys/cross-signing-keys.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { DeviceLists } from './device-lists.ts'
 

@@ -1,8 +1,8 @@
 import { createCache } from '../../core/cache.ts'
-import type { Reader } from '../../store/db.ts'
-import type { Ledger } from '../../store/ledger.ts'
-import { countKeys, type KeyCountRow } from '../../store/one-time-keys.ts'
-import { perTick } from '../../store/per-tick.ts'
+import type { Reader } from '../../store/db/db.ts'
+import type { Ledger } from '../../store/db/ledger.ts'
+import { perTick } from '../../store/db/per-tick.ts'
+import { countKeys, type KeyCountRow } from '../../store/keys/one-time-keys.ts'
 import type { Notifier } from '../sync/notifier.ts'
 
 /** What a device is told of its own keys in every sync. */

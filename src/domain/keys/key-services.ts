@@ -1,6 +1,6 @@
 import type { Config } from '../../config/schema.ts'
-import type { Database } from '../../store/db.ts'
-import type { Ledger } from '../../store/ledger.ts'
+import type { Database } from '../../store/db/db.ts'
+import type { Ledger } from '../../store/db/ledger.ts'
 import type { ServiceDeviceNews } from '../appservices/news.ts'
 import type { Clock } from '../clock.ts'
 import type { FanOut } from '../fan-out.ts'

@@ -1,13 +1,13 @@
 import { groupBy } from '../../core/group-by.ts'
 import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import type { Reader } from '../../store/db/db.ts'
 import {
   type CrossSigningKeyRow,
   crossSigningKeysOf,
   type KeySignatureRow,
   keySignaturesOf,
-} from '../../store/cross-signing-keys.ts'
-import type { Reader } from '../../store/db.ts'
-import { type DeviceKeyRow, deviceKeysOf, findLocalUsers } from '../../store/device-keys.ts'
+} from '../../store/keys/cross-signing-keys.ts'
+import { type DeviceKeyRow, deviceKeysOf, findLocalUsers } from '../../store/keys/device-keys.ts'
 import type { Requester } from '../accounts/requester.ts'
 import { addSignature, type KnownKeys, noKeys, type SignatureMap, writeSigned } from './known-keys.ts'
 

@@ -3,8 +3,9 @@ import { ProtocolError } from '../../core/errors.ts'
 import type { RoomId, UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { type Mxc, readMxc, writeMxc } from '../../core/mxc.ts'
-import type { Database } from '../../store/db.ts'
-import { findMedia, type MediaRow } from '../../store/media.ts'
+import { userIdsOf } from '../../store/accounts/users.ts'
+import type { Database } from '../../store/db/db.ts'
+import { findMedia, type MediaRow } from '../../store/media/media.ts'
 import {
   findMediaNids,
   listMediaOf,
@@ -18,10 +19,9 @@ import {
   surveyUsage,
   type UsageOrder,
   unquarantine,
-} from '../../store/media-survey.ts'
-import { avatarUris, deleteMedia } from '../../store/media-sweep.ts'
-import { findRoomNid } from '../../store/rooms.ts'
-import { userIdsOf } from '../../store/users.ts'
+} from '../../store/media/media-survey.ts'
+import { avatarUris, deleteMedia } from '../../store/media/media-sweep.ts'
+import { findRoomNid } from '../../store/rooms/rooms.ts'
 import { localAccount } from '../admin/local-account.ts'
 import { MAX_MEDIA_SWEPT_AT_ONCE } from '../limits.ts'
 import type { Sweep } from './sweep.ts'

@@ -4,7 +4,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import { readContentType } from '../../core/media/content-disposition.ts'
 import { type Mxc, writeMxc } from '../../core/mxc.ts'
 import type { MediaPeers } from '../../outbound/peer-media.ts'
-import { putRemoteMedia } from '../../store/media.ts'
+import { putRemoteMedia } from '../../store/media/media.ts'
 import type { Clock } from '../clock.ts'
 import {
   MAX_REMEMBERED_MISSES,

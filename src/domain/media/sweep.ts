@@ -1,5 +1,5 @@
 import type { Config } from '../../config/schema.ts'
-import type { Database } from '../../store/db.ts'
+import type { Database } from '../../store/db/db.ts'
 import {
   avatarUris,
   deleteMedia,
@@ -10,7 +10,7 @@ import {
   releaseContent,
   unseenLocalMedia,
   unseenRemoteMedia,
-} from '../../store/media-sweep.ts'
+} from '../../store/media/media-sweep.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_MEDIA_SWEPT_AT_ONCE } from '../limits.ts'
 import type { MediaStore } from './media-store.ts'

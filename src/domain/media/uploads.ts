@@ -2,7 +2,7 @@ import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { readContentType, readFileName } from '../../core/media/content-disposition.ts'
 import type { Mxc } from '../../core/mxc.ts'
-import type { Database, Tx } from '../../store/db.ts'
+import type { Database, Tx } from '../../store/db/db.ts'
 import {
   bytesOfUser,
   completeMedia,
@@ -11,7 +11,7 @@ import {
   lockUploader,
   type NewMedia,
   reserveMedia,
-} from '../../store/media.ts'
+} from '../../store/media/media.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock, Random } from '../clock.ts'
 import { MAX_PENDING_UPLOADS_PER_USER, MAX_UPLOADS_AT_ONCE, PENDING_UPLOAD_MS } from '../limits.ts'

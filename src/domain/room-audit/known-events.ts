@@ -1,6 +1,6 @@
 import { ByteBudget } from '../../core/byte-budget.ts'
 import type { EventId } from '../../core/ids.ts'
-import type { Reader } from '../../store/db.ts'
+import type { Reader } from '../../store/db/db.ts'
 import { createEventCache } from '../rooms/room/event-cache.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 

@@ -1,6 +1,6 @@
 import { EMPTY_STATE, type StateMap, setState } from '../../core/state/trie.ts'
-import type { ChainLog } from '../../store/room-report.ts'
-import type { StatePoint } from '../../store/state.ts'
+import type { StatePoint } from '../../store/events/state.ts'
+import type { ChainLog } from '../../store/rooms/room-report.ts'
 
 /** States are kept at every so many changes of a chain, so that none is far from one that is kept. */
 const KEPT_EVERY = 256

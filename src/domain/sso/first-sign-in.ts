@@ -1,6 +1,6 @@
 import { type Errcode, ProtocolError } from '../../core/errors.ts'
 import type { Identity } from '../../outbound/openid-provider.ts'
-import type { ExternalAccountRow } from '../../store/external-ids.ts'
+import type { ExternalAccountRow } from '../../store/accounts/external-ids.ts'
 import { suggestedName } from './claims.ts'
 import type { ExternalAccounts } from './external-accounts.ts'
 import { SignInFailure } from './failure.ts'

@@ -1,6 +1,6 @@
 import type { EventMatcher } from '../../core/filter.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
-import { type AccountDataRow, accountDataOf } from '../../store/account-data.ts'
+import { type AccountDataRow, accountDataOf } from '../../store/accounts/account-data.ts'
 import { MAX_ANSWER_PART_BYTES } from '../limits.ts'
 import type { Look } from './look.ts'
 

@@ -1,4 +1,4 @@
-import { getRoomsChangedSince } from '../../store/rooms.ts'
+import { getRoomsChangedSince } from '../../store/rooms/rooms.ts'
 import type { SyncSources } from './sources.ts'
 import type { EventPosition } from './token.ts'
 

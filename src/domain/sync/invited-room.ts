@@ -1,6 +1,6 @@
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { writeJson } from '../../core/large-integers.ts'
-import { getStrippedState } from '../../store/stripped-state.ts'
+import { getStrippedState } from '../../store/events/stripped-state.ts'
 import { inviteState } from '../rooms/remote/invite-state.ts'
 import { strippedState } from '../rooms/room/client-event.ts'
 import type { Room } from '../rooms/room/room.ts'

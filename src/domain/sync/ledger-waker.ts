@@ -1,4 +1,4 @@
-import type { Ledger } from '../../store/ledger.ts'
+import type { Ledger } from '../../store/db/ledger.ts'
 import type { Notifier } from './notifier.ts'
 import { RecentChanges } from './recent-changes.ts'
 

@@ -1,7 +1,7 @@
 import type { CompiledFilter } from '../../core/filter.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { JsonBytes } from '../../core/json-bytes.ts'
-import type { AccountDataRow } from '../../store/account-data.ts'
+import type { AccountDataRow } from '../../store/accounts/account-data.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { PresenceState } from './presence.ts'
 import type { SyncSources } from './sources.ts'

@@ -1,6 +1,6 @@
 import { EMPTY_STATE, type StateMap } from '../../core/state/trie.ts'
-import type { Reader } from '../../store/db.ts'
-import { getTimelineBackwards, roomPositionAt } from '../../store/events.ts'
+import type { Reader } from '../../store/db/db.ts'
+import { getTimelineBackwards, roomPositionAt } from '../../store/events/events.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import { stateAt } from '../rooms/room/past-state.ts'
 import type { Room } from '../rooms/room/room.ts'

@@ -1,5 +1,5 @@
-import type { Reader } from '../../store/db.ts'
-import { getTimelineBackwards } from '../../store/events.ts'
+import type { Reader } from '../../store/db/db.ts'
+import { getTimelineBackwards } from '../../store/events/events.ts'
 import { MAX_TIMELINE_BYTES } from '../limits.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { Place, Room } from '../rooms/room/room.ts'

@@ -1,6 +1,6 @@
 import type { UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { Database } from '../../store/db.ts'
+import type { Database } from '../../store/db/db.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
 import type { Inboxes } from '../e2e/inboxes.ts'

@@ -1,4 +1,4 @@
-import { WRITER_SPAN } from '../../store/events.ts'
+import { WRITER_SPAN } from '../../store/events/events.ts'
 
 /**
  * How far into the streams a client has read. Opaque to clients.

@@ -1,7 +1,7 @@
 import type { ByteBudget } from '../../core/byte-budget.ts'
-import type { Reader } from '../../store/db.ts'
-import type { HighlightWrite } from '../../store/event-batch.ts'
-import { getHighlights, getReadMarks } from '../../store/unread.ts'
+import type { Reader } from '../../store/db/db.ts'
+import type { HighlightWrite } from '../../store/events/event-batch.ts'
+import { getHighlights, getReadMarks } from '../../store/events/unread.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 
 export interface UnreadCounts {

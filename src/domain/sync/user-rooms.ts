@@ -1,6 +1,6 @@
 import type { ByteBudget } from '../../core/byte-budget.ts'
-import type { Reader } from '../../store/db.ts'
-import { getMemberships, type Membership } from '../../store/rooms.ts'
+import type { Reader } from '../../store/db/db.ts'
+import { getMemberships, type Membership } from '../../store/rooms/rooms.ts'
 
 export interface UserRoom {
   readonly membership: Membership

@@ -1,6 +1,6 @@
 import { endpoint } from '../../http/endpoint.ts'
-import { submitByLink } from '../identity/submit-token.ts'
-import { Submission } from '../identity/token-request.ts'
+import { submitByLink } from '../identity/validation/submit-token.ts'
+import { Submission } from '../identity/validation/token-request.ts'
 import { mediumIn, purposeIn } from './contact-path.ts'
 
 /** The form of the page that a link in a mail leads to. */

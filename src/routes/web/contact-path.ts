@@ -1,6 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { isMedium, type Medium } from '../../core/threepid.ts'
-import { PURPOSES, type Purpose } from '../../domain/contact/contact-sessions.ts'
+import { PURPOSES, type Purpose } from '../../domain/contact/proof.ts'
 
 function unrecognised(): ProtocolError {
   return new ProtocolError('M_UNRECOGNIZED', 'There is nothing under this path.')

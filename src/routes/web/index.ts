@@ -1,5 +1,4 @@
 import type { Endpoint } from '../../http/endpoint.ts'
-import { ssoEndpoints } from '../sso/index.ts'
 import { confirmContact } from './confirm-contact.ts'
 import { getRegistrationPolicy } from './get-registration-policy.ts'
 import { getWelcomePage } from './get-welcome-page.ts'
@@ -17,5 +16,4 @@ export const webEndpoints: readonly Endpoint[] = [
   openContactLink,
   confirmContact,
   submitContactToken,
-  ...ssoEndpoints,
 ]

@@ -1,6 +1,6 @@
 import { endpoint } from '../../http/endpoint.ts'
-import { submitByLink } from '../identity/submit-token.ts'
-import { LinkQuery, wholeLink } from '../identity/token-request.ts'
+import { submitByLink } from '../identity/validation/submit-token.ts'
+import { LinkQuery, wholeLink } from '../identity/validation/token-request.ts'
 import { mediumIn, purposeIn } from './contact-path.ts'
 import { openForm } from './form.ts'
 import { pageReply } from './page.ts'

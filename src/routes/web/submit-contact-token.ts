@@ -1,6 +1,6 @@
 import { endpoint } from '../../http/endpoint.ts'
-import { submitToken } from '../identity/submit-token.ts'
-import { Submission } from '../identity/token-request.ts'
+import { submitToken } from '../identity/validation/submit-token.ts'
+import { Submission } from '../identity/validation/token-request.ts'
 import { mediumIn, purposeIn } from './contact-path.ts'
 
 /** Where the tokens of this homeserver's own sessions go: a `submit_url`, whose place every server chooses itself. */

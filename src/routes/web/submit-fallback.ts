@@ -1,7 +1,7 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { Type } from '../../core/shapes.ts'
 import { endpoint } from '../../http/endpoint.ts'
-import { Opaque } from '../identity/token-request.ts'
+import { Opaque } from '../identity/validation/token-request.ts'
 import { donePage, lostPage, stagePage } from './fallback-page.ts'
 import { FALLBACK_STAGES } from './fallback-stages.ts'
 

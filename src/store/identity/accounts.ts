@@ -1,5 +1,5 @@
 import type { UserId } from '../../core/ids.ts'
-import type { Reader, Tx } from '../db.ts'
+import type { Reader, Tx } from '../db/db.ts'
 
 // Tables: identity_account, identity_token
 

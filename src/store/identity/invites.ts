@@ -1,5 +1,5 @@
 import type { RoomId, UserId } from '../../core/ids.ts'
-import type { Reader, Tx } from '../db.ts'
+import type { Reader, Tx } from '../db/db.ts'
 import type { ThreepidRow } from './bindings.ts'
 import { deleteEphemeralKey } from './ephemeral-keys.ts'
 

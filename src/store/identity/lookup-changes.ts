@@ -1,4 +1,4 @@
-import type { Reader, Tx } from '../db.ts'
+import type { Reader, Tx } from '../db/db.ts'
 import { HASH, workInBackground } from './peppers.ts'
 
 // Tables: identity_lookup_version, identity_lookup_change, identity_pepper, identity_binding

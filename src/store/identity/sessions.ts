@@ -1,5 +1,5 @@
 import type { Medium } from '../../core/threepid.ts'
-import type { Reader, Tx } from '../db.ts'
+import type { Reader, Tx } from '../db/db.ts'
 
 // Table: identity_session
 

@@ -10,9 +10,9 @@ import {
   serverOf,
 } from '../../../core/ids.ts'
 import type { Peers } from '../../../outbound/peers.ts'
-import { type AliasRow, deleteAlias, getAliases, getAliasesOfRoom, insertAlias } from '../../../store/aliases.ts'
-import type { Database } from '../../../store/db.ts'
-import { getJoinedUsers } from '../../../store/rooms.ts'
+import type { Database } from '../../../store/db/db.ts'
+import { type AliasRow, deleteAlias, getAliases, getAliasesOfRoom, insertAlias } from '../../../store/rooms/aliases.ts'
+import { getJoinedUsers } from '../../../store/rooms/rooms.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { Clock } from '../../clock.ts'
 import { MAX_ALIASES_PER_ROOM, MAX_SERVERS_TRIED } from '../../limits.ts'

@@ -2,8 +2,8 @@ import { ProtocolError } from '../../../core/errors.ts'
 import { altAliasesOf, canonicalAliasOf } from '../../../core/event/content.ts'
 import { isRoomAlias, type RoomAlias } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
-import { getAliases } from '../../../store/aliases.ts'
-import type { Reader } from '../../../store/db.ts'
+import type { Reader } from '../../../store/db/db.ts'
+import { getAliases } from '../../../store/rooms/aliases.ts'
 import type { Room } from '../room/room.ts'
 
 /** The aliases that content of `m.room.canonical_alias` names. @throws ProtocolError `M_INVALID_PARAM` when one is malformed */

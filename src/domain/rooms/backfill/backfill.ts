@@ -4,7 +4,7 @@ import type { ReadPdu } from '../../../core/event/read.ts'
 import type { EventId, RoomId, ServerName } from '../../../core/ids.ts'
 import type { Lanes } from '../../../core/keyed-queue.ts'
 import type { Peers } from '../../../outbound/peers.ts'
-import { getGaps } from '../../../store/gaps.ts'
+import { getGaps } from '../../../store/events/gaps.ts'
 import type { Clock } from '../../clock.ts'
 import {
   MAX_EVENTS_PER_ANSWER,

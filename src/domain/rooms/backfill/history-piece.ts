@@ -1,7 +1,7 @@
 import type { ReadPdu } from '../../../core/event/read.ts'
 import type { EventId, ServerName } from '../../../core/ids.ts'
 import { compareIntegers } from '../../../core/large-integers.ts'
-import type { Database } from '../../../store/db.ts'
+import type { Database } from '../../../store/db/db.ts'
 import { MAX_FETCHED_WITH_HISTORY, MAX_TOLD_STATES } from '../../limits.ts'
 import type { Questions } from '../receive/federation-queries.ts'
 import type { Outliers } from '../receive/outliers.ts'

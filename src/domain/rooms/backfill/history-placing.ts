@@ -1,7 +1,7 @@
 import type { ServerName } from '../../../core/ids.ts'
 import { isNotifiable } from '../../../core/push-rules.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
-import type { Database } from '../../../store/db.ts'
+import type { Database } from '../../../store/db/db.ts'
 import { Intake, type IntakeParts } from '../receive/intake.ts'
 import type { Placed, Placing } from '../receive/placing.ts'
 import { stateLike } from '../receive/remote-state.ts'

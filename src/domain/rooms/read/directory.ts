@@ -3,40 +3,25 @@ import { ProtocolError } from '../../../core/errors.ts'
 import { isServerName, type RoomId, type ServerName } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import type { Peers } from '../../../outbound/peers.ts'
-import { getNetworkRooms, getRoomsOfAllNetworks } from '../../../store/appservice-rooms.ts'
-import type { Database } from '../../../store/db.ts'
+import { getNetworkRooms, getRoomsOfAllNetworks } from '../../../store/appservices/appservice-rooms.ts'
+import type { Database } from '../../../store/db/db.ts'
 import {
   getPublishedRooms,
   isPublished,
   type PublishedRow,
   publishRoom,
   unpublishRoom,
-} from '../../../store/published-rooms.ts'
+} from '../../../store/rooms/published-rooms.ts'
 import type { Clock } from '../../clock.ts'
 import { type DirectoryEntry, describeRoom } from '../room/directory-entry.ts'
 import { mustBeMember } from '../room/not-in-room.ts'
 import { mustName } from '../room/power.ts'
 import type { RoomRegistry } from '../room/registry.ts'
 import type { Viewer } from '../room/viewer.ts'
+import type { DirectoryQuery } from './directory-query.ts'
 import { listElsewhere } from './remote-directory.ts'
 
 export type DirectoryVisibility = 'public' | 'private'
-
-export interface DirectoryQuery {
-  /** The server whose directory is wanted; this one unless said. */
-  readonly server?: string | undefined
-  /** A network behind an application service. */
-  readonly network?: string | undefined
-  /** The rooms of all networks too. */
-  readonly allNetworks?: boolean | undefined
-  readonly limit?: number | undefined
-  /** `next_batch` or `prev_batch` of an earlier answer. */
-  readonly since?: string | undefined
-  /** To be found in name, topic or alias. */
-  readonly term?: string | undefined
-  /** Types of rooms; null for those that have none. */
-  readonly types?: readonly (string | null)[] | undefined
-}
 
 /** The rooms that this server shows to everybody (client-server API, "Published room directory"), or another shows. */
 export interface RoomDirectory {

@@ -6,7 +6,7 @@ import {
   membershipOf,
 } from '../../../core/event/content.ts'
 import { canSeeEvent } from '../../../core/visibility.ts'
-import type { Reader } from '../../../store/db.ts'
+import type { Reader } from '../../../store/db/db.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import { type KeyValues, keyHistories, placeOf } from '../room/key-history.ts'
 import type { Room } from '../room/room.ts'

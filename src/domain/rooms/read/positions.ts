@@ -1,6 +1,6 @@
 import { ProtocolError } from '../../../core/errors.ts'
-import type { Reader } from '../../../store/db.ts'
-import { roomPositionAt } from '../../../store/events.ts'
+import type { Reader } from '../../../store/db/db.ts'
+import { roomPositionAt } from '../../../store/events/events.ts'
 import { eventPositionOf } from '../../sync/token.ts'
 import { decodePosition } from '../room/position-token.ts'
 import type { Room } from '../room/room.ts'

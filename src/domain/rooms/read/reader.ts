@@ -1,6 +1,6 @@
 import type { ServerName } from '../../../core/ids.ts'
 import type { Peers } from '../../../outbound/peers.ts'
-import type { Database } from '../../../store/db.ts'
+import type { Database } from '../../../store/db/db.ts'
 import type { Clock } from '../../clock.ts'
 import type { GapFiller } from '../backfill/backfill.ts'
 import type { RoomAppservices } from '../room/appservices-of-room.ts'

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../core/json.ts'
-import type { ReceiptRow } from '../../../store/receipts.ts'
+import type { ReceiptRow } from '../../../store/events/receipts.ts'
 
 /** The content of `m.receipt` for each room: `{event_id: {kind: {user_id: {ts, thread_id?}}}}`. */
 export function receiptContents(rows: readonly ReceiptRow[]): Map<number, JsonObject> {

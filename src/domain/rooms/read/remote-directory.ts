@@ -1,7 +1,7 @@
 import { isRoomId, type ServerName } from '../../../core/ids.ts'
 import { isObject, type JsonObject } from '../../../core/json.ts'
 import type { Peers } from '../../../outbound/peers.ts'
-import type { DirectoryQuery } from './directory.ts'
+import type { DirectoryQuery } from './directory-query.ts'
 
 const MAX_LIMIT = 500
 

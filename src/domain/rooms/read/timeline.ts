@@ -1,6 +1,6 @@
 import type { RelatedBy } from '../../../core/filter.ts'
-import type { Database } from '../../../store/db.ts'
-import { getTimelineBackwards, getTimelineForwards } from '../../../store/events.ts'
+import type { Database } from '../../../store/db/db.ts'
+import { getTimelineBackwards, getTimelineForwards } from '../../../store/events/events.ts'
 import type { Clock } from '../../clock.ts'
 import { MAX_FILLS_PER_REQUEST, MAX_HISTORY_WAIT_MS } from '../../limits.ts'
 import type { Filling, GapFiller, Opening } from '../backfill/backfill.ts'

@@ -3,9 +3,9 @@ import type { ReadPdu } from '../../../core/event/read.ts'
 import type { EventId, ServerName } from '../../../core/ids.ts'
 import type { Integer } from '../../../core/large-integers.ts'
 import { EMPTY_STATE, getState, type StateMap, setState } from '../../../core/state/trie.ts'
-import type { Reader } from '../../../store/db.ts'
-import { getEarlyRedactions, getMissing } from '../../../store/events.ts'
-import { lastArrival } from '../../../store/gaps.ts'
+import type { Reader } from '../../../store/db/db.ts'
+import { getEarlyRedactions, getMissing } from '../../../store/events/events.ts'
+import { lastArrival } from '../../../store/events/gaps.ts'
 import {
   MAX_ASKING_MS,
   MAX_FETCHED_AUTH_EVENTS,

@@ -1,7 +1,7 @@
 import type { EventId } from '../../../core/ids.ts'
 import { forEachState, getState, type StateMap, setState } from '../../../core/state/trie.ts'
-import type { Database } from '../../../store/db.ts'
-import { getStateParts, type StatePart } from '../../../store/gaps.ts'
+import type { Database } from '../../../store/db/db.ts'
+import { getStateParts, type StatePart } from '../../../store/events/gaps.ts'
 import type { Room } from '../room/room.ts'
 
 /** Those of the events that this server does not have. */

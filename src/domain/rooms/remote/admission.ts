@@ -11,10 +11,10 @@ import { signEvent } from '../../../core/signing/event-hash.ts'
 import type { SigningKey } from '../../../core/signing/key.ts'
 import type { Clock } from '../../clock.ts'
 import { isRefusal } from '../receive/pdu-checks.ts'
-import { wholeRoom } from '../room/partial-state.ts'
 import type { RoomRegistry } from '../room/registry.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
+import { wholeRoom } from '../room/whole-room.ts'
 import { authoriserFor } from './restricted-join.ts'
 
 /** A change of their membership that a user of another server wants. */

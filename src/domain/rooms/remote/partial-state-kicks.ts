@@ -6,8 +6,8 @@ import { isObject, type JsonObject, type ReadJson, readExactJson } from '../../.
 import type { Lanes } from '../../../core/keyed-queue.ts'
 import { type StateMap, setState } from '../../../core/state/trie.ts'
 import type { Peers } from '../../../outbound/peers.ts'
-import type { Database } from '../../../store/db.ts'
-import { getHeldState } from '../../../store/room-fillings.ts'
+import type { Database } from '../../../store/db/db.ts'
+import { getHeldState } from '../../../store/rooms/room-fillings.ts'
 import {
   MAX_ASKING_MS,
   MAX_EXPULSIONS_JUDGED,

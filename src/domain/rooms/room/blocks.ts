@@ -1,7 +1,7 @@
 import { ProtocolError } from '../../../core/errors.ts'
 import type { RoomId } from '../../../core/ids.ts'
-import { blockRoom, findBlocker, unblockRoom } from '../../../store/blocked-rooms.ts'
-import type { Database } from '../../../store/db.ts'
+import type { Database } from '../../../store/db/db.ts'
+import { blockRoom, findBlocker, unblockRoom } from '../../../store/rooms/blocked-rooms.ts'
 import type { Clock } from '../../clock.ts'
 
 /** Rooms that nobody of this server may join, or be invited to by somebody of this server. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { type StateMap, stateSpan } from '../../../core/state/trie.ts'
-import type { Database } from '../../../store/db.ts'
-import { distanceToCheckpoint, type StatePoint, saveCheckpoint } from '../../../store/state.ts'
+import type { Database } from '../../../store/db/db.ts'
+import { distanceToCheckpoint, type StatePoint, saveCheckpoint } from '../../../store/events/state.ts'
 import type { Room } from './room.ts'
 
 /** Writes a room's whole state now and then, so that loading it never replays more than a bounded stretch of log. */

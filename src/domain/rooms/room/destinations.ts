@@ -1,6 +1,6 @@
 import type { ServerName } from '../../../core/ids.ts'
-import type { Reader } from '../../../store/db.ts'
-import { getJoinedUsers } from '../../../store/rooms.ts'
+import type { Reader } from '../../../store/db/db.ts'
+import { getJoinedUsers } from '../../../store/rooms/rooms.ts'
 import type { Room } from './room.ts'
 
 /** The servers that are told what passes in a room: those with users in it, and while its members are fetched those that are said to have. */

@@ -1,7 +1,7 @@
 import type { ByteBudget } from '../../../core/byte-budget.ts'
-import type { Database, Reader } from '../../../store/db.ts'
-import { type EventRow, getEventsById, getEventsWithin } from '../../../store/events.ts'
-import { perTick } from '../../../store/per-tick.ts'
+import type { Database, Reader } from '../../../store/db/db.ts'
+import { perTick } from '../../../store/db/per-tick.ts'
+import { type EventRow, getEventsById, getEventsWithin } from '../../../store/events/events.ts'
 import { RoomEvent } from './room-event.ts'
 
 /** Events by number, within the budget of what is cached about rooms. All look-ups of one tick travel in one query. */

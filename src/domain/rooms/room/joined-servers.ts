@@ -1,5 +1,5 @@
 import { type ServerName, serverOf, type UserId } from '../../../core/ids.ts'
-import type { Membership } from '../../../store/rooms.ts'
+import type { Membership } from '../../../store/rooms/rooms.ts'
 
 export interface JoinedUser {
   readonly user_nid: number

@@ -1,6 +1,6 @@
 import { groupBy } from '../../../core/group-by.ts'
-import type { Reader } from '../../../store/db.ts'
-import { getChainParents, getKeyHistory, type KeyChange, type StatePoint } from '../../../store/state.ts'
+import type { Reader } from '../../../store/db/db.ts'
+import { getChainParents, getKeyHistory, type KeyChange, type StatePoint } from '../../../store/events/state.ts'
 import type { EventCache } from './event-cache.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'

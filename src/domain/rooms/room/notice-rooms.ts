@@ -1,8 +1,8 @@
 import type { Config } from '../../../config/schema.ts'
 import { ProtocolError } from '../../../core/errors.ts'
 import { type RoomId, type UserId, userId } from '../../../core/ids.ts'
-import type { Reader } from '../../../store/db.ts'
-import { hasReadAll } from '../../../store/receipts.ts'
+import type { Reader } from '../../../store/db/db.ts'
+import { hasReadAll } from '../../../store/events/receipts.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { RoomRegistry } from './registry.ts'
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { EventId, ServerName } from '../../../core/ids.ts'
-import type { Database } from '../../../store/db.ts'
-import { roomsWithHeldReceipts } from '../../../store/held-receipts.ts'
+import type { Database } from '../../../store/db/db.ts'
+import { roomsWithHeldReceipts } from '../../../store/federation/held-receipts.ts'
 import {
   countHeld,
   getFillings,
@@ -10,7 +10,7 @@ import {
   removeAllHeld,
   removeFilling,
   setFilled,
-} from '../../../store/room-fillings.ts'
+} from '../../../store/rooms/room-fillings.ts'
 import type { Clock } from '../../clock.ts'
 import { Filling } from './partial-state.ts'
 import type { MembershipChange, Room } from './room.ts'

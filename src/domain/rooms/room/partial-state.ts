@@ -1,8 +1,6 @@
 import { ProtocolError } from '../../../core/errors.ts'
 import type { EventId, RoomId, ServerName } from '../../../core/ids.ts'
-import { MAX_MEMBERS_WAIT_MS, MAX_SERVERS_MEANWHILE } from '../../limits.ts'
-import type { RoomRegistry } from './registry.ts'
-import type { Room } from './room.ts'
+import { MAX_SERVERS_MEANWHILE } from '../../limits.ts'
 
 const NONE: ReadonlySet<ServerName> = new Set()
 
@@ -76,23 +74,6 @@ export class Filling {
     this.#stage = 'over'
     this.#resolve()
   }
-}
-
-/**
- * A room with all its members, for which this waits.
- * @throws ProtocolError 503 `M_UNKNOWN` when that takes too long
- */
-export async function wholeRoom(registry: Pick<RoomRegistry, 'getByNid'>, room: Room): Promise<Room> {
-  const { filling } = room
-  if (!filling?.lacksMembers) return room
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, MAX_MEMBERS_WAIT_MS)
-  })
-  await Promise.race([filling.whole, late])
-  clearTimeout(timer)
-  if (filling.lacksMembers) throw membersAreMissing()
-  return registry.getByNid(room.nid)
 }
 
 export function membersAreMissing(): ProtocolError {

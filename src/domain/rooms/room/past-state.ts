@@ -1,6 +1,6 @@
 import { forEachState, type StateMap } from '../../../core/state/trie.ts'
-import type { Reader } from '../../../store/db.ts'
-import { getKeysAt, loadState, type StatePoint } from '../../../store/state.ts'
+import type { Reader } from '../../../store/db/db.ts'
+import { getKeysAt, loadState, type StatePoint } from '../../../store/events/state.ts'
 import type { Room } from './room.ts'
 
 /** The whole state of a room at a point: from memory when that is recent, else from the log. */

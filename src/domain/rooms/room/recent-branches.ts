@@ -1,5 +1,5 @@
 import { bytesBeyond, type StateMap } from '../../../core/state/trie.ts'
-import type { StatePoint } from '../../../store/state.ts'
+import type { StatePoint } from '../../../store/events/state.ts'
 
 interface Branch {
   readonly state: StateMap

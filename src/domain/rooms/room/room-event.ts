@@ -4,9 +4,9 @@ import type { JsonObject } from '../../../core/json.ts'
 import { parseExact } from '../../../core/large-integers.ts'
 import type { RoomVersion } from '../../../core/room-version.ts'
 import { referenceTo } from '../../../core/signing/event-hash.ts'
-import type { EventRow, Standing } from '../../../store/events.ts'
-import type { StatePoint } from '../../../store/state.ts'
-import type { Head } from './room.ts'
+import type { EventRow, Standing } from '../../../store/events/events.ts'
+import type { StatePoint } from '../../../store/events/state.ts'
+import type { Head } from './head.ts'
 
 /** The pieces of an event as clients get it, cut where what differs between readers goes. */
 export interface Rendered {

@@ -1,64 +1,18 @@
-import type { HashedReference, Pdu } from '../../../core/event/format.ts'
 import { indexMentionables, type MentionIndex } from '../../../core/highlights.ts'
 import type { EventId, RoomId, UserId } from '../../../core/ids.ts'
 import type { RoomVersion } from '../../../core/room-version.ts'
 import type { AuthGraph } from '../../../core/state/graph.ts'
 import { EMPTY_STATE, getState, type StateMap, stateBytes } from '../../../core/state/trie.ts'
-import type { Membership } from '../../../store/rooms.ts'
-import type { StatePoint } from '../../../store/state.ts'
+import type { StatePoint } from '../../../store/events/state.ts'
+import type { Membership } from '../../../store/rooms/rooms.ts'
 import type { EventCache } from './event-cache.ts'
+import type { Head, StateChange } from './head.ts'
 import { JoinedServers } from './joined-servers.ts'
 import type { Filling } from './partial-state.ts'
 import { RecentBranches } from './recent-branches.ts'
 import type { RoomEvent } from './room-event.ts'
 import { StateKeys } from './state-keys.ts'
 import { UndoLog } from './undo-log.ts'
-
-export interface Extremity {
-  readonly nid: number
-  readonly id: EventId
-  /** How the next event names it: the id, with its reference hash in old room versions. */
-  readonly reference: EventId | HashedReference
-  /** The point of the state log right after it. */
-  readonly after: StatePoint
-}
-
-/** Where a room stands: what the next event is built on. Immutable; each event makes the next. */
-export interface Head extends StateHead {
-  /** Counts events; a write names the version it was built on and is refused when the room has moved on. */
-  readonly version: number
-  /** Events that none of ours refers to yet, and after them those that more than an event may build on have to wait for. */
-  readonly extremities: readonly Extremity[]
-  /** How many of the extremities, from the first on, the current state resolves: what the next event of ours builds on. */
-  readonly merged: number
-  readonly depth: Pdu['depth']
-  /** Timeline position and stream position of the newest event. */
-  readonly pos: number
-  readonly nid: number
-  readonly notifiable: number
-}
-
-/** The current state: with several extremities, what their states resolve to. */
-export interface StateHead {
-  /** The point of the state log where it stands. */
-  readonly chain: number
-  readonly seq: number
-  readonly state: StateMap
-  /** The last change of `chain`, which is not always the one it stands at. */
-  readonly tip: number
-  /** The highest number of a chain. */
-  readonly lastChain: number
-}
-
-/** Change number `seq` of a chain: sets a state key to an event's number, 0 for none. */
-export interface StateChange {
-  readonly chain: number
-  readonly seq: number
-  readonly keyId: number
-  readonly eventNid: number
-  /** What the key was set to before. */
-  readonly before: number
-}
 
 export interface LocalMember {
   readonly userNid: number

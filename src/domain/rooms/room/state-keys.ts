@@ -1,4 +1,4 @@
-import type { StateKeyRow } from '../../../store/state.ts'
+import type { StateKeyRow } from '../../../store/events/state.ts'
 
 export interface StateKeyName {
   readonly type: string

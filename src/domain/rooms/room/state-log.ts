@@ -1,7 +1,8 @@
 import { diffState, getState, type StateMap, setState } from '../../../core/state/trie.ts'
-import type { ChainWrite } from '../../../store/event-batch.ts'
-import type { StatePoint } from '../../../store/state.ts'
-import type { Head, Room, StateChange, StateHead } from './room.ts'
+import type { ChainWrite } from '../../../store/events/event-batch.ts'
+import type { StatePoint } from '../../../store/events/state.ts'
+import type { Head, StateChange, StateHead } from './head.ts'
+import type { Room } from './room.ts'
 
 /** A state and where it stands in the log. */
 export interface Located {

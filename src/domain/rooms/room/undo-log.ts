@@ -1,5 +1,5 @@
 import { type StateMap, setState } from '../../../core/state/trie.ts'
-import type { StateChange, StateHead } from './room.ts'
+import type { StateChange, StateHead } from './head.ts'
 import type { RoomEvent } from './room-event.ts'
 
 /** A change of state, kept for a while so that recent states can be had by undoing. */

@@ -8,16 +8,17 @@ import { type EventId, type RoomId, type ServerName, serverOf, type UserId } fro
 import { isNotifiable } from '../../../core/push-rules.ts'
 import type { SigningKey } from '../../../core/signing/key.ts'
 import { getState, type StateMap } from '../../../core/state/trie.ts'
-import type { HighlightWrite, TxnWrite } from '../../../store/event-batch.ts'
+import type { HighlightWrite, TxnWrite } from '../../../store/events/event-batch.ts'
 import type { Clock, Random } from '../../clock.ts'
 import type { Users } from '../../users.ts'
 import type { EventCache } from '../room/event-cache.ts'
+import type { Head } from '../room/head.ts'
 import { notInRoom } from '../room/not-in-room.ts'
-import { wholeRoom } from '../room/partial-state.ts'
 import type { RoomRegistry } from '../room/registry.ts'
-import type { Head, MembershipChange, Room } from '../room/room.ts'
+import type { MembershipChange, Room } from '../room/room.ts'
 import { RoomEvent } from '../room/room-event.ts'
 import { beforeChange, StateLog, whereHeadIs } from '../room/state-log.ts'
+import { wholeRoom } from '../room/whole-room.ts'
 import {
   concernsUnknownMember,
   type Draft,

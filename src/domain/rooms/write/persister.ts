@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Reader } from '../../../store/db.ts'
+import type { Reader } from '../../../store/db/db.ts'
 import type {
   ChainMove,
   ChainWrite,
@@ -12,11 +12,12 @@ import type {
   KeyWrite,
   RedactionWrite,
   TxnWrite,
-} from '../../../store/event-batch.ts'
-import { writeEventBatch } from '../../../store/event-batch.ts'
-import { lastPosition } from '../../../store/events.ts'
+} from '../../../store/events/event-batch.ts'
+import { writeEventBatch } from '../../../store/events/event-batch.ts'
+import { lastPosition } from '../../../store/events/events.ts'
 import type { Metrics } from '../../metrics.ts'
-import type { Head, MembershipChange, Room, StateChange } from '../room/room.ts'
+import type { Head, StateChange } from '../room/head.ts'
+import type { MembershipChange, Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 
 /** Events of one room that are written together or not at all, and what else their commit writes. */

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { ProtocolError } from '../../../../core/errors.ts'
 import type { RoomId, UserId } from '../../../../core/ids.ts'
 import type { JsonObject } from '../../../../core/json.ts'
-import { blockRoom } from '../../../../store/blocked-rooms.ts'
+import { blockRoom } from '../../../../store/rooms/blocked-rooms.ts'
 import {
   type DeletionRequest,
   type DeletionRow,
@@ -13,8 +13,8 @@ import {
   insertDeletion,
   isDelivered,
   openDeletions,
-} from '../../../../store/room-deletions.ts'
-import { findRoomNid } from '../../../../store/rooms.ts'
+} from '../../../../store/rooms/room-deletions.ts'
+import { findRoomNid } from '../../../../store/rooms/rooms.ts'
 import type { Random } from '../../../clock.ts'
 import type { ClosedRooms } from '../../write/closed-rooms.ts'
 import { createEvacuation, type EvacuationParts } from './evacuation.ts'

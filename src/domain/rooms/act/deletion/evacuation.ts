@@ -2,9 +2,9 @@ import { ProtocolError } from '../../../../core/errors.ts'
 import { membershipOf } from '../../../../core/event/content.ts'
 import { type RoomId, type ServerName, serverOf, type UserId } from '../../../../core/ids.ts'
 import type { JsonObject } from '../../../../core/json.ts'
-import { redirectAliases } from '../../../../store/aliases.ts'
-import type { Database } from '../../../../store/db.ts'
-import { unpublishRoom } from '../../../../store/published-rooms.ts'
+import type { Database } from '../../../../store/db/db.ts'
+import { redirectAliases } from '../../../../store/rooms/aliases.ts'
+import { unpublishRoom } from '../../../../store/rooms/published-rooms.ts'
 import {
   beginMoving,
   type DeletionRow,
@@ -12,8 +12,8 @@ import {
   noteAliases,
   noteMoved,
   setNewRoom,
-} from '../../../../store/room-deletions.ts'
-import { findRoomNid, getMembers } from '../../../../store/rooms.ts'
+} from '../../../../store/rooms/room-deletions.ts'
+import { findRoomNid, getMembers } from '../../../../store/rooms/rooms.ts'
 import type { Requester } from '../../../accounts/requester.ts'
 import type { Users } from '../../../users.ts'
 import type { Room } from '../../room/room.ts'

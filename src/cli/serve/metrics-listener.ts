@@ -1,0 +1,50 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Config } from '../../config/schema.ts'
+import type { Metrics } from '../../domain/metrics.ts'
+import { answerHealth, type Health } from './health.ts'
+
+export interface MetricsListener {
+  readonly port: number
+  close(): void
+}
+
+/** Metrics and health for machines, apart from the listener for clients: it answers from the first moment to the last. */
+export async function startMetricsListener(
+  options: Config['metrics'],
+  metrics: Metrics,
+  health: Health,
+): Promise<MetricsListener> {
+  const server = createServer((request, response) => {
+    answer(request, response, metrics, health).catch(() => response.writeHead(500).end())
+  })
+  await listen(server, options)
+  server.unref()
+  return { port: (server.address() as AddressInfo).port, close: () => server.close() }
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  metrics: Metrics,
+  health: Health,
+): Promise<void> {
+  const path = (request.url ?? '').split('?', 1)[0] ?? ''
+  if (path === '/metrics') {
+    const text = await metrics.text()
+    response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(text)
+    return
+  }
+  const found = await answerHealth(health, path)
+  const body = found?.body ?? { errcode: 'M_UNRECOGNIZED', error: 'There is only /metrics and /health here.' }
+  response.writeHead(found?.status ?? 404, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}
+
+function listen(server: Server, { host, port }: Config['metrics']): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(new Error(`metrics cannot listen on ${host}:${port} (${error.code}); see metrics.port`))
+    })
+    server.listen(port, host, resolve)
+  })
+}

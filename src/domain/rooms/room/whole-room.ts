@@ -1,0 +1,21 @@
+import { MAX_MEMBERS_WAIT_MS } from '../../limits.ts'
+import { membersAreMissing } from './partial-state.ts'
+import type { RoomRegistry } from './registry.ts'
+import type { Room } from './room.ts'
+
+/**
+ * A room with all its members, for which this waits.
+ * @throws ProtocolError 503 `M_UNKNOWN` when that takes too long
+ */
+export async function wholeRoom(registry: Pick<RoomRegistry, 'getByNid'>, room: Room): Promise<Room> {
+  const { filling } = room
+  if (!filling?.lacksMembers) return room
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, MAX_MEMBERS_WAIT_MS)
+  })
+  await Promise.race([filling.whole, late])
+  clearTimeout(timer)
+  if (filling.lacksMembers) throw membersAreMissing()
+  return registry.getByNid(room.nid)
+}

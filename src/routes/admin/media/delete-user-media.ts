@@ -1,0 +1,7 @@
+import { endpoint } from '../../../http/endpoint.ts'
+
+export const deleteUserMedia = endpoint(
+  'DELETE /_synapse/admin/v1/users/{userId}/media',
+  { auth: 'admin' },
+  ({ params }, { media }) => media.desk.deleteOf(params.userId),
+)

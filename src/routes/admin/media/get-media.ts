@@ -1,0 +1,8 @@
+import { endpoint } from '../../../http/endpoint.ts'
+import { mxcOf } from '../../media/mxc-of.ts'
+
+export const getMedia = endpoint(
+  'GET /_synapse/admin/v1/media/{serverName}/{mediaId}',
+  { auth: 'admin' },
+  ({ params }, { media }) => media.desk.get(mxcOf(params)),
+)

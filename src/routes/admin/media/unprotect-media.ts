@@ -1,0 +1,11 @@
+import { endpoint } from '../../../http/endpoint.ts'
+import { mxcOf } from '../../media/mxc-of.ts'
+
+export const unprotectMedia = endpoint(
+  'POST /_synapse/admin/v1/media/unprotect/{mediaId}',
+  { auth: 'admin' },
+  async ({ params: { mediaId } }, { media, config }) => {
+    await media.desk.protect(mxcOf({ serverName: config.server_name, mediaId }), false)
+    return {}
+  },
+)

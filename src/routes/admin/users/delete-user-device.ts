@@ -1,0 +1,10 @@
+import { endpoint } from '../../../http/endpoint.ts'
+
+export const deleteUserDevice = endpoint(
+  'DELETE /_synapse/admin/v2/users/{userId}/devices/{deviceId}',
+  { auth: 'admin' },
+  async ({ params }, { admin }) => {
+    await admin.users.removeDevices(params.userId, [params.deviceId])
+    return {}
+  },
+)

@@ -1,0 +1,11 @@
+import { Type } from '../../../core/shapes.ts'
+import { endpoint } from '../../../http/endpoint.ts'
+
+export const deleteUserDevices = endpoint(
+  'POST /_synapse/admin/v2/users/{userId}/delete_devices',
+  { auth: 'admin', body: Type.Object({ devices: Type.Array(Type.String()) }) },
+  async ({ params, body }, { admin }) => {
+    await admin.users.removeDevices(params.userId, body.devices)
+    return {}
+  },
+)

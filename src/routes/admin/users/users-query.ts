@@ -1,0 +1,37 @@
+import { type Static, Type } from '../../../core/shapes.ts'
+import { checkText } from '../../../domain/text.ts'
+import { PageQuery } from '../page-query.ts'
+
+const Order = Type.Unsafe<
+  'name' | 'is_guest' | 'admin' | 'deactivated' | 'displayname' | 'avatar_url' | 'creation_ts' | 'last_seen_ts'
+>({
+  type: 'string',
+  enum: ['name', 'is_guest', 'admin', 'deactivated', 'displayname', 'avatar_url', 'creation_ts', 'last_seen_ts'],
+})
+
+export const UsersQuery = Type.Object({
+  ...PageQuery,
+  user_id: Type.Optional(Type.String()),
+  name: Type.Optional(Type.String()),
+  guests: Type.Optional(Type.Boolean()),
+  admins: Type.Optional(Type.Boolean()),
+  deactivated: Type.Optional(Type.Boolean()),
+  locked: Type.Optional(Type.Boolean()),
+  order_by: Type.Optional(Order),
+})
+
+const MAX_PART_CHARS = 512
+
+export function wantedUsers({ user_id, name, guests, admins, locked }: Static<typeof UsersQuery>) {
+  checkText('user_id', user_id ?? '', MAX_PART_CHARS)
+  checkText('name', name ?? '', MAX_PART_CHARS)
+  return {
+    // What is in a name or a display name is looked for in one or the other.
+    userId: name === undefined ? user_id : undefined,
+    name,
+    isGuest: guests === false ? false : undefined,
+    isAdmin: admins,
+    // Unless they are asked for, locked accounts are left out; asked for, they come among the others.
+    isLocked: locked === true ? undefined : false,
+  }
+}

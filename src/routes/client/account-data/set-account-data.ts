@@ -1,0 +1,12 @@
+import { AnyObject, endpoint } from '../../../http/endpoint.ts'
+import { requireOwn } from '../own-user.ts'
+
+export const setAccountData = endpoint(
+  'PUT C/user/{userId}/account_data/{type}',
+  { auth: 'user', suspended: true, guests: true, limited: 'other', body: AnyObject },
+  async ({ requester, params, body }, { accountData }) => {
+    requireOwn(requester, params.userId)
+    await accountData.set(requester.userNid, undefined, params.type, body)
+    return {}
+  },
+)

@@ -1,0 +1,9 @@
+import { endpoint } from '../../../http/endpoint.ts'
+
+export const getDevices = endpoint(
+  'GET C/devices',
+  { auth: 'user', guests: true },
+  async ({ requester }, { devices }) => ({
+    devices: await devices.list(requester.userNid),
+  }),
+)

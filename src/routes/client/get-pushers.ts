@@ -1,3 +1,0 @@
-import { endpoint } from '../../http/endpoint.ts'
-
-export const getPushers = endpoint('GET C/pushers', { auth: 'user' }, () => ({ pushers: [] }))

@@ -1,0 +1,7 @@
+import { endpoint } from '../../../http/endpoint.ts'
+
+export const getRoomKeysVersionCurrent = endpoint(
+  'GET C/room_keys/version',
+  { auth: 'user', limited: 'other', also: ['CU/room_keys/version'] },
+  ({ requester }, { keyBackups }) => keyBackups.get(requester.userNid),
+)

@@ -1,0 +1,7 @@
+import { endpoint } from '../../../http/endpoint.ts'
+
+export const getRoomKeysVersion = endpoint(
+  'GET C/room_keys/version/{version}',
+  { auth: 'user', limited: 'other', also: ['CU/room_keys/version/{version}'] },
+  ({ requester, params }, { keyBackups }) => keyBackups.get(requester.userNid, params.version),
+)

@@ -1,0 +1,16 @@
+import { ProtocolError } from '../../../core/errors.ts'
+import { endpoint } from '../../../http/endpoint.ts'
+
+/** A user without one of these is answered with an empty object, as it was before fields had names of their own. */
+const ALWAYS_THERE = new Set(['displayname', 'avatar_url'])
+
+export const getProfileField = endpoint(
+  'GET C/profile/{userId}/{keyName}',
+  { auth: 'none', limited: 'other' },
+  async ({ params: { userId, keyName } }, { profiles }) => {
+    const value = await profiles.getField(userId, keyName)
+    if (value !== undefined) return { [keyName]: value }
+    if (ALWAYS_THERE.has(keyName)) return {}
+    throw new ProtocolError('M_NOT_FOUND', 'This user has no such profile field.')
+  },
+)

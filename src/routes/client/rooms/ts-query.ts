@@ -1,0 +1,12 @@
+import { type Static, Type } from '../../../core/shapes.ts'
+import type { Requester } from '../../../domain/accounts/requester.ts'
+
+/** When something happened on the other side of a bridge, in milliseconds (application service API, "Timestamp massaging"). */
+export const TsQuery = Type.Object({
+  ts: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+})
+
+/** For application services only. */
+export function tsOf({ appservice }: Requester, { ts }: Static<typeof TsQuery>): { readonly ts?: number } {
+  return appservice === undefined || ts === undefined ? {} : { ts }
+}

@@ -1,0 +1,135 @@
+import type { JsonObject } from '../../core/json.ts'
+import type { Reader, Tx } from '../db/db.ts'
+
+// Table: account_data
+
+/** A piece of what a user keeps. */
+export class AccountDataRow {
+  /** '' for the account's own. */
+  readonly room_id: string
+  readonly type: string
+  readonly position: number
+  readonly bytes: number
+  /** Its content; undefined where it was not read because there was much else: see `accountDataOf`. */
+  readonly json: string | undefined
+
+  constructor({ room_id, type, position, bytes, json }: StoredRow) {
+    this.room_id = room_id
+    this.type = type
+    this.position = position
+    this.bytes = bytes
+    this.json = json ?? undefined
+  }
+
+  get content(): JsonObject {
+    return JSON.parse(this.json ?? '{}')
+  }
+}
+
+interface StoredRow {
+  readonly room_id: string
+  readonly type: string
+  readonly position: number
+  readonly bytes: number
+  readonly json: string | null
+}
+
+export async function findAccountData(
+  reader: Reader,
+  userNid: number,
+  roomId: string,
+  type: string,
+): Promise<JsonObject | undefined> {
+  const [row] = await reader.query<{ content: string }>(
+    'SELECT content FROM account_data WHERE user_nid = $1 AND room_id = $2 AND type = $3',
+    [userNid, roomId, type],
+  )
+  return row && (JSON.parse(row.content) as JsonObject)
+}
+
+/**
+ * What a user keeps that was last written after `after`, up to and with `upTo`, in the order of writing; of one room where that is
+ * given. Contents come until they are so many bytes, and are to be asked for beyond: an account may have much from before it was bounded.
+ */
+export async function accountDataBetween(
+  reader: Reader,
+  userNid: number,
+  after: number,
+  upTo: number,
+  { maxBytes = Number.MAX_SAFE_INTEGER, roomId }: { readonly maxBytes?: number; readonly roomId?: string } = {},
+): Promise<AccountDataRow[]> {
+  const rows = await reader.query<StoredRow>(
+    `SELECT room_id, type, position, octet_length(content) AS bytes,
+       CASE WHEN sum(octet_length(content)) OVER (ORDER BY position, room_id, type) <= $4 THEN content END AS json
+     FROM account_data WHERE user_nid = $1 AND position > $2 AND position <= $3 AND ($5::text IS NULL OR room_id = $5)
+     ORDER BY position, room_id, type`,
+    [userNid, after, upTo, maxBytes, roomId ?? null],
+  )
+  return rows.map((row) => new AccountDataRow(row))
+}
+
+/** These pieces, with their contents; those that are still there. */
+export async function accountDataOf(
+  reader: Reader,
+  userNid: number,
+  pieces: readonly Pick<AccountDataRow, 'room_id' | 'type'>[],
+): Promise<AccountDataRow[]> {
+  const rows = await reader.query<StoredRow>(
+    `SELECT a.room_id, a.type, a.position, octet_length(a.content) AS bytes, a.content AS json
+     FROM unnest($2::text[], $3::text[]) AS wanted (room_id, type)
+     JOIN account_data a ON a.user_nid = $1 AND a.room_id = wanted.room_id AND a.type = wanted.type`,
+    [userNid, pieces.map(({ room_id }) => room_id), pieces.map(({ type }) => type)],
+  )
+  return rows.map((row) => new AccountDataRow(row))
+}
+
+export async function setAccountData(
+  tx: Tx,
+  data: {
+    readonly userNid: number
+    readonly roomId: string
+    readonly type: string
+    readonly content: string
+    readonly position: number
+  },
+): Promise<void> {
+  await tx.query(
+    `INSERT INTO account_data (user_nid, room_id, type, content, position) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (user_nid, room_id, type) DO UPDATE SET content = EXCLUDED.content, position = EXCLUDED.position`,
+    [data.userNid, data.roomId, data.type, data.content, data.position],
+  )
+}
+
+export interface KeptData {
+  readonly pieces: number
+  readonly bytes: number
+  /** Bytes of the piece that was asked about; null where there is none. */
+  readonly of_piece: number | null
+}
+
+/** How much a user keeps, in all and under one type. */
+export async function measureAccountData(
+  reader: Reader,
+  userNid: number,
+  roomId: string,
+  type: string,
+): Promise<KeptData> {
+  const [row] = await reader.query<KeptData>(
+    `SELECT count(*) AS pieces, coalesce(sum(bytes), 0)::bigint AS bytes,
+       max(bytes) FILTER (WHERE room_id = $2 AND type = $3) AS of_piece
+     FROM (SELECT room_id, type, octet_length(content) + octet_length(type) + octet_length(room_id) AS bytes
+       FROM account_data WHERE user_nid = $1) AS kept`,
+    [userNid, roomId, type],
+  )
+  return row!
+}
+
+/** Everything that a user keeps. */
+export async function listAccountData(reader: Reader, userNid: number): Promise<AccountDataRow[]> {
+  const rows = await reader.query<StoredRow>(
+    `SELECT room_id, type, position, octet_length(content) AS bytes, content AS json
+     FROM account_data WHERE user_nid = $1 ORDER BY room_id, type`,
+    [userNid],
+  )
+  return rows.map((row) => new AccountDataRow(row))
+}

@@ -1,0 +1,89 @@
+import type { UserId } from '../../core/ids.ts'
+import type { Reader, Tx } from '../db/db.ts'
+
+// Tables: deactivation, account, profile_field, sync_filter, account_data, openid_token, uia_session, matrix_user
+
+export interface DeactivationRow {
+  readonly user_nid: number
+  readonly user_id: UserId
+  readonly id_server: string | null
+  readonly attempts: number
+}
+
+/** Ends an account and everything it can be used by; its devices are left to the caller. False when it had ended before. */
+export async function endAccount(tx: Tx, userNid: number, now: number): Promise<boolean> {
+  const rows = await tx.query(
+    `UPDATE account SET deactivated_at = $2, password_hash = NULL, is_admin = false
+     WHERE user_nid = $1 AND deactivated_at IS NULL RETURNING 1 AS one`,
+    [userNid, now],
+  )
+  if (rows.length === 0) return false
+  await tx.query(
+    `WITH uia AS (DELETE FROM uia_session WHERE user_nid = $1) DELETE FROM openid_token WHERE user_nid = $1`,
+    [userNid],
+  )
+  return true
+}
+
+/** Removes what a user kept here that is no event, and notes how far the stream of events was. */
+export async function eraseAccount(tx: Tx, userNid: number, now: number, position: number): Promise<void> {
+  await tx.query(
+    `UPDATE account SET erased_at = coalesce(erased_at, $2), erased_pos = CASE WHEN erased_at IS NULL THEN $3 ELSE erased_pos END
+     WHERE user_nid = $1`,
+    [userNid, now, position],
+  )
+  await tx.query(
+    `WITH profile AS (DELETE FROM profile_field WHERE user_nid = $1), filters AS (DELETE FROM sync_filter WHERE user_nid = $1)
+     DELETE FROM account_data WHERE user_nid = $1`,
+    [userNid],
+  )
+}
+
+/** Everybody who was erased, with how far the stream of events was; NULL where that was not noted. */
+export function listErasedUsers(
+  reader: Reader,
+): Promise<{ readonly user_nid: number; readonly erased_pos: number | null }[]> {
+  return reader.query('SELECT user_nid, erased_pos FROM account WHERE erased_at IS NOT NULL')
+}
+
+/** Notes that an account is to be wound up, first by whoever says so, until `dueAt`. */
+export async function insertDeactivation(
+  tx: Tx,
+  deactivation: {
+    readonly userNid: number
+    readonly idServer: string | undefined
+    readonly now: number
+    readonly dueAt: number
+  },
+): Promise<void> {
+  const { userNid, idServer, now, dueAt } = deactivation
+  await tx.query(
+    `INSERT INTO deactivation (user_nid, id_server, requested_at, due_at) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (user_nid) DO UPDATE SET id_server = excluded.id_server, due_at = excluded.due_at`,
+    [userNid, idServer ?? null, now, dueAt],
+  )
+}
+
+/** Takes at most so many that are due, until `leasedUntil`. */
+export function claimDeactivations(
+  tx: Tx,
+  now: number,
+  leasedUntil: number,
+  atMost: number,
+): Promise<DeactivationRow[]> {
+  return tx.query<DeactivationRow>(
+    `UPDATE deactivation d SET due_at = $2, attempts = attempts + 1 FROM matrix_user u
+     WHERE u.user_nid = d.user_nid AND d.user_nid IN (
+       SELECT user_nid FROM deactivation WHERE due_at <= $1 ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED)
+     RETURNING d.user_nid, u.user_id, d.id_server, d.attempts`,
+    [now, leasedUntil, atMost],
+  )
+}
+
+export async function postponeDeactivation(tx: Tx, userNid: number, dueAt: number): Promise<void> {
+  await tx.query('UPDATE deactivation SET due_at = $2 WHERE user_nid = $1', [userNid, dueAt])
+}
+
+export async function finishDeactivation(tx: Tx, userNid: number): Promise<void> {
+  await tx.query('DELETE FROM deactivation WHERE user_nid = $1', [userNid])
+}

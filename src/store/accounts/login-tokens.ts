@@ -1,0 +1,56 @@
+import type { UserId } from '../../core/ids.ts'
+import type { Tx } from '../db/db.ts'
+
+// Tables: login_token, account, matrix_user
+
+export async function insertLoginToken(
+  tx: Tx,
+  token: { readonly hash: Buffer; readonly userNid: number; readonly expiresAt: number },
+): Promise<void> {
+  await tx.query('INSERT INTO login_token (token_hash, user_nid, expires_at) VALUES ($1, $2, $3)', [
+    token.hash,
+    token.userNid,
+    token.expiresAt,
+  ])
+}
+
+/** Uses a token up and gives whose it was; of several who try at once, one gets it. */
+export async function takeLoginToken(
+  tx: Tx,
+  hash: Buffer,
+  now: number,
+): Promise<
+  | {
+      readonly user_nid: number
+      readonly user_id: UserId
+      readonly deactivated_at: number | null
+      readonly is_locked: boolean
+    }
+  | undefined
+> {
+  const [row] = await tx.query<{
+    user_nid: number
+    user_id: UserId
+    deactivated_at: number | null
+    is_locked: boolean
+  }>(
+    `WITH taken AS (DELETE FROM login_token WHERE token_hash = $1 AND expires_at > $2 RETURNING user_nid)
+     SELECT user_nid, user_id, deactivated_at, is_locked FROM taken JOIN account USING (user_nid) JOIN matrix_user USING (user_nid)`,
+    [hash, now],
+  )
+  return row
+}
+
+export async function deleteLoginTokensOf(tx: Tx, userNid: number): Promise<void> {
+  await tx.query('DELETE FROM login_token WHERE user_nid = $1', [userNid])
+}
+
+/** Gives how many were removed. */
+export async function forgetLoginTokens(tx: Tx, now: number, atMost: number): Promise<number> {
+  const rows = await tx.query(
+    `DELETE FROM login_token WHERE token_hash = ANY(ARRAY(
+       SELECT token_hash FROM login_token WHERE expires_at <= $1 LIMIT $2)) RETURNING 1 AS one`,
+    [now, atMost],
+  )
+  return rows.length
+}

@@ -1,0 +1,152 @@
+import pg from 'pg'
+import { ProtocolError } from '../../core/errors.ts'
+import { WIRE_TYPES } from './wire-types.ts'
+
+export type Values = readonly unknown[]
+
+/** What runs a query: one pipelined connection, a pool, or a transaction. Rows come as objects; int8 as number, bytea as Buffer. */
+export interface Reader {
+  query<Row extends object = Record<string, unknown>>(text: string, values?: Values): Promise<Row[]>
+}
+
+const statementNames = new Map<string, string>()
+
+/** A prepared-statement name per distinct SQL text. Texts are constants of the source, so this does not grow. */
+function statementName(text: string): string {
+  let name = statementNames.get(text)
+  if (name === undefined) {
+    name = `s${statementNames.size}`
+    statementNames.set(text, name)
+  }
+  return name
+}
+
+/** A query that gets no answer for this long counts as one to a server that is away. Milliseconds. */
+const ANSWER_TIMEOUT_MS = 8_000
+
+/** What the driver is given. `patient` is for scans, which may take as long as the server lets them. */
+export function prepared(text: string, values: Values, patient = false): TimedQuery {
+  const query = { name: statementName(text), text, values: values as unknown[] }
+  return patient ? query : { ...query, query_timeout: ANSWER_TIMEOUT_MS }
+}
+
+/** BEGIN, COMMIT and the like. */
+export function command(text: string): TimedQuery {
+  return { text, query_timeout: ANSWER_TIMEOUT_MS }
+}
+
+type TimedQuery = pg.QueryConfig & { readonly query_timeout?: number }
+
+/** Whether an error means that the server is away, rather than that the query was wrong. */
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = (error as { code?: unknown }).code
+  if (typeof code === 'string') return /^(?:08|57P0|ECONN|ENOENT|EPIPE|ETIMEDOUT|EACCES|53300)/.test(code)
+  return /Connection terminated|connection error|Query read timeout|not queryable|timeout expired|timeout exceeded|Client was closed/i.test(
+    error.message,
+  )
+}
+
+/** What a caller sees while the database is away: nothing was lost, the same request may be sent again. */
+export function unavailable(): ProtocolError {
+  return new ProtocolError(
+    'M_UNKNOWN',
+    'The database is not answering just now. Send the request again in a few seconds.',
+    {
+      status: 503,
+      extra: { retry_after_ms: 2000 },
+    },
+  )
+}
+
+/** Turns "the server is away" into the error that callers see; leaves others as they are. */
+export function translate(error: unknown): unknown {
+  return isUnavailable(error) ? unavailable() : error
+}
+
+/**
+ * One pipelined connection that heals itself: a query on a lost connection opens a new one.
+ *
+ * Queries are sent without waiting for earlier answers, each its own transaction, answered in order.
+ */
+export class PipelinedConnection implements Reader {
+  readonly #config: pg.ClientConfig
+  readonly #prepare: (client: pg.Client) => Promise<void>
+  #client: pg.Client | undefined
+  #connecting: Promise<pg.Client> | undefined
+  #closed = false
+
+  /** `prepare` runs on each new connection before any query, for session settings and locks. */
+  constructor(config: pg.ClientConfig, prepare: (client: pg.Client) => Promise<void> = async () => {}) {
+    this.#config = { ...config, pipeline: true, types: WIRE_TYPES, keepAlive: true }
+    this.#prepare = prepare
+  }
+
+  async query<Row extends object>(text: string, values: Values = []): Promise<Row[]> {
+    try {
+      const client = this.#client ?? (await this.#connect())
+      return (await client.query<Row & pg.QueryResultRow>(prepared(text, values))).rows
+    } catch (error) {
+      throw translate(error)
+    }
+  }
+
+  #connect(): Promise<pg.Client> {
+    if (this.#closed) return Promise.reject(new Error('Client was closed'))
+    this.#connecting ??= this.#open().finally(() => {
+      this.#connecting = undefined
+    })
+    return this.#connecting
+  }
+
+  async #open(): Promise<pg.Client> {
+    const client = new pg.Client(this.#config)
+    const drop = (): void => {
+      if (this.#client === client) this.#client = undefined
+    }
+    client.on('error', drop)
+    client.on('end', drop)
+    await client.connect()
+    try {
+      await this.#prepare(client)
+    } catch (error) {
+      await client.end().catch(() => {})
+      throw error
+    }
+    this.#client = client
+    return client
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    const client = this.#client
+    this.#client = undefined
+    await client?.end()
+  }
+}
+
+/** A few pipelined connections: each query takes the one on which the fewest wait. */
+export class PipelinedConnections implements Reader {
+  readonly #connections: readonly { readonly connection: PipelinedConnection; waiting: number }[]
+
+  constructor(config: pg.ClientConfig, count: number) {
+    this.#connections = Array.from({ length: count }, () => ({
+      connection: new PipelinedConnection(config),
+      waiting: 0,
+    }))
+  }
+
+  async query<Row extends object>(text: string, values: Values = []): Promise<Row[]> {
+    const lane = this.#connections.reduce((best, one) => (one.waiting < best.waiting ? one : best))
+    lane.waiting += 1
+    try {
+      return await lane.connection.query<Row>(text, values)
+    } finally {
+      lane.waiting -= 1
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#connections.map(({ connection }) => connection.close()))
+  }
+}

@@ -1,0 +1,395 @@
+import type { Integer } from '../../core/large-integers.ts'
+import type { Reader } from '../db/connection.ts'
+import { type Column, Parameters } from '../db/parameters.ts'
+import type { Membership } from '../rooms/rooms.ts'
+import type { EventRow } from './events.ts'
+
+// Tables: room, event, event_gap, early_redaction, state_key, state_change, state_chain, room_member, client_txn, highlight
+
+/** A room's head as a batch leaves it. */
+export interface HeadWrite {
+  readonly roomNid: number
+  readonly roomId: string
+  readonly roomVersion: string
+  /** The version that the batch was built on; 0 makes the room. */
+  readonly expected: number
+  readonly version: number
+  readonly extremities: readonly number[]
+  /** How many of them the current state resolves. */
+  readonly merged: number
+  readonly depth: Integer
+  readonly lastPos: number
+  readonly lastNid: number
+  readonly notifiable: number
+  readonly stateChain: number
+  readonly stateSeq: number
+}
+
+/** A new event: its row. */
+export type EventWrite = EventRow
+
+export interface KeyWrite {
+  readonly roomNid: number
+  readonly keyId: number
+  readonly type: string
+  readonly stateKey: string
+}
+
+export interface ChangeWrite {
+  readonly roomNid: number
+  readonly chain: number
+  readonly seq: number
+  readonly keyId: number
+  readonly eventNid: number
+}
+
+/** A new chain, which continues another after a change of it. */
+export interface ChainWrite {
+  readonly roomNid: number
+  readonly chain: number
+  readonly parentChain: number
+  readonly parentSeq: number
+}
+
+/** A chain continues its parent after a later change than before: what was written to the parent meanwhile is in its states. */
+export type ChainMove = ChainWrite
+
+/** An event refers to one that we do not have. */
+export interface GapWrite {
+  readonly roomNid: number
+  readonly missingId: string
+  readonly eventNid: number
+}
+
+/** Events refer no longer to what we do not have: it came. */
+export interface GapFilled {
+  readonly roomNid: number
+  readonly missingId: string
+}
+
+/** A redaction came before its target. */
+export interface EarlyRedactionWrite {
+  readonly roomNid: number
+  readonly targetId: string
+  readonly redactionNid: number
+}
+
+export interface MemberWrite {
+  readonly userNid: number
+  readonly roomNid: number
+  readonly membership: Membership
+  readonly eventNid: number
+  /** Where in the stream it came to be. */
+  readonly changedAt: number
+}
+
+export interface HighlightWrite {
+  readonly userNid: number
+  readonly roomNid: number
+  readonly eventNid: number
+}
+
+export interface TxnWrite {
+  readonly tokenNid: number
+  /** Under these the same id was the same request. */
+  readonly earlierTokens: readonly number[]
+  readonly hash: string
+  readonly roomNid: number
+  readonly eventNid: number
+  readonly ts: number
+}
+
+export interface RedactionWrite {
+  readonly roomNid: number
+  readonly targetNid: number
+  readonly redactionNid: number
+  /** The target's bytes with all gone that redaction removes. */
+  readonly json: string
+  readonly authContent: string | null
+}
+
+/** All that one commit writes. Within a batch a head, a member and a transaction id occur once. */
+export interface EventBatch {
+  readonly heads: readonly HeadWrite[]
+  readonly events: readonly EventWrite[]
+  /** Events that were outliers and take their place in the room: their rows as they are to be. */
+  readonly promoted: readonly EventWrite[]
+  readonly chains: readonly ChainWrite[]
+  readonly moved: readonly ChainMove[]
+  readonly gaps: readonly GapWrite[]
+  readonly filled: readonly GapFilled[]
+  readonly earlyRedactions: readonly EarlyRedactionWrite[]
+  readonly keys: readonly KeyWrite[]
+  readonly changes: readonly ChangeWrite[]
+  readonly members: readonly MemberWrite[]
+  readonly highlights: readonly HighlightWrite[]
+  readonly txns: readonly TxnWrite[]
+  readonly redactions: readonly RedactionWrite[]
+}
+
+export interface BatchOutcome {
+  /** The rooms whose head stood as expected. Nothing of any other room was written. */
+  readonly advanced: ReadonlySet<number>
+  /** Transaction ids that were used before, and the event each made; their rooms are not in `advanced`. */
+  readonly repeated: readonly { readonly tokenNid: number; readonly hash: string; readonly eventId: string }[]
+}
+
+const sliceOf = (alias: string): string =>
+  `convert_from(substring($1::bytea from ${alias}.start for ${alias}.size), 'UTF8')`
+
+const IN_ADVANCED = 'room_nid IN (SELECT room_nid FROM advanced)'
+
+const HEAD: readonly Column<HeadWrite>[] = [
+  ['room_nid', 'bigint', (head) => head.roomNid],
+  ['room_id', 'text', (head) => head.roomId],
+  ['room_version', 'text', (head) => head.roomVersion],
+  ['expected', 'bigint', (head) => head.expected],
+  ['head_version', 'bigint', (head) => head.version],
+  ['extremities', 'text', (head) => `{${head.extremities.join(',')}}`],
+  ['merged', 'int', (head) => (head.merged === head.extremities.length ? null : head.merged)],
+  ['depth', 'bigint', (head) => head.depth],
+  ['last_pos', 'bigint', (head) => head.lastPos],
+  ['last_nid', 'bigint', (head) => head.lastNid],
+  ['notifiable', 'bigint', (head) => head.notifiable],
+  ['state_chain', 'int', (head) => head.stateChain],
+  ['state_seq', 'int', (head) => head.stateSeq],
+]
+
+const NOT_REPEATED = 'AND NOT EXISTS (SELECT FROM repeated WHERE repeated.room_nid = i.room_nid)'
+
+function headUpdate(withTxns: boolean): string {
+  return `moved AS (UPDATE room SET head_version = i.head_version, extremities = i.extremities::bigint[], merged = i.merged, depth = i.depth,
+    last_pos = i.last_pos, last_nid = i.last_nid, notifiable = i.notifiable,
+    state_chain = i.state_chain, state_seq = i.state_seq
+    FROM input i WHERE room.room_nid = i.room_nid AND room.head_version = i.expected AND i.expected > 0
+    ${withTxns ? NOT_REPEATED : ''} RETURNING room.room_nid)`
+}
+
+function headInsert(withTxns: boolean): string {
+  return `made AS (INSERT INTO room (room_nid, room_id, room_version, head_version, extremities, merged, depth, last_pos, last_nid,
+    notifiable, state_chain, state_seq)
+    SELECT room_nid, room_id, room_version, head_version, extremities::bigint[], merged, depth, last_pos, last_nid,
+    notifiable, state_chain, state_seq FROM input i WHERE i.expected = 0 ${withTxns ? NOT_REPEATED : ''}
+    ON CONFLICT DO NOTHING RETURNING room_nid)`
+}
+
+const EVENT: readonly Column<EventWrite>[] = [
+  ['event_nid', 'bigint', (event) => event.event_nid],
+  ['room_nid', 'bigint', (event) => event.room_nid],
+  ['room_pos', 'bigint', (event) => event.room_pos],
+  ['sender_nid', 'bigint', (event) => event.sender_nid],
+  ['origin_server_ts', 'bigint', (event) => event.origin_server_ts],
+  ['notifiable', 'bigint', (event) => event.notifiable],
+  ['replaces_nid', 'bigint', (event) => event.replaces_nid],
+  ['txn_token', 'bigint', (event) => event.txn_token],
+  ['state_chain', 'int', (event) => event.state_chain],
+  ['state_seq', 'int', (event) => event.state_seq],
+  ['key_id', 'int', (event) => event.key_id],
+  ['event_id', 'text', (event) => event.event_id],
+  ['type', 'text', (event) => event.type],
+  ['txn_id', 'text', (event) => event.txn_id],
+  ['auth_nids', 'text', ({ auth_nids }) => auth_nids && `{${auth_nids.join(',')}}`],
+]
+/** What only events of other servers have. */
+const REMOTE_EVENT: readonly Column<EventWrite>[] = [
+  ['redacted_by', 'bigint', (event) => event.redacted_by],
+  ['auth_content', 'text', (event) => event.auth_content],
+  ['standing', 'text', (event) => event.standing],
+  ['reason', 'text', (event) => event.reason],
+  ['stream_pos', 'bigint', (event) => event.stream_pos],
+  ['current_chain', 'int', (event) => event.current_chain],
+  ['current_seq', 'int', (event) => event.current_seq],
+]
+
+/** A list of numbers travels as text, since a list of lists does not. */
+const readColumn = (name: string): string => (name === 'auth_nids' ? 'auth_nids::bigint[]' : name)
+
+function eventInsert(p: Parameters, events: readonly EventWrite[]): string {
+  const isRemote = events.some((event) => REMOTE_EVENT.some(([, , read]) => read(event) !== null))
+  const columns = isRemote ? [...EVENT, ...REMOTE_EVENT] : EVENT
+  const names = columns.map(([name]) => name)
+  return `written AS (INSERT INTO event (${names.join(', ')}, json)
+    SELECT ${names.map(readColumn).join(', ')}, ${sliceOf('e')}
+    FROM ${p.table(events, 'e', [...columns, ...p.jsonOf(events)])} WHERE e.${IN_ADVANCED})`
+}
+
+const PLACE = new Set(['room_pos', 'notifiable', 'replaces_nid', 'state_chain', 'state_seq', 'key_id', 'auth_nids'])
+
+function promotion(p: Parameters, events: readonly EventWrite[]): string {
+  const columns = [...EVENT.filter(([name]) => PLACE.has(name)), ...REMOTE_EVENT]
+  const identity = EVENT.filter(([name]) => name === 'event_nid' || name === 'room_nid')
+  const places = columns.map(([name]) => `${name} = o.${readColumn(name)}`).join(', ')
+  return `promoted AS (UPDATE event SET ${places}, json = ${sliceOf('o')}
+    FROM ${p.table(events, 'o', [...identity, ...columns, ...p.jsonOf(events)])}
+    WHERE event.event_nid = o.event_nid AND o.${IN_ADVANCED})`
+}
+
+const CHAIN: readonly Column<ChainWrite>[] = [
+  ['room_nid', 'bigint', (chain) => chain.roomNid],
+  ['chain', 'int', (chain) => chain.chain],
+  ['parent_chain', 'int', (chain) => chain.parentChain],
+  ['parent_seq', 'int', (chain) => chain.parentSeq],
+]
+
+function chainsMoved(p: Parameters, moved: readonly ChainMove[]): string {
+  return `further AS (UPDATE state_chain SET parent_seq = m.parent_seq FROM ${p.table(moved, 'm', CHAIN)}
+    WHERE state_chain.room_nid = m.room_nid AND state_chain.chain = m.chain
+      AND state_chain.parent_chain = m.parent_chain AND m.${IN_ADVANCED})`
+}
+
+const GAP: readonly Column<GapWrite>[] = [
+  ['room_nid', 'bigint', (gap) => gap.roomNid],
+  ['missing_id', 'text', (gap) => gap.missingId],
+  ['event_nid', 'bigint', (gap) => gap.eventNid],
+]
+
+const EARLY_REDACTION: readonly Column<EarlyRedactionWrite>[] = [
+  ['room_nid', 'bigint', (early) => early.roomNid],
+  ['target_id', 'text', (early) => early.targetId],
+  ['redaction_nid', 'bigint', (early) => early.redactionNid],
+]
+
+function gapsFilled(p: Parameters, filled: readonly GapFilled[]): string {
+  const columns: Column<GapFilled>[] = [
+    ['room_nid', 'bigint', (gap) => gap.roomNid],
+    ['missing_id', 'text', (gap) => gap.missingId],
+  ]
+  return `filled AS (DELETE FROM event_gap USING ${p.table(filled, 'f', columns)}
+    WHERE event_gap.room_nid = f.room_nid AND event_gap.missing_id = f.missing_id AND f.${IN_ADVANCED})`
+}
+
+function redactionUpdate(p: Parameters, redactions: readonly RedactionWrite[]): string {
+  const columns: Column<RedactionWrite>[] = [
+    ['room_nid', 'bigint', (redaction) => redaction.roomNid],
+    ['target_nid', 'bigint', (redaction) => redaction.targetNid],
+    ['redaction_nid', 'bigint', (redaction) => redaction.redactionNid],
+    ['auth_content', 'text', (redaction) => redaction.authContent],
+    ...p.jsonOf(redactions),
+  ]
+  return `redacted AS (UPDATE event SET redacted_by = r.redaction_nid, auth_content = r.auth_content, json = ${sliceOf('r')}
+    FROM ${p.table(redactions, 'r', columns)}
+    WHERE event.event_nid = r.target_nid AND event.redacted_by IS NULL AND r.${IN_ADVANCED})`
+}
+
+/** An INSERT of rows as they are, under the name of a CTE. */
+function plainInsert<Row>(
+  p: Parameters,
+  [cte, table]: readonly [cte: string, table: string],
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  onConflict = '',
+): string {
+  const names = columns.map(([name]) => name).join(', ')
+  return `${cte} AS (INSERT INTO ${table} (${names}) SELECT ${names} FROM ${p.table(rows, 'n', columns)}
+    WHERE n.${IN_ADVANCED} ${onConflict})`
+}
+
+const KEY: readonly Column<KeyWrite>[] = [
+  ['room_nid', 'bigint', (key) => key.roomNid],
+  ['key_id', 'int', (key) => key.keyId],
+  ['type', 'text', (key) => key.type],
+  ['state_key', 'text', (key) => key.stateKey],
+]
+
+const CHANGE: readonly Column<ChangeWrite>[] = [
+  ['room_nid', 'bigint', (change) => change.roomNid],
+  ['chain', 'int', (change) => change.chain],
+  ['seq', 'int', (change) => change.seq],
+  ['key_id', 'int', (change) => change.keyId],
+  ['event_nid', 'bigint', (change) => change.eventNid],
+]
+
+const MEMBER: readonly Column<MemberWrite>[] = [
+  ['user_nid', 'bigint', (member) => member.userNid],
+  ['room_nid', 'bigint', (member) => member.roomNid],
+  ['membership', 'text', (member) => member.membership],
+  ['event_nid', 'bigint', (member) => member.eventNid],
+  ['changed_at', 'bigint', (member) => (member.changedAt === member.eventNid ? null : member.changedAt)],
+]
+const MEMBER_CHANGES = `ON CONFLICT (user_nid, room_nid) DO UPDATE
+  SET membership = EXCLUDED.membership, event_nid = EXCLUDED.event_nid, changed_at = EXCLUDED.changed_at, forgotten = false`
+
+const HIGHLIGHT: readonly Column<HighlightWrite>[] = [
+  ['user_nid', 'bigint', (highlight) => highlight.userNid],
+  ['room_nid', 'bigint', (highlight) => highlight.roomNid],
+  ['event_nid', 'bigint', (highlight) => highlight.eventNid],
+]
+
+const TXN: readonly Column<TxnWrite>[] = [
+  ['token_nid', 'bigint', (txn) => txn.tokenNid],
+  ['txn_hash', 'text', (txn) => txn.hash],
+  ['room_nid', 'bigint', (txn) => txn.roomNid],
+  ['event_nid', 'bigint', (txn) => txn.eventNid],
+  ['ts', 'bigint', (txn) => txn.ts],
+]
+
+const EARLIER_TXN: readonly Column<TxnWrite & { readonly earlier: number }>[] = [
+  ['room_nid', 'bigint', (txn) => txn.roomNid],
+  ['token_nid', 'bigint', (txn) => txn.tokenNid],
+  ['earlier_nid', 'bigint', (txn) => txn.earlier],
+  ['txn_hash', 'text', (txn) => txn.hash],
+]
+
+function txnInput(p: Parameters, txns: readonly TxnWrite[]): string {
+  const earlier = txns.flatMap((txn) => txn.earlierTokens.map((token) => ({ ...txn, earlier: token })))
+  const before = () => `UNION ALL SELECT b.room_nid, b.token_nid, used.txn_hash, used.event_nid
+    FROM ${p.table(earlier, 'b', EARLIER_TXN)} JOIN client_txn used ON used.token_nid = b.earlier_nid AND used.txn_hash = b.txn_hash`
+  return `txn AS (SELECT * FROM ${p.table(txns, 't', TXN)}),
+  repeated AS MATERIALIZED (SELECT txn.room_nid, used.token_nid, used.txn_hash, used.event_nid
+    FROM txn JOIN client_txn used USING (token_nid, txn_hash) ${earlier.length > 0 ? before() : ''})`
+}
+
+const TXN_INSERT = `remembered AS (INSERT INTO client_txn (token_nid, txn_hash, event_nid, created_ts)
+  SELECT token_nid, txn_hash, event_nid, ts FROM txn WHERE txn.${IN_ADVANCED})`
+
+/**
+ * Writes a batch in one statement, so in one transaction and one fsync.
+ *
+ * A room takes part only when its head stands at the expected version and none of its transaction ids was used before;
+ * what is left out of the batch (say, no state changes) is left out of the statement.
+ */
+export async function writeEventBatch(connection: Reader, batch: EventBatch): Promise<BatchOutcome> {
+  const p = new Parameters()
+  const withTxns = batch.txns.length > 0
+  const makes = batch.heads.some((head) => head.expected === 0)
+  const parts = [
+    `input AS (SELECT * FROM ${p.table(batch.heads, 'i', HEAD)})`,
+    ...(withTxns ? [txnInput(p, batch.txns)] : []),
+    headUpdate(withTxns),
+    ...(makes ? [headInsert(withTxns)] : []),
+    `advanced AS (SELECT room_nid FROM moved${makes ? ' UNION ALL SELECT room_nid FROM made' : ''})`,
+    ...(batch.events.length > 0 ? [eventInsert(p, batch.events)] : []),
+    ...(batch.promoted.length > 0 ? [promotion(p, batch.promoted)] : []),
+    ...(batch.chains.length > 0 ? [plainInsert(p, ['branched', 'state_chain'], batch.chains, CHAIN)] : []),
+    ...(batch.moved.length > 0 ? [chainsMoved(p, batch.moved)] : []),
+    ...(batch.gaps.length > 0 ? [plainInsert(p, ['missing', 'event_gap'], batch.gaps, GAP)] : []),
+    ...(batch.filled.length > 0 ? [gapsFilled(p, batch.filled)] : []),
+    ...(batch.earlyRedactions.length > 0
+      ? [plainInsert(p, ['early', 'early_redaction'], batch.earlyRedactions, EARLY_REDACTION)]
+      : []),
+    ...(batch.keys.length > 0 ? [plainInsert(p, ['keyed', 'state_key'], batch.keys, KEY)] : []),
+    ...(batch.changes.length > 0 ? [plainInsert(p, ['changed', 'state_change'], batch.changes, CHANGE)] : []),
+    ...(batch.members.length > 0
+      ? [plainInsert(p, ['joined', 'room_member'], batch.members, MEMBER, MEMBER_CHANGES)]
+      : []),
+    ...(batch.highlights.length > 0 ? [plainInsert(p, ['noted', 'highlight'], batch.highlights, HIGHLIGHT)] : []),
+    ...(withTxns ? [TXN_INSERT] : []),
+    ...(batch.redactions.length > 0 ? [redactionUpdate(p, batch.redactions)] : []),
+    ...(p.holdsJson ? [] : ['no_json AS (SELECT $1::bytea)']),
+  ]
+  const text = `WITH ${parts.join(', ')}
+    SELECT room_nid, NULL::bigint AS token_nid, NULL::text AS txn_hash, NULL::text AS event_id FROM advanced
+    ${withTxns ? 'UNION ALL SELECT r.room_nid, r.token_nid, r.txn_hash, e.event_id FROM repeated r JOIN event e USING (event_nid)' : ''}`
+  const rows = await connection.query<{
+    room_nid: number
+    token_nid: number | null
+    txn_hash: string | null
+    event_id: string | null
+  }>(text, p.complete())
+  return {
+    advanced: new Set(rows.filter((row) => row.token_nid === null).map((row) => row.room_nid)),
+    repeated: rows
+      .filter((row) => row.token_nid !== null)
+      .map((row) => ({ tokenNid: row.token_nid!, hash: row.txn_hash!, eventId: row.event_id! })),
+  }
+}

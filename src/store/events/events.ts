@@ -1,0 +1,200 @@
+import type { EventId } from '../../core/ids.ts'
+import type { Reader } from '../db/db.ts'
+
+// Tables: event, event_gap, early_redaction
+
+/**
+ * How an event stands that is not simply accepted. `soft-failed`: allowed where it stands, but not by the room's state when it came.
+ * `rejected`: against the rules. `outlier`: known as part of others' auth chains, its place in the room is not.
+ */
+export type Standing = 'soft-failed' | 'rejected' | 'outlier'
+
+/** A row of `event`; the columns are explained in the migration. */
+export interface EventRow {
+  readonly event_nid: number
+  readonly room_nid: number
+  readonly room_pos: number | null
+  readonly sender_nid: number
+  readonly origin_server_ts: number
+  readonly notifiable: number
+  readonly replaces_nid: number | null
+  readonly redacted_by: number | null
+  readonly txn_token: number | null
+  readonly state_chain: number
+  readonly state_seq: number
+  readonly key_id: number | null
+  readonly event_id: EventId
+  readonly type: string
+  readonly txn_id: string | null
+  readonly standing: Standing | null
+  readonly reason: string | null
+  readonly stream_pos: number | null
+  readonly current_chain: number | null
+  readonly current_seq: number | null
+  readonly auth_nids: readonly number[] | null
+  readonly auth_content: string | null
+  readonly json: string
+}
+
+export const EVENT_COLUMNS = `event_nid, room_nid, room_pos, sender_nid, origin_server_ts, notifiable, replaces_nid, redacted_by,
+  txn_token, state_chain, state_seq, key_id, event_id, type, txn_id, standing, reason, stream_pos, current_chain, current_seq,
+  auth_nids, auth_content, json`
+
+/** Each writer owns the numbers from its index times this on. */
+export const WRITER_SPAN = 2 ** 48
+
+/** The newest position of a writer, or the number before its first. */
+export async function lastPosition(reader: Reader, writer: number): Promise<number> {
+  const first = writer * WRITER_SPAN
+  const [row] = await reader.query<{ last: number | null }>(
+    `SELECT greatest((SELECT max(event_nid) FROM event WHERE event_nid >= $1 AND event_nid < $2),
+       (SELECT max(stream_pos) FROM event WHERE stream_pos >= $1 AND stream_pos < $2)) AS last`,
+    [first, first + WRITER_SPAN],
+  )
+  return row?.last ?? first
+}
+
+/** Rows in no particular order; numbers that do not exist are left out. */
+export function getEvents(reader: Reader, eventNids: readonly number[]): Promise<EventRow[]> {
+  return reader.query<EventRow>(`SELECT ${EVENT_COLUMNS} FROM event WHERE event_nid = ANY($1::bigint[])`, [eventNids])
+}
+
+/**
+ * As `getEvents`, until the events come to so many bytes, and one at least; of the others only the numbers, among which may be some
+ * that do not exist. What is large is not read before its size is known.
+ */
+export async function getEventsWithin(
+  reader: Reader,
+  eventNids: readonly number[],
+  maxBytes: number,
+): Promise<{ readonly rows: readonly EventRow[]; readonly left: readonly number[] }> {
+  const rows = await reader.query<EventRow>(
+    `SELECT ${EVENT_COLUMNS} FROM (
+       SELECT *, sum(octet_length(json)) OVER (ORDER BY event_nid) - octet_length(json) AS bytes_before
+       FROM event WHERE event_nid = ANY($1::bigint[])) AS measured
+     WHERE bytes_before < $2 ORDER BY event_nid`,
+    [eventNids, maxBytes],
+  )
+  const last = rows.at(-1)?.event_nid ?? Number.POSITIVE_INFINITY
+  return { rows, left: eventNids.filter((nid) => nid > last) }
+}
+
+export function getEventsById(reader: Reader, eventIds: readonly string[]): Promise<EventRow[]> {
+  return reader.query<EventRow>(`SELECT ${EVENT_COLUMNS} FROM event WHERE event_id = ANY($1::text[])`, [eventIds])
+}
+
+/** What many events are called, by number. */
+export async function getEventIds(reader: Reader, eventNids: readonly number[]): Promise<Map<number, EventId>> {
+  const rows = await reader.query<{ event_nid: number; event_id: EventId }>(
+    'SELECT event_nid, event_id FROM event WHERE event_nid = ANY($1::bigint[])',
+    [eventNids],
+  )
+  return new Map(rows.map(({ event_nid, event_id }) => [event_nid, event_id]))
+}
+
+/** The JSON of many events, by number. */
+export async function getEventTexts(reader: Reader, eventNids: readonly number[]): Promise<Map<number, string>> {
+  const rows = await reader.query<{ event_nid: number; json: string }>(
+    'SELECT event_nid, json FROM event WHERE event_nid = ANY($1::bigint[])',
+    [eventNids],
+  )
+  return new Map(rows.map(({ event_nid, json }) => [event_nid, json]))
+}
+
+/** Up to `limit` events of a room with `after < room_pos <= upTo`, newest first. */
+export function getTimelineBackwards(
+  reader: Reader,
+  roomNid: number,
+  after: number,
+  upTo: number,
+  limit: number,
+): Promise<EventRow[]> {
+  return reader.query<EventRow>(
+    `SELECT ${EVENT_COLUMNS} FROM event WHERE room_nid = $1 AND room_pos > $2 AND room_pos <= $3
+     ORDER BY room_pos DESC LIMIT $4`,
+    [roomNid, after, upTo, limit],
+  )
+}
+
+/** Up to `limit` events of a room with `after < room_pos <= upTo`, oldest first. */
+export function getTimelineForwards(
+  reader: Reader,
+  roomNid: number,
+  after: number,
+  upTo: number,
+  limit: number,
+): Promise<EventRow[]> {
+  return reader.query<EventRow>(
+    `SELECT ${EVENT_COLUMNS} FROM event WHERE room_nid = $1 AND room_pos > $2 AND room_pos <= $3
+     ORDER BY room_pos ASC LIMIT $4`,
+    [roomNid, after, upTo, limit],
+  )
+}
+
+/** The newest `limit` events of each room, newest first within a room: one round trip for a whole initial sync. */
+export function getRecentTimelines(reader: Reader, roomNids: readonly number[], limit: number): Promise<EventRow[]> {
+  return reader.query<EventRow>(
+    `SELECT recent.* FROM unnest($1::bigint[]) AS wanted (nid)
+     CROSS JOIN LATERAL (SELECT ${EVENT_COLUMNS} FROM event WHERE room_nid = wanted.nid AND room_pos IS NOT NULL
+       ORDER BY room_pos DESC LIMIT $2) recent`,
+    [roomNids, limit],
+  )
+}
+
+/** The position in the room's timeline of the newest event that a reader at `position` (per writer) had seen; 0 when none. */
+export async function roomPositionAt(reader: Reader, roomNid: number, position: readonly number[]): Promise<number> {
+  const [row] = await reader.query<{ room_pos: number }>(
+    `SELECT room_pos FROM event WHERE room_nid = $1 AND room_pos > 0
+     AND coalesce(stream_pos, event_nid) <= ($2::bigint[])[(coalesce(stream_pos, event_nid) >> 48) + 1]
+     ORDER BY room_pos DESC LIMIT 1`,
+    [roomNid, position],
+  )
+  return row?.room_pos ?? 0
+}
+
+/** The events nearest to a time: the first at or after it, or the last at or before it. */
+export function nearestEvents(
+  reader: Reader,
+  roomNid: number,
+  ts: number,
+  direction: 'f' | 'b',
+  limit: number,
+): Promise<EventRow[]> {
+  const text =
+    direction === 'f'
+      ? `SELECT ${EVENT_COLUMNS} FROM event WHERE room_nid = $1 AND room_pos IS NOT NULL AND origin_server_ts >= $2 ORDER BY room_pos ASC LIMIT $3`
+      : `SELECT ${EVENT_COLUMNS} FROM event WHERE room_nid = $1 AND room_pos IS NOT NULL AND origin_server_ts <= $2 ORDER BY room_pos DESC LIMIT $3`
+  return reader.query<EventRow>(text, [roomNid, ts, limit])
+}
+
+/** The auth edges of all events of a room that may be in a state or an auth chain, so that cited ones come first. */
+export function getAuthEdges(
+  reader: Reader,
+  roomNid: number,
+): Promise<{ readonly event_nid: number; readonly auth_nids: readonly number[] }[]> {
+  return reader.query(
+    'SELECT event_nid, auth_nids FROM event WHERE room_nid = $1 AND auth_nids IS NOT NULL ORDER BY event_nid',
+    [roomNid],
+  )
+}
+
+/** Those of the ids that events of the room refer to though they had not come. */
+export async function getMissing(reader: Reader, roomNid: number, eventIds: readonly string[]): Promise<Set<string>> {
+  const rows = await reader.query<{ missing_id: string }>(
+    'SELECT DISTINCT missing_id FROM event_gap WHERE room_nid = $1 AND missing_id = ANY($2::text[])',
+    [roomNid, eventIds],
+  )
+  return new Set(rows.map((row) => row.missing_id))
+}
+
+/** Redactions of the room that came before their targets, the first to come first. */
+export function getEarlyRedactions(
+  reader: Reader,
+  roomNid: number,
+  targetIds: readonly string[],
+): Promise<{ readonly target_id: string; readonly redaction_nid: number }[]> {
+  return reader.query(
+    'SELECT target_id, redaction_nid FROM early_redaction WHERE room_nid = $1 AND target_id = ANY($2::text[]) ORDER BY redaction_nid',
+    [roomNid, targetIds],
+  )
+}

@@ -1,0 +1,97 @@
+import type { EventId, UserId } from '../../core/ids.ts'
+import type { Reader, Tx } from '../db/db.ts'
+
+// Tables: receipt, event, matrix_user
+
+export type ReceiptKind = 'm.read' | 'm.read.private'
+
+export interface ReceiptRow {
+  readonly room_nid: number
+  readonly user_id: UserId
+  readonly kind: ReceiptKind
+  /** '' for an unthreaded receipt. */
+  readonly thread_id: string
+  readonly event_id: EventId
+  readonly ts: number
+}
+
+/** The receipts in rooms that were given after ledger position `after`, up to and with `upTo`: everybody's public ones and a user's own. */
+export function receiptsBetween(
+  reader: Reader,
+  roomNids: readonly number[],
+  userNid: number,
+  after: number,
+  upTo: number,
+): Promise<ReceiptRow[]> {
+  return reader.query<ReceiptRow>(
+    `SELECT r.room_nid, user_id, kind, thread_id, event_id, ts
+     FROM receipt r JOIN matrix_user USING (user_nid) JOIN event USING (event_nid)
+     WHERE r.room_nid = ANY($1::bigint[]) AND position > $3 AND position <= $4 AND (kind = 'm.read' OR user_nid = $2)
+     ORDER BY position`,
+    [roomNids, userNid, after, upTo],
+  )
+}
+
+/** The place in the room's timeline up to which a user has given a receipt. */
+export async function receiptPosition(
+  reader: Reader,
+  receipt: {
+    readonly roomNid: number
+    readonly userNid: number
+    readonly kind: ReceiptKind
+    readonly threadId: string
+  },
+): Promise<number | undefined> {
+  const [row] = await reader.query<{ room_pos: number }>(
+    `SELECT room_pos FROM receipt r JOIN event USING (event_nid)
+     WHERE r.room_nid = $1 AND user_nid = $2 AND kind = $3 AND thread_id = $4`,
+    [receipt.roomNid, receipt.userNid, receipt.kind, receipt.threadId],
+  )
+  return row?.room_pos
+}
+
+/** Writes a receipt unless it would move one backwards. */
+export async function putReceipt(
+  tx: Tx,
+  receipt: {
+    readonly roomNid: number
+    readonly userNid: number
+    readonly kind: ReceiptKind
+    readonly threadId: string
+    readonly eventNid: number
+    readonly eventPos: number
+    readonly ts: number
+    readonly position: number
+  },
+): Promise<void> {
+  await tx.query(
+    `INSERT INTO receipt (room_nid, user_nid, kind, thread_id, event_nid, ts, position) VALUES ($1, $2, $3, $4, $5, $6, $7)
+     ON CONFLICT (room_nid, user_nid, kind, thread_id)
+     DO UPDATE SET event_nid = EXCLUDED.event_nid, ts = EXCLUDED.ts, position = EXCLUDED.position
+     WHERE (SELECT room_pos FROM event WHERE event.event_nid = receipt.event_nid) < $8`,
+    [
+      receipt.roomNid,
+      receipt.userNid,
+      receipt.kind,
+      receipt.threadId,
+      receipt.eventNid,
+      receipt.ts,
+      receipt.position,
+      receipt.eventPos,
+    ],
+  )
+}
+
+/** Whether a user has given a receipt for the last message of somebody in a room, or for what came after it. */
+export async function hasReadAll(
+  reader: Reader,
+  { roomNid, userNid, senderNid }: { readonly roomNid: number; readonly userNid: number; readonly senderNid: number },
+): Promise<boolean> {
+  const [row] = await reader.query<{ has_read: boolean }>(
+    `SELECT coalesce((SELECT max(room_pos) FROM event WHERE room_nid = $1 AND sender_nid = $3 AND type = 'm.room.message'), 0)
+       <= coalesce((SELECT max(room_pos) FROM receipt r JOIN event USING (event_nid) WHERE r.room_nid = $1 AND user_nid = $2), 0)
+       AS has_read`,
+    [roomNid, userNid, senderNid],
+  )
+  return row!.has_read
+}

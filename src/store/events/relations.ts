@@ -1,0 +1,14 @@
+import type { Reader } from '../db/db.ts'
+import { EVENT_COLUMNS, type EventRow } from './events.ts'
+
+// Table: event
+
+/** Of the first `atMost` events of a room after a position of its timeline those that say what they relate to, oldest first. */
+export function getRelating(reader: Reader, roomNid: number, after: number, atMost: number): Promise<EventRow[]> {
+  return reader.query<EventRow>(
+    `SELECT * FROM (
+       SELECT ${EVENT_COLUMNS} FROM event WHERE room_nid = $1 AND room_pos > $2 ORDER BY room_pos LIMIT $3
+     ) later WHERE json LIKE '%"m.relates_to":{%' ORDER BY room_pos`,
+    [roomNid, after, atMost],
+  )
+}

@@ -1,0 +1,152 @@
+import type { UserId } from '../../core/ids.ts'
+import type { Reader, Tx } from '../db/db.ts'
+import { MEDIA_COLUMNS, type MediaRow } from './media.ts'
+
+// Tables: media, media_content, matrix_user, profile_field, event
+
+const ORDERS = {
+  media_id: 'm.media_id',
+  upload_name: 'm.file_name',
+  created_ts: 'm.created_at',
+  last_access_ts: 'm.seen_at',
+  media_length: 'c.bytes',
+  media_type: 'm.content_type',
+  quarantined_by: 'c.quarantined_by',
+  safe_from_quarantine: 'm.is_protected',
+} as const
+
+export type MediaOrder = keyof typeof ORDERS
+
+export interface Page {
+  readonly from: number
+  readonly limit: number
+  readonly isDescending: boolean
+}
+
+const direction = (isDescending: boolean) => (isDescending ? 'DESC' : 'ASC')
+
+/** What a user has uploaded. */
+export async function listMediaOf(
+  reader: Reader,
+  userNid: number,
+  order: MediaOrder,
+  { from, limit, isDescending }: Page,
+): Promise<{ readonly total: number; readonly media: MediaRow[] }> {
+  const [counted] = await reader.query<{ total: number }>(
+    'SELECT count(*) AS total FROM media WHERE user_nid = $1 AND digest IS NOT NULL',
+    [userNid],
+  )
+  const way = direction(isDescending)
+  const media = await reader.query<MediaRow>(
+    `SELECT ${MEDIA_COLUMNS} FROM media m JOIN media_content c USING (digest) WHERE m.user_nid = $1
+     ORDER BY ${ORDERS[order]} ${way} NULLS LAST, m.media_nid ${way} LIMIT $2 OFFSET $3`,
+    [userNid, limit, from],
+  )
+  return { total: counted?.total ?? 0, media }
+}
+
+const USAGE_ORDERS = {
+  user_id: 'user_id',
+  displayname: 'displayname',
+  media_length: 'media_length',
+  media_count: 'media_count',
+} as const
+
+export type UsageOrder = keyof typeof USAGE_ORDERS
+
+export interface UserUsage {
+  readonly user_id: UserId
+  readonly displayname: string | null
+  readonly media_count: number
+  readonly media_length: number
+}
+
+/** What users have uploaded, in sum. For a connection that may take its time. */
+export async function surveyUsage(
+  reader: Reader,
+  query: { readonly term: string | undefined; readonly after: number | undefined; readonly until: number | undefined },
+  order: UsageOrder,
+  { from, limit, isDescending }: Page,
+): Promise<{ readonly total: number; readonly users: UserUsage[] }> {
+  const way = direction(isDescending)
+  const rows = await reader.query<UserUsage & { readonly total: number }>(
+    `WITH used AS (
+       SELECT u.user_id, p.value::json #>> '{}' AS displayname, count(*) AS media_count, sum(c.bytes)::bigint AS media_length
+       FROM media m JOIN media_content c USING (digest) JOIN matrix_user u USING (user_nid)
+       LEFT JOIN profile_field p ON p.user_nid = u.user_nid AND p.name = 'displayname'
+       WHERE ($1::bigint IS NULL OR m.created_at >= $1) AND ($2::bigint IS NULL OR m.created_at <= $2)
+         AND ($3::text IS NULL OR strpos(lower(u.user_id), lower($3)) > 0 OR strpos(lower(p.value::json #>> '{}'), lower($3)) > 0)
+       GROUP BY u.user_id, p.value)
+     SELECT *, count(*) OVER () AS total FROM used
+     ORDER BY ${USAGE_ORDERS[order]} ${way} NULLS LAST, user_id LIMIT $4 OFFSET $5`,
+    [query.after ?? null, query.until ?? null, query.term ?? null, limit, from],
+  )
+  const users = rows.map(({ total: _total, ...user }) => user)
+  return { total: rows[0]?.total ?? from, users }
+}
+
+/** Files of our users from before a time and above a size, however they are used, in order of their numbers. */
+export function oldLocalMedia(
+  reader: Reader,
+  ownServer: string,
+  wanted: { readonly before: number; readonly above: number; readonly after: number },
+  atMost: number,
+): Promise<{ media_nid: number; media_id: string }[]> {
+  return reader.query(
+    `SELECT m.media_nid, m.media_id FROM media m JOIN media_content c USING (digest)
+     WHERE m.server_name = $1 AND m.seen_at < $2 AND c.bytes > $3 AND m.media_nid > $4 AND NOT m.is_protected
+       AND c.quarantined_by IS NULL
+     ORDER BY m.media_nid LIMIT $5`,
+    [ownServer, wanted.before, wanted.above, wanted.after, atMost],
+  )
+}
+
+/** Hides what media show, and everything else that shows the same; not what is protected. Gives how many media it hides. */
+export async function quarantine(tx: Tx, mediaNids: readonly number[], by: string): Promise<number> {
+  const rows = await tx.query<{ hidden: number }>(
+    `WITH hidden AS (
+       UPDATE media_content c SET quarantined_by = $2
+       WHERE digest IN (SELECT digest FROM media WHERE media_nid = ANY($1::bigint[])) AND quarantined_by IS NULL
+         AND NOT EXISTS (SELECT FROM media m WHERE m.digest = c.digest AND m.is_protected)
+       RETURNING digest)
+     SELECT count(*) AS hidden FROM media WHERE digest IN (SELECT digest FROM hidden)`,
+    [mediaNids, by],
+  )
+  return rows[0]?.hidden ?? 0
+}
+
+export async function unquarantine(tx: Tx, digest: Buffer): Promise<void> {
+  await tx.query('UPDATE media_content SET quarantined_by = NULL WHERE digest = $1', [digest])
+}
+
+export async function setProtected(tx: Tx, mediaNid: number, isProtected: boolean): Promise<void> {
+  await tx.query('UPDATE media SET is_protected = $2 WHERE media_nid = $1', [mediaNid, isProtected])
+}
+
+/** The numbers of everything that a user has uploaded. */
+export async function mediaNidsOf(reader: Reader, userNid: number): Promise<number[]> {
+  const rows = await reader.query<{ media_nid: number }>('SELECT media_nid FROM media WHERE user_nid = $1', [userNid])
+  return rows.map(({ media_nid }) => media_nid)
+}
+
+/** The numbers of those media that are known. */
+export async function findMediaNids(
+  reader: Reader,
+  names: readonly { readonly server: string; readonly mediaId: string }[],
+): Promise<number[]> {
+  const rows = await reader.query<{ media_nid: number }>(
+    `SELECT media_nid FROM media JOIN unnest($1::text[], $2::text[]) AS named (server_name, media_id) USING (server_name, media_id)`,
+    [names.map(({ server }) => server), names.map(({ mediaId }) => mediaId)],
+  )
+  return rows.map(({ media_nid }) => media_nid)
+}
+
+/** The `mxc://` URIs that stand in the events of a room. */
+export async function mxcsInRoom(reader: Reader, roomNid: number): Promise<string[]> {
+  const rows = await reader.query<{ mxc: string }>(
+    `SELECT DISTINCT found[1] AS mxc FROM event e, LATERAL regexp_matches(e.json, '"(mxc://[^"\\\\/]+/[A-Za-z0-9_-]+)', 'g') AS found
+     WHERE e.room_nid = $1`,
+    [roomNid],
+  )
+  return rows.map(({ mxc }) => mxc)
+}

@@ -1,0 +1,72 @@
+import type { RoomId } from '../../core/ids.ts'
+import type { Tx } from '../db/db.ts'
+
+// Tables: room and every other that names a room, but those of blocks and deletions
+
+/** Beside events, their transaction ids, account data and the head. A test finds out from the catalogue whether a table was forgotten. */
+export const BY_NID = [
+  'event_gap',
+  'early_redaction',
+  'state_change',
+  'state_checkpoint',
+  'state_chain',
+  'state_key',
+  'highlight',
+  'receipt',
+  'room_alias',
+  'published_room',
+  'appservice_room',
+  'server_notice_room',
+  'room_filling',
+  'held_event',
+  'held_receipt',
+  'room_member',
+] as const
+
+/** What users write about rooms beside the writer of events: a request that began before may write once more. */
+const LATE = ['receipt', 'highlight', 'room_alias', 'published_room', 'server_notice_room'] as const
+
+export interface PurgedRoom {
+  readonly roomNid: number
+  readonly roomId: RoomId
+}
+
+/** From here on nothing more is written of the room's events: a write moves the head, and there is none. */
+export async function deleteHead(tx: Tx, { roomNid }: PurgedRoom): Promise<void> {
+  await tx.query('DELETE FROM room WHERE room_nid = $1', [roomNid])
+}
+
+/** Removes about `limit` rows of a room whose head is gone, and gives how many; 0 at the end. @param recent transaction ids of events sent before are forgotten already */
+export async function purgeSome(tx: Tx, room: PurgedRoom, limit: number, recent: number): Promise<number> {
+  const events = await purgeEvents(tx, room, limit, recent)
+  if (events > 0) return events
+  for (const table of BY_NID) {
+    const rows = await tx.query(
+      `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM ${table} WHERE room_nid = $1 LIMIT $2)) RETURNING 1 AS one`,
+      [room.roomNid, limit],
+    )
+    if (rows.length > 0) return rows.length
+  }
+  return purgeAccountData(tx, room)
+}
+
+/** Once more what may have been written meanwhile. */
+export async function sweepLate(tx: Tx, room: PurgedRoom): Promise<void> {
+  for (const table of LATE) await tx.query(`DELETE FROM ${table} WHERE room_nid = $1`, [room.roomNid])
+  await purgeAccountData(tx, room)
+}
+
+async function purgeEvents(tx: Tx, { roomNid }: PurgedRoom, limit: number, recent: number): Promise<number> {
+  const rows = await tx.query<{ event_nid: number; is_recent: boolean }>(
+    `DELETE FROM event WHERE ctid = ANY(ARRAY(SELECT ctid FROM event WHERE room_nid = $1 LIMIT $2))
+     RETURNING event_nid, txn_token IS NOT NULL AND origin_server_ts > $3 AS is_recent`,
+    [roomNid, limit, recent],
+  )
+  const sent = rows.filter(({ is_recent }) => is_recent).map(({ event_nid }) => event_nid)
+  if (sent.length > 0) await tx.query('DELETE FROM client_txn WHERE event_nid = ANY($1::bigint[])', [sent])
+  return rows.length
+}
+
+async function purgeAccountData(tx: Tx, { roomId }: PurgedRoom): Promise<number> {
+  return (await tx.query('DELETE FROM account_data WHERE room_id = $1 RETURNING 1 AS one', [roomId])).length
+}

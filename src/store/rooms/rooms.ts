@@ -1,0 +1,195 @@
+import type { RoomId, UserId } from '../../core/ids.ts'
+import type { Reader, Tx } from '../db/db.ts'
+
+// Tables: room, room_member
+
+export interface RoomRow {
+  readonly room_nid: number
+  readonly room_id: RoomId
+  readonly room_version: string
+  readonly head_version: number
+  readonly extremities: number[]
+  /** How many of them the current state resolves; null for all. */
+  readonly merged: number | null
+  /** As text: old rooms may be deeper than a double counts. */
+  readonly depth: string
+  readonly last_pos: number
+  readonly last_nid: number
+  readonly notifiable: number
+  readonly state_chain: number
+  readonly state_seq: number
+  /** The number of the last change of `state_chain`. */
+  readonly state_tip: number
+  /** The highest number of a chain. */
+  readonly last_chain: number
+}
+
+const COLUMNS = `room_nid, room_id, room_version, head_version, extremities, merged, depth::text AS depth, last_pos, last_nid, notifiable,
+  state_chain, state_seq,
+  coalesce((SELECT max(seq) FROM state_change c WHERE c.room_nid = room.room_nid AND c.chain = room.state_chain), 0) AS state_tip,
+  coalesce((SELECT max(chain) FROM state_chain c WHERE c.room_nid = room.room_nid), 0) AS last_chain`
+
+export type Membership = 'join' | 'invite' | 'leave' | 'ban' | 'knock'
+
+export interface MemberRow {
+  readonly room_nid: number
+  readonly user_nid: number
+  readonly user_id: UserId
+  readonly membership: Membership
+  readonly event_nid: number
+  readonly forgotten: boolean
+}
+
+/** A membership of one user. */
+export interface OwnMembership {
+  readonly room_nid: number
+  readonly membership: Membership
+  readonly event_nid: number
+  /** Where in the stream it came to be. */
+  readonly changed_at: number
+  readonly forgotten: boolean
+}
+
+export async function nextRoomNid(reader: Reader): Promise<number> {
+  const [row] = await reader.query<{ nid: number }>(`SELECT nextval('room_nid_seq') AS nid`)
+  return row!.nid
+}
+
+export async function findRoomNid(reader: Reader, roomId: string): Promise<number | undefined> {
+  const [row] = await reader.query<{ room_nid: number }>('SELECT room_nid FROM room WHERE room_id = $1', [roomId])
+  return row?.room_nid
+}
+
+export function getRooms(reader: Reader, roomNids: readonly number[]): Promise<RoomRow[]> {
+  return reader.query<RoomRow>(`SELECT ${COLUMNS} FROM room WHERE room_nid = ANY($1::bigint[])`, [roomNids])
+}
+
+/** Those of the rooms that have an event which a reader at `position` (per writer) had not seen. */
+export async function getRoomsChangedSince(
+  reader: Reader,
+  roomNids: readonly number[],
+  position: readonly number[],
+): Promise<number[]> {
+  const rows = await reader.query<{ room_nid: number }>(
+    `SELECT room_nid FROM room WHERE room_nid = ANY($1::bigint[])
+     AND last_nid > coalesce(($2::bigint[])[(last_nid >> 48) + 1], 0)`,
+    [roomNids, position],
+  )
+  return rows.map((row) => row.room_nid)
+}
+
+/** Every room a user has or had anything to do with. */
+export function getMemberships(reader: Reader, userNid: number): Promise<OwnMembership[]> {
+  return reader.query(
+    `SELECT room_nid, membership, event_nid, coalesce(changed_at, event_nid) AS changed_at, forgotten
+     FROM room_member WHERE user_nid = $1`,
+    [userNid],
+  )
+}
+
+/** The joined members of rooms whose user ids end in `:server`, with their member events. */
+export function getJoinedOfServer(
+  reader: Reader,
+  roomNids: readonly number[],
+  server: string,
+): Promise<{ room_nid: number; user_nid: number; user_id: UserId; changed_at: number; json: string }[]> {
+  return reader.query(
+    `SELECT room_member.room_nid, user_nid, user_id, coalesce(changed_at, event_nid) AS changed_at, json FROM room_member
+     JOIN matrix_user USING (user_nid) JOIN event USING (event_nid)
+     WHERE room_member.room_nid = ANY($1::bigint[]) AND membership = 'join' AND user_id LIKE '%:' || $2`,
+    [roomNids, server.replace(/[\\%_]/g, '\\$&')],
+  )
+}
+
+/** Of a room of which nothing is known but its id, and who is invited. */
+export async function setRoomVersion(tx: Tx, roomNid: number, version: string): Promise<void> {
+  await tx.query('UPDATE room SET room_version = $2 WHERE room_nid = $1', [roomNid, version])
+}
+
+/** Everybody who is joined to a room. */
+export function getJoinedUsers(reader: Reader, roomNid: number): Promise<{ user_nid: number; user_id: UserId }[]> {
+  return reader.query(
+    `SELECT user_nid, user_id FROM room_member JOIN matrix_user USING (user_nid) WHERE room_nid = $1 AND membership = 'join'`,
+    [roomNid],
+  )
+}
+
+export function getMembers(reader: Reader, roomNid: number, memberships: readonly Membership[]): Promise<MemberRow[]> {
+  return reader.query<MemberRow>(
+    `SELECT room_nid, user_nid, user_id, membership, event_nid, forgotten FROM room_member JOIN matrix_user USING (user_nid)
+     WHERE room_nid = $1 AND membership = ANY($2::text[]) ORDER BY event_nid`,
+    [roomNid, memberships],
+  )
+}
+
+/** Who is joined to rooms, and since when; a changed name counts as anew. */
+export function joinedMembers(
+  reader: Reader,
+  roomNids: readonly number[],
+): Promise<{ room_nid: number; user_nid: number; changed_at: number }[]> {
+  return reader.query(
+    `SELECT room_nid, user_nid, coalesce(changed_at, event_nid) AS changed_at FROM room_member
+     WHERE room_nid = ANY($1::bigint[]) AND membership = 'join'`,
+    [roomNids],
+  )
+}
+
+/** In which of the rooms users are joined, and since when. The users' own rooms are read, however many rooms are asked for. */
+export function joinedIn(
+  reader: Reader,
+  userNids: readonly number[],
+  roomNids: readonly number[],
+): Promise<{ room_nid: number; user_nid: number; changed_at: number }[]> {
+  return reader.query(
+    `WITH theirs AS MATERIALIZED (
+       SELECT room_nid, user_nid, coalesce(changed_at, event_nid) AS changed_at FROM room_member
+       WHERE user_nid = ANY($1::bigint[]) AND membership = 'join'
+     )
+     SELECT room_nid, user_nid, changed_at FROM theirs WHERE room_nid = ANY($2::bigint[])`,
+    [userNids, roomNids],
+  )
+}
+
+/** Those of some users who are in a room with a user, or invited into one. */
+export async function whoSharesRoom(reader: Reader, userNid: number, userIds: readonly UserId[]): Promise<UserId[]> {
+  const rows = await reader.query<{ user_id: UserId }>(
+    `WITH asked AS MATERIALIZED (SELECT user_nid, user_id FROM matrix_user WHERE user_id = ANY($2::text[])),
+       mine AS MATERIALIZED (SELECT room_nid FROM room_member WHERE user_nid = $1 AND membership = 'join')
+     SELECT user_id FROM asked WHERE EXISTS (
+       SELECT FROM room_member WHERE room_member.user_nid = asked.user_nid AND membership IN ('join', 'invite')
+         AND room_nid IN (SELECT room_nid FROM mine))`,
+    [userNid, userIds],
+  )
+  return rows.map(({ user_id }) => user_id)
+}
+
+/** Up to `limit` others by whose names a nameless room is called: the joined and invited, or else those who were. */
+export async function getHeroes(reader: Reader, roomNid: number, userNid: number, limit: number): Promise<UserId[]> {
+  const rows = await reader.query<{ user_id: UserId }>(
+    `SELECT user_id FROM (
+       SELECT user_nid, event_nid, membership NOT IN ('join', 'invite') AS is_gone FROM room_member
+       WHERE room_nid = $1 AND user_nid <> $2 ORDER BY is_gone, event_nid LIMIT $3
+     ) hero JOIN matrix_user USING (user_nid) ORDER BY is_gone, event_nid`,
+    [roomNid, userNid, limit],
+  )
+  return rows.map((row) => row.user_id)
+}
+
+/** How many members of each membership the rooms have. */
+export function countMembers(
+  reader: Reader,
+  roomNids: readonly number[],
+): Promise<{ room_nid: number; membership: Membership; count: number }[]> {
+  return reader.query(
+    `SELECT room_nid, membership, count(*) AS count FROM room_member WHERE room_nid = ANY($1::bigint[])
+     GROUP BY room_nid, membership`,
+    [roomNids],
+  )
+}
+
+export async function forgetRoom(tx: Tx, userNid: number, roomNid: number): Promise<void> {
+  await tx.query(
+    "UPDATE room_member SET forgotten = true WHERE user_nid = $1 AND room_nid = $2 AND membership IN ('leave', 'ban')",
+    [userNid, roomNid],
+  )
+}
