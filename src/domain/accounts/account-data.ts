@@ -48,14 +48,16 @@ export function createAccountData(deps: {
     underWay.set(userNid, together)
     together.pieces += 1
     together.bytes += bytes
+    // As they are now: one that ends before the answer comes may be missing in it. Those that begin later count this one.
+    const { pieces: piecesTogether, bytes: bytesTogether } = together
     try {
       const kept = await measureAccountData(db, userNid, roomId, type)
       const isNew = kept.of_piece === null
-      if (isNew && kept.pieces + together.pieces > MAX_ACCOUNT_DATA_PER_USER) {
+      if (isNew && kept.pieces + piecesTogether > MAX_ACCOUNT_DATA_PER_USER) {
         throw refused('M_FORBIDDEN', `An account may keep ${MAX_ACCOUNT_DATA_PER_USER} pieces of data.`)
       }
       const grows = bytes > (kept.of_piece ?? 0)
-      if (grows && kept.bytes - (kept.of_piece ?? 0) + together.bytes > MAX_ACCOUNT_DATA_BYTES_PER_USER) {
+      if (grows && kept.bytes - (kept.of_piece ?? 0) + bytesTogether > MAX_ACCOUNT_DATA_BYTES_PER_USER) {
         throw refused(
           'M_TOO_LARGE',
           `An account may keep ${MAX_ACCOUNT_DATA_BYTES_PER_USER} bytes of data. Write {} over what is not needed any more.`,
