@@ -14,7 +14,7 @@ import { contactChore, createContactServices } from './domain/contact/contact-se
 import { createIdentityServers } from './domain/contact/identity-servers.ts'
 import { createE2eServices } from './domain/e2e/e2e-services.ts'
 import { createFanOut } from './domain/fan-out.ts'
-import { createQuestions } from './domain/federation/ask-peers.ts'
+import { createFederationQueries } from './domain/federation/ask-peers.ts'
 import { createDeviceListNews } from './domain/federation/device-list-news.ts'
 import { createFederationServices, federationChores } from './domain/federation/federation-services.ts'
 import { createNewNeighbours } from './domain/federation/new-neighbours.ts'
@@ -99,7 +99,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     metrics,
     log,
     appservices: appserviceQueues.ofRooms,
-    questions: createQuestions({ peers, log }),
+    questions: createFederationQueries({ peers, log }),
     keys: serverKeys,
     memoryBytes: options.roomMemoryBytes,
     presenceNews: (registry, userRooms) => createPresenceNews({ db, clock, registry, userRooms, edu: outgoing.edu }),
@@ -206,7 +206,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   })
   const handedOn = await outgoing.start(rooms, rooms.position())
   if (handedOn !== undefined) await rooms.newNeighbours.takeUp(handedOn)
-  rooms.filler.start(federation.transactions.takeHeld)
+  rooms.resync.start(federation.transactions.takeHeld)
   await startAppservices(appserviceQueues, {
     ...{ config, appservices, position: rooms.position() },
     parts: { ...rooms, presenceOf: rooms.services.presence.of },

@@ -1,9 +1,9 @@
 /** Work that goes one after another under a key, and side by side under different ones. */
-export interface Lanes<Key> {
+export interface KeyedQueue<Key> {
   run<Result>(key: Key, work: () => Promise<Result>): Promise<Result>
 }
 
-export function createLanes<Key>(): Lanes<Key> {
+export function createKeyedQueue<Key>(): KeyedQueue<Key> {
   const ends = new Map<Key, Promise<unknown>>()
 
   return {

@@ -10,7 +10,7 @@ import type { BoundMetrics } from './bound-metrics.ts'
 import type { Clock } from './clock.ts'
 import { FAN_OUT_CAPS, MAX_FAN_OUT_AT_ONCE, MAX_FAN_OUT_REMEMBERED, MAX_FAN_OUT_USERS_REMEMBERED } from './limits.ts'
 import type { RateLimitOverrides } from './rate-limit-overrides.ts'
-import type { Fillings } from './rooms/room/partial-state-rooms.ts'
+import type { PartialStateRooms } from './rooms/room/partial-state-rooms.ts'
 import type { RoomRegistry } from './rooms/room/registry.ts'
 import { createSpending } from './spending.ts'
 
@@ -53,9 +53,9 @@ export function createFanOut(deps: {
   readonly bounds: BoundMetrics
   readonly overrides: Pick<RateLimitOverrides, 'get'>
   readonly registry: Pick<RoomRegistry, 'peek'>
-  readonly fillings: Pick<Fillings, 'all'>
+  readonly partialStateRooms: Pick<PartialStateRooms, 'all'>
 }): FanOut {
-  const { serverName, db, clock, bounds, overrides, registry, fillings } = deps
+  const { serverName, db, clock, bounds, overrides, registry, partialStateRooms } = deps
   const places = new AskingPlaces(MAX_FAN_OUT_AT_ONCE)
   const spending = {
     neighbours: createSpending({ clock, max: MAX_FAN_OUT_USERS_REMEMBERED }),
@@ -81,7 +81,7 @@ export function createFanOut(deps: {
 
   /** The servers of rooms whose members are still being fetched: nobody knows yet who is in them. */
   function serversMeanwhile({ userNid }: By): Set<ServerName> {
-    const mine = fillings.all().filter(({ roomNid }) => registry.peek(roomNid)?.localMembers.has(userNid))
+    const mine = partialStateRooms.all().filter(({ roomNid }) => registry.peek(roomNid)?.localMembers.has(userNid))
     return new Set(mine.flatMap(({ serversMeanwhile: servers }) => [...servers]))
   }
 

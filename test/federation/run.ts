@@ -8,7 +8,7 @@ import { type JsonObject, type ReadJson, readExactJson } from '../../src/core/js
 import { roomVersion } from '../../src/core/room-version.ts'
 import type { Requester } from '../../src/domain/accounts/requester.ts'
 import type { Rooms } from '../../src/domain/rooms/act/rooms.ts'
-import type { Questions } from '../../src/domain/rooms/receive/federation-queries.ts'
+import type { FederationQueries } from '../../src/domain/rooms/receive/federation-queries.ts'
 import type { Received } from '../../src/domain/rooms/receive/received.ts'
 import { buildFromTemplate, withAuthoriser } from '../../src/domain/rooms/remote/join.ts'
 import { prevIdsOf } from '../../src/domain/rooms/room/event-references.ts'
@@ -28,7 +28,8 @@ export class Run implements Surroundings {
   readonly dice: Dice
   readonly network: Network
   readonly servers: ReadonlyMap<ServerName, SimulatedServer>
-  readonly questions: { readonly from: ServerName; readonly of: ServerName; readonly kind: keyof Questions }[] = []
+  readonly questions: { readonly from: ServerName; readonly of: ServerName; readonly kind: keyof FederationQueries }[] =
+    []
   /** What was done, for who wants to know why it failed. */
   readonly trace: string[] = []
   /** Answers of servers that do not say what is so. */
@@ -55,7 +56,7 @@ export class Run implements Surroundings {
     return this.lies.get(server) ?? honestAnswers(this.servers.get(server)!.engine.resident)
   }
 
-  asked(from: ServerName, of: ServerName, kind: keyof Questions): void {
+  asked(from: ServerName, of: ServerName, kind: keyof FederationQueries): void {
     this.questions.push({ from, of, kind })
   }
 
@@ -198,11 +199,11 @@ export class Run implements Surroundings {
       return listsOf(told)
     }
     const { registry } = server.engine
-    const filling = (await registry.get(roomId))?.filling
-    if (!filling?.holdsEvents) return
+    const partialState = (await registry.get(roomId))?.partialState
+    if (!partialState?.holdsEvents) return
     server.startFilling()
-    await filling.whole
-    while (filling.holdsEvents) await setImmediate()
+    await partialState.whole
+    while (partialState.holdsEvents) await setImmediate()
   }
 
   /** The other side of it: `PUT send_join`, `send_leave`, `send_knock`. */

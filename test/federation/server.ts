@@ -115,8 +115,8 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
     startFilling() {
       if (isFilling) return
       isFilling = true
-      const { filler, fillings } = running.engine
-      filler.start(async (filling) => fillings.end(filling))
+      const { resync, partialStateRooms } = running.engine
+      resync.start(async (partialState) => partialStateRooms.end(partialState))
     },
     async restart() {
       await stop()

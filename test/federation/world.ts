@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { RoomId, ServerName } from '../../src/core/ids.ts'
 import { readExactJson } from '../../src/core/json.ts'
 import type { Clock, Random } from '../../src/domain/clock.ts'
-import type { Questions } from '../../src/domain/rooms/receive/federation-queries.ts'
+import type { FederationQueries } from '../../src/domain/rooms/receive/federation-queries.ts'
 import type { Resident } from '../../src/domain/rooms/remote/resident.ts'
 import type { Dice } from './dice.ts'
 import type { Network } from './network.ts'
@@ -30,7 +30,7 @@ export interface Surroundings {
   readonly network: Network
   answersOf(server: ServerName): Answers
   /** Told of each question, for tests that count them. */
-  asked?(from: ServerName, of: ServerName, kind: keyof Questions, roomId: RoomId): void
+  asked?(from: ServerName, of: ServerName, kind: keyof FederationQueries, roomId: RoomId): void
 }
 
 const current = new AsyncLocalStorage<Surroundings>()
@@ -49,10 +49,10 @@ export const seededRandom: Random = {
 }
 
 /** How a server asks the others of the run it is in. */
-export function questionsOf(server: ServerName): Questions {
+export function questionsOf(server: ServerName): FederationQueries {
   async function ask<Answer>(
     of: ServerName,
-    kind: keyof Questions,
+    kind: keyof FederationQueries,
     roomId: RoomId,
     answer: (answers: Answers) => Promise<Answer>,
     silence: Answer,

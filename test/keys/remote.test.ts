@@ -64,7 +64,7 @@ beforeAll(async () => {
     bounds: NO_BOUNDS,
     overrides: { get: () => undefined },
     registry: { peek: () => undefined },
-    fillings: { all: () => [] },
+    partialStateRooms: { all: () => [] },
   })
   keys = createKeyServices({
     config,

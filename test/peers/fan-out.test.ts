@@ -152,7 +152,7 @@ test('A2: a bounded number of servers is asked at once, for a user and for all, 
     bounds: NO_BOUNDS,
     overrides: { get: () => undefined },
     registry: { peek: () => undefined },
-    fillings: { all: () => [] },
+    partialStateRooms: { all: () => [] },
   })
   const names = Array.from({ length: 500 }, (_, n) => `s${n}.test` as ServerName)
   const open: (() => void)[] = []
@@ -202,7 +202,7 @@ test('A2: who had no turn within the time is left out, and takes no place from t
     bounds: NO_BOUNDS,
     overrides: { get: () => undefined },
     registry: { peek: () => undefined },
-    fillings: { all: () => [] },
+    partialStateRooms: { all: () => [] },
   })
   const names = Array.from({ length: atOnce + 10 }, (_, n) => `s${n}.test` as ServerName)
   let asked = 0

@@ -4,7 +4,7 @@ import type { RoomId } from '../../src/core/ids.ts'
 import { auditRoom } from '../../src/domain/room-audit/room-audit.ts'
 import { openDatabase } from '../../src/store/db/db.ts'
 import { getOwnEvents } from '../../src/store/federation/federation-catch-up.ts'
-import { findFilling, noteFailure } from '../../src/store/rooms/room-fillings.ts'
+import { findPartialState, noteFailure } from '../../src/store/rooms/partial-state-rooms.ts'
 import { findRoomNid } from '../../src/store/rooms/rooms.ts'
 import { type Account, type Json, sendText, syncPath } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
@@ -369,7 +369,7 @@ it('a kick is looked at when it comes, however long the servers have been refusi
     instead(at, isState, (_, response) => void response.writeHead(403).end('{"errcode":"M_FORBIDDEN","error":"out"}'))
   }
   await join(beta, bob)
-  const failures = () => withDatabase(beta, async (db, roomNid) => (await findFilling(db, roomNid))?.failures ?? 0)
+  const failures = () => withDatabase(beta, async (db, roomNid) => (await findPartialState(db, roomNid))?.failures ?? 0)
   await waitUntil('a failure', async () => ((await failures()) > 0 ? true : undefined))
   await withDatabase(beta, (db, roomNid) => db.tx((tx) => noteFailure(tx, roomNid, 20, 'in vain for days')))
   await beta.server.restart()

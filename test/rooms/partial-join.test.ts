@@ -2,12 +2,12 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { ProtocolError } from '../../src/core/errors.ts'
 import type { EventId, ServerName, UserId } from '../../src/core/ids.ts'
 import { encodeCanonical, isObject } from '../../src/core/json.ts'
-import { createLanes } from '../../src/core/keyed-queue.ts'
+import { createKeyedQueue } from '../../src/core/keyed-queue.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
 import { createHeldEvents } from '../../src/domain/federation/held-events.ts'
 import type { Received } from '../../src/domain/rooms/receive/received.ts'
 import { getHeldReceipts, holdReceipts, removeHeldReceipts } from '../../src/store/federation/held-receipts.ts'
-import { insertHeld } from '../../src/store/rooms/room-fillings.ts'
+import { insertHeld } from '../../src/store/rooms/partial-state-rooms.ts'
 import { waitUntil } from '../support/wait.ts'
 import { Besieged, EVIL, idsIn } from './besieged.ts'
 import { Forge, type ForgedRoom } from './forge.ts'
@@ -46,7 +46,8 @@ function keepWaiting(): void {
 
 /** Those who wait for their turn again are not waited for by the next test. */
 afterEach(async () => {
-  for (const filling of home.server.engine.fillings.all()) await home.server.engine.fillings.abandon(filling)
+  for (const partialState of home.server.engine.partialStateRooms.all())
+    await home.server.engine.partialStateRooms.abandon(partialState)
 })
 
 interface Partial {
@@ -83,7 +84,7 @@ const startFilling = () => home.server.startFilling()
 async function filled({ forge }: Partial): Promise<void> {
   await waitUntil('all members', async () => {
     const view = await home.view(forge.roomId)
-    return home.server.engine.fillings.of(view.roomNid) === undefined ? true : undefined
+    return home.server.engine.partialStateRooms.of(view.roomNid) === undefined ? true : undefined
   })
 }
 
@@ -160,7 +161,7 @@ it('leaving ends it, and coming back is told all', async () => {
   await waitUntil('the first try', () => (asked.length > 0 ? true : undefined))
   await home.does('ann', (rooms, by) => rooms.leave(by, forge.roomId, {}))
   const { roomNid } = await home.view(forge.roomId)
-  expect(home.server.engine.fillings.of(roomNid)?.holdsEvents).toBe(false)
+  expect(home.server.engine.partialStateRooms.of(roomNid)?.holdsEvents).toBe(false)
   await forge.catchUp(home.server)
   const back = forge.member(home.user('ann'), 'join', { state })
   const { processJoin } = home.server.engine
@@ -292,8 +293,8 @@ async function withHeld(
   const { roomNid } = await home.view(forge.roomId)
   await server.db.tx((tx) => insertHeld(tx, roomNid, origin, [raw]))
   await home.inRun(async () => startFilling())
-  const filling = server.engine.fillings.of(roomNid)!
-  await waitUntil('a round', () => (filling.failures > 0 || !filling.holdsEvents ? true : undefined))
+  const partialState = server.engine.partialStateRooms.of(roomNid)!
+  await waitUntil('a round', () => (partialState.failures > 0 || !partialState.holdsEvents ? true : undefined))
 }
 
 const annIn = async ({ forge }: Partial) => (await home.view(forge.roomId)).members.get(ANN)?.split(' ')[0]
@@ -333,7 +334,7 @@ it.each(['1', '6', '11', '12'])(
     expect(await annIn(room)).toBe('leave')
     await home.inRun(async () => startFilling())
     await waitUntil('it to be let be', () =>
-      home.server.engine.fillings.of(roomNid)?.holdsEvents === true ? undefined : true,
+      home.server.engine.partialStateRooms.of(roomNid)?.holdsEvents === true ? undefined : true,
     )
   },
 )
@@ -476,12 +477,19 @@ it.each([
       const { db, engine } = home.server
       const take: Take = (...from) => home.inRun(() => engine.receiver.receive(...from))
       const receipts = { takeSome: async () => false }
-      return createHeldEvents({ db, fillings: engine.fillings, caps, take, receipts, turns: createLanes() })
+      return createHeldEvents({
+        db,
+        partialStateRooms: engine.partialStateRooms,
+        caps,
+        take,
+        receipts,
+        turns: createKeyedQueue(),
+      })
     }
     let held = openHeld()
     const send = async (origin: ServerName, sent: readonly EventId[]): Promise<(string | undefined)[]> => {
       const view = (await home.server.engine.registry.get(forge.roomId))!
-      const outcomes = (await held.hold(origin, view, view.filling!, forge.raw(sent)))!
+      const outcomes = (await held.hold(origin, view, view.partialState!, forge.raw(sent)))!
       expect(outcomes.map(({ eventId }) => eventId)).toEqual(sent)
       return outcomes.map(({ error }) => error)
     }
@@ -495,7 +503,7 @@ it.each([
     expect(await send(EVIL, [three, four])).toEqual([refused, refused])
     expect(await send(EVIL, [last])).toEqual([undefined])
     home.server.peers.state = async () => forge.told(state)
-    await home.inRun(async () => home.server.engine.filler.start(held.takeAll))
+    await home.inRun(async () => home.server.engine.resync.start(held.takeAll))
     await filled(room)
     const view = await home.view(forge.roomId)
     expect(ids.map((id) => home.standing(view, id))).toEqual(ids.map(() => 'accepted'))

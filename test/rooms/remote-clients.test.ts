@@ -121,9 +121,9 @@ describe('what syncs are told', () => {
       expect([idsIn(room.timeline), room.timeline.limited, idsIn(room.state)]).toEqual([[said], true, [topic]])
     }
     const since = woken[0]!.next_batch
-    const filling = [since, since].map((token) => home.sync('ann', token, { timeoutMs: 20_000 }))
+    const partialState = [since, since].map((token) => home.sync('ann', token, { timeoutMs: 20_000 }))
     expect(await home.kinds(forge, [topic])).toEqual(['accepted'])
-    for (const answer of await Promise.all(filling)) {
+    for (const answer of await Promise.all(partialState)) {
       expect(idsIn(answer.rooms.join[roomId].timeline)).toEqual([topic])
       expect((await home.sync('ann', answer.next_batch)).rooms).toBeUndefined()
     }

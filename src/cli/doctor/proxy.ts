@@ -42,7 +42,7 @@ async function paths(ask: Ask): Promise<Finding> {
 }
 
 async function largeRequests(ask: Ask, maxBytes: number): Promise<Finding> {
-  const body = JSON.stringify({ filler: 'x'.repeat(maxBytes - 100) })
+  const body = JSON.stringify({ resync: 'x'.repeat(maxBytes - 100) })
   const headers = { 'content-type': 'application/json' }
   const answer = await ask('/_matrix/client/v3/createRoom', { method: 'POST', headers, body })
   const size = `${Math.round(maxBytes / 1024)} KiB`

@@ -1,7 +1,7 @@
 import type { Reader } from '../../store/db/db.ts'
 import { getEvents } from '../../store/events/events.ts'
 import { getAliasesOfRoom } from '../../store/rooms/aliases.ts'
-import { type FillingRow, findFilling } from '../../store/rooms/room-fillings.ts'
+import { findPartialState, type PartialStateRow } from '../../store/rooms/partial-state-rooms.ts'
 import { countByStanding, getGaps, getLogSize } from '../../store/rooms/room-report.ts'
 import { countMembers, getRooms } from '../../store/rooms/rooms.ts'
 import { entry } from '../report-entry.ts'
@@ -27,21 +27,23 @@ type RoomReport = Awaited<ReturnType<typeof describeRoom>>
 
 async function describeRoom(reader: Reader, roomNid: number) {
   const [row] = await getRooms(reader, [roomNid])
-  const [aliases, members, standings, missing, log, extremities, filling] = await Promise.all([
+  const [aliases, members, standings, missing, log, extremities, partialState] = await Promise.all([
     getAliasesOfRoom(reader, roomNid),
     countMembers(reader, [roomNid]),
     countByStanding(reader, roomNid),
     getGaps(reader, roomNid),
     getLogSize(reader, roomNid),
     getEvents(reader, row!.extremities),
-    findFilling(reader, roomNid),
+    findPartialState(reader, roomNid),
   ])
   return {
     room_id: row!.room_id,
     room_version: row!.room_version,
     aliases: aliases.map(({ alias }) => alias),
     members: Object.fromEntries(members.map(({ membership, count }) => [membership, count])),
-    ...(filling === undefined || filling.filled_at !== null ? {} : { members_to_come: describeFilling(filling) }),
+    ...(partialState === undefined || partialState.filled_at !== null
+      ? {}
+      : { members_to_come: describePartialState(partialState) }),
     events: Object.fromEntries(standings),
     depth: row!.depth,
     missing_events: missing,
@@ -55,7 +57,7 @@ async function describeRoom(reader: Reader, roomNid: number) {
 }
 
 /** Why most members are not there. */
-function describeFilling({ since, resident, failures, last_failure }: FillingRow) {
+function describePartialState({ since, resident, failures, last_failure }: PartialStateRow) {
   return {
     since: new Date(since).toISOString(),
     through: resident,
@@ -64,9 +66,9 @@ function describeFilling({ since, resident, failures, last_failure }: FillingRow
   }
 }
 
-function printFilling(
+function printPartialState(
   room: RoomReport,
-  { since, through, failures, last_failure }: ReturnType<typeof describeFilling>,
+  { since, through, failures, last_failure }: ReturnType<typeof describePartialState>,
 ): string[] {
   const isLeft = room.members.join === undefined
   const tried =
@@ -87,7 +89,10 @@ function printRoom(room: RoomReport): string {
   return [
     `${room.room_id}, room version ${room.room_version}`,
     entry('aliases', room.aliases.length === 0 ? ['none'] : room.aliases),
-    entry('members', [counts(room.members), ...(room.members_to_come ? printFilling(room, room.members_to_come) : [])]),
+    entry('members', [
+      counts(room.members),
+      ...(room.members_to_come ? printPartialState(room, room.members_to_come) : []),
+    ]),
     entry('events', [counts(room.events)]),
     entry('depth', [BigInt(room.depth).toLocaleString('en')]),
     entry(

@@ -2,7 +2,7 @@ import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { membershipOf } from '../../core/event/content.ts'
 import type { EventId, RoomId, UserId } from '../../core/ids.ts'
-import { createLanes } from '../../core/keyed-queue.ts'
+import { createKeyedQueue } from '../../core/keyed-queue.ts'
 import { findAccount } from '../../store/accounts/accounts.ts'
 import { deleteProfileField, setProfileField } from '../../store/accounts/profiles.ts'
 import type { Database } from '../../store/db/db.ts'
@@ -56,7 +56,7 @@ export function createServerNotices(parts: NoticeParts): ServerNotices {
   const { config, db, registry, rooms, appservices } = parts
   const { display_name, avatar_url, room_name } = config.server_notices
   const speakerId = noticesUser(config)
-  const lanes = createLanes<number>()
+  const byUser = createKeyedQueue<number>()
 
   async function speaker(): Promise<Requester> {
     const service = appservices.registry.byId(NOTICES_SERVICE)
@@ -117,7 +117,7 @@ export function createServerNotices(parts: NoticeParts): ServerNotices {
         throw new ProtocolError('M_INVALID_PARAM', 'This is the user that speaks for the server.')
       }
       // One after another, so that two first notices make one room.
-      const roomId = await lanes.run(user.userNid, () => roomOf(by, user))
+      const roomId = await byUser.run(user.userNid, () => roomOf(by, user))
       if (stateKey !== undefined) return rooms.setState(by, roomId, type, stateKey, sent)
       return rooms.send(by, roomId, type, sent, transaction)
     },

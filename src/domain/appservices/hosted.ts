@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { ProtocolError } from '../../core/errors.ts'
 import { isRoomAlias, isUserId } from '../../core/ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import { createLanes } from '../../core/keyed-queue.ts'
+import { createKeyedQueue } from '../../core/keyed-queue.ts'
 import type { AppserviceAnswer, AppserviceRequest } from '../../outbound/appservice.ts'
 import { findTaken, setTaken } from '../../store/appservices/hosted-transactions.ts'
 import type { Database } from '../../store/db/db.ts'
@@ -111,12 +111,12 @@ function hosted(
   service: HostedService,
 ): HostedAppservice {
   const { db, clock, log } = deps
-  const lanes = createLanes<string>()
+  const byService = createKeyedQueue<string>()
   const absent = (what: string) => new ProtocolError('M_NOT_FOUND', `${id} has no such ${what}.`)
   return {
     id,
     take: (txnId, body) =>
-      lanes.run(id, async () => {
+      byService.run(id, async () => {
         const { events, ephemeral = [], ...others } = body
         if (!areObjects(events) || !areObjects(ephemeral)) {
           throw new ProtocolError('M_BAD_JSON', "Keys 'events' and 'ephemeral' must be lists of events.")

@@ -2,13 +2,19 @@ import type { Logger } from 'pino'
 import type { EventId, ServerName } from '../../core/ids.ts'
 import type { ReadJson } from '../../core/json.ts'
 import type { Peers } from '../../outbound/peers.ts'
-import type { Questions } from '../rooms/receive/federation-queries.ts'
+import type { FederationQueries } from '../rooms/receive/federation-queries.ts'
 
 /** Single events that are asked for side by side. */
 const AT_ONCE = 16
 
 /** What the room engine asks, put to other servers. Who does not answer has nothing to say. */
-export function createQuestions({ peers, log }: { readonly peers: Peers; readonly log: Logger }): Questions {
+export function createFederationQueries({
+  peers,
+  log,
+}: {
+  readonly peers: Peers
+  readonly log: Logger
+}): FederationQueries {
   async function orNothing<T>(of: ServerName, kind: string, answer: Promise<T>, nothing: T): Promise<T> {
     try {
       return await answer

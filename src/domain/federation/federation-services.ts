@@ -27,14 +27,14 @@ import type { RateLimits } from '../rate-limits.ts'
 import type { ErasedUsers } from '../rooms/read/erased-users.ts'
 import type { Receipts } from '../rooms/read/receipts.ts'
 import type { Typing } from '../rooms/read/typing.ts'
-import type { Vetter } from '../rooms/receive/pdu-checks.ts'
+import type { PduChecks } from '../rooms/receive/pdu-checks.ts'
 import type { Receiver } from '../rooms/receive/receive.ts'
 import type { RemoteMembers } from '../rooms/remote/remote-members.ts'
 import type { Resident } from '../rooms/remote/resident.ts'
-import type { RoomFiller } from '../rooms/remote/resync.ts'
+import type { Resync } from '../rooms/remote/resync.ts'
 import type { RoomBlocks } from '../rooms/room/blocks.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
-import type { Fillings } from '../rooms/room/partial-state-rooms.ts'
+import type { PartialStateRooms } from '../rooms/room/partial-state-rooms.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { Presence } from '../sync/presence.ts'
 import type { Users } from '../users.ts'
@@ -77,8 +77,8 @@ export function createFederationServices(deps: {
   readonly events: EventCache
   readonly resident: Resident
   readonly receiver: Receiver
-  readonly fillings: Fillings
-  readonly filler: RoomFiller
+  readonly partialStateRooms: PartialStateRooms
+  readonly resync: Resync
   readonly erasedUsers: ErasedUsers
   readonly blocks: RoomBlocks
   readonly users: Users
@@ -88,7 +88,7 @@ export function createFederationServices(deps: {
   readonly deviceLists: DeviceLists
   readonly presence: Presence
   readonly signingKey: SigningKey
-  readonly vetter: Vetter
+  readonly pduChecks: PduChecks
   readonly remoteMembers: RemoteMembers
   /** The number of a user of ours who may be invited. */
   findUser(userId: UserId): Promise<number | undefined>

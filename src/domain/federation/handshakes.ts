@@ -86,7 +86,7 @@ export function createHandshakes(parts: HandshakeParts): Handshakes {
     if (standing === 'refused') throw shutOut(asking)
     if (!room || standing === 'not-here') throw notHere()
     // To wait is to say that there is such a room.
-    if (room.filling?.lacksMembers && !(await access.mayKnowOf(asking, room))) throw notHere()
+    if (room.partialState?.lacksMembers && !(await access.mayKnowOf(asking, room))) throw notHere()
     return wholeRoom(registry, room)
   }
 

@@ -1,13 +1,13 @@
 import { readPdu } from '../../core/event/read.ts'
 import type { RoomId, ServerName } from '../../core/ids.ts'
 import { type ReadJson, readExactJson } from '../../core/json.ts'
-import type { Lanes } from '../../core/keyed-queue.ts'
+import type { KeyedQueue } from '../../core/keyed-queue.ts'
 import type { Database } from '../../store/db/db.ts'
-import { getHeld, insertHeld, removeHeld } from '../../store/rooms/room-fillings.ts'
+import { getHeld, insertHeld, removeHeld } from '../../store/rooms/partial-state-rooms.ts'
 import { HELD_CAPS, MAX_PDUS_PER_TRANSACTION } from '../limits.ts'
 import { isRefusal } from '../rooms/receive/pdu-checks.ts'
-import type { Filling, Held } from '../rooms/room/partial-state.ts'
-import type { Fillings } from '../rooms/room/partial-state-rooms.ts'
+import type { Held, PartialState } from '../rooms/room/partial-state.ts'
+import type { PartialStateRooms } from '../rooms/room/partial-state-rooms.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { HeldReceipts } from './held-receipts.ts'
 
@@ -23,9 +23,14 @@ export interface HeldEvents {
    * Keeps what a server sent. Resolves when it is durable, with an outcome for each; undefined when nothing has to wait any more.
    * What is one too many is refused, and thereby asked for when later events build on it.
    */
-  hold(origin: ServerName, room: Room, filling: Filling, pdus: readonly ReadJson[]): Promise<Outcome[] | undefined>
+  hold(
+    origin: ServerName,
+    room: Room,
+    partialState: PartialState,
+    pdus: readonly ReadJson[],
+  ): Promise<Outcome[] | undefined>
   /** Takes in all that waits, in the order in which it came, what was read after all that, and ends the waiting. */
-  takeAll(filling: Filling): Promise<void>
+  takeAll(partialState: PartialState): Promise<void>
 }
 
 const NOTHING: Held = { count: 0, bytes: 0 }
@@ -34,28 +39,33 @@ const isWithin = ({ count, bytes }: Held, cap: Held): boolean => count <= cap.co
 
 export function createHeldEvents(parts: {
   readonly db: Database
-  readonly fillings: Pick<Fillings, 'end'>
+  readonly partialStateRooms: Pick<PartialStateRooms, 'end'>
   /** In which keeping and ending go one after another, for a room: nothing is kept that nobody takes. */
-  readonly turns: Lanes<number>
+  readonly turns: KeyedQueue<number>
   readonly receipts: Pick<HeldReceipts, 'takeSome'>
   take(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<unknown>
   readonly caps?: { readonly ofRoom: Held; readonly ofServer: Held }
 }): HeldEvents {
   const { db, turns, receipts, caps = HELD_CAPS } = parts
 
-  function mayHold({ held }: Filling, origin: ServerName, more: Held): boolean {
+  function mayHold({ held }: PartialState, origin: ServerName, more: Held): boolean {
     const all = [...held.values()].reduce(plus, more)
     return isWithin(all, caps.ofRoom) && isWithin(plus(held.get(origin) ?? NOTHING, more), caps.ofServer)
   }
 
-  async function keep(origin: ServerName, room: Room, filling: Filling, pdus: readonly ReadJson[]): Promise<Outcome[]> {
+  async function keep(
+    origin: ServerName,
+    room: Room,
+    partialState: PartialState,
+    pdus: readonly ReadJson[],
+  ): Promise<Outcome[]> {
     const reads = pdus.map(({ value, offence }) => readPdu(room.version, value, offence))
     const jsons = reads.flatMap((read) => (isRefusal(read) ? [] : [read.json]))
     const more = { count: jsons.length, bytes: jsons.reduce((sum, json) => sum + Buffer.byteLength(json), 0) }
-    const isKept = mayHold(filling, origin, more)
+    const isKept = mayHold(partialState, origin, more)
     if (isKept && jsons.length > 0) {
       await db.tx((tx) => insertHeld(tx, room.nid, origin, jsons))
-      filling.held.set(origin, plus(filling.held.get(origin) ?? NOTHING, more))
+      partialState.held.set(origin, plus(partialState.held.get(origin) ?? NOTHING, more))
     }
     return reads.map((read) => {
       if (isRefusal(read)) return { eventId: undefined, error: read.reason }
@@ -63,15 +73,15 @@ export function createHeldEvents(parts: {
     })
   }
 
-  async function takeSome(filling: Filling): Promise<boolean> {
-    const rows = await getHeld(db, filling.roomNid, MAX_PDUS_PER_TRANSACTION)
+  async function takeSome(partialState: PartialState): Promise<boolean> {
+    const rows = await getHeld(db, partialState.roomNid, MAX_PDUS_PER_TRANSACTION)
     const [first] = rows
     if (first === undefined) return false
     const next = rows.findIndex(({ origin }) => origin !== first.origin)
     const some = next === -1 ? rows : rows.slice(0, next)
     await parts.take(
       first.origin,
-      filling.roomId,
+      partialState.roomId,
       some.map(({ json }) => readExactJson(json)),
     )
     await db.tx((tx) =>
@@ -84,17 +94,17 @@ export function createHeldEvents(parts: {
   }
 
   return {
-    hold: (origin, room, filling, pdus) =>
-      turns.run(room.nid, async () => (filling.holdsEvents ? keep(origin, room, filling, pdus) : undefined)),
-    async takeAll(filling) {
-      while (filling.holdsEvents) {
-        while (filling.holdsEvents && (await takeSome(filling))) {
+    hold: (origin, room, partialState, pdus) =>
+      turns.run(room.nid, async () => (partialState.holdsEvents ? keep(origin, room, partialState, pdus) : undefined)),
+    async takeAll(partialState) {
+      while (partialState.holdsEvents) {
+        while (partialState.holdsEvents && (await takeSome(partialState))) {
           // As long as there are some.
         }
-        if (filling.holdsEvents && (await receipts.takeSome(filling))) continue
-        await turns.run(filling.roomNid, async () => {
-          const isDone = (await getHeld(db, filling.roomNid, 1)).length === 0
-          if (isDone && !(await receipts.takeSome(filling))) parts.fillings.end(filling)
+        if (partialState.holdsEvents && (await receipts.takeSome(partialState))) continue
+        await turns.run(partialState.roomNid, async () => {
+          const isDone = (await getHeld(db, partialState.roomNid, 1)).length === 0
+          if (isDone && !(await receipts.takeSome(partialState))) parts.partialStateRooms.end(partialState)
         })
       }
     },

@@ -1,6 +1,6 @@
 import { isRoomId, isUserId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import type { Lanes } from '../../core/keyed-queue.ts'
+import type { KeyedQueue } from '../../core/keyed-queue.ts'
 import type { Database } from '../../store/db/db.ts'
 import {
   getHeldReceipts,
@@ -9,8 +9,8 @@ import {
   removeHeldReceipts,
 } from '../../store/federation/held-receipts.ts'
 import { HELD_RECEIPT_CAPS, MAX_HELD_RECEIPT_CHARS, MAX_RECEIPTS_PER_EDU } from '../limits.ts'
-import type { Filling } from '../rooms/room/partial-state.ts'
-import type { Fillings } from '../rooms/room/partial-state-rooms.ts'
+import type { PartialState } from '../rooms/room/partial-state.ts'
+import type { PartialStateRooms } from '../rooms/room/partial-state-rooms.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { ServerAccess } from './server-access.ts'
 
@@ -22,7 +22,7 @@ export interface HeldReceipts {
   /** Keeps those of an `m.receipt` that have to wait, until they are durable, and gives the content without them. */
   hold(origin: ServerName, content: JsonObject): Promise<JsonObject>
   /** Takes in some that wait. False when none does. */
-  takeSome(filling: Filling): Promise<boolean>
+  takeSome(partialState: PartialState): Promise<boolean>
 }
 
 type Row = Pick<HeldReceiptRow, 'user_id' | 'thread_id' | 'json'>
@@ -33,9 +33,9 @@ export function createHeldReceipts(parts: {
   readonly db: Database
   readonly registry: Pick<RoomRegistry, 'get'>
   readonly access: Pick<ServerAccess, 'isIn'>
-  readonly fillings: Pick<Fillings, 'all'>
+  readonly partialStateRooms: Pick<PartialStateRooms, 'all'>
   /** In which what is kept for a room and the end of keeping go one after another. */
-  readonly turns: Lanes<number>
+  readonly turns: KeyedQueue<number>
   /** Takes in the content of an `m.receipt`. */
   take(origin: ServerName, content: JsonObject): Promise<void>
 }): HeldReceipts {
@@ -44,11 +44,11 @@ export function createHeldReceipts(parts: {
   /** Whether those of a room have to wait. Those of a server that is not known to be in it do not, and come to nothing. */
   async function holdIn(origin: ServerName, roomId: string, kinds: JsonValue): Promise<boolean> {
     const room = isRoomId(roomId) ? await registry.get(roomId) : undefined
-    if (!room?.filling?.holdsEvents || !(await access.isIn(origin, room))) return false
-    const { filling, nid: roomNid } = room
+    if (!room?.partialState?.holdsEvents || !(await access.isIn(origin, room))) return false
+    const { partialState, nid: roomNid } = room
     const rows = rowsIn(origin, kinds)
     return turns.run(roomNid, async () => {
-      if (!filling.holdsEvents) return false
+      if (!partialState.holdsEvents) return false
       if (rows.length > 0) await db.tx((tx) => holdReceipts(tx, { roomNid, origin }, rows, HELD_RECEIPT_CAPS))
       return true
     })
@@ -56,7 +56,7 @@ export function createHeldReceipts(parts: {
 
   return {
     async hold(origin, content) {
-      if (parts.fillings.all().length === 0) return content
+      if (parts.partialStateRooms.all().length === 0) return content
       const rest: [string, JsonValue][] = []
       for (const [roomId, kinds] of Object.entries(content)) {
         if (!(await holdIn(origin, roomId, kinds))) rest.push([roomId, kinds])

@@ -12,7 +12,7 @@ import { countOpenInvitations } from '../../store/events/stripped-state.ts'
 import type { BoundMetrics } from '../bound-metrics.ts'
 import { MAX_INVITATION_BYTES, MAX_OPEN_INVITATIONS } from '../limits.ts'
 import type { RateLimits } from '../rate-limits.ts'
-import { isRefusal, type Vetter } from '../rooms/receive/pdu-checks.ts'
+import { isRefusal, type PduChecks } from '../rooms/receive/pdu-checks.ts'
 import type { RemoteMembers } from '../rooms/remote/remote-members.ts'
 import type { RoomBlocks } from '../rooms/room/blocks.ts'
 import { authIdsOf } from '../rooms/room/event-references.ts'
@@ -48,7 +48,7 @@ export interface InvitationParts {
   readonly bounds: BoundMetrics
   readonly serverName: ServerName
   readonly signingKey: SigningKey
-  readonly vetter: Vetter
+  readonly pduChecks: PduChecks
   readonly remoteMembers: RemoteMembers
   readonly registry: Pick<RoomRegistry, 'get'>
   readonly access: Pick<ServerAccess, 'standing'>
@@ -62,7 +62,7 @@ export interface InvitationParts {
 const RETRY_AFTER_MS = 10 * 60 * 1000
 
 export function createInvitations(parts: InvitationParts): Invitations {
-  const { serverName, signingKey, vetter, remoteMembers, registry, access, bounds } = parts
+  const { serverName, signingKey, pduChecks, remoteMembers, registry, access, bounds } = parts
 
   async function check(
     asking: ServerName,
@@ -84,7 +84,7 @@ export function createInvitations(parts: InvitationParts): Invitations {
     if (serverOf(pdu.sender) !== asking) {
       throw new ProtocolError('M_FORBIDDEN', `${asking} cannot speak for ${pdu.sender}.`)
     }
-    const vetted = await vetter.vet({ id: roomId, version }, event)
+    const vetted = await pduChecks.check({ id: roomId, version }, event)
     if (isRefusal(vetted)) throw new ProtocolError('M_FORBIDDEN', `The event is not taken: ${vetted.reason}.`)
     return pdu
   }
@@ -129,7 +129,7 @@ export function createInvitations(parts: InvitationParts): Invitations {
       const pending = userNid === undefined ? undefined : await remoteMembers.pendingOf(userNid, roomId)
       if (!pending) return undefined
       const { version } = pending.room
-      const read = await vetter.vet({ id: roomId, version }, event)
+      const read = await pduChecks.check({ id: roomId, version }, event)
       if (isRefusal(read)) return undefined
       const { pdu, eventId, json } = read
       const isEnd =

@@ -61,8 +61,8 @@ export function createNewNeighbours(deps: {
   }
 
   return ({ registry, userRooms, deviceLists, log, presenceOf }) => {
-    const isSmall = ({ counts, filling }: Room): boolean =>
-      counts.join <= MAX_MEMBERS_SHARING_PRESENCE && !filling?.lacksMembers
+    const isSmall = ({ counts, partialState }: Room): boolean =>
+      counts.join <= MAX_MEMBERS_SHARING_PRESENCE && !partialState?.lacksMembers
 
     async function ownCame(room: Room, { userNid, userId }: MembershipChange): Promise<void> {
       const servers = [...(await serversToTell(db, room))].filter(outgoing.reaches)

@@ -27,7 +27,7 @@ export function createPresenceNews(deps: {
       if (membership !== 'join') continue
       const known = registry.peek(roomNid)
       const room = known ?? (left-- > 0 ? await registry.getByNid(roomNid) : undefined)
-      if (!room?.isShared || room.filling?.lacksMembers) continue
+      if (!room?.isShared || room.partialState?.lacksMembers) continue
       if (room.counts.join > MAX_MEMBERS_SHARING_PRESENCE) continue
       for (const server of (await room.servers.of(() => getJoinedUsers(db, roomNid))).keys()) servers.add(server)
     }

@@ -81,7 +81,7 @@ export function createRoomAnswers(parts: {
           known && (await access.serversOf(known)).has(asking) && !(await access.isAllowed(asking, known))
         throw isShutOut ? shutOut(asking) : notFound()
       }
-      const room = known.filling?.lacksMembers ? await access.mustBeIn(asking, known.id) : known
+      const room = known.partialState?.lacksMembers ? await access.mustBeIn(asking, known.id) : known
       const told = await resident.events(room.id, [eventId])
       return found(access.shownTo(asking, room, told).then(([text]) => text))
     },

@@ -89,13 +89,13 @@ export function createServerAccess(parts: {
     return isSaidToBeIn(server, room) || (await serversOf(room)).has(server)
   }
 
-  function isSaidToBeIn(server: ServerName, { filling }: Room): boolean {
-    return filling?.lacksMembers === true && filling.servers.has(server)
+  function isSaidToBeIn(server: ServerName, { partialState }: Room): boolean {
+    return partialState?.lacksMembers === true && partialState.servers.has(server)
   }
 
   /** Who may read messages of a closed time is known once the members are. */
   async function asReadable(room: Room): Promise<Room> {
-    if (!room.filling?.lacksMembers) return room
+    if (!room.partialState?.lacksMembers) return room
     const visibility = historyVisibilityOf(await room.stateEvent('m.room.history_visibility', ''))
     return isForLaterReaders(visibility) ? room : wholeRoom(registry, room)
   }

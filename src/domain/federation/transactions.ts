@@ -5,7 +5,7 @@ import { eventIdIn } from '../../core/event/read.ts'
 import { groupBy } from '../../core/group-by.ts'
 import { type EventId, isRoomId, type RoomId, type ServerName } from '../../core/ids.ts'
 import { isObject, type JsonObject, type JsonValue, type ReadJson } from '../../core/json.ts'
-import { createLanes } from '../../core/keyed-queue.ts'
+import { createKeyedQueue } from '../../core/keyed-queue.ts'
 import type { Database } from '../../store/db/db.ts'
 import { findTransaction, insertTransaction } from '../../store/federation/federation-transactions.ts'
 import type { Clock } from '../clock.ts'
@@ -13,9 +13,9 @@ import { MAX_EDUS_PER_TRANSACTION, MAX_PDUS_PER_TRANSACTION, MAX_ROOMS_AT_ONCE }
 import { NOT_HERE, type Receiver } from '../rooms/receive/receive.ts'
 import type { Received } from '../rooms/receive/received.ts'
 import { isExpulsion } from '../rooms/remote/partial-state-kicks.ts'
-import type { RoomFiller } from '../rooms/remote/resync.ts'
-import type { Filling } from '../rooms/room/partial-state.ts'
-import type { Fillings } from '../rooms/room/partial-state-rooms.ts'
+import type { Resync } from '../rooms/remote/resync.ts'
+import type { PartialState } from '../rooms/room/partial-state.ts'
+import type { PartialStateRooms } from '../rooms/room/partial-state-rooms.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { Room } from '../rooms/room/room.ts'
 import { createHeldEvents, type Outcome } from './held-events.ts'
@@ -43,7 +43,7 @@ export interface Transactions {
    */
   receive(transaction: ReceivedTransaction): Promise<string>
   /** Takes in what had to wait until the members of a room are known, oldest first, and ends the waiting. */
-  takeHeld(filling: Filling): Promise<void>
+  takeHeld(partialState: PartialState): Promise<void>
 }
 
 export interface TransactionParts {
@@ -51,8 +51,8 @@ export interface TransactionParts {
   readonly clock: Clock
   readonly registry: RoomRegistry
   readonly receiver: Receiver
-  readonly fillings: Pick<Fillings, 'end' | 'all'>
-  readonly filler: Pick<RoomFiller, 'hurry'>
+  readonly partialStateRooms: Pick<PartialStateRooms, 'end' | 'all'>
+  readonly resync: Pick<Resync, 'hurry'>
   readonly access: ServerAccess
   readonly invitations: Pick<Invitations, 'rescind'>
   readonly edus: Readonly<Record<string, EduHandler>>
@@ -63,7 +63,7 @@ export function createTransactions(parts: TransactionParts): Transactions {
   const { db, clock, registry, receiver, access, log } = parts
   const running = new Map<string, Promise<string>>()
 
-  const turns = createLanes<number>()
+  const turns = createKeyedQueue<number>()
   const receipts = createHeldReceipts({
     ...{ ...parts, turns },
     take: (origin, content) => handle(origin, 'm.receipt', async () => content),
@@ -72,10 +72,12 @@ export function createTransactions(parts: TransactionParts): Transactions {
 
   async function takeRoom(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<Outcome[]> {
     const room = await registry.get(roomId)
-    const outcomes = room?.filling?.holdsEvents ? await held.hold(origin, room, room.filling, pdus) : undefined
+    const outcomes = room?.partialState?.holdsEvents
+      ? await held.hold(origin, room, room.partialState, pdus)
+      : undefined
     if (!room || !outcomes) return takePresent(origin, roomId, pdus)
     if (pdus.some(({ value }) => isObject(value) && isExpulsion(value) && isOfOurs(room, value.state_key))) {
-      if (room.filling) parts.filler.hurry(room.filling)
+      if (room.partialState) parts.resync.hurry(room.partialState)
     }
     if (await access.isIn(origin, room)) return outcomes
     return pdus.map(({ value }) => ({ eventId: statedId(value), error: NOT_HERE }))

@@ -11,7 +11,7 @@ import type { Unread } from '../sync/unread.ts'
 import type { UserRooms } from '../sync/user-rooms.ts'
 import { type Aliases, createAliases } from './act/aliases.ts'
 import { createSpaces, type Spaces } from './act/spaces/spaces.ts'
-import type { GapFiller } from './backfill/backfill.ts'
+import type { Backfill } from './backfill/backfill.ts'
 import { createRoomDirectory, type RoomDirectory } from './read/directory.ts'
 import { createRoomReader, type RoomReader } from './read/reader.ts'
 import { createReceipts, type Receipts, type WrittenReceipt } from './read/receipts.ts'
@@ -42,7 +42,7 @@ export interface ReadingParts {
   readonly budget: ByteBudget
   readonly events: EventCache
   readonly access: RoomAccess
-  readonly gapFiller: GapFiller
+  readonly backfill: Backfill
   readonly userRooms: UserRooms
   readonly appender: Appender
   readonly peers: Pick<Peers, 'query' | 'post'>

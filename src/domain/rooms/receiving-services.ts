@@ -1,15 +1,15 @@
 import type { RoomId } from '../../core/ids.ts'
-import { createLanes } from '../../core/keyed-queue.ts'
-import { createGapFiller, type GapFiller, type GapFillerParts } from './backfill/backfill.ts'
+import { createKeyedQueue } from '../../core/keyed-queue.ts'
+import { type Backfill, type BackfillParts, createBackfill } from './backfill/backfill.ts'
 import { createOutliers, type OutlierParts } from './receive/outliers.ts'
 import { createPlacing, type PlacingParts } from './receive/placing.ts'
 import { createReceiver, type Receiver, type ReceiverParts } from './receive/receive.ts'
-import { createExpulsions, type ExpulsionParts } from './remote/partial-state-kicks.ts'
+import { createPartialStateKicks, type PartialStateKickParts } from './remote/partial-state-kicks.ts'
 import { createProcessJoin, type ProcessJoin, type ProcessJoinParts } from './remote/process-join.ts'
-import { createRoomFiller, type RoomFiller, type RoomFillerParts } from './remote/resync.ts'
+import { createResync, type Resync, type ResyncParts } from './remote/resync.ts'
 import type { Room } from './room/room.ts'
 
-type Made = 'outliers' | 'placing' | 'lanes' | 'fill' | 'filled' | 'expulsions'
+type Made = 'outliers' | 'placing' | 'roomQueue' | 'fill' | 'filled' | 'kicks'
 
 /**
  * Wires what takes in events of other servers: those they send, and those that are asked for, for history and for rooms that were
@@ -20,23 +20,23 @@ export function createArrivals(
     PlacingParts &
     Omit<ReceiverParts, Made> &
     Omit<ProcessJoinParts, Made> &
-    Omit<ExpulsionParts, Made> &
-    Omit<GapFillerParts, Made> &
-    Omit<RoomFillerParts, Made> & {
+    Omit<PartialStateKickParts, Made> &
+    Omit<BackfillParts, Made> &
+    Omit<ResyncParts, Made> & {
       readonly checkpoints: { consider(room: Room): void }
       readonly notifier: { wakeRoom(roomNid: number): void }
     },
 ): {
   readonly receiver: Receiver
   readonly processJoin: ProcessJoin
-  readonly gapFiller: GapFiller
-  readonly filler: RoomFiller
+  readonly backfill: Backfill
+  readonly resync: Resync
 } {
-  const lanes = createLanes<RoomId>()
-  const made = { ...parts, outliers: createOutliers(parts), placing: createPlacing(parts), lanes }
-  const filler = createRoomFiller({
+  const roomQueue = createKeyedQueue<RoomId>()
+  const made = { ...parts, outliers: createOutliers(parts), placing: createPlacing(parts), roomQueue }
+  const resync = createResync({
     ...made,
-    expulsions: createExpulsions(made),
+    kicks: createPartialStateKicks(made),
     filled(room) {
       parts.checkpoints.consider(room)
       parts.notifier.wakeRoom(room.nid)
@@ -44,8 +44,8 @@ export function createArrivals(
   })
   return {
     receiver: createReceiver(made),
-    processJoin: createProcessJoin({ ...made, fill: filler.begin }),
-    gapFiller: createGapFiller(made),
-    filler,
+    processJoin: createProcessJoin({ ...made, fill: resync.begin }),
+    backfill: createBackfill(made),
+    resync,
   }
 }

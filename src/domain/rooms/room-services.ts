@@ -31,6 +31,7 @@ import { type AddressInvites, createAddressInvites } from './act/address-invites
 import { createCanonicalAliasCheck } from './act/canonical-alias.ts'
 import { createRoomMaker } from './act/create.ts'
 import { createRoomDeletions, type RoomDeletions } from './act/deletion/deletions.ts'
+import { createGuardedMembership } from './act/guarded-membership.ts'
 import { createGuests, type Guests } from './act/guests.ts'
 import type { AskedIdentityServers } from './act/identity-servers.ts'
 import { createMemberCheck, createMembership } from './act/membership.ts'
@@ -42,8 +43,8 @@ import { createRoomAccess } from './read/access.ts'
 import { type ErasedUsers, openErasedUsers } from './read/erased-users.ts'
 import { createKeepRelated } from './read/related.ts'
 import { createReadingServices, type ReadingServices } from './reading-services.ts'
-import type { KeyRing, Questions } from './receive/federation-queries.ts'
-import { createVetter, type Vetter } from './receive/pdu-checks.ts'
+import type { FederationQueries, KeyRing } from './receive/federation-queries.ts'
+import { createPduChecks, type PduChecks } from './receive/pdu-checks.ts'
 import type { Receiver } from './receive/receive.ts'
 import { createArrivals } from './receiving-services.ts'
 import { createDecline } from './remote/decline.ts'
@@ -51,15 +52,15 @@ import type { ProcessJoin } from './remote/process-join.ts'
 import { createRemoteInvites } from './remote/remote-invites.ts'
 import { createRemoteMembers, type RemoteMembers } from './remote/remote-members.ts'
 import { createResident, type Resident } from './remote/resident.ts'
-import { createRemoteRooms } from './remote/resident-servers.ts'
-import type { RoomFiller } from './remote/resync.ts'
+import { createResidentServers } from './remote/resident-servers.ts'
+import type { Resync } from './remote/resync.ts'
 import type { RoomAppservices } from './room/appservices-of-room.ts'
 import { createRoomBlocks, type RoomBlocks } from './room/blocks.ts'
 import { createBranches } from './room/branches.ts'
 import { createCheckpoints } from './room/checkpoints.ts'
 import { createEventCache, type EventCache } from './room/event-cache.ts'
 import { createNoticeRooms } from './room/notice-rooms.ts'
-import { type Fillings, openFillings } from './room/partial-state-rooms.ts'
+import { openPartialStateRooms, type PartialStateRooms } from './room/partial-state-rooms.ts'
 import { createRoomRegistry, type RoomRegistry } from './room/registry.ts'
 import type { Room } from './room/room.ts'
 import type { RoomEvent } from './room/room-event.ts'
@@ -79,7 +80,7 @@ export interface RoomServiceParts {
   readonly random: Random
   readonly metrics: Metrics
   readonly log: Logger
-  readonly questions: Questions
+  readonly questions: FederationQueries
   readonly keys: KeyRing
   /** Identity servers, asked with their users' tokens. */
   readonly identityServers: AskedIdentityServers
@@ -129,11 +130,11 @@ export interface RoomServices {
   readonly appender: Appender
   readonly receiver: Receiver
   readonly processJoin: ProcessJoin
-  readonly fillings: Fillings
-  readonly filler: RoomFiller
+  readonly partialStateRooms: PartialStateRooms
+  readonly resync: Resync
   readonly resident: Resident
   readonly remoteMembers: RemoteMembers
-  readonly vetter: Vetter
+  readonly pduChecks: PduChecks
   readonly newNeighbours: NewNeighbours
   /** Bytes that are cached about rooms. */
   memoryUse(): RoomMemoryUse
@@ -151,8 +152,8 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const inboxes = createInboxes({ db, ledger })
   const { budget, ...memory } = openRoomMemory(parts.memoryBytes)
   const events = createEventCache({ db, budget })
-  const fillings = await openFillings({ db, clock, log })
-  const registry = createRoomRegistry({ db, events, serverName, fillings, budget })
+  const partialStateRooms = await openPartialStateRooms({ db, clock, log })
+  const registry = createRoomRegistry({ db, events, serverName, partialStateRooms, budget })
   const userRooms = createUserRooms({ db, budget })
   const remote = parts.deviceListNews(registry)
   const deviceLists = createDeviceLists({
@@ -234,17 +235,18 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       wokenUsers.add(member.userNid)
       if (member.after !== 'join') typing.stop(room.nid, member.userNid)
     }
-    fillings.changed(room, unit.members)
+    partialStateRooms.changed(room, unit.members)
     for (const event of fresh) {
       if (event.isInTimeline && !event.isHistory) unread.appended(event, unit.highlights)
     }
     checkpoints.consider(room)
   }
 
-  const vetter = createVetter(parts)
+  const pduChecks = createPduChecks(parts)
   const branches = createBranches({ db, persister })
-  const { receiver, processJoin, gapFiller, filler } = createArrivals({
-    ...{ ...parts, serverName, events, registry, persister, vetter, branches, checkpoints, fillings, notifier },
+  const { receiver, processJoin, backfill, resync } = createArrivals({
+    ...parts,
+    ...{ serverName, events, registry, persister, pduChecks, branches, checkpoints, partialStateRooms, notifier },
   })
   const appendParts = { ...parts, serverName, events, registry, persister, budget }
   const closed = createClosedRooms()
@@ -271,7 +273,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     peers: parts.peers,
     outgoing: parts.outgoing,
     appservices: parts.appservices,
-    gapFiller,
+    backfill,
     userRooms,
   })
   const { aliases, directory, receipts, typing } = reading
@@ -282,12 +284,12 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     ...parts,
     ...{ appender, registry, serverName, profileOf, inviteRemotely },
   })
-  const remoteRooms = createRemoteRooms({ ...parts, serverName, processJoin, registry })
+  const residentServers = createResidentServers({ ...parts, serverName, processJoin, registry })
   const remoteMembers = createRemoteMembers({ db, registry, events, users, userRooms, persister })
   const membership = createMembership({
     ...parts,
-    ...{ appender, registry, serverName, profileOf, thirdPartyInvites, remoteRooms, remoteMembers },
-    decline: createDecline({ ...parts, serverName, remoteRooms, remoteMembers }),
+    ...{ appender, registry, serverName, profileOf, thirdPartyInvites, residentServers, remoteMembers },
+    decline: createDecline({ ...parts, serverName, residentServers, remoteMembers }),
     inviteRemotely,
   })
   const rooms: Rooms = {
@@ -301,31 +303,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       isKnownUser: parts.isKnownUser,
       defaultVersion: config.rooms.default_version,
     }),
-    ...membership,
-    async join(by, roomId, details) {
-      // Through another server it would come back while its rows are still going.
-      closed.mustBeOpen(roomId)
-      await blocks.mustBeFree(roomId)
-      await membership.join(by, roomId, details)
-    },
-    async knock(by, roomId, details) {
-      closed.mustBeOpen(roomId)
-      await blocks.mustBeFree(roomId)
-      await membership.knock(by, roomId, details)
-    },
-    async leave(by, roomId, details) {
-      await noticeRooms.mayLeave(by, roomId)
-      await membership.leave(by, roomId, details)
-    },
-    async invite(by, roomId, target, details) {
-      await blocks.mustBeFree(roomId)
-      await membership.invite(by, roomId, target, details)
-    },
-    async forget(by, roomId) {
-      await membership.forget(by, roomId)
-      const room = await registry.get(roomId)
-      if (room) userRooms.forgotten(by.userNid, room.nid)
-    },
+    ...createGuardedMembership({ membership, closed, blocks, noticeRooms, registry, userRooms }),
     mustShareRoom: createSharedRoomCheck({ userRooms, registry }),
     ...createRoomActions({
       ...{ appender, events, inviteRemotely, serverName },
@@ -361,7 +339,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     states: createRoomStates({ db, events }),
     lazyMembers: createLazyMembers(budget),
     stretches: createSharedStretches(budget),
-    ...{ roomEvents, roomMembers, fillings },
+    ...{ roomEvents, roomMembers, partialStateRooms },
     roomLedger: ledgerWaker.rooms,
     userLedger: ledgerWaker.users,
     typing: typing.inRoom,
@@ -384,16 +362,16 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     inboxes,
     keyCounts,
     ...{ receiver, processJoin, registry, events, erasedUsers, position: persister.position },
-    ...{ resident, remoteMembers, vetter, fillings, filler, newNeighbours },
+    ...{ resident, remoteMembers, pduChecks, partialStateRooms, resync, newNeighbours },
     memoryUse: () => memory.use({ events, rooms: registry }),
     profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),
     async close() {
       memory.close()
       presence.close()
       typing.close()
-      await filler.close()
+      await resync.close()
       await persister.idle()
-      await vetter.close()
+      await pduChecks.close()
     },
   }
 }

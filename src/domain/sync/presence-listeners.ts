@@ -19,10 +19,10 @@ export function presenceListeners(deps: {
   const untold = (err: unknown) => log.debug({ err }, 'somebody was not told of a presence')
 
   /** Wakes those who see a user's presence. */
-  async function wakeNeighbours(userNid: number, remoteRooms: ReadonlySet<number> | undefined): Promise<void> {
-    const own = remoteRooms ? [] : [...(await userRooms.of(userNid))]
+  async function wakeNeighbours(userNid: number, residentServers: ReadonlySet<number> | undefined): Promise<void> {
+    const own = residentServers ? [] : [...(await userRooms.of(userNid))]
     const joined = own.flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
-    for (const roomNid of remoteRooms ?? joined) {
+    for (const roomNid of residentServers ?? joined) {
       const room = registry.peek(roomNid)
       if (room && room.localMembers.size <= MAX_MEMBERS_SHARING_PRESENCE) notifier.wakeRoom(roomNid)
     }

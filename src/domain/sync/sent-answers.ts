@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import { ProtocolError } from '../../core/errors.ts'
 import type { JsonBytes } from '../../core/json-bytes.ts'
-import { createLanes } from '../../core/keyed-queue.ts'
+import { createKeyedQueue } from '../../core/keyed-queue.ts'
 import type { Requester } from '../accounts/requester.ts'
 import { MAX_ANSWER_BYTES_PER_USER, MAX_ANSWER_PART_BYTES, MAX_WHOLE_ANSWER_BYTES } from '../limits.ts'
 import type { HeldSyncs } from './held-syncs.ts'
@@ -35,7 +35,7 @@ const RETRY_AFTER_MS = 1_000
 export function createSentAnswers({ held }: { readonly held: HeldSyncs }): SentAnswers {
   const bytesOf = new Map<number, number>()
   /** Of each user one piece is made at a time. */
-  const turns = createLanes<number>()
+  const turns = createKeyedQueue<number>()
   let total = 0
 
   function count({ userNid }: Requester, bytes: number): () => void {

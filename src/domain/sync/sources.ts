@@ -8,7 +8,7 @@ import type { DeviceLists } from '../keys/device-lists.ts'
 import type { DeviceKeyCounts } from '../keys/key-counts.ts'
 import type { KeepRelated } from '../rooms/read/related.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
-import type { Fillings } from '../rooms/room/partial-state-rooms.ts'
+import type { PartialStateRooms } from '../rooms/room/partial-state-rooms.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { RoomAccess } from '../rooms/room/room-access.ts'
 import type { Users } from '../users.ts'
@@ -39,7 +39,7 @@ export interface SyncSources {
   /** The newest event of each room that changed somebody's membership. */
   readonly roomMembers: RecentChanges
   /** The rooms whose members are still to come, and when they came. */
-  readonly fillings: Pick<Fillings, 'of' | 'filledAt'>
+  readonly partialStateRooms: Pick<PartialStateRooms, 'of' | 'filledAt'>
   readonly users: Users
   readonly deviceLists: DeviceLists
   readonly keyCounts: DeviceKeyCounts

@@ -4,7 +4,7 @@ import { referencedId } from '../../../src/core/event/format.ts'
 import type { EventId } from '../../../src/core/ids.ts'
 import type { JsonValue, ReadJson } from '../../../src/core/json.ts'
 import { ROOM_VERSIONS } from '../../../src/core/room-version.ts'
-import type { Questions } from '../../../src/domain/rooms/receive/federation-queries.ts'
+import type { FederationQueries } from '../../../src/domain/rooms/receive/federation-queries.ts'
 import type { Received } from '../../../src/domain/rooms/receive/received.ts'
 import { isCitable } from './citable.ts'
 import { CASES, casesByTurns, type Forgery, forge, parsed, readIn, unknownReference } from './forgery.ts'
@@ -28,7 +28,7 @@ async function receive(room: WatchedRoom, pdus: readonly ReadJson[]): Promise<re
 }
 
 /** Has the forging server answer questions; it gives what is malformed whatever it is asked for. */
-function answer(room: WatchedRoom, { json, companions }: Forgery, more: Partial<Questions>): void {
+function answer(room: WatchedRoom, { json, companions }: Forgery, more: Partial<FederationQueries>): void {
   const forged = [...(json ? [json] : []), ...companions]
   const isOneOf = (each: ReadJson, ids: readonly EventId[]) =>
     ids.includes(readIn(room.version, each)?.eventId as EventId)

@@ -6,7 +6,7 @@ import type { SigningKey } from '../../../src/core/signing/key.ts'
 import type { Requester } from '../../../src/domain/accounts/requester.ts'
 import { createMetrics } from '../../../src/domain/metrics.ts'
 import { NO_IDENTITY_SERVERS } from '../../../src/domain/rooms/act/identity-servers.ts'
-import { type KeyRing, NOBODY, type Questions } from '../../../src/domain/rooms/receive/federation-queries.ts'
+import { type FederationQueries, type KeyRing, NOBODY } from '../../../src/domain/rooms/receive/federation-queries.ts'
 import { NO_APPSERVICES } from '../../../src/domain/rooms/room/appservices-of-room.ts'
 import { createRoomServices, type RoomServices } from '../../../src/domain/rooms/room-services.ts'
 import { createUsers } from '../../../src/domain/users.ts'
@@ -37,7 +37,7 @@ export interface WatchedServer {
   readonly engine: RoomServices
   readonly watcher: Requester
   /** What others answer to questions about a room; nobody answers where nothing is set. */
-  readonly answers: Map<RoomId, Partial<Questions>>
+  readonly answers: Map<RoomId, Partial<FederationQueries>>
   /** Errors that were logged. */
   readonly errors: string[]
   restart(): Promise<void>
@@ -47,11 +47,11 @@ export interface WatchedServer {
 export async function startWatchedServer(): Promise<WatchedServer> {
   const database = await createTestDatabase()
   const { config } = loadConfig({ values: { server_name: NAME, presence: { enabled: false } }, directory: tmpdir() })
-  const answers = new Map<RoomId, Partial<Questions>>()
+  const answers = new Map<RoomId, Partial<FederationQueries>>()
   const errors: string[] = []
   const log = pino({ level: 'error' }, { write: (line: string) => void errors.push(line) })
-  const of = (roomId: RoomId): Questions => ({ ...NOBODY, ...answers.get(roomId) })
-  const questions: Questions = {
+  const of = (roomId: RoomId): FederationQueries => ({ ...NOBODY, ...answers.get(roomId) })
+  const questions: FederationQueries = {
     missingEvents: (server, roomId, between) => of(roomId).missingEvents(server, roomId, between),
     stateIds: (server, roomId, eventId) => of(roomId).stateIds(server, roomId, eventId),
     events: (server, roomId, eventIds) => of(roomId).events(server, roomId, eventIds),

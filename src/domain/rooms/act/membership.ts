@@ -9,7 +9,7 @@ import type { Requester } from '../../accounts/requester.ts'
 import type { Decline } from '../remote/decline.ts'
 import type { InviteRemotely } from '../remote/remote-invites.ts'
 import type { RemoteMembers } from '../remote/remote-members.ts'
-import { makerOf, type RemoteRooms } from '../remote/resident-servers.ts'
+import { makerOf, type ResidentServers } from '../remote/resident-servers.ts'
 import { authoriserFor } from '../remote/restricted-join.ts'
 import type { RoomBlocks } from '../room/blocks.ts'
 import { serversToTell } from '../room/destinations.ts'
@@ -33,7 +33,7 @@ export interface MembershipParts {
   readonly registry: RoomRegistry
   readonly serverName: ServerName
   readonly thirdPartyInvites: ThirdPartyInvites
-  readonly remoteRooms: RemoteRooms
+  readonly residentServers: ResidentServers
   readonly remoteMembers: RemoteMembers
   readonly decline: Decline
   readonly inviteRemotely: InviteRemotely
@@ -43,7 +43,7 @@ export interface MembershipParts {
   isKnownUser(userId: UserId): Promise<boolean>
 }
 
-type MembershipActions = Pick<Rooms, 'join' | 'knock' | 'leave' | 'invite' | 'kick' | 'ban' | 'unban' | 'forget'>
+export type MembershipActions = Pick<Rooms, 'join' | 'knock' | 'leave' | 'invite' | 'kick' | 'ban' | 'unban' | 'forget'>
 
 /** Repeated while they are under way, as clients do that wait for another server, they are done once. */
 export function createMembership(parts: MembershipParts): MembershipActions {
@@ -77,7 +77,7 @@ function createActions(parts: MembershipParts): MembershipActions {
   /** While most members are not known, whoever wants to do something about one waits. */
   async function untilKnown(roomId: RoomId, userId: UserId): Promise<void> {
     const room = await parts.registry.get(roomId)
-    if (room?.filling?.lacksMembers && !(await wasMember(room, userId))) await wholeRoom(parts.registry, room)
+    if (room?.partialState?.lacksMembers && !(await wasMember(room, userId))) await wholeRoom(parts.registry, room)
   }
 
   async function membershipIn(room: Room, userId: UserId): Promise<Membership> {
@@ -175,7 +175,7 @@ function createActions(parts: MembershipParts): MembershipActions {
         if (by.isGuest)
           throw new ProtocolError('M_GUEST_ACCESS_FORBIDDEN', 'Guests may only join rooms of this server.')
         const content = { ...others, ...profile, ...(reason !== undefined && { reason }) }
-        return parts.remoteRooms.join({ roomId, userId: by.userId, content, via: ways })
+        return parts.residentServers.join({ roomId, userId: by.userId, content, via: ways })
       }
       await untilKnown(roomId, by.userId)
       const joining = appender.append(roomId, async (room) => {
@@ -189,7 +189,7 @@ function createActions(parts: MembershipParts): MembershipActions {
         const via = isBeyondUs(error) ? await serversOf(roomId) : []
         if (via.length === 0) return hideFromStrangers(by, roomId, error)
         const content = { ...others, ...profile, ...(reason !== undefined && { reason }) }
-        return parts.remoteRooms.join({ roomId, userId: by.userId, content, via })
+        return parts.residentServers.join({ roomId, userId: by.userId, content, via })
       })
     },
 
@@ -198,7 +198,7 @@ function createActions(parts: MembershipParts): MembershipActions {
       const ways = await waysInto(by, roomId, via)
       if (ways !== undefined) {
         const content = { ...profile, ...(reason !== undefined && { reason }) }
-        const { version, built, shown } = await parts.remoteRooms.knock({
+        const { version, built, shown } = await parts.residentServers.knock({
           roomId,
           userId: by.userId,
           content,

@@ -4,7 +4,7 @@ import { ProtocolError } from '../../../core/errors.ts'
 import { membershipOf } from '../../../core/event/content.ts'
 import { isRoomId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../../core/ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../../../core/json.ts'
-import { createLanes } from '../../../core/keyed-queue.ts'
+import { createKeyedQueue } from '../../../core/keyed-queue.ts'
 import type { Peers } from '../../../outbound/peers.ts'
 import { MAX_INVITES_OF_A_BIND } from '../../limits.ts'
 import type { Users } from '../../users.ts'
@@ -65,7 +65,7 @@ export const noInvitation = (): ProtocolError =>
 
 export function createThirdPartyInvites(parts: ThirdPartyInviteParts): ThirdPartyInvites {
   const { appender, registry, users, serverName, identityServers, log } = parts
-  const lanes = createLanes<string>()
+  const roomQueue = createKeyedQueue<string>()
 
   /** A key that was taken back vouches for nothing more, whatever it signed before. */
   async function requireStandingKey(signed: JsonObject, invite: RoomEvent): Promise<void> {
@@ -127,7 +127,7 @@ export function createThirdPartyInvites(parts: ThirdPartyInviteParts): ThirdPart
   async function claim(wanted: InviteClaim): Promise<void> {
     const { roomId, sender, target, signed } = wanted
     // One after the other: whether a claim is answered is seen before it is written.
-    if (serverOf(sender) === serverName) return lanes.run(`${roomId} ${target}`, () => claimHere(wanted))
+    if (serverOf(sender) === serverName) return roomQueue.run(`${roomId} ${target}`, () => claimHere(wanted))
     const event = { type: 'm.room.member', room_id: roomId, sender, state_key: target }
     const content = { membership: 'invite', third_party_invite: { display_name: '', signed } }
     await parts.peers.exchangeInvite(serverOf(sender), roomId, { ...event, content })

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { ProtocolError } from '../../../core/errors.ts'
 import type { ReadPdu } from '../../../core/event/read.ts'
 import type { EventId, RoomId, ServerName } from '../../../core/ids.ts'
-import type { Lanes } from '../../../core/keyed-queue.ts'
+import type { KeyedQueue } from '../../../core/keyed-queue.ts'
 import type { Peers } from '../../../outbound/peers.ts'
 import { getGaps } from '../../../store/events/gaps.ts'
 import type { Clock } from '../../clock.ts'
@@ -24,17 +24,17 @@ import { serversWithHistory } from './history-servers.ts'
  * `whole`: nothing is missing there. `filled`: some of it came, or all. `unfilled`: no server has it, or none answers.
  * `underway`: somebody is being asked still.
  */
-export type Filling = 'whole' | 'filled' | 'unfilled' | 'underway'
+export type GapOutcome = 'whole' | 'filled' | 'unfilled' | 'underway'
 
 /** Fetches history that this server does not have from others in the room, a piece at a time (server-server API, `GET backfill`). */
-export interface GapFiller {
+export interface Backfill {
   /**
    * Fills what may be missing between two places of a room's timeline with nothing between them. Whoever asks while a room is being
    * filled waits for that.
    *
    * @param waitMs how long this caller waits; the fetching goes on
    */
-  fill(room: Room, between: Opening, waitMs: number): Promise<Filling>
+  fill(room: Room, between: Opening, waitMs: number): Promise<GapOutcome>
   /** What is missing between two such places; undefined when nothing is. */
   open(room: Room, between: Opening): Promise<Gap | undefined>
   /** Takes in one event from within a gap, by its id, with the gap left open on either side. False when it cannot be had. */
@@ -47,19 +47,19 @@ export type Opening = Pick<Gap, 'from' | 'below'>
 /** How far above a gap the events may be that it lies before: some of what builds on it may have come. */
 const HOLDERS_WITHIN = 2 ** 12
 
-export interface GapFillerParts extends HistoryPlacingParts {
+export interface BackfillParts extends HistoryPlacingParts {
   readonly serverName: ServerName
   readonly clock: Clock
   readonly log: Pick<Logger, 'info' | 'warn'>
   readonly events: EventCache
   readonly registry: RoomRegistry
-  readonly lanes: Lanes<RoomId>
+  readonly roomQueue: KeyedQueue<RoomId>
   readonly peers: Pick<Peers, 'backfill'>
 }
 
-export function createGapFiller(parts: GapFillerParts): GapFiller {
-  const { db, clock, log, events, registry, lanes, vetter } = parts
-  const running = new Map<RoomId, Promise<Filling>>()
+export function createBackfill(parts: BackfillParts): Backfill {
+  const { db, clock, log, events, registry, roomQueue, pduChecks } = parts
+  const running = new Map<RoomId, Promise<GapOutcome>>()
   /** Gaps that nobody could fill, by the first event that is missing, until when they are let be. */
   const resting = new Map<EventId, number>()
 
@@ -72,19 +72,19 @@ export function createGapFiller(parts: GapFillerParts): GapFiller {
 
   async function ask(room: Room, of: ServerName, gap: Gap): Promise<number> {
     const given = await parts.peers.backfill(of, room.id, gap.missing, MAX_EVENTS_PER_ANSWER)
-    return take(room, of, gap, await vetter.vetAll(room, given.slice(0, MAX_EVENTS_PER_ANSWER)))
+    return take(room, of, gap, await pduChecks.checkAll(room, given.slice(0, MAX_EVENTS_PER_ANSWER)))
   }
 
   async function take(room: Room, of: ServerName, gap: Gap, reads: readonly ReadPdu[]): Promise<number> {
     const piece = await preparePiece(parts, room, of, gap, reads)
     if (!piece) return 0
-    return lanes.run(room.id, async () => {
+    return roomQueue.run(room.id, async () => {
       const present = await registry.get(room.id)
       return present && present.localMembers.size > 0 ? placePiece(parts, present, of, gap, piece) : 0
     })
   }
 
-  async function askAll(room: Room, gap: Gap): Promise<Filling> {
+  async function askAll(room: Room, gap: Gap): Promise<GapOutcome> {
     for (const server of await serversWithHistory(db, room, gap.holder, parts.serverName)) {
       try {
         const count = await ask(room, server, gap)
@@ -105,16 +105,16 @@ export function createGapFiller(parts: GapFillerParts): GapFiller {
     resting.set(missing[0]!, clock.now() + UNFILLED_GAP_RESTS_MS)
   }
 
-  function start(room: Room, gap: Gap): Promise<Filling> {
-    const filling = askAll(room, gap)
-      .catch((err): Filling => {
+  function start(room: Room, gap: Gap): Promise<GapOutcome> {
+    const outcome = askAll(room, gap)
+      .catch((err): GapOutcome => {
         log.warn({ err, roomId: room.id }, 'history could not be taken in')
         rest(gap)
         return 'unfilled'
       })
       .finally(() => running.delete(room.id))
-    running.set(room.id, filling)
-    return filling
+    running.set(room.id, outcome)
+    return outcome
   }
 
   return {
@@ -123,21 +123,21 @@ export function createGapFiller(parts: GapFillerParts): GapFiller {
       const { from, below } = gap
       if (from - below < 2 * HOLDERS_WITHIN) return false
       const place = Math.max(Math.floor((from + below) / 2), from - PLACES_OF_GAP)
-      const reads = await vetter.vetAll(room, await parts.questions.events(of, room.id, [eventId]))
+      const reads = await pduChecks.checkAll(room, await parts.questions.events(of, room.id, [eventId]))
       return (await take(room, of, { ...gap, missing: [eventId], from: place + 1 }, reads)) === 1
     },
     async fill(room, between, waitMs) {
-      if (room.filling?.lacksMembers)
+      if (room.partialState?.lacksMembers)
         return orUnderway(
-          room.filling.whole.then(() => 'filled'),
+          room.partialState.whole.then(() => 'filled'),
           waitMs,
         )
       const gap = running.has(room.id) ? undefined : await open(room, between)
-      const filling = running.get(room.id)
+      const outcome = running.get(room.id)
       // Whether that was this gap is seen when the timeline is read again.
-      if (filling)
+      if (outcome)
         return orUnderway(
-          filling.then(() => 'filled'),
+          outcome.then(() => 'filled'),
           waitMs,
         )
       if (!gap) return 'whole'
@@ -147,13 +147,13 @@ export function createGapFiller(parts: GapFillerParts): GapFiller {
   }
 }
 
-async function orUnderway(filling: Promise<Filling>, waitMs: number): Promise<Filling> {
+async function orUnderway(outcome: Promise<GapOutcome>, waitMs: number): Promise<GapOutcome> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<Filling>((resolve) => {
+  const late = new Promise<GapOutcome>((resolve) => {
     timer = setTimeout(resolve, Math.max(waitMs, 0), 'underway')
   })
   try {
-    return await Promise.race([filling, late])
+    return await Promise.race([outcome, late])
   } finally {
     clearTimeout(timer)
   }

@@ -3,7 +3,7 @@ import type { EventId, ServerName } from '../../../core/ids.ts'
 import { compareIntegers } from '../../../core/large-integers.ts'
 import type { Database } from '../../../store/db/db.ts'
 import { MAX_FETCHED_WITH_HISTORY, MAX_TOLD_STATES } from '../../limits.ts'
-import type { Questions } from '../receive/federation-queries.ts'
+import type { FederationQueries } from '../receive/federation-queries.ts'
 import type { Outliers } from '../receive/outliers.ts'
 import { unknownOf } from '../receive/remote-state.ts'
 import { authIdsOf, impliedIds, prevIdsOf } from '../room/event-references.ts'
@@ -38,7 +38,7 @@ export interface Piece {
  * Puts together what a server gave of a gap with what else it has to be asked for. Undefined when nothing of that belongs into the gap.
  */
 export async function preparePiece(
-  parts: { readonly db: Database; readonly outliers: Outliers; readonly questions: Questions },
+  parts: { readonly db: Database; readonly outliers: Outliers; readonly questions: FederationQueries },
   room: Room,
   of: ServerName,
   gap: Gap,

@@ -6,7 +6,7 @@ import type { Database } from '../../../store/db/db.ts'
 import { getTimelineBackwards, getTimelineForwards, nearestEvents } from '../../../store/events/events.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import { MAX_HISTORY_WAIT_MS } from '../../limits.ts'
-import type { GapFiller } from '../backfill/backfill.ts'
+import type { Backfill } from '../backfill/backfill.ts'
 import type { Gap } from '../backfill/history-piece.ts'
 import { serversWithHistory } from '../backfill/history-servers.ts'
 import type { EventCache } from '../room/event-cache.ts'
@@ -34,7 +34,7 @@ export interface EventAtTimeParts {
   readonly events: EventCache
   readonly access: RoomAccess
   readonly timeline: Timeline
-  readonly gapFiller: GapFiller
+  readonly backfill: Backfill
   readonly serverName: ServerName
   readonly peers: Pick<Peers, 'query'>
 }
@@ -45,7 +45,7 @@ interface Wanted {
 }
 
 export function createEventAtTime(parts: EventAtTimeParts): EventAtTime {
-  const { db, events, access, timeline, gapFiller, peers } = parts
+  const { db, events, access, timeline, backfill, peers } = parts
 
   async function known(by: Requester, room: Room, upTo: number, wanted: Wanted): Promise<RoomEvent | undefined> {
     const { ts, direction } = wanted
@@ -71,14 +71,14 @@ export function createEventAtTime(parts: EventAtTimeParts): EventAtTime {
   }
 
   const openBetween = async (room: Room, below: number, from: number) =>
-    from - below > 1 ? gapFiller.open(room, { from, below }) : undefined
+    from - below > 1 ? backfill.open(room, { from, below }) : undefined
 
   async function askFor(room: Room, gap: Gap, found: RoomEvent | undefined, wanted: Wanted, until: AbortSignal) {
     for (const server of await serversWithHistory(db, room, gap.holder, parts.serverName)) {
       if (until.aborted) return undefined
       const told = await ask(server, room, wanted)
       if (!told || !isNearer(told.ts, found, wanted)) continue
-      if (!(await gapFiller.bring(room, gap, server, told.eventId))) continue
+      if (!(await backfill.bring(room, gap, server, told.eventId))) continue
       const event = await events.getById(told.eventId)
       if (event?.roomNid === room.nid && isNearer(event.ts, found, wanted)) return event
     }

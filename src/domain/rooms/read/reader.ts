@@ -2,7 +2,7 @@ import type { ServerName } from '../../../core/ids.ts'
 import type { Peers } from '../../../outbound/peers.ts'
 import type { Database } from '../../../store/db/db.ts'
 import type { Clock } from '../../clock.ts'
-import type { GapFiller } from '../backfill/backfill.ts'
+import type { Backfill } from '../backfill/backfill.ts'
 import type { RoomAppservices } from '../room/appservices-of-room.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import type { RoomRegistry } from '../room/registry.ts'
@@ -23,7 +23,7 @@ export function createRoomReader(parts: {
   readonly access: RoomAccess
   readonly registry: RoomRegistry
   readonly clock: Clock
-  readonly gapFiller: GapFiller
+  readonly backfill: Backfill
   readonly serverName: ServerName
   readonly peers: Pick<Peers, 'query'>
   readonly appservices: Pick<RoomAppservices, 'isUserOf'>

@@ -67,7 +67,7 @@ export function createStateReader(parts: StateReaderParts): StateReader {
   /** A room whose state is to be read whole: where its members are still to come, that waits for them. */
   async function wholeState(by: Requester, roomId: RoomId): Promise<Readable> {
     const readable = await access.mustReadState(by, roomId)
-    if (!readable.room.filling?.lacksMembers) return readable
+    if (!readable.room.partialState?.lacksMembers) return readable
     await wholeRoom(parts.registry, readable.room)
     return access.mustReadState(by, roomId)
   }

@@ -3,7 +3,7 @@ import type { Database } from '../../../store/db/db.ts'
 import { getTimelineBackwards, getTimelineForwards } from '../../../store/events/events.ts'
 import type { Clock } from '../../clock.ts'
 import { MAX_FILLS_PER_REQUEST, MAX_HISTORY_WAIT_MS } from '../../limits.ts'
-import type { Filling, GapFiller, Opening } from '../backfill/backfill.ts'
+import type { Backfill, GapOutcome, Opening } from '../backfill/backfill.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomAccess } from '../room/room-access.ts'
@@ -53,10 +53,10 @@ export function createTimeline(parts: {
   readonly events: EventCache
   readonly access: RoomAccess
   readonly clock: Clock
-  readonly gapFiller: GapFiller
+  readonly backfill: Backfill
   readonly keepRelated: KeepRelated
 }): Timeline {
-  const { db, events, access, clock, gapFiller, keepRelated } = parts
+  const { db, events, access, clock, backfill, keepRelated } = parts
 
   async function read({ room, direction, after, upTo }: Stretch, count: number): Promise<readonly RoomEvent[]> {
     const kept = room.timeline.filter(({ pos }) => pos > after && pos <= upTo)
@@ -102,8 +102,8 @@ export function createTimeline(parts: {
       scanned += batch.length
       const last = batch.at(-1)
       if (fill && gap) {
-        const filling = found.length < limit ? await fill(gap) : 'underway'
-        const next = afterGap(rest, gap, filling, found, isLast)
+        const outcome = found.length < limit ? await fill(gap) : 'underway'
+        const next = afterGap(rest, gap, outcome, found, isLast)
         if ('events' in next) return next
         rest = next
       } else if (!last || isLast) return { events: found, next: undefined }
@@ -113,15 +113,15 @@ export function createTimeline(parts: {
   }
 
   /** Fills gaps for one request, until it has taken long enough. */
-  function fillerFor(room: Room): (gap: Opening) => Promise<Filling> {
+  function fillerFor(room: Room): (gap: Opening) => Promise<GapOutcome> {
     const end = clock.now() + MAX_HISTORY_WAIT_MS
     let fills = 0
     return async (gap) => {
       const waitMs = end - clock.now()
       const isOver = waitMs <= 0 || fills >= MAX_FILLS_PER_REQUEST
-      const filling = isOver ? 'underway' : await gapFiller.fill(room, gap, waitMs)
-      if (filling === 'filled') fills++
-      return filling
+      const outcome = isOver ? 'underway' : await backfill.fill(room, gap, waitMs)
+      if (outcome === 'filled') fills++
+      return outcome
     }
   }
 
@@ -162,19 +162,19 @@ function isBefore({ from, below }: Opening, { pos }: RoomEvent, { direction }: S
 function afterGap(
   rest: Stretch,
   { from: above, below }: Opening,
-  filling: Filling,
+  outcome: GapOutcome,
   found: readonly RoomEvent[],
   isLast: boolean,
 ): Stretch | Page {
   const isBackwards = rest.direction === 'b'
   const resume = isBackwards ? above - 1 : below
-  if (filling === 'filled') return from(rest, resume)
-  if (filling === 'underway' && (isBackwards || found.length > 0)) return { events: found, next: resume }
+  if (outcome === 'filled') return from(rest, resume)
+  if (outcome === 'underway' && (isBackwards || found.length > 0)) return { events: found, next: resume }
   // Who was given nothing takes the same place for the end. The next one is as free: gaps are filled from above.
-  if (filling === 'underway' && above - below > 2) return { events: found, next: below + 1 }
+  if (outcome === 'underway' && above - below > 2) return { events: found, next: below + 1 }
   // Who was given something may ask once more, when others may answer again.
   if (isBackwards && isLast && below === rest.after)
-    return { events: found, next: filling === 'unfilled' && found.length > 0 ? resume : undefined }
+    return { events: found, next: outcome === 'unfilled' && found.length > 0 ? resume : undefined }
   return from(rest, isBackwards ? below : above - 1)
 }
 

@@ -13,7 +13,7 @@ export interface ToldState {
  * What the room engine asks of other servers. Answers may be wrong, late, doubled or missing, and nothing in them is believed
  * without a check. `undefined`, or nothing in a list, when there is no answer.
  */
-export interface Questions {
+export interface FederationQueries {
   /**
    * Events between some that we have and some that we know of, of all that lie between at most `limit`, none less deep than `minDepth`
    * (server-server API, `POST get_missing_events`).
@@ -41,7 +41,7 @@ export interface KeyRing {
 }
 
 /** For a server that knows no other: nobody answers. */
-export const NOBODY: Questions & KeyRing = {
+export const NOBODY: FederationQueries & KeyRing = {
   missingEvents: async () => [],
   stateIds: async () => undefined,
   events: async () => [],

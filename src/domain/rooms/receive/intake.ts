@@ -20,16 +20,16 @@ import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import type { Surroundings } from '../room/surroundings.ts'
 import { topological } from '../room/topological.ts'
-import type { Questions, ToldState } from './federation-queries.ts'
+import type { FederationQueries, ToldState } from './federation-queries.ts'
 import { type Budget, isOver, type Outliers } from './outliers.ts'
-import type { Vetter } from './pdu-checks.ts'
+import type { PduChecks } from './pdu-checks.ts'
 
 export interface IntakeParts {
   readonly serverName: ServerName
   readonly db: Reader
   readonly outliers: Outliers
-  readonly questions: Questions
-  readonly vetter: Vetter
+  readonly questions: FederationQueries
+  readonly pduChecks: PduChecks
 }
 
 /** How far a branch of soft-failed and rejected events is followed back to the extremities behind it. */
@@ -125,7 +125,7 @@ export class Intake {
   }
 
   async #fetch(latest: readonly EventId[], minDepth: Integer): Promise<ReadPdu[]> {
-    const { questions, vetter } = this.#parts
+    const { questions, pduChecks } = this.#parts
     const between = {
       earliest: this.room.pending.extremities.map(({ id }) => id),
       latest: latest.slice(-MAX_MISSING_EVENTS),
@@ -133,7 +133,7 @@ export class Intake {
       minDepth,
     }
     const answer = await questions.missingEvents(this.origin, this.room.id, between)
-    const reads = await vetter.vetAll(this.room, answer.slice(0, MAX_MISSING_EVENTS))
+    const reads = await pduChecks.checkAll(this.room, answer.slice(0, MAX_MISSING_EVENTS))
     return reads.filter(({ pdu }) => pdu.depth >= minDepth)
   }
 

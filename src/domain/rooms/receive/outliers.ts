@@ -8,8 +8,8 @@ import type { Room } from '../room/room.ts'
 import { outlierRow, RoomEvent } from '../room/room-event.ts'
 import { topological } from '../room/topological.ts'
 import { keyWrites, NO_GRAPH, type Persister } from '../write/persister.ts'
-import type { Questions } from './federation-queries.ts'
-import type { Vetter } from './pdu-checks.ts'
+import type { FederationQueries } from './federation-queries.ts'
+import type { PduChecks } from './pdu-checks.ts'
 
 /** How many events may still be asked for, for the sake of one batch from another server. */
 export interface Budget {
@@ -47,8 +47,8 @@ export interface OutlierParts {
   readonly events: EventCache
   readonly users: Users
   readonly persister: Persister
-  readonly questions: Questions
-  readonly vetter: Vetter
+  readonly questions: FederationQueries
+  readonly pduChecks: PduChecks
 }
 
 /** Events asked for in one request. */
@@ -57,7 +57,7 @@ const EVENTS_PER_COMMIT = 256
 /** Ids looked up in one query: others read in between. */
 const IDS_PER_LOOKUP = 1_000
 
-export function createOutliers({ events, users, persister, questions, vetter }: OutlierParts): Outliers {
+export function createOutliers({ events, users, persister, questions, pduChecks }: OutlierParts): Outliers {
   async function find(room: Room, eventIds: readonly EventId[]): Promise<Map<EventId, RoomEvent>> {
     const found = new Map<EventId, RoomEvent>()
     const missing: EventId[] = []
@@ -113,7 +113,7 @@ export function createOutliers({ events, users, persister, questions, vetter }: 
     if (eventIds.length > budget.left || isOver(budget)) return []
     budget.left -= eventIds.length
     const answer = await questions.events(of, room.id, eventIds)
-    return vetter.vetAll(room, answer.slice(0, eventIds.length))
+    return pduChecks.checkAll(room, answer.slice(0, eventIds.length))
   }
 
   async function fetch(room: Room, of: ServerName, eventIds: readonly EventId[], budget: Budget): Promise<boolean> {

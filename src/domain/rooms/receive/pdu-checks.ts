@@ -13,24 +13,24 @@ import type { KeyRing } from './federation-queries.ts'
 import { createSignatureChecks, type SignedText } from './signature-checks.ts'
 
 /** The checks of a remote event that need no other event: shape and size, content hash, room, signatures. */
-export interface Vetter {
-  vet(place: ClaimedRoom, raw: ReadJson): Promise<ReadPdu | Refusal>
+export interface PduChecks {
+  check(place: ClaimedRoom, raw: ReadJson): Promise<ReadPdu | Refusal>
   /** Many, in the order given; others get their turn meanwhile. */
-  vetEach(place: ClaimedRoom, raws: readonly ReadJson[]): Promise<(ReadPdu | Refusal)[]>
-  /** More than these are to be vetted soon: fetches keys. */
+  checkEach(place: ClaimedRoom, raws: readonly ReadJson[]): Promise<(ReadPdu | Refusal)[]>
+  /** More than these are to be checked soon: fetches keys. */
   expect(raws: readonly ReadJson[]): void
   /** Those of many that pass, each once. */
-  vetAll(place: ClaimedRoom, raws: readonly ReadJson[]): Promise<ReadPdu[]>
+  checkAll(place: ClaimedRoom, raws: readonly ReadJson[]): Promise<ReadPdu[]>
   close(): Promise<void>
 }
 
-const VETTED_AT_ONCE = 64
+const CHECKED_AT_ONCE = 64
 
 export function isRefusal(read: ReadPdu | Refusal): read is Refusal {
   return 'allowed' in read
 }
 
-export function createVetter({ keys }: { keys: KeyRing }): Vetter {
+export function createPduChecks({ keys }: { keys: KeyRing }): PduChecks {
   const checks = createSignatureChecks()
   /** A state of many thousands takes seconds: others get their turn after each portion, however many such states there are. */
   const nextTurn = createLoopTurns()
@@ -80,26 +80,26 @@ export function createVetter({ keys }: { keys: KeyRing }): Vetter {
     )
   }
 
-  async function vetEach(place: ClaimedRoom, raws: readonly ReadJson[]): Promise<(ReadPdu | Refusal)[]> {
+  async function checkEach(place: ClaimedRoom, raws: readonly ReadJson[]): Promise<(ReadPdu | Refusal)[]> {
     const portions: Promise<(ReadPdu | Refusal)[]>[] = []
-    const areMany = raws.length > VETTED_AT_ONCE
+    const areMany = raws.length > CHECKED_AT_ONCE
     if (areMany) fetchKeysAhead(keys, raws)
-    for (let at = 0; at < raws.length; at += VETTED_AT_ONCE) {
+    for (let at = 0; at < raws.length; at += CHECKED_AT_ONCE) {
       if (areMany) await nextTurn()
-      const portion = raws.slice(at, at + VETTED_AT_ONCE).map((raw) => read(place, raw))
+      const portion = raws.slice(at, at + CHECKED_AT_ONCE).map((raw) => read(place, raw))
       portions.push(confirm(place.version, portion))
     }
     return (await Promise.all(portions)).flat()
   }
 
   return {
-    vet: async (place, raw) => (await confirm(place.version, [read(place, raw)]))[0]!,
-    vetEach,
+    check: async (place, raw) => (await confirm(place.version, [read(place, raw)]))[0]!,
+    checkEach,
     close: checks.close,
     expect: (raws) => fetchKeysAhead(keys, raws),
-    async vetAll(place, raws) {
+    async checkAll(place, raws) {
       const passed = new Map<EventId, ReadPdu>()
-      for (const read of await vetEach(place, raws)) if (!isRefusal(read)) passed.set(read.eventId, read)
+      for (const read of await checkEach(place, raws)) if (!isRefusal(read)) passed.set(read.eventId, read)
       return [...passed.values()]
     },
   }

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { ReadPdu } from '../../../core/event/read.ts'
 import type { EventId, RoomId, ServerName } from '../../../core/ids.ts'
 import type { ReadJson } from '../../../core/json.ts'
-import { createLanes, type Lanes } from '../../../core/keyed-queue.ts'
+import { createKeyedQueue, type KeyedQueue } from '../../../core/keyed-queue.ts'
 import type { Database } from '../../../store/db/db.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import { judgingIds } from '../room/event-references.ts'
@@ -10,10 +10,10 @@ import { membersAreMissing } from '../room/partial-state.ts'
 import type { RoomRegistry } from '../room/registry.ts'
 import type { Room } from '../room/room.ts'
 import type { Surroundings } from '../room/surroundings.ts'
-import type { Questions } from './federation-queries.ts'
+import type { FederationQueries } from './federation-queries.ts'
 import { Intake } from './intake.ts'
 import type { Outliers } from './outliers.ts'
-import { isRefusal, type Vetter } from './pdu-checks.ts'
+import { isRefusal, type PduChecks } from './pdu-checks.ts'
 import type { Placed, Placing } from './placing.ts'
 import { dropped, type Received, receivedAs, settled } from './received.ts'
 
@@ -33,12 +33,12 @@ export interface ReceiverParts {
   readonly db: Database
   readonly events: EventCache
   readonly registry: RoomRegistry
-  readonly questions: Questions
-  readonly vetter: Vetter
+  readonly questions: FederationQueries
+  readonly pduChecks: PduChecks
   readonly outliers: Outliers
   readonly placing: Placing
   /** One for each room: what is in one writes events that came from elsewhere. */
-  readonly lanes: Lanes<RoomId>
+  readonly roomQueue: KeyedQueue<RoomId>
   readonly log: Pick<Logger, 'error'>
 }
 
@@ -54,9 +54,9 @@ export const NOT_HERE = 'this server does not take part in the room'
 type Results = Map<EventId, Received>
 
 export function createReceiver(parts: ReceiverParts): Receiver {
-  const { registry, vetter, outliers, placing, lanes } = parts
+  const { registry, pduChecks, outliers, placing, roomQueue } = parts
   /** A server is asked for what is missing in one room by one batch of its own after another. */
-  const asking = createLanes<string>()
+  const asking = createKeyedQueue<string>()
 
   /** The room, if we take part in it or did. */
   async function knownRoom(roomId: RoomId): Promise<Room | undefined> {
@@ -103,7 +103,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     offered: ReadonlySet<EventId>,
   ): Promise<Results> {
     const take = (all: readonly ReadPdu[], isCompleted: boolean) =>
-      lanes.run(roomId, () => takeAll(origin, roomId, all, offered, isCompleted))
+      roomQueue.run(roomId, () => takeAll(origin, roomId, all, offered, isCompleted))
     const results = await take(reads, false)
     if (results !== 'lacking') return results
     return asking.run(`${origin} ${roomId}`, async () => {
@@ -195,8 +195,8 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     async receive(origin, roomId, pdus, keep = 'all') {
       const room = await knownRoom(roomId)
       if (!room) return pdus.map(() => dropped(NOT_HERE))
-      if (room.filling?.lacksMembers) throw membersAreMissing()
-      const reads = await vetter.vetEach(room, pdus)
+      if (room.partialState?.lacksMembers) throw membersAreMissing()
+      const reads = await pduChecks.checkEach(room, pdus)
       const passed = new Map(reads.flatMap((read) => (isRefusal(read) ? [] : [[read.eventId, read] as const])))
       const offered = new Set(keep === 'accepted' ? passed.keys() : [])
       const results = await takeWithMissing(origin, roomId, [...passed.values()], offered)

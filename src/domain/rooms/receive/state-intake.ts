@@ -7,7 +7,7 @@ import { buildState, type StateMap } from '../../../core/state/trie.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import type { Outliers } from './outliers.ts'
-import { isRefusal, type Vetter } from './pdu-checks.ts'
+import { isRefusal, type PduChecks } from './pdu-checks.ts'
 
 /** Events by their place in a list; each may be read anew whenever it is asked for. */
 export interface EventList {
@@ -48,7 +48,7 @@ const MAX_JUDGES = 1_000
 /** @param judging keys, type and state key with a zero between, under which the judges are */
 export async function orderTold(
   { authChain, state }: ToldRoom,
-  expect: Vetter['expect'],
+  expect: PduChecks['expect'],
   judging: ReadonlySet<string>,
 ): Promise<Told> {
   const first = authChain.length
@@ -101,7 +101,7 @@ export async function orderTold(
  * @param isWanted asked between parts: once it is not, this resolves early
  */
 export async function takeTold(
-  { vetter, outliers }: { readonly vetter: Vetter; readonly outliers: Outliers },
+  { pduChecks, outliers }: { readonly pduChecks: PduChecks; readonly outliers: Outliers },
   room: Room,
   told: Told,
   joinId: EventId,
@@ -111,7 +111,7 @@ export async function takeTold(
   const left: ReadPdu[] = []
   const partAt = (at: number) => told.order.subarray(at, at + EVENTS_AT_ONCE)
   const vetPart = (at: number) => {
-    const vetting = vetter.vetEach(room, [...partAt(at)].map(told.at))
+    const vetting = pduChecks.checkEach(room, [...partAt(at)].map(told.at))
     vetting.catch(() => {})
     return vetting
   }

@@ -8,7 +8,7 @@ import type { Clock, Random } from '../../clock.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import type { RemoteMembers } from './remote-members.ts'
-import { makerOf, type RemoteRooms } from './resident-servers.ts'
+import { makerOf, type ResidentServers } from './resident-servers.ts'
 
 /**
  * Turns down an invitation to a room of other servers, or takes back a knock. Where none of them takes the answer the user is rid of it
@@ -25,11 +25,11 @@ export function createDecline(parts: {
   readonly signingKey: SigningKey
   readonly clock: Clock
   readonly random: Random
-  readonly remoteRooms: RemoteRooms
+  readonly residentServers: ResidentServers
   readonly remoteMembers: RemoteMembers
   readonly log: Logger
 }): Decline {
-  const { serverName, signingKey, clock, random, remoteRooms, remoteMembers, log } = parts
+  const { serverName, signingKey, clock, random, residentServers, remoteMembers, log } = parts
 
   function ownWord({ id, version }: Room, userId: Requester['userId'], content: { reason?: string }): BuiltEvent {
     return buildEvent(
@@ -51,11 +51,13 @@ export function createDecline(parts: {
     const { id: roomId, version } = room
     const content = reason === undefined ? {} : { reason }
     const via = [...new Set([...(await remoteMembers.waysOf(event)), ...makerOf(roomId)])]
-    const { eventId, pdu, json } = await remoteRooms.leave({ roomId, userId, content, via }).catch((error: unknown) => {
-      if (!(error instanceof ProtocolError)) throw error
-      log.info({ roomId, reason: error.message }, 'no server of the room was told that an invitation was declined')
-      return ownWord(room, userId, content)
-    })
+    const { eventId, pdu, json } = await residentServers
+      .leave({ roomId, userId, content, via })
+      .catch((error: unknown) => {
+        if (!(error instanceof ProtocolError)) throw error
+        log.info({ roomId, reason: error.message }, 'no server of the room was told that an invitation was declined')
+        return ownWord(room, userId, content)
+      })
     await remoteMembers.record({ version, roomId, eventId, pdu, json, state: [], ends: event })
   }
 }

@@ -3,11 +3,11 @@ import { ProtocolError } from '../../../core/errors.ts'
 import type { ReadPdu } from '../../../core/event/read.ts'
 import { type EventId, type RoomId, type ServerName, serverOf, type UserId } from '../../../core/ids.ts'
 import { isObject, type JsonObject, type ReadJson, readExactJson } from '../../../core/json.ts'
-import type { Lanes } from '../../../core/keyed-queue.ts'
+import type { KeyedQueue } from '../../../core/keyed-queue.ts'
 import { type StateMap, setState } from '../../../core/state/trie.ts'
 import type { Peers } from '../../../outbound/peers.ts'
 import type { Database } from '../../../store/db/db.ts'
-import { getHeldState } from '../../../store/rooms/room-fillings.ts'
+import { getHeldState } from '../../../store/rooms/partial-state-rooms.ts'
 import {
   MAX_ASKING_MS,
   MAX_EXPULSIONS_JUDGED,
@@ -15,11 +15,11 @@ import {
   MAX_FETCHED_AUTH_EVENTS,
 } from '../../limits.ts'
 import type { Outliers } from '../receive/outliers.ts'
-import { isRefusal, type Vetter } from '../receive/pdu-checks.ts'
+import { isRefusal, type PduChecks } from '../receive/pdu-checks.ts'
 import type { Placing } from '../receive/placing.ts'
 import { settled } from '../receive/received.ts'
 import { authIdsOf, judgingIds, prevIdsOf } from '../room/event-references.ts'
-import type { Filling } from '../room/partial-state.ts'
+import type { PartialState } from '../room/partial-state.ts'
 import type { RoomRegistry } from '../room/registry.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
@@ -29,22 +29,22 @@ import type { Surroundings } from '../room/surroundings.ts'
  * Kicks and bans of users of ours in a room whose members are still to come. They wait like all else; but the servers of a room give its
  * members to nobody who is not in it, so where the last of ours was put out they are judged by what they cite alone.
  */
-export interface Expulsions {
+export interface PartialStateKicks {
   /**
    * Judges those that wait, and puts out whom they put out. For when every server that answers says that none of ours is in the room:
    * by that, and not by the kick alone, its sender is known to have been in the room still. Whatever does not hold is left waiting.
    */
-  judge(filling: Filling): Promise<void>
+  judge(partialState: PartialState): Promise<void>
 }
 
-export interface ExpulsionParts {
+export interface PartialStateKickParts {
   readonly db: Database
   readonly peers: Pick<Peers, 'eventAuth'>
   readonly registry: Pick<RoomRegistry, 'getByNid' | 'drop'>
-  readonly vetter: Pick<Vetter, 'vet' | 'vetAll'>
+  readonly pduChecks: Pick<PduChecks, 'check' | 'checkAll'>
   readonly outliers: Outliers
   readonly placing: Placing
-  readonly lanes: Lanes<RoomId>
+  readonly roomQueue: KeyedQueue<RoomId>
   readonly log: Pick<Logger, 'info'>
 }
 
@@ -59,17 +59,21 @@ export function isExpulsion({ type, sender, state_key: target, content }: JsonOb
   return type === MEMBER && sender !== target && (membership === 'leave' || membership === 'ban')
 }
 
-export function createExpulsions(parts: ExpulsionParts): Expulsions {
-  const { db, registry, vetter, outliers, lanes, log } = parts
+export function createPartialStateKicks(parts: PartialStateKickParts): PartialStateKicks {
+  const { db, registry, pduChecks, outliers, roomQueue, log } = parts
 
   /**
    * Brings to hand what judges an event. Its sender may have come, or come to power, while all that waits: that is looked at first. Then
    * it is asked for all together, of the sender's server first.
    */
-  async function fetchCited({ roomId, roomNid, resident }: Filling, read: ReadPdu, origin: ServerName): Promise<void> {
+  async function fetchCited(
+    { roomId, roomNid, resident }: PartialState,
+    read: ReadPdu,
+    origin: ServerName,
+  ): Promise<void> {
     async function take(given: readonly ReadJson[]): Promise<void> {
-      const reads = await vetter.vetAll(await registry.getByNid(roomNid), given.slice(0, MAX_FETCHED_AUTH_EVENTS))
-      await lanes.run(roomId, async () => outliers.take(await registry.getByNid(roomNid), reads))
+      const reads = await pduChecks.checkAll(await registry.getByNid(roomNid), given.slice(0, MAX_FETCHED_AUTH_EVENTS))
+      await roomQueue.run(roomId, async () => outliers.take(await registry.getByNid(roomNid), reads))
     }
     if (await hasCited(await registry.getByNid(roomNid), read)) return
     const ofSender = await getHeldState(db, roomNid, [MEMBER, read.pdu.sender], AT_MOST)
@@ -92,10 +96,10 @@ export function createExpulsions(parts: ExpulsionParts): Expulsions {
     return ids.every((id) => known.has(id))
   }
 
-  async function place(filling: Filling, read: ReadPdu, origin: ServerName): Promise<boolean> {
+  async function place(partialState: PartialState, read: ReadPdu, origin: ServerName): Promise<boolean> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const room = await registry.getByNid(filling.roomNid)
-      if (!filling.lacksMembers || !(await citesPresent(room, filling, read))) return false
+      const room = await registry.getByNid(partialState.roomNid)
+      if (!partialState.lacksMembers || !(await citesPresent(room, partialState, read))) return false
       try {
         const outcome = await placeIn(room, read, origin)
         if (outcome !== 'moved') return outcome
@@ -134,29 +138,38 @@ export function createExpulsions(parts: ExpulsionParts): Expulsions {
     return one?.outcome === 'committed' ? true : 'moved'
   }
 
-  async function judgeOne(filling: Filling, userId: UserId, origin: ServerName, raw: ReadJson): Promise<boolean> {
-    const room = await registry.getByNid(filling.roomNid)
-    const read = await vetter.vet(room, raw)
+  async function judgeOne(
+    partialState: PartialState,
+    userId: UserId,
+    origin: ServerName,
+    raw: ReadJson,
+  ): Promise<boolean> {
+    const room = await registry.getByNid(partialState.roomNid)
+    const read = await pduChecks.check(room, raw)
     if (isRefusal(read) || read.pdu.state_key !== userId || !isExpulsion(read.pdu)) return false
     // What a server sends in the name of another is not what puts anybody out.
-    if (serverOf(read.pdu.sender) !== origin || !citesPresent(room, filling, read)) return false
-    await fetchCited(filling, read, origin)
-    return lanes.run(filling.roomId, () => place(filling, read, origin))
+    if (serverOf(read.pdu.sender) !== origin || !citesPresent(room, partialState, read)) return false
+    await fetchCited(partialState, read, origin)
+    return roomQueue.run(partialState.roomId, () => place(partialState, read, origin))
   }
 
-  async function judgeOf(filling: Filling, userId: UserId): Promise<void> {
-    const rows = await getHeldState(db, filling.roomNid, [MEMBER, userId], AT_MOST)
+  async function judgeOf(partialState: PartialState, userId: UserId): Promise<void> {
+    const rows = await getHeldState(db, partialState.roomNid, [MEMBER, userId], AT_MOST)
     for (const { origin, json } of rows) {
-      if (!(await judgeOne(filling, userId, origin, readExactJson(json)))) continue
-      log.info({ roomId: filling.roomId, userId }, 'a user of ours was put out of a room before its members had come')
+      if (!(await judgeOne(partialState, userId, origin, readExactJson(json)))) continue
+      log.info(
+        { roomId: partialState.roomId, userId },
+        'a user of ours was put out of a room before its members had come',
+      )
       return
     }
   }
 
   return {
-    async judge(filling) {
-      const { localMembers } = await registry.getByNid(filling.roomNid)
-      for (const { userId } of [...localMembers.values()]) if (filling.lacksMembers) await judgeOf(filling, userId)
+    async judge(partialState) {
+      const { localMembers } = await registry.getByNid(partialState.roomNid)
+      for (const { userId } of [...localMembers.values()])
+        if (partialState.lacksMembers) await judgeOf(partialState, userId)
     },
   }
 }
@@ -173,7 +186,7 @@ const ALONE: Omit<Surroundings, 'outlier' | 'cited' | 'prevs' | 'told'> = {
 }
 
 /** Whether an event cites the membership that its target has: a kick of a time before they came in is none of now. */
-async function citesPresent(room: Room, { joinId }: Filling, { pdu }: ReadPdu): Promise<boolean> {
+async function citesPresent(room: Room, { joinId }: PartialState, { pdu }: ReadPdu): Promise<boolean> {
   const nid = room.stateNid(room.pending.state, pdu.type, pdu.state_key!)
   const cited = new Set<EventId>(authIdsOf(pdu))
   const present = (await room.events([nid])).get(nid)?.id

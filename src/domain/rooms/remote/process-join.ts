@@ -6,22 +6,22 @@ import type { Pdu } from '../../../core/event/format.ts'
 import type { ReadPdu } from '../../../core/event/read.ts'
 import type { EventId, RoomId, ServerName } from '../../../core/ids.ts'
 import type { ReadJson } from '../../../core/json.ts'
-import type { Lanes } from '../../../core/keyed-queue.ts'
+import type { KeyedQueue } from '../../../core/keyed-queue.ts'
 import type { RoomVersion } from '../../../core/room-version.ts'
 import { getState, type StateMap, setState } from '../../../core/state/trie.ts'
 import type { Database } from '../../../store/db/db.ts'
 import { nextRoomNid, setRoomVersion } from '../../../store/rooms/rooms.ts'
-import type { Questions } from '../receive/federation-queries.ts'
+import type { FederationQueries } from '../receive/federation-queries.ts'
 import { Intake } from '../receive/intake.ts'
 import type { Outliers } from '../receive/outliers.ts'
-import { isRefusal, type Vetter } from '../receive/pdu-checks.ts'
+import { isRefusal, type PduChecks } from '../receive/pdu-checks.ts'
 import type { Placing } from '../receive/placing.ts'
 import { dropped, type Received, receivedAs, settled } from '../receive/received.ts'
 import { orderTold, type Told, type ToldRoom, takeTold } from '../receive/state-intake.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import { authIdsOf, impliedIds, prevIdsOf, reasonOf } from '../room/event-references.ts'
-import { type Filling, membersAreMissing } from '../room/partial-state.ts'
-import type { Fillings } from '../room/partial-state-rooms.ts'
+import { membersAreMissing, type PartialState } from '../room/partial-state.ts'
+import type { PartialStateRooms } from '../room/partial-state-rooms.ts'
 import type { RoomRegistry } from '../room/registry.ts'
 import { emptyRoom, type Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
@@ -40,15 +40,15 @@ export interface ProcessJoinParts {
   readonly db: Database
   readonly events: EventCache
   readonly registry: RoomRegistry
-  readonly questions: Questions
-  readonly vetter: Vetter
+  readonly questions: FederationQueries
+  readonly pduChecks: PduChecks
   readonly outliers: Outliers
   readonly placing: Placing
   /** In which the events of one room come in. */
-  readonly lanes: Lanes<RoomId>
-  readonly fillings: Fillings
+  readonly roomQueue: KeyedQueue<RoomId>
+  readonly partialStateRooms: PartialStateRooms
   /** Has the members fetched that were left out. */
-  readonly fill: (filling: Filling) => void
+  readonly fill: (partialState: PartialState) => void
 }
 
 /** How often a join is placed anew because others wrote to its room. */
@@ -59,7 +59,7 @@ type Result = Received | 'moved'
 const OTHER_VERSION = 'the room is of another version'
 
 export function createProcessJoin(parts: ProcessJoinParts): ProcessJoin {
-  const { registry, vetter, outliers, placing, lanes, fillings } = parts
+  const { registry, pduChecks, outliers, placing, roomQueue, partialStateRooms } = parts
 
   /** A room that is to be, or that we took part in before; undefined where that one was of another version. */
   async function roomToJoin(roomId: RoomId, version: RoomVersion): Promise<Room | undefined> {
@@ -94,7 +94,7 @@ export function createProcessJoin(parts: ProcessJoinParts): ProcessJoin {
     if (isPartial && !wasStrange) throw membersAreMissing()
     const cited = authIdsOf(pdu).map((id) => known.get(id)!)
     const before = isPartial ? withMembers(state, cited) : state
-    const filling = isPartial ? await beginFilling(room, resident, eventId, lists) : undefined
+    const partialState = isPartial ? await beginPartialState(room, resident, eventId, lists) : undefined
     const place = async (): Promise<Result> => {
       const placed = await placing.place(room, read, {
         outlier: known.get(eventId),
@@ -117,43 +117,43 @@ export function createProcessJoin(parts: ProcessJoinParts): ProcessJoin {
     }
     const result = await place().catch((error) => {
       // Whether it was written is not known: who fills the room finds out.
-      if (filling) parts.fill(filling)
+      if (partialState) parts.fill(partialState)
       throw error
     })
     // What invitations counted for in memory, while the room was not known, is read anew.
     if (wasStrange) registry.drop(room)
     const isIn = result !== 'moved' && result.kind === 'accepted'
-    if (filling && isIn) parts.fill(filling)
-    else if (filling) await fillings.abandon(filling)
-    else if (room.filling && isIn && !isKnownHere) await fillings.supersede(room.filling)
+    if (partialState && isIn) parts.fill(partialState)
+    else if (partialState) await partialStateRooms.abandon(partialState)
+    else if (room.partialState && isIn && !isKnownHere) await partialStateRooms.supersede(room.partialState)
     return result
   }
 
-  async function beginFilling(
+  async function beginPartialState(
     room: Room,
     resident: ServerName,
     joinId: EventId,
     { servers = [] }: ToldRoom,
-  ): Promise<Filling> {
-    room.filling = await fillings.open(room, { resident, servers, joinId })
-    return room.filling
+  ): Promise<PartialState> {
+    room.partialState = await partialStateRooms.open(room, { resident, servers, joinId })
+    return room.partialState
   }
 
   return async (resident, version, roomId, joinEvent, lists) => {
     const place = { id: roomId, version }
-    const read = await vetter.vet(place, joinEvent)
+    const read = await pduChecks.check(place, joinEvent)
     if (isRefusal(read)) return dropped(read.reason)
-    const told = await orderTold(lists, vetter.expect, keysJudging(version, read.pdu))
-    const judges = await vetter.vetAll(place, told.judges.filter(told.isState).map(told.at))
+    const told = await orderTold(lists, pduChecks.expect, keysJudging(version, read.pdu))
+    const judges = await pduChecks.checkAll(place, told.judges.filter(told.isState).map(told.at))
     if (!judges.some((one) => isCreateOf(version, one))) return dropped(OTHER_VERSION, read.eventId)
-    const others = await vetter.vetAll(place, told.judges.filter((index) => !told.isState(index)).map(told.at))
+    const others = await pduChecks.checkAll(place, told.judges.filter((index) => !told.isState(index)).map(told.at))
     const refusal = refusalOf(version, read.pdu, [...judges, ...others])
     if (refusal !== undefined) return dropped(refusal, read.eventId)
-    return lanes.run(roomId, async () => {
+    return roomQueue.run(roomId, async () => {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         const room = await roomToJoin(roomId, version)
         if (!room) return dropped(OTHER_VERSION, read.eventId)
-        if (room.filling?.lacksMembers) throw membersAreMissing()
+        if (room.partialState?.lacksMembers) throw membersAreMissing()
         const received = await join(resident, room, read, told, lists)
         if (received !== 'moved') return received
       }

@@ -3,7 +3,7 @@ import { buildEvent, checkBuilt, type EventDraft } from '../../../core/event/bui
 import type { EventId, RoomId, ServerName, UserId } from '../../../core/ids.ts'
 import { serverOf } from '../../../core/ids.ts'
 import { encodeCanonical, isObject, type JsonObject, readExactJson } from '../../../core/json.ts'
-import { createLanes } from '../../../core/keyed-queue.ts'
+import { createKeyedQueue } from '../../../core/keyed-queue.ts'
 import { signedEventText } from '../../../core/signing/event-hash.ts'
 import { addSignature } from '../../../core/signing/json-signature.ts'
 import { type SigningKey, verifySignature } from '../../../core/signing/key.ts'
@@ -39,7 +39,7 @@ export function createRemoteInvites(parts: {
   readonly peers: Pick<Peers, 'invite'>
 }): InviteRemotely {
   const { serverName, signingKey, random, registry, resident, receiver, peers } = parts
-  const lanes = createLanes<string>()
+  const roomQueue = createKeyedQueue<string>()
 
   const invite: InviteRemotely = async (by, roomId, target, content) => {
     const made = await sameInvitation(await registry.get(roomId), by.userId, target, content)
@@ -70,7 +70,8 @@ export function createRemoteInvites(parts: {
   }
 
   // The other server takes its time: who invites the same user meanwhile waits to see what comes of it.
-  return (by, roomId, target, content) => lanes.run(`${roomId} ${target}`, () => invite(by, roomId, target, content))
+  return (by, roomId, target, content) =>
+    roomQueue.run(`${roomId} ${target}`, () => invite(by, roomId, target, content))
 }
 
 /** The invitation that already says the same, by the same sender. */

@@ -2,7 +2,7 @@ import { displayNameOf, membershipOf } from '../../../core/event/content.ts'
 import type { Pdu } from '../../../core/event/format.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf, type UserId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
-import { createLanes } from '../../../core/keyed-queue.ts'
+import { createKeyedQueue } from '../../../core/keyed-queue.ts'
 import { clampToSafe } from '../../../core/large-integers.ts'
 import type { RoomVersion } from '../../../core/room-version.ts'
 import type { Database } from '../../../store/db/db.ts'
@@ -57,7 +57,7 @@ export function createRemoteMembers(parts: {
 }): RemoteMembers {
   const { db, registry, events, users, userRooms, persister } = parts
   /** What is written of one membership is seen before the next is. */
-  const lanes = createLanes<string>()
+  const roomQueue = createKeyedQueue<string>()
 
   async function roomOf({ roomId, version }: RemoteMembershipEvent): Promise<Room> {
     return (await registry.get(roomId)) ?? emptyRoom({ nid: await nextRoomNid(db), id: roomId, version, events })
@@ -106,7 +106,7 @@ export function createRemoteMembers(parts: {
   }
 
   return {
-    record: (wanted) => lanes.run(`${wanted.roomId} ${wanted.pdu.state_key}`, () => record(wanted)),
+    record: (wanted) => roomQueue.run(`${wanted.roomId} ${wanted.pdu.state_key}`, () => record(wanted)),
 
     async isOutdated(pdu, pending) {
       const cited = await events.loadByIds(authIdsOf(pdu).map(copyOf))

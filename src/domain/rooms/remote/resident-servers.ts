@@ -4,7 +4,7 @@ import { joinAuthoriserOf } from '../../../core/event/content.ts'
 import type { EventId, RoomId, ServerName, UserId } from '../../../core/ids.ts'
 import { serverOf } from '../../../core/ids.ts'
 import { isObject, type JsonObject, readExactJson } from '../../../core/json.ts'
-import { createLanes } from '../../../core/keyed-queue.ts'
+import { createKeyedQueue } from '../../../core/keyed-queue.ts'
 import { ROOM_VERSIONS, type RoomVersion, roomVersion } from '../../../core/room-version.ts'
 import type { MembershipStep, Peers } from '../../../outbound/peers.ts'
 import { MAX_SERVERS_TRIED } from '../../limits.ts'
@@ -27,7 +27,7 @@ export interface RemoteWish {
 }
 
 /** Memberships in rooms of other servers (server-server API, "Joining Rooms", "Knocking upon a room", "Leaving Rooms"). */
-export interface RemoteRooms {
+export interface ResidentServers {
   /**
    * Joins through one server after another until one lets the user in. Resolves when this server takes part in the room.
    * @throws ProtocolError why none does; `M_FORBIDDEN` when none knows the room
@@ -59,7 +59,7 @@ function isTelling({ status, errcode }: ProtocolError): boolean {
   return status < 500 && errcode !== 'M_NOT_FOUND'
 }
 
-export function createRemoteRooms(
+export function createResidentServers(
   parts: RemoteJoinParts & {
     readonly peers: Peers
     readonly processJoin: ProcessJoin
@@ -68,7 +68,7 @@ export function createRemoteRooms(
     /** With whom this server has to do at all. */
     readonly outgoing: { reaches(server: ServerName): boolean }
   },
-): RemoteRooms {
+): ResidentServers {
   const { peers, processJoin, keys, serverName, outgoing, registry } = parts
   const understood = ROOM_VERSIONS.map(({ id }) => id)
 
@@ -80,7 +80,7 @@ export function createRemoteRooms(
     })
   }
 
-  const arriving = createLanes<RoomId>()
+  const arriving = createKeyedQueue<RoomId>()
 
   /** Whether this server is in the room, or was. */
   async function isKnown(roomId: RoomId): Promise<boolean> {

@@ -1,42 +1,42 @@
 import type { Logger } from 'pino'
 import { ProtocolError } from '../../../core/errors.ts'
 import { isUserId, type RoomId, type ServerName, type UserId } from '../../../core/ids.ts'
-import type { Lanes } from '../../../core/keyed-queue.ts'
+import type { KeyedQueue } from '../../../core/keyed-queue.ts'
 import { diffState, forEachState, getState, type StateMap } from '../../../core/state/trie.ts'
 import type { Peers } from '../../../outbound/peers.ts'
 import type { Database } from '../../../store/db/db.ts'
 import { getChainParents, type StatePoint } from '../../../store/events/state.ts'
-import { removePartlyFilled } from '../../../store/rooms/room-fillings.ts'
+import { removeResyncedPart } from '../../../store/rooms/partial-state-rooms.ts'
 import { pauseAfter } from '../../backoff.ts'
 import type { Random } from '../../clock.ts'
 import { Turns } from '../../federation/turns.ts'
 import { EXPULSION_LOOKED_AT_AFTER_MS, MAX_FILLING_SERVERS, MAX_FILLINGS_AT_ONCE } from '../../limits.ts'
 import type { Users } from '../../users.ts'
 import type { Outliers } from '../receive/outliers.ts'
-import type { Vetter } from '../receive/pdu-checks.ts'
+import type { PduChecks } from '../receive/pdu-checks.ts'
 import { orderTold, type Told, type ToldRoom, type ToldStateMap, takeTold } from '../receive/state-intake.ts'
 import type { Branches } from '../room/branches.ts'
 import type { StateChange } from '../room/head.ts'
 import { type Change, membersOf } from '../room/members.ts'
-import type { Filling } from '../room/partial-state.ts'
-import type { Fillings } from '../room/partial-state-rooms.ts'
+import type { PartialState } from '../room/partial-state.ts'
+import type { PartialStateRooms } from '../room/partial-state-rooms.ts'
 import type { RoomRegistry } from '../room/registry.ts'
 import type { Room } from '../room/room.ts'
 import { RoomEvent } from '../room/room-event.ts'
 import { keyWrites, NO_GRAPH, type Outcome, type Persister, type Unit } from '../write/persister.ts'
-import type { Expulsions } from './partial-state-kicks.ts'
+import type { PartialStateKicks } from './partial-state-kicks.ts'
 
 /** Fetches the members of rooms that were joined without them, and has taken in what other servers sent meanwhile. */
-export interface RoomFiller {
-  begin(filling: Filling): void
+export interface Resync {
+  begin(partialState: PartialState): void
   /** Somebody was put out, it is said: where the servers of the room had nothing for us that may be why, and they are asked again soon. */
-  hurry(filling: Filling): void
+  hurry(partialState: PartialState): void
   /** Goes on with what was begun before the process ended. @param takeHeld takes in what waits for a room that is whole */
-  start(takeHeld: (filling: Filling) => Promise<void>): void
+  start(takeHeld: (partialState: PartialState) => Promise<void>): void
   close(): Promise<void>
 }
 
-export interface RoomFillerParts {
+export interface ResyncParts {
   readonly serverName: ServerName
   readonly db: Database
   readonly random: Random
@@ -47,11 +47,11 @@ export interface RoomFillerParts {
   readonly registry: RoomRegistry
   readonly persister: Persister
   readonly branches: Branches
-  readonly vetter: Vetter
+  readonly pduChecks: PduChecks
   readonly outliers: Outliers
-  readonly lanes: Lanes<RoomId>
-  readonly fillings: Fillings
-  readonly expulsions: Expulsions
+  readonly roomQueue: KeyedQueue<RoomId>
+  readonly partialStateRooms: PartialStateRooms
+  readonly kicks: PartialStateKicks
   /** A room is whole: who reads it is to be told. */
   filled(room: Room): void
 }
@@ -90,14 +90,14 @@ interface Behind {
   readonly moved: Unit['moved']
 }
 
-export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
-  const { db, log, registry, fillings, outliers, persister } = parts
+export function createResync(parts: ResyncParts): Resync {
+  const { db, log, registry, partialStateRooms, outliers, persister } = parts
   const turns = new Turns(MAX_FILLINGS_AT_ONCE)
-  const rests = new Map<Filling, Rest>()
+  const rests = new Map<PartialState, Rest>()
   /** Those of which somebody was put out while they were worked on. */
-  const hurried = new WeakSet<Filling>()
+  const hurried = new WeakSet<PartialState>()
   const running = new Set<Promise<void>>()
-  let takeHeld: ((filling: Filling) => Promise<void>) | undefined
+  let takeHeld: ((partialState: PartialState) => Promise<void>) | undefined
   let isClosing = false
   let close: () => void = () => {}
   const closed = new Promise<never>((_, reject) => {
@@ -105,88 +105,91 @@ export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
   })
   closed.catch(() => {})
 
-  const isWanted = (filling: Filling): boolean => filling.lacksMembers && !isClosing
+  const isWanted = (partialState: PartialState): boolean => partialState.lacksMembers && !isClosing
 
   /** One attempt; it tries again by itself. */
-  async function attempt(filling: Filling): Promise<void> {
+  async function attempt(partialState: PartialState): Promise<void> {
     try {
-      if (filling.lacksMembers) await fetchMembers(filling)
-      if (filling.holdsEvents && !isClosing) await takeHeld?.(filling)
+      if (partialState.lacksMembers) await fetchMembers(partialState)
+      if (partialState.holdsEvents && !isClosing) await takeHeld?.(partialState)
     } catch (error) {
-      if (isClosing || !filling.holdsEvents) return
+      if (isClosing || !partialState.holdsEvents) return
       const reason = error instanceof Error ? error.message : String(error)
-      await fillings.failed(filling, reason).catch(() => {})
-      const pauseMs = pauseAfter(Math.max(filling.failures, 1), RETRIES, parts.random)
+      await partialStateRooms.failed(partialState, reason).catch(() => {})
+      const pauseMs = pauseAfter(Math.max(partialState.failures, 1), RETRIES, parts.random)
       log.warn(
-        { err: error, roomId: filling.roomId, failures: filling.failures, pauseMs },
+        { err: error, roomId: partialState.roomId, failures: partialState.failures, pauseMs },
         'a room could not be filled with its members; it will be tried again',
       )
-      rest(filling, pauseMs, error instanceof Refused)
+      rest(partialState, pauseMs, error instanceof Refused)
     }
   }
 
-  function rest(filling: Filling, pauseMs: number, wasRefused: boolean): void {
-    const isHurried = hurried.delete(filling) && wasRefused
+  function rest(partialState: PartialState, pauseMs: number, wasRefused: boolean): void {
+    const isHurried = hurried.delete(partialState) && wasRefused
     const ms = isHurried ? Math.min(pauseMs, EXPULSION_LOOKED_AT_AFTER_MS) : pauseMs
-    const timer = setTimeout(begin, ms, filling).unref()
-    rests.set(filling, { timer, since: performance.now(), wasRefused })
+    const timer = setTimeout(begin, ms, partialState).unref()
+    rests.set(partialState, { timer, since: performance.now(), wasRefused })
   }
 
-  function hurry(filling: Filling): void {
-    const resting = rests.get(filling)
-    if (!resting) hurried.add(filling)
+  function hurry(partialState: PartialState): void {
+    const resting = rests.get(partialState)
+    if (!resting) hurried.add(partialState)
     if (!resting?.wasRefused) return
     clearTimeout(resting.timer)
     const ms = Math.max(resting.since + EXPULSION_LOOKED_AT_AFTER_MS - performance.now(), 0)
-    rests.set(filling, { ...resting, timer: setTimeout(begin, ms, filling).unref() })
+    rests.set(partialState, { ...resting, timer: setTimeout(begin, ms, partialState).unref() })
   }
 
-  function begin(filling: Filling): void {
-    rests.delete(filling)
-    hurried.delete(filling)
+  function begin(partialState: PartialState): void {
+    rests.delete(partialState)
+    hurried.delete(partialState)
     if (isClosing || takeHeld === undefined) return
     turns.add(() => {
-      const work = attempt(filling).finally(() => running.delete(work))
+      const work = attempt(partialState).finally(() => running.delete(work))
       running.add(work)
       return work
     })
   }
 
   /** @throws Error with what the last server said, when none could be used */
-  async function fetchMembers(filling: Filling): Promise<void> {
-    const room = await registry.get(filling.roomId)
+  async function fetchMembers(partialState: PartialState): Promise<void> {
+    const room = await registry.get(partialState.roomId)
     // The join was never written, or nobody is in the room any more.
-    if (room?.nid !== filling.roomNid || room.localMembers.size === 0) return fillings.leave(filling)
+    if (room?.nid !== partialState.roomNid || room.localMembers.size === 0) return partialStateRooms.leave(partialState)
     let last = 'no server of the room is known that could be asked'
     const failures: Failure['kind'][] = []
-    for (const server of serversToAsk(filling)) {
-      const failure = await fetchFrom(server, filling)
-      if (failure === undefined || !isWanted(filling)) return
+    for (const server of serversToAsk(partialState)) {
+      const failure = await fetchFrom(server, partialState)
+      if (failure === undefined || !isWanted(partialState)) return
       const { reason, kind } = failure
       last = `${server}: ${reason}`
       failures.push(kind)
-      log.info({ roomId: filling.roomId, server, reason }, 'a server could not be used to fill a room with its members')
+      log.info(
+        { roomId: partialState.roomId, server, reason },
+        'a server could not be used to fill a room with its members',
+      )
     }
     if (!failures.includes('refused') || failures.includes('useless')) throw new Error(last)
-    await parts.expulsions.judge(filling)
-    if (isWanted(filling)) throw new Refused(last)
+    await parts.kicks.judge(partialState)
+    if (isWanted(partialState)) throw new Refused(last)
   }
 
   /** The one that let us in, and some of the others: in each round other ones. */
-  function serversToAsk({ resident, servers, failures }: Filling): ServerName[] {
+  function serversToAsk({ resident, servers, failures }: PartialState): ServerName[] {
     const others = [...servers].filter((server) => server !== resident)
     const from = others.length === 0 ? 0 : (failures * (MAX_FILLING_SERVERS - 1)) % others.length
     const all = [resident, ...others.slice(from), ...others.slice(0, from)]
     return all.filter((server) => parts.outgoing.reaches(server)).slice(0, MAX_FILLING_SERVERS)
   }
 
-  async function fetchFrom(server: ServerName, filling: Filling): Promise<Failure | undefined> {
+  async function fetchFrom(server: ServerName, partialState: PartialState): Promise<Failure | undefined> {
     try {
-      const asking = parts.peers.state(server, filling.roomId, filling.joinId)
+      const asking = parts.peers.state(server, partialState.roomId, partialState.joinId)
       asking.catch(() => {})
       // Whoever leaves the room waits for nobody, and keeps nobody waiting.
-      const told = await Promise.race([asking, closed, filling.whole])
-      const reason = told && (await take(filling, told))
+      const told = await Promise.race([asking, closed, partialState.whole])
+      const reason = told && (await take(partialState, told))
       return reason === undefined ? undefined : { reason, kind: 'useless' }
     } catch (error) {
       if (!(error instanceof ProtocolError) || error.status === 503) throw error
@@ -194,34 +197,34 @@ export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
     }
   }
 
-  function take(filling: Filling, lists: ToldRoom): Promise<string | undefined> {
-    return parts.lanes.run(filling.roomId, async () => {
-      const told = await orderTold(lists, parts.vetter.expect, new Set())
-      for (let attempts = 0; attempts < MAX_ATTEMPTS && isWanted(filling); attempts++) {
-        const room = await registry.getByNid(filling.roomNid)
-        const outcome = await fill(room, filling, told)
+  function take(partialState: PartialState, lists: ToldRoom): Promise<string | undefined> {
+    return parts.roomQueue.run(partialState.roomId, async () => {
+      const told = await orderTold(lists, parts.pduChecks.expect, new Set())
+      for (let attempts = 0; attempts < MAX_ATTEMPTS && isWanted(partialState); attempts++) {
+        const room = await registry.getByNid(partialState.roomNid)
+        const outcome = await fill(room, partialState, told)
         if (outcome !== 'moved') return outcome
       }
       return 'the room is too busy just now'
     })
   }
 
-  async function fill(room: Room, filling: Filling, told: Told): Promise<string | undefined> {
-    const isAlive = () => room.alive && isWanted(filling)
-    const join = (await outliers.find(room, [filling.joinId])).get(filling.joinId)!
+  async function fill(room: Room, partialState: PartialState, told: Told): Promise<string | undefined> {
+    const isAlive = () => room.alive && isWanted(partialState)
+    const join = (await outliers.find(room, [partialState.joinId])).get(partialState.joinId)!
     const end = await endBehind(room, join)
-    if (await db.tx((tx) => removePartlyFilled(tx, room.nid, end))) {
+    if (await db.tx((tx) => removeResyncedPart(tx, room.nid, end))) {
       // An earlier attempt ended in the middle, and the room as it is in memory counts its members.
       registry.drop(room)
       return 'moved'
     }
-    const { map, memberships } = await takeTold(parts, room, told, filling.joinId, isAlive)
+    const { map, memberships } = await takeTold(parts, room, told, partialState.joinId, isAlive)
     if (!isAlive()) return 'moved'
     const before = await parts.branches.stateAt(room, join.pointBefore)
     if (!map) return 'it tells two events for one key, or one of another room'
     const refusal = disagreement(room, before, map, memberships)
     if (refusal !== undefined) return refusal
-    return write(room, filling, behind(room, join, end, { before, told: map }), memberships)
+    return write(room, partialState, behind(room, join, end, { before, told: map }), memberships)
   }
 
   /** The end of the chain that our join's branches off. */
@@ -234,7 +237,7 @@ export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
   /** A part at a time. Nobody finds it in the log before the chain of the join is moved behind it, with the last part. */
   async function write(
     room: Room,
-    filling: Filling,
+    partialState: PartialState,
     { changes, moved }: Behind,
     memberships: ToldStateMap['memberships'],
   ): Promise<'moved' | undefined> {
@@ -265,9 +268,9 @@ export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
     if ((await written)!.kind !== 'committed') return 'moved'
     // What it holds in memory of its states lacks what was written behind them.
     registry.drop(room)
-    await fillings.filled(filling, position)
+    await partialStateRooms.filled(partialState, position)
     parts.filled(await registry.getByNid(room.nid))
-    log.info({ roomId: filling.roomId, members: changes.length }, 'a room was filled with its members')
+    log.info({ roomId: partialState.roomId, members: changes.length }, 'a room was filled with its members')
     return undefined
   }
 
@@ -276,7 +279,7 @@ export function createRoomFiller(parts: RoomFillerParts): RoomFiller {
     hurry,
     start(given) {
       takeHeld = given
-      for (const filling of fillings.all()) begin(filling)
+      for (const partialState of partialStateRooms.all()) begin(partialState)
     },
     async close() {
       isClosing = true

@@ -62,7 +62,7 @@ export function createCheckpoints({ db, log }: { db: Database; log: Logger }): C
     consider(room) {
       const { chain, seq } = room.committed
       // What is still to be written behind would be missing in it.
-      if (room.filling?.lacksMembers) return
+      if (room.partialState?.lacksMembers) return
       // Too few changes for a checkpoint, wherever the last one is.
       if (chain === 0 && seq < LEAST_CHANGES) return
       const base = baseOf(room)

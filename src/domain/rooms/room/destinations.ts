@@ -6,5 +6,5 @@ import type { Room } from './room.ts'
 /** The servers that are told what passes in a room: those with users in it, and while its members are fetched those that are said to have. */
 export async function serversToTell(db: Reader, room: Room): Promise<Set<ServerName>> {
   const joined = await room.servers.of(() => getJoinedUsers(db, room.nid))
-  return new Set([...joined.keys(), ...(room.filling?.serversMeanwhile ?? [])])
+  return new Set([...joined.keys(), ...(room.partialState?.serversMeanwhile ?? [])])
 }

@@ -14,7 +14,7 @@ export interface Held {
  * A room of others that our user is in, and whose members are still to come: most of them were left out of what we were told when we
  * joined (server-server API, `PUT send_join`, `omit_members`).
  */
-export class Filling {
+export class PartialState {
   readonly roomNid: number
   readonly roomId: RoomId
   readonly resident: ServerName
@@ -32,7 +32,7 @@ export class Filling {
   #resolve: () => void = () => {}
 
   constructor(
-    of: Pick<Filling, 'roomNid' | 'roomId' | 'resident' | 'joinId'> & {
+    of: Pick<PartialState, 'roomNid' | 'roomId' | 'resident' | 'joinId'> & {
       readonly servers: Iterable<ServerName>
       readonly failures?: number
     },

@@ -14,7 +14,7 @@ import { perTick } from '../../../store/db/per-tick.ts'
 import { getStateKeys, loadStates, type StateKeyRow } from '../../../store/events/state.ts'
 import { countMembers, findRoomNid, getJoinedOfServer, getRooms, type RoomRow } from '../../../store/rooms/rooms.ts'
 import type { EventCache } from './event-cache.ts'
-import type { Fillings } from './partial-state-rooms.ts'
+import type { PartialStateRooms } from './partial-state-rooms.ts'
 import { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 import { StateKeys } from './state-keys.ts'
@@ -42,13 +42,13 @@ export interface RegistryParts {
   readonly db: Reader
   readonly events: EventCache
   readonly serverName: ServerName
-  readonly fillings: Pick<Fillings, 'of'>
+  readonly partialStateRooms: Pick<PartialStateRooms, 'of'>
   readonly budget: ByteBudget
 }
 
 const ROOM_IDS_REMEMBERED = 20_000
 
-export function createRoomRegistry({ db, events, serverName, fillings, budget }: RegistryParts): RoomRegistry {
+export function createRoomRegistry({ db, events, serverName, partialStateRooms, budget }: RegistryParts): RoomRegistry {
   const rooms = budget.part<number, Room>({ bytesOf: ({ bytes }) => bytes })
   const nids = createCache<RoomId, number>(ROOM_IDS_REMEMBERED)
   const loading = new Map<number, Promise<Room>>()
@@ -115,7 +115,7 @@ export function createRoomRegistry({ db, events, serverName, fillings, budget }:
       lastChain: row.last_chain,
     }
     const room = new Room({ nid: row.room_nid, id: row.room_id, version, keys: new StateKeys(keys), head, events })
-    room.filling = fillings.of(row.room_nid)
+    room.partialState = partialStateRooms.of(row.room_nid)
     return room
   }
 

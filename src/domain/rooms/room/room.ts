@@ -8,7 +8,7 @@ import type { Membership } from '../../../store/rooms/rooms.ts'
 import type { EventCache } from './event-cache.ts'
 import type { Head, StateChange } from './head.ts'
 import { JoinedServers } from './joined-servers.ts'
-import type { Filling } from './partial-state.ts'
+import type { PartialState } from './partial-state.ts'
 import { RecentBranches } from './recent-branches.ts'
 import type { RoomEvent } from './room-event.ts'
 import { StateKeys } from './state-keys.ts'
@@ -64,7 +64,7 @@ export class Room {
   committed: Head
   alive = true
   /** Set while its members are still to come. */
-  filling: Filling | undefined
+  partialState: PartialState | undefined
   /** How many outliers were enqueued since the room was loaded. */
   outliersTaken = 0
   /** The last changes of the chains that were written to last. */
@@ -174,7 +174,7 @@ export class Room {
 
   /** Whether users of other servers are in the room. */
   get isShared(): boolean {
-    return this.counts.join > this.localMembers.size || (this.filling?.serversMeanwhile.size ?? 0) > 0
+    return this.counts.join > this.localMembers.size || (this.partialState?.serversMeanwhile.size ?? 0) > 0
   }
 
   get isSettled(): boolean {

@@ -8,14 +8,14 @@ import type { Room } from './room.ts'
  * @throws ProtocolError 503 `M_UNKNOWN` when that takes too long
  */
 export async function wholeRoom(registry: Pick<RoomRegistry, 'getByNid'>, room: Room): Promise<Room> {
-  const { filling } = room
-  if (!filling?.lacksMembers) return room
+  const { partialState } = room
+  if (!partialState?.lacksMembers) return room
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, MAX_MEMBERS_WAIT_MS)
   })
-  await Promise.race([filling.whole, late])
+  await Promise.race([partialState.whole, late])
   clearTimeout(timer)
-  if (filling.lacksMembers) throw membersAreMissing()
+  if (partialState.lacksMembers) throw membersAreMissing()
   return registry.getByNid(room.nid)
 }

@@ -34,7 +34,7 @@ export type StateReader = (type: string, stateKey: string) => RoomEvent | undefi
 
 /** Whether what is to be written is about somebody whose membership is still being fetched. */
 export function concernsUnknownMember(room: Room, drafts: readonly Draft[]): boolean {
-  if (!room.filling?.lacksMembers) return false
+  if (!room.partialState?.lacksMembers) return false
   const { state } = room.pending
   return drafts.some(
     ({ type, stateKey }) => type === 'm.room.member' && room.stateNid(state, type, stateKey ?? '') === 0,

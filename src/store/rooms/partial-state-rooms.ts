@@ -4,7 +4,7 @@ import type { StatePoint } from '../events/state.ts'
 
 // Tables: room_filling, held_event, held_receipt, state_change, room_member; reads room, event
 
-export interface FillingRow {
+export interface PartialStateRow {
   readonly room_nid: number
   readonly room_id: RoomId
   readonly resident: ServerName
@@ -25,12 +25,12 @@ export interface HeldRow {
 const COLUMNS = `f.room_nid, room.room_id, f.resident, f.servers, f.join_event_id, f.since, f.failures, f.last_failure, f.filled_at`
 
 /** Those whose join was never written are left out. */
-export function getFillings(reader: Reader): Promise<FillingRow[]> {
+export function getPartialStateRooms(reader: Reader): Promise<PartialStateRow[]> {
   return reader.query(`SELECT ${COLUMNS} FROM room_filling f JOIN room USING (room_nid)`)
 }
 
-export async function findFilling(reader: Reader, roomNid: number): Promise<FillingRow | undefined> {
-  const [row] = await reader.query<FillingRow>(
+export async function findPartialState(reader: Reader, roomNid: number): Promise<PartialStateRow | undefined> {
+  const [row] = await reader.query<PartialStateRow>(
     `SELECT ${COLUMNS} FROM room_filling f JOIN room USING (room_nid) WHERE f.room_nid = $1`,
     [roomNid],
   )
@@ -47,9 +47,9 @@ export async function unfilledChain(reader: Reader, roomNid: number): Promise<nu
   return row?.state_chain
 }
 
-export async function insertFilling(
+export async function insertPartialState(
   tx: Tx,
-  row: Pick<FillingRow, 'room_nid' | 'resident' | 'servers' | 'join_event_id' | 'since'>,
+  row: Pick<PartialStateRow, 'room_nid' | 'resident' | 'servers' | 'join_event_id' | 'since'>,
 ): Promise<void> {
   await tx.query(
     `INSERT INTO room_filling (room_nid, resident, servers, join_event_id, since) VALUES ($1, $2, $3, $4, $5)
@@ -79,7 +79,7 @@ export async function setFilled(tx: Tx, roomNid: number, position: number): Prom
  * Takes back the changes past the end of a chain, and the memberships that came with them: those of an attempt to fill a room that
  * did not come to its end. Whether there were any.
  */
-export async function removePartlyFilled(tx: Tx, roomNid: number, end: StatePoint): Promise<boolean> {
+export async function removeResyncedPart(tx: Tx, roomNid: number, end: StatePoint): Promise<boolean> {
   const [row] = await tx.query<{ any: boolean }>(
     `WITH gone AS (DELETE FROM state_change WHERE room_nid = $1 AND chain = $2 AND seq > $3 RETURNING event_nid),
      members AS (DELETE FROM room_member m USING gone WHERE m.room_nid = $1 AND m.event_nid = gone.event_nid)
@@ -89,7 +89,7 @@ export async function removePartlyFilled(tx: Tx, roomNid: number, end: StatePoin
   return row!.any
 }
 
-export async function removeFilling(tx: Tx, roomNid: number): Promise<void> {
+export async function removePartialState(tx: Tx, roomNid: number): Promise<void> {
   await tx.query('DELETE FROM room_filling WHERE room_nid = $1', [roomNid])
   await removeAllHeld(tx, roomNid)
 }

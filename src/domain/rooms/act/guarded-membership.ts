@@ -1,0 +1,45 @@
+import type { UserRooms } from '../../sync/user-rooms.ts'
+import type { RoomBlocks } from '../room/blocks.ts'
+import type { NoticeRooms } from '../room/notice-rooms.ts'
+import type { RoomRegistry } from '../room/registry.ts'
+import type { ClosedRooms } from '../write/closed-rooms.ts'
+import type { MembershipActions } from './membership.ts'
+
+/** Memberships as operators restrain them: no way into blocked rooms and rooms that are removed, none out of an unread notices room. */
+export function createGuardedMembership(parts: {
+  readonly membership: MembershipActions
+  readonly closed: ClosedRooms
+  readonly blocks: RoomBlocks
+  readonly noticeRooms: NoticeRooms
+  readonly registry: Pick<RoomRegistry, 'get'>
+  readonly userRooms: Pick<UserRooms, 'forgotten'>
+}): MembershipActions {
+  const { membership, closed, blocks, noticeRooms, registry, userRooms } = parts
+  return {
+    ...membership,
+    async join(by, roomId, details) {
+      // Through another server it would come back while its rows are still going.
+      closed.mustBeOpen(roomId)
+      await blocks.mustBeFree(roomId)
+      await membership.join(by, roomId, details)
+    },
+    async knock(by, roomId, details) {
+      closed.mustBeOpen(roomId)
+      await blocks.mustBeFree(roomId)
+      await membership.knock(by, roomId, details)
+    },
+    async leave(by, roomId, details) {
+      await noticeRooms.mayLeave(by, roomId)
+      await membership.leave(by, roomId, details)
+    },
+    async invite(by, roomId, target, details) {
+      await blocks.mustBeFree(roomId)
+      await membership.invite(by, roomId, target, details)
+    },
+    async forget(by, roomId) {
+      await membership.forget(by, roomId)
+      const room = await registry.get(roomId)
+      if (room) userRooms.forgotten(by.userNid, room.nid)
+    },
+  }
+}
