@@ -8,6 +8,7 @@ const PAGES = [
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   'docs/ARCHITECTURE.md',
+  'docs/GLOSSARY.md',
   'docs/administration.md',
   'docs/roadmap.md',
   'docs/operations.md',
@@ -21,6 +22,21 @@ test.each(PAGES)('%s names only files that are there', (page) => {
   )
   const links = [...text.matchAll(/\]\(([^):#]+)\)/g)].map(([, link]) => join(dirname(page), link!))
   expect([...paths, ...links].filter((path) => !existsSync(join(PROJECT_ROOT, path)))).toEqual([])
+})
+
+test('the walks of docs/ARCHITECTURE.md name functions that are there', () => {
+  const text = readFileSync(join(PROJECT_ROOT, 'docs/ARCHITECTURE.md'), 'utf8')
+  const walks = text.split(/^## /m).filter((section) => section.startsWith('A walk: '))
+  expect(walks).toHaveLength(3)
+  for (const walk of walks) {
+    const steps = [...walk.matchAll(/`(src\/[\w./-]+\.ts):(\w+)`/g)]
+    expect(steps.length).toBeGreaterThan(5)
+    const missing = steps.filter(([, file, name]) => {
+      const code = readFileSync(join(PROJECT_ROOT, file!), 'utf8')
+      return !new RegExp(`^export (?:async )?(?:function|const|class) ${name}\\b`, 'm').test(code)
+    })
+    expect(missing.map(([step]) => step)).toEqual([])
+  }
 })
 
 test("every command in the README's code blocks is a script of package.json or the built program", () => {
