@@ -155,7 +155,7 @@ const RETIRED: Readonly<Record<string, string>> = {
   RoomFiller: 'resync',
   Lanes: 'keyed queue',
   Vetter: 'PDU checks',
-  Expulsions: 'partial-state kicks',
+  Expulsion: 'kick or ban',
   Adoption: 'process join',
 }
 

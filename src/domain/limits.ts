@@ -151,10 +151,10 @@ export const HELD_CAPS = {
 export const HELD_RECEIPT_CAPS = { ofRoom: 10_000, ofServer: 2_000 } as const
 export const MAX_HELD_RECEIPT_CHARS = 1_000
 /** Kicks and bans of one user of ours that are judged in one round while they wait so, and those of one server among them. */
-export const MAX_EXPULSIONS_JUDGED = 50
-export const MAX_EXPULSIONS_JUDGED_OF_A_SERVER = 3
+export const MAX_KICKS_JUDGED = 50
+export const MAX_KICKS_JUDGED_OF_A_SERVER = 3
 /** Who sends one has the servers of the room asked again, at the soonest so long after they were. */
-export const EXPULSION_LOOKED_AT_AFTER_MS = 2_000
+export const KICK_LOOKED_AT_AFTER_MS = 2_000
 /** States that other servers are asked for, for the sake of one batch of events with missing history. */
 export const MAX_TOLD_STATES = 10
 

@@ -14,9 +14,9 @@ export function giveBackMemory(): void {
 }
 
 const collect = collector()
+/** The first time it looks for the function, and calls it. */
 let trim = (): void => {
   trim = trimmer()
-  trim()
 }
 
 /** A full collection that compacts. The engine shows its own to contexts that are made while it is asked to. */

@@ -4,7 +4,7 @@ import { type EventId, isUserId, type RoomId, type ServerName, serverOf } from '
 import type { Database } from '../../store/db/db.ts'
 import { nearestEvents } from '../../store/events/events.ts'
 import type { ToldState } from '../rooms/receive/federation-queries.ts'
-import { isExpulsion } from '../rooms/remote/partial-state-kicks.ts'
+import { isKickOrBan } from '../rooms/remote/partial-state-kicks.ts'
 import type { Between, Resident, ToldTexts } from '../rooms/remote/resident.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
@@ -65,7 +65,7 @@ export function createRoomAnswers(parts: {
     const room = await registry.get(roomId)
     if (!room || room.localMembers.size === 0 || !(await access.isAllowed(asking, room))) return false
     const event = await events.getById(eventId)
-    if (event?.roomNid !== room.nid || event.standing !== undefined || !isExpulsion(event.pdu)) return false
+    if (event?.roomNid !== room.nid || event.standing !== undefined || !isKickOrBan(event.pdu)) return false
     const target = event.pdu.state_key
     if (!isUserId(target) || serverOf(target) !== asking || event.replacesNid === undefined) return false
     // Whose knock was refused, or invitation taken back, was never told of the room.

@@ -12,7 +12,7 @@ import type { Clock } from '../clock.ts'
 import { MAX_EDUS_PER_TRANSACTION, MAX_PDUS_PER_TRANSACTION, MAX_ROOMS_AT_ONCE } from '../limits.ts'
 import { NOT_HERE, type Receiver } from '../rooms/receive/receive.ts'
 import type { Received } from '../rooms/receive/received.ts'
-import { isExpulsion } from '../rooms/remote/partial-state-kicks.ts'
+import { isKickOrBan } from '../rooms/remote/partial-state-kicks.ts'
 import type { Resync } from '../rooms/remote/resync.ts'
 import type { PartialState } from '../rooms/room/partial-state.ts'
 import type { PartialStateRooms } from '../rooms/room/partial-state-rooms.ts'
@@ -76,7 +76,7 @@ export function createTransactions(parts: TransactionParts): Transactions {
       ? await held.hold(origin, room, room.partialState, pdus)
       : undefined
     if (!room || !outcomes) return takePresent(origin, roomId, pdus)
-    if (pdus.some(({ value }) => isObject(value) && isExpulsion(value) && isOfOurs(room, value.state_key))) {
+    if (pdus.some(({ value }) => isObject(value) && isKickOrBan(value) && isOfOurs(room, value.state_key))) {
       if (room.partialState) parts.resync.hurry(room.partialState)
     }
     if (await access.isIn(origin, room)) return outcomes

@@ -10,7 +10,7 @@ export interface Arrivals {
   waiting(): number
 }
 
-export function createArrivals(): Arrivals {
+export function createReceivingServices(): Arrivals {
   const waiters = new Map<string, Set<AbortController>>()
   let waiting = 0
   return {

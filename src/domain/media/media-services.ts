@@ -8,7 +8,7 @@ import type { Database } from '../../store/db/db.ts'
 import type { BoundMetrics } from '../bound-metrics.ts'
 import type { Clock, Random } from '../clock.ts'
 import { MAX_STORE_CONNECTIONS } from '../limits.ts'
-import { createArrivals } from './arrivals.ts'
+import { createReceivingServices } from './arrivals.ts'
 import { createByteAllowance } from './byte-allowance.ts'
 import { createDecoder } from './decoder.ts'
 import { createDirectoryStore } from './directory-store.ts'
@@ -57,7 +57,7 @@ export function createMediaServices(deps: {
     createDiskReserve(config.media.reserved_disk_bytes, deps.metrics.bounds),
   )
   const { store, close } = openStore(deps, join(directory, 'files'))
-  const parts = { ...deps, metrics: deps.metrics.media, spool, arrivals: createArrivals() }
+  const parts = { ...deps, metrics: deps.metrics.media, spool, arrivals: createReceivingServices() }
   const library = createLibrary({ ...parts, store })
   const allowance = createByteAllowance({ clock, isEnabled: config.rate_limits.enabled })
   const remote = createRemoteMedia({ ...parts, library, allowance, peers: createMediaPeers(deps) })

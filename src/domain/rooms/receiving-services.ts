@@ -15,7 +15,7 @@ type Made = 'outliers' | 'placing' | 'roomQueue' | 'fill' | 'filled' | 'kicks'
  * Wires what takes in events of other servers: those they send, and those that are asked for, for history and for rooms that were
  * joined without their members. All write to a room in turn.
  */
-export function createArrivals(
+export function createReceivingServices(
   parts: OutlierParts &
     PlacingParts &
     Omit<ReceiverParts, Made> &

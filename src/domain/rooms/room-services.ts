@@ -46,7 +46,7 @@ import { createReadingServices, type ReadingServices } from './reading-services.
 import type { FederationQueries, KeyRing } from './receive/federation-queries.ts'
 import { createPduChecks, type PduChecks } from './receive/pdu-checks.ts'
 import type { Receiver } from './receive/receive.ts'
-import { createArrivals } from './receiving-services.ts'
+import { createReceivingServices } from './receiving-services.ts'
 import { createDecline } from './remote/decline.ts'
 import type { ProcessJoin } from './remote/process-join.ts'
 import { createRemoteInvites } from './remote/remote-invites.ts'
@@ -244,7 +244,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
 
   const pduChecks = createPduChecks(parts)
   const branches = createBranches({ db, persister })
-  const { receiver, processJoin, backfill, resync } = createArrivals({
+  const { receiver, processJoin, backfill, resync } = createReceivingServices({
     ...parts,
     ...{ serverName, events, registry, persister, pduChecks, branches, checkpoints, partialStateRooms, notifier },
   })

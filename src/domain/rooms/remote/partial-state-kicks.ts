@@ -8,12 +8,7 @@ import { type StateMap, setState } from '../../../core/state/trie.ts'
 import type { Peers } from '../../../outbound/peers.ts'
 import type { Database } from '../../../store/db/db.ts'
 import { getHeldState } from '../../../store/rooms/partial-state-rooms.ts'
-import {
-  MAX_ASKING_MS,
-  MAX_EXPULSIONS_JUDGED,
-  MAX_EXPULSIONS_JUDGED_OF_A_SERVER,
-  MAX_FETCHED_AUTH_EVENTS,
-} from '../../limits.ts'
+import { MAX_ASKING_MS, MAX_FETCHED_AUTH_EVENTS, MAX_KICKS_JUDGED, MAX_KICKS_JUDGED_OF_A_SERVER } from '../../limits.ts'
 import type { Outliers } from '../receive/outliers.ts'
 import { isRefusal, type PduChecks } from '../receive/pdu-checks.ts'
 import type { Placing } from '../receive/placing.ts'
@@ -49,12 +44,12 @@ export interface PartialStateKickParts {
 }
 
 const MEMBER = 'm.room.member'
-const AT_MOST = { ofAServer: MAX_EXPULSIONS_JUDGED_OF_A_SERVER, all: MAX_EXPULSIONS_JUDGED }
+const AT_MOST = { ofAServer: MAX_KICKS_JUDGED_OF_A_SERVER, all: MAX_KICKS_JUDGED }
 /** How often one is placed anew because others wrote to its room. */
 const MAX_ATTEMPTS = 8
 
 /** Whether an event, whose shape nobody has looked at, claims to put somebody out of a room. */
-export function isExpulsion({ type, sender, state_key: target, content }: JsonObject): boolean {
+export function isKickOrBan({ type, sender, state_key: target, content }: JsonObject): boolean {
   const membership = isObject(content) ? content.membership : undefined
   return type === MEMBER && sender !== target && (membership === 'leave' || membership === 'ban')
 }
@@ -146,7 +141,7 @@ export function createPartialStateKicks(parts: PartialStateKickParts): PartialSt
   ): Promise<boolean> {
     const room = await registry.getByNid(partialState.roomNid)
     const read = await pduChecks.check(room, raw)
-    if (isRefusal(read) || read.pdu.state_key !== userId || !isExpulsion(read.pdu)) return false
+    if (isRefusal(read) || read.pdu.state_key !== userId || !isKickOrBan(read.pdu)) return false
     // What a server sends in the name of another is not what puts anybody out.
     if (serverOf(read.pdu.sender) !== origin || !citesPresent(room, partialState, read)) return false
     await fetchCited(partialState, read, origin)

@@ -6,23 +6,17 @@ import type { Pdu } from '../../../core/event/format.ts'
 import type { ReadPdu } from '../../../core/event/read.ts'
 import type { EventId, RoomId, ServerName } from '../../../core/ids.ts'
 import type { ReadJson } from '../../../core/json.ts'
-import type { KeyedQueue } from '../../../core/keyed-queue.ts'
 import type { RoomVersion } from '../../../core/room-version.ts'
 import { getState, type StateMap, setState } from '../../../core/state/trie.ts'
-import type { Database } from '../../../store/db/db.ts'
 import { nextRoomNid, setRoomVersion } from '../../../store/rooms/rooms.ts'
-import type { FederationQueries } from '../receive/federation-queries.ts'
 import { Intake } from '../receive/intake.ts'
-import type { Outliers } from '../receive/outliers.ts'
-import { isRefusal, type PduChecks } from '../receive/pdu-checks.ts'
-import type { Placing } from '../receive/placing.ts'
+import { isRefusal } from '../receive/pdu-checks.ts'
+import type { ReceiverParts } from '../receive/receive.ts'
 import { dropped, type Received, receivedAs, settled } from '../receive/received.ts'
 import { orderTold, type Told, type ToldRoom, takeTold } from '../receive/state-intake.ts'
-import type { EventCache } from '../room/event-cache.ts'
 import { authIdsOf, impliedIds, prevIdsOf, reasonOf } from '../room/event-references.ts'
 import { membersAreMissing, type PartialState } from '../room/partial-state.ts'
 import type { PartialStateRooms } from '../room/partial-state-rooms.ts'
-import type { RoomRegistry } from '../room/registry.ts'
 import { emptyRoom, type Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 
@@ -35,17 +29,7 @@ export type ProcessJoin = (
   told: ToldRoom,
 ) => Promise<Received>
 
-export interface ProcessJoinParts {
-  readonly serverName: ServerName
-  readonly db: Database
-  readonly events: EventCache
-  readonly registry: RoomRegistry
-  readonly questions: FederationQueries
-  readonly pduChecks: PduChecks
-  readonly outliers: Outliers
-  readonly placing: Placing
-  /** In which the events of one room come in. */
-  readonly roomQueue: KeyedQueue<RoomId>
+export interface ProcessJoinParts extends Omit<ReceiverParts, 'log'> {
   readonly partialStateRooms: PartialStateRooms
   /** Has the members fetched that were left out. */
   readonly fill: (partialState: PartialState) => void

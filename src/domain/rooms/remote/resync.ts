@@ -10,7 +10,7 @@ import { removeResyncedPart } from '../../../store/rooms/partial-state-rooms.ts'
 import { pauseAfter } from '../../backoff.ts'
 import type { Random } from '../../clock.ts'
 import { Turns } from '../../federation/turns.ts'
-import { EXPULSION_LOOKED_AT_AFTER_MS, MAX_FILLING_SERVERS, MAX_FILLINGS_AT_ONCE } from '../../limits.ts'
+import { KICK_LOOKED_AT_AFTER_MS, MAX_FILLING_SERVERS, MAX_FILLINGS_AT_ONCE } from '../../limits.ts'
 import type { Users } from '../../users.ts'
 import type { Outliers } from '../receive/outliers.ts'
 import type { PduChecks } from '../receive/pdu-checks.ts'
@@ -127,7 +127,7 @@ export function createResync(parts: ResyncParts): Resync {
 
   function rest(partialState: PartialState, pauseMs: number, wasRefused: boolean): void {
     const isHurried = hurried.delete(partialState) && wasRefused
-    const ms = isHurried ? Math.min(pauseMs, EXPULSION_LOOKED_AT_AFTER_MS) : pauseMs
+    const ms = isHurried ? Math.min(pauseMs, KICK_LOOKED_AT_AFTER_MS) : pauseMs
     const timer = setTimeout(begin, ms, partialState).unref()
     rests.set(partialState, { timer, since: performance.now(), wasRefused })
   }
@@ -137,7 +137,7 @@ export function createResync(parts: ResyncParts): Resync {
     if (!resting) hurried.add(partialState)
     if (!resting?.wasRefused) return
     clearTimeout(resting.timer)
-    const ms = Math.max(resting.since + EXPULSION_LOOKED_AT_AFTER_MS - performance.now(), 0)
+    const ms = Math.max(resting.since + KICK_LOOKED_AT_AFTER_MS - performance.now(), 0)
     rests.set(partialState, { ...resting, timer: setTimeout(begin, ms, partialState).unref() })
   }
 
