@@ -1,5 +1,5 @@
 import { EMPTY_STATE, getState, type StateMap, setState } from '../../src/core/state/trie.ts'
-import type { ChainWrite, ChangeWrite, EventBatch, HeadWrite, KeyWrite } from '../../src/store/events/event-batch.ts'
+import type { ChainWrite, ChangeWrite, EventBatch, HeadWrite, KeyWrite } from '../../src/store/events/event-writes.ts'
 import type { StatePoint } from '../../src/store/events/state.ts'
 import { eventRow, type NewEvent, userName } from './event-rows.ts'
 
@@ -160,7 +160,7 @@ export function batchOf(rooms: readonly GrowingRoom[]): EventBatch {
     events: taken.flatMap(({ events }) => events),
     promoted: [],
     chains: taken.flatMap(({ chains }): readonly ChainWrite[] => chains),
-    moved: [],
+    resynced: [],
     gaps: [],
     filled: [],
     earlyRedactions: [],

@@ -153,9 +153,9 @@ async function expectSound(): Promise<void> {
 const sorted = (record: Record<string, string>) => Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1))
 
 /** The next news of the room for a client that waits: how others are may come before. */
-async function newsOfRoom(at: Neighbour, { token }: Account, from: string): Promise<Json> {
+async function newsOfRoom(at: Neighbour, { token }: Account, from: string, filter: object = LAZY): Promise<Json> {
   for (let since = from; ; ) {
-    const answer = await at.api.call('GET', syncPath({ since, filter: LAZY, timeout: 20_000 }), { token })
+    const answer = await at.api.call('GET', syncPath({ since, filter, timeout: 20_000 }), { token })
     if (answer.rooms?.join?.[room]) return answer
     since = answer.next_batch
   }
@@ -186,6 +186,31 @@ it('is read and written to at once, and whole later', async () => {
   const told = whole.state.events.filter(({ type }: Json) => type === 'm.room.member')
   expect(told).toHaveLength(MEMBERS + 2)
   expect(textsIn(whole.timeline.events)).toEqual(['hello'])
+  await expectWhole()
+})
+
+it('is told of as it becomes whole, whatever else is new at that moment', async () => {
+  const held = holdBack(alpha)
+  const { next_batch: since } = await sync(beta, bob)
+  await join(beta, bob)
+  const meanwhile = await withDatabase(beta, (db, roomNid) =>
+    db.tx(async (tx) => {
+      await tx.query('SELECT FROM room_filling WHERE room_nid = $1 FOR UPDATE', [roomNid])
+      held.release()
+      await waitUntil('the members to be written', async () => {
+        const [row] = await tx.query<{ any: boolean }>('SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted) AS any')
+        return row!.any
+      })
+      const path = `/user/${enc(bob.userId)}/account_data/org.example.meanwhile`
+      await beta.api.call('PUT', path, { token: bob.token, body: {} })
+      return sync(beta, bob, {}, since)
+    }),
+  )
+  expect(meanwhile.account_data.events).toMatchObject([{ type: 'org.example.meanwhile' }])
+  expect(meanwhile.rooms?.join?.[room]).toBeUndefined()
+  const news = await newsOfRoom(beta, bob, meanwhile.next_batch, {})
+  const members = news.rooms.join[room].state.events.filter(({ type }: Json) => type === 'm.room.member')
+  expect(members).toHaveLength(MEMBERS + 2)
   await expectWhole()
 })
 

@@ -194,7 +194,7 @@ describe('collection beside a writer', () => {
       events: [eventAt(room.nid, chain, expected)],
       promoted: [],
       chains: [],
-      moved: [],
+      resynced: [],
       gaps: [],
       filled: [],
       earlyRedactions: [],

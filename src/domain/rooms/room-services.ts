@@ -240,6 +240,11 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
       if (event.isInTimeline && !event.isHistory) unread.appended(event, unit.highlights)
     }
     checkpoints.consider(room)
+    for (const resync of unit.resynced) {
+      // What it holds in memory of its states lacks what was written behind them.
+      registry.drop(room)
+      partialStateRooms.resynced(resync)
+    }
   }
 
   const pduChecks = createPduChecks(parts)

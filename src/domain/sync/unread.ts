@@ -1,6 +1,6 @@
 import type { ByteBudget } from '../../core/byte-budget.ts'
 import type { Reader } from '../../store/db/db.ts'
-import type { HighlightWrite } from '../../store/events/event-batch.ts'
+import type { HighlightWrite } from '../../store/events/event-writes.ts'
 import { getHighlights, getReadMarks } from '../../store/events/unread.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 

@@ -1,131 +1,23 @@
-import type { Integer } from '../../core/large-integers.ts'
 import type { Reader } from '../db/connection.ts'
 import { type Column, Parameters } from '../db/parameters.ts'
-import type { Membership } from '../rooms/rooms.ts'
-import type { EventRow } from './events.ts'
+import type {
+  ChainWrite,
+  ChangeWrite,
+  EarlyRedactionWrite,
+  EventBatch,
+  EventWrite,
+  GapFilled,
+  GapWrite,
+  HeadWrite,
+  HighlightWrite,
+  KeyWrite,
+  MemberWrite,
+  RedactionWrite,
+  ResyncWrite,
+  TxnWrite,
+} from './event-writes.ts'
 
-// Tables: room, event, event_gap, early_redaction, state_key, state_change, state_chain, room_member, client_txn, highlight
-
-/** A room's head as a batch leaves it. */
-export interface HeadWrite {
-  readonly roomNid: number
-  readonly roomId: string
-  readonly roomVersion: string
-  /** The version that the batch was built on; 0 makes the room. */
-  readonly expected: number
-  readonly version: number
-  readonly extremities: readonly number[]
-  /** How many of them the current state resolves. */
-  readonly merged: number
-  readonly depth: Integer
-  readonly lastPos: number
-  readonly lastNid: number
-  readonly notifiable: number
-  readonly stateChain: number
-  readonly stateSeq: number
-}
-
-/** A new event: its row. */
-export type EventWrite = EventRow
-
-export interface KeyWrite {
-  readonly roomNid: number
-  readonly keyId: number
-  readonly type: string
-  readonly stateKey: string
-}
-
-export interface ChangeWrite {
-  readonly roomNid: number
-  readonly chain: number
-  readonly seq: number
-  readonly keyId: number
-  readonly eventNid: number
-}
-
-/** A new chain, which continues another after a change of it. */
-export interface ChainWrite {
-  readonly roomNid: number
-  readonly chain: number
-  readonly parentChain: number
-  readonly parentSeq: number
-}
-
-/** A chain continues its parent after a later change than before: what was written to the parent meanwhile is in its states. */
-export type ChainMove = ChainWrite
-
-/** An event refers to one that we do not have. */
-export interface GapWrite {
-  readonly roomNid: number
-  readonly missingId: string
-  readonly eventNid: number
-}
-
-/** Events refer no longer to what we do not have: it came. */
-export interface GapFilled {
-  readonly roomNid: number
-  readonly missingId: string
-}
-
-/** A redaction came before its target. */
-export interface EarlyRedactionWrite {
-  readonly roomNid: number
-  readonly targetId: string
-  readonly redactionNid: number
-}
-
-export interface MemberWrite {
-  readonly userNid: number
-  readonly roomNid: number
-  readonly membership: Membership
-  readonly eventNid: number
-  /** Where in the stream it came to be. */
-  readonly changedAt: number
-}
-
-export interface HighlightWrite {
-  readonly userNid: number
-  readonly roomNid: number
-  readonly eventNid: number
-}
-
-export interface TxnWrite {
-  readonly tokenNid: number
-  /** Under these the same id was the same request. */
-  readonly earlierTokens: readonly number[]
-  readonly hash: string
-  readonly roomNid: number
-  readonly eventNid: number
-  readonly ts: number
-}
-
-export interface RedactionWrite {
-  readonly roomNid: number
-  readonly targetNid: number
-  readonly redactionNid: number
-  /** The target's bytes with all gone that redaction removes. */
-  readonly json: string
-  readonly authContent: string | null
-}
-
-/** All that one commit writes. Within a batch a head, a member and a transaction id occur once. */
-export interface EventBatch {
-  readonly heads: readonly HeadWrite[]
-  readonly events: readonly EventWrite[]
-  /** Events that were outliers and take their place in the room: their rows as they are to be. */
-  readonly promoted: readonly EventWrite[]
-  readonly chains: readonly ChainWrite[]
-  readonly moved: readonly ChainMove[]
-  readonly gaps: readonly GapWrite[]
-  readonly filled: readonly GapFilled[]
-  readonly earlyRedactions: readonly EarlyRedactionWrite[]
-  readonly keys: readonly KeyWrite[]
-  readonly changes: readonly ChangeWrite[]
-  readonly members: readonly MemberWrite[]
-  readonly highlights: readonly HighlightWrite[]
-  readonly txns: readonly TxnWrite[]
-  readonly redactions: readonly RedactionWrite[]
-}
+// Tables: room, event, event_gap, early_redaction, state_key, state_change, state_chain, room_filling, room_member, client_txn, highlight
 
 export interface BatchOutcome {
   /** The rooms whose head stood as expected. Nothing of any other room was written. */
@@ -231,10 +123,18 @@ const CHAIN: readonly Column<ChainWrite>[] = [
   ['parent_seq', 'int', (chain) => chain.parentSeq],
 ]
 
-function chainsMoved(p: Parameters, moved: readonly ChainMove[]): string {
-  return `further AS (UPDATE state_chain SET parent_seq = m.parent_seq FROM ${p.table(moved, 'm', CHAIN)}
-    WHERE state_chain.room_nid = m.room_nid AND state_chain.chain = m.chain
-      AND state_chain.parent_chain = m.parent_chain AND m.${IN_ADVANCED})`
+const RESYNC: readonly Column<ResyncWrite>[] = [
+  ...CHAIN,
+  ['join_event_id', 'text', (resync) => resync.joinId],
+  ['filled_at', 'bigint', (resync) => resync.position],
+]
+
+function resyncUpdates(p: Parameters, resynced: readonly ResyncWrite[]): string {
+  return `resynced AS (SELECT * FROM ${p.table(resynced, 'r', RESYNC)} WHERE r.${IN_ADVANCED}),
+  further AS (UPDATE state_chain c SET parent_seq = r.parent_seq FROM resynced r
+    WHERE c.room_nid = r.room_nid AND c.chain = r.chain AND c.parent_chain = r.parent_chain),
+  whole AS (UPDATE room_filling f SET filled_at = r.filled_at, servers = '{}', failures = 0, last_failure = NULL
+    FROM resynced r WHERE f.room_nid = r.room_nid AND f.join_event_id = r.join_event_id)`
 }
 
 const GAP: readonly Column<GapWrite>[] = [
@@ -361,7 +261,7 @@ export async function writeEventBatch(connection: Reader, batch: EventBatch): Pr
     ...(batch.events.length > 0 ? [eventInsert(p, batch.events)] : []),
     ...(batch.promoted.length > 0 ? [promotion(p, batch.promoted)] : []),
     ...(batch.chains.length > 0 ? [plainInsert(p, ['branched', 'state_chain'], batch.chains, CHAIN)] : []),
-    ...(batch.moved.length > 0 ? [chainsMoved(p, batch.moved)] : []),
+    ...(batch.resynced.length > 0 ? [resyncUpdates(p, batch.resynced)] : []),
     ...(batch.gaps.length > 0 ? [plainInsert(p, ['missing', 'event_gap'], batch.gaps, GAP)] : []),
     ...(batch.filled.length > 0 ? [gapsFilled(p, batch.filled)] : []),
     ...(batch.earlyRedactions.length > 0

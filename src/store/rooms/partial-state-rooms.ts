@@ -67,11 +67,11 @@ export async function noteFailure(tx: Tx, roomNid: number, failures: number, rea
   ])
 }
 
-/** What is kept of it from here on is when that was. */
-export async function setFilled(tx: Tx, roomNid: number, position: number): Promise<void> {
+/** The room was joined anew, and its members came with that join: nobody has to hear of them later. */
+export async function setSuperseded(tx: Tx, roomNid: number): Promise<void> {
   await tx.query(
-    `UPDATE room_filling SET filled_at = $2, servers = '{}', failures = 0, last_failure = NULL WHERE room_nid = $1`,
-    [roomNid, position],
+    `UPDATE room_filling SET filled_at = 0, servers = '{}', failures = 0, last_failure = NULL WHERE room_nid = $1`,
+    [roomNid],
   )
 }
 

@@ -5,6 +5,7 @@ import type { KeyedQueue } from '../../../core/keyed-queue.ts'
 import { diffState, forEachState, getState, type StateMap } from '../../../core/state/trie.ts'
 import type { Peers } from '../../../outbound/peers.ts'
 import type { Database } from '../../../store/db/db.ts'
+import type { ChainWrite } from '../../../store/events/event-writes.ts'
 import { getChainParents, type StatePoint } from '../../../store/events/state.ts'
 import { removeResyncedPart } from '../../../store/rooms/partial-state-rooms.ts'
 import { pauseAfter } from '../../backoff.ts'
@@ -87,7 +88,7 @@ interface Failure {
 interface Behind {
   readonly changes: readonly StateChange[]
   /** That the join's chain comes after them. */
-  readonly moved: Unit['moved']
+  readonly chain: ChainWrite
 }
 
 export function createResync(parts: ResyncParts): Resync {
@@ -238,12 +239,11 @@ export function createResync(parts: ResyncParts): Resync {
   async function write(
     room: Room,
     partialState: PartialState,
-    { changes, moved }: Behind,
+    { changes, chain }: Behind,
     memberships: ToldStateMap['memberships'],
   ): Promise<'moved' | undefined> {
     const createNid = room.stateNid(room.pending.state, 'm.room.create', '')
     const create = (await room.events([createNid])).get(createNid)!
-    let position = 0
     let written: Promise<Outcome> | undefined
     for (let at = 0; at === 0 || at < changes.length; at += MEMBERS_PER_COMMIT) {
       const part = changes.slice(at, at + MEMBERS_PER_COMMIT)
@@ -251,12 +251,12 @@ export function createResync(parts: ResyncParts): Resync {
       if (written && (await written).kind !== 'committed') return 'moved'
       if (!room.alive) return 'moved'
       const head = room.pending
-      position = persister.takeNid()
+      const position = persister.takeNid()
       const unit: Unit = {
         ...NO_GRAPH,
         ...{ room, before: head, after: { ...head, version: head.version + 1, nid: position } },
         ...{ events: [], highlights: [], redactions: [], txn: undefined, keys: keyWrites(room), changes: part },
-        moved: at + MEMBERS_PER_COMMIT < changes.length ? [] : moved,
+        resynced: at + MEMBERS_PER_COMMIT < changes.length ? [] : [{ ...chain, joinId: partialState.joinId, position }],
         members: members.map((member) => ({ ...member, changedAt: position })),
         // No event comes with it, and the stream is to have a position for it: an outlier has one that nobody is shown.
         promoted: [new RoomEvent({ ...create.toRow(), stream_pos: position }, create.pdu)],
@@ -266,9 +266,6 @@ export function createResync(parts: ResyncParts): Resync {
       written.catch(() => {})
     }
     if ((await written)!.kind !== 'committed') return 'moved'
-    // What it holds in memory of its states lacks what was written behind them.
-    registry.drop(room)
-    await partialStateRooms.filled(partialState, position)
     parts.filled(await registry.getByNid(room.nid))
     log.info({ roomId: partialState.roomId, members: changes.length }, 'a room was filled with its members')
     return undefined
@@ -305,8 +302,7 @@ function behind(
     if (type !== MEMBER || !isUserId(stateKey) || getState(before, keyId) !== 0) return
     changes.push({ chain, seq: ++seq, keyId, eventNid, before: 0 })
   })
-  const move = { roomNid: room.nid, chain: join.pointBefore.chain, parentChain: chain, parentSeq: seq }
-  return { changes, moved: [move] }
+  return { changes, chain: { roomNid: room.nid, chain: join.pointBefore.chain, parentChain: chain, parentSeq: seq } }
 }
 
 /** What changes behind a join make of the members; whoever has come or gone since is known already. */

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { EventId, ServerName } from '../../../core/ids.ts'
 import type { Database } from '../../../store/db/db.ts'
+import type { ResyncWrite } from '../../../store/events/event-writes.ts'
 import { roomsWithHeldReceipts } from '../../../store/federation/held-receipts.ts'
 import {
   countHeld,
@@ -9,7 +10,7 @@ import {
   noteFailure,
   removeAllHeld,
   removePartialState,
-  setFilled,
+  setSuperseded,
 } from '../../../store/rooms/partial-state-rooms.ts'
 import type { Clock } from '../../clock.ts'
 import { PartialState } from './partial-state.ts'
@@ -27,7 +28,8 @@ export interface PartialStateRooms {
     of: { readonly resident: ServerName; readonly servers: readonly ServerName[]; readonly joinId: EventId },
   ): Promise<PartialState>
   failed(partialState: PartialState, reason: string): Promise<void>
-  filled(partialState: PartialState, position: number): Promise<void>
+  /** The members of a room came with a commit, whose position is not published yet: nobody's token is past it. */
+  resynced(write: Pick<ResyncWrite, 'roomNid' | 'joinId' | 'position'>): void
   /** What had to wait is taken in. */
   end(partialState: PartialState): void
   /** Memberships were committed: a room that nobody of ours is in any more is filled no further. */
@@ -39,9 +41,6 @@ export interface PartialStateRooms {
   /** The join came to nothing. */
   abandon(partialState: PartialState): Promise<void>
 }
-
-/** A position that everybody is past. */
-const NEVER = 0
 
 export async function openPartialStateRooms(parts: {
   readonly db: Database
@@ -74,7 +73,7 @@ export async function openPartialStateRooms(parts: {
   async function supersede(partialState: PartialState): Promise<void> {
     partialState.filled()
     open.delete(partialState.roomNid)
-    await db.tx((tx) => setFilled(tx, partialState.roomNid, NEVER))
+    await db.tx((tx) => setSuperseded(tx, partialState.roomNid))
   }
 
   async function leave(partialState: PartialState): Promise<void> {
@@ -101,10 +100,10 @@ export async function openPartialStateRooms(parts: {
       partialState.failures++
       await db.tx((tx) => noteFailure(tx, partialState.roomNid, partialState.failures, reason))
     },
-    async filled(partialState, position) {
-      await db.tx((tx) => setFilled(tx, partialState.roomNid, position))
-      if (!partialState.holdsEvents) return
-      filledAt.set(partialState.roomNid, position)
+    resynced({ roomNid, joinId, position }) {
+      const partialState = open.get(roomNid)
+      if (partialState?.joinId !== joinId || !partialState.holdsEvents) return
+      filledAt.set(roomNid, position)
       partialState.filled()
     },
     end(partialState) {

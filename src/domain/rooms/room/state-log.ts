@@ -1,5 +1,5 @@
 import { diffState, getState, type StateMap, setState } from '../../../core/state/trie.ts'
-import type { ChainWrite } from '../../../store/events/event-batch.ts'
+import type { ChainWrite } from '../../../store/events/event-writes.ts'
 import type { StatePoint } from '../../../store/events/state.ts'
 import type { Head, StateChange, StateHead } from './head.ts'
 import type { Room } from './room.ts'

@@ -8,7 +8,7 @@ import { type EventId, type RoomId, type ServerName, serverOf, type UserId } fro
 import { isNotifiable } from '../../../core/push-rules.ts'
 import type { SigningKey } from '../../../core/signing/key.ts'
 import { getState, type StateMap } from '../../../core/state/trie.ts'
-import type { HighlightWrite, TxnWrite } from '../../../store/events/event-batch.ts'
+import type { HighlightWrite, TxnWrite } from '../../../store/events/event-writes.ts'
 import type { Clock, Random } from '../../clock.ts'
 import type { Users } from '../../users.ts'
 import type { EventCache } from '../room/event-cache.ts'

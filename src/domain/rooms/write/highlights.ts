@@ -1,7 +1,7 @@
 import type { StateLookup } from '../../../core/auth/context.ts'
 import { readPowerLevels } from '../../../core/auth/power-levels.ts'
 import { highlightsFor } from '../../../core/highlights.ts'
-import type { HighlightWrite } from '../../../store/events/event-batch.ts'
+import type { HighlightWrite } from '../../../store/events/event-writes.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Reader } from '../../../store/db/db.ts'
+import { writeEventBatch } from '../../../store/events/event-batch.ts'
 import type {
-  ChainMove,
   ChainWrite,
   EarlyRedactionWrite,
   EventBatch,
@@ -11,9 +11,9 @@ import type {
   HighlightWrite,
   KeyWrite,
   RedactionWrite,
+  ResyncWrite,
   TxnWrite,
-} from '../../../store/events/event-batch.ts'
-import { writeEventBatch } from '../../../store/events/event-batch.ts'
+} from '../../../store/events/event-writes.ts'
 import { lastPosition } from '../../../store/events/events.ts'
 import type { Metrics } from '../../metrics.ts'
 import type { Head, StateChange } from '../room/head.ts'
@@ -33,7 +33,8 @@ export interface Unit {
   /** In the order of their numbers within a chain. */
   readonly changes: readonly StateChange[]
   readonly chains: readonly ChainWrite[]
-  readonly moved: readonly ChainMove[]
+  /** With it the room's members are all there. */
+  readonly resynced: readonly ResyncWrite[]
   readonly gaps: readonly GapWrite[]
   readonly filled: readonly GapFilled[]
   readonly earlyRedactions: readonly EarlyRedactionWrite[]
@@ -44,7 +45,7 @@ export interface Unit {
 }
 
 /** What a unit writes of the event graph that plain growth at the tip does not need. */
-export const NO_GRAPH = { promoted: [], chains: [], moved: [], gaps: [], filled: [], earlyRedactions: [] } as const
+export const NO_GRAPH = { promoted: [], chains: [], resynced: [], gaps: [], filled: [], earlyRedactions: [] } as const
 
 /** State keys that a unit of this room has to write with it: it is the next to be enqueued. */
 export function keyWrites(room: Room): KeyWrite[] {
@@ -273,7 +274,7 @@ function toBatch(group: readonly Waiting[]): EventBatch {
     keys: units.flatMap((unit) => unit.keys),
     changes: units.flatMap(({ room, changes }) => changes.map((change) => ({ roomNid: room.nid, ...change }))),
     chains: units.flatMap((unit) => unit.chains),
-    moved: units.flatMap((unit) => unit.moved),
+    resynced: units.flatMap((unit) => unit.resynced),
     earlyRedactions: units.flatMap((unit) => unit.earlyRedactions),
     members: [...members.values()].map(({ after, ...member }) => ({ ...member, membership: after })),
     highlights: units.flatMap((unit) => unit.highlights),
