@@ -93,7 +93,7 @@ export const MAX_MEMBERS_SHARING_PRESENCE = 50
 /** Auth events that are fetched for the sake of one batch of events from another server. */
 export const MAX_FETCHED_AUTH_EVENTS = 1_000
 /** Events of a state and its auth chain that are fetched when history is missing, or when a room is joined. */
-export const MAX_TOLD_EVENTS = 200_000
+export const MAX_CLAIMED_EVENTS = 200_000
 /** Missing events that are fetched for the sake of one batch, in so many requests at most. */
 export const MAX_FETCHED_EVENTS = 1_000
 export const MAX_FETCHES = 25
@@ -131,13 +131,13 @@ export const MAX_GAP_IDS = 20
 export const MAX_FILLS_PER_REQUEST = 10
 /** How long one request of a client waits for history of other servers; the fetching goes on. */
 export const MAX_HISTORY_WAIT_MS = 5_000
-/** A gap that no server could fill is let be for so long. */
+/** A gap whose events no server had is let be for so long. */
 export const UNFILLED_GAP_RESTS_MS = 60_000
 export const MAX_REMEMBERED_UNFILLED_GAPS = 1_000
 /** Servers that are asked for the members of a room in one round, one after another. */
-export const MAX_FILLING_SERVERS = 10
+export const MAX_RESYNC_SERVERS = 10
 /** Rooms whose members are fetched at the same time: each may be large. */
-export const MAX_FILLINGS_AT_ONCE = 4
+export const MAX_RESYNCS_AT_ONCE = 4
 /** Servers that are told what passes in such a room by the word of one that may name anybody. */
 export const MAX_SERVERS_MEANWHILE = 5_000
 /** How long a request waits for the members of a room that are being fetched. */
@@ -156,7 +156,7 @@ export const MAX_KICKS_JUDGED_OF_A_SERVER = 3
 /** Who sends one has the servers of the room asked again, at the soonest so long after they were. */
 export const KICK_LOOKED_AT_AFTER_MS = 2_000
 /** States that other servers are asked for, for the sake of one batch of events with missing history. */
-export const MAX_TOLD_STATES = 10
+export const MAX_CLAIMED_STATES = 10
 
 /** A registration with the identity service beyond these ends the user's oldest one. */
 export const MAX_IDENTITY_TOKENS_PER_USER = 100

@@ -20,9 +20,9 @@ export const MAX_EVENTS_ANSWER_BYTES = 16 * 1024 * 1024
 /** The whole state of a large room with its auth chain. */
 export const MAX_JOIN_ANSWER_BYTES = 256 * 1024 * 1024
 /** Events of a state and its auth chain in one answer: more than a room that is taken in may have. */
-export const MAX_TOLD_ELEMENTS = 500_000
+export const MAX_LISTED_EVENTS = 500_000
 /** Servers that another names as taking part in a room. */
-export const MAX_TOLD_SERVERS = 100_000
+export const MAX_NAMED_SERVERS = 100_000
 /** Events of a state that a server does not give as a whole and that are asked for one by one, so many side by side. */
 export const MAX_STATE_ASKED_SINGLY = 5_000
 export const STATE_EVENTS_AT_ONCE = 8

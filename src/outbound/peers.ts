@@ -3,17 +3,17 @@ import { type EventId, isServerName, type RoomId, type ServerName, type UserId }
 import { isObject, type JsonObject, type JsonValue, type ReadJson, readExactJson } from '../core/json.ts'
 import { elementTexts } from '../core/json-slices.ts'
 import { readExact } from '../core/large-integers.ts'
+import { type EventList, readEventLists } from './event-lists.ts'
 import { type Failure, failureOf } from './failures.ts'
 import type { Federation, FederationAnswer, FederationRequest } from './federation.ts'
 import {
   MAX_EVENTS_ANSWER_BYTES,
   MAX_JOIN_ANSWER_BYTES,
+  MAX_NAMED_SERVERS,
   MAX_PEER_ANSWER_BYTES,
   MAX_STATE_ASKED_SINGLY,
-  MAX_TOLD_SERVERS,
   STATE_EVENTS_AT_ONCE,
 } from './limits.ts'
-import { type EventList, readToldLists } from './told-room.ts'
 
 /** A template for an event of a user of ours, as another server proposes it. */
 export interface ProposedEvent {
@@ -23,13 +23,13 @@ export interface ProposedEvent {
 }
 
 /** The state of a room and its auth chain. */
-export interface ToldState {
+export interface StateAnswer {
   readonly state: EventList
   readonly authChain: EventList
 }
 
-/** What a server tells of a room that it has let us into. */
-export interface ToldJoin extends ToldState {
+/** What a server answers of a room that it has let us into. */
+export interface SendJoinAnswer extends StateAnswer {
   /** The join as it has it; undefined where it does not say. */
   readonly event: JsonValue | undefined
   /** Most members are not among the state. */
@@ -55,7 +55,7 @@ export interface Peers {
     versions: readonly string[],
   ): Promise<ProposedEvent>
   /** @param json the signed event, canonical @param omitsMembers the answer may leave out members that are not needed at first */
-  sendJoin(of: string, roomId: RoomId, eventId: EventId, json: string, omitsMembers?: boolean): Promise<ToldJoin>
+  sendJoin(of: string, roomId: RoomId, eventId: EventId, json: string, omitsMembers?: boolean): Promise<SendJoinAnswer>
   sendLeave(of: string, roomId: RoomId, eventId: EventId, json: string): Promise<void>
   sendKnock(of: string, roomId: RoomId, eventId: EventId, json: string): Promise<readonly JsonValue[]>
   /** Gives the invitation with the signature of the invited user's server. */
@@ -65,7 +65,7 @@ export interface Peers {
   backfill(of: string, roomId: RoomId, eventIds: readonly EventId[], limit: number): Promise<readonly ReadJson[]>
   stateIds(of: string, roomId: RoomId, eventId: EventId): Promise<{ state: EventId[]; authChain: EventId[] }>
   /** The state before an event. */
-  state(of: string, roomId: RoomId, eventId: EventId): Promise<ToldState>
+  state(of: string, roomId: RoomId, eventId: EventId): Promise<StateAnswer>
   event(of: string, eventId: EventId): Promise<readonly ReadJson[]>
   /** All by which an event is authorised, and what authorises that. */
   eventAuth(of: string, roomId: RoomId, eventId: EventId): Promise<readonly ReadJson[]>
@@ -114,16 +114,16 @@ export function createPeers(federation: Federation): Peers {
     of: string,
     request: Pick<FederationRequest, 'method' | 'path' | 'body'>,
     listName: string,
-  ): Promise<ToldState & { readonly rest: JsonObject }> {
+  ): Promise<StateAnswer & { readonly rest: JsonObject }> {
     const limits = { timeoutMs: JOIN_MS, bodyMs: JOIN_MS, maxBytes: MAX_JOIN_ANSWER_BYTES }
     const answer = await federation.stream(of, { ...request, ...limits, signed: true })
     if (!answer.ok) throw unasked(of, answer)
     if ('bytes' in answer) throw refusalOf(of, answer)
-    const told = await readToldLists(answer.body, [listName, 'auth_chain']).catch((error: unknown) => {
+    const lists = await readEventLists(answer.body, [listName, 'auth_chain']).catch((error: unknown) => {
       throw unreachable(of, failureOf(error).detail)
     })
-    if (told.rest === undefined) throw unreachable(of, 'its answer makes no sense')
-    return { state: told.list(listName), authChain: told.list('auth_chain'), rest: told.rest }
+    if (lists.rest === undefined) throw unreachable(of, 'its answer makes no sense')
+    return { state: lists.list(listName), authChain: lists.list('auth_chain'), rest: lists.rest }
   }
 
   const get = (of: string, where: string, limits?: Parameters<typeof ask>[2]) =>
@@ -149,15 +149,15 @@ export function createPeers(federation: Federation): Peers {
     async sendJoin(of, roomId, eventId, json, omitsMembers = false) {
       const send = (version: string, query: string) =>
         askLong(of, { method: 'PUT', path: path(version, 'send_join', roomId, eventId) + query, body: json }, 'state')
-      const told = await send('v2', omitsMembers ? '?omit_members=true' : '')
+      const answer = await send('v2', omitsMembers ? '?omit_members=true' : '')
         .catch((error) => {
           if (error instanceof UnknownPath) return send('v1', '')
           throw error
         })
         .catch(ourFault(of))
-      const { event, members_omitted: omitted, servers_in_room: servers } = told.rest
-      const names = Array.isArray(servers) ? servers.slice(0, MAX_TOLD_SERVERS).filter(isName) : []
-      return { ...told, event, areMembersOmitted: omitsMembers && omitted === true, servers: names }
+      const { event, members_omitted: omitted, servers_in_room: servers } = answer.rest
+      const names = Array.isArray(servers) ? servers.slice(0, MAX_NAMED_SERVERS).filter(isName) : []
+      return { ...answer, event, areMembersOmitted: omitsMembers && omitted === true, servers: names }
     },
     async state(of, roomId, eventId) {
       const where = `${path('v1', 'state', roomId)}?event_id=${encodeURIComponent(eventId)}`
@@ -232,7 +232,7 @@ async function eventByEvent(
   { state, authChain }: { readonly state: readonly EventId[]; readonly authChain: readonly EventId[] },
   tooLarge: unknown,
   event: (id: EventId) => Promise<ReadJson | undefined>,
-): Promise<ToldState> {
+): Promise<StateAnswer> {
   const ids = [...new Set([...authChain, ...state])]
   if (ids.length > MAX_STATE_ASKED_SINGLY) throw tooLarge
   const found = new Map<EventId, ReadJson>()

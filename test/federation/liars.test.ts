@@ -3,7 +3,7 @@ import { type BuiltEvent, buildEvent } from '../../src/core/event/build.ts'
 import type { Pdu } from '../../src/core/event/format.ts'
 import type { EventId } from '../../src/core/ids.ts'
 import { encodeCanonical } from '../../src/core/json.ts'
-import { MAX_FETCHED_AUTH_EVENTS, MAX_FETCHES, MAX_TOLD_STATES } from '../../src/domain/limits.ts'
+import { MAX_CLAIMED_STATES, MAX_FETCHED_AUTH_EVENTS, MAX_FETCHES } from '../../src/domain/limits.ts'
 import { forge, openStage, type Party, type Stage, setState, textOf, viewOf } from './party.ts'
 import { type Answers, honestAnswers } from './world.ts'
 
@@ -140,7 +140,7 @@ describe('a server that lies about what is missing', () => {
       )
       expect(kinds).toEqual(['dropped'])
       expect(asked.missingEvents).toBeLessThanOrEqual(MAX_FETCHES)
-      expect(asked.stateIds).toBeLessThanOrEqual(MAX_TOLD_STATES)
+      expect(asked.stateIds).toBeLessThanOrEqual(MAX_CLAIMED_STATES)
       expect(await shapeOf(party)).toEqual(before)
     }))
 

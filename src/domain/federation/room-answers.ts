@@ -3,9 +3,9 @@ import { membershipOf } from '../../core/event/content.ts'
 import { type EventId, isUserId, type RoomId, type ServerName, serverOf } from '../../core/ids.ts'
 import type { Database } from '../../store/db/db.ts'
 import { nearestEvents } from '../../store/events/events.ts'
-import type { ToldState } from '../rooms/receive/federation-queries.ts'
+import type { StateIds } from '../rooms/receive/federation-queries.ts'
 import { isKickOrBan } from '../rooms/remote/partial-state-kicks.ts'
-import type { Between, Resident, ToldTexts } from '../rooms/remote/resident.ts'
+import type { Between, Resident, StateTexts } from '../rooms/remote/resident.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import { wholeRoom } from '../rooms/room/whole-room.ts'
@@ -21,9 +21,9 @@ export interface RoomAnswers {
   /** `GET event/{eventId}`. */
   event(asking: ServerName, eventId: EventId): Promise<string>
   /** `GET state/{roomId}`: the state before an event. */
-  state(asking: ServerName, roomId: RoomId, eventId: EventId): Promise<ToldTexts>
+  state(asking: ServerName, roomId: RoomId, eventId: EventId): Promise<StateTexts>
   /** `GET state_ids/{roomId}`. */
-  stateIds(asking: ServerName, roomId: RoomId, eventId: EventId): Promise<ToldState>
+  stateIds(asking: ServerName, roomId: RoomId, eventId: EventId): Promise<StateIds>
   /**
    * `GET event_auth/{roomId}/{eventId}`: the auth chain of an event. Who was put out of a room may ask it of what put them out: by then
    * they may not have been told by whom.

@@ -6,11 +6,11 @@ import { type EventReference, referencedId } from '../../../src/core/event/forma
 import type { EventId, UserId } from '../../../src/core/ids.ts'
 import { type RoomVersion, roomVersion } from '../../../src/core/room-version.ts'
 import {
+  MAX_CLAIMED_EVENTS,
+  MAX_CLAIMED_STATES,
   MAX_FETCHED_AUTH_EVENTS,
   MAX_FETCHES,
   MAX_MISSING_EVENTS,
-  MAX_TOLD_EVENTS,
-  MAX_TOLD_STATES,
 } from '../../../src/domain/limits.ts'
 import type { Received } from '../../../src/domain/rooms/receive/received.ts'
 import { MEMBER } from '../../support/malformed.ts'
@@ -148,7 +148,7 @@ const idsByFormat = new Map<RoomVersion['eventIdFormat'], readonly EventId[]>()
 function idsOfNothing(version: RoomVersion): readonly EventId[] {
   const ids =
     idsByFormat.get(version.eventIdFormat) ??
-    Array.from({ length: MAX_TOLD_EVENTS }, (_, n) => referencedId(unknownReference(version, `told-${n}`)))
+    Array.from({ length: MAX_CLAIMED_EVENTS }, (_, n) => referencedId(unknownReference(version, `told-${n}`)))
   idsByFormat.set(version.eventIdFormat, ids)
   return ids
 }
@@ -201,7 +201,7 @@ describe.each(SOME_VERSIONS)('in version $id', (version) => {
       ...Array.from({ length: 5 }, () => 'accepted: undefined'),
     ])
     expect(cost.questions.missingEvents).toBeLessThanOrEqual(MAX_FETCHES)
-    expect(cost.questions.stateIds).toBeLessThanOrEqual(MAX_TOLD_STATES)
+    expect(cost.questions.stateIds).toBeLessThanOrEqual(MAX_CLAIMED_STATES)
     expect(cost.rows).toBe(5)
     mustBeCheap(cost)
   })
@@ -213,7 +213,7 @@ describe.each(SOME_VERSIONS)('in version $id', (version) => {
     const cost = await attackForItsCost(room, { missing: () => flood }, events)
     expect(cost.received[0]).toMatchObject({ kind: 'dropped', reason: 'what it builds on could not be had' })
     expect(cost.questions.missingEvents).toBeLessThanOrEqual(MAX_FETCHES)
-    expect(cost.questions.stateIds).toBeLessThanOrEqual(MAX_TOLD_STATES)
+    expect(cost.questions.stateIds).toBeLessThanOrEqual(MAX_CLAIMED_STATES)
     expect(cost.rows).toBe(0)
     mustBeCheap(cost)
   })
@@ -228,8 +228,8 @@ describe.each(SOME_VERSIONS)('in version $id', (version) => {
       expect(new Set(cost.received.map(({ reason }) => reason))).toEqual(
         new Set(['what it builds on could not be had']),
       )
-      expect(cost.questions.stateIds).toBeLessThanOrEqual(MAX_TOLD_STATES)
-      expect(cost.questions.events).toBeLessThanOrEqual(more === 0 ? MAX_TOLD_STATES : 0)
+      expect(cost.questions.stateIds).toBeLessThanOrEqual(MAX_CLAIMED_STATES)
+      expect(cost.questions.events).toBeLessThanOrEqual(more === 0 ? MAX_CLAIMED_STATES : 0)
       expect(cost.rows).toBe(0)
       mustBeCheap(cost, { heapMb: 64 })
     }

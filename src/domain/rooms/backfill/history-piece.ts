@@ -2,7 +2,7 @@ import type { ReadPdu } from '../../../core/event/read.ts'
 import type { EventId, ServerName } from '../../../core/ids.ts'
 import { compareIntegers } from '../../../core/large-integers.ts'
 import type { Database } from '../../../store/db/db.ts'
-import { MAX_FETCHED_WITH_HISTORY, MAX_TOLD_STATES } from '../../limits.ts'
+import { MAX_CLAIMED_STATES, MAX_FETCHED_WITH_HISTORY } from '../../limits.ts'
 import type { FederationQueries } from '../receive/federation-queries.ts'
 import type { Outliers } from '../receive/outliers.ts'
 import { unknownOf } from '../receive/remote-state.ts'
@@ -27,7 +27,7 @@ export interface Piece {
   /** Oldest first. */
   readonly order: readonly ReadPdu[]
   /** The state before those of them that build on what is missing, by ids. Empty where it is that after the gap. */
-  readonly told: ReadonlyMap<EventId, readonly EventId[]>
+  readonly claimed: ReadonlyMap<EventId, readonly EventId[]>
   /** Nothing in it changes the state: that before each of them is the state after the gap. */
   readonly isPlain: boolean
   /** What they cite, and what their states hold, that this server does not have. */
@@ -53,17 +53,17 @@ export async function preparePiece(
   const lacking = order.filter(({ pdu }) =>
     prevIdsOf(pdu).some((id) => !among.has(id) && known.get(id)?.hasPlace !== true),
   )
-  const told = new Map<EventId, readonly EventId[]>()
-  for (const { eventId } of isPlain ? [] : lacking.slice(0, MAX_TOLD_STATES)) {
+  const claimed = new Map<EventId, readonly EventId[]>()
+  for (const { eventId } of isPlain ? [] : lacking.slice(0, MAX_CLAIMED_STATES)) {
     const answer = await questions.stateIds(of, room.id, eventId)
-    if (answer) told.set(eventId, answer.state)
+    if (answer) claimed.set(eventId, answer.state)
   }
   const cited = new Set([...order.flatMap(({ pdu }) => authIdsOf(pdu)), ...impliedIds(room)])
-  const needed = [...cited, ...[...told.values()].flat()].filter((id) => !among.has(id))
+  const needed = [...cited, ...[...claimed.values()].flat()].filter((id) => !among.has(id))
   const unknown = await unknownOf(db, room, [...new Set(needed)])
   const around =
     unknown.length === 0 ? [] : await outliers.gather(room, of, unknown, { left: MAX_FETCHED_WITH_HISTORY })
-  return { order, told, isPlain, around: around.filter(({ eventId }) => !among.has(eventId)) }
+  return { order, claimed, isPlain, around: around.filter(({ eventId }) => !among.has(eventId)) }
 }
 
 /** Those events that lead back from what is missing to what is known, oldest first: a server may give whatever it likes. */

@@ -75,12 +75,12 @@ async function placeOne(
   const isOtherCreate =
     pdu.type === 'm.room.create' && known?.nid !== room.stateNid(room.pending.state, 'm.room.create', '')
   if (isOtherCreate) return undefined
-  const told = await toldBefore(parts.db, room, piece, read, past.near.state)
-  const needed = [...judgingIds(room, read), ...(told ? [] : prevIdsOf(pdu))]
+  const claimed = await claimedBefore(parts.db, room, piece, read, past.near.state)
+  const needed = [...judgingIds(room, read), ...(claimed ? [] : prevIdsOf(pdu))]
   const found = await parts.outliers.find(room, needed)
-  if (!needed.every((id) => found.has(id)) || (!told && !prevIdsOf(pdu).every((id) => found.get(id)?.hasPlace)))
+  if (!needed.every((id) => found.has(id)) || (!claimed && !prevIdsOf(pdu).every((id) => found.get(id)?.hasPlace)))
     return undefined
-  const around = await intake.around(read, known, told)
+  const around = await intake.around(read, known, claimed)
   if (typeof around === 'string') return undefined
   const whole = { ...around, cited: found, isOwnJoin: false, isOffered: false, past }
   const placed = await parts.placing.place(room, read, whole)
@@ -91,14 +91,14 @@ async function placeOne(
 }
 
 /** The state before an event of a piece where what it builds on does not say that. */
-async function toldBefore(
+async function claimedBefore(
   db: Database,
   room: Room,
-  { isPlain, told }: Piece,
+  { isPlain, claimed }: Piece,
   { eventId }: Piece['order'][number],
   near: StateMap,
 ): Promise<StateMap | undefined> {
   if (isPlain) return near
-  const ids = told.get(eventId)
+  const ids = claimed.get(eventId)
   return ids && stateLike(db, room, near, ids)
 }

@@ -4,7 +4,7 @@ import type { ReadJson } from '../../../core/json.ts'
 import type { Integer } from '../../../core/large-integers.ts'
 
 /** A room's state right before one of its events and the auth chain of that state, as another server tells it. */
-export interface ToldState {
+export interface StateIds {
   readonly state: readonly EventId[]
   readonly authChain: readonly EventId[]
 }
@@ -29,7 +29,7 @@ export interface FederationQueries {
     },
   ): Promise<readonly ReadJson[]>
   /** The state before an event (`GET state_ids`). */
-  stateIds(of: ServerName, roomId: RoomId, eventId: EventId): Promise<ToldState | undefined>
+  stateIds(of: ServerName, roomId: RoomId, eventId: EventId): Promise<StateIds | undefined>
   /** Single events, as far as they can be had (`GET event`). */
   events(of: ServerName, roomId: RoomId, eventIds: readonly EventId[]): Promise<readonly ReadJson[]>
 }

@@ -8,19 +8,19 @@ import { getEarlyRedactions, getMissing } from '../../../store/events/events.ts'
 import { lastArrival } from '../../../store/events/gaps.ts'
 import {
   MAX_ASKING_MS,
+  MAX_CLAIMED_EVENTS,
+  MAX_CLAIMED_STATES,
   MAX_FETCHED_AUTH_EVENTS,
   MAX_FETCHED_EVENTS,
   MAX_FETCHES,
   MAX_MISSING_EVENTS,
-  MAX_TOLD_EVENTS,
-  MAX_TOLD_STATES,
 } from '../../limits.ts'
 import { prevIdsOf } from '../room/event-references.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import type { Surroundings } from '../room/surroundings.ts'
 import { topological } from '../room/topological.ts'
-import type { FederationQueries, ToldState } from './federation-queries.ts'
+import type { FederationQueries, StateIds } from './federation-queries.ts'
 import { type Budget, isOver, type Outliers } from './outliers.ts'
 import type { PduChecks } from './pdu-checks.ts'
 
@@ -45,8 +45,8 @@ export class Intake {
   readonly #redactions = new Map<EventId, number[]>()
   /** What may still be fetched of what the events cite, and of states and their auth chains. */
   readonly citing: Budget
-  readonly #telling: Budget
-  #toldStates = 0
+  readonly #claiming: Budget
+  #claimedStates = 0
   /** The events of this intake that were here before it, as of so many outliers. */
   readonly #known = new Map<EventId, RoomEvent>()
   #knownAsOf = 0
@@ -57,7 +57,7 @@ export class Intake {
     this.origin = origin
     const until = performance.now() + MAX_ASKING_MS
     this.citing = { left: MAX_FETCHED_AUTH_EVENTS, until }
-    this.#telling = { left: MAX_TOLD_EVENTS, until }
+    this.#claiming = { left: MAX_CLAIMED_EVENTS, until }
   }
 
   /** The events, each after what it builds on, and whether something before them is missing. Asks nobody. */
@@ -169,14 +169,14 @@ export class Intake {
     const prevs = prevIds.flatMap((id) => known.get(id) ?? [])
     if (prevs.some(({ roomNid }) => roomNid !== this.room.nid)) return 'it builds on an event of another room'
     const placed = prevs.filter(({ hasPlace }) => hasPlace)
-    const told = placed.length < prevIds.length ? (given ?? (await this.#toldState(eventId))) : undefined
-    if (told === undefined && placed.length < prevIds.length) return 'what it builds on could not be had'
+    const claimed = placed.length < prevIds.length ? (given ?? (await this.#claimedState(eventId))) : undefined
+    if (claimed === undefined && placed.length < prevIds.length) return 'what it builds on could not be had'
     const target = targetId && known.get(targetId)
     return {
       outlier,
       prevs: placed,
       ...(await this.#passedOver(placed)),
-      told,
+      claimed,
       isReferenced: this.#awaited.has(eventId),
       redactions: [...(await this.room.events(this.#redactions.get(eventId) ?? [])).values()].sort(
         (a, b) => a.nid - b.nid,
@@ -186,16 +186,16 @@ export class Intake {
   }
 
   /** The state before an event by its server's word, every event of it checked. */
-  async #toldState(eventId: EventId): Promise<StateMap | undefined> {
-    if (++this.#toldStates > MAX_TOLD_STATES || isOver(this.#telling)) return undefined
-    const told = await this.#parts.questions.stateIds(this.origin, this.room.id, eventId)
-    const ids = told ? [...told.authChain, ...told.state] : []
-    if (!told || ids.length > this.#telling.left) return undefined
+  async #claimedState(eventId: EventId): Promise<StateMap | undefined> {
+    if (++this.#claimedStates > MAX_CLAIMED_STATES || isOver(this.#claiming)) return undefined
+    const ids = await this.#parts.questions.stateIds(this.origin, this.room.id, eventId)
+    const all = ids ? [...ids.authChain, ...ids.state] : []
+    if (!ids || all.length > this.#claiming.left) return undefined
     const { outliers } = this.#parts
-    const isHad = await outliers.fetch(this.room, this.origin, ids, this.#telling)
-    const state = isHad ? stateOf(this.room, told, await outliers.find(this.room, told.state)) : undefined
-    // Who tells of states in vain is soon listened to no more: looking for what they name is work too.
-    if (state === undefined) this.#telling.left -= ids.length
+    const isHad = await outliers.fetch(this.room, this.origin, all, this.#claiming)
+    const state = isHad ? stateOf(this.room, ids, await outliers.find(this.room, ids.state)) : undefined
+    // Who claims states in vain is soon listened to no more: looking for what they name is work too.
+    if (state === undefined) this.#claiming.left -= all.length
     return state
   }
 
@@ -218,11 +218,11 @@ export class Intake {
 /** The state that a list of events makes; undefined when one is missing, or two are for the same key. */
 export function stateOf(
   room: Room,
-  told: Pick<ToldState, 'state'>,
+  ids: Pick<StateIds, 'state'>,
   events: ReadonlyMap<EventId, RoomEvent>,
 ): StateMap | undefined {
   let state = EMPTY_STATE
-  for (const id of new Set(told.state)) {
+  for (const id of new Set(ids.state)) {
     const event = events.get(id)
     if (!event || event.roomNid !== room.nid) return undefined
     if (event.standing === 'rejected' || event.keyId === undefined) continue

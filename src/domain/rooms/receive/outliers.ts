@@ -22,7 +22,7 @@ export function isOver({ left, until = Number.POSITIVE_INFINITY }: Budget): bool
   return left <= 0 || performance.now() > until
 }
 
-/** Events that are known for their part in auth chains and told states, whatever their place in the room. */
+/** Events that are known for their part in auth chains and claimed states, whatever their place in the room. */
 export interface Outliers {
   /** Events by id, also those on their way to the database, and those of other rooms. */
   find(room: Room, eventIds: readonly EventId[]): Promise<Map<EventId, RoomEvent>>

@@ -121,7 +121,7 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
   }
 
   /**
-   * The state before an event: what the states after its `prev_events` resolve to. What was told in place of that is the outcome
+   * The state before an event: what the states after its `prev_events` resolve to. What a server claims in place of that is the outcome
    * already: resolved once more with one of its parts it may come out as another (room version 1).
    */
   async function locateBefore(log: StateLog, { room, around }: Case, head: Head): Promise<Located> {
@@ -129,9 +129,9 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
     const located: Located[] = []
     for (const point of points.values()) located.push({ point, state: await branches.stateAt(room, point) })
     const nearest = around.past?.near ?? whereHeadIs(head)
-    if (around.told !== undefined) {
-      const told = log.locate(around.told, [nearest, ...located])
-      return around.lacksMembers ? log.branchOff(told) : told
+    if (around.claimed !== undefined) {
+      const claimed = log.locate(around.claimed, [nearest, ...located])
+      return around.lacksMembers ? log.branchOff(claimed) : claimed
     }
     if (located.length <= 1) return located[0] ?? BEGINNING
     const states = located.map(({ state }) => state)
@@ -151,7 +151,7 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
     if (!byState.allowed) return { standing: 'rejected', reason: `by the state before it: ${reasonOf(byState)}` }
     if (around.isOwnJoin || around.past || before === head.state || head.extremities.length === 0) return undefined
     // With a gap before it, what we hold to be current may be long past: nobody is to be shut out by what we missed.
-    const isBehind = around.told !== undefined
+    const isBehind = around.claimed !== undefined
     const current = isBehind ? await branches.resolve(room, [head.state, before]) : head.state
     const byCurrent = authorise(room.version, pdu, await lookup(room, current, keys))
     if (byCurrent.allowed) return undefined
@@ -217,7 +217,7 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
     const fresh = eventOf(one, site, one.nid)
     const tips = tipsWith(one, site, fresh)
     const current = await locateCurrent(log, room, site, after, tips, fresh)
-    const changed = { from: head.state, to: current.state, fresh, memberships: one.around.toldMemberships }
+    const changed = { from: head.state, to: current.state, fresh, memberships: one.around.claimedMemberships }
     const members = await changedMembers({ room, serverName, users, ...changed })
     const effects = exclusion ? NO_EFFECTS : await effectsOf(one, fresh, before.state)
     if (!room.alive) return 'moved'
@@ -281,7 +281,7 @@ function tipsWith({ room, read, around }: Case, { head, exclusion }: Site, event
 
 /**
  * The event as it is stored. Without `consequences` it is good only to be resolved with others. An outlier that is rejected in its
- * place may be in states that other servers told: there it stays.
+ * place may be in states that other servers claim: there it stays.
  */
 function eventOf(one: Case, site: Site, streamPos: number, consequences?: Consequences): RoomEvent {
   const { room, read, around, nid } = one

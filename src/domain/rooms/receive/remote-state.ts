@@ -11,18 +11,18 @@ export async function unknownOf(db: Database, room: Room, eventIds: readonly Eve
 }
 
 /**
- * The state that events make which another server told of, as changes of one that is much like it. Undefined when one of them is
+ * The state that events make which another server claims, as changes of one that is much like it. Undefined when one of them is
  * missing, two are for the same key, or it is that of a room with another create event.
  */
 export async function stateLike(
   db: Database,
   room: Room,
   near: StateMap,
-  told: readonly EventId[],
+  claimed: readonly EventId[],
 ): Promise<StateMap | undefined> {
-  const parts = await partsOf(db, room, told)
+  const parts = await partsOf(db, room, claimed)
   const values = new Map<number, number>()
-  for (const id of new Set(told)) {
+  for (const id of new Set(claimed)) {
     const part = parts.get(id)
     if (part?.room_nid !== room.nid) return undefined
     if (part.standing === 'rejected' || part.key_id === null) continue

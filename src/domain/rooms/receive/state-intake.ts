@@ -18,17 +18,17 @@ export interface EventList {
 }
 
 /** A room's state, and the auth chain of that state, as a server of the room gives them to one that joins. */
-export interface ToldRoom {
+export interface RoomStateAnswer {
   readonly state: EventList
   readonly authChain: EventList
   /** Most members are not among the state. */
   readonly areMembersOmitted?: boolean
-  /** The servers that take part, where that was told. */
+  /** The servers that take part, where the server names them. */
   readonly servers?: readonly ServerName[]
 }
 
-/** What was told, by numbers: those of the auth chain, and after them those of the state. */
-export interface Told {
+/** The state that a server claims, unchecked, by numbers: those of the auth chain, and after them those of the state. */
+export interface ClaimedState {
   /** The shallowest first: what authorises an event lies before it. */
   readonly order: Uint32Array
   /** Numbers of what the room would judge a join by, and of what the auth chain has under the same keys. */
@@ -46,11 +46,11 @@ const LOOKED_AT_ONCE = 256
 const MAX_JUDGES = 1_000
 
 /** @param judging keys, type and state key with a zero between, under which the judges are */
-export async function orderTold(
-  { authChain, state }: ToldRoom,
+export async function orderClaimed(
+  { authChain, state }: RoomStateAnswer,
   expect: PduChecks['expect'],
   judging: ReadonlySet<string>,
-): Promise<Told> {
+): Promise<ClaimedState> {
   const first = authChain.length
   const at = (index: number): ReadJson => (index < first ? authChain.at(index) : state.at(index - first))!
   const glance = (index: number, name: string) =>
@@ -95,29 +95,29 @@ export async function orderTold(
 }
 
 /**
- * Verifies and stores what is told, a part at a time. Gives the state that it makes.
+ * Verifies and stores the state that is claimed, a part at a time. Gives the state that it makes.
  *
  * @param joinId of our join, which is no part of the state before it
  * @param isWanted asked between parts: once it is not, this resolves early
  */
-export async function takeTold(
+export async function takeClaimed(
   { pduChecks, outliers }: { readonly pduChecks: PduChecks; readonly outliers: Outliers },
   room: Room,
-  told: Told,
+  claimed: ClaimedState,
   joinId: EventId,
   isWanted: () => boolean = () => room.alive,
-): Promise<ToldStateMap> {
-  const state = new ToldStateMap(room)
+): Promise<ClaimedStateMap> {
+  const state = new ClaimedStateMap(room)
   const left: ReadPdu[] = []
-  const partAt = (at: number) => told.order.subarray(at, at + EVENTS_AT_ONCE)
+  const partAt = (at: number) => claimed.order.subarray(at, at + EVENTS_AT_ONCE)
   const vetPart = (at: number) => {
-    const vetting = pduChecks.checkEach(room, [...partAt(at)].map(told.at))
+    const vetting = pduChecks.checkEach(room, [...partAt(at)].map(claimed.at))
     vetting.catch(() => {})
     return vetting
   }
   // The signatures of what is next are checked while others are judged and written.
   const ahead = Array.from({ length: PARTS_AHEAD }, (_, n) => vetPart(n * EVENTS_AT_ONCE))
-  for (let at = 0; at < told.order.length && isWanted(); at += EVENTS_AT_ONCE) {
+  for (let at = 0; at < claimed.order.length && isWanted(); at += EVENTS_AT_ONCE) {
     const part = partAt(at)
     ahead.push(vetPart(at + PARTS_AHEAD * EVENTS_AT_ONCE))
     const vetted = await ahead.shift()!
@@ -125,7 +125,7 @@ export async function takeTold(
     for (const [index, read] of vetted.entries()) {
       if (isRefusal(read)) continue
       reads.set(read.eventId, read)
-      if (told.isState(part[index]!) && read.eventId !== joinId) state.expect(read.eventId)
+      if (claimed.isState(part[index]!) && read.eventId !== joinId) state.expect(read.eventId)
     }
     left.push(...(await outliers.take(room, [...reads.values()], state.seen)))
   }
@@ -135,7 +135,7 @@ export async function takeTold(
 }
 
 /** The state that a list of events makes, as they come to be known: none when two are for the same key, or one is of another room. */
-export class ToldStateMap {
+export class ClaimedStateMap {
   /** By the number of its event. */
   readonly memberships = new Map<number, Membership>()
   readonly #room: Room

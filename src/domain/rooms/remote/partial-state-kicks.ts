@@ -119,7 +119,7 @@ export function createPartialStateKicks(parts: PartialStateKickParts): PartialSt
     const placed = await parts.placing.place(room, read, {
       ...ALONE,
       ...{ outlier, cited, prevs: prevs.filter((event) => event.roomNid === room.nid && event.hasPlace) },
-      told: withCited(room, read, cited),
+      claimed: withCited(room, read, cited),
     })
     if (placed === 'moved') return 'moved'
     if ('standing' in placed) {
@@ -170,7 +170,7 @@ export function createPartialStateKicks(parts: PartialStateKickParts): PartialSt
 }
 
 /** Nothing is known around such an event but what it cites. */
-const ALONE: Omit<Surroundings, 'outlier' | 'cited' | 'prevs' | 'told'> = {
+const ALONE: Omit<Surroundings, 'outlier' | 'cited' | 'prevs' | 'claimed'> = {
   passedOver: new Set(),
   missingBehind: [],
   isReferenced: false,

@@ -13,7 +13,7 @@ import { Intake } from '../receive/intake.ts'
 import { isRefusal } from '../receive/pdu-checks.ts'
 import type { ReceiverParts } from '../receive/receive.ts'
 import { dropped, type Received, receivedAs, settled } from '../receive/received.ts'
-import { orderTold, type Told, type ToldRoom, takeTold } from '../receive/state-intake.ts'
+import { type ClaimedState, orderClaimed, type RoomStateAnswer, takeClaimed } from '../receive/state-intake.ts'
 import { authIdsOf, impliedIds, prevIdsOf, reasonOf } from '../room/event-references.ts'
 import { membersAreMissing, type PartialState } from '../room/partial-state.ts'
 import type { PartialStateRooms } from '../room/partial-state-rooms.ts'
@@ -26,7 +26,7 @@ export type ProcessJoin = (
   version: RoomVersion,
   roomId: RoomId,
   join: ReadJson,
-  told: ToldRoom,
+  answer: RoomStateAnswer,
 ) => Promise<Received>
 
 export interface ProcessJoinParts extends Omit<ReceiverParts, 'log'> {
@@ -57,10 +57,16 @@ export function createProcessJoin(parts: ProcessJoinParts): ProcessJoin {
     return registry.get(roomId)
   }
 
-  async function join(resident: ServerName, room: Room, read: ReadPdu, told: Told, lists: ToldRoom): Promise<Result> {
+  async function join(
+    resident: ServerName,
+    room: Room,
+    read: ReadPdu,
+    claimed: ClaimedState,
+    answer: RoomStateAnswer,
+  ): Promise<Result> {
     const { eventId, pdu } = read
     const wasStrange = room.pending.extremities.length === 0
-    const { map: state, memberships } = await takeTold(parts, room, told, eventId)
+    const { map: state, memberships } = await takeClaimed(parts, room, claimed, eventId)
     if (!room.alive) return 'moved'
     const prevIds = prevIdsOf(pdu)
     const known = await outliers.find(room, [eventId, ...authIdsOf(pdu), ...impliedIds(room), ...prevIds])
@@ -73,12 +79,12 @@ export function createProcessJoin(parts: ProcessJoinParts): ProcessJoin {
     const prevs = prevIds.flatMap((id) => known.get(id) ?? []).filter((event) => isPlacedIn(room, event))
     // While others of ours are in the room we know its state ourselves.
     const isKnownHere = room.localMembers.size > 0 && prevs.length === prevIds.length
-    const isPartial = lists.areMembersOmitted === true && !isKnownHere
+    const isPartial = answer.areMembersOmitted === true && !isKnownHere
     // It was strange when we asked: what is left out of a state that is one of several cannot be put in behind it.
     if (isPartial && !wasStrange) throw membersAreMissing()
     const cited = authIdsOf(pdu).map((id) => known.get(id)!)
     const before = isPartial ? withMembers(state, cited) : state
-    const partialState = isPartial ? await beginPartialState(room, resident, eventId, lists) : undefined
+    const partialState = isPartial ? await beginPartialState(room, resident, eventId, answer) : undefined
     const place = async (): Promise<Result> => {
       const placed = await placing.place(room, read, {
         outlier: known.get(eventId),
@@ -86,7 +92,7 @@ export function createProcessJoin(parts: ProcessJoinParts): ProcessJoin {
         passedOver: new Set(),
         missingBehind: [],
         cited: known,
-        ...(isKnownHere ? { told: undefined } : { told: before, toldMemberships: memberships }),
+        ...(isKnownHere ? { claimed: undefined } : { claimed: before, claimedMemberships: memberships }),
         lacksMembers: isPartial,
         isReferenced: false,
         redactions: [],
@@ -117,20 +123,23 @@ export function createProcessJoin(parts: ProcessJoinParts): ProcessJoin {
     room: Room,
     resident: ServerName,
     joinId: EventId,
-    { servers = [] }: ToldRoom,
+    { servers = [] }: RoomStateAnswer,
   ): Promise<PartialState> {
     room.partialState = await partialStateRooms.open(room, { resident, servers, joinId })
     return room.partialState
   }
 
-  return async (resident, version, roomId, joinEvent, lists) => {
+  return async (resident, version, roomId, joinEvent, answer) => {
     const place = { id: roomId, version }
     const read = await pduChecks.check(place, joinEvent)
     if (isRefusal(read)) return dropped(read.reason)
-    const told = await orderTold(lists, pduChecks.expect, keysJudging(version, read.pdu))
-    const judges = await pduChecks.checkAll(place, told.judges.filter(told.isState).map(told.at))
+    const claimed = await orderClaimed(answer, pduChecks.expect, keysJudging(version, read.pdu))
+    const judges = await pduChecks.checkAll(place, claimed.judges.filter(claimed.isState).map(claimed.at))
     if (!judges.some((one) => isCreateOf(version, one))) return dropped(OTHER_VERSION, read.eventId)
-    const others = await pduChecks.checkAll(place, told.judges.filter((index) => !told.isState(index)).map(told.at))
+    const others = await pduChecks.checkAll(
+      place,
+      claimed.judges.filter((index) => !claimed.isState(index)).map(claimed.at),
+    )
     const refusal = refusalOf(version, read.pdu, [...judges, ...others])
     if (refusal !== undefined) return dropped(refusal, read.eventId)
     return roomQueue.run(roomId, async () => {
@@ -138,7 +147,7 @@ export function createProcessJoin(parts: ProcessJoinParts): ProcessJoin {
         const room = await roomToJoin(roomId, version)
         if (!room) return dropped(OTHER_VERSION, read.eventId)
         if (room.partialState?.lacksMembers) throw membersAreMissing()
-        const received = await join(resident, room, read, told, lists)
+        const received = await join(resident, room, read, claimed, answer)
         if (received !== 'moved') return received
       }
       return dropped('the room is too busy just now', read.eventId)
@@ -153,8 +162,8 @@ function keysJudging(version: RoomVersion, join: Pdu): ReadonlySet<string> {
 }
 
 /**
- * Why a room does not let us in by what is told of it: found before anything of that is kept. Members may be left out of the state;
- * those that matter are cited.
+ * Why a room does not let us in by the state that a server claims: found before anything of that is kept. Members may be left out of
+ * the state; those that matter are cited.
  */
 function refusalOf(version: RoomVersion, join: Pdu, judges: readonly ReadPdu[]): string | undefined {
   const find: StateLookup = (type, key) => judges.find(({ pdu }) => pdu.type === type && pdu.state_key === key)?.pdu

@@ -9,7 +9,7 @@ import { ROOM_VERSIONS, type RoomVersion, roomVersion } from '../../../core/room
 import type { MembershipStep, Peers } from '../../../outbound/peers.ts'
 import { MAX_SERVERS_TRIED } from '../../limits.ts'
 import type { KeyRing } from '../receive/federation-queries.ts'
-import type { ToldRoom } from '../receive/state-intake.ts'
+import type { RoomStateAnswer } from '../receive/state-intake.ts'
 import type { RoomRegistry } from '../room/registry.ts'
 import { strippedStateIn } from '../room/stripped-state.ts'
 import { wholeRoom } from '../room/whole-room.ts'
@@ -143,14 +143,14 @@ export function createResidentServers(
 
   async function joinThrough(server: ServerName, wish: RemoteWish): Promise<void> {
     const { version, built } = await build(server, 'join', wish)
-    // What is left out can be put in later where all that is known of the room is what is told.
+    // What is left out can be put in later where all that is known of the room is what this server answers.
     const omitsMembers = !(await isKnown(wish.roomId))
-    const told = await peers.sendJoin(server, wish.roomId, built.eventId, built.json, omitsMembers)
-    const json = withAuthoriser(version, built, told.event, await authoriserKeys(version, built, told.event))
-    const process = (lists: ToldRoom) => processJoin(server, version, wish.roomId, readExactJson(json), lists)
+    const answered = await peers.sendJoin(server, wish.roomId, built.eventId, built.json, omitsMembers)
+    const json = withAuthoriser(version, built, answered.event, await authoriserKeys(version, built, answered.event))
+    const process = (answer: RoomStateAnswer) => processJoin(server, version, wish.roomId, readExactJson(json), answer)
     // Of those who come in at once the first is told of a room that nobody knew.
     const first = await arriving.run(wish.roomId, async () =>
-      told.areMembersOmitted && (await isKnown(wish.roomId)) ? undefined : process(told),
+      answered.areMembersOmitted && (await isKnown(wish.roomId)) ? undefined : process(answered),
     )
     const whole = first ? undefined : await wholeOf(server, wish, built.eventId)
     if (!first && !whole) return

@@ -7,7 +7,7 @@ import type { Database, Reader } from '../../../store/db/db.ts'
 import { getEventIds, getEventTexts } from '../../../store/events/events.ts'
 import { getHeroes } from '../../../store/rooms/rooms.ts'
 import { MAX_EVENTS_PER_ANSWER, MAX_EVENTS_WALKED } from '../../limits.ts'
-import type { ToldState } from '../receive/federation-queries.ts'
+import type { StateIds } from '../receive/federation-queries.ts'
 import type { Branches } from '../room/branches.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import { stateNids } from '../room/past-state.ts'
@@ -17,13 +17,13 @@ import { topological } from '../room/topological.ts'
 import { type Admission, type AdmissionParts, createAdmission } from './admission.ts'
 
 /** A state and what authorises it: canonical JSON of each event. */
-export interface ToldTexts {
+export interface StateTexts {
   readonly state: readonly string[]
   readonly authChain: readonly string[]
 }
 
 /** What a server that joins a room is given. */
-export interface JoinAnswer extends ToldTexts {
+export interface JoinAnswer extends StateTexts {
   readonly areMembersOmitted: boolean
 }
 
@@ -50,9 +50,9 @@ export interface Resident extends Admission {
   /** All events by which an event is authorised, and those by which these are, and so on, the first of them first (`GET event_auth`). */
   authChain(roomId: RoomId, eventId: EventId): Promise<readonly string[] | undefined>
   /** The state before an event and its auth chain (`GET state_ids`); undefined where this server does not know it. */
-  stateIds(roomId: RoomId, eventId: EventId): Promise<ToldState | undefined>
+  stateIds(roomId: RoomId, eventId: EventId): Promise<StateIds | undefined>
   /** The same, in full (`GET state`). */
-  stateAt(roomId: RoomId, eventId: EventId): Promise<ToldTexts | undefined>
+  stateAt(roomId: RoomId, eventId: EventId): Promise<StateTexts | undefined>
   /**
    * The state before a join, with what authorises it and the join itself (`PUT send_join`).
    *
@@ -103,7 +103,7 @@ export function createResident(parts: ResidentParts): Resident {
       for (const id of next) seen.add(id)
       const found = (await loadIn(room, next)).filter(({ pdu }) => pdu.depth >= minDepth)
       for (const event of found) {
-        if (event.hasPlace && isTold(event)) given.set(event.id, event)
+        if (event.hasPlace && mayBeServed(event)) given.set(event.id, event)
         if (given.size === limit) return given
       }
       front = found.flatMap(prevIds)
@@ -111,11 +111,11 @@ export function createResident(parts: ResidentParts): Resident {
     return given
   }
 
-  /** A state that is told, by the number of an event of its room. */
+  /** An event that may be served of its room. */
   async function eventIn(roomId: RoomId, eventId: EventId): Promise<{ room: Room; event: RoomEvent } | undefined> {
     const room = await registry.get(roomId)
     const [event] = room ? await loadIn(room, [eventId]) : []
-    return room && event?.hasPlace && isTold(event) ? { room, event } : undefined
+    return room && event?.hasPlace && mayBeServed(event) ? { room, event } : undefined
   }
 
   /** The state before an event and what authorises it, each event as `read` gives it. */
@@ -166,9 +166,9 @@ export function createResident(parts: ResidentParts): Resident {
     forEachState(before, (keyId, nid) => {
       if (room.keys.nameOf(keyId).type !== 'm.room.member') state.push(nid)
     })
-    const told = new Set(state)
-    const authChain = (await chainOf(room, state, event)).filter((nid) => !told.has(nid))
-    return { ...(await readBoth(state, authChain, getEventTexts)), areMembersOmitted: told.size < before.size }
+    const given = new Set(state)
+    const authChain = (await chainOf(room, state, event)).filter((nid) => !given.has(nid))
+    return { ...(await readBoth(state, authChain, getEventTexts)), areMembersOmitted: given.size < before.size }
   }
 
   return {
@@ -176,7 +176,7 @@ export function createResident(parts: ResidentParts): Resident {
     async events(roomId, eventIds) {
       const room = await registry.get(roomId)
       if (!room) return []
-      return (await loadIn(room, [...new Set(eventIds)].slice(0, MAX_EVENTS_PER_ANSWER))).filter(isTold)
+      return (await loadIn(room, [...new Set(eventIds)].slice(0, MAX_EVENTS_PER_ANSWER))).filter(mayBeServed)
     },
 
     async missingEvents(roomId, { earliest, latest, limit, minDepth }) {
@@ -198,7 +198,7 @@ export function createResident(parts: ResidentParts): Resident {
     async authChain(roomId, eventId) {
       const room = await registry.get(roomId)
       const [event] = room ? await loadIn(room, [eventId]) : []
-      if (!room || !event || !isTold(event)) return undefined
+      if (!room || !event || !mayBeServed(event)) return undefined
       const chain = await chainOf(room, [], event)
       const texts = await getEventTexts({ query: db.scan }, chain)
       return chain.flatMap((nid) => texts.get(nid) ?? [])
@@ -215,9 +215,9 @@ export function createResident(parts: ResidentParts): Resident {
 
 /**
  * Who names a soft-failed event builds on it, or on what does: it is part of the room's graph then, and what it did to the state has to be
- * the same for all. Nobody is told of one unasked. Rejected events are told to nobody.
+ * the same for all. Nobody is sent one unasked. Rejected events are served to nobody.
  */
-function isTold(event: RoomEvent): boolean {
+function mayBeServed(event: RoomEvent): boolean {
   return event.standing !== 'rejected'
 }
 

@@ -11,11 +11,17 @@ import { removeResyncedPart } from '../../../store/rooms/partial-state-rooms.ts'
 import { pauseAfter } from '../../backoff.ts'
 import type { Random } from '../../clock.ts'
 import { Turns } from '../../federation/turns.ts'
-import { KICK_LOOKED_AT_AFTER_MS, MAX_FILLING_SERVERS, MAX_FILLINGS_AT_ONCE } from '../../limits.ts'
+import { KICK_LOOKED_AT_AFTER_MS, MAX_RESYNC_SERVERS, MAX_RESYNCS_AT_ONCE } from '../../limits.ts'
 import type { Users } from '../../users.ts'
 import type { Outliers } from '../receive/outliers.ts'
 import type { PduChecks } from '../receive/pdu-checks.ts'
-import { orderTold, type Told, type ToldRoom, type ToldStateMap, takeTold } from '../receive/state-intake.ts'
+import {
+  type ClaimedState,
+  type ClaimedStateMap,
+  orderClaimed,
+  type RoomStateAnswer,
+  takeClaimed,
+} from '../receive/state-intake.ts'
 import type { Branches } from '../room/branches.ts'
 import type { StateChange } from '../room/head.ts'
 import { type Change, membersOf } from '../room/members.ts'
@@ -93,7 +99,7 @@ interface Behind {
 
 export function createResync(parts: ResyncParts): Resync {
   const { db, log, registry, partialStateRooms, outliers, persister } = parts
-  const turns = new Turns(MAX_FILLINGS_AT_ONCE)
+  const turns = new Turns(MAX_RESYNCS_AT_ONCE)
   const rests = new Map<PartialState, Rest>()
   /** Those of which somebody was put out while they were worked on. */
   const hurried = new WeakSet<PartialState>()
@@ -179,9 +185,9 @@ export function createResync(parts: ResyncParts): Resync {
   /** The one that let us in, and some of the others: in each round other ones. */
   function serversToAsk({ resident, servers, failures }: PartialState): ServerName[] {
     const others = [...servers].filter((server) => server !== resident)
-    const from = others.length === 0 ? 0 : (failures * (MAX_FILLING_SERVERS - 1)) % others.length
+    const from = others.length === 0 ? 0 : (failures * (MAX_RESYNC_SERVERS - 1)) % others.length
     const all = [resident, ...others.slice(from), ...others.slice(0, from)]
-    return all.filter((server) => parts.outgoing.reaches(server)).slice(0, MAX_FILLING_SERVERS)
+    return all.filter((server) => parts.outgoing.reaches(server)).slice(0, MAX_RESYNC_SERVERS)
   }
 
   async function fetchFrom(server: ServerName, partialState: PartialState): Promise<Failure | undefined> {
@@ -189,8 +195,8 @@ export function createResync(parts: ResyncParts): Resync {
       const asking = parts.peers.state(server, partialState.roomId, partialState.joinId)
       asking.catch(() => {})
       // Whoever leaves the room waits for nobody, and keeps nobody waiting.
-      const told = await Promise.race([asking, closed, partialState.whole])
-      const reason = told && (await take(partialState, told))
+      const answer = await Promise.race([asking, closed, partialState.whole])
+      const reason = answer && (await take(partialState, answer))
       return reason === undefined ? undefined : { reason, kind: 'useless' }
     } catch (error) {
       if (!(error instanceof ProtocolError) || error.status === 503) throw error
@@ -198,19 +204,19 @@ export function createResync(parts: ResyncParts): Resync {
     }
   }
 
-  function take(partialState: PartialState, lists: ToldRoom): Promise<string | undefined> {
+  function take(partialState: PartialState, answer: RoomStateAnswer): Promise<string | undefined> {
     return parts.roomQueue.run(partialState.roomId, async () => {
-      const told = await orderTold(lists, parts.pduChecks.expect, new Set())
+      const claimed = await orderClaimed(answer, parts.pduChecks.expect, new Set())
       for (let attempts = 0; attempts < MAX_ATTEMPTS && isWanted(partialState); attempts++) {
         const room = await registry.getByNid(partialState.roomNid)
-        const outcome = await fill(room, partialState, told)
+        const outcome = await fill(room, partialState, claimed)
         if (outcome !== 'moved') return outcome
       }
       return 'the room is too busy just now'
     })
   }
 
-  async function fill(room: Room, partialState: PartialState, told: Told): Promise<string | undefined> {
+  async function fill(room: Room, partialState: PartialState, claimed: ClaimedState): Promise<string | undefined> {
     const isAlive = () => room.alive && isWanted(partialState)
     const join = (await outliers.find(room, [partialState.joinId])).get(partialState.joinId)!
     const end = await endBehind(room, join)
@@ -219,13 +225,13 @@ export function createResync(parts: ResyncParts): Resync {
       registry.drop(room)
       return 'moved'
     }
-    const { map, memberships } = await takeTold(parts, room, told, partialState.joinId, isAlive)
+    const { map, memberships } = await takeClaimed(parts, room, claimed, partialState.joinId, isAlive)
     if (!isAlive()) return 'moved'
     const before = await parts.branches.stateAt(room, join.pointBefore)
     if (!map) return 'it tells two events for one key, or one of another room'
     const refusal = disagreement(room, before, map, memberships)
     if (refusal !== undefined) return refusal
-    return write(room, partialState, behind(room, join, end, { before, told: map }), memberships)
+    return write(room, partialState, behind(room, join, end, { before, claimed: map }), memberships)
   }
 
   /** The end of the chain that our join's branches off. */
@@ -240,7 +246,7 @@ export function createResync(parts: ResyncParts): Resync {
     room: Room,
     partialState: PartialState,
     { changes, chain }: Behind,
-    memberships: ToldStateMap['memberships'],
+    memberships: ClaimedStateMap['memberships'],
   ): Promise<'moved' | undefined> {
     const createNid = room.stateNid(room.pending.state, 'm.room.create', '')
     const create = (await room.events([createNid])).get(createNid)!
@@ -292,12 +298,12 @@ function behind(
   room: Room,
   join: RoomEvent,
   end: StatePoint,
-  { before, told }: { readonly before: StateMap; readonly told: StateMap },
+  { before, claimed }: { readonly before: StateMap; readonly claimed: StateMap },
 ): Behind {
   const { chain } = end
   let { seq } = end
   const changes: StateChange[] = []
-  forEachState(told, (keyId, eventNid) => {
+  forEachState(claimed, (keyId, eventNid) => {
     const { type, stateKey } = room.keys.nameOf(keyId)
     if (type !== MEMBER || !isUserId(stateKey) || getState(before, keyId) !== 0) return
     changes.push({ chain, seq: ++seq, keyId, eventNid, before: 0 })
@@ -313,19 +319,19 @@ function unknownMembers(room: Room, changes: readonly StateChange[]): Change[] {
   })
 }
 
-/** Why what is told cannot be the state of the room: what we know of it has to be there, by whatever event. */
+/** Why what a server claims cannot be the state of the room: what we know of it has to be there, by whatever event. */
 function disagreement(
   room: Room,
   known: StateMap,
-  told: StateMap,
-  memberships: ToldStateMap['memberships'],
+  claimed: StateMap,
+  memberships: ClaimedStateMap['memberships'],
 ): string | undefined {
   const createKey = room.keys.idOf('m.room.create', '')!
-  if (getState(told, createKey) !== getState(known, createKey)) return 'it tells of a room with another beginning'
+  if (getState(claimed, createKey) !== getState(known, createKey)) return 'it tells of a room with another beginning'
   // Somebody let us in.
   if (![...memberships.values()].includes('join')) return 'it tells of nobody who is in the room'
   let lacks = false
-  diffState(known, told, (_key, _before, after) => {
+  diffState(known, claimed, (_key, _before, after) => {
     lacks ||= after === 0
   })
   return lacks ? 'it leaves out what is known of the state' : undefined

@@ -16,10 +16,10 @@ export interface Surroundings {
   readonly missingBehind: readonly EventId[]
   /** What it cites, and the create event. */
   readonly cited: ReadonlyMap<EventId, RoomEvent>
-  /** The state before it as another server told it: where a `prev_events` is missing. */
-  readonly told: StateMap | undefined
+  /** The state before it as another server claims it: where a `prev_events` is missing. */
+  readonly claimed: StateMap | undefined
   /** The memberships of that state by the numbers of their events, where they are at hand: it may be large. */
-  readonly toldMemberships?: ReadonlyMap<number, Membership>
+  readonly claimedMemberships?: ReadonlyMap<number, Membership>
   /** Most members are missing in that: they come later, and are written to the log behind the event. */
   readonly lacksMembers?: boolean
   /** An accepted event refers to it already. */

@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { readToldLists } from '../../src/outbound/told-room.ts'
+import { readEventLists } from '../../src/outbound/event-lists.ts'
 
 async function glance(event: string, name: string): Promise<unknown> {
   async function* body() {
     yield Buffer.from(`{"pdus":[${event}]}`)
   }
-  const list = (await readToldLists(body(), ['pdus'])).list('pdus')
+  const list = (await readEventLists(body(), ['pdus'])).list('pdus')
   expect(list.length).toBe(1)
   return list.glance!(0, name)
 }
@@ -45,7 +45,7 @@ it('a long answer that is all there at once leaves others their turn', async () 
     for (let n = 0; n < 2_000; n++) yield event
     yield Buffer.from('{}]}')
   }
-  const reading = readToldLists(body(), ['pdus']).then((lists) => {
+  const reading = readEventLists(body(), ['pdus']).then((lists) => {
     isRead = true
     return lists.list('pdus').length
   })

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { isObject, type JsonObject, type JsonValue, type ReadJson, readExactJson } from '../core/json.ts'
 import { ElementSplitter } from '../core/json-elements.ts'
 import { TooLargeError } from './failures.ts'
-import { MAX_EVENTS_ANSWER_BYTES, MAX_TOLD_ELEMENTS } from './limits.ts'
+import { MAX_EVENTS_ANSWER_BYTES, MAX_LISTED_EVENTS } from './limits.ts'
 
 /** Events as another server told them, each read when it is asked for: a large room is many, and few are needed at a time. */
 export interface EventList {
@@ -13,7 +13,7 @@ export interface EventList {
 }
 
 /** An answer with long lists of events. */
-export interface ToldLists {
+export interface EventLists {
   list(name: string): EventList
   /** What else it says; undefined when the answer is no JSON object. */
   readonly rest: JsonObject | undefined
@@ -26,7 +26,7 @@ const BYTES_AT_ONCE = 128 * 1024
  * Reads an answer whose lists of events may be long: an object, or a list with the object in second place.
  * @throws TooLargeError, and what the body throws
  */
-export async function readToldLists(body: AsyncIterable<Buffer>, names: readonly string[]): Promise<ToldLists> {
+export async function readEventLists(body: AsyncIterable<Buffer>, names: readonly string[]): Promise<EventLists> {
   const splitter = new ElementSplitter(names)
   let untilTurn = BYTES_AT_ONCE
   for await (const chunk of body) {
@@ -36,7 +36,7 @@ export async function readToldLists(body: AsyncIterable<Buffer>, names: readonly
       untilTurn = BYTES_AT_ONCE
       await setImmediate()
     }
-    const isTooLong = splitter.elements > MAX_TOLD_ELEMENTS || splitter.restBytes > MAX_EVENTS_ANSWER_BYTES
+    const isTooLong = splitter.elements > MAX_LISTED_EVENTS || splitter.restBytes > MAX_EVENTS_ANSWER_BYTES
     if (isTooLong) throw new TooLargeError(MAX_EVENTS_ANSWER_BYTES)
   }
   const { lists, rest } = splitter.end()
