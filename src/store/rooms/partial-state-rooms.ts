@@ -76,7 +76,7 @@ export async function setSuperseded(tx: Tx, roomNid: number): Promise<void> {
 }
 
 /**
- * Takes back the changes past the end of a chain, and the memberships that came with them: those of an attempt to fill a room that
+ * Takes back the changes past the end of a chain, and the memberships that came with them: those of a resync that
  * did not come to its end. Whether there were any.
  */
 export async function removeResyncedPart(tx: Tx, roomNid: number, end: StatePoint): Promise<boolean> {

@@ -106,7 +106,7 @@ export function createProcessJoin(parts: ProcessJoinParts): ProcessJoin {
       return one?.outcome === 'committed' ? receivedAs(eventId, placed.event.standing, placed.event.reason) : 'moved'
     }
     const result = await place().catch((error) => {
-      // Whether it was written is not known: who fills the room finds out.
+      // Whether it was written is not known: the resync finds out.
       if (partialState) parts.fill(partialState)
       throw error
     })

@@ -1,0 +1,191 @@
+import type { Logger } from 'pino'
+import { isUserId, type RoomId, type ServerName, type UserId } from '../../../core/ids.ts'
+import type { KeyedQueue } from '../../../core/keyed-queue.ts'
+import { diffState, forEachState, getState, type StateMap } from '../../../core/state/trie.ts'
+import type { Database } from '../../../store/db/db.ts'
+import type { ChainWrite } from '../../../store/events/event-writes.ts'
+import { getChainParents, type StatePoint } from '../../../store/events/state.ts'
+import { removeResyncedPart } from '../../../store/rooms/partial-state-rooms.ts'
+import type { Users } from '../../users.ts'
+import type { Outliers } from '../receive/outliers.ts'
+import type { PduChecks } from '../receive/pdu-checks.ts'
+import {
+  type ClaimedState,
+  type ClaimedStateMap,
+  orderClaimed,
+  type RoomStateAnswer,
+  takeClaimed,
+} from '../receive/state-intake.ts'
+import type { Branches } from '../room/branches.ts'
+import type { StateChange } from '../room/head.ts'
+import { type Change, membersOf } from '../room/members.ts'
+import type { PartialState } from '../room/partial-state.ts'
+import type { RoomRegistry } from '../room/registry.ts'
+import type { Room } from '../room/room.ts'
+import { RoomEvent } from '../room/room-event.ts'
+import { keyWrites, NO_GRAPH, type Outcome, type Persister, type Unit } from '../write/persister.ts'
+
+/**
+ * Checks the state that a server answered for a room of partial state, and writes the members in it to the log, behind our join.
+ *
+ * @param isWanted whether the resync is still to go on; asked again and again
+ * @returns why that state cannot be the room's; undefined when the room is whole, or the resync is not wanted any more
+ */
+export type ResyncWriter = (
+  partialState: PartialState,
+  answer: RoomStateAnswer,
+  isWanted: () => boolean,
+) => Promise<string | undefined>
+
+export interface ResyncWriterParts {
+  readonly serverName: ServerName
+  readonly db: Database
+  readonly log: Pick<Logger, 'info'>
+  readonly users: Users
+  readonly registry: RoomRegistry
+  readonly persister: Persister
+  readonly branches: Branches
+  readonly pduChecks: PduChecks
+  readonly outliers: Outliers
+  readonly roomQueue: KeyedQueue<RoomId>
+  /** A room is whole: who reads it is to be told. */
+  filled(room: Room): void
+}
+
+/** How often a room's members are written anew because others wrote to it. */
+const MAX_ATTEMPTS = 8
+/** Members of one commit: whatever else is written in between waits for no more. */
+const MEMBERS_PER_COMMIT = 1_000
+const MEMBER = 'm.room.member'
+
+/** What is written to the log behind a join: at the end of the chain that the join's branches off. */
+interface Behind {
+  readonly changes: readonly StateChange[]
+  /** That the join's chain comes after them. */
+  readonly chain: ChainWrite
+}
+
+export function createResyncWriter(parts: ResyncWriterParts): ResyncWriter {
+  const { serverName, db, log, users, registry, outliers, persister } = parts
+
+  async function attempt(
+    room: Room,
+    partialState: PartialState,
+    claimed: ClaimedState,
+    isWanted: () => boolean,
+  ): Promise<string | undefined> {
+    const isAlive = () => room.alive && isWanted()
+    const join = (await outliers.find(room, [partialState.joinId])).get(partialState.joinId)!
+    const end = await endBehind(room, join)
+    if (await db.tx((tx) => removeResyncedPart(tx, room.nid, end))) {
+      // An earlier attempt ended in the middle, and the room as it is in memory counts its members.
+      registry.drop(room)
+      return 'moved'
+    }
+    const { map, memberships } = await takeClaimed(parts, room, claimed, partialState.joinId, isAlive)
+    if (!isAlive()) return 'moved'
+    const before = await parts.branches.stateAt(room, join.pointBefore)
+    if (!map) return 'it tells two events for one key, or one of another room'
+    const refusal = disagreement(room, before, map, memberships)
+    if (refusal !== undefined) return refusal
+    return write(room, partialState, behind(room, join, end, { before, claimed: map }), memberships)
+  }
+
+  /** The end of the chain that our join's branches off. */
+  async function endBehind(room: Room, join: RoomEvent): Promise<StatePoint> {
+    const end = (await getChainParents(db, room.nid)).get(join.pointBefore.chain)
+    if (!end || join.pointBefore.seq !== 0) throw new Error(`${join.id} does not stand at the beginning of a chain`)
+    return end
+  }
+
+  /** A part at a time. Nobody finds it in the log before the chain of the join is moved behind it, with the last part. */
+  async function write(
+    room: Room,
+    partialState: PartialState,
+    { changes, chain }: Behind,
+    memberships: ClaimedStateMap['memberships'],
+  ): Promise<'moved' | undefined> {
+    const createNid = room.stateNid(room.pending.state, 'm.room.create', '')
+    const create = (await room.events([createNid])).get(createNid)!
+    let written: Promise<Outcome> | undefined
+    for (let at = 0; at === 0 || at < changes.length; at += MEMBERS_PER_COMMIT) {
+      const part = changes.slice(at, at + MEMBERS_PER_COMMIT)
+      const members = await membersOf({ room, serverName, users, memberships }, unknownMembers(room, part))
+      if (written && (await written).kind !== 'committed') return 'moved'
+      if (!room.alive) return 'moved'
+      const head = room.pending
+      const position = persister.takeNid()
+      const unit: Unit = {
+        ...NO_GRAPH,
+        ...{ room, before: head, after: { ...head, version: head.version + 1, nid: position } },
+        ...{ events: [], highlights: [], redactions: [], txn: undefined, keys: keyWrites(room), changes: part },
+        resynced: at + MEMBERS_PER_COMMIT < changes.length ? [] : [{ ...chain, joinId: partialState.joinId, position }],
+        members: members.map((member) => ({ ...member, changedAt: position })),
+        // No event comes with it, and the stream is to have a position for it: an outlier has one that nobody is shown.
+        promoted: [new RoomEvent({ ...create.toRow(), stream_pos: position }, create.pdu)],
+      }
+      room.enqueued(unit)
+      written = persister.enqueue(unit)
+      written.catch(() => {})
+    }
+    if ((await written)!.kind !== 'committed') return 'moved'
+    parts.filled(await registry.getByNid(room.nid))
+    log.info({ roomId: partialState.roomId, members: changes.length }, 'the resync of a room is complete')
+    return undefined
+  }
+
+  return (partialState, answer, isWanted) =>
+    parts.roomQueue.run(partialState.roomId, async () => {
+      const claimed = await orderClaimed(answer, parts.pduChecks.expect, new Set())
+      for (let attempts = 0; attempts < MAX_ATTEMPTS && isWanted(); attempts++) {
+        const room = await registry.getByNid(partialState.roomNid)
+        const outcome = await attempt(room, partialState, claimed, isWanted)
+        if (outcome !== 'moved') return outcome
+      }
+      return 'the room is too busy just now'
+    })
+}
+
+/** What is missing in the state before our join, as changes from the end of the chain that the join's branches off. */
+function behind(
+  room: Room,
+  join: RoomEvent,
+  end: StatePoint,
+  { before, claimed }: { readonly before: StateMap; readonly claimed: StateMap },
+): Behind {
+  const { chain } = end
+  let { seq } = end
+  const changes: StateChange[] = []
+  forEachState(claimed, (keyId, eventNid) => {
+    const { type, stateKey } = room.keys.nameOf(keyId)
+    if (type !== MEMBER || !isUserId(stateKey) || getState(before, keyId) !== 0) return
+    changes.push({ chain, seq: ++seq, keyId, eventNid, before: 0 })
+  })
+  return { changes, chain: { roomNid: room.nid, chain: join.pointBefore.chain, parentChain: chain, parentSeq: seq } }
+}
+
+/** What changes behind a join make of the members; whoever has come or gone since is known already. */
+function unknownMembers(room: Room, changes: readonly StateChange[]): Change[] {
+  const unknown = changes.filter(({ keyId }) => getState(room.pending.state, keyId) === 0)
+  return unknown.map(({ keyId, eventNid }) => {
+    return { userId: room.keys.nameOf(keyId).stateKey as UserId, before: 0, after: eventNid }
+  })
+}
+
+/** Why what a server claims cannot be the state of the room: what we know of it has to be there, by whatever event. */
+function disagreement(
+  room: Room,
+  known: StateMap,
+  claimed: StateMap,
+  memberships: ClaimedStateMap['memberships'],
+): string | undefined {
+  const createKey = room.keys.idOf('m.room.create', '')!
+  if (getState(claimed, createKey) !== getState(known, createKey)) return 'it tells of a room with another beginning'
+  // Somebody let us in.
+  if (![...memberships.values()].includes('join')) return 'it tells of nobody who is in the room'
+  let lacks = false
+  diffState(known, claimed, (_key, _before, after) => {
+    lacks ||= after === 0
+  })
+  return lacks ? 'it leaves out what is known of the state' : undefined
+}
