@@ -1,0 +1,181 @@
+import { X509Certificate } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import type { LookupFunction, Socket } from 'node:net'
+import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
+import type { Logger } from 'pino'
+import { buildConnector, type Dispatcher, Pool } from 'undici'
+import type { Config } from '../config/schema.ts'
+import { createCache } from '../core/cache.ts'
+import { type AddressGuard, createAddressGuard } from './addresses.ts'
+import { RefusedError } from './failures.ts'
+import { createLoopTurns } from './loop-turns.ts'
+import { createNames, type Names } from './names.ts'
+import { Places } from './places.ts'
+import { bare, isLiteral, type Place } from './url-place.ts'
+import { countWaitingRequests } from './waiting-requests.ts'
+
+export interface PeerCertificate {
+  readonly validUntil: number
+  /** Who vouches for it, in its own words. */
+  readonly issuer: string
+}
+
+/** The last certificate that was seen of one place. */
+interface Peer {
+  certificate: PeerCertificate | undefined
+}
+
+/** Connections to one place for one name. */
+export interface Target {
+  readonly key: string
+  readonly pool: Pool
+  /** Hands requests to the pool. */
+  readonly dispatcher: Dispatcher
+  readonly peer: Peer
+  readonly places: Places
+  /** Requests that are not over. */
+  running: number
+}
+
+/** The connections to all places that this server calls. None is made to an address that the guard refuses. */
+export interface Connections {
+  /** The connections to a place by the name in a URL. @throws RefusedError for an address that is not to be called */
+  to(url: URL, place: Place): Target
+  /** Closes what leads nowhere: many that are asked once, or are gone, leave nothing behind. */
+  forgetIdle(target: Target): void
+  close(): Promise<void>
+}
+
+export interface ConnectionOptions {
+  readonly config: Pick<Config, 'outbound'>
+  readonly log: Logger
+  /** Who resolves names; DNS without. */
+  readonly names?: Names
+  /** To one place at the same time. */
+  readonly connections?: number
+  /** Whether answers tell of certificates. */
+  readonly readsCertificates?: boolean
+}
+
+const CONNECT_TIMEOUT_MS = 5_000
+const OLDEST_TLS = 'TLSv1.2'
+const CONNECTIONS_PER_TARGET = 8
+/** New connections that begin in one turn of the event loop. */
+const CONNECTIONS_PER_TURN = 8
+/** Targets that connections are kept to; the one not used for longest is closed. */
+const MAX_TARGETS = 1_000
+/** How long a connection is kept that nothing goes over, whatever the other side offers: it takes a tenth of a megabyte. */
+const KEPT_MS = 60_000
+/** An answer's header; other servers have no reason to send more. */
+const MAX_HEADER_BYTES = 16_384
+
+export async function openConnections(options: ConnectionOptions): Promise<Connections> {
+  const { allow_ranges, ca_file } = options.config.outbound
+  const guard = createAddressGuard(allow_ranges)
+  const connect = buildConnector({
+    lookup: guardedLookup(options.names ?? createNames(), guard),
+    timeout: CONNECT_TIMEOUT_MS,
+    // One for all: each would take time and memory to be made.
+    secureContext: await trusting(ca_file),
+  } as buildConnector.BuildOptions)
+  /** Handshakes take a millisecond or two each: those of a hundred servers at once would keep everybody else waiting. */
+  const nextTurn = createLoopTurns(CONNECTIONS_PER_TURN)
+  const targets = createCache<string, Target>(MAX_TARGETS, {
+    dispose: ({ pool }) =>
+      void pool.close().catch((err: unknown) => options.log.debug({ err }, 'a pool did not close')),
+  })
+
+  function targetFor(url: URL, { host, port }: Place): Target {
+    const servername = url.hostname
+    const key = `${url.protocol}//${host}:${port} ${servername}`
+    const known = targets.get(key)
+    if (known !== undefined) return known
+    const peer: Peer = { certificate: undefined }
+    const waiting = countWaitingRequests()
+    const pool = new Pool(`${url.protocol}//${host}:${port}`, {
+      connect(wanted, done) {
+        const begin = () => {
+          if (waiting.count === 0) return done(new Error('nobody waits for a connection'), null)
+          connect(isLiteral(servername) ? wanted : { ...wanted, servername }, (...made) => {
+            if (options.readsCertificates) peer.certificate = certificateOf(made[1] ?? null) ?? peer.certificate
+            done(...made)
+          })
+        }
+        nextTurn()
+          .then(begin)
+          .catch((error: Error) => done(error, null))
+      },
+      connections: options.connections ?? CONNECTIONS_PER_TARGET,
+      keepAliveMaxTimeout: KEPT_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      // The whole request has a time limit of its own.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+    const dispatcher = pool.compose(waiting.interceptor)
+    const target = { key, pool, dispatcher, peer, places: new Places(), running: 0 }
+    targets.set(key, target)
+    pool.on('disconnect', () => forgetIdle(target))
+    return target
+  }
+
+  function forgetIdle(target: Target): void {
+    const { key, pool, running } = target
+    if (running === 0 && pool.stats.connected === 0 && targets.peek(key) === target) targets.delete(key)
+  }
+
+  return {
+    forgetIdle,
+    to(url, place) {
+      if (isLiteral(place.host) && !guard(bare(place.host))) throw refusedAddress(bare(place.host))
+      return targetFor(url, place)
+    },
+    async close() {
+      await Promise.all([...targets.values()].map(({ pool }) => pool.destroy()))
+      targets.clear()
+    },
+  }
+}
+
+function certificateOf(socket: Socket | null): PeerCertificate | undefined {
+  if (!(socket instanceof TLSSocket)) return undefined
+  // Empty where an earlier connection is resumed, and whatever its type says.
+  const { valid_to, issuer }: Partial<ReturnType<TLSSocket['getPeerCertificate']>> = socket.getPeerCertificate()
+  if (valid_to === undefined) return undefined
+  return { validUntil: Date.parse(valid_to), issuer: [issuer?.O ?? issuer?.CN ?? ''].flat().join(', ') }
+}
+
+/** Looks names up at the moment of connecting, so that no name can be one address when it is judged and another when it is used. */
+function guardedLookup(names: Names, guard: AddressGuard): LookupFunction {
+  return (host, { all }, callback) => {
+    const fail = (error: Error): void => callback(error, [])
+    names.addressesOf(host).then((found) => {
+      const [first, ...others] = found.filter(({ address }) => guard(address))
+      if (first === undefined)
+        return fail(refusedAddress(`${host} (${found.map(({ address }) => address).join(', ')})`))
+      if (all) callback(null, [first, ...others])
+      else callback(null, first.address, first.family)
+    }, fail)
+  }
+}
+
+function refusedAddress(address: string): RefusedError {
+  return new RefusedError(`${address} is not on the public internet; outbound.allow_ranges opens other networks`)
+}
+
+/** What certificates are judged by. @param caFile an authority beside the usual ones */
+async function trusting(caFile: string | undefined): Promise<SecureContext> {
+  const secureContext = createSecureContext({ minVersion: OLDEST_TLS })
+  if (caFile === undefined) return secureContext
+  try {
+    const ca = await readFile(caFile, 'utf8')
+    // The context itself passes over what is no certificate.
+    new X509Certificate(ca)
+    const { context } = secureContext as { context: { addCACert(ca: string): void } }
+    // As an option, it would replace the usual ones, and to read those again takes 50 ms.
+    context.addCACert(ca)
+    return secureContext
+  } catch (error) {
+    throw new Error(`outbound.ca_file: ${caFile} cannot be used: ${(error as Error).message}`)
+  }
+}
