@@ -14,7 +14,7 @@ import type { Presence } from '../sync/presence.ts'
 import type { Users } from '../users.ts'
 import { createPresenceEdu } from './presence-edu.ts'
 import type { ServerAccess } from './server-access.ts'
-import type { EduHandler } from './transactions.ts'
+import type { EduHandler } from './transaction-edus.ts'
 
 export interface EduParts {
   readonly registry: RoomRegistry

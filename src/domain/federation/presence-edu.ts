@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts'
 import { MAX_PRESENCES_PER_EDU, MAX_STATUS_CHARS } from '../limits.ts'
 import type { Presence, PresenceState } from '../sync/presence.ts'
 import type { Users } from '../users.ts'
-import type { EduHandler } from './transactions.ts'
+import type { EduHandler } from './transaction-edus.ts'
 
 const STATES: readonly JsonValue[] = ['online', 'unavailable', 'offline'] satisfies PresenceState[]
 

@@ -1,0 +1,141 @@
+import type { Logger } from 'pino'
+import { ProtocolError } from '../../core/errors.ts'
+import { eventIdIn } from '../../core/event/read.ts'
+import type { EventId, RoomId, ServerName } from '../../core/ids.ts'
+import { isObject, type JsonValue, type ReadJson } from '../../core/json.ts'
+import type { KeyedQueue } from '../../core/keyed-queue.ts'
+import type { Database } from '../../store/db/db.ts'
+import { NOT_HERE, type Receiver } from '../rooms/receive/receive.ts'
+import type { Received } from '../rooms/receive/received.ts'
+import { isKickOrBan } from '../rooms/remote/partial-state-kicks.ts'
+import type { Resync } from '../rooms/remote/resync.ts'
+import type { PartialState } from '../rooms/room/partial-state.ts'
+import type { PartialStateRooms } from '../rooms/room/partial-state-rooms.ts'
+import type { RoomRegistry } from '../rooms/room/registry.ts'
+import type { Room } from '../rooms/room/room.ts'
+import { createHeldEvents, type Outcome } from './held-events.ts'
+import type { HeldReceipts } from './held-receipts.ts'
+import type { Invitations } from './invitations.ts'
+import type { ServerAccess } from './server-access.ts'
+
+/** The events of other servers' transactions, a room at a time. */
+export interface TransactionPdus {
+  /**
+   * Takes in what a server sent for one room. Resolves when it is durable, with an outcome for each. One room that fails holds up no
+   * other: its events have an error each.
+   *
+   * @throws ProtocolError 503: the sender is to send them again
+   */
+  take(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<readonly Outcome[]>
+  /** Takes in what had to wait until the members of a room are known, oldest first, and ends the waiting. */
+  takeHeld(partialState: PartialState): Promise<void>
+}
+
+export interface TransactionPduParts {
+  readonly db: Database
+  readonly registry: RoomRegistry
+  readonly receiver: Receiver
+  readonly partialStateRooms: Pick<PartialStateRooms, 'end'>
+  readonly resync: Pick<Resync, 'hurry'>
+  readonly access: ServerAccess
+  readonly invitations: Pick<Invitations, 'rescind'>
+  readonly log: Pick<Logger, 'error'>
+}
+
+/** What holds events and receipts of a room whose members are still to come. */
+export interface Holding {
+  /** In which what is held for a room and the end of holding go one after another. */
+  readonly turns: KeyedQueue<number>
+  readonly receipts: HeldReceipts
+}
+
+export function createTransactionPdus(parts: TransactionPduParts, { turns, receipts }: Holding): TransactionPdus {
+  const { db, registry, receiver, partialStateRooms, resync, access, invitations, log } = parts
+  const held = createHeldEvents({
+    db,
+    partialStateRooms,
+    turns,
+    receipts,
+    take: (origin, roomId, pdus) => takeSafely(origin, roomId, pdus, takePresent),
+  })
+
+  async function takeRoom(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<Outcome[]> {
+    const room = await registry.get(roomId)
+    const outcomes = room?.partialState?.holdsEvents
+      ? await held.hold(origin, room, room.partialState, pdus)
+      : undefined
+    if (!room || !outcomes) return takePresent(origin, roomId, pdus)
+    if (pdus.some(({ value }) => isObject(value) && isKickOrBan(value) && isOfOurs(room, value.state_key))) {
+      if (room.partialState) resync.hurry(room.partialState)
+    }
+    if (await access.isIn(origin, room)) return outcomes
+    return pdus.map(({ value }) => ({ eventId: statedId(value), error: NOT_HERE }))
+  }
+
+  async function takePresent(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<Outcome[]> {
+    const room = await registry.get(roomId)
+    const idIn = async ({ value }: ReadJson) =>
+      room && (await access.mayKnowOf(origin, room)) ? eventIdIn(room.version, value) : statedId(value)
+    if (room && !(await access.isAllowed(origin, room))) {
+      const isTold = (await access.standing(origin, room)) === 'refused'
+      const error = isTold ? `the access list of the room shuts ${origin} out` : NOT_HERE
+      return Promise.all(pdus.map(async (pdu) => ({ eventId: await idIn(pdu), error })))
+    }
+    const isAbsent = !room || room.localMembers.size === 0
+    const takenBack = isAbsent ? await takeBackInvitations(origin, roomId, pdus) : []
+    const isStrange = !room || !(await access.isIn(origin, room))
+    const received = await receiver.receive(origin, roomId, pdus, isStrange ? 'accepted' : 'all')
+    const isHidden = isStrange && !(room && (await access.isIn(origin, room)))
+    return Promise.all(
+      received.map(async (one, index) => {
+        if (takenBack[index] !== undefined) return { eventId: takenBack[index], error: undefined }
+        // A server that is not in the room hears what it would of one that nobody here knows.
+        const error = isHidden && one.kind !== 'accepted' ? NOT_HERE : errorOf(one)
+        const told = error === NOT_HERE ? undefined : one.eventId
+        return { eventId: told ?? (await idIn(pdus[index]!)), error }
+      }),
+    )
+  }
+
+  /** Of rooms that we are not in we hear when an invitation is no more. */
+  async function takeBackInvitations(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]) {
+    const takenBack: (EventId | undefined)[] = []
+    for (const pdu of pdus) takenBack.push(await invitations.rescind(origin, roomId, pdu))
+    return takenBack
+  }
+
+  /** One room that fails, or takes long, holds up no other. */
+  async function takeSafely(
+    origin: ServerName,
+    roomId: RoomId,
+    pdus: readonly ReadJson[],
+    take: typeof takeRoom,
+  ): Promise<Outcome[]> {
+    try {
+      return await take(origin, roomId, pdus)
+    } catch (err) {
+      // Told as such, the sender sends it again.
+      if (err instanceof ProtocolError && err.status === 503) throw err
+      log.error({ err, origin, roomId }, 'events of another server could not be taken in')
+      return pdus.map(({ value }) => ({ eventId: statedId(value), error: 'this server failed to take it in' }))
+    }
+  }
+
+  return {
+    take: (origin, roomId, pdus) => takeSafely(origin, roomId, pdus, takeRoom),
+    takeHeld: held.takeAll,
+  }
+}
+
+function isOfOurs({ localMembers }: Room, userId: JsonValue | undefined): boolean {
+  return [...localMembers.values()].some((member) => member.userId === userId)
+}
+
+/** The id that an event of an old room version states itself; those of others are not told without knowing the version. */
+function statedId(pdu: JsonValue): string | undefined {
+  return isObject(pdu) && typeof pdu.event_id === 'string' ? pdu.event_id : undefined
+}
+
+function errorOf({ kind, reason }: Received): string | undefined {
+  return kind === 'dropped' || kind === 'rejected' ? (reason ?? 'it was not accepted') : undefined
+}
