@@ -19,7 +19,7 @@ import { authIdsOf } from '../rooms/room/event-references.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import { nameOf } from '../rooms/room/room-event.ts'
 import { strippedStateIn } from '../rooms/room/stripped-state.ts'
-import { malformed, notTheOne } from './handshakes.ts'
+import { malformed, notTheOne } from './handshake-events.ts'
 import { type ServerAccess, shutOut } from './server-access.ts'
 
 /** An invitation of a user of ours by a user of another server. */
