@@ -9,13 +9,14 @@ import type { RoomRegistry } from '../room/registry.ts'
 import type { RoomAccess } from '../room/room-access.ts'
 import { createEventAtTime, type EventAtTime } from './event-at-time.ts'
 import { createHistoryReader, type HistoryReader } from './history-reader.ts'
+import { createMembersReader, type MembersReader } from './members-reader.ts'
 import { createPositions } from './positions.ts'
 import { createKeepRelated } from './related.ts'
 import { createStateReader, type StateReader } from './state-reader.ts'
 import { createTimeline } from './timeline.ts'
 
 /** Everything that is read of rooms by asking; what comes by itself is the business of sync. */
-export type RoomReader = HistoryReader & StateReader & { readonly eventAtTime: EventAtTime }
+export type RoomReader = HistoryReader & StateReader & MembersReader & { readonly eventAtTime: EventAtTime }
 
 export function createRoomReader(parts: {
   readonly db: Database
@@ -33,7 +34,8 @@ export function createRoomReader(parts: {
   const timeline = createTimeline({ ...parts, keepRelated })
   return {
     ...createHistoryReader({ ...parts, positions, timeline, keepRelated }),
-    ...createStateReader({ ...parts, positions }),
+    ...createStateReader(parts),
+    ...createMembersReader({ ...parts, positions }),
     eventAtTime: createEventAtTime({ ...parts, timeline }),
   }
 }

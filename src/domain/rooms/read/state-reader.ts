@@ -1,35 +1,17 @@
 import { ProtocolError } from '../../../core/errors.ts'
-import { avatarUrlOf, displayNameOf, type Membership, membershipOf } from '../../../core/event/content.ts'
 import type { RoomId } from '../../../core/ids.ts'
-import type { JsonObject } from '../../../core/json.ts'
 import { JsonBytes } from '../../../core/json-bytes.ts'
-import { getState } from '../../../core/state/trie.ts'
 import type { Reader } from '../../../store/db/db.ts'
-import { getTimelineBackwards } from '../../../store/events/events.ts'
-import { getMembers, getMemberships, getRooms } from '../../../store/rooms/rooms.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { Clock } from '../../clock.ts'
 import { MAX_ANSWER_PART_BYTES } from '../../limits.ts'
-import type { RoomAppservices } from '../room/appservices-of-room.ts'
 import { loadReferences, type Reading, writeClientEvent } from '../room/client-event.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import { keysAt, stateAt, stateNids } from '../room/past-state.ts'
-import type { RoomRegistry } from '../room/registry.ts'
-import type { Room } from '../room/room.ts'
-import type { Readable, RoomAccess } from '../room/room-access.ts'
+import type { Readable } from '../room/room-access.ts'
 import type { RoomEvent } from '../room/room-event.ts'
-import { wholeRoom } from '../room/whole-room.ts'
-import { readingOf, writeEventList } from './event-lists.ts'
-import type { Positions } from './positions.ts'
-import { BEGINNING } from './timeline.ts'
-
-/** Which members are wanted: those with one membership, or without another, or either; all when neither is given. */
-export interface MembersQuery {
-  /** A pagination token: the members as they were then. */
-  readonly at: string | undefined
-  readonly membership: Membership | undefined
-  readonly notMembership: Membership | undefined
-}
+import { readingOf } from './event-lists.ts'
+import { readWholeState, type WholeStateParts } from './whole-state.ts'
 
 /** The state of rooms: as it is, or for those who left as it was when they did. */
 export interface StateReader {
@@ -43,72 +25,22 @@ export interface StateReader {
     stateKey: string,
     format: 'content' | 'event',
   ): Promise<JsonBytes>
-  members(by: Requester, roomId: RoomId, query: MembersQuery): Promise<JsonBytes>
-  /** Names and pictures of those who are in the room now; for those in it, and for services of which any user is. */
-  joinedMembers(by: Requester, roomId: RoomId): Promise<JsonObject>
-  joinedRooms(by: Requester): Promise<RoomId[]>
 }
 
-export interface StateReaderParts {
+export interface StateReaderParts extends WholeStateParts {
   readonly db: Reader
   readonly events: EventCache
-  readonly access: RoomAccess
-  readonly registry: Pick<RoomRegistry, 'getByNid'>
-  readonly positions: Positions
-  readonly appservices: Pick<RoomAppservices, 'isUserOf'>
   readonly clock: Clock
 }
 
-const MEMBERSHIPS: readonly Membership[] = ['join', 'invite', 'leave', 'ban', 'knock']
-
 export function createStateReader(parts: StateReaderParts): StateReader {
-  const { db, events, access, clock, appservices } = parts
-
-  /** A room whose state is to be read whole: where its members are still to come, that waits for them. */
-  async function wholeState(by: Requester, roomId: RoomId): Promise<Readable> {
-    const readable = await access.mustReadState(by, roomId)
-    if (!readable.room.partialState?.lacksMembers) return readable
-    await wholeRoom(parts.registry, readable.room)
-    return access.mustReadState(by, roomId)
-  }
-
-  async function load(nids: readonly number[]): Promise<RoomEvent[]> {
-    return [...(await events.load(nids)).values()].sort((a, b) => a.pos - b.pos)
-  }
+  const { db, events, access, clock } = parts
 
   async function oneOf({ room, departure }: Readable, type: string, stateKey: string): Promise<RoomEvent | undefined> {
     if (!departure) return room.stateEvent(type, stateKey)
     const keyId = room.keys.idOf(type, stateKey)
     const nids = keyId === undefined ? [] : await keysAt(db, room, departure.pointAfter, [keyId])
-    return (await load(nids))[0]
-  }
-
-  /** The event after which the members are wanted; undefined for the present, 'nothing' for before the room's first event. */
-  async function momentOf(
-    by: Requester,
-    readable: Readable,
-    at: string | undefined,
-  ): Promise<RoomEvent | undefined | 'nothing'> {
-    const { room, departure } = readable
-    const pos = at === undefined ? undefined : await parts.positions.positionOf(at, room)
-    if (pos === undefined || pos >= (departure?.pos ?? room.committed.pos)) return departure
-    const [row] = await getTimelineBackwards(db, room.nid, BEGINNING, pos, 1)
-    if (row === undefined) return 'nothing'
-    const [event] = await access.visibleTo(by, room, [events.adopt(row)])
-    if (!event) throw new ProtocolError('M_FORBIDDEN', 'You cannot see this room as it was then.')
-    return event
-  }
-
-  async function memberEvents(
-    room: Room,
-    moment: RoomEvent | undefined,
-    memberships: readonly Membership[],
-  ): Promise<RoomEvent[]> {
-    if (!moment) return load((await getMembers(db, room.nid, memberships)).map(({ event_nid }) => event_nid))
-    const state = await stateAt(db, room, moment.pointAfter)
-    const nids = [...room.keys.ofType('m.room.member')].map(([, keyId]) => getState(state, keyId))
-    const all = await load(nids.filter((nid) => nid !== 0))
-    return all.filter((event) => memberships.includes(membershipOf(event)))
+    return [...(await events.load(nids)).values()][0]
   }
 
   async function eventPart(some: readonly RoomEvent[], reading: Reading): Promise<JsonBytes> {
@@ -132,7 +64,7 @@ export function createStateReader(parts: StateReaderParts): StateReader {
 
   return {
     async state(by, roomId) {
-      const { room, departure } = await wholeState(by, roomId)
+      const { room, departure } = await readWholeState(parts, by, roomId)
       const state = departure ? await stateAt(db, room, departure.pointAfter) : room.committed.state
       const { found, left } = await events.loadWithin(stateNids(state), MAX_ANSWER_PART_BYTES)
       const reading = readingOf(by, roomId, clock)
@@ -148,7 +80,7 @@ export function createStateReader(parts: StateReaderParts): StateReader {
     async stateEvent(by, roomId, type, stateKey, format) {
       const known = await oneOf(await access.mustReadState(by, roomId), type, stateKey)
       const isToCome = known === undefined && type === 'm.room.member'
-      const event = isToCome ? await oneOf(await wholeState(by, roomId), type, stateKey) : known
+      const event = isToCome ? await oneOf(await readWholeState(parts, by, roomId), type, stateKey) : known
       if (!event) throw new ProtocolError('M_NOT_FOUND', 'The room has no such state.')
       if (format === 'content') return new JsonBytes().value(event.content)
       await loadReferences(events, [event])
@@ -156,44 +88,5 @@ export function createStateReader(parts: StateReaderParts): StateReader {
       writeClientEvent(out, event, readingOf(by, roomId, clock))
       return out
     },
-
-    async members(by, roomId, { at, membership, notMembership }) {
-      const readable = await wholeState(by, roomId)
-      const isWanted = (one: Membership): boolean =>
-        (membership === undefined && notMembership === undefined) ||
-        one === membership ||
-        (notMembership !== undefined && one !== notMembership)
-      const moment = await momentOf(by, readable, at)
-      const wanted = MEMBERSHIPS.filter(isWanted)
-      const chunk = moment === 'nothing' ? [] : await memberEvents(readable.room, moment, wanted)
-      await loadReferences(events, chunk)
-      const out = new JsonBytes().text('{').key('chunk', true)
-      writeEventList(out, chunk, readingOf(by, roomId, clock))
-      return out.text('}')
-    },
-
-    async joinedMembers(by, roomId) {
-      const { appservice: service } = by
-      const known = service
-        ? await access.anyMustBeInRoom(by, (userId) => appservices.isUserOf(service, userId), roomId)
-        : await access.mustBeInRoom(by, roomId)
-      const room = await wholeRoom(parts.registry, known)
-      const rows = await getMembers(db, room.nid, ['join'])
-      const loaded = await events.load(rows.map(({ event_nid }) => event_nid))
-      return {
-        joined: Object.fromEntries(rows.map((row) => [row.user_id, profileIn(loaded.get(row.event_nid))])),
-      }
-    },
-
-    async joinedRooms(by) {
-      const memberships = await getMemberships(db, by.userNid)
-      const joined = memberships.filter(({ membership }) => membership === 'join').map(({ room_nid }) => room_nid)
-      return (await getRooms(db, joined)).map((room) => room.room_id)
-    },
   }
-}
-
-/** Both keys are always there: clients are known that want them. */
-function profileIn(member: RoomEvent | undefined): JsonObject {
-  return { display_name: displayNameOf(member) ?? null, avatar_url: avatarUrlOf(member) ?? null }
 }

@@ -1,0 +1,126 @@
+import { ProtocolError } from '../../../core/errors.ts'
+import { avatarUrlOf, displayNameOf, type Membership, membershipOf } from '../../../core/event/content.ts'
+import type { RoomId } from '../../../core/ids.ts'
+import type { JsonObject } from '../../../core/json.ts'
+import { JsonBytes } from '../../../core/json-bytes.ts'
+import { getState } from '../../../core/state/trie.ts'
+import type { Reader } from '../../../store/db/db.ts'
+import { getTimelineBackwards } from '../../../store/events/events.ts'
+import { getMembers, getMemberships, getRooms } from '../../../store/rooms/rooms.ts'
+import type { Requester } from '../../accounts/requester.ts'
+import type { Clock } from '../../clock.ts'
+import type { RoomAppservices } from '../room/appservices-of-room.ts'
+import { loadReferences } from '../room/client-event.ts'
+import type { EventCache } from '../room/event-cache.ts'
+import { stateAt } from '../room/past-state.ts'
+import type { Room } from '../room/room.ts'
+import type { Readable } from '../room/room-access.ts'
+import type { RoomEvent } from '../room/room-event.ts'
+import { wholeRoom } from '../room/whole-room.ts'
+import { readingOf, writeEventList } from './event-lists.ts'
+import type { Positions } from './positions.ts'
+import { BEGINNING } from './timeline.ts'
+import { readWholeState, type WholeStateParts } from './whole-state.ts'
+
+/** Which members are wanted: those with one membership, or without another, or either; all when neither is given. */
+export interface MembersQuery {
+  /** A pagination token: the members as they were then. */
+  readonly at: string | undefined
+  readonly membership: Membership | undefined
+  readonly notMembership: Membership | undefined
+}
+
+/** The members of rooms: as they are, for those who left as they were when they did, or as they were at a moment. */
+export interface MembersReader {
+  members(by: Requester, roomId: RoomId, query: MembersQuery): Promise<JsonBytes>
+  /** Names and pictures of those who are in the room now; for those in it, and for services of which any user is. */
+  joinedMembers(by: Requester, roomId: RoomId): Promise<JsonObject>
+  joinedRooms(by: Requester): Promise<RoomId[]>
+}
+
+export interface MembersReaderParts extends WholeStateParts {
+  readonly db: Reader
+  readonly events: EventCache
+  readonly positions: Positions
+  readonly appservices: Pick<RoomAppservices, 'isUserOf'>
+  readonly clock: Clock
+}
+
+const MEMBERSHIPS: readonly Membership[] = ['join', 'invite', 'leave', 'ban', 'knock']
+
+export function createMembersReader(parts: MembersReaderParts): MembersReader {
+  const { db, events, access, clock, appservices } = parts
+
+  async function load(nids: readonly number[]): Promise<RoomEvent[]> {
+    return [...(await events.load(nids)).values()].sort((a, b) => a.pos - b.pos)
+  }
+
+  /** The event after which the members are wanted; undefined for the present, 'nothing' for before the room's first event. */
+  async function momentOf(
+    by: Requester,
+    readable: Readable,
+    at: string | undefined,
+  ): Promise<RoomEvent | undefined | 'nothing'> {
+    const { room, departure } = readable
+    const pos = at === undefined ? undefined : await parts.positions.positionOf(at, room)
+    if (pos === undefined || pos >= (departure?.pos ?? room.committed.pos)) return departure
+    const [row] = await getTimelineBackwards(db, room.nid, BEGINNING, pos, 1)
+    if (row === undefined) return 'nothing'
+    const [event] = await access.visibleTo(by, room, [events.adopt(row)])
+    if (!event) throw new ProtocolError('M_FORBIDDEN', 'You cannot see this room as it was then.')
+    return event
+  }
+
+  async function memberEvents(
+    room: Room,
+    moment: RoomEvent | undefined,
+    memberships: readonly Membership[],
+  ): Promise<RoomEvent[]> {
+    if (!moment) return load((await getMembers(db, room.nid, memberships)).map(({ event_nid }) => event_nid))
+    const state = await stateAt(db, room, moment.pointAfter)
+    const nids = [...room.keys.ofType('m.room.member')].map(([, keyId]) => getState(state, keyId))
+    const all = await load(nids.filter((nid) => nid !== 0))
+    return all.filter((event) => memberships.includes(membershipOf(event)))
+  }
+
+  return {
+    async members(by, roomId, { at, membership, notMembership }) {
+      const readable = await readWholeState(parts, by, roomId)
+      const isWanted = (one: Membership): boolean =>
+        (membership === undefined && notMembership === undefined) ||
+        one === membership ||
+        (notMembership !== undefined && one !== notMembership)
+      const moment = await momentOf(by, readable, at)
+      const wanted = MEMBERSHIPS.filter(isWanted)
+      const chunk = moment === 'nothing' ? [] : await memberEvents(readable.room, moment, wanted)
+      await loadReferences(events, chunk)
+      const out = new JsonBytes().text('{').key('chunk', true)
+      writeEventList(out, chunk, readingOf(by, roomId, clock))
+      return out.text('}')
+    },
+
+    async joinedMembers(by, roomId) {
+      const { appservice: service } = by
+      const known = service
+        ? await access.anyMustBeInRoom(by, (userId) => appservices.isUserOf(service, userId), roomId)
+        : await access.mustBeInRoom(by, roomId)
+      const room = await wholeRoom(parts.registry, known)
+      const rows = await getMembers(db, room.nid, ['join'])
+      const loaded = await events.load(rows.map(({ event_nid }) => event_nid))
+      return {
+        joined: Object.fromEntries(rows.map((row) => [row.user_id, profileIn(loaded.get(row.event_nid))])),
+      }
+    },
+
+    async joinedRooms(by) {
+      const memberships = await getMemberships(db, by.userNid)
+      const joined = memberships.filter(({ membership }) => membership === 'join').map(({ room_nid }) => room_nid)
+      return (await getRooms(db, joined)).map((room) => room.room_id)
+    },
+  }
+}
+
+/** Both keys are always there: clients are known that want them. */
+function profileIn(member: RoomEvent | undefined): JsonObject {
+  return { display_name: displayNameOf(member) ?? null, avatar_url: avatarUrlOf(member) ?? null }
+}
