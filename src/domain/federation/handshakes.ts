@@ -3,7 +3,7 @@ import { type EventId, type RoomId, type ServerName, serverOf, type UserId } fro
 import type { JsonObject, ReadJson } from '../../core/json.ts'
 import type { Template } from '../rooms/remote/admission.ts'
 import { inviteStateEvents } from '../rooms/remote/invite-state.ts'
-import type { JoinAnswer } from '../rooms/remote/resident.ts'
+import type { JoinAnswer } from '../rooms/remote/resident-state.ts'
 import { createTakeHandshakeEvent, type HandshakeEventParts } from './handshake-events.ts'
 import { createHandshakeRooms, type HandshakeMembership, isNotHere } from './handshake-rooms.ts'
 
