@@ -21,7 +21,8 @@ import type { RoomEvent } from '../room/room-event.ts'
 import type { Surroundings } from '../room/surroundings.ts'
 import { topological } from '../room/topological.ts'
 import type { FederationQueries, StateIds } from './federation-queries.ts'
-import { type Budget, isOver, type Outliers } from './outliers.ts'
+import { type Budget, isOver } from './outlier-download.ts'
+import type { Outliers } from './outliers.ts'
 import type { PduChecks } from './pdu-checks.ts'
 
 export interface IntakeParts {
