@@ -12,7 +12,7 @@ import {
   MAX_REMEMBERED_UNFILLED_GAPS,
   UNFILLED_GAP_RESTS_MS,
 } from '../../limits.ts'
-import { PLACES_OF_GAP } from '../receive/placing.ts'
+import { PLACES_OF_GAP } from '../receive/placing-unit.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import type { RoomRegistry } from '../room/registry.ts'
 import type { Room } from '../room/room.ts'

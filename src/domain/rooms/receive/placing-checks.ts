@@ -1,0 +1,44 @@
+import type { StateLookup } from '../../../core/auth/context.ts'
+import { authorise } from '../../../core/auth/rules.ts'
+import { authEventKeys, type StateKeyPair } from '../../../core/auth/select.ts'
+import type { StateMap } from '../../../core/state/trie.ts'
+import type { Branches } from '../room/branches.ts'
+import { authoriseByCited, reasonOf } from '../room/event-references.ts'
+import type { Head } from '../room/head.ts'
+import type { Room } from '../room/room.ts'
+import type { Case, Exclusion } from './placing-case.ts'
+
+/** State that every event is judged by, and what it does to others. */
+export const ALWAYS_LOOKED_AT: readonly StateKeyPair[] = [
+  ['m.room.create', ''],
+  ['m.room.power_levels', ''],
+]
+
+/** State events under some keys, ready to be looked up. */
+export async function stateLookup(room: Room, state: StateMap, keys: readonly StateKeyPair[]): Promise<StateLookup> {
+  const nids = keys.map(([type, stateKey]) => room.stateNid(state, type, stateKey))
+  const events = await room.events(nids)
+  const found = new Map(keys.map((key, index) => [JSON.stringify(key), events.get(nids[index]!)?.authPdu]))
+  return (...key) => found.get(JSON.stringify(key))
+}
+
+/** The checks that need other events, in the published order (server-server API, "Checks performed on receipt of a PDU", 4 to 6). */
+export async function judge(
+  branches: Branches,
+  { room, read: { pdu }, around }: Case,
+  before: StateMap,
+  head: Head,
+): Promise<Exclusion | undefined> {
+  const byCited = authoriseByCited(room, pdu, around.cited)
+  if (!byCited.allowed) return { standing: 'rejected', reason: `by its auth events: ${reasonOf(byCited)}` }
+  const keys = [...ALWAYS_LOOKED_AT, ...authEventKeys(room.version, pdu)]
+  const byState = authorise(room.version, pdu, await stateLookup(room, before, keys))
+  if (!byState.allowed) return { standing: 'rejected', reason: `by the state before it: ${reasonOf(byState)}` }
+  if (around.isOwnJoin || around.past || before === head.state || head.extremities.length === 0) return undefined
+  // With a gap before it, what we hold to be current may be long past: nobody is to be shut out by what we missed.
+  const isBehind = around.claimed !== undefined
+  const current = isBehind ? await branches.resolve(room, [head.state, before]) : head.state
+  const byCurrent = authorise(room.version, pdu, await stateLookup(room, current, keys))
+  if (byCurrent.allowed) return undefined
+  return { standing: 'soft-failed', reason: `by the current state: ${reasonOf(byCurrent)}` }
+}

@@ -1,0 +1,165 @@
+import { MAX_PREV_EVENTS } from '../../../core/event/format.ts'
+import { clampToSafe } from '../../../core/large-integers.ts'
+import { isNotifiable } from '../../../core/push-rules.ts'
+import { getState } from '../../../core/state/trie.ts'
+import { MAX_EXTREMITIES } from '../../limits.ts'
+import { authIdsOf, prevIdsOf } from '../room/event-references.ts'
+import type { Extremity, Head } from '../room/head.ts'
+import type { MembershipChange } from '../room/room.ts'
+import { RoomEvent } from '../room/room-event.ts'
+import type { Located, StateLog } from '../room/state-log.ts'
+import { keyWrites, NO_GRAPH, type Unit } from '../write/persister.ts'
+import { redactedTarget, released } from '../write/redaction.ts'
+import type { Case, Site } from './placing-case.ts'
+import type { Effects } from './placing-effects.ts'
+
+/** A gap in the timeline keeps this many places for what may come to fill it. */
+export const PLACES_OF_GAP = 2 ** 20
+/** Under every position of the stream: nobody is told of history as of something new. */
+const HISTORY_OFFSET = 2 ** 52
+
+/** What follows from an event for the room. */
+export interface Consequences {
+  readonly log: StateLog
+  readonly tips: readonly Extremity[]
+  readonly current: Located
+  readonly members: readonly Omit<MembershipChange, 'changedAt'>[]
+  readonly effects: Effects
+}
+
+/** The extremities with an event: it takes the place of those it builds on, or where it is excluded, what builds on it does. */
+export function tipsWith(
+  { room, read, around }: Case,
+  { head, exclusion }: Site,
+  event: RoomEvent,
+): readonly Extremity[] {
+  if (around.past || (exclusion && !around.isReferenced)) return head.extremities
+  const covered = new Set([...prevIdsOf(read.pdu), ...around.passedOver])
+  // Where nobody of ours was, what we held to be the newest is older than the join.
+  const isStale = around.isOwnJoin && room.localMembers.size === 0
+  const others = isStale ? [] : head.extremities.filter(({ id }) => !covered.has(id))
+  if (exclusion || (around.isReferenced && others.length > 0)) {
+    return others.length === 0 || others.length === head.extremities.length ? head.extremities : others
+  }
+  const opensBranch = others.length === head.extremities.length
+  if (opensBranch && others.length >= MAX_EXTREMITIES) return head.extremities
+  // Those that wait stay behind those that are resolved, so that nobody can push a branch out by making many.
+  const isFirst = head.extremities.slice(0, head.merged).some(({ id }) => covered.has(id))
+  const tip = {
+    nid: event.nid,
+    id: event.id,
+    reference: event.reference(room.version),
+    after: event.pointAfter,
+  }
+  return isFirst ? [tip, ...others] : [...others, tip]
+}
+
+/**
+ * The event as it is stored. Without `consequences` it is good only to be resolved with others. An outlier that is rejected in its
+ * place may be in states that other servers claim: there it stays.
+ */
+export function eventOf(one: Case, site: Site, streamPos: number, consequences?: Consequences): RoomEvent {
+  const { room, read, around, nid } = one
+  const { pdu } = read
+  const { head, at, keyId, exclusion } = site
+  const { past } = around
+  const isNotifiableHere = !exclusion && !past && isNotifiable(pdu)
+  const replaces = keyId === undefined ? 0 : getState(site.before.state, keyId)
+  const after = { chain: at.chain, seq: at.seq + (keyId === undefined ? 0 : 1) }
+  const current = exclusion || past ? undefined : consequences?.current.point
+  const isOnTip = current === undefined || (current.chain === after.chain && current.seq === after.seq)
+  const event = new RoomEvent(
+    {
+      event_nid: nid,
+      room_nid: room.nid,
+      room_pos:
+        exclusion || consequences?.effects.isWithheld
+          ? null
+          : (past?.pos ?? head.pos + (leavesGap(one) ? PLACES_OF_GAP : 1)),
+      sender_nid: one.senderNid,
+      origin_server_ts: clampToSafe(pdu.origin_server_ts),
+      notifiable: (past ?? head).notifiable + (isNotifiableHere ? 1 : 0),
+      replaces_nid: replaces === 0 ? null : replaces,
+      redacted_by: null,
+      auth_content: null,
+      txn_token: null,
+      txn_id: null,
+      state_chain: at.chain,
+      state_seq: at.seq,
+      key_id: keyId ?? around.outlier?.keyId ?? null,
+      event_id: read.eventId,
+      type: pdu.type,
+      standing: exclusion?.standing ?? null,
+      reason: exclusion?.reason ?? null,
+      stream_pos: past ? streamPos - HISTORY_OFFSET : streamPos === nid ? null : streamPos,
+      current_chain: isOnTip ? null : current.chain,
+      current_seq: isOnTip ? null : current.seq,
+      auth_nids: keyId === undefined ? (around.outlier?.authNids ?? null) : citedNids(one),
+      json: read.json,
+    },
+    pdu,
+  )
+  const redactedBy = consequences?.effects.redactedBy[0]
+  return redactedBy ? redactedTarget(room, redactedBy, event).event : event
+}
+
+function citedNids({ read, around }: Case): number[] {
+  return authIdsOf(read.pdu).map((id) => around.cited.get(id)!.nid)
+}
+
+function leavesGap({ read, around }: Case): boolean {
+  return around.prevs.length < prevIdsOf(read.pdu).length || around.missingBehind.length > 0
+}
+
+/** What is written with an event. @param nextStreamPos gives the positions of what comes into the stream with it */
+export function unitOf(
+  one: Case,
+  site: Site,
+  consequences: Consequences,
+  event: RoomEvent,
+  nextStreamPos: () => number,
+): Unit {
+  const { room, read, around } = one
+  const { head, exclusion } = site
+  const { log, tips, current, members, effects } = consequences
+  const placed = new Set(around.prevs.map(({ id }) => id))
+  const { past } = around
+  const isBuiltOn = !exclusion || around.isReferenced || past !== undefined
+  const holder = past && !event.isInTimeline ? past.holderNid : event.nid
+  const missing = [...prevIdsOf(read.pdu).filter((id) => !placed.has(id)), ...around.missingBehind]
+  const early = effects.redactsEarly
+  const shown = released(headWith(head, event, tips, log.head(current)), effects.redactedBy, nextStreamPos)
+  return {
+    ...NO_GRAPH,
+    room,
+    before: head,
+    after: shown.head,
+    events: around.outlier ? [] : [event],
+    promoted: [...(around.outlier ? [event] : []), ...shown.redactions],
+    keys: keyWrites(room),
+    changes: log.changes,
+    chains: log.chains,
+    gaps: (isBuiltOn ? missing : []).map((missingId) => ({ roomNid: room.nid, missingId, eventNid: holder })),
+    filled: around.isReferenced ? [{ roomNid: room.nid, missingId: event.id }] : [],
+    earlyRedactions: early ? [{ roomNid: room.nid, targetId: early, redactionNid: event.nid }] : [],
+    members: members.map((member) => ({ ...member, changedAt: event.streamPos })),
+    highlights: effects.highlights,
+    txn: undefined,
+    redactions: effects.redacts ? [redactedTarget(room, event, effects.redacts)] : [],
+  }
+}
+
+function headWith(
+  head: Head,
+  event: RoomEvent,
+  extremities: readonly Extremity[],
+  state: ReturnType<StateLog['head']>,
+): Head {
+  const version = head.version + 1
+  const merged = extremities === head.extremities ? head.merged : Math.min(extremities.length, MAX_PREV_EVENTS)
+  const moved = { ...head, ...state, extremities, merged, version }
+  if (event.standing || event.isHistory) return moved
+  const { pos, streamPos: nid, notifiable, pdu } = event
+  const depth = pdu.depth > head.depth ? pdu.depth : head.depth
+  return event.isInTimeline ? { ...moved, pos, nid, notifiable, depth } : { ...moved, depth }
+}
