@@ -67,8 +67,9 @@ import type { RoomEvent } from './room/room-event.ts'
 import { openRoomMemory, type RoomMemoryUse } from './room/room-memory.ts'
 import { type Appender, createAppender } from './write/append.ts'
 import { createClosedRooms } from './write/closed-rooms.ts'
-import { openPersister, streamed, type Unit } from './write/persister.ts'
+import { openPersister } from './write/persister.ts'
 import { createTransactions } from './write/transactions.ts'
+import { streamed, type Unit } from './write/unit.ts'
 
 export interface RoomServiceParts {
   readonly config: Config

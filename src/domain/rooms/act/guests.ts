@@ -7,7 +7,7 @@ import type { RoomRegistry } from '../room/registry.ts'
 import type { Room } from '../room/room.ts'
 import type { Appender } from '../write/append.ts'
 import type { Draft } from '../write/draft.ts'
-import type { Unit } from '../write/persister.ts'
+import type { Unit } from '../write/unit.ts'
 
 /** What rooms that stop being open to guests do to the guests in them (client-server API, "Guest Access"): these leave. */
 export interface Guests {

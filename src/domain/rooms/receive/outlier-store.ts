@@ -6,7 +6,8 @@ import { authIdsOf, authoriseByCited, judgingIds, reasonOf } from '../room/event
 import type { Room } from '../room/room.ts'
 import { outlierRow, RoomEvent } from '../room/room-event.ts'
 import { topological } from '../room/topological.ts'
-import { keyWrites, NO_GRAPH, type Persister } from '../write/persister.ts'
+import type { Persister } from '../write/persister.ts'
+import { keyWrites, NO_GRAPH } from '../write/unit.ts'
 import type { FindEvents } from './outlier-download.ts'
 
 /**

@@ -15,7 +15,8 @@ import { authIdsOf } from '../room/event-references.ts'
 import type { RoomRegistry } from '../room/registry.ts'
 import { emptyRoom, type Room } from '../room/room.ts'
 import { copyOf, outlierRow, RoomEvent } from '../room/room-event.ts'
-import { NO_GRAPH, type Persister } from '../write/persister.ts'
+import type { Persister } from '../write/persister.ts'
+import { NO_GRAPH } from '../write/unit.ts'
 
 /** A membership of a user of ours in a room that this server takes no part in: an invitation, a knock, or the end of either. */
 export interface RemoteMembershipEvent {

@@ -23,7 +23,8 @@ import type { PartialState } from '../room/partial-state.ts'
 import type { RoomRegistry } from '../room/registry.ts'
 import type { Room } from '../room/room.ts'
 import { RoomEvent } from '../room/room-event.ts'
-import { keyWrites, NO_GRAPH, type Outcome, type Persister, type Unit } from '../write/persister.ts'
+import type { Persister } from '../write/persister.ts'
+import { keyWrites, NO_GRAPH, type Outcome, type Unit } from '../write/unit.ts'
 
 /**
  * Checks the state that a server answered for a room of partial state, and writes the members in it to the log, behind our join.

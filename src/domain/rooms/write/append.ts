@@ -28,8 +28,9 @@ import {
   type Transaction,
 } from './draft.ts'
 import { highlightsOf } from './highlights.ts'
-import { keyWrites, NO_GRAPH, type Persister, type Unit } from './persister.ts'
+import type { Persister } from './persister.ts'
 import { prepareRedaction, type Redaction } from './redaction.ts'
+import { keyWrites, NO_GRAPH, type Unit } from './unit.ts'
 
 /**
  * Says what to append, given the room as it stands. Called again when the room moves before the events are written, or when what they

@@ -1,69 +1,12 @@
 import type { Logger } from 'pino'
 import type { Reader } from '../../../store/db/db.ts'
 import { writeEventBatch } from '../../../store/events/event-batch.ts'
-import type {
-  ChainWrite,
-  EarlyRedactionWrite,
-  EventBatch,
-  EventWrite,
-  GapFilled,
-  GapWrite,
-  HighlightWrite,
-  KeyWrite,
-  RedactionWrite,
-  ResyncWrite,
-  TxnWrite,
-} from '../../../store/events/event-writes.ts'
 import { lastPosition } from '../../../store/events/events.ts'
 import type { Metrics } from '../../metrics.ts'
-import type { Head, StateChange } from '../room/head.ts'
-import type { MembershipChange, Room } from '../room/room.ts'
-import type { RoomEvent } from '../room/room-event.ts'
-
-/** Events of one room that are written together or not at all, and what else their commit writes. */
-export interface Unit {
-  readonly room: Room
-  readonly before: Head
-  readonly after: Head
-  /** New to us. */
-  readonly events: readonly RoomEvent[]
-  /** Outliers that take their place in the room. */
-  readonly promoted: readonly RoomEvent[]
-  readonly keys: readonly KeyWrite[]
-  /** In the order of their numbers within a chain. */
-  readonly changes: readonly StateChange[]
-  readonly chains: readonly ChainWrite[]
-  /** With it the room's members are all there. */
-  readonly resynced: readonly ResyncWrite[]
-  readonly gaps: readonly GapWrite[]
-  readonly filled: readonly GapFilled[]
-  readonly earlyRedactions: readonly EarlyRedactionWrite[]
-  readonly members: readonly MembershipChange[]
-  readonly highlights: readonly HighlightWrite[]
-  readonly txn: TxnWrite | undefined
-  readonly redactions: readonly (RedactionWrite & { readonly event: RoomEvent })[]
-}
-
-/** What a unit writes of the event graph that plain growth at the tip does not need. */
-export const NO_GRAPH = { promoted: [], chains: [], resynced: [], gaps: [], filled: [], earlyRedactions: [] } as const
-
-/** State keys that a unit of this room has to write with it: it is the next to be enqueued. */
-export function keyWrites(room: Room): KeyWrite[] {
-  return room.keys
-    .takeUnwritten()
-    .map(({ key_id, type, state_key }) => ({ roomNid: room.nid, keyId: key_id, type, stateKey: state_key }))
-}
-
-/** The events of a unit that its commit brings into the stream, the new and the promoted. */
-export function streamed(unit: Pick<Unit, 'events' | 'promoted'>): readonly RoomEvent[] {
-  return unit.promoted.length === 0 ? unit.events : [...unit.events, ...unit.promoted]
-}
-
-/**
- * `moved`: another write came first; load the room again and build anew.
- * `repeated`: the transaction id was used before, and that event is its answer.
- */
-export type Outcome = { kind: 'committed' } | { kind: 'moved' } | { kind: 'repeated'; eventId: string }
+import type { Room } from '../room/room.ts'
+import { type Outcome, streamed, type Unit } from './unit.ts'
+import { toBatch } from './unit-batch.ts'
+import { UnitQueue, type Waiting } from './unit-queue.ts'
 
 /** The one writer of events of this process: a queue that is drained once per tick into one commit. */
 export interface Persister {
@@ -93,51 +36,18 @@ export interface PersisterParts {
   missed(position: number): void
 }
 
-interface Waiting {
-  readonly unit: Unit
-  readonly resolve: (outcome: Outcome) => void
-  readonly reject: (error: unknown) => void
-}
-
-const MAX_EVENTS_PER_BATCH = 512
 const ASK_AGAIN_MS = 1_000
 
 export async function openPersister(parts: PersisterParts): Promise<Persister> {
   let last = await lastPosition(parts.connection, parts.writer)
   let published = last
   let committedUpTo = last
-  let queue: Waiting[] = []
-  /** Answers of the current batch, given once its position is published: a caller that reads at once finds its event. */
-  let answers: (() => void)[] = []
+  const queue = new UnitQueue((room) => parts.refused(room))
   let running: Promise<void> | undefined
   /** The answer to what was queued last. */
   let newest: Promise<Outcome> | undefined
   /** The last commit was not answered: it may have happened. */
   let isInDoubt = false
-
-  /**
-   * What fits into one commit: whole units, in order. Units on a dead room are sent back to be built again, and so are those
-   * on a room that was loaded a second time while the first still has units here: a batch moves a head once.
-   */
-  function take(): Waiting[] {
-    const taken: Waiting[] = []
-    const rooms = new Map<number, Room>()
-    let events = 0
-    let index = 0
-    for (; index < queue.length && events < MAX_EVENTS_PER_BATCH; index++) {
-      const waiting = queue[index]!
-      const { room } = waiting.unit
-      const first = rooms.get(room.nid) ?? room
-      if (first !== room) parts.refused(room)
-      rooms.set(room.nid, first)
-      if (room.alive) {
-        taken.push(waiting)
-        events += waiting.unit.events.length
-      } else answers.push(() => waiting.resolve({ kind: 'moved' }))
-    }
-    queue = queue.slice(index)
-    return taken
-  }
 
   /** Finds out what became of a commit that was not answered. Asked on the connection that writes, which waits for an earlier one's end. */
   async function resolveDoubt(): Promise<void> {
@@ -161,7 +71,7 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
     try {
       if (isInDoubt) await resolveDoubt()
       const begun = performance.now()
-      const batch = toBatch(group)
+      const batch = toBatch(group.map(({ unit }) => unit))
       const { advanced, repeated } = await writeEventBatch(parts.connection, batch)
       parts.metrics.observeCommit(batch.events.length, (performance.now() - begun) / 1000)
       const earlier = new Map(repeated.map(({ tokenNid, hash, eventId }) => [`${tokenNid} ${hash}`, eventId]))
@@ -179,12 +89,12 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
     if (advanced.has(unit.room.nid)) {
       for (const event of streamed(unit)) committedUpTo = Math.max(committedUpTo, event.streamPos)
       parts.committed(unit)
-      answers.push(() => resolve({ kind: 'committed' }))
+      queue.answerLater(() => resolve({ kind: 'committed' }))
       return
     }
     parts.refused(unit.room)
     const eventId = unit.txn && earlier.get(`${unit.txn.tokenNid} ${unit.txn.hash}`)
-    answers.push(() => resolve(eventId === undefined ? { kind: 'moved' } : { kind: 'repeated', eventId }))
+    queue.answerLater(() => resolve(eventId === undefined ? { kind: 'moved' } : { kind: 'repeated', eventId }))
   }
 
   /** A failed batch is tried again room by room, so that one that cannot be written spoils no other. */
@@ -201,7 +111,7 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
     } else parts.log.error({ err: error }, 'a batch of events could not be written')
     for (const { unit, reject } of group) {
       parts.refused(unit.room)
-      answers.push(() => reject(error))
+      queue.answerLater(() => reject(error))
     }
   }
 
@@ -212,13 +122,12 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
   }
 
   async function drain(): Promise<void> {
-    while (queue.length > 0) {
-      const group = take()
+    while (!queue.isEmpty) {
+      const group = queue.take()
       if (group.length > 0) await commit(group)
-      const given = answers
-      answers = []
+      const answers = queue.takeAnswers()
       publish()
-      for (const answer of given) answer()
+      for (const answer of answers) answer()
     }
     running = undefined
   }
@@ -233,89 +142,10 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
     },
     enqueue(unit) {
       newest = new Promise((resolve, reject) => {
-        queue.push({ unit, resolve, reject })
+        queue.add({ unit, resolve, reject })
         running ??= new Promise<void>((start) => setImmediate(start)).then(drain)
       })
       return newest
     },
   }
-}
-
-/** One head per room: from where its first unit began to where its last one ends. Later members win, and the first redaction. */
-function toBatch(group: readonly Waiting[]): EventBatch {
-  const units = group.map(({ unit }) => unit)
-  const first = new Map<Room, Head>()
-  const final = new Map<Room, Head>()
-  const members = new Map<string, MembershipChange & { roomNid: number }>()
-  for (const unit of units) {
-    if (!first.has(unit.room)) first.set(unit.room, unit.before)
-    final.set(unit.room, unit.after)
-    for (const change of unit.members)
-      members.set(`${unit.room.nid} ${change.userNid}`, { ...change, roomNid: unit.room.nid })
-  }
-  return {
-    heads: [...final].map(([room, head]) => ({
-      roomNid: room.nid,
-      roomId: room.id,
-      roomVersion: room.version.id,
-      expected: first.get(room)!.version,
-      version: head.version,
-      extremities: head.extremities.map(({ nid }) => nid),
-      merged: head.merged,
-      depth: head.depth,
-      lastPos: head.pos,
-      lastNid: head.nid,
-      notifiable: head.notifiable,
-      stateChain: head.chain,
-      stateSeq: head.seq,
-    })),
-    ...eventWrites(units),
-    ...gapWrites(units),
-    keys: units.flatMap((unit) => unit.keys),
-    changes: units.flatMap(({ room, changes }) => changes.map((change) => ({ roomNid: room.nid, ...change }))),
-    chains: units.flatMap((unit) => unit.chains),
-    resynced: units.flatMap((unit) => unit.resynced),
-    earlyRedactions: units.flatMap((unit) => unit.earlyRedactions),
-    members: [...members.values()].map(({ after, ...member }) => ({ ...member, membership: after })),
-    highlights: units.flatMap((unit) => unit.highlights),
-    txns: units.flatMap((unit) => (unit.txn ? [unit.txn] : [])),
-  }
-}
-
-/** What the batch itself writes it cannot update a second time: what happens to an event goes into its row. */
-function eventWrites(units: readonly Unit[]): Pick<EventBatch, 'events' | 'promoted' | 'redactions'> {
-  const inserted = new Map<number, EventWrite>()
-  const promoted = new Map<number, EventWrite>()
-  const redactions = new Map<number, RedactionWrite>()
-  for (const unit of units) {
-    for (const event of unit.events) inserted.set(event.nid, event.toRow())
-    for (const event of unit.promoted) (inserted.has(event.nid) ? inserted : promoted).set(event.nid, event.toRow())
-    for (const write of unit.redactions) if (!redactions.has(write.targetNid)) redactions.set(write.targetNid, write)
-  }
-  for (const [targetNid, { redactionNid, json, authContent }] of redactions) {
-    const rows = inserted.has(targetNid) ? inserted : promoted
-    const row = rows.get(targetNid)
-    if (row === undefined) continue
-    // A redaction that came before its target was first.
-    if (row.redacted_by === null)
-      rows.set(targetNid, { ...row, json, redacted_by: redactionNid, auth_content: authContent })
-    redactions.delete(targetNid)
-  }
-  return { events: [...inserted.values()], promoted: [...promoted.values()], redactions: [...redactions.values()] }
-}
-
-/** A gap that the batch opens and fills is none. */
-function gapWrites(units: readonly Unit[]): Pick<EventBatch, 'gaps' | 'filled'> {
-  const gaps = new Map<string, GapWrite>()
-  const filled: GapFilled[] = []
-  for (const unit of units) {
-    for (const gap of unit.filled) {
-      filled.push(gap)
-      for (const [key, { missingId, roomNid }] of gaps) {
-        if (missingId === gap.missingId && roomNid === gap.roomNid) gaps.delete(key)
-      }
-    }
-    for (const gap of unit.gaps) gaps.set(`${gap.eventNid} ${gap.missingId}`, gap)
-  }
-  return { gaps: [...gaps.values()], filled }
 }

@@ -1,0 +1,82 @@
+import type { EventBatch, EventWrite, GapFilled, GapWrite, RedactionWrite } from '../../../store/events/event-writes.ts'
+import type { Head } from '../room/head.ts'
+import type { MembershipChange, Room } from '../room/room.ts'
+import type { Unit } from './unit.ts'
+
+/** What units write, as one statement takes it. One head per room: from where its first unit began to where its last one ends. Later members win, and the first redaction. */
+export function toBatch(units: readonly Unit[]): EventBatch {
+  const first = new Map<Room, Head>()
+  const final = new Map<Room, Head>()
+  const members = new Map<string, MembershipChange & { roomNid: number }>()
+  for (const unit of units) {
+    if (!first.has(unit.room)) first.set(unit.room, unit.before)
+    final.set(unit.room, unit.after)
+    for (const change of unit.members)
+      members.set(`${unit.room.nid} ${change.userNid}`, { ...change, roomNid: unit.room.nid })
+  }
+  return {
+    heads: [...final].map(([room, head]) => ({
+      roomNid: room.nid,
+      roomId: room.id,
+      roomVersion: room.version.id,
+      expected: first.get(room)!.version,
+      version: head.version,
+      extremities: head.extremities.map(({ nid }) => nid),
+      merged: head.merged,
+      depth: head.depth,
+      lastPos: head.pos,
+      lastNid: head.nid,
+      notifiable: head.notifiable,
+      stateChain: head.chain,
+      stateSeq: head.seq,
+    })),
+    ...eventWrites(units),
+    ...gapWrites(units),
+    keys: units.flatMap((unit) => unit.keys),
+    changes: units.flatMap(({ room, changes }) => changes.map((change) => ({ roomNid: room.nid, ...change }))),
+    chains: units.flatMap((unit) => unit.chains),
+    resynced: units.flatMap((unit) => unit.resynced),
+    earlyRedactions: units.flatMap((unit) => unit.earlyRedactions),
+    members: [...members.values()].map(({ after, ...member }) => ({ ...member, membership: after })),
+    highlights: units.flatMap((unit) => unit.highlights),
+    txns: units.flatMap((unit) => (unit.txn ? [unit.txn] : [])),
+  }
+}
+
+/** What the batch itself writes it cannot update a second time: what happens to an event goes into its row. */
+function eventWrites(units: readonly Unit[]): Pick<EventBatch, 'events' | 'promoted' | 'redactions'> {
+  const inserted = new Map<number, EventWrite>()
+  const promoted = new Map<number, EventWrite>()
+  const redactions = new Map<number, RedactionWrite>()
+  for (const unit of units) {
+    for (const event of unit.events) inserted.set(event.nid, event.toRow())
+    for (const event of unit.promoted) (inserted.has(event.nid) ? inserted : promoted).set(event.nid, event.toRow())
+    for (const write of unit.redactions) if (!redactions.has(write.targetNid)) redactions.set(write.targetNid, write)
+  }
+  for (const [targetNid, { redactionNid, json, authContent }] of redactions) {
+    const rows = inserted.has(targetNid) ? inserted : promoted
+    const row = rows.get(targetNid)
+    if (row === undefined) continue
+    // A redaction that came before its target was first.
+    if (row.redacted_by === null)
+      rows.set(targetNid, { ...row, json, redacted_by: redactionNid, auth_content: authContent })
+    redactions.delete(targetNid)
+  }
+  return { events: [...inserted.values()], promoted: [...promoted.values()], redactions: [...redactions.values()] }
+}
+
+/** A gap that the batch opens and fills is none. */
+function gapWrites(units: readonly Unit[]): Pick<EventBatch, 'gaps' | 'filled'> {
+  const gaps = new Map<string, GapWrite>()
+  const filled: GapFilled[] = []
+  for (const unit of units) {
+    for (const gap of unit.filled) {
+      filled.push(gap)
+      for (const [key, { missingId, roomNid }] of gaps) {
+        if (missingId === gap.missingId && roomNid === gap.roomNid) gaps.delete(key)
+      }
+    }
+    for (const gap of unit.gaps) gaps.set(`${gap.eventNid} ${gap.missingId}`, gap)
+  }
+  return { gaps: [...gaps.values()], filled }
+}
