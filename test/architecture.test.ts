@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { functionLengths } from './support/function-lengths.ts'
 import { PROJECT_ROOT } from './support/project.ts'
 
 const SRC = join(PROJECT_ROOT, 'src')
@@ -45,6 +46,7 @@ interface Source {
   /** `domain/rooms/send.ts` */
   readonly name: string
   readonly layer: string
+  readonly text: string
   /** Without comments. */
   readonly code: string
   readonly imports: readonly Import[]
@@ -65,7 +67,7 @@ function readSource(name: string): Source {
     isType: type !== undefined,
   }))
   const layer = name.includes('/') ? name.slice(0, name.indexOf('/')) : ''
-  return { name, layer, code, imports, lines: text.split('\n').length }
+  return { name, layer, text, code, imports, lines: text.split('\n').length }
 }
 
 function offenders(pattern: RegExp, sources = SOURCES): string[] {
@@ -250,6 +252,77 @@ test('files are named in kebab-case and stay below 400 lines', () => {
     ),
   ).toEqual([])
   expect(SOURCES.filter(({ lines }) => lines > 400).map(({ name, lines }) => `${name}: ${lines}`)).toEqual([])
+})
+
+describe('no function passes 120 lines', () => {
+  const MAX_LINES = 120
+  /** These are being cut. Nothing is to be added. */
+  const STILL_LONG = new Set([
+    'context.ts: createContext',
+    'domain/rooms/room-services.ts: createRoomServices',
+    'domain/appservices/events-out.ts: createEventsOut',
+    'domain/contact/contacts.ts: createContacts',
+    'domain/identity/sessions.ts: createValidationSessions',
+    'domain/federation/outgoing.ts: createOutgoing',
+    'domain/rooms/room/event-cache.ts: createEventCache',
+    'domain/admin/user-desk.ts: createUserDesk',
+    'domain/identity/lookup.ts: createLookup',
+    'domain/accounts/interactive-auth.ts: createInteractiveAuth',
+    'http/body-intake.ts: createBodyIntake',
+  ])
+  const tooLong = (text: string) => functionLengths(text).filter(({ lines }) => lines > MAX_LINES)
+
+  test('of this project', () => {
+    const found = SOURCES.flatMap(({ name: file, text }) => tooLong(text).map((one) => ({ file, ...one })))
+    const long = found.filter(({ file, name }) => !STILL_LONG.has(`${file}: ${name}`))
+    expect(
+      long.map(({ file, name, line, lines }) => `${file}:${line} ${name}: ${lines} lines`),
+      'cut it by subject, with what is shared as a named object',
+    ).toEqual([])
+    const all = SOURCES.reduce((sum, { text }) => sum + functionLengths(text).length, 0)
+    expect(all).toBeGreaterThan(3_000)
+  })
+
+  const body = (lines: number, indent = '  ') => Array.from({ length: lines }, () => `${indent}work()`).join('\n')
+
+  test.each([
+    ['a function', `export async function big(one: One): Promise<Two> {\n${body(119)}\n}`],
+    ['a generator', `function* big() {\n${body(119)}\n}`],
+    ['an arrow function', `const big = (one: One) => {\n${body(119)}\n}`],
+    ['one that is handed on', `const x = 1\n\nexport const big = endpoint('GET C/x', async () => {\n${body(119)}\n})`],
+    ['one with parameters on lines of their own', `function big(\n  one: One,\n): Two {\n${body(117)}\n}`],
+    [
+      'one with its parts on lines of their own',
+      `function big({\n  one,\n}: Pick<Parts, 'one'> & {\n  two: Two\n}): Two {\n${body(115)}\n}`,
+    ],
+    [
+      'an arrow function with parameters on lines of their own',
+      `const big = async (\n  one: One,\n): Promise<Two> => {\n${body(117)}\n}`,
+    ],
+    ['a method', `class Holder {\n  async big<T>(one: T): Promise<T> {\n${body(119, '    ')}\n  }\n}`],
+    [
+      'a method with parameters on lines of their own',
+      `  return {\n    big(\n      one: One,\n    ): Two {\n${body(117, '      ')}\n    },\n  }`,
+    ],
+    ['one that holds many short ones', `function big() {\n${`  function small() {\n    work()\n  }\n`.repeat(40)}}`],
+  ])('%s of 121 lines is found', (_what, text) => {
+    expect(tooLong(text)).toEqual([
+      { name: 'big', line: text.split('\n').findIndex((line) => line.includes('big')) + 1, lines: expect.any(Number) },
+    ])
+    expect(tooLong(text)[0]!.lines).toBeGreaterThan(MAX_LINES)
+  })
+
+  test.each([
+    ['a function of 120 lines', `function fits() {\n${body(118)}\n}`],
+    ['a class of many short methods', `class Many {\n${`  fits() {\n    work()\n  }\n\n`.repeat(60)}}`],
+    ['an interface', `export interface Parts {\n${body(200)}\n}`],
+    ['a list', `export const LIST = [\n${body(200)}\n]`],
+    ['a call', `  work(\n${body(200, '    ')}\n  )`],
+    ['a condition', `if (\n  one\n) {\n${body(200)}\n}`],
+    ['functions after each other', `function one() {\n${body(100)}\n}\n\nfunction two() {\n${body(100)}\n}`],
+  ])('%s is not', (_what, text) => {
+    expect(tooLong(text)).toEqual([])
+  })
 })
 
 describe('what a start does not need', () => {
