@@ -38,6 +38,9 @@ export interface UiaStage {
   poll?(call: { readonly session: string }): Promise<JsonObject | undefined>
 }
 
+/** Those that this server knows, by the name of their type. */
+export type UiaStages = Readonly<Record<string, UiaStage>>
+
 /** Whose account it is about, where there is one already. */
 export type UiaCaller = Pick<Requester, 'userNid' | 'userId'>
 
@@ -86,19 +89,10 @@ export function createInteractiveAuth(deps: {
   readonly db: Database
   readonly clock: Clock
   readonly random: Random
-  readonly stages: Readonly<Record<string, UiaStage>>
+  readonly stages: UiaStages
 }): InteractiveAuth {
   const { db, stages } = deps
   const sessions = createUiaSessions(deps)
-
-  function paramsOf(flows: readonly UiaFlow[]): JsonObject {
-    const params: JsonObject = {}
-    for (const stage of flows.flat()) {
-      const told = stages[stage]?.params?.()
-      if (told !== undefined) params[stage] = told
-    }
-    return params
-  }
 
   function challenge(flows: readonly UiaFlow[], session: UiaSession, error?: ProtocolError): UiaOutcome {
     const completed = Object.keys(session.completed)
@@ -106,40 +100,11 @@ export function createInteractiveAuth(deps: {
       challenge: {
         ...error?.toJSON(),
         flows: flows.map((flow) => ({ stages: [...flow] })),
-        params: paramsOf(flows),
+        params: paramsOf(stages, flows),
         session: session.id,
         completed,
       },
     }
-  }
-
-  async function poll(attempt: UiaAttempt, session: UiaSession): Promise<UiaProof> {
-    for (const stage of nextStages(attempt.flows, session.completed)) {
-      const proven = await stages[stage]?.poll?.({ session: session.id })
-      if (proven !== undefined) return { [stage]: proven }
-    }
-    return {}
-  }
-
-  const isCounted = ({ type }: JsonObject): boolean =>
-    type !== undefined && !(typeof type === 'string' && Object.hasOwn(stages, type) && stages[type]?.poll !== undefined)
-
-  /** What the client proves with this call, judged before the session is locked: hashing a password takes time. */
-  async function prove(auth: JsonObject, attempt: UiaAttempt, session: UiaSession): Promise<UiaProof> {
-    const { type } = auth
-    if (type === undefined) return poll(attempt, session)
-    if (typeof type !== 'string' || !attempt.flows.flat().includes(type) || stages[type] === undefined) {
-      throw new ProtocolError('M_UNRECOGNIZED', 'This type of authentication is not asked for.')
-    }
-    if (Object.hasOwn(session.completed, type)) return {}
-    const next = nextStages(attempt.flows, session.completed)
-    if (!next.includes(type)) {
-      throw new ProtocolError(
-        'M_UNAUTHORIZED',
-        `Stages are completed in order. Now is the time for ${next.join(' or ')}.`,
-      )
-    }
-    return { [type]: await stages[type].prove(auth, { ...attempt, session: session.id }) }
   }
 
   /** Begins anew, and says why. */
@@ -154,7 +119,7 @@ export function createInteractiveAuth(deps: {
     const { flows } = attempt
     let proven: UiaProof
     try {
-      proven = await prove(auth, attempt, session)
+      proven = await prove(stages, auth, attempt, session)
     } catch (error) {
       if (!(error instanceof ProtocolError) || error.status === 429 || error.status >= 500) throw error
       return challenge(flows, await sessions.ensure(session, attempt), error)
@@ -184,7 +149,7 @@ export function createInteractiveAuth(deps: {
       const { auth, flows } = attempt
       if (auth === undefined) return challenge(flows, await sessions.ensure(sessions.fresh(), attempt))
       if (typeof auth.session !== 'string') return tryStage(attempt, auth, sessions.fresh())
-      const session = await sessions.open(auth.session, attempt, isCounted(auth))
+      const session = await sessions.open(auth.session, attempt, isCounted(stages, auth))
       if (session === undefined) return restart(attempt)
       const { firstBody: body } = session
       if (body === undefined) return tryStage(attempt, auth, session)
@@ -203,6 +168,47 @@ export function createInteractiveAuth(deps: {
       await sessions.complete(id, stage, await stages[stage].prove(auth, { requester, session: id }))
     },
   }
+}
+
+function paramsOf(stages: UiaStages, flows: readonly UiaFlow[]): JsonObject {
+  const params: JsonObject = {}
+  for (const stage of flows.flat()) {
+    const shown = stages[stage]?.params?.()
+    if (shown !== undefined) params[stage] = shown
+  }
+  return params
+}
+
+async function poll(stages: UiaStages, attempt: UiaAttempt, session: UiaSession): Promise<UiaProof> {
+  for (const stage of nextStages(attempt.flows, session.completed)) {
+    const proven = await stages[stage]?.poll?.({ session: session.id })
+    if (proven !== undefined) return { [stage]: proven }
+  }
+  return {}
+}
+
+/** Whether an attempt counts against the session: those that may be repeated to poll do not. */
+function isCounted(stages: UiaStages, { type }: JsonObject): boolean {
+  const polls = typeof type === 'string' && Object.hasOwn(stages, type) && stages[type]?.poll !== undefined
+  return type !== undefined && !polls
+}
+
+/** What the client proves with this call, judged before the session is locked: hashing a password takes time. */
+async function prove(stages: UiaStages, auth: JsonObject, attempt: UiaAttempt, session: UiaSession): Promise<UiaProof> {
+  const { type } = auth
+  if (type === undefined) return poll(stages, attempt, session)
+  if (typeof type !== 'string' || !attempt.flows.flat().includes(type) || stages[type] === undefined) {
+    throw new ProtocolError('M_UNRECOGNIZED', 'This type of authentication is not asked for.')
+  }
+  if (Object.hasOwn(session.completed, type)) return {}
+  const next = nextStages(attempt.flows, session.completed)
+  if (!next.includes(type)) {
+    throw new ProtocolError(
+      'M_UNAUTHORIZED',
+      `Stages are completed in order. Now is the time for ${next.join(' or ')}.`,
+    )
+  }
+  return { [type]: await stages[type].prove(auth, { ...attempt, session: session.id }) }
 }
 
 export type { UiaFlow, UiaProof }
