@@ -2,22 +2,16 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
-import {
-  LOOKUP_ALGORITHMS,
-  LOOKUP_HASH_BYTES,
-  type LookupAlgorithm,
-  readLookupHash,
-  readPlainLookupEntry,
-} from '../../core/lookup-hash.ts'
+import { LOOKUP_ALGORITHMS, type LookupAlgorithm, readPlainLookupEntry } from '../../core/lookup-hash.ts'
 import { normaliseAddress } from '../../core/threepid.ts'
-import type { Database, Reader } from '../../store/db/db.ts'
+import type { Database } from '../../store/db/db.ts'
 import { findBinding, findBindings, type ThreepidRow } from '../../store/identity/bindings.ts'
-import { findByHashes, findPepper } from '../../store/identity/peppers.ts'
+import { findPepper } from '../../store/identity/peppers.ts'
 import { type SignedAssociation, signedAssociation } from './association.ts'
 import type { Threepid } from './bindings.ts'
+import { createHashLookup } from './hash-lookup.ts'
 import type { IdentityMetrics } from './identity-metrics.ts'
 import type { IdentityKeys } from './keys.ts'
-import { createLookupMemory, type RememberedLookup } from './lookup-memory.ts'
 import type { LookupQuota } from './lookup-quota.ts'
 
 export interface HashDetails {
@@ -51,13 +45,6 @@ export interface Lookup {
 /** What a pepper may be made of (identity service API, "Association lookup"); Postgres cannot even be asked about some others. */
 const PEPPER = /^[a-zA-Z0-9]+$/
 
-interface FoundByHash extends RememberedLookup {
-  readonly source: 'memory' | 'database'
-}
-
-/** Some 15 ms of work for two connections. */
-const MAX_ASKED_ABOUT = 5_000
-
 const keyOf = ({ medium, address }: ThreepidRow): string => `${medium} ${address}`
 
 /** Postgres stores no NUL, so what holds one is bound to nobody. */
@@ -74,13 +61,7 @@ export function createLookup(deps: {
   readonly log: Logger
 }): Lookup {
   const { db, quota, keys, metrics } = deps
-  // A thousand addresses take milliseconds, for which nobody's sync should have to wait, and few of one another's.
-  const connect = (): Reader => db.dedicated((client) => client.query('SET enable_seqscan = off').then(() => {}))
-  const hashes = [connect(), connect()] as const
-  const memory = createLookupMemory({ checks: hashes[0], db, log: deps.log })
-  let turn: 0 | 1 = 0
-  /** About how many addresses the database is being asked. */
-  let askedAbout = 0
+  const hashes = createHashLookup(deps)
   const { max_addresses: maxAddresses, allow_plain } = deps.config.identity.lookup
   const algorithms = LOOKUP_ALGORITHMS.filter((algorithm) => algorithm !== 'none' || allow_plain)
 
@@ -102,41 +83,10 @@ export function createLookup(deps: {
 
   async function byHash(pepper: string, entries: readonly string[]): Promise<ReadonlyMap<string, UserId>> {
     if (!PEPPER.test(pepper)) checkPepper(pepper, (await findPepper(db)).pepper)
-    const { pepper: current, users, source } = await find(pepper, entries)
+    const { pepper: current, users, source } = await hashes.find(pepper, entries)
     checkPepper(pepper, current)
     metrics.lookup(source, entries.length, users.size)
     return users
-  }
-
-  async function find(pepper: string, entries: readonly string[]): Promise<FoundByHash> {
-    const found = await memory.find(pepper, entries)
-    if (found !== undefined) return { ...found, source: 'memory' }
-    const loading = memory.loading()
-    if (loading === undefined || askedAbout < MAX_ASKED_ABOUT) return findInDatabase(pepper, entries)
-    // The database has more to do than it can. Soon it need not be asked.
-    await loading
-    const later = await memory.find(pepper, entries)
-    return later === undefined ? findInDatabase(pepper, entries) : { ...later, source: 'memory' }
-  }
-
-  async function findInDatabase(pepper: string, entries: readonly string[]): Promise<FoundByHash> {
-    const bytes = Buffer.alloc(entries.length * LOOKUP_HASH_BYTES)
-    const hashed: string[] = []
-    for (const entry of entries) if (readLookupHash(entry, bytes, hashed.length * LOOKUP_HASH_BYTES)) hashed.push(entry)
-    turn = turn === 0 ? 1 : 0
-    askedAbout += hashed.length
-    const found = await findByHashes(
-      hashes[turn],
-      pepper,
-      bytes.subarray(0, hashed.length * LOOKUP_HASH_BYTES),
-    ).finally(() => {
-      askedAbout -= hashed.length
-    })
-    return {
-      source: 'database',
-      pepper: found.pepper,
-      users: new Map(Object.entries(found.users).map(([place, user]) => [hashed[Number(place)] as string, user])),
-    }
   }
 
   /** The users of addresses, each found under its own spelling of the address. */
@@ -185,8 +135,8 @@ export function createLookup(deps: {
         return user === undefined ? [] : [[threepid.medium, threepid.address, user]]
       })
     },
-    remembered: memory.size,
-    close: memory.close,
+    remembered: hashes.remembered,
+    close: hashes.close,
   }
 }
 
