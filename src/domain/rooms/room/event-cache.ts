@@ -1,20 +1,11 @@
 import type { ByteBudget } from '../../../core/byte-budget.ts'
 import type { Database, Reader } from '../../../store/db/db.ts'
-import { perTick } from '../../../store/db/per-tick.ts'
-import { type EventRow, getEventsById, getEventsWithin } from '../../../store/events/events.ts'
+import { type EventRow, getEventsById } from '../../../store/events/events.ts'
+import { createEventLoader, type EventLoader } from './event-loader.ts'
 import { RoomEvent } from './room-event.ts'
 
-/** Events by number, within the budget of what is cached about rooms. All look-ups of one tick travel in one query. */
-export interface EventCache {
-  /** The events that exist among these numbers, by number. */
-  load(nids: readonly number[]): Promise<Map<number, RoomEvent>>
-  /** As `load`, until the events come to about so many bytes; of the others only the numbers, for `loadLarge`. */
-  loadWithin(nids: readonly number[], maxBytes: number): Promise<LoadedPart>
-  /**
-   * A piece of what is too much to be held at a time. What was not in memory is not kept there: it would take the place of what
-   * others read.
-   */
-  loadLarge(nids: readonly number[], maxBytes: number): Promise<LoadedPart>
+/** Events by number and by id, within the budget of what is cached about rooms. */
+export interface EventCache extends EventLoader {
   get(nid: number): RoomEvent | undefined
   getById(eventId: string): Promise<RoomEvent | undefined>
   /** The events that exist among these ids, by id. */
@@ -30,19 +21,8 @@ export interface EventCache {
   readonly bytes: number
 }
 
-export interface LoadedPart {
-  readonly found: readonly RoomEvent[]
-  /** Still to be loaded; some may not exist. */
-  readonly left: readonly number[]
-}
-
 /** Bytes of an event's place in the index of ids. */
 const INDEX_BYTES = 48
-
-/** More than the one is read in pieces of the other, beside what others read. */
-const MAX_SMALL_READ_BYTES = 2 * 1024 * 1024
-const LARGE_READ_BYTES = 512 * 1024
-const LARGE_READ_EVENTS = 2_000
 
 export function createEventCache({
   db,
@@ -51,7 +31,6 @@ export function createEventCache({
   db: Reader & Partial<Pick<Database, 'bulk'>>
   budget: ByteBudget
 }): EventCache {
-  const bulk = db.bulk ?? db
   const nidById = new Map<string, number>()
   const events = budget.part<number, RoomEvent>({
     bytesOf: (event) => event.bytes + INDEX_BYTES,
@@ -71,21 +50,7 @@ export function createEventCache({
     return event
   }
 
-  /** What is too large for a small read has no event here. */
-  const fetch = perTick(async (nids: readonly number[]) => {
-    const { rows, left } = await getEventsWithin(db, nids, MAX_SMALL_READ_BYTES)
-    const fetched = new Map<number, RoomEvent | undefined>(rows.map((row) => [row.event_nid, adopt(row)]))
-    for (const nid of left) fetched.set(nid, undefined)
-    return fetched
-  })
-
-  async function* fetchLarge(nids: readonly number[]): AsyncGenerator<readonly EventRow[]> {
-    for (let wanted = nids; wanted.length > 0; ) {
-      const { rows, left } = await getEventsWithin(bulk, wanted.slice(0, LARGE_READ_EVENTS), LARGE_READ_BYTES)
-      yield rows
-      wanted = [...left, ...wanted.slice(LARGE_READ_EVENTS)]
-    }
-  }
+  const loader = createEventLoader({ db, bulk: db.bulk ?? db, events, adopt })
 
   function knownById(eventId: string): RoomEvent | undefined {
     const nid = nidById.get(eventId)
@@ -117,65 +82,7 @@ export function createEventCache({
       events.clear()
       nidById.clear()
     },
-    async load(nids) {
-      const found = new Map<number, RoomEvent>()
-      const missing: number[] = []
-      for (const nid of nids) {
-        const event = events.get(nid)
-        if (event) found.set(nid, event)
-        else missing.push(nid)
-      }
-      if (missing.length === 0) return found
-      const fetched = await fetch(missing)
-      const left: number[] = []
-      for (const nid of missing) {
-        const event = fetched.get(nid)
-        if (event) found.set(nid, event)
-        else if (fetched.has(nid)) left.push(nid)
-      }
-      for await (const rows of fetchLarge(left)) for (const row of rows) found.set(row.event_nid, adopt(row))
-      return found
-    },
-    async loadWithin(nids, maxBytes) {
-      const found: RoomEvent[] = []
-      const missing: number[] = []
-      let bytes = 0
-      for (const nid of nids) {
-        const event = bytes < maxBytes ? events.get(nid) : undefined
-        if (event) {
-          found.push(event)
-          bytes += event.json.length
-        } else missing.push(nid)
-      }
-      if (missing.length === 0 || bytes >= maxBytes) return { found, left: missing }
-      const fetched = await fetch(missing)
-      const left: number[] = []
-      for (const nid of missing) {
-        const event = fetched.get(nid)
-        if (event && bytes < maxBytes) {
-          found.push(event)
-          bytes += event.json.length
-        } else if (fetched.has(nid)) left.push(nid)
-      }
-      return { found, left }
-    },
-    async loadLarge(nids, maxBytes) {
-      const found: RoomEvent[] = []
-      const missing: number[] = []
-      let bytes = 0
-      let at = 0
-      for (; at < nids.length && bytes < maxBytes && missing.length < LARGE_READ_EVENTS; at++) {
-        const event = events.get(nids[at]!)
-        if (event) {
-          found.push(event)
-          bytes += event.json.length
-        } else missing.push(nids[at]!)
-      }
-      const { rows, left } =
-        missing.length > 0 ? await getEventsWithin(bulk, missing, maxBytes) : { rows: [], left: [] }
-      for (const row of rows) found.push(events.get(row.event_nid) ?? new RoomEvent(row))
-      return { found, left: [...left, ...nids.slice(at)] }
-    },
+    ...loader,
     loadByIds,
     async getById(eventId) {
       return knownById(eventId) ?? (await loadByIds([eventId])).get(eventId)

@@ -1,0 +1,120 @@
+import type { BudgetPart } from '../../../core/byte-budget.ts'
+import type { Reader } from '../../../store/db/db.ts'
+import { perTick } from '../../../store/db/per-tick.ts'
+import { type EventRow, getEventsWithin } from '../../../store/events/events.ts'
+import { RoomEvent } from './room-event.ts'
+
+/** Events by number, from memory or the database. All look-ups of one tick travel in one query. */
+export interface EventLoader {
+  /** The events that exist among these numbers, by number. */
+  load(nids: readonly number[]): Promise<Map<number, RoomEvent>>
+  /** As `load`, until the events come to about so many bytes; of the others only the numbers, for `loadLarge`. */
+  loadWithin(nids: readonly number[], maxBytes: number): Promise<LoadedPart>
+  /**
+   * A piece of what is too much to be held at a time. What was not in memory is not kept there: it would take the place of what
+   * others read.
+   */
+  loadLarge(nids: readonly number[], maxBytes: number): Promise<LoadedPart>
+}
+
+export interface LoadedPart {
+  readonly found: readonly RoomEvent[]
+  /** Still to be loaded; some may not exist. */
+  readonly left: readonly number[]
+}
+
+/** What loading reads from, and what it leaves there. */
+export interface EventLoaderParts {
+  readonly db: Reader
+  /** For what may be long. */
+  readonly bulk: Reader
+  /** Those in memory, by number. */
+  readonly events: BudgetPart<number, RoomEvent>
+  /** Keeps an event that was just read; one that is cached already wins, since it may be newer. */
+  adopt(row: EventRow): RoomEvent
+}
+
+/** More than the one is read in pieces of the other, beside what others read. */
+const MAX_SMALL_READ_BYTES = 2 * 1024 * 1024
+const LARGE_READ_BYTES = 512 * 1024
+const LARGE_READ_EVENTS = 2_000
+
+export function createEventLoader({ db, bulk, events, adopt }: EventLoaderParts): EventLoader {
+  /** What is too large for a small read has no event here. */
+  const fetch = perTick(async (nids: readonly number[]) => {
+    const { rows, left } = await getEventsWithin(db, nids, MAX_SMALL_READ_BYTES)
+    const fetched = new Map<number, RoomEvent | undefined>(rows.map((row) => [row.event_nid, adopt(row)]))
+    for (const nid of left) fetched.set(nid, undefined)
+    return fetched
+  })
+
+  async function* fetchLarge(nids: readonly number[]): AsyncGenerator<readonly EventRow[]> {
+    for (let wanted = nids; wanted.length > 0; ) {
+      const { rows, left } = await getEventsWithin(bulk, wanted.slice(0, LARGE_READ_EVENTS), LARGE_READ_BYTES)
+      yield rows
+      wanted = [...left, ...wanted.slice(LARGE_READ_EVENTS)]
+    }
+  }
+
+  return {
+    async load(nids) {
+      const found = new Map<number, RoomEvent>()
+      const missing: number[] = []
+      for (const nid of nids) {
+        const event = events.get(nid)
+        if (event) found.set(nid, event)
+        else missing.push(nid)
+      }
+      if (missing.length === 0) return found
+      const fetched = await fetch(missing)
+      const left: number[] = []
+      for (const nid of missing) {
+        const event = fetched.get(nid)
+        if (event) found.set(nid, event)
+        else if (fetched.has(nid)) left.push(nid)
+      }
+      for await (const rows of fetchLarge(left)) for (const row of rows) found.set(row.event_nid, adopt(row))
+      return found
+    },
+    async loadWithin(nids, maxBytes) {
+      const found: RoomEvent[] = []
+      const missing: number[] = []
+      let bytes = 0
+      for (const nid of nids) {
+        const event = bytes < maxBytes ? events.get(nid) : undefined
+        if (event) {
+          found.push(event)
+          bytes += event.json.length
+        } else missing.push(nid)
+      }
+      if (missing.length === 0 || bytes >= maxBytes) return { found, left: missing }
+      const fetched = await fetch(missing)
+      const left: number[] = []
+      for (const nid of missing) {
+        const event = fetched.get(nid)
+        if (event && bytes < maxBytes) {
+          found.push(event)
+          bytes += event.json.length
+        } else if (fetched.has(nid)) left.push(nid)
+      }
+      return { found, left }
+    },
+    async loadLarge(nids, maxBytes) {
+      const found: RoomEvent[] = []
+      const missing: number[] = []
+      let bytes = 0
+      let at = 0
+      for (; at < nids.length && bytes < maxBytes && missing.length < LARGE_READ_EVENTS; at++) {
+        const event = events.get(nids[at]!)
+        if (event) {
+          found.push(event)
+          bytes += event.json.length
+        } else missing.push(nids[at]!)
+      }
+      const { rows, left } =
+        missing.length > 0 ? await getEventsWithin(bulk, missing, maxBytes) : { rows: [], left: [] }
+      for (const row of rows) found.push(events.get(row.event_nid) ?? new RoomEvent(row))
+      return { found, left: [...left, ...nids.slice(at)] }
+    },
+  }
+}
