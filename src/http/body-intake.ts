@@ -2,9 +2,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ProtocolError } from '../core/errors.ts'
 import type { ArrivalMetrics, BodyRefusal } from '../domain/arrival-metrics.ts'
-import { BODY_GRACE_SECONDS, MAX_BODY_SECONDS, MIN_BODY_BYTES_PER_SECOND, SMALL_BODY_BYTES } from '../domain/limits.ts'
+import { SMALL_BODY_BYTES } from '../domain/limits.ts'
 import { networkOf } from '../domain/network.ts'
 import { addressOf } from './address.ts'
+import { ArrivingBodies } from './arriving-bodies.ts'
 import { BodyBudget, type HeldBody } from './body-budget.ts'
 import type { AddressReader } from './client-address.ts'
 import { askForBody } from './expect-continue.ts'
@@ -29,14 +30,6 @@ export interface BodyIntake {
   read(raw: FastifyRequest, done: (error: Error | null, body?: Buffer) => void): void
   /** A body as it comes, for who bounds it: a file. Leaves off without ending the connection. */
   stream(raw: FastifyRequest): AsyncIterable<Buffer>
-}
-
-/** A body on its way. */
-interface Arriving {
-  bytes: number
-  seconds: number
-  readonly isFile: boolean
-  tooSlow(): void
 }
 
 const SECOND_MS = 1_000
@@ -67,8 +60,7 @@ export function createBodyIntake(deps: {
 }): BodyIntake {
   const { metrics, log, secondMs = SECOND_MS } = deps
   const budget = new BodyBudget(deps.longest)
-  const arriving = new Set<Arriving>()
-  let clock: NodeJS.Timeout | undefined
+  const arriving = new ArrivingBodies(secondMs)
   metrics.watchBodies(() => budget.bytes)
   const tellOf: Readonly<Record<BodyRefusal, (() => void) | undefined>> = {
     'too long': undefined,
@@ -85,23 +77,6 @@ export function createBodyIntake(deps: {
 
   const charge = (held: HeldBody | undefined, bytes: number) =>
     held ? budget.takeLong(held, bytes) : budget.takeShort(bytes)
-
-  /** One clock for all, which stands still while nothing is on its way. */
-  function enter(body: Arriving): void {
-    arriving.add(body)
-    clock ??= setInterval(tick, secondMs).unref()
-  }
-
-  function tick(): void {
-    if (arriving.size === 0) {
-      clearInterval(clock)
-      clock = undefined
-    }
-    for (const body of arriving) {
-      body.seconds++
-      if (isTooSlow(body)) body.tooSlow()
-    }
-  }
 
   return {
     limit(raw, maxBytes) {
@@ -153,7 +128,7 @@ export function createBodyIntake(deps: {
       }
       function end(error: ProtocolError | null, bytes?: Buffer): void {
         source.off('data', take).off('end', arrived).off('error', brokeOff)
-        arriving.delete(body)
+        arriving.leave(body)
         if (heldBody === undefined) budget.giveShort(body.bytes)
         else if (error !== null) budget.giveLong(heldBody)
         collected = EMPTY
@@ -161,7 +136,7 @@ export function createBodyIntake(deps: {
         done(error, bytes)
       }
 
-      enter(body)
+      arriving.enter(body)
       source.on('data', take).on('end', arrived).on('error', brokeOff)
     },
     async *stream({ raw: source }) {
@@ -171,7 +146,7 @@ export function createBodyIntake(deps: {
       }
       const body = { bytes: 0, seconds: 0, isFile: true, tooSlow }
       askForBody(source)
-      enter(body)
+      arriving.enter(body)
       try {
         // Left to itself the end of this loop takes the request from its connection, which nobody reads from then on.
         for await (const chunk of source.iterator({ destroyOnReturn: false })) {
@@ -179,7 +154,7 @@ export function createBodyIntake(deps: {
           yield chunk
         }
       } finally {
-        arriving.delete(body)
+        arriving.leave(body)
       }
     },
   }
@@ -193,11 +168,6 @@ function grown(collected: Buffer, bytes: number, needed: number, most: number): 
   const larger = Buffer.allocUnsafeSlow(Math.min(Math.max(FIRST_PIECE_BYTES, GROWTH * bytes, needed), most))
   collected.copy(larger, 0, 0, bytes)
   return larger
-}
-
-function isTooSlow({ bytes, seconds, isFile }: Arriving): boolean {
-  if (!isFile && seconds > MAX_BODY_SECONDS) return true
-  return seconds >= BODY_GRACE_SECONDS && bytes < seconds * MIN_BODY_BYTES_PER_SECOND
 }
 
 /** How long the body says that it is; not a number where it does not say so. */
