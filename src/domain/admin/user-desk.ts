@@ -1,4 +1,3 @@
-import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { RoomId, UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
@@ -7,10 +6,7 @@ import { listAccountData } from '../../store/accounts/account-data.ts'
 import { lockAccount, setAdmin, setPasswordHash } from '../../store/accounts/accounts.ts'
 import { findExternalAccount, listExternalIds } from '../../store/accounts/external-ids.ts'
 import { deleteLoginTokensOf } from '../../store/accounts/login-tokens.ts'
-import { setTokenEnd } from '../../store/accounts/tokens.ts'
 import {
-  type DeviceSighting,
-  listDeviceSightings,
   type SurveyedUser,
   surveyUser,
   surveyUsers,
@@ -19,15 +15,11 @@ import {
 } from '../../store/accounts/user-survey.ts'
 import { findThreepidOwner, listUserThreepids } from '../../store/accounts/user-threepids.ts'
 import { findUserNids } from '../../store/accounts/users.ts'
-import type { Database } from '../../store/db/db.ts'
 import { getMemberships, getRooms, type Membership } from '../../store/rooms/rooms.ts'
 import type { Deactivation } from '../accounts/deactivation.ts'
-import type { Devices } from '../accounts/devices.ts'
-import { type Issued, issueToken } from '../accounts/issue-token.ts'
 import type { Passwords } from '../accounts/passwords.ts'
-import type { Sessions } from '../accounts/sessions.ts'
-import type { Clock, Random } from '../clock.ts'
 import type { UnbindResult } from '../contact/identity-server.ts'
+import { createDeviceDesk, type DeviceDesk, type DeviceDeskParts } from './device-desk.ts'
 import { activeAccount, deactivated, localAccount } from './local-account.ts'
 import type { Operator } from './operator.ts'
 
@@ -39,7 +31,7 @@ export interface UsersPage {
 }
 
 /** The accounts of this server as operators see and handle them. Functions throw `M_NOT_FOUND` and `M_INVALID_PARAM` as `localAccount` does. */
-export interface UserDesk {
+export interface UserDesk extends DeviceDesk {
   list(query: UserQuery, page: UsersPage): Promise<JsonObject>
   get(userId: UserId): Promise<JsonObject>
   /** By which other tables name the account. */
@@ -51,55 +43,26 @@ export interface UserDesk {
   isAdmin(userId: UserId): Promise<boolean>
   /** @throws ProtocolError `M_FORBIDDEN` for an operator who would take it from themselves, `M_USER_DEACTIVATED` */
   setAdmin(by: Operator, userId: UserId, isAdmin: boolean): Promise<void>
-  /** Logs a new device of the user in, for good or until a time; the user sees it among the others. @throws ProtocolError `M_FORBIDDEN` for oneself, `M_USER_DEACTIVATED` */
-  loginAs(by: Operator, userId: UserId, until: number | undefined): Promise<Issued>
-  devices(userId: UserId): Promise<JsonObject[]>
-  /** @throws ProtocolError `M_NOT_FOUND` */
-  device(userId: UserId, deviceId: string): Promise<JsonObject>
-  renameDevice(userId: UserId, deviceId: string, name: string | undefined): Promise<void>
-  removeDevices(userId: UserId, deviceIds: readonly string[]): Promise<void>
-  /** Ends all sessions and removes all devices. Gives how many. */
-  logOut(userId: UserId): Promise<number>
   /** The rooms that a user, of this server or another, has to do with as far as this server knows. */
   memberships(userId: UserId): Promise<{ readonly roomId: RoomId; readonly membership: Membership }[]>
   accountData(userId: UserId): Promise<JsonObject>
   byThreepid(medium: string, address: string): Promise<UserId | undefined>
   byExternalId(provider: string, externalId: string): Promise<UserId | undefined>
-  /** Who uses which devices from where (client-server API, `GET admin/whois`). */
-  whois(userId: UserId): Promise<JsonObject>
 }
 
 const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1_000
-const OPERATOR_DEVICE = 'Administrator'
 
-export function createUserDesk(deps: {
-  readonly config: Pick<Config, 'server_name' | 'sessions'>
-  readonly db: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly passwords: Passwords
-  readonly sessions: Sessions
-  readonly devices: Devices
-  readonly deactivation: Pick<Deactivation, 'deactivate'>
-}): UserDesk {
-  const { config, db, passwords, devices } = deps
+export function createUserDesk(
+  deps: DeviceDeskParts & {
+    readonly passwords: Passwords
+    readonly deactivation: Pick<Deactivation, 'deactivate'>
+  },
+): UserDesk {
+  const { config, db, passwords } = deps
+  const deviceDesk = createDeviceDesk(deps)
   const account = (userId: UserId) => localAccount(db, userId, config.server_name)
   const active = (userId: UserId) => activeAccount(db, userId, config.server_name)
-
-  async function sightings(userId: UserId): Promise<DeviceSighting[]> {
-    const { user_nid } = await account(userId)
-    // What is not written yet is only a hint, and may fail to be.
-    await deps.sessions.flush().catch(() => {})
-    return listDeviceSightings(db, user_nid)
-  }
-
-  async function logOut(userId: UserId): Promise<number> {
-    const { user_nid } = await account(userId)
-    const before = await devices.list(user_nid)
-    await devices.removeAll(user_nid)
-    return before.length
-  }
 
   return {
     async list(query, page) {
@@ -133,7 +96,7 @@ export function createUserDesk(deps: {
         await setPasswordHash(tx, user_nid, hash)
         await deleteLoginTokensOf(tx, user_nid)
       })
-      if (logoutDevices) await logOut(userId)
+      if (logoutDevices) await deviceDesk.logOut(userId)
     },
     async deactivate(userId, erase) {
       const { user_nid } = await account(userId)
@@ -150,30 +113,7 @@ export function createUserDesk(deps: {
         await setAdmin(tx, user_nid, isAdmin)
       })
     },
-    async loginAs(by, userId, until) {
-      const { user_nid } = await active(userId)
-      if (by.requester?.userNid === user_nid) throw new ProtocolError('M_FORBIDDEN', 'This is your own account.')
-      const loggedIn = await db.tx(async (tx) => {
-        const issued = await issueToken(tx, deps, user_nid, { deviceId: undefined, displayName: OPERATOR_DEVICE })
-        if (until !== undefined) await setTokenEnd(tx, user_nid, issued.deviceId, until)
-        return issued
-      })
-      await devices.announce(user_nid, loggedIn)
-      return loggedIn
-    },
-    devices: async (userId) => (await sightings(userId)).map((device) => deviceView(userId, device)),
-    async device(userId, deviceId) {
-      const device = (await sightings(userId)).find(({ device_id }) => device_id === deviceId)
-      if (device === undefined) throw new ProtocolError('M_NOT_FOUND', `${userId} has no such device.`)
-      return deviceView(userId, device)
-    },
-    async renameDevice(userId, deviceId, name) {
-      await devices.rename((await account(userId)).user_nid, deviceId, name)
-    },
-    async removeDevices(userId, deviceIds) {
-      await devices.remove((await account(userId)).user_nid, deviceIds)
-    },
-    logOut,
+    ...deviceDesk,
     async memberships(userId) {
       const userNid = (await findUserNids(db, [userId])).get(userId)
       if (userNid === undefined) return []
@@ -200,10 +140,6 @@ export function createUserDesk(deps: {
     byThreepid: async (medium, address) =>
       (await findThreepidOwner(db, medium, normaliseAddress(medium, address)))?.user_id,
     byExternalId: async (provider, externalId) => (await findExternalAccount(db, provider, externalId))?.user_id,
-    async whois(userId) {
-      const seen = await sightings(userId)
-      return { user_id: userId, devices: Object.fromEntries(seen.map((one) => [one.device_id, sessionsOf(one)])) }
-    },
   }
 }
 
@@ -224,13 +160,4 @@ function userView(user: SurveyedUser): JsonObject {
     creation_ts: user.created_at,
     last_seen_ts: user.last_seen_at,
   }
-}
-
-function deviceView(userId: UserId, { last_seen_at, ...device }: DeviceSighting): JsonObject {
-  return { ...device, last_seen_ts: last_seen_at, user_id: userId, dehydrated: false }
-}
-
-function sessionsOf({ last_seen_ip, last_seen_at, last_seen_user_agent }: DeviceSighting): JsonObject {
-  const connection = { ip: last_seen_ip, last_seen: last_seen_at, user_agent: last_seen_user_agent }
-  return { sessions: [{ connections: last_seen_at === null ? [] : [connection] }] }
 }

@@ -1,0 +1,99 @@
+import type { Config } from '../../config/schema.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import type { UserId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { setTokenEnd } from '../../store/accounts/tokens.ts'
+import { type DeviceSighting, listDeviceSightings } from '../../store/accounts/user-survey.ts'
+import type { Database } from '../../store/db/db.ts'
+import type { Devices } from '../accounts/devices.ts'
+import { type Issued, issueToken } from '../accounts/issue-token.ts'
+import type { Sessions } from '../accounts/sessions.ts'
+import type { Clock, Random } from '../clock.ts'
+import { activeAccount, localAccount } from './local-account.ts'
+import type { Operator } from './operator.ts'
+
+/** The devices and sessions of accounts, as operators see and handle them. Functions throw as those of `UserDesk`. */
+export interface DeviceDesk {
+  /** Logs a new device of the user in, for good or until a time; the user sees it among the others. @throws ProtocolError `M_FORBIDDEN` for oneself, `M_USER_DEACTIVATED` */
+  loginAs(by: Operator, userId: UserId, until: number | undefined): Promise<Issued>
+  devices(userId: UserId): Promise<JsonObject[]>
+  /** @throws ProtocolError `M_NOT_FOUND` */
+  device(userId: UserId, deviceId: string): Promise<JsonObject>
+  renameDevice(userId: UserId, deviceId: string, name: string | undefined): Promise<void>
+  removeDevices(userId: UserId, deviceIds: readonly string[]): Promise<void>
+  /** Ends all sessions and removes all devices. Gives how many. */
+  logOut(userId: UserId): Promise<number>
+  /** Who uses which devices from where (client-server API, `GET admin/whois`). */
+  whois(userId: UserId): Promise<JsonObject>
+}
+
+export interface DeviceDeskParts {
+  readonly config: Pick<Config, 'server_name' | 'sessions'>
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly sessions: Sessions
+  readonly devices: Devices
+}
+
+const OPERATOR_DEVICE = 'Administrator'
+
+export function createDeviceDesk(deps: DeviceDeskParts): DeviceDesk {
+  const { config, db, devices } = deps
+  const account = (userId: UserId) => localAccount(db, userId, config.server_name)
+  const active = (userId: UserId) => activeAccount(db, userId, config.server_name)
+
+  async function sightings(userId: UserId): Promise<DeviceSighting[]> {
+    const { user_nid } = await account(userId)
+    // What is not written yet is only a hint, and may fail to be.
+    await deps.sessions.flush().catch(() => {})
+    return listDeviceSightings(db, user_nid)
+  }
+
+  async function logOut(userId: UserId): Promise<number> {
+    const { user_nid } = await account(userId)
+    const before = await devices.list(user_nid)
+    await devices.removeAll(user_nid)
+    return before.length
+  }
+
+  return {
+    logOut,
+    async loginAs(by, userId, until) {
+      const { user_nid } = await active(userId)
+      if (by.requester?.userNid === user_nid) throw new ProtocolError('M_FORBIDDEN', 'This is your own account.')
+      const loggedIn = await db.tx(async (tx) => {
+        const issued = await issueToken(tx, deps, user_nid, { deviceId: undefined, displayName: OPERATOR_DEVICE })
+        if (until !== undefined) await setTokenEnd(tx, user_nid, issued.deviceId, until)
+        return issued
+      })
+      await devices.announce(user_nid, loggedIn)
+      return loggedIn
+    },
+    devices: async (userId) => (await sightings(userId)).map((device) => deviceView(userId, device)),
+    async device(userId, deviceId) {
+      const device = (await sightings(userId)).find(({ device_id }) => device_id === deviceId)
+      if (device === undefined) throw new ProtocolError('M_NOT_FOUND', `${userId} has no such device.`)
+      return deviceView(userId, device)
+    },
+    async renameDevice(userId, deviceId, name) {
+      await devices.rename((await account(userId)).user_nid, deviceId, name)
+    },
+    async removeDevices(userId, deviceIds) {
+      await devices.remove((await account(userId)).user_nid, deviceIds)
+    },
+    async whois(userId) {
+      const seen = await sightings(userId)
+      return { user_id: userId, devices: Object.fromEntries(seen.map((one) => [one.device_id, sessionsOf(one)])) }
+    },
+  }
+}
+
+function deviceView(userId: UserId, { last_seen_at, ...device }: DeviceSighting): JsonObject {
+  return { ...device, last_seen_ts: last_seen_at, user_id: userId, dehydrated: false }
+}
+
+function sessionsOf({ last_seen_ip, last_seen_at, last_seen_user_agent }: DeviceSighting): JsonObject {
+  const connection = { ip: last_seen_ip, last_seen: last_seen_at, user_agent: last_seen_user_agent }
+  return { sessions: [{ connections: last_seen_at === null ? [] : [connection] }] }
+}
