@@ -7,7 +7,7 @@ import type { Database, Tx } from '../../store/db/db.ts'
 import type { UiaStage } from '../accounts/interactive-auth.ts'
 import type { UiaProof } from '../accounts/uia-flows.ts'
 import type { Clock } from '../clock.ts'
-import type { SessionProof } from '../identity/sessions.ts'
+import type { SessionProof } from '../identity/session-proofs.ts'
 import type { ContactSessions } from './contact-sessions.ts'
 import { type NamedProof, type ProvenThreepid, PURPOSES, type Purpose } from './proof.ts'
 

@@ -1,7 +1,8 @@
 import type { UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Medium } from '../../core/threepid.ts'
-import type { SessionProof, TokenRequest, ValidatedThreepid } from '../identity/sessions.ts'
+import type { SessionProof, ValidatedThreepid } from '../identity/session-proofs.ts'
+import type { TokenRequest } from '../identity/sessions.ts'
 
 /** An address as somebody typed it, who is to be sent a token. */
 export type AddressWish =

@@ -1,4 +1,4 @@
-import type { SessionProof, ValidatedThreepid } from '../identity/sessions.ts'
+import type { SessionProof, ValidatedThreepid } from '../identity/session-proofs.ts'
 
 /** What an address is validated for. A session that was begun for one purpose counts for no other. */
 export const PURPOSES = ['register', 'password', 'add'] as const

@@ -12,7 +12,7 @@ import {
 import type { Database } from '../../store/db/db.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
-import type { SessionProof } from '../identity/sessions.ts'
+import type { SessionProof } from '../identity/session-proofs.ts'
 import { MAX_THREEPID_BINDS_PER_USER } from '../limits.ts'
 import type { UnbindResult } from './identity-server.ts'
 import type { IdentityServers } from './identity-servers.ts'

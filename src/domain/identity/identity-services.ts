@@ -29,7 +29,8 @@ import type { OpenIdVerifier } from './openid-verifier.ts'
 import { createPepperRotation, type PepperRotation } from './pepper-rotation.ts'
 import { createPersonDesk, type PersonDesk } from './person-desk.ts'
 import { createSendLimits } from './send-limits.ts'
-import { createValidationSessions, EXPIRED_KEPT_MS, type Realm, type ValidationSessions } from './sessions.ts'
+import { EXPIRED_KEPT_MS } from './session-proofs.ts'
+import { createValidationSessions, type Realm, type ValidationSessions } from './sessions.ts'
 import { createTerms, type Terms } from './terms.ts'
 
 /** The services of the identity role, as endpoints know them. */

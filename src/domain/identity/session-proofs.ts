@@ -1,0 +1,106 @@
+import { timingSafeEqual } from 'node:crypto'
+import { ProtocolError } from '../../core/errors.ts'
+import type { KeyedQueue } from '../../core/keyed-queue.ts'
+import type { Medium } from '../../core/threepid.ts'
+import type { Database } from '../../store/db/db.ts'
+import { findSession, markValidated, type SessionRow, spendAttempt } from '../../store/identity/sessions.ts'
+import type { Clock } from '../clock.ts'
+import type { IdentityMetrics } from './identity-metrics.ts'
+import { HOUR_MS, type SessionRules, sha256, tokenHash } from './session-rules.ts'
+
+export interface SessionProof {
+  readonly sid: string
+  readonly clientSecret: string
+}
+
+/** An address that was shown to be somebody's. */
+export interface ValidatedThreepid {
+  readonly medium: Medium
+  readonly address: string
+  /** Milliseconds. */
+  readonly validatedAt: number
+}
+
+/** What is shown by sessions that were begun: by a token at first, and then by having been validated. */
+export interface SessionProofs {
+  /**
+   * Validates a session by a token that reached its address. A repeated success is one.
+   * @returns where the person wants to go next
+   * @throws ProtocolError `M_NO_VALID_SESSION`, `M_SESSION_EXPIRED`, `M_TOKEN_INCORRECT`
+   */
+  submit(medium: Medium, proof: SessionProof, token: string): Promise<{ readonly nextLink: string | undefined }>
+  /** What a session has shown. @throws ProtocolError `M_NO_VALID_SESSION`, `M_SESSION_EXPIRED`, `M_SESSION_NOT_VALIDATED` */
+  findValidated(proof: SessionProof): Promise<ValidatedThreepid>
+}
+
+/** An expired session is said to be that for so long; after it, nobody knows of it. */
+export const EXPIRED_KEPT_MS = 5 * 24 * HOUR_MS
+const NOBODYS_SECRET = sha256('')
+
+/** As people type what they were sent. */
+function tidyToken(medium: Medium, token: string): string {
+  return medium === 'msisdn' ? token.replace(/[\s-]/g, '') : token.trim()
+}
+
+export interface SessionProofParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly realm: { readonly name: string }
+  /** Undefined where nobody counts. */
+  readonly metrics?: Pick<IdentityMetrics, 'session'>
+}
+
+/** @param turns in which submissions to one session go one after another */
+export function createSessionProofs(
+  { db, clock, realm, metrics }: SessionProofParts,
+  { lifetimeMs, allowedWrong, isSpent }: SessionRules,
+  turns: KeyedQueue<string>,
+): SessionProofs {
+  /** Session id and secret fit, or the answer is the same whichever does not: nobody learns which sessions there are. */
+  async function open({ sid, clientSecret }: SessionProof, medium?: Medium): Promise<SessionRow> {
+    const found = await findSession(db, sid)
+    const row = found?.realm === realm.name ? found : undefined
+    const fits = timingSafeEqual(sha256(clientSecret), row?.secret_hash ?? NOBODYS_SECRET)
+    const now = clock.now()
+    if (row === undefined || !fits || (medium !== undefined && row.medium !== medium)) {
+      throw new ProtocolError('M_NO_VALID_SESSION', 'There is no session with this id and secret.')
+    }
+    if (row.expires_at + EXPIRED_KEPT_MS <= now) {
+      throw new ProtocolError('M_NO_VALID_SESSION', 'There is no session with this id and secret.')
+    }
+    if (row.expires_at <= now) throw expired()
+    return row
+  }
+
+  async function submit(medium: Medium, proof: SessionProof, token: string) {
+    const before = await open(proof, medium)
+    if (isSpent(before)) throw expired()
+    const { sid } = proof
+    const given = tokenHash(sid, tidyToken(medium, token))
+    const good = await db.tx((tx) => spendAttempt(tx, sid, allowedWrong[medium]))
+    if (good === undefined) throw expired()
+    if (!good.some((each) => timingSafeEqual(each, given))) {
+      throw new ProtocolError('M_TOKEN_INCORRECT', 'The token is not the one that was sent.')
+    }
+    const now = clock.now()
+    const row = await db.tx((tx) => markValidated(tx, sid, now, now + lifetimeMs))
+    if (before.validated_at === null) metrics?.session(medium, 'validated')
+    return { nextLink: row?.next_link ?? undefined }
+  }
+
+  return {
+    // In turn, so that whoever guesses without end keeps one connection busy, and not all of them.
+    submit: (medium, proof, token) => turns.run(`submit ${proof.sid}`, () => submit(medium, proof, token)),
+    async findValidated(proof) {
+      const row = await open(proof)
+      const { medium, address, validated_at: validatedAt } = row
+      if (validatedAt !== null) return { medium, address, validatedAt }
+      if (isSpent(row)) throw expired()
+      throw new ProtocolError('M_SESSION_NOT_VALIDATED', 'This session has not been validated yet.')
+    },
+  }
+}
+
+function expired(): ProtocolError {
+  return new ProtocolError('M_SESSION_EXPIRED', 'This session has expired. Begin a new one.')
+}
