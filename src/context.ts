@@ -3,46 +3,41 @@ import { serverOf, type UserId } from './core/ids.ts'
 import { createAccountServices } from './domain/accounts/account-services.ts'
 import { createOpenIdTokens } from './domain/accounts/openid-tokens.ts'
 import { createRemoteProfiles } from './domain/accounts/remote-profiles.ts'
-import { adminChores, createAdminServices } from './domain/admin/admin-services.ts'
+import { createAdminServices } from './domain/admin/admin-services.ts'
 import {
-  appserviceChores,
   createAppserviceServices,
   openAppserviceQueues,
   startAppservices,
 } from './domain/appservices/appservice-services.ts'
-import { contactChore, createContactServices } from './domain/contact/contact-services.ts'
+import { createContactServices } from './domain/contact/contact-services.ts'
 import { createIdentityServers } from './domain/contact/identity-servers.ts'
 import { createE2eServices } from './domain/e2e/e2e-services.ts'
 import { createFanOut } from './domain/fan-out.ts'
 import { createFederationQueries } from './domain/federation/ask-peers.ts'
 import { createDeviceListNews } from './domain/federation/device-list-news.ts'
-import { createFederationServices, federationChores } from './domain/federation/federation-services.ts'
+import { createFederationServices } from './domain/federation/federation-services.ts'
 import { createNewNeighbours } from './domain/federation/new-neighbours.ts'
 import { createOutgoing } from './domain/federation/outgoing.ts'
 import { createOwnKeys } from './domain/federation/own-keys.ts'
 import { createPresenceNews } from './domain/federation/presence-news.ts'
 import { createRemoteKeys } from './domain/federation/remote-keys.ts'
 import { createSentMessages } from './domain/federation/sent-messages.ts'
-import { identityChores } from './domain/identity/identity-services.ts'
 import { createKeyServices } from './domain/keys/key-services.ts'
+import { type LifecyclePart, startAll, stopAll, worker } from './domain/lifecycle.ts'
 import { createMediaServices } from './domain/media/media-services.ts'
 import { openRateLimitOverrides } from './domain/rate-limit-overrides.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
 import { createRoomServices } from './domain/rooms/room-services.ts'
 import { createSingleSignOn } from './domain/sso/single-sign-on.ts'
 import { createUsers } from './domain/users.ts'
-import { createIdentity, startIdentityWorkers } from './identity-role.ts'
+import { createIdentity, identityWorkers } from './identity-role.ts'
 import { createIdentityClient } from './outbound/identity.ts'
 import { createPeers } from './outbound/peers.ts'
 import { findAccount } from './store/accounts/accounts.ts'
 import { findProfile } from './store/accounts/profiles.ts'
 import { openLedger } from './store/db/ledger.ts'
-import { startDeactivationRunner } from './workers/deactivation-runner.ts'
-import { startGuestExpeller } from './workers/guest-expeller.ts'
-import { startJanitor } from './workers/janitor.ts'
+import { homeserverWorkers } from './workers/homeserver-workers.ts'
 import { startMediaSweeper } from './workers/media-sweeper.ts'
-import { startRegistrationReloader } from './workers/registration-reloader.ts'
-import { startRoomDeleter } from './workers/room-deleter.ts'
 
 /** Makes every store, service and client, and gives each what it needs. */
 export async function createContext(options: ContextOptions): Promise<Context> {
@@ -165,10 +160,6 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     ...{ config, db, clock, random, accounts, rooms: rooms.services.rooms, contacts: contact.services.contacts },
   })
   await admin.notices.prepare()
-  const deactivationRunner = startDeactivationRunner(accounts.deactivation, log)
-  const reloader = startRegistrationReloader({ config, appservices, log })
-  const guestExpeller = startGuestExpeller(rooms.guests, log)
-  const roomDeleter = startRoomDeleter(rooms.deletions, log)
   const e2e = createE2eServices({
     ...rooms,
     config,
@@ -181,7 +172,6 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   })
   const singleSignOn = createSingleSignOn({ ...accounts, config, db, clock, random, client: outbound.client, log })
   const media = createMediaServices({ ...outbound, config, db, clock, random, metrics, log })
-  const mediaSweeper = startMediaSweeper({ sweep: media.sweep, log })
   const ownKeys = createOwnKeys({ config, clock, signingKey })
   const federation = createFederationServices({
     ...{
@@ -204,21 +194,41 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     ...e2e,
     findUser,
   })
-  const handedOn = await outgoing.start(rooms, rooms.position())
-  if (handedOn !== undefined) await rooms.newNeighbours.takeUp(handedOn)
-  rooms.resync.start(federation.transactions.takeHeld)
-  await startAppservices(appserviceQueues, {
-    ...{ config, appservices, position: rooms.position() },
-    parts: { ...rooms, presenceOf: rooms.services.presence.of },
-    ...{ rooms: rooms.services.rooms, profiles: accounts.profiles },
-  })
-  const janitor = startJanitor({
-    db,
-    clock,
-    log,
-    chores: [...identityChores(config), contactChore(config), ...adminChores, ...federationChores, ...appserviceChores],
-  })
-  const closeIdentityWorkers = startIdentityWorkers(config, identity, log)
+  const running: readonly LifecyclePart[] = [
+    { name: 'database', stop: db.close },
+    { name: 'passwords', stop: accounts.passwords.close },
+    { name: 'sessions', stop: accounts.sessions.close },
+    // After the client that it calls with: what is under way ends with that.
+    { name: 'events to application services', stop: appserviceQueues.eventsOut.close },
+    { name: 'calls to others', stop: outbound.close },
+    { name: 'media', stop: media.close },
+    worker('media sweeper', () => startMediaSweeper({ sweep: media.sweep, log })),
+    { name: 'messenger', stop: () => messenger.close() },
+    {
+      name: 'events to other servers',
+      async start() {
+        const handedOn = await outgoing.start(rooms, rooms.position())
+        if (handedOn !== undefined) await rooms.newNeighbours.takeUp(handedOn)
+      },
+      stop: outgoing.close,
+    },
+    { name: 'rooms', start: () => rooms.resync.start(federation.transactions.takeHeld), stop: rooms.close },
+    {
+      name: 'application services',
+      start: () =>
+        startAppservices(appserviceQueues, {
+          ...{ config, appservices, position: rooms.position() },
+          parts: { ...rooms, presenceOf: rooms.services.presence.of },
+          ...{ rooms: rooms.services.rooms, profiles: accounts.profiles },
+        }),
+    },
+    ...homeserverWorkers({
+      ...{ config, db, clock, log, appservices },
+      ...{ guests: rooms.guests, deletions: rooms.deletions, deactivation: accounts.deactivation },
+    }),
+    ...identityWorkers(config, identity, log),
+  ]
+  await startAll(running)
   metrics.watch({
     roomMemory: rooms.memoryUse,
     waitingSyncs: rooms.notifier.waiting,
@@ -259,23 +269,6 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     ready: base.ready,
     listening: outgoing.open,
     drain: () => rooms.notifier.drain(),
-    async close() {
-      await closeIdentityWorkers()
-      await deactivationRunner.close()
-      await reloader.close()
-      await roomDeleter.close()
-      await guestExpeller.close()
-      await janitor.close()
-      await rooms.close()
-      await outgoing.close()
-      messenger.close()
-      await mediaSweeper.close()
-      await media.close()
-      await outbound.close()
-      await appserviceQueues.eventsOut.close()
-      await accounts.sessions.close()
-      await accounts.passwords.close()
-      await db.close()
-    },
+    close: () => stopAll(running, log),
   }
 }

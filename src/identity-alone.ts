@@ -5,13 +5,14 @@ import { createAudit } from './domain/admin/audit.ts'
 import { createOperators } from './domain/admin/operators.ts'
 import { identityChores } from './domain/identity/identity-services.ts'
 import { createInvitationDesk } from './domain/identity/invitation-desk.ts'
+import { type LifecyclePart, startAll, stopAll, worker } from './domain/lifecycle.ts'
 import { openRateLimitOverrides } from './domain/rate-limit-overrides.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
 import type { Services } from './domain/services.ts'
 import { createBodyIntake } from './http/body-intake.ts'
 import { addressReader } from './http/client-address.ts'
 import { createServer } from './http/server.ts'
-import { createIdentity, startIdentityWorkers } from './identity-role.ts'
+import { createIdentity, identityWorkers } from './identity-role.ts'
 import { identityAdminPlugin } from './routes/admin/plugin.ts'
 import { identityPlugin } from './routes/identity/plugin.ts'
 import { claimWriter, WRITER } from './store/db/writer-lock.ts'
@@ -31,8 +32,14 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   }
   const rateLimitOverrides = await openRateLimitOverrides({ db, clock })
   const rateLimits = createRateLimits({ config, clock, overrides: rateLimitOverrides })
-  const janitor = startJanitor({ db, clock, log, chores: identityChores(config) })
-  const closeIdentityWorkers = startIdentityWorkers(config, identity, log)
+  const running: readonly LifecyclePart[] = [
+    { name: 'database', stop: db.close },
+    { name: 'calls to others', stop: outbound.close },
+    { name: 'messenger', stop: () => messenger.close() },
+    worker('janitor', () => startJanitor({ db, clock, log, chores: identityChores(config) })),
+    ...identityWorkers(config, identity, log),
+  ]
+  await startAll(running)
   metrics.watch({ waitingSyncs: () => 0, waitingTransactions: db.waiting, waitingPeerRequests: () => 0 })
   return {
     // No endpoint is mounted here that asks for another.
@@ -41,13 +48,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     log,
     ready: base.ready,
     drain() {},
-    async close() {
-      await closeIdentityWorkers()
-      await janitor.close()
-      messenger.close()
-      await outbound.close()
-      await db.close()
-    },
+    close: () => stopAll(running, log),
   }
 }
 

@@ -3,6 +3,7 @@ import type { Base } from './base.ts'
 import type { Config } from './config/schema.ts'
 import { createIdentityServices, type IdentityServices } from './domain/identity/identity-services.ts'
 import { isIdentityServed } from './domain/identity/is-served.ts'
+import { type LifecyclePart, worker } from './domain/lifecycle.ts'
 import { createHomeserverCalls, createOpenIdVerifier } from './outbound/federation.ts'
 import { startInviteDeliverer } from './workers/invite-deliverer.ts'
 import { startPepperRotator } from './workers/pepper-rotator.ts'
@@ -23,13 +24,13 @@ export function createIdentity(
   })
 }
 
-/** Starts what the identity role does by itself. Gives what ends it. */
-export function startIdentityWorkers(config: Config, identity: IdentityServices, log: Logger): () => Promise<void> {
-  if (!isIdentityServed(config)) return async () => {}
-  const rotator = startPepperRotator({ config, rotation: identity.pepperRotation, log })
-  const deliverer = startInviteDeliverer(identity.deliveries, log)
-  return async () => {
-    identity.lookup.close()
-    await Promise.all([rotator.close(), deliverer.close()])
-  }
+/** What the identity role does by itself, in the order in which it begins. */
+export function identityWorkers(config: Config, identity: IdentityServices, log: Logger): readonly LifecyclePart[] {
+  if (!isIdentityServed(config)) return []
+  const { deliveries, lookup, pepperRotation: rotation } = identity
+  return [
+    worker('invitation deliverer', () => startInviteDeliverer(deliveries, log)),
+    worker('pepper rotator', () => startPepperRotator({ config, rotation, log })),
+    { name: 'identity lookups', stop: lookup.close },
+  ]
 }
