@@ -3,18 +3,25 @@ import type { ClientConfig } from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from './config/schema.ts'
 import { compileServerPolicy, type ServerPolicy } from './core/server-policy.ts'
+import { createSessions } from './domain/accounts/sessions.ts'
+import type { Base, HomeserverBase } from './domain/base.ts'
 import type { Clock, Random } from './domain/clock.ts'
 import { createKeyRing } from './domain/federation/key-ring.ts'
+import { createOwnKeys } from './domain/federation/own-keys.ts'
 import type { OwnSigningKey } from './domain/federation/own-signing-key.ts'
 import type { IdentityKeyRing } from './domain/identity/keys.ts'
 import { openMessenger } from './domain/identity/messenger.ts'
 import { requirePolicyTexts } from './domain/identity/policies.ts'
 import type { Metrics } from './domain/metrics.ts'
 import { loadPages } from './domain/pages.ts'
+import { openRateLimitOverrides } from './domain/rate-limit-overrides.ts'
+import { createRateLimits } from './domain/rate-limits.ts'
 import type { Services } from './domain/services.ts'
+import { createUsers } from './domain/users.ts'
 import { openOutbound } from './outbound/outbound.ts'
 import { createKeyFetcher } from './outbound/server-keys.ts'
 import { openDatabase } from './store/db/db.ts'
+import { openLedger } from './store/db/ledger.ts'
 
 export interface ContextOptions {
   readonly config: Config
@@ -45,10 +52,8 @@ export interface Context {
   close(): Promise<void>
 }
 
-export type Base = Awaited<ReturnType<typeof openBase>>
-
-/** What a homeserver and an identity service alone both stand on: the database, calls to others and their keys, messages to people. */
-export async function openBase(options: ContextOptions) {
+/** Opens what the rest is made of. */
+export async function openBase(options: ContextOptions): Promise<Base> {
   const { clock = Date, config, connection, identityKeys, log, metrics, signingKey, version } = options
   const random: Random = { bytes: randomBytes }
   await requirePolicyTexts(config)
@@ -59,13 +64,43 @@ export async function openBase(options: ContextOptions) {
   const db = openDatabase({ connection, poolSize: config.database.pool_size })
   const fetcher = createKeyFetcher(outbound.federation)
   const serverKeys = createKeyRing({ config, db, clock, signingKey, fetcher, log })
+  const ready = () =>
+    db.query('SELECT 1').then(
+      () => true,
+      () => false,
+    )
   return {
-    ...{ config, clock, random, log, metrics, signingKey, identityKeys, version, policy },
-    ...{ outbound, messenger, pages, db, fetcher, serverKeys },
-    ready: () =>
-      db.query('SELECT 1').then(
-        () => true,
-        () => false,
-      ),
+    config,
+    clock,
+    random,
+    log,
+    metrics,
+    signingKey,
+    identityKeys,
+    version,
+    policy,
+    outbound,
+    messenger,
+    pages,
+    db,
+    fetcher,
+    serverKeys,
+    ready,
+  }
+}
+
+/** Opens what a homeserver is made of. */
+export async function openHomeserverBase(options: ContextOptions): Promise<HomeserverBase> {
+  const base = await openBase(options)
+  const { config, db, clock, signingKey } = base
+  const rateLimitOverrides = await openRateLimitOverrides({ db, clock })
+  return {
+    ...base,
+    ledger: await openLedger(db),
+    users: createUsers({ db }),
+    sessions: createSessions({ db, clock }),
+    rateLimits: createRateLimits({ config, clock, overrides: rateLimitOverrides }),
+    rateLimitOverrides,
+    ownKeys: createOwnKeys({ config, clock, signingKey }),
   }
 }

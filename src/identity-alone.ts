@@ -24,7 +24,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const { config, clock, log, metrics, version, outbound, messenger, pages, db } = base
   const claim = db.dedicated((client) => claimWriter(client, WRITER))
   await claim.query('SELECT 1')
-  const identity = createIdentity(base, { openIdTokens: { userOf: async () => undefined }, ownHomeserver: undefined })
+  const identity = createIdentity(base, { userOf: async () => undefined })
   const admin = {
     operators: createOperators({ db, clock, sessions: { find: () => undefined } }),
     audit: createAudit({ db, clock }),
@@ -37,7 +37,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     { name: 'calls to others', stop: outbound.close },
     { name: 'messenger', stop: () => messenger.close() },
     worker('janitor', () => startJanitor({ db, clock, log, chores: identityChores(config) })),
-    ...identityWorkers(config, identity, log),
+    ...identityWorkers(base, identity, undefined),
   ]
   await startAll(running)
   metrics.watch({ waitingSyncs: () => 0, waitingTransactions: db.waiting, waitingPeerRequests: () => 0 })

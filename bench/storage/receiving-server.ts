@@ -6,15 +6,10 @@ import type { EventId, RoomId, ServerName, UserId } from '../../src/core/ids.ts'
 import { type ReadJson, readExactJson } from '../../src/core/json.ts'
 import { roomVersion } from '../../src/core/room-version.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
-import { createMetrics } from '../../src/domain/metrics.ts'
-import { NO_IDENTITY_SERVERS } from '../../src/domain/rooms/act/identity-servers.ts'
 import { type KeyRing, NOBODY } from '../../src/domain/rooms/receive/federation-queries.ts'
-import { NO_APPSERVICES } from '../../src/domain/rooms/room/appservices-of-room.ts'
-import { createRoomServices, type RoomServices } from '../../src/domain/rooms/room-services.ts'
 import { createUsers } from '../../src/domain/users.ts'
 import { NO_PEERS } from '../../src/outbound/peers.ts'
-import { openLedger } from '../../src/store/db/ledger.ts'
-import { NOBODY_ELSEWHERE } from '../../test/support/nobody-elsewhere.ts'
+import { openRoomEngine, type RoomEngine } from '../../test/support/room-engine.ts'
 import { openRoomDatabase } from './room-database.ts'
 
 /** What another server has to tell of a room, in the order in which it came about. */
@@ -44,27 +39,19 @@ export async function openReceivingServer(): Promise<ReceivingServer> {
   const users = createUsers({ db })
   let moment = FIRST_MOMENT
   let drawn = 0
-  const engine = await createRoomServices({
-    deviceListNews: () => NOBODY_ELSEWHERE,
-    presenceNews: () => async () => {},
-    newNeighbours: () => ({ committed: () => {}, takeUp: async () => {} }),
-    identityServers: NO_IDENTITY_SERVERS,
-    appservices: NO_APPSERVICES,
-    peers: NO_PEERS,
-    outgoing: { committed: () => {}, toRoom: () => {}, reaches: () => true },
+  const engine = await openRoomEngine({
+    base: {
+      db,
+      users,
+      clock: { now: () => ++moment },
+      random: { bytes: (count) => Buffer.alloc(count, `${++drawn}.`) },
+      log: pino({ level: 'error' }),
+    },
     config: loadConfig({ values: { server_name: HERE }, directory: '.' }).config,
-    db,
-    ledger: await openLedger(db),
-    users,
     signingKey: key,
-    clock: { now: () => ++moment },
-    random: { bytes: (count) => Buffer.alloc(count, `${++drawn}.`) },
-    metrics: createMetrics({ version: 'bench', node: '' }),
-    log: pino({ level: 'error' }),
+    serverKeys: keyRingOf(theirs),
+    peers: NO_PEERS,
     questions: NOBODY,
-    keys: keyRingOf(theirs),
-    profileOf: async () => ({}),
-    isKnownUser: async () => true,
   })
   const userId = `@maker:${HERE}` as UserId
   const userNid = (await users.intern([userId])).get(userId)!
@@ -91,7 +78,7 @@ function keyRingOf({ keyId, publicKey }: SigningKey): KeyRing {
   return { keysOf: async () => [{ keyId, publicKey, validUntilTs: Number.MAX_SAFE_INTEGER }] }
 }
 
-function historyOf({ receiver }: RoomServices, roomId: RoomId, texts: readonly string[]): History {
+function historyOf({ receiver }: RoomEngine, roomId: RoomId, texts: readonly string[]): History {
   let sent = 0
   return {
     async send(events, perTransaction, told) {
@@ -114,7 +101,7 @@ function parsed(text: string): ReadJson {
 
 /** A member joins from there; what they do after that is made ahead of time, so that only its arrival is measured. */
 async function writeHistory(
-  { receiver, resident }: RoomServices,
+  { receiver, resident }: RoomEngine,
   roomId: RoomId,
   key: SigningKey,
   shape: 'linear' | 'forked',

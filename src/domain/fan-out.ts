@@ -46,16 +46,23 @@ const REACHED_MS = 60 * 60 * 1000
 type Kind = 'neighbours' | 'strangers'
 const KINDS: readonly Kind[] = ['neighbours', 'strangers']
 
-export function createFanOut(deps: {
-  readonly serverName: ServerName
-  readonly db: Reader
-  readonly clock: Clock
-  readonly bounds: BoundMetrics
-  readonly overrides: Pick<RateLimitOverrides, 'get'>
-  readonly registry: Pick<RoomRegistry, 'peek'>
-  readonly partialStateRooms: Pick<PartialStateRooms, 'all'>
+export function createFanOut(parts: {
+  readonly base: {
+    readonly config: { readonly server_name: ServerName }
+    readonly db: Reader
+    readonly clock: Clock
+    readonly metrics: { readonly bounds: BoundMetrics }
+    readonly rateLimitOverrides: Pick<RateLimitOverrides, 'get'>
+  }
+  readonly roomBase: {
+    readonly registry: Pick<RoomRegistry, 'peek'>
+    readonly partialStateRooms: Pick<PartialStateRooms, 'all'>
+  }
 }): FanOut {
-  const { serverName, db, clock, bounds, overrides, registry, partialStateRooms } = deps
+  const { config, db, clock, metrics, rateLimitOverrides: overrides } = parts.base
+  const { registry, partialStateRooms } = parts.roomBase
+  const { bounds } = metrics
+  const serverName = config.server_name
   const places = new AskingPlaces(MAX_FAN_OUT_AT_ONCE)
   const spending = {
     neighbours: createSpending({ clock, max: MAX_FAN_OUT_USERS_REMEMBERED }),

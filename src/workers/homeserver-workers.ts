@@ -1,34 +1,38 @@
-import type { Logger } from 'pino'
-import type { Config } from '../config/schema.ts'
-import type { Deactivation } from '../domain/accounts/deactivation.ts'
+import type { AccountServices } from '../domain/accounts/account-services.ts'
 import { adminChores } from '../domain/admin/admin-services.ts'
 import { type AppserviceServices, appserviceChores } from '../domain/appservices/appservice-services.ts'
-import type { Clock } from '../domain/clock.ts'
+import type { Base } from '../domain/base.ts'
 import { contactChore } from '../domain/contact/contact-services.ts'
 import { federationChores } from '../domain/federation/federation-services.ts'
 import { identityChores } from '../domain/identity/identity-services.ts'
 import { type LifecyclePart, worker } from '../domain/lifecycle.ts'
-import type { RoomDeletions } from '../domain/rooms/act/deletion/deletions.ts'
-import type { Guests } from '../domain/rooms/act/guests.ts'
-import type { Database } from '../store/db/db.ts'
+import type { Sweep } from '../domain/media/sweep.ts'
+import type { ActingServices } from '../domain/rooms/acting-services.ts'
+import type { WritingServices } from '../domain/rooms/writing-services.ts'
 import { startDeactivationRunner } from './deactivation-runner.ts'
 import { startGuestExpeller } from './guest-expeller.ts'
 import { startJanitor } from './janitor.ts'
+import { startMediaSweeper } from './media-sweeper.ts'
 import { startRegistrationReloader } from './registration-reloader.ts'
 import { startRoomDeleter } from './room-deleter.ts'
 
 /** What a homeserver does by itself, in the order in which it begins. */
 export function homeserverWorkers(parts: {
-  readonly config: Config
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Logger
-  readonly guests: Guests
-  readonly deletions: RoomDeletions
-  readonly deactivation: Deactivation
+  readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'log'>
+  readonly rooms: {
+    readonly writing: Pick<WritingServices, 'guests'>
+    readonly acting: Pick<ActingServices, 'deletions'>
+  }
+  readonly accounts: Pick<AccountServices, 'deactivation'>
   readonly appservices: AppserviceServices
+  readonly media: { readonly sweep: Sweep }
 }): readonly LifecyclePart[] {
-  const { config, db, clock, log, guests, deletions, deactivation, appservices } = parts
+  const { config, db, clock, log } = parts.base
+  const { guests } = parts.rooms.writing
+  const { deletions } = parts.rooms.acting
+  const { deactivation } = parts.accounts
+  const { appservices } = parts
+  const { sweep } = parts.media
   const chores = [
     ...identityChores(config),
     contactChore(config),
@@ -37,6 +41,7 @@ export function homeserverWorkers(parts: {
     ...appserviceChores,
   ]
   return [
+    worker('media sweeper', () => startMediaSweeper({ sweep, log })),
     worker('janitor', () => startJanitor({ db, clock, log, chores })),
     worker('guest expeller', () => startGuestExpeller(guests, log)),
     worker('room deleter', () => startRoomDeleter(deletions, log)),

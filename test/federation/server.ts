@@ -5,18 +5,13 @@ import { loadConfig } from '../../src/config/load.ts'
 import type { ServerName, UserId } from '../../src/core/ids.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import type { Requester } from '../../src/domain/accounts/requester.ts'
-import { createMetrics } from '../../src/domain/metrics.ts'
-import { NO_IDENTITY_SERVERS } from '../../src/domain/rooms/act/identity-servers.ts'
 import type { KeyRing } from '../../src/domain/rooms/receive/federation-queries.ts'
-import { NO_APPSERVICES } from '../../src/domain/rooms/room/appservices-of-room.ts'
-import { createRoomServices, type RoomServices } from '../../src/domain/rooms/room-services.ts'
 import { createUsers, type Users } from '../../src/domain/users.ts'
 import type { Peers } from '../../src/outbound/peers.ts'
 import { type Database, openDatabase } from '../../src/store/db/db.ts'
-import { openLedger } from '../../src/store/db/ledger.ts'
 import { createTestDatabase } from '../support/database.ts'
-import { NOBODY_ELSEWHERE } from '../support/nobody-elsewhere.ts'
 import { obligingPeers } from '../support/obliging-peers.ts'
+import { openRoomEngine, type RoomEngine } from '../support/room-engine.ts'
 import { questionsOf, seededRandom, virtualClock } from './world.ts'
 
 /** A homeserver without HTTP: the real room engine over a real database, in a world of its own. */
@@ -27,7 +22,7 @@ export interface SimulatedServer {
   readonly peers: Peers
   /** These change when it is restarted. */
   readonly db: Database
-  readonly engine: RoomServices
+  readonly engine: RoomEngine
   as(userId: UserId): Promise<Requester>
   /** From here on rooms that are joined without their members are filled with them. */
   startFilling(): void
@@ -62,30 +57,16 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
   const log = pino({ level: 'error' })
   const peers = obligingPeers(keyOf)
 
-  async function open(): Promise<{ db: Database; users: Users; engine: RoomServices }> {
+  async function open(): Promise<{ db: Database; users: Users; engine: RoomEngine }> {
     const db = openDatabase({ connection: database.connection, poolSize: 4 })
     const users = createUsers({ db })
-    const engine = await createRoomServices({
-      deviceListNews: () => NOBODY_ELSEWHERE,
-      presenceNews: () => async () => {},
-      newNeighbours: () => ({ committed: () => {}, takeUp: async () => {} }),
-      identityServers: NO_IDENTITY_SERVERS,
-      appservices: NO_APPSERVICES,
-      peers,
-      outgoing: { committed: () => {}, toRoom: () => {}, reaches: () => true },
+    const engine = await openRoomEngine({
+      base: { db, users, clock: virtualClock, random: seededRandom, log },
       config,
-      db,
-      ledger: await openLedger(db),
-      users,
       signingKey,
-      clock: virtualClock,
-      random: seededRandom,
-      metrics: createMetrics({ version: '0.0.0-test', node: '' }),
-      log,
+      serverKeys: keys,
+      peers,
       questions: questionsOf(name),
-      keys,
-      profileOf: async () => ({}),
-      isKnownUser: async () => true,
     })
     return { db, users, engine }
   }
@@ -116,7 +97,8 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
       if (isFilling) return
       isFilling = true
       const { resync, partialStateRooms } = running.engine
-      resync.start(async (partialState) => partialStateRooms.end(partialState))
+      resync.onWhole(async (partialState) => partialStateRooms.end(partialState))
+      resync.start()
     },
     async restart() {
       await stop()

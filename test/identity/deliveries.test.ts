@@ -62,7 +62,7 @@ const invite = async (room: string): Promise<string> => {
   const body = { medium: 'email', address, room_id: room, sender: SENDER }
   return (await people.identity.ask('POST', `${P1}/store-invite`, { body })).body.token
 }
-const deliver = () => people.server.services.identity.deliveries.deliverDue()
+const deliver = () => people.server.deliveries.deliverDue()
 
 describe('seed 1, "Outgoing call to a homeserver"', () => {
   it('a bound address with invitations: 3pid/onbind to the homeserver of the user, signed', async () => {
@@ -248,7 +248,7 @@ describe('facts S20 and S21: the queue', () => {
   it('the worker sends at once what becomes due, and what an earlier process left', async () => {
     await invite('!left:hs.test')
     await people.bind(address, userId)
-    const { deliveries } = people.server.services.identity
+    const { deliveries } = people.server
     const worker = startInviteDeliverer(deliveries, pino({ level: 'silent' }))
     await waitUntil('what was left', () => calls.length === 1)
     address = `now.${address}`

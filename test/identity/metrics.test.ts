@@ -48,7 +48,7 @@ const invite = (address: string) =>
   people.identity.ask('POST', `${P1}/store-invite`, {
     body: { medium: 'email', address, room_id: '!r:hs.test', sender: '@sender:hs.test' },
   })
-const deliver = () => people.server.services.identity.deliveries.deliverDue()
+const deliver = () => people.server.deliveries.deliverDue()
 
 it('sessions, mails, binds and unbinds', async () => {
   expect(await added(() => people.bind('alice@example.com', ALICE))).toEqual({

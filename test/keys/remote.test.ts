@@ -54,26 +54,22 @@ beforeAll(async () => {
     notifier,
     userRooms: createUserRooms({ db, budget: new ByteBudget(1_000_000) }),
   })
-  const counts = createDeviceKeyCounts({ db, ledger, notifier, maxDevices: 10 })
+  const keyCounts = createDeviceKeyCounts({ db, ledger, notifier, maxDevices: 10 })
   const config = { server_name: 'localhost' as ServerName }
   const fanOut = createFanOut({
-    serverName: config.server_name,
-    db,
-    // The time left is the whole time.
-    clock: { now: () => 0 },
-    bounds: NO_BOUNDS,
-    overrides: { get: () => undefined },
-    registry: { peek: () => undefined },
-    partialStateRooms: { all: () => [] },
+    base: {
+      config,
+      db,
+      // The time left is the whole time.
+      clock: { now: () => 0 },
+      metrics: { bounds: NO_BOUNDS },
+      rateLimitOverrides: { get: () => undefined },
+    },
+    roomBase: { registry: { peek: () => undefined }, partialStateRooms: { all: () => [] } },
   })
   keys = createKeyServices({
-    config,
-    db,
-    ledger,
-    clock: Date,
-    users,
-    deviceLists,
-    counts,
+    base: { config, db, ledger, clock: Date, users },
+    syncBase: { deviceLists, keyCounts },
     remote,
     fanOut,
     services: NO_DEVICE_NEWS,

@@ -146,13 +146,14 @@ test('A2: keys/query and keys/claim are rate-limited', async () => {
 
 test('A2: a bounded number of servers is asked at once, for a user and for all, and others get their turn', async () => {
   const fanOut = createFanOut({
-    serverName: 'hs.test' as ServerName,
-    db: server.database.db,
-    clock: Date,
-    bounds: NO_BOUNDS,
-    overrides: { get: () => undefined },
-    registry: { peek: () => undefined },
-    partialStateRooms: { all: () => [] },
+    base: {
+      config: { server_name: 'hs.test' as ServerName },
+      db: server.database.db,
+      clock: Date,
+      metrics: { bounds: NO_BOUNDS },
+      rateLimitOverrides: { get: () => undefined },
+    },
+    roomBase: { registry: { peek: () => undefined }, partialStateRooms: { all: () => [] } },
   })
   const names = Array.from({ length: 500 }, (_, n) => `s${n}.test` as ServerName)
   const open: (() => void)[] = []
@@ -196,13 +197,14 @@ test('A2: operators see how many servers are being asked', async () => {
 
 test('A2: who had no turn within the time is left out, and takes no place from then on', async () => {
   const fanOut = createFanOut({
-    serverName: 'hs.test' as ServerName,
-    db: server.database.db,
-    clock: Date,
-    bounds: NO_BOUNDS,
-    overrides: { get: () => undefined },
-    registry: { peek: () => undefined },
-    partialStateRooms: { all: () => [] },
+    base: {
+      config: { server_name: 'hs.test' as ServerName },
+      db: server.database.db,
+      clock: Date,
+      metrics: { bounds: NO_BOUNDS },
+      rateLimitOverrides: { get: () => undefined },
+    },
+    roomBase: { registry: { peek: () => undefined }, partialStateRooms: { all: () => [] } },
   })
   const names = Array.from({ length: atOnce + 10 }, (_, n) => `s${n}.test` as ServerName)
   let asked = 0

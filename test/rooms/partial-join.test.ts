@@ -503,7 +503,9 @@ it.each([
     expect(await send(EVIL, [three, four])).toEqual([refused, refused])
     expect(await send(EVIL, [last])).toEqual([undefined])
     home.server.peers.state = async () => forge.told(state)
-    await home.inRun(async () => home.server.engine.resync.start(held.takeAll))
+    const { resync } = home.server.engine
+    resync.onWhole(held.takeAll)
+    await home.inRun(async () => resync.start())
     await filled(room)
     const view = await home.view(forge.roomId)
     expect(ids.map((id) => home.standing(view, id))).toEqual(ids.map(() => 'accepted'))

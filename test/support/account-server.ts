@@ -13,13 +13,18 @@ import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { createAccountServices } from '../../src/domain/accounts/account-services.ts'
 import type { ExclusiveUsers } from '../../src/domain/accounts/exclusive-users.ts'
 import { createOpenIdTokens } from '../../src/domain/accounts/openid-tokens.ts'
+import { createSessions } from '../../src/domain/accounts/sessions.ts'
 import { createOperators } from '../../src/domain/admin/operators.ts'
-import { createAppserviceServices, openAppserviceQueues } from '../../src/domain/appservices/appservice-services.ts'
+import { createAppserviceServices, openAppserviceBase } from '../../src/domain/appservices/appservice-services.ts'
 import { NO_DEVICE_NEWS } from '../../src/domain/appservices/news.ts'
 import { createContactServices } from '../../src/domain/contact/contact-services.ts'
 import { createIdentityServers } from '../../src/domain/contact/identity-servers.ts'
 import { createOwnKeys } from '../../src/domain/federation/own-keys.ts'
-import type { OwnHomeserver } from '../../src/domain/identity/deliveries.ts'
+import {
+  createInviteDeliveries,
+  type InviteDeliveries,
+  type OwnHomeserver,
+} from '../../src/domain/identity/deliveries.ts'
 import type { HomeserverCalls } from '../../src/domain/identity/homeserver-calls.ts'
 import { createIdentityServices } from '../../src/domain/identity/identity-services.ts'
 import type { IdentityKeyRing } from '../../src/domain/identity/keys.ts'
@@ -52,6 +57,8 @@ export interface AccountServer {
   readonly db: Database
   readonly services: Services
   readonly metrics: Metrics
+  /** Invitations on their way to homeservers; nothing here delivers them by itself. */
+  readonly deliveries: InviteDeliveries
   /** Profile changes that rooms would have been told of. */
   readonly profileChanges: { readonly userId: string; readonly profile: ProfileFields }[]
   /** Moves the server's clock. */
@@ -112,6 +119,9 @@ export async function startAccountServer(
     get metrics() {
       return running!.metrics
     },
+    get deliveries() {
+      return running!.deliveries
+    },
     get profileChanges() {
       return running!.profileChanges
     },
@@ -161,8 +171,17 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
     keyRing: options.keyRing ?? { current: signingKeyFromSeed('ed25519:0', randomBytes(32)), old: [] },
     messenger,
     serverKeys: options.serverKeys ?? NOBODY,
+    metrics: metrics.identity,
+    log,
+  })
+  const deliveries = createInviteDeliveries({
+    config,
+    db: database.db,
+    clock,
+    keys: identity.keys,
     homeservers: options.homeservers ?? NO_CALLS,
     ownHomeserver: options.ownHomeserver,
+    due: identity.dueDeliveries,
     metrics: metrics.identity,
     log,
   })
@@ -171,48 +190,38 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
   const contactDeps = { config, db: database.db, clock, random, messenger, identityServers, log }
   const contact = createContactServices(contactDeps)
   const appserviceClient = createAppserviceClient({ client, dialect: 'auto', now: clock.now })
-  const queues = await openAppserviceQueues({
-    config,
-    db: database.db,
-    ledger,
-    clock,
-    random,
-    log,
-    client: appserviceClient,
-  })
+  const sessions = createSessions({ db: database.db, clock })
+  const outbound = { client, appservices: appserviceClient }
+  const base = { config, db: database.db, ledger, sessions, clock, random, metrics, log, outbound }
+  const appserviceBase = await openAppserviceBase({ base })
   const accounts = createAccountServices({
-    config,
-    db: database.db,
-    ledger,
-    deviceLists,
-    crossSigning: createCrossSigning({ db: database.db, deviceLists }),
-    exclusiveUsers: options.exclusiveUsers ?? queues.exclusive,
-    client,
-    clock,
-    random,
-    rateLimits,
-    bounds: metrics.bounds,
-    notifier: { wakeUsers: () => {} },
-    contacts: contact.services.contacts,
-    identityAccounts: identity.accounts,
-    rooms: { leave: async () => {} },
-    erasedUsers: { add: () => {} },
-    position: () => 0,
-    log,
-    contactStages: contact.stages,
-    askService: queues.queries.findUser,
-    askProfile: async () => {
-      throw new ProtocolError('M_NOT_FOUND', 'no other servers here')
+    base,
+    syncBase: { ledgerWaker: { wakeUsers: () => {} }, deviceLists },
+    roomBase: { erasedUsers: { add: () => {} } },
+    rooms: {
+      acting: {
+        rooms: { leave: async () => {} },
+        profileEvents: { profileChanged: async (userId, profile) => void profileChanges.push({ userId, profile }) },
+      },
+      position: () => 0,
     },
-    listener: { profileChanged: async (userId, profile) => void profileChanges.push({ userId, profile }) },
+    appserviceBase: { ...appserviceBase, exclusive: options.exclusiveUsers ?? appserviceBase.exclusive },
+    addresses: { identity, contact },
+    keys: { crossSigning: createCrossSigning({ db: database.db, deviceLists }) },
+    sending: {
+      askProfile: async () => {
+        throw new ProtocolError('M_NOT_FOUND', 'no other servers here')
+      },
+    },
   })
   const appservices = await createAppserviceServices({
-    ...contactDeps,
-    ...accounts,
-    queues,
-    registry: { get: async () => undefined },
+    base,
+    appserviceBase,
+    eventsOut: { heard: () => {} },
+    roomBase: { registry: { get: async () => undefined } },
+    accounts,
   })
-  const singleSignOn = createSingleSignOn({ ...contactDeps, ...accounts, client })
+  const singleSignOn = createSingleSignOn({ base, accounts })
   const ownKeys = createOwnKeys({ config, clock, signingKey: keptInMemory(signingKey) })
   const services = {
     ...accounts,
@@ -236,6 +245,7 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
     db: database.db,
     services,
     metrics,
+    deliveries,
     profileChanges,
     advance(ms) {
       ahead += ms

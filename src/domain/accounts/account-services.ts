@@ -1,16 +1,11 @@
-import type { Logger } from 'pino'
-import type { Config } from '../../config/schema.ts'
-import type { UserId } from '../../core/ids.ts'
 import type { GuardedClient } from '../../outbound/http.ts'
-import type { Database } from '../../store/db/db.ts'
-import type { Ledger } from '../../store/db/ledger.ts'
+import type { AppserviceQueries } from '../appservices/queries.ts'
+import type { HomeserverBase } from '../base.ts'
 import type { BoundMetrics } from '../bound-metrics.ts'
-import type { Clock, Random } from '../clock.ts'
 import type { Contacts } from '../contact/contacts.ts'
 import type { IdentityAccounts } from '../identity/accounts.ts'
 import type { CrossSigning } from '../keys/cross-signing.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
-import type { RateLimits } from '../rate-limits.ts'
 import type { Rooms } from '../rooms/act/rooms.ts'
 import type { ErasedUsers } from '../rooms/read/erased-users.ts'
 import { type AccountData, createAccountData, type Waker } from './account-data.ts'
@@ -30,7 +25,7 @@ import { createRegistration, type Registration } from './registration.ts'
 import { createRegistrationTerms, type RegistrationTerms, TERMS_STAGE } from './registration-terms.ts'
 import { createRegistrationTokens, type RegistrationTokens, TOKEN_STAGE } from './registration-tokens.ts'
 import type { AskProfile } from './remote-profiles.ts'
-import { createSessions, type Sessions } from './sessions.ts'
+import type { Sessions } from './sessions.ts'
 import { createTokenRenewal, type TokenRenewal } from './token-renewal.ts'
 
 /** The services about accounts, as endpoints know them. */
@@ -53,49 +48,55 @@ export interface AccountServices {
   readonly openIdTokens: OpenIdTokens
 }
 
-/** Wires the services about accounts. Whoever makes them closes `sessions` and then `passwords`, before the database. */
-export function createAccountServices(deps: {
-  readonly config: Config
-  readonly db: Database
-  readonly ledger: Ledger
-  readonly clock: Clock
-  readonly random: Random
-  readonly rateLimits: RateLimits
-  readonly bounds: BoundMetrics
-  /** Woken after account data was written: the sync notifier. */
-  readonly notifier: Waker
+export interface AccountParts {
+  readonly base: Pick<HomeserverBase, 'config' | 'db' | 'ledger' | 'sessions' | 'clock' | 'random' | 'log'> & {
+    readonly metrics: { readonly bounds: BoundMetrics }
+    /** Calls the vendor of captchas. */
+    readonly outbound: { readonly client: Pick<GuardedClient, 'request'> }
+  }
+  /** `ledgerWaker` is told of account data, after it was written. */
+  readonly syncBase: { readonly ledgerWaker: Waker; readonly deviceLists: Pick<DeviceLists, 'change'> }
+  readonly roomBase: { readonly erasedUsers: Pick<ErasedUsers, 'add'> }
+  /** Left by those who end their account, and told of changed names and avatars. */
+  readonly rooms: {
+    readonly acting: { readonly rooms: Pick<Rooms, 'leave'>; readonly profileEvents: ProfileListener }
+    /** How far the stream of events is. */
+    position(): number
+  }
+  /** The names that application services keep for themselves, and whether one has just made a user. */
+  readonly appserviceBase: { readonly exclusive: ExclusiveUsers; readonly queries: Pick<AppserviceQueries, 'findUser'> }
+  readonly addresses: {
+    /** Its accounts end with those here. */
+    readonly identity: { readonly accounts: Pick<IdentityAccounts, 'removeAll'> }
+    /** Addresses of accounts, and the stages that show one. */
+    readonly contact: {
+      readonly services: { readonly contacts: Contacts }
+      readonly stages: Readonly<Record<string, UiaStage>>
+    }
+  }
+  readonly keys: { readonly crossSigning: Pick<CrossSigning, 'removeAll'> }
   /** Asks other servers. */
-  readonly askProfile: AskProfile
-  /** Whether an application service has just made a user. */
-  askService(userId: UserId): Promise<boolean>
-  /** Told of changed names and avatars: the rooms service. */
-  readonly listener: ProfileListener
-  readonly deviceLists: Pick<DeviceLists, 'change'>
-  readonly crossSigning: Pick<CrossSigning, 'removeAll'>
-  readonly contacts: Contacts
-  /** The identity service's, which end with an account. */
-  readonly identityAccounts: Pick<IdentityAccounts, 'removeAll'>
-  /** Left by those who end their account. */
-  readonly rooms: Pick<Rooms, 'leave'>
-  readonly erasedUsers: Pick<ErasedUsers, 'add'>
-  /** How far the stream of events is. */
-  readonly position: () => number
-  readonly log: Logger
-  /** The stages that show an address. */
-  readonly contactStages: Readonly<Record<string, UiaStage>>
-  /** Names that application services keep for themselves. */
-  readonly exclusiveUsers: ExclusiveUsers
-  /** Calls the vendor of captchas. */
-  readonly client: Pick<GuardedClient, 'request'>
-}): AccountServices {
-  const passwords = createPasswords(deps)
-  const sessions = createSessions(deps)
-  const registrationTokens = createRegistrationTokens(deps)
-  const devices = createDevices({ ...deps, sessions })
-  const loginTokens = createLoginTokens(deps)
-  const registrationTerms = createRegistrationTerms(deps.config)
-  const captcha = captchaStage(deps)
-  const logins = createLogins({ ...deps, passwords, sessions, devices, loginTokens })
+  readonly sending: { readonly askProfile: AskProfile }
+}
+
+/** Wires the services about accounts. Whoever makes them closes `passwords`, before the database. */
+export function createAccountServices(parts: AccountParts): AccountServices {
+  const { config, db, ledger, sessions, clock, random, log, metrics, outbound } = parts.base
+  const { crossSigning } = parts.keys
+  const { askProfile } = parts.sending
+  const { identity, contact } = parts.addresses
+  const { ledgerWaker, deviceLists } = parts.syncBase
+  const { rooms, profileEvents } = parts.rooms.acting
+  const { exclusive: exclusiveUsers, queries } = parts.appserviceBase
+  const { contacts } = contact.services
+  const serverName = config.server_name
+  const passwords = createPasswords({ config, random })
+  const registrationTokens = createRegistrationTokens({ db, clock, config })
+  const devices = createDevices({ db, clock, sessions, deviceLists })
+  const loginTokens = createLoginTokens({ db, clock, random, config })
+  const registrationTerms = createRegistrationTerms(config)
+  const captcha = captchaStage({ config, client: outbound.client })
+  const logins = createLogins({ db, clock, random, passwords, sessions, devices, loginTokens, config })
   const stages: Readonly<Record<string, UiaStage>> = {
     'm.login.dummy': { prove: async () => ({}) },
     'm.login.password': { prove: logins.provePassword },
@@ -103,24 +104,47 @@ export function createAccountServices(deps: {
     ...(captcha && { [CAPTCHA_STAGE]: captcha }),
     [TERMS_STAGE]: registrationTerms.stage,
     [TOKEN_STAGE]: { prove: registrationTokens.prove },
-    ...deps.contactStages,
+    ...contact.stages,
   }
   return {
     passwords,
     sessions,
-    registration: createRegistration({ ...deps, passwords, sessions, devices, registrationTokens, registrationTerms }),
+    registration: createRegistration({
+      db,
+      clock,
+      random,
+      passwords,
+      sessions,
+      devices,
+      contacts,
+      registrationTokens,
+      registrationTerms,
+      exclusiveUsers,
+      config,
+    }),
     registrationTokens,
     loginTokens,
     registrationTerms,
     logins,
-    tokenRenewal: createTokenRenewal({ ...deps, sessions }),
-    passwordChanges: createPasswordChanges({ ...deps, passwords, logins, devices }),
-    deactivation: createDeactivation({ ...deps, devices }),
-    interactiveAuth: createInteractiveAuth({ ...deps, stages }),
+    tokenRenewal: createTokenRenewal({ db, clock, random, config, sessions }),
+    passwordChanges: createPasswordChanges({ db, passwords, logins, devices, contacts }),
+    deactivation: createDeactivation({
+      db,
+      clock,
+      devices,
+      crossSigning,
+      contacts,
+      identityAccounts: identity.accounts,
+      erasedUsers: parts.roomBase.erasedUsers,
+      position: parts.rooms.position,
+      rooms,
+      log,
+    }),
+    interactiveAuth: createInteractiveAuth({ db, clock, random, stages }),
     devices,
-    profiles: createProfiles({ ...deps, serverName: deps.config.server_name }),
-    accountData: createAccountData(deps),
-    filters: createFilters(deps),
-    openIdTokens: createOpenIdTokens(deps),
+    profiles: createProfiles({ serverName, db, listener: profileEvents, askProfile, askService: queries.findUser }),
+    accountData: createAccountData({ db, ledger, notifier: ledgerWaker, bounds: metrics.bounds }),
+    filters: createFilters({ db }),
+    openIdTokens: createOpenIdTokens({ db, clock, random }),
   }
 }

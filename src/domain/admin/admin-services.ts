@@ -1,19 +1,17 @@
-import type { Config } from '../../config/schema.ts'
 import { forgetNonces, forgetOperatorTokens } from '../../store/accounts/operator-tokens.ts'
-import type { Database, Tx } from '../../store/db/db.ts'
+import type { Tx } from '../../store/db/db.ts'
 import { forgetDeletions } from '../../store/rooms/room-deletions.ts'
 import type { AccountServices } from '../accounts/account-services.ts'
 import type { ExclusiveUsers } from '../accounts/exclusive-users.ts'
 import type { AppserviceServices } from '../appservices/appservice-services.ts'
-import type { Clock, Random } from '../clock.ts'
+import type { Base } from '../base.ts'
 import type { Contacts } from '../contact/contacts.ts'
 import { createInvitationDesk, type InvitationDesk } from '../identity/invitation-desk.ts'
 import type { RoomDeletions } from '../rooms/act/deletion/deletions.ts'
-import type { Rooms } from '../rooms/act/rooms.ts'
+import type { ActingServices } from '../rooms/acting-services.ts'
 import type { RoomBlocks } from '../rooms/room/blocks.ts'
-import type { EventCache } from '../rooms/room/event-cache.ts'
-import type { RoomRegistry } from '../rooms/room/registry.ts'
-import type { Appender } from '../rooms/write/append.ts'
+import type { RoomBase } from '../rooms/room-base-services.ts'
+import type { WritingServices } from '../rooms/writing-services.ts'
 import { type Audit, createAudit } from './audit.ts'
 import { createOperators, type Operators } from './operators.ts'
 import { createRegistrationTokenDesk, type RegistrationTokenDesk } from './registration-token-desk.ts'
@@ -45,42 +43,55 @@ export interface AdminServices {
 }
 
 export interface AdminParts {
-  readonly config: Config
-  readonly db: Database
-  readonly clock: Clock
-  readonly random: Random
+  readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'random'>
   readonly accounts: AccountServices
-  readonly contacts: Contacts
-  readonly registry: RoomRegistry
-  readonly events: EventCache
-  readonly appender: Appender
-  readonly rooms: Rooms
-  readonly blocks: RoomBlocks
-  readonly deletions: RoomDeletions
-  readonly exclusiveUsers: ExclusiveUsers
+  readonly addresses: { readonly contact: { readonly services: { readonly contacts: Contacts } } }
+  readonly roomBase: Pick<RoomBase, 'registry' | 'events'>
+  readonly rooms: {
+    readonly acting: Pick<ActingServices, 'rooms' | 'blocks' | 'deletions'>
+    readonly writing: Pick<WritingServices, 'appender'>
+  }
+  readonly appserviceBase: { readonly exclusive: ExclusiveUsers }
   readonly appservices: AppserviceServices
 }
 
 export function createAdminServices(parts: AdminParts): AdminServices {
-  const audit = createAudit(parts)
-  const deps = { ...parts, ...parts.accounts, audit }
-  const users = createUserDesk(deps)
-  const restraints = createRestraints(deps)
+  const { config, db, clock, random } = parts.base
+  const { appservices } = parts
+  const { contacts } = parts.addresses.contact.services
+  const { exclusive: exclusiveUsers } = parts.appserviceBase
+  const { passwords, sessions, devices, deactivation, profiles, accountData } = parts.accounts
+  const { registry, events } = parts.roomBase
+  const { rooms, blocks, deletions } = parts.rooms.acting
+  const { appender } = parts.rooms.writing
+  const audit = createAudit({ db, clock })
+  const users = createUserDesk({ config, db, clock, random, passwords, sessions, devices, deactivation })
+  const restraints = createRestraints({ config, db, sessions })
   return {
     audit,
-    operators: createOperators(deps),
-    sharedSecret: createSharedSecret(deps),
+    operators: createOperators({ db, clock, sessions }),
+    sharedSecret: createSharedSecret({ config, db, clock, random, passwords, exclusiveUsers, audit }),
     users,
-    userEditing: createUserEditing({ ...deps, users, restraints }),
+    userEditing: createUserEditing({
+      config,
+      db,
+      clock,
+      passwords,
+      profiles,
+      contacts,
+      users,
+      exclusiveUsers,
+      restraints,
+    }),
     restraints,
-    statistics: createStatistics(deps),
-    registrationTokens: createRegistrationTokenDesk(deps),
-    invitations: createInvitationDesk(parts),
-    rooms: createRoomDesk(parts),
-    roomPower: createRoomPower(parts),
-    roomBlocks: parts.blocks,
-    roomDeletions: parts.deletions,
-    notices: createServerNotices(deps),
+    statistics: createStatistics({ db, clock, sessions }),
+    registrationTokens: createRegistrationTokenDesk({ db, clock, random }),
+    invitations: createInvitationDesk({ db, clock }),
+    rooms: createRoomDesk({ config, db, clock, registry, events }),
+    roomPower: createRoomPower({ config, db, registry, appender, rooms }),
+    roomBlocks: blocks,
+    roomDeletions: deletions,
+    notices: createServerNotices({ config, db, clock, random, accountData, registry, rooms, appservices }),
   }
 }
 

@@ -2,18 +2,22 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import type { AppserviceClient } from '../../outbound/appservice.ts'
 import { forgetTaken } from '../../store/appservices/hosted-transactions.ts'
-import type { Database, Tx } from '../../store/db/db.ts'
-import type { Ledger } from '../../store/db/ledger.ts'
+import type { Tx } from '../../store/db/db.ts'
 import type { Devices } from '../accounts/devices.ts'
+import type { Profiles } from '../accounts/profiles.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Sessions } from '../accounts/sessions.ts'
-import type { Clock, Random } from '../clock.ts'
+import type { Base, HomeserverBase } from '../base.ts'
+import type { Random } from '../clock.ts'
+import type { Rooms } from '../rooms/act/rooms.ts'
 import type { RoomAppservices } from '../rooms/room/appservices-of-room.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
+import type { RoomBase } from '../rooms/room-base-services.ts'
+import type { SyncBase } from '../sync/sync-base.ts'
 import { type AppserviceAccounts, createAppserviceAccounts } from './appservice-accounts.ts'
 import { type AppserviceCallers, createAppserviceCallers } from './callers.ts'
 import { createDelivery } from './delivery.ts'
-import { createEventsOut, type EventsOut, type StartParts } from './events-out.ts'
+import { createEventsOut, type EventsOut } from './events-out.ts'
 import { createExclusiveNames, type ExclusiveNames } from './exclusive-names.ts'
 import { createHostedAppservices, type HostedAppservices } from './hosted.ts'
 import { createHostedHost } from './hosted-host.ts'
@@ -40,45 +44,76 @@ export async function openAppserviceNames(config: Config, random: Random, log: L
   return { registry, exclusive: createExclusiveNames(registry) }
 }
 
-/** What rooms need of application services, before accounts are. */
-export interface AppserviceQueues extends AppserviceNames {
-  readonly eventsOut: EventsOut
+/** What is known of application services, and asked of them, before there are rooms and accounts. */
+export interface AppserviceBase extends AppserviceNames {
   readonly news: AppserviceNews
-  readonly ofRooms: RoomAppservices
   readonly queries: AppserviceQueries
   readonly hosted: HostedAppservices
   readonly client: AppserviceClient
 }
 
-export async function openAppserviceQueues(deps: {
-  readonly config: Config
-  readonly db: Database
-  readonly ledger: Ledger
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
-  readonly client: AppserviceClient
-}): Promise<AppserviceQueues> {
-  const { config, log, client } = deps
-  const names = await openAppserviceNames(config, deps.random, log)
-  const parts = { ...deps, serverName: config.server_name, registry: names.registry }
-  const news = createAppserviceNews(parts)
-  const eventsOut = createEventsOut({ ...parts, news })
-  const hosted = createHostedAppservices(parts)
-  const queries = createAppserviceQueries({ ...parts, hosted })
-  const ofRooms: RoomAppservices = {
-    requireAlias: names.exclusive.requireAlias,
-    isUserOf: ({ id }, userId) => names.registry.claimsOn('users', userId).some(({ service }) => service.id === id),
+export async function openAppserviceBase(parts: {
+  readonly base: Pick<HomeserverBase, 'config' | 'db' | 'ledger' | 'clock' | 'random' | 'log'> & {
+    readonly outbound: { readonly appservices: AppserviceClient }
+  }
+}): Promise<AppserviceBase> {
+  const { config, db, ledger, clock, random, log, outbound } = parts.base
+  const client = outbound.appservices
+  const serverName = config.server_name
+  const { registry, exclusive } = await openAppserviceNames(config, random, log)
+  const hosted = createHostedAppservices({ registry, db, clock, log })
+  return {
+    registry,
+    exclusive,
+    news: createAppserviceNews({ db, ledger, serverName, registry, clock, log }),
+    queries: createAppserviceQueries({ serverName, registry, hosted, client, log }),
+    hosted,
+    client,
+  }
+}
+
+/** What application services are sent. */
+export interface AppserviceEvents {
+  readonly eventsOut: EventsOut
+  /** What rooms ask and tell of them. */
+  readonly roomAppservices: RoomAppservices
+}
+
+export function createAppserviceEvents(parts: {
+  readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'random' | 'log'>
+  readonly appserviceBase: AppserviceBase
+  readonly roomBase: Pick<RoomBase, 'registry' | 'events'>
+  readonly syncBase: Pick<SyncBase, 'keyCounts' | 'presence'>
+}): AppserviceEvents {
+  const { config, db, clock, random, log } = parts.base
+  const { registry, exclusive, news, queries, hosted, client } = parts.appserviceBase
+  const { events, registry: rooms } = parts.roomBase
+  const { keyCounts, presence } = parts.syncBase
+  const eventsOut = createEventsOut({
+    db,
+    serverName: config.server_name,
+    registry,
+    clock,
+    random,
+    news,
+    events,
+    rooms,
+    keyCounts,
+    presenceOf: presence.of,
+    deliver: createDelivery(client, hosted),
+    log,
+  })
+  const roomAppservices: RoomAppservices = {
+    requireAlias: exclusive.requireAlias,
+    isUserOf: ({ id }, userId) => registry.claimsOn('users', userId).some(({ service }) => service.id === id),
     findAlias: queries.findAlias,
     aliasesChanged: eventsOut.aliasesChanged,
     committed: eventsOut.committed,
     missed: eventsOut.missed,
     typing: eventsOut.typing,
     read: eventsOut.read,
-    presenceChanged: news.presenceChanged,
-    deviceNews: news,
   }
-  return { ...names, eventsOut, news, ofRooms, queries, hosted, client }
+  return { eventsOut, roomAppservices }
 }
 
 /** Application services, as endpoints know them. */
@@ -93,27 +128,27 @@ export interface AppserviceServices {
 }
 
 export async function createAppserviceServices(deps: {
-  readonly queues: AppserviceQueues
-  readonly registry: Pick<RoomRegistry, 'get'>
-  readonly config: Config
-  readonly db: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
-  readonly sessions: Sessions
-  readonly devices: Pick<Devices, 'announce'>
+  readonly appserviceBase: AppserviceBase
+  readonly eventsOut: Pick<EventsOut, 'heard'>
+  readonly roomBase: { readonly registry: Pick<RoomRegistry, 'get'> }
+  readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'random' | 'log'>
+  readonly accounts: { readonly sessions: Sessions; readonly devices: Pick<Devices, 'announce'> }
 }): Promise<AppserviceServices> {
-  const { registry, eventsOut, hosted, client } = deps.queues
-  const serverName = deps.config.server_name
-  const accounts = createAppserviceAccounts({ ...deps, registry })
+  const { heard } = deps.eventsOut
+  const { registry: rooms } = deps.roomBase
+  const { config, db, clock, random, log } = deps.base
+  const { sessions, devices } = deps.accounts
+  const { registry, hosted, client } = deps.appserviceBase
+  const serverName = config.server_name
+  const accounts = createAppserviceAccounts({ config, db, clock, random, sessions, devices, registry })
   await accounts.makeSenders()
   return {
     registry,
     accounts,
     hosted,
-    callers: createAppserviceCallers({ ...deps, serverName, registry, heard: eventsOut.heard }),
-    thirdParty: createThirdParty({ ...deps, registry, hosted, client }),
-    networkRooms: createNetworkRooms({ db: deps.db, rooms: deps.registry }),
+    callers: createAppserviceCallers({ db, serverName, registry, sessions, heard }),
+    thirdParty: createThirdParty({ registry, hosted, client, clock, log }),
+    networkRooms: createNetworkRooms({ db, rooms }),
     ping: (by, id, transactionId) => pingAppservice(client, by, id, transactionId),
   }
 }
@@ -127,15 +162,22 @@ export const appserviceChores = [
   newsChore,
 ] as const
 
-/** Starts hosted services and begins to send. Whoever calls this closes `eventsOut`, after the client. */
-export async function startAppservices(
-  { eventsOut, hosted, client }: AppserviceQueues,
-  deps: Omit<Parameters<typeof createHostedHost>[0], 'accounts' | 'callers'> & {
-    readonly appservices: AppserviceServices
-    readonly parts: StartParts
-    readonly position: number
-  },
-): Promise<void> {
-  await hosted.start((service) => createHostedHost({ ...deps, ...deps.appservices }, service))
-  await eventsOut.start(deps.parts, deps.position, createDelivery(client, hosted))
+/** Starts hosted services, and begins to send. Whoever calls this closes `eventsOut`, after the client. */
+export async function startAppservices(deps: {
+  readonly base: Pick<Base, 'config'>
+  readonly appserviceBase: Pick<AppserviceBase, 'hosted'>
+  readonly eventsOut: Pick<EventsOut, 'start'>
+  readonly appservices: AppserviceServices
+  readonly rooms: { readonly acting: { readonly rooms: Rooms }; position(): number }
+  readonly accounts: { readonly profiles: Profiles }
+}): Promise<void> {
+  const { config } = deps.base
+  const { rooms } = deps.rooms.acting
+  const { profiles } = deps.accounts
+  const { accounts, callers } = deps.appservices
+  const { hosted } = deps.appserviceBase
+  // What hosted services do from here on is new to the others.
+  const position = deps.rooms.position()
+  await hosted.start((service) => createHostedHost({ config, rooms, profiles, accounts, callers }, service))
+  await deps.eventsOut.start(position)
 }

@@ -38,14 +38,9 @@ export interface EventsOut {
   heard(id: string): void
   /** How often in a row each has not taken what it is sent, by id. */
   failures(): ReadonlyMap<string, number>
-  /** Takes up what was left when the process ended. */
-  start(parts: StartParts, position: number, deliver: Deliver): Promise<void>
+  /** Takes up what was left when the process ended. @param position the newest committed one */
+  start(position: number): Promise<void>
   close(): Promise<void>
-}
-
-/** What there is once rooms and keys are. */
-export type StartParts = Pick<ExtrasParts, 'events' | 'keyCounts' | 'presenceOf'> & {
-  readonly registry: Pick<RoomRegistry, 'getByNid'>
 }
 
 const PAGE = 200
@@ -59,9 +54,14 @@ export function createEventsOut(deps: {
   readonly clock: Clock
   readonly random: Random
   readonly news: AppserviceNews
+  readonly events: EventCache
+  readonly rooms: Pick<RoomRegistry, 'getByNid'>
+  readonly keyCounts: ExtrasParts['keyCounts']
+  readonly presenceOf: ExtrasParts['presenceOf']
+  readonly deliver: Deliver
   readonly log: Logger
 }): EventsOut {
-  const { db, serverName, registry, clock, news, log } = deps
+  const { db, serverName, registry, clock, random, news, events: cache, keyCounts, presenceOf, deliver, log } = deps
   const store = createQueueStore(db)
   const pace = createPace(clock)
   const queues = new Map<string, ServiceQueue>()
@@ -69,24 +69,21 @@ export function createEventsOut(deps: {
   const closing = new Set<string>()
   let isOver = false
   let rows = new Map<string, QueueRow>()
-  let cache: EventCache | undefined
-  let extrasOf: ReturnType<typeof createTransactionExtras> = async () => NO_EXTRAS
-  let invitationState: ReturnType<typeof createInvitationState> = async () => new Map()
-  let deliver: Deliver = async () => 'not started'
-  let interest: Interest | undefined
+  const extrasOf = createTransactionExtras({ db, registry, clock, news, events: cache, keyCounts, presenceOf })
+  const invitationState = createInvitationState({ services: registry, registry: deps.rooms })
+  const interestNow = () => createInterest({ db, events: cache, serverName, registry })
+  const interest = interestNow()
   let waiting: PlacedEvent[] = []
   let spreading: Promise<void> | undefined
   /** The newest committed position. */
   let seen = 0
   let timer: NodeJS.Timeout | undefined
 
-  const interestNow = () => createInterest({ db, events: cache!, serverName, registry })
-
   /** Goes through the stream for one service, which was not there when it passed. */
   async function readFor(id: string, own: Interest, after: number): Promise<ReadPage> {
     const found = await getStream(db, after, PAGE)
     const [events, names] = await Promise.all([
-      cache!.load(found.map(({ event_nid }) => event_nid)),
+      cache.load(found.map(({ event_nid }) => event_nid)),
       getRooms(db, [...new Set(found.map(({ room_nid }) => room_nid))]),
     ])
     const ids = new Map(names.map(({ room_nid, room_id }) => [room_nid, room_id]))
@@ -114,7 +111,7 @@ export function createEventsOut(deps: {
       id,
       new ServiceQueue(
         {
-          ...{ id, clock, random: deps.random, log, store, pace, events: cache! },
+          ...{ id, clock, random, log, store, pace, events: cache },
           // As it is registered now.
           deliver: async (txnId, body) => {
             const now = registry.byId(id)
@@ -153,9 +150,9 @@ export function createEventsOut(deps: {
     while (waiting.length > 0) {
       const now = waiting
       waiting = []
-      await interest!.meet(now)
+      await interest.meet(now)
       for (const { room, event } of now) {
-        const concerned = interest!.of(room, event)
+        const concerned = interest.of(room, event)
         for (const { id } of concerned instanceof Promise ? await concerned : concerned) {
           queues.get(id)?.offer(room, event)
         }
@@ -168,7 +165,7 @@ export function createEventsOut(deps: {
   /** All have to read what was not handed to them. */
   function miss(): void {
     waiting = []
-    interest?.clear()
+    interest.clear()
     for (const queue of queues.values()) queue.looked(seen, false)
   }
 
@@ -186,8 +183,8 @@ export function createEventsOut(deps: {
 
   /** Services that came, changed or went. */
   function renew(): void {
-    if (cache === undefined || isOver) return
-    interest?.clear()
+    if (isOver) return
+    interest.clear()
     const wanted = new Map(
       registry
         .all()
@@ -214,7 +211,7 @@ export function createEventsOut(deps: {
   async function around(roomNid: number) {
     const [room] = await getRooms(db, [roomNid])
     if (room === undefined) return undefined
-    return { roomId: room.room_id, services: await interest!.inRoom({ nid: roomNid, id: room.room_id }) }
+    return { roomId: room.room_id, services: await interest.inRoom({ nid: roomNid, id: room.room_id }) }
   }
 
   const untold = (err: unknown) => log.debug({ err }, 'no service was told what passes in a room')
@@ -238,12 +235,14 @@ export function createEventsOut(deps: {
     await Promise.all([...queues.values()].map((queue) => queue.rest()))
   }
 
+  news.onNews((id) => queues.get(id)?.noticed())
+
   return {
     committed(room, events, members) {
       seen = Math.max(seen, ...events.map(({ streamPos }) => streamPos))
       if (queues.size === 0) return
       const shown = new Set(events.map(({ nid }) => nid))
-      if (members.some(({ isLocal, eventNid }) => isLocal && !shown.has(eventNid))) interest?.forget(room.nid)
+      if (members.some(({ isLocal, eventNid }) => isLocal && !shown.has(eventNid))) interest.forget(room.nid)
       for (const event of events)
         if (event.isInTimeline && !event.isHistory) waiting.push({ room: { nid: room.nid, id: room.id }, event })
       if (waiting.length > MAX_WAITING) miss()
@@ -253,7 +252,7 @@ export function createEventsOut(deps: {
       seen = Math.max(seen, position)
       miss()
     },
-    aliasesChanged: (roomNid) => interest?.forget(roomNid),
+    aliasesChanged: (roomNid) => interest.forget(roomNid),
     typing(roomNid, event) {
       if (isHeard()) tellTyping(roomNid, event).catch(untold)
     },
@@ -262,14 +261,8 @@ export function createEventsOut(deps: {
     },
     heard: (id) => queues.get(id)?.heard(),
     failures: () => new Map([...queues].map(([id, { row }]) => [id, row.failures])),
-    async start(parts, current, how) {
-      cache = parts.events
-      extrasOf = createTransactionExtras({ ...parts, db, registry, clock, news })
-      invitationState = createInvitationState({ services: registry, registry: parts.registry })
-      news.onNews((id) => queues.get(id)?.noticed())
-      deliver = how
+    async start(current) {
       seen = current
-      interest = interestNow()
       rows = new Map((await getQueues(db)).map((row) => [row.appservice_id, row]))
       registry.onChange(renew)
       renew()

@@ -1,11 +1,7 @@
-import type { Config } from '../../config/schema.ts'
-import type { Database } from '../../store/db/db.ts'
-import type { Ledger } from '../../store/db/ledger.ts'
 import type { ServiceMessages } from '../appservices/news.ts'
-import type { Clock } from '../clock.ts'
+import type { HomeserverBase } from '../base.ts'
 import type { FanOut } from '../fan-out.ts'
-import type { Notifier } from '../sync/notifier.ts'
-import type { Inboxes } from './inboxes.ts'
+import type { SyncBase } from '../sync/sync-base.ts'
 import { createKeyBackups, type KeyBackups } from './key-backups.ts'
 import { createReceivedMessages, type ReceivedMessages } from './received-messages.ts'
 import { createToDevice, type RemoteToDevice, type ToDevice } from './to-device.ts'
@@ -17,21 +13,20 @@ export interface E2eServices {
   readonly keyBackups: KeyBackups
 }
 
-export function createE2eServices(deps: {
-  readonly config: Config
-  readonly db: Database
-  readonly ledger: Ledger
-  readonly clock: Clock
-  readonly inboxes: Inboxes
-  readonly notifier: Pick<Notifier, 'wakeUsers'>
+export function createE2eServices(parts: {
+  readonly base: Pick<HomeserverBase, 'config' | 'db' | 'ledger' | 'clock'>
+  readonly syncBase: Pick<SyncBase, 'inboxes' | 'notifier'>
   readonly remote: RemoteToDevice
   readonly fanOut: FanOut
   readonly services: ServiceMessages
 }): E2eServices {
-  const serverName = deps.config.server_name
+  const { config, db, ledger, clock } = parts.base
+  const { remote, fanOut, services } = parts
+  const { inboxes, notifier } = parts.syncBase
+  const serverName = config.server_name
   return {
-    toDevice: createToDevice({ ...deps, serverName }),
-    receivedMessages: createReceivedMessages({ ...deps, serverName }),
-    keyBackups: createKeyBackups(deps),
+    toDevice: createToDevice({ serverName, ledger, clock, inboxes, notifier, remote, fanOut, services }),
+    receivedMessages: createReceivedMessages({ serverName, ledger, clock, inboxes, notifier, services }),
+    keyBackups: createKeyBackups({ db }),
   }
 }

@@ -1,20 +1,14 @@
-import type { Logger } from 'pino'
-import type { Config } from '../../config/schema.ts'
-import type { RoomId, ServerName, UserId } from '../../core/ids.ts'
-import type { ServerPolicy } from '../../core/server-policy.ts'
-import type { SigningKey } from '../../core/signing/key.ts'
-import type { KeyFetcher } from '../../outbound/server-keys.ts'
-import type { Database, Tx } from '../../store/db/db.ts'
+import type { RoomId, ServerName } from '../../core/ids.ts'
+import type { Tx } from '../../store/db/db.ts'
 import { forgetPartings } from '../../store/federation/federation-destinations.ts'
 import { forgetEdus, forgetMessages } from '../../store/federation/federation-edus.ts'
 import { forgetForwards } from '../../store/federation/federation-forwards.ts'
 import { forgetTransactions } from '../../store/federation/federation-transactions.ts'
 import { forgetKeyAnswers, forgetOldestKeyAnswers } from '../../store/federation/server-key-answers.ts'
 import { forgetServerKeys } from '../../store/federation/server-keys.ts'
-import type { BoundMetrics } from '../bound-metrics.ts'
-import type { Clock } from '../clock.ts'
-import type { ReceivedMessages } from '../e2e/received-messages.ts'
-import type { DeviceLists } from '../keys/device-lists.ts'
+import type { LocalUsers } from '../accounts/local-users.ts'
+import type { HomeserverBase } from '../base.ts'
+import type { E2eServices } from '../e2e/e2e-services.ts'
 import {
   EDUS_KEPT_MS,
   KEY_ANSWERS_KEPT_MS,
@@ -23,29 +17,15 @@ import {
   MESSAGES_KNOWN_MS,
   TRANSACTION_KEPT_MS,
 } from '../limits.ts'
-import type { RateLimits } from '../rate-limits.ts'
-import type { ErasedUsers } from '../rooms/read/erased-users.ts'
-import type { Receipts } from '../rooms/read/receipts.ts'
-import type { Typing } from '../rooms/read/typing.ts'
-import type { PduChecks } from '../rooms/receive/pdu-checks.ts'
-import type { Receiver } from '../rooms/receive/receive.ts'
-import type { RemoteMembers } from '../rooms/remote/remote-members.ts'
-import type { Resident } from '../rooms/remote/resident.ts'
-import type { Resync } from '../rooms/remote/resync.ts'
-import type { RoomBlocks } from '../rooms/room/blocks.ts'
-import type { EventCache } from '../rooms/room/event-cache.ts'
-import type { PartialStateRooms } from '../rooms/room/partial-state-rooms.ts'
-import type { RoomRegistry } from '../rooms/room/registry.ts'
-import type { Presence } from '../sync/presence.ts'
-import type { Users } from '../users.ts'
+import type { RoomBase } from '../rooms/room-base-services.ts'
+import type { RoomServices } from '../rooms/room-services.ts'
+import type { SyncBase } from '../sync/sync-base.ts'
 import { createEduHandlers } from './edus.ts'
 import { createHandshakes, type Handshakes } from './handshakes.ts'
 import { createInvitations, type Invitations } from './invitations.ts'
-import type { ServerKeyRing } from './key-ring.ts'
 import { createNotary, type Notary } from './notary.ts'
-import type { Outgoing } from './outgoing.ts'
-import type { OwnKeys } from './own-keys.ts'
 import { createRoomAnswers, type RoomAnswers } from './room-answers.ts'
+import type { SendingServices } from './sending-services.ts'
 import { createServerAccess, type ServerAccess } from './server-access.ts'
 import { createServerQueues, type ServerQueues } from './server-queues.ts'
 import { createSignedRequests, type SignedRequests } from './signed-requests.ts'
@@ -67,51 +47,75 @@ export interface FederationServices {
 }
 
 /** Wires what answers other servers. */
-export function createFederationServices(deps: {
-  readonly config: Config
-  readonly db: Database
-  readonly clock: Clock
-  readonly keys: ServerKeyRing
-  readonly policy: ServerPolicy
-  readonly registry: RoomRegistry
-  readonly events: EventCache
-  readonly resident: Resident
-  readonly receiver: Receiver
-  readonly partialStateRooms: PartialStateRooms
-  readonly resync: Resync
-  readonly erasedUsers: ErasedUsers
-  readonly blocks: RoomBlocks
-  readonly users: Users
-  readonly typing: Typing
-  readonly receipts: Receipts
-  readonly receivedMessages: ReceivedMessages
-  readonly deviceLists: DeviceLists
-  readonly presence: Presence
-  readonly signingKey: SigningKey
-  readonly pduChecks: PduChecks
-  readonly remoteMembers: RemoteMembers
-  /** The number of a user of ours who may be invited. */
-  findUser(userId: UserId): Promise<number | undefined>
-  readonly log: Logger
-  readonly rateLimits: RateLimits
-  readonly bounds: BoundMetrics
-  readonly outgoing: Outgoing
-  readonly ownKeys: OwnKeys
-  readonly fetcher: Pick<KeyFetcher, 'own'>
+export function createFederationServices(parts: {
+  readonly base: HomeserverBase
+  readonly localUsers: Pick<LocalUsers, 'find'>
+  readonly sending: Pick<SendingServices, 'outgoing'>
+  readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'partialStateRooms' | 'erasedUsers'>
+  readonly syncBase: Pick<SyncBase, 'deviceLists' | 'presence'>
+  readonly rooms: Pick<RoomServices, 'acting' | 'reading' | 'receiving' | 'typing'>
+  readonly e2e: Pick<E2eServices, 'receivedMessages'>
 }): FederationServices {
-  const serverName = deps.config.server_name
-  const access = createServerAccess(deps)
-  const edus = createEduHandlers({ ...deps, access })
-  const invitations = createInvitations({ ...deps, serverName, access })
+  const { config, db, clock, log, metrics, policy, serverKeys: keys, fetcher, signingKey } = parts.base
+  const { users, rateLimits, ownKeys } = parts.base
+  const { localUsers } = parts
+  const { outgoing } = parts.sending
+  const { receivedMessages } = parts.e2e
+  const { registry, events, partialStateRooms, erasedUsers } = parts.roomBase
+  const { deviceLists, presence } = parts.syncBase
+  const { receiver, pduChecks, resync } = parts.rooms.receiving
+  const { resident, remoteMembers, blocks } = parts.rooms.acting
+  const { receipts } = parts.rooms.reading
+  const { typing } = parts.rooms
+  const { bounds } = metrics
+  const serverName = config.server_name
+  const access = createServerAccess({ db, registry, events, erasedUsers })
+  const edus = createEduHandlers({
+    registry,
+    events,
+    users,
+    access,
+    typing,
+    receipts,
+    receivedMessages,
+    db,
+    clock,
+    presence,
+    deviceLists,
+  })
+  const invitations = createInvitations({
+    db,
+    rateLimits,
+    bounds,
+    serverName,
+    signingKey,
+    pduChecks,
+    remoteMembers,
+    registry,
+    access,
+    blocks,
+    findUser: localUsers.find,
+  })
   return {
-    standing: async (server, roomId) => access.standing(server, await deps.registry.get(roomId)),
-    signedRequests: createSignedRequests({ ...deps, serverName, heard: deps.outgoing.heard }),
-    queues: createServerQueues(deps),
-    notary: createNotary(deps),
-    roomAnswers: createRoomAnswers({ ...deps, access }),
-    spaceAnswers: createSpaceAnswers({ ...deps, access }),
-    handshakes: createHandshakes({ ...deps, serverName, access, accepted: deps.outgoing.forward }),
-    transactions: createTransactions({ ...deps, access, invitations, edus }),
+    standing: async (server, roomId) => access.standing(server, await registry.get(roomId)),
+    signedRequests: createSignedRequests({ serverName, clock, bounds, keys, policy, heard: outgoing.heard }),
+    queues: createServerQueues({ config }),
+    notary: createNotary({ config, db, clock, signingKey, ownKeys, fetcher }),
+    roomAnswers: createRoomAnswers({ db, registry, events, resident, access }),
+    spaceAnswers: createSpaceAnswers({ registry, access }),
+    handshakes: createHandshakes({ serverName, registry, resident, receiver, access, accepted: outgoing.forward }),
+    transactions: createTransactions({
+      db,
+      clock,
+      registry,
+      receiver,
+      partialStateRooms,
+      resync,
+      access,
+      invitations,
+      edus,
+      log,
+    }),
     invitations,
   }
 }

@@ -1,27 +1,17 @@
-import type { Logger } from 'pino'
-import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import { type ServerName, serverOf } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { Database } from '../../store/db/db.ts'
 import { getOwnJoins } from '../../store/federation/federation-catch-up.ts'
 import { deviceListVersion } from '../../store/keys/device-lists.ts'
 import { getJoinedUsers } from '../../store/rooms/rooms.ts'
-import type { Clock } from '../clock.ts'
+import type { Base } from '../base.ts'
 import type { RemoteDeviceLists } from '../keys/device-lists.ts'
 import { MAX_MEMBERS_SHARING_PRESENCE, MAX_ROOMS_READ_FOR_PRESENCE } from '../limits.ts'
 import { serversToTell } from '../rooms/room/destinations.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { MembershipChange, Room } from '../rooms/room/room.ts'
-import { type PresenceOf, presenceContent } from '../sync/presence.ts'
+import { type Presence, type PresenceOf, presenceContent } from '../sync/presence.ts'
 import type { UserRooms } from '../sync/user-rooms.ts'
-
-/** What is known in this process, once it is wired. */
-export interface Neighbourhood {
-  readonly registry: Pick<RoomRegistry, 'peek' | 'getByNid'>
-  readonly userRooms: UserRooms
-  readonly deviceLists: Pick<RemoteDeviceLists, 'tell' | 'told'>
-  readonly log: Logger
-  presenceOf(userId: UserId): PresenceOf | undefined
-}
+import type { Outgoing } from './outgoing.ts'
 
 /** Tells servers of users of ours with whom theirs have come to share a room: of their devices, and how they are. */
 export interface NewNeighbours {
@@ -40,16 +30,19 @@ const hasCome = ({ before, after }: MembershipChange): boolean => after === 'joi
  * A server that never shared a room with a user heard of no change of the user's devices: it is given the version of the list, so that
  * it asks for the whole of it. Nothing of this is certain to arrive; who encrypts for the user asks for the devices anyway.
  */
-export function createNewNeighbours(deps: {
-  readonly db: Database
-  readonly clock: Clock
-  readonly outgoing: {
-    reaches(server: ServerName): boolean
-    edu(servers: Iterable<ServerName>, edu: JsonObject): void
-    holdBack(position: number): () => void
+export function createNewNeighbours(parts: {
+  readonly base: Pick<Base, 'db' | 'clock' | 'log'>
+  readonly roomBase: { readonly registry: Pick<RoomRegistry, 'peek' | 'getByNid'>; readonly userRooms: UserRooms }
+  readonly syncBase: { readonly presence: Pick<Presence, 'of'> }
+  readonly sending: {
+    readonly deviceListNews: Pick<RemoteDeviceLists, 'tell' | 'told'>
+    readonly outgoing: Pick<Outgoing, 'reaches' | 'edu' | 'holdBack'>
   }
-}): (neighbourhood: Neighbourhood) => NewNeighbours {
-  const { db, clock, outgoing } = deps
+}): NewNeighbours {
+  const { db, clock, log } = parts.base
+  const { registry, userRooms } = parts.roomBase
+  const { deviceListNews: deviceLists, outgoing } = parts.sending
+  const presenceOf = parts.syncBase.presence.of
 
   function tellPresence(servers: readonly ServerName[], users: Iterable<PresenceOf | undefined>): void {
     const push: JsonObject[] = []
@@ -60,92 +53,86 @@ export function createNewNeighbours(deps: {
     if (push.length > 0 && servers.length > 0) outgoing.edu(servers, { edu_type: 'm.presence', content: { push } })
   }
 
-  return ({ registry, userRooms, deviceLists, log, presenceOf }) => {
-    const isSmall = ({ counts, partialState }: Room): boolean =>
-      counts.join <= MAX_MEMBERS_SHARING_PRESENCE && !partialState?.lacksMembers
+  const isSmall = ({ counts, partialState }: Room): boolean =>
+    counts.join <= MAX_MEMBERS_SHARING_PRESENCE && !partialState?.lacksMembers
 
-    async function ownCame(room: Room, { userNid, userId }: MembershipChange): Promise<void> {
-      const servers = [...(await serversToTell(db, room))].filter(outgoing.reaches)
-      if (servers.length === 0) return
-      if (isSmall(room)) tellPresence(servers, [presenceOf(userId)])
-      const strange = await strangersTo(userNid, room.nid, servers)
-      if (strange.length === 0) return
-      const isTold = await db.tx(async (tx) => {
-        const position = await deviceListVersion(tx, userNid)
-        if (position > 0) await deviceLists.tell(tx, userNid, strange, { position, before: 0, devices: undefined })
-        return position > 0
-      })
-      if (isTold) deviceLists.told(strange)
+  async function ownCame(room: Room, { userNid, userId }: MembershipChange): Promise<void> {
+    const servers = [...(await serversToTell(db, room))].filter(outgoing.reaches)
+    if (servers.length === 0) return
+    if (isSmall(room)) tellPresence(servers, [presenceOf(userId)])
+    const strange = await strangersTo(userNid, room.nid, servers)
+    if (strange.length === 0) return
+    const isTold = await db.tx(async (tx) => {
+      const position = await deviceListVersion(tx, userNid)
+      if (position > 0) await deviceLists.tell(tx, userNid, strange, { position, before: 0, devices: undefined })
+      return position > 0
+    })
+    if (isTold) deviceLists.told(strange)
+  }
+
+  /** Those of some servers that share no other room with a user, as far as that is quickly found. */
+  async function strangersTo(userNid: number, roomNid: number, servers: readonly ServerName[]): Promise<ServerName[]> {
+    const strange = new Set(servers)
+    const since = ({ localMembers }: Room) => localMembers.get(userNid)?.since ?? 0
+    const here = await registry.getByNid(roomNid)
+    let left = MAX_ROOMS_READ_FOR_PRESENCE
+    for (const [nid, { membership }] of await userRooms.of(userNid)) {
+      if (nid === roomNid || membership !== 'join') continue
+      if (strange.size === 0) break
+      const room = registry.peek(nid) ?? (left-- > 0 ? await registry.getByNid(nid) : undefined)
+      // Of two rooms that were joined one after the other the first brought the server.
+      if (!room?.isShared || since(room) > since(here)) continue
+      for (const server of await serversToTell(db, room)) strange.delete(server)
     }
+    return [...strange]
+  }
 
-    /** Those of some servers that share no other room with a user, as far as that is quickly found. */
-    async function strangersTo(
-      userNid: number,
-      roomNid: number,
-      servers: readonly ServerName[],
-    ): Promise<ServerName[]> {
-      const strange = new Set(servers)
-      const since = ({ localMembers }: Room) => localMembers.get(userNid)?.since ?? 0
-      const here = await registry.getByNid(roomNid)
-      let left = MAX_ROOMS_READ_FOR_PRESENCE
-      for (const [nid, { membership }] of await userRooms.of(userNid)) {
-        if (nid === roomNid || membership !== 'join') continue
-        if (strange.size === 0) break
-        const room = registry.peek(nid) ?? (left-- > 0 ? await registry.getByNid(nid) : undefined)
-        // Of two rooms that were joined one after the other the first brought the server.
-        if (!room?.isShared || since(room) > since(here)) continue
-        for (const server of await serversToTell(db, room)) strange.delete(server)
+  /** Servers of which these are the first users in a small room are told how ours in it are. */
+  async function othersCame(room: Room, came: readonly MembershipChange[]): Promise<void> {
+    const joined = await room.servers.of(() => getJoinedUsers(db, room.nid))
+    const nids = new Set(came.map(({ userNid }) => userNid))
+    const isFirst = (server: ServerName) => [...(joined.get(server) ?? [])].every((nid) => nids.has(nid))
+    const servers = [...new Set(came.map(({ userId }) => serverOf(userId)))].filter(outgoing.reaches).filter(isFirst)
+    tellPresence(
+      servers,
+      [...room.localMembers.values()].map(({ userId }) => presenceOf(userId)),
+    )
+  }
+
+  async function tell(
+    room: Room,
+    own: readonly MembershipChange[],
+    others: readonly MembershipChange[],
+  ): Promise<void> {
+    for (const member of own) await ownCame(room, member)
+    // Of a room that one of ours has just come to, the others there are no news.
+    if (own.length === 0 && others.length > 0 && room.localMembers.size > 0 && isSmall(room)) {
+      await othersCame(room, others)
+    }
+  }
+
+  function committed(room: Room, members: readonly MembershipChange[]): void {
+    if (members.length === 0 || !room.isShared) return
+    const came = members.filter(hasCome)
+    if (came.length === 0) return
+    const own = came.filter(({ isLocal }) => isLocal)
+    const others = came.filter(({ isLocal }) => !isLocal)
+    const release = own.length === 0 ? () => {} : outgoing.holdBack(own[0]!.changedAt - 1)
+    tell(room, own, others)
+      .catch((err: unknown) => log.debug({ err }, 'servers were not told of a new neighbour'))
+      .finally(release)
+  }
+
+  return {
+    committed,
+    async takeUp(position) {
+      const release = outgoing.holdBack(position)
+      for (const { room_nid, user_nid, user_id, event_nid, at } of await getOwnJoins(db, position, MAX_TAKEN_UP)) {
+        const room = await registry.getByNid(room_nid)
+        const is = { userNid: user_nid, userId: user_id, isLocal: true, displayName: undefined }
+        committed(room, [{ ...is, before: undefined, after: 'join', eventNid: event_nid, changedAt: at }])
       }
-      return [...strange]
-    }
-
-    /** Servers of which these are the first users in a small room are told how ours in it are. */
-    async function othersCame(room: Room, came: readonly MembershipChange[]): Promise<void> {
-      const joined = await room.servers.of(() => getJoinedUsers(db, room.nid))
-      const nids = new Set(came.map(({ userNid }) => userNid))
-      const isFirst = (server: ServerName) => [...(joined.get(server) ?? [])].every((nid) => nids.has(nid))
-      const servers = [...new Set(came.map(({ userId }) => serverOf(userId)))].filter(outgoing.reaches).filter(isFirst)
-      tellPresence(
-        servers,
-        [...room.localMembers.values()].map(({ userId }) => presenceOf(userId)),
-      )
-    }
-
-    async function tell(
-      room: Room,
-      own: readonly MembershipChange[],
-      others: readonly MembershipChange[],
-    ): Promise<void> {
-      for (const member of own) await ownCame(room, member)
-      // Of a room that one of ours has just come to, the others there are no news.
-      if (own.length === 0 && others.length > 0 && room.localMembers.size > 0 && isSmall(room)) {
-        await othersCame(room, others)
-      }
-    }
-
-    function committed(room: Room, members: readonly MembershipChange[]): void {
-      if (members.length === 0 || !room.isShared) return
-      const came = members.filter(hasCome)
-      if (came.length === 0) return
-      const own = came.filter(({ isLocal }) => isLocal)
-      const others = came.filter(({ isLocal }) => !isLocal)
-      const release = own.length === 0 ? () => {} : outgoing.holdBack(own[0]!.changedAt - 1)
-      tell(room, own, others)
-        .catch((err: unknown) => log.debug({ err }, 'servers were not told of a new neighbour'))
-        .finally(release)
-    }
-
-    return {
-      committed,
-      async takeUp(position) {
-        const release = outgoing.holdBack(position)
-        for (const { room_nid, user_nid, user_id, event_nid, at } of await getOwnJoins(db, position, MAX_TAKEN_UP)) {
-          const room = await registry.getByNid(room_nid)
-          const is = { userNid: user_nid, userId: user_id, isLocal: true, displayName: undefined }
-          committed(room, [{ ...is, before: undefined, after: 'join', eventNid: event_nid, changedAt: at }])
-        }
-        release()
-      },
-    }
+      release()
+    },
   }
 }

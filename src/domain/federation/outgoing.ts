@@ -48,16 +48,10 @@ export interface Outgoing {
   /** What is noted as handed on does not go beyond a position until the caller says that it may: a start begins there again. */
   holdBack(position: number): () => void
   /** Takes up what was left when the process ended. Gives the position up to which it had handed on all; undefined at the first start. */
-  start(rooms: SentRooms, position: number): Promise<number | undefined>
+  start(position: number): Promise<number | undefined>
   /** Begins to send. */
   open(): void
   close(): Promise<void>
-}
-
-export interface SentRooms {
-  readonly registry: RoomRegistry
-  readonly events: EventCache
-  readonly erasedUsers: Pick<ErasedUsers, 'veil'>
 }
 
 interface Entry {
@@ -75,16 +69,17 @@ export function createOutgoing(deps: {
   readonly serverName: ServerName
   readonly policy: ServerPolicy
   readonly peers: Pick<Peers, 'sendTransaction'>
+  readonly registry: RoomRegistry
+  readonly events: EventCache
+  readonly erasedUsers: Pick<ErasedUsers, 'veil'>
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
 }): Outgoing {
-  const { db, serverName, policy, clock, log } = deps
+  const { db, serverName, policy, registry, events: cache, erasedUsers, clock, random, log } = deps
   const destinations = new Map<ServerName, Destination>()
   let isOpen = false
   let mayBeKept = MAX_IDLE_DESTINATIONS
-  let rooms: SentRooms | undefined
-  let missed: ReturnType<typeof createCatchUp> | undefined
   const queue: Entry[] = []
   let spreading: Promise<void> | undefined
   /** The last event that was committed, and the last up to which every destination knows of all that concern it. */
@@ -94,10 +89,14 @@ export function createOutgoing(deps: {
   const handedOn = () => Math.min(queue.length > 0 ? position : seen, ...[...held].map((hold) => hold.position))
   const record = new SendingRecord({ db, clock, log, position: handedOn })
 
+  const access = createServerAccess({ db, registry, events: cache, erasedUsers })
   const parts = {
-    ...deps,
+    serverName,
+    peers: deps.peers,
+    clock,
+    random,
     log: createDestinationLog({ log, clock }),
-    missed: (server: ServerName, from: number) => missed!(server, from),
+    missed: createCatchUp({ db, serverName, registry, events: cache, access }),
     changed: record.changed,
     isOpen: () => isOpen,
     keptEdus: (server: ServerName) => keptEdusFor(db, server, MAX_KEPT_EDUS_PER_TRANSACTION),
@@ -180,9 +179,8 @@ export function createOutgoing(deps: {
   async function takeUp(from: number): Promise<void> {
     for (let next = from + 1; ; ) {
       const nids = await getOwnEvents(db, next, serverName, MAX_PDUS_IN_MEMORY)
-      const events = [...(await rooms!.events.load(nids)).values()].sort((a, b) => a.nid - b.nid)
-      for (const event of events)
-        add([{ room: await rooms!.registry.getByNid(event.roomNid), event, except: undefined }])
+      const events = [...(await cache.load(nids)).values()].sort((a, b) => a.nid - b.nid)
+      for (const event of events) add([{ room: await registry.getByNid(event.roomNid), event, except: undefined }])
       await spreading
       if (nids.length < MAX_PDUS_IN_MEMORY) return
       next = nids.at(-1)! + 1
@@ -191,10 +189,10 @@ export function createOutgoing(deps: {
 
   async function takeUpForwards(): Promise<void> {
     const due = await getForwardsDue(db)
-    const found = await rooms!.events.load(due.map(({ event_nid }) => event_nid))
+    const found = await cache.load(due.map(({ event_nid }) => event_nid))
     for (const { event_nid, from_server } of due) {
       const event = found.get(event_nid)
-      if (event) add([{ room: await rooms!.registry.getByNid(event.roomNid), event, except: from_server }])
+      if (event) add([{ room: await registry.getByNid(event.roomNid), event, except: from_server }])
     }
   }
 
@@ -243,9 +241,7 @@ export function createOutgoing(deps: {
         record.soon()
       }
     },
-    async start(given, current) {
-      rooms = given
-      missed = createCatchUp({ db, serverName, ...given, access: createServerAccess({ db, ...given }) })
+    async start(current) {
       await takeUpDestinations()
       const sent = await sentPosition(db)
       position = sent ?? current

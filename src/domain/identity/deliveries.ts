@@ -22,14 +22,30 @@ export interface OwnHomeserver {
   bound(body: JsonObject): Promise<void>
 }
 
+/** That invitations became due: told by who binds an address, heard by who delivers. */
+export interface DueDeliveries {
+  /** Says that something became due. */
+  wake(): void
+  /** Calls the listener at every wake. */
+  onWake(listener: () => void): void
+}
+
+export function createDueDeliveries(): DueDeliveries {
+  const listeners: (() => void)[] = []
+  return {
+    wake() {
+      for (const listener of listeners) listener()
+    },
+    onWake: (listener) => void listeners.push(listener),
+  }
+}
+
 /**
  * Tells homeservers of the invitations that waited for an address of one of their users (server-server API, `3pid/onbind`). The queue
  * is a table: it survives restarts, and processes share it. A homeserver that has taken its invitations is never told of them again.
  */
 export interface InviteDeliveries {
-  /** Says that something became due. */
-  wake(): void
-  /** Calls the listener at every wake. */
+  /** Calls the listener whenever something became due. */
   onWake(listener: () => void): void
   /** Sends what is due, and gives how many were tried. None fails for the caller: what was not taken is due again later. */
   deliverDue(): Promise<number>
@@ -52,12 +68,12 @@ export function createInviteDeliveries(deps: {
   readonly keys: Pick<IdentityKeys, 'sign'>
   readonly homeservers: HomeserverCalls
   readonly ownHomeserver: OwnHomeserver | undefined
+  readonly due: DueDeliveries
   readonly metrics: Pick<IdentityMetrics, 'invitations'>
   readonly log: Logger
 }): InviteDeliveries {
-  const { config, db, clock, keys, homeservers, ownHomeserver, metrics, log } = deps
+  const { config, db, clock, keys, homeservers, ownHomeserver, due, metrics, log } = deps
   const keptMs = config.identity.invites.delivery_days * DAY_MS
-  const listeners: (() => void)[] = []
 
   /** In parts: nobody signs this request, and of what is not signed servers read little. */
   async function bodiesOf({ delivery_nid, user_id: mxid, association }: DeliveryRow): Promise<JsonObject[]> {
@@ -103,10 +119,7 @@ export function createInviteDeliveries(deps: {
   }
 
   return {
-    wake() {
-      for (const listener of listeners) listener()
-    },
-    onWake: (listener) => void listeners.push(listener),
+    onWake: due.onWake,
     async deliverDue() {
       const now = clock.now()
       const due = await db.tx((tx) => claimDeliveries(tx, now, now + LEASE_MS, AT_ONCE))

@@ -15,8 +15,7 @@ import { identityBaseUrl } from '../public-address.ts'
 import type { KeyRing } from '../rooms/receive/federation-queries.ts'
 import { createIdentityAccounts, type IdentityAccounts } from './accounts.ts'
 import { type Bindings, createBindings } from './bindings.ts'
-import { createInviteDeliveries, type InviteDeliveries, type OwnHomeserver } from './deliveries.ts'
-import type { HomeserverCalls } from './homeserver-calls.ts'
+import { createDueDeliveries, type DueDeliveries } from './deliveries.ts'
 import { createHomeserverRequests, type HomeserverRequests } from './homeserver-requests.ts'
 import type { IdentityMetrics } from './identity-metrics.ts'
 import { createInvitations, type Invitations } from './invitations.ts'
@@ -44,12 +43,11 @@ export interface IdentityServices {
   readonly lookup: Lookup
   readonly pepperRotation: PepperRotation
   readonly invitations: Invitations
-  readonly deliveries: InviteDeliveries
+  readonly dueDeliveries: DueDeliveries
   readonly people: PersonDesk
 }
 
-/** Wires the services of the identity role. */
-export function createIdentityServices(deps: {
+export interface IdentityParts {
   readonly config: Config
   readonly db: Database
   readonly clock: Clock
@@ -63,37 +61,38 @@ export function createIdentityServices(deps: {
   readonly messenger: Messenger
   /** Keys of homeservers, which may end the bindings of their users. */
   readonly serverKeys: KeyRing
-  /** How homeservers are told of invitations: others, and the one in this process. */
-  readonly homeservers: HomeserverCalls
-  readonly ownHomeserver: OwnHomeserver | undefined
   readonly metrics: IdentityMetrics
   readonly log: Logger
-}): IdentityServices {
-  const keys = createIdentityKeys(deps)
-  const sendLimits = createSendLimits(deps)
-  const quota = createLookupQuota(deps)
-  const sessions = createValidationSessions({ ...deps, sendLimits, realm: identityRealm(deps.config) })
-  const lookup = createLookup({ ...deps, keys, quota })
-  const pepperRotation = createPepperRotation(deps)
-  if (isIdentityServed(deps.config)) {
-    deps.metrics.watch({ remembered: lookup.remembered, rotation: pepperRotation.levels })
-  }
-  const deliveries = createInviteDeliveries({ ...deps, keys })
-  const accounts = createIdentityAccounts(deps)
-  const terms = createTerms(deps)
-  const bindings = createBindings({ ...deps, keys, sessions, deliveries })
+}
+
+/** Wires the services of the identity role. */
+export function createIdentityServices(parts: IdentityParts): IdentityServices {
+  const { config, db, clock, random, openIdTokens, openIdVerifier, keyRing, messenger, serverKeys, metrics, log } =
+    parts
+  const keys = createIdentityKeys({ config, db, clock, random, keyRing })
+  const sendLimits = createSendLimits({ config, db, clock })
+  const quota = createLookupQuota({ config, db, clock })
+  const realm = identityRealm(config)
+  const sessions = createValidationSessions({ config, db, clock, random, messenger, sendLimits, realm, metrics })
+  const lookup = createLookup({ config, db, quota, keys, metrics, log })
+  const pepperRotation = createPepperRotation({ db, clock, random })
+  if (isIdentityServed(config)) metrics.watch({ remembered: lookup.remembered, rotation: pepperRotation.levels })
+  const dueDeliveries = createDueDeliveries()
+  const accounts = createIdentityAccounts({ config, db, clock, random, openIdTokens, openIdVerifier })
+  const terms = createTerms({ config, db, clock })
+  const bindings = createBindings({ db, clock, keys, sessions, deliveries: dueDeliveries, metrics })
   return {
     accounts,
     terms,
     keys,
     sessions,
     bindings,
-    homeserverRequests: createHomeserverRequests(deps),
+    homeserverRequests: createHomeserverRequests({ config, clock, serverKeys }),
     lookup,
     pepperRotation,
-    invitations: createInvitations({ ...deps, keys, quota, sendLimits }),
-    deliveries,
-    people: createPersonDesk({ db: deps.db, accounts, terms, bindings }),
+    invitations: createInvitations({ config, db, clock, random, keys, messenger, quota, sendLimits, metrics }),
+    dueDeliveries,
+    people: createPersonDesk({ db, accounts, terms, bindings }),
   }
 }
 

@@ -1,14 +1,10 @@
 import type { Config } from '../../config/schema.ts'
-import type { Database } from '../../store/db/db.ts'
-import type { Ledger } from '../../store/db/ledger.ts'
 import type { ServiceDeviceNews } from '../appservices/news.ts'
-import type { Clock } from '../clock.ts'
+import type { HomeserverBase } from '../base.ts'
 import type { FanOut } from '../fan-out.ts'
-import type { Users } from '../users.ts'
+import type { SyncBase } from '../sync/sync-base.ts'
 import { createKeyClaims, type KeyClaims } from './claim.ts'
 import { type CrossSigning, createCrossSigning } from './cross-signing.ts'
-import type { DeviceLists } from './device-lists.ts'
-import type { DeviceKeyCounts } from './key-counts.ts'
 import { createKeyQueries, type KeyQueries } from './query.ts'
 import type { RemoteKeys } from './remote-keys.ts'
 import { createKeySignatures, type KeySignatures } from './signatures.ts'
@@ -23,24 +19,24 @@ export interface KeyServices {
   readonly keySignatures: KeySignatures
 }
 
-export function createKeyServices(deps: {
-  readonly config: Pick<Config, 'server_name'>
-  readonly db: Database
-  readonly ledger: Ledger
-  readonly clock: Clock
-  readonly users: Users
-  readonly deviceLists: DeviceLists
-  readonly counts: DeviceKeyCounts
+export function createKeyServices(parts: {
+  readonly base: Pick<HomeserverBase, 'db' | 'ledger' | 'clock' | 'users'> & {
+    readonly config: Pick<Config, 'server_name'>
+  }
+  readonly syncBase: Pick<SyncBase, 'deviceLists' | 'keyCounts'>
   readonly remote: RemoteKeys
   readonly fanOut: FanOut
   readonly services: ServiceDeviceNews
 }): KeyServices {
-  const parts = { ...deps, serverName: deps.config.server_name }
+  const { config, db, ledger, clock, users } = parts.base
+  const { remote, fanOut, services } = parts
+  const { deviceLists, keyCounts: counts } = parts.syncBase
+  const serverName = config.server_name
   return {
-    keyUploads: createKeyUploads(parts),
-    keyQueries: createKeyQueries(parts),
-    keyClaims: createKeyClaims(parts),
-    crossSigning: createCrossSigning(parts),
-    keySignatures: createKeySignatures(parts),
+    keyUploads: createKeyUploads({ db, deviceLists, counts }),
+    keyQueries: createKeyQueries({ serverName, db, remote, fanOut }),
+    keyClaims: createKeyClaims({ serverName, db, ledger, clock, counts, remote, fanOut, services }),
+    crossSigning: createCrossSigning({ db, deviceLists }),
+    keySignatures: createKeySignatures({ serverName, db, users, deviceLists, remote }),
   }
 }

@@ -1,12 +1,9 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
-import type { Federation } from '../../outbound/federation.ts'
 import { createGuardedClient, type GuardedClient } from '../../outbound/http.ts'
 import { createMediaPeers } from '../../outbound/peer-media.ts'
-import type { Database } from '../../store/db/db.ts'
-import type { BoundMetrics } from '../bound-metrics.ts'
-import type { Clock, Random } from '../clock.ts'
+import type { Base } from '../base.ts'
 import { MAX_STORE_CONNECTIONS } from '../limits.ts'
 import { createReceivingServices } from './arrivals.ts'
 import { createByteAllowance } from './byte-allowance.ts'
@@ -16,7 +13,6 @@ import { createDiskReserve } from './disk-reserve.ts'
 import { createDownloads, type Downloads } from './downloads.ts'
 import { createLibrary } from './library.ts'
 import { createMediaDesk, type MediaDesk } from './media-desk.ts'
-import type { MediaMetrics } from './media-metrics.ts'
 import { createPreviews, type Previews } from './previews.ts'
 import { createRemoteMedia } from './remote-media.ts'
 import { createS3Store } from './s3-store.ts'
@@ -40,36 +36,29 @@ export interface MediaParts {
   close(): Promise<void>
 }
 
-export function createMediaServices(deps: {
-  readonly config: Config
-  readonly db: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly federation: Federation
-  readonly client: GuardedClient
-  readonly metrics: { readonly media: MediaMetrics; readonly bounds: BoundMetrics }
-  readonly log: Logger
+export function createMediaServices(parts: {
+  readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'random' | 'metrics' | 'log' | 'outbound'>
 }): MediaParts {
-  const { config, clock } = deps
+  const { config, db, clock, random, log } = parts.base
+  const { federation, client } = parts.base.outbound
+  const { media: metrics, bounds } = parts.base.metrics
   const directory = join(config.data_dir, 'media')
-  const spool = createSpool(
-    join(directory, 'incoming'),
-    createDiskReserve(config.media.reserved_disk_bytes, deps.metrics.bounds),
-  )
-  const { store, close } = openStore(deps, join(directory, 'files'))
-  const parts = { ...deps, metrics: deps.metrics.media, spool, arrivals: createReceivingServices() }
-  const library = createLibrary({ ...parts, store })
+  const spool = createSpool(join(directory, 'incoming'), createDiskReserve(config.media.reserved_disk_bytes, bounds))
+  const { store, close } = openStore({ config, log }, join(directory, 'files'))
+  const arrivals = createReceivingServices()
+  const library = createLibrary({ db, clock, store, log })
   const allowance = createByteAllowance({ clock, isEnabled: config.rate_limits.enabled })
-  const remote = createRemoteMedia({ ...parts, library, allowance, peers: createMediaPeers(deps) })
+  const peers = createMediaPeers({ federation, client })
+  const remote = createRemoteMedia({ config, clock, peers, spool, library, allowance, metrics })
   const decoder = createDecoder()
-  const sweep = createSweep({ ...parts, store })
+  const sweep = createSweep({ config, db, clock, store, spool })
   return {
     services: {
-      uploads: createUploads({ ...parts, library }),
-      downloads: createDownloads({ ...parts, library, remote }),
-      thumbnails: createThumbnails({ ...parts, library, decoder }),
-      previews: createPreviews({ ...parts, library }),
-      desk: createMediaDesk({ ...parts, sweep }),
+      uploads: createUploads({ config, db, clock, random, spool, library, arrivals, metrics }),
+      downloads: createDownloads({ config, db, clock, library, arrivals, remote, log }),
+      thumbnails: createThumbnails({ db, library, spool, decoder, metrics }),
+      previews: createPreviews({ config, db, clock, random, client, spool, library }),
+      desk: createMediaDesk({ config, db, sweep }),
     },
     sweep,
     async close() {

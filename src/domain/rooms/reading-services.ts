@@ -12,9 +12,8 @@ import type { UserRooms } from '../sync/user-rooms.ts'
 import { type Aliases, createAliases } from './act/aliases.ts'
 import { createSpaces, type Spaces } from './act/spaces/spaces.ts'
 import type { Backfill } from './backfill/backfill.ts'
-import { createRoomDirectory, type RoomDirectory } from './read/directory.ts'
 import { createRoomReader, type RoomReader } from './read/reader.ts'
-import { createReceipts, type Receipts, type WrittenReceipt } from './read/receipts.ts'
+import { createReceipts, type ReceiptParts, type Receipts, type WrittenReceipt } from './read/receipts.ts'
 import { createTyping, type Typing } from './read/typing.ts'
 import type { ReadReceipt, RoomAppservices } from './room/appservices-of-room.ts'
 import type { EventCache } from './room/event-cache.ts'
@@ -23,14 +22,17 @@ import type { Room } from './room/room.ts'
 import type { RoomAccess } from './room/room-access.ts'
 import type { Appender } from './write/append.ts'
 
-/** What users find out about rooms, what rooms are called, and what passes in them without being an event. */
+/** What users find out about rooms, what rooms are called, and what users have read. */
 export interface ReadingServices {
   readonly roomReader: RoomReader
   readonly aliases: Aliases
-  readonly directory: RoomDirectory
   readonly spaces: Spaces
   readonly receipts: Receipts
-  readonly typing: Typing
+}
+
+/** Tells the other servers of a room what passes in it. */
+export interface EduSender {
+  toRoom(room: Room, edu: JsonObject): void
 }
 
 export interface ReadingParts {
@@ -46,60 +48,93 @@ export interface ReadingParts {
   readonly userRooms: UserRooms
   readonly appender: Appender
   readonly peers: Pick<Peers, 'query' | 'post'>
-  readonly appservices: Pick<
-    RoomAppservices,
-    'requireAlias' | 'findAlias' | 'aliasesChanged' | 'typing' | 'read' | 'isUserOf'
-  >
-  /** Tells the other servers of a room what passes in it. */
-  readonly outgoing: { toRoom(room: Room, edu: JsonObject): void }
+  readonly appservices: Pick<RoomAppservices, 'requireAlias' | 'findAlias' | 'aliasesChanged' | 'read' | 'isUserOf'>
+  readonly outgoing: EduSender
   readonly unread: Unread
   readonly notifier: Notifier
   readonly ledgerWaker: LedgerWaker
-  /** The next position in the stream of what lives in memory. */
-  nextPosition(): number
 }
 
 export function createReadingServices(parts: ReadingParts): ReadingServices {
-  const { notifier, ledgerWaker, unread } = parts
+  const { db, serverName, clock, ledger, registry, budget, events, access, backfill, userRooms } = parts
+  const { appender, peers, appservices, ledgerWaker } = parts
+  return {
+    roomReader: createRoomReader({
+      db,
+      events,
+      access,
+      registry,
+      clock,
+      backfill,
+      serverName,
+      peers,
+      appservices,
+    }),
+    aliases: createAliases({ db, serverName, clock, access, registry, appender, peers, appservices }),
+    spaces: createSpaces({ budget, registry, events, userRooms, peers, clock, serverName }),
+    receipts: createReceipts({
+      db,
+      ledger,
+      clock,
+      access,
+      events,
+      waker: ledgerWaker,
+      written: receiptListener(parts),
+    }),
+  }
+}
+
+/** Who types, told to syncs, services and servers. */
+export function createRoomTyping(parts: {
+  readonly clock: Clock
+  readonly access: RoomAccess
+  readonly notifier: Pick<Notifier, 'wakeRoom'>
+  readonly appservices: Pick<RoomAppservices, 'typing'>
+  readonly outgoing: EduSender
+  nextPosition(): number
+}): Typing {
+  const { clock, access, notifier, appservices, outgoing, nextPosition } = parts
+  return createTyping({
+    clock,
+    access,
+    nextPosition,
+    changed(roomNid, user_ids) {
+      notifier.wakeRoom(roomNid)
+      appservices.typing(roomNid, () => ({ type: 'm.typing', content: { user_ids: [...user_ids()] } }))
+    },
+    told: (room, user_id, typing) =>
+      outgoing.toRoom(room, { edu_type: 'm.typing', content: { room_id: room.id, user_id, typing } }),
+  })
+}
+
+/** Tells syncs, services and servers that somebody has read. */
+function receiptListener(
+  parts: Pick<
+    ReadingParts,
+    'serverName' | 'registry' | 'unread' | 'notifier' | 'ledgerWaker' | 'appservices' | 'outgoing'
+  >,
+): ReceiptParts['written'] {
+  const { serverName, registry, unread, notifier, ledgerWaker, appservices, outgoing } = parts
 
   /** A room that has just been read is in memory. */
   function tellOthers({ by, event, threadId, ts }: WrittenReceipt): void {
-    if (serverOf(by.userId) !== parts.serverName) return
-    const room = parts.registry.peek(event.roomNid)
+    if (serverOf(by.userId) !== serverName) return
+    const room = registry.peek(event.roomNid)
     const data = threadId === '' ? { ts } : { ts, thread_id: threadId }
     const content = room && { [room.id]: { 'm.read': { [by.userId]: { event_ids: [event.id], data } } } }
-    if (content) parts.outgoing.toRoom(room, { edu_type: 'm.receipt', content })
+    if (content) outgoing.toRoom(room, { edu_type: 'm.receipt', content })
   }
 
-  return {
-    roomReader: createRoomReader(parts),
-    aliases: createAliases(parts),
-    directory: createRoomDirectory(parts),
-    spaces: createSpaces(parts),
-    typing: createTyping({
-      ...parts,
-      changed(roomNid, user_ids) {
-        notifier.wakeRoom(roomNid)
-        parts.appservices.typing(roomNid, () => ({ type: 'm.typing', content: { user_ids: [...user_ids()] } }))
-      },
-      told: (room, user_id, typing) =>
-        parts.outgoing.toRoom(room, { edu_type: 'm.typing', content: { room_id: room.id, user_id, typing } }),
-    }),
-    receipts: createReceipts({
-      ...parts,
-      waker: ledgerWaker,
-      written(receipt) {
-        const { by, event, isPublic, isForRoom, position } = receipt
-        if (isForRoom) unread.read(by.userNid, event)
-        parts.appservices.read(() => readReceipt(receipt))
-        if (isPublic) {
-          tellOthers(receipt)
-          return ledgerWaker.wakeRoom(event.roomNid, position)
-        }
-        ledgerWaker.rooms.record(event.roomNid, position)
-        notifier.wakeUsers([by.userNid])
-      },
-    }),
+  return (receipt) => {
+    const { by, event, isPublic, isForRoom, position } = receipt
+    if (isForRoom) unread.read(by.userNid, event)
+    appservices.read(() => readReceipt(receipt))
+    if (isPublic) {
+      tellOthers(receipt)
+      return ledgerWaker.wakeRoom(event.roomNid, position)
+    }
+    ledgerWaker.rooms.record(event.roomNid, position)
+    notifier.wakeUsers([by.userNid])
   }
 }
 

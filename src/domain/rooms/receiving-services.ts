@@ -1,51 +1,124 @@
-import type { RoomId } from '../../core/ids.ts'
+import type { Logger } from 'pino'
+import type { RoomId, ServerName } from '../../core/ids.ts'
 import { createKeyedQueue } from '../../core/keyed-queue.ts'
-import { type Backfill, type BackfillParts, createBackfill } from './backfill/backfill.ts'
-import { createOutliers, type OutlierParts } from './receive/outliers.ts'
-import { createPlacing, type PlacingParts } from './receive/placing.ts'
-import { createReceiver, type Receiver, type ReceiverParts } from './receive/receive.ts'
-import { createPartialStateKicks, type PartialStateKickParts } from './remote/partial-state-kicks.ts'
-import { createProcessJoin, type ProcessJoin, type ProcessJoinParts } from './remote/process-join.ts'
-import { createResync, type Resync, type ResyncParts } from './remote/resync.ts'
-import type { Room } from './room/room.ts'
+import type { Peers } from '../../outbound/peers.ts'
+import type { Database } from '../../store/db/db.ts'
+import type { Clock, Random } from '../clock.ts'
+import type { Users } from '../users.ts'
+import { type Backfill, createBackfill } from './backfill/backfill.ts'
+import type { FederationQueries, KeyRing } from './receive/federation-queries.ts'
+import { createOutliers } from './receive/outliers.ts'
+import { createPduChecks, type PduChecks } from './receive/pdu-checks.ts'
+import { createPlacing } from './receive/placing.ts'
+import { createReceiver, type Receiver } from './receive/receive.ts'
+import { createPartialStateKicks } from './remote/partial-state-kicks.ts'
+import { createProcessJoin, type ProcessJoin } from './remote/process-join.ts'
+import { createResync, type Resync } from './remote/resync.ts'
+import type { RoomBase } from './room-base-services.ts'
+import type { WritingServices } from './writing-services.ts'
 
-type Made = 'outliers' | 'placing' | 'roomQueue' | 'fill' | 'filled' | 'kicks'
+/** What takes in events of other servers: those they send, and those that are asked for. */
+export interface ReceivingServices {
+  readonly pduChecks: PduChecks
+  readonly receiver: Receiver
+  readonly processJoin: ProcessJoin
+  readonly backfill: Backfill
+  readonly resync: Resync
+}
+
+export interface ReceivingParts {
+  readonly serverName: ServerName
+  readonly db: Database
+  readonly users: Users
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly keys: KeyRing
+  readonly questions: FederationQueries
+  readonly peers: Peers
+  readonly outgoing: { reaches(server: ServerName): boolean }
+  readonly notifier: { wakeRoom(roomNid: number): void }
+  readonly roomBase: Pick<RoomBase, 'events' | 'registry' | 'partialStateRooms' | 'checkpoints'>
+  readonly writing: Pick<WritingServices, 'persister' | 'branches'>
+}
 
 /**
  * Wires what takes in events of other servers: those they send, and those that are asked for, for history and for rooms that were
  * joined without their members. All write to a room in turn.
  */
-export function createReceivingServices(
-  parts: OutlierParts &
-    PlacingParts &
-    Omit<ReceiverParts, Made> &
-    Omit<ProcessJoinParts, Made> &
-    Omit<PartialStateKickParts, Made> &
-    Omit<BackfillParts, Made> &
-    Omit<ResyncParts, Made> & {
-      readonly checkpoints: { consider(room: Room): void }
-      readonly notifier: { wakeRoom(roomNid: number): void }
-    },
-): {
-  readonly receiver: Receiver
-  readonly processJoin: ProcessJoin
-  readonly backfill: Backfill
-  readonly resync: Resync
-} {
+export function createReceivingServices(parts: ReceivingParts): ReceivingServices {
+  const { serverName, db, users, clock, random, log, keys, questions, peers, outgoing, notifier } = parts
+  const { events, registry, partialStateRooms, checkpoints } = parts.roomBase
+  const { persister, branches } = parts.writing
   const roomQueue = createKeyedQueue<RoomId>()
-  const made = { ...parts, outliers: createOutliers(parts), placing: createPlacing(parts), roomQueue }
+  const pduChecks = createPduChecks({ keys })
+  const outliers = createOutliers({ events, users, persister, questions, pduChecks })
+  const placing = createPlacing({ serverName, users, persister, branches })
+  const kicks = createPartialStateKicks({ db, peers, registry, pduChecks, outliers, placing, roomQueue, log })
   const resync = createResync({
-    ...made,
-    kicks: createPartialStateKicks(made),
+    serverName,
+    db,
+    random,
+    log,
+    peers,
+    outgoing,
+    users,
+    registry,
+    persister,
+    branches,
+    pduChecks,
+    outliers,
+    roomQueue,
+    partialStateRooms,
+    kicks,
     filled(room) {
-      parts.checkpoints.consider(room)
-      parts.notifier.wakeRoom(room.nid)
+      checkpoints.consider(room)
+      notifier.wakeRoom(room.nid)
     },
   })
   return {
-    receiver: createReceiver(made),
-    processJoin: createProcessJoin({ ...made, fill: resync.begin }),
-    backfill: createBackfill(made),
+    pduChecks,
+    receiver: createReceiver({
+      serverName,
+      db,
+      events,
+      registry,
+      questions,
+      pduChecks,
+      outliers,
+      placing,
+      roomQueue,
+      log,
+    }),
+    processJoin: createProcessJoin({
+      serverName,
+      db,
+      events,
+      registry,
+      questions,
+      pduChecks,
+      outliers,
+      placing,
+      roomQueue,
+      partialStateRooms,
+      fill: resync.begin,
+    }),
+    backfill: createBackfill({
+      serverName,
+      db,
+      clock,
+      log,
+      events,
+      registry,
+      questions,
+      pduChecks,
+      outliers,
+      placing,
+      roomQueue,
+      branches,
+      checkpoints,
+      peers,
+    }),
     resync,
   }
 }

@@ -1,15 +1,13 @@
-import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import type { UserId } from '../../core/ids.ts'
 import { isReturnAddress, isUnderOneOf, withLoginToken } from '../../core/return-address.ts'
 import type { GuardedClient } from '../../outbound/http.ts'
 import { type Identity, ProviderError } from '../../outbound/openid-provider.ts'
 import { type ExternalAccountRow, findProvidersOf } from '../../store/accounts/external-ids.ts'
-import type { Database } from '../../store/db/db.ts'
 import type { InteractiveAuth } from '../accounts/interactive-auth.ts'
 import type { LoginTokens } from '../accounts/login-tokens.ts'
 import type { Registration } from '../accounts/registration.ts'
-import type { Clock, Random } from '../clock.ts'
+import type { Base } from '../base.ts'
 import { MAX_SSO_SUBJECT_CHARS } from '../limits.ts'
 import { createExternalAccounts } from './external-accounts.ts'
 import { type SignInAttempt, SignInFailure } from './failure.ts'
@@ -81,20 +79,21 @@ export interface SingleSignOn {
 const CLOCK_TOLERANCE_MS = 60_000
 
 export function createSingleSignOn(deps: {
-  readonly config: Pick<Config, 'server_name' | 'sso' | 'public_base_url' | 'listen' | 'registration' | 'well_known'>
-  readonly db: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly loginTokens: LoginTokens
-  readonly registration: Pick<Registration, 'checkAvailable'>
-  readonly interactiveAuth: Pick<InteractiveAuth, 'complete' | 'look'>
-  readonly log: Logger
-  readonly client: Pick<GuardedClient, 'request'>
+  readonly base: Pick<Base, 'db' | 'clock' | 'random' | 'log'> & {
+    readonly config: Pick<Config, 'server_name' | 'sso' | 'public_base_url' | 'listen' | 'registration' | 'well_known'>
+    readonly outbound: { readonly client: Pick<GuardedClient, 'request'> }
+  }
+  readonly accounts: {
+    readonly loginTokens: LoginTokens
+    readonly registration: Pick<Registration, 'checkAvailable'>
+    readonly interactiveAuth: Pick<InteractiveAuth, 'complete' | 'look'>
+  }
 }): SingleSignOn {
-  const { config, db, loginTokens, interactiveAuth, log } = deps
-  const providers = openProviders(deps)
-  const flows = createFlows(deps)
-  const accounts = createExternalAccounts(deps)
+  const { config, db, clock, random, log, outbound } = deps.base
+  const { loginTokens, registration, interactiveAuth } = deps.accounts
+  const providers = openProviders({ config, clock, client: outbound.client })
+  const flows = createFlows({ db, clock, random })
+  const accounts = createExternalAccounts({ db, clock, registration, config })
 
   /** Runs what asks a provider. The log is told nothing that was answered. */
   async function asking<T>(attempt: SignInAttempt, work: (provider: Provider) => Promise<T>): Promise<T> {

@@ -2,6 +2,9 @@ import type { Requester } from '../accounts/requester.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import { MAX_HELD_SYNCS_PER_DEVICE, MAX_HELD_SYNCS_PER_USER } from '../limits.ts'
 
+/** What is asked of sessions that syncs end with. */
+export type WatchedSessions = Pick<Sessions, 'onForget' | 'isRemembered' | 'endOf' | 'verify'>
+
 /**
  * The syncs that clients hold open. One that is too many for its device or its user ends, the oldest first; and one whose session
  * ends, ends with it.
@@ -10,8 +13,6 @@ export interface HeldSyncs {
   hold(by: Requester, what?: 'waiting' | 'sending'): HeldSync
   /** When the session of a sync ends by itself. */
   endOf(by: Requester): number
-  /** From now on a sync ends when its session may have ended. */
-  watch(sessions: Pick<Sessions, 'onForget' | 'isRemembered' | 'endOf' | 'verify'>): void
   /** How many were ended since the start, because there were too many, or with their session. */
   readonly ended: { readonly displaced: number; readonly withSession: number }
 }
@@ -29,11 +30,11 @@ export interface HeldSync {
   release(): void
 }
 
-export function createHeldSyncs(): HeldSyncs {
+/** @param sessions where there are none, no sync ends with its session */
+export function createHeldSyncs(sessions?: WatchedSessions): HeldSyncs {
   /** Of each user in the order of their coming. Those that are over are not among them. */
   const byUser = new Map<number, Set<Held>>()
   const ended = { displaced: 0, withSession: 0 }
-  let sessions: Pick<Sessions, 'isRemembered' | 'endOf' | 'verify'> | undefined
 
   class Held implements HeldSync {
     readonly by: Requester
@@ -87,6 +88,12 @@ export function createHeldSyncs(): HeldSyncs {
     for (const one of others.slice(0, Math.max(0, others.length + 1 - MAX_HELD_SYNCS_PER_USER))) one.displace()
   }
 
+  sessions?.onForget((userNid, deviceId) => {
+    for (const held of [...(byUser.get(userNid) ?? [])]) {
+      if (deviceId === undefined || held.by.deviceId === deviceId) held.end()
+    }
+  })
+
   return {
     ended,
     endOf: (by) => sessions?.endOf(by) ?? Number.POSITIVE_INFINITY,
@@ -100,14 +107,6 @@ export function createHeldSyncs(): HeldSyncs {
       // The session may have ended since the request began.
       if (sessions?.isRemembered(by) === false && !by.appservice) sessions.verify(by).catch(() => held.end())
       return held
-    },
-    watch(watched) {
-      sessions = watched
-      watched.onForget((userNid, deviceId) => {
-        for (const held of [...(byUser.get(userNid) ?? [])]) {
-          if (deviceId === undefined || held.by.deviceId === deviceId) held.end()
-        }
-      })
     },
   }
 }

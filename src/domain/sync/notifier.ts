@@ -1,4 +1,4 @@
-import { createHeldSyncs, type HeldSyncs } from './held-syncs.ts'
+import { createHeldSyncs, type HeldSyncs, type WatchedSessions } from './held-syncs.ts'
 import { createWaking, type Wake } from './waking.ts'
 
 /**
@@ -57,7 +57,8 @@ class Index {
   }
 }
 
-export function createNotifier(): Notifier {
+/** @param sessions what waits ends with them; with none where there are none */
+export function createNotifier(sessions?: WatchedSessions): Notifier {
   const byRoom = new Index()
   const byUser = new Index()
   const waiting = new Set<Wake>()
@@ -101,7 +102,7 @@ export function createNotifier(): Notifier {
   }
 
   return {
-    held: createHeldSyncs(),
+    held: createHeldSyncs(sessions),
     wait,
     wakeRoom(roomNid) {
       if (!byRoom.has(roomNid)) return

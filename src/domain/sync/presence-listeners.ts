@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
+import type { AppserviceNews } from '../appservices/news.ts'
 import { MAX_MEMBERS_SHARING_PRESENCE } from '../limits.ts'
-import type { RoomAppservices } from '../rooms/room/appservices-of-room.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { Notifier } from './notifier.ts'
 import type { PresenceOf, PresenceParts } from './presence.ts'
@@ -11,11 +11,11 @@ export function presenceListeners(deps: {
   readonly registry: Pick<RoomRegistry, 'peek'>
   readonly userRooms: UserRooms
   readonly notifier: Pick<Notifier, 'wakeRoom'>
-  readonly appservices: Pick<RoomAppservices, 'presenceChanged'>
+  readonly services: Pick<AppserviceNews, 'presenceChanged'>
   readonly log: Logger
   tellServers(userNid: number, presence: PresenceOf): Promise<void>
 }): Pick<PresenceParts, 'changed' | 'told'> {
-  const { registry, userRooms, notifier, appservices, log, tellServers } = deps
+  const { registry, userRooms, notifier, services, log, tellServers } = deps
   const untold = (err: unknown) => log.debug({ err }, 'somebody was not told of a presence')
 
   /** Wakes those who see a user's presence. */
@@ -31,7 +31,7 @@ export function presenceListeners(deps: {
   return {
     changed(userNid, { userId, roomNids }) {
       wakeNeighbours(userNid, roomNids).catch(untold)
-      appservices.presenceChanged(userNid, userId).catch(untold)
+      services.presenceChanged(userNid, userId).catch(untold)
     },
     told: (userNid, presence) => void tellServers(userNid, presence).catch(untold),
   }

@@ -4,18 +4,13 @@ import { loadConfig } from '../../../src/config/load.ts'
 import type { RoomId, ServerName, UserId } from '../../../src/core/ids.ts'
 import type { SigningKey } from '../../../src/core/signing/key.ts'
 import type { Requester } from '../../../src/domain/accounts/requester.ts'
-import { createMetrics } from '../../../src/domain/metrics.ts'
-import { NO_IDENTITY_SERVERS } from '../../../src/domain/rooms/act/identity-servers.ts'
 import { type FederationQueries, type KeyRing, NOBODY } from '../../../src/domain/rooms/receive/federation-queries.ts'
-import { NO_APPSERVICES } from '../../../src/domain/rooms/room/appservices-of-room.ts'
-import { createRoomServices, type RoomServices } from '../../../src/domain/rooms/room-services.ts'
 import { createUsers } from '../../../src/domain/users.ts'
 import { type Database, openDatabase } from '../../../src/store/db/db.ts'
-import { openLedger } from '../../../src/store/db/ledger.ts'
 import { createTestDatabase } from '../../support/database.ts'
 import { KEYS, TS } from '../../support/malformed-room.ts'
-import { NOBODY_ELSEWHERE } from '../../support/nobody-elsewhere.ts'
 import { obligingPeers } from '../../support/obliging-peers.ts'
+import { openRoomEngine, type RoomEngine } from '../../support/room-engine.ts'
 
 export const NAME = 'delta.test' as ServerName
 export const WATCHER = '@watcher:delta.test' as UserId
@@ -34,7 +29,7 @@ export const keys: KeyRing = {
 export interface WatchedServer {
   /** These change when it is restarted. */
   readonly db: Database
-  readonly engine: RoomServices
+  readonly engine: RoomEngine
   readonly watcher: Requester
   /** What others answer to questions about a room; nobody answers where nothing is set. */
   readonly answers: Map<RoomId, Partial<FederationQueries>>
@@ -61,27 +56,19 @@ export async function startWatchedServer(): Promise<WatchedServer> {
     const db = openDatabase({ connection: database.connection, poolSize: 4 })
     const users = createUsers({ db })
     let drawn = 0
-    const engine = await createRoomServices({
-      deviceListNews: () => NOBODY_ELSEWHERE,
-      presenceNews: () => async () => {},
-      newNeighbours: () => ({ committed: () => {}, takeUp: async () => {} }),
-      identityServers: NO_IDENTITY_SERVERS,
-      appservices: NO_APPSERVICES,
-      peers: obligingPeers((server) => (KEYS as Readonly<Record<string, SigningKey>>)[server]),
-      outgoing: { committed: () => {}, toRoom: () => {}, reaches: () => true },
+    const engine = await openRoomEngine({
+      base: {
+        db,
+        users,
+        clock: { now: () => TS + 60_000 },
+        random: { bytes: (count) => Buffer.alloc(count, `${process.hrtime.bigint()} ${++drawn}`) },
+        log,
+      },
       config,
-      db,
-      ledger: await openLedger(db),
-      users,
       signingKey: KEYS[NAME as string as 'delta.test'],
-      clock: { now: () => TS + 60_000 },
-      random: { bytes: (count) => Buffer.alloc(count, `${process.hrtime.bigint()} ${++drawn}`) },
-      metrics: createMetrics({ version: '0.0.0-test', node: '' }),
-      log,
+      serverKeys: keys,
+      peers: obligingPeers((server) => (KEYS as Readonly<Record<string, SigningKey>>)[server]),
       questions,
-      keys,
-      profileOf: async () => ({}),
-      isKnownUser: async () => true,
     })
     const userNid = (await users.intern([WATCHER])).get(WATCHER)!
     return {

@@ -9,12 +9,21 @@ import type { Appender } from '../write/append.ts'
 import type { Draft } from '../write/draft.ts'
 import type { Unit } from '../write/unit.ts'
 
-/** What rooms that stop being open to guests do to the guests in them (client-server API, "Guest Access"): these leave. */
-export interface Guests {
+/** The rooms that may not be open to guests any more. */
+export interface GuestRooms {
   /** Told of each unit right after its commit. */
   committed(unit: Pick<Unit, 'room' | 'before' | 'after' | 'redactions'>): void
   /** Commits happened of which it was not told: all rooms with guests are looked at again. */
   missed(): void
+  onWake(listener: () => void): void
+  /** Rooms that have to be looked at. */
+  readonly due: Set<number>
+  /** Whether all rooms with guests have to be looked at. That they are is then taken for granted. */
+  takeSurvey(): boolean
+}
+
+/** What rooms that stop being open to guests do to the guests in them (client-server API, "Guest Access"): these leave. */
+export interface Guests {
   onWake(listener: () => void): void
   /** Has guests leave where they have to. The first time it looks at all rooms with guests: an earlier process may not have come to it. */
   putOut(isClosed: () => boolean): Promise<void>
@@ -36,23 +45,47 @@ async function isOpen(room: Room): Promise<boolean> {
 }
 
 /** Whether a unit may have changed what the room says of guests. */
-function concernsGuests({ room, before, after, redactions }: Parameters<Guests['committed']>[0]): boolean {
+function concernsGuests({ room, before, after, redactions }: Parameters<GuestRooms['committed']>[0]): boolean {
   if (redactions.some(({ event }) => event.type === GUEST_ACCESS)) return true
   if (before.state === after.state) return false
   const keyId = room.keys.idOf(GUEST_ACCESS, '')
   return keyId !== undefined && getState(before.state, keyId) !== getState(after.state, keyId)
 }
 
-export function createGuests(parts: {
-  readonly db: Database
-  readonly registry: Pick<RoomRegistry, 'getByNid'>
-  readonly appender: Pick<Appender, 'append'>
-}): Guests {
-  const { db, registry, appender } = parts
-  /** Rooms that have to be looked at. */
+export function createGuestRooms(): GuestRooms {
   const due = new Set<number>()
   let isSurveyed = false
   let wake = () => {}
+  return {
+    due,
+    committed(unit) {
+      if (!concernsGuests(unit)) return
+      due.add(unit.room.nid)
+      wake()
+    },
+    missed() {
+      isSurveyed = false
+      wake()
+    },
+    onWake(listener) {
+      wake = listener
+    },
+    takeSurvey() {
+      const isDue = !isSurveyed
+      isSurveyed = true
+      return isDue
+    },
+  }
+}
+
+export function createGuests(parts: {
+  readonly db: Database
+  readonly rooms: Pick<GuestRooms, 'due' | 'takeSurvey' | 'onWake'>
+  readonly registry: Pick<RoomRegistry, 'getByNid'>
+  readonly appender: Pick<Appender, 'append'>
+}): Guests {
+  const { db, rooms, registry, appender } = parts
+  const { due } = rooms
 
   async function leavesOf(room: Room, guests: readonly GuestRow[]): Promise<Draft[]> {
     if (await isOpen(room)) return []
@@ -77,23 +110,9 @@ export function createGuests(parts: {
   }
 
   return {
-    committed(unit) {
-      if (!concernsGuests(unit)) return
-      due.add(unit.room.nid)
-      wake()
-    },
-    missed() {
-      isSurveyed = false
-      wake()
-    },
-    onWake(listener) {
-      wake = listener
-    },
+    onWake: rooms.onWake,
     async putOut(isClosed) {
-      if (!isSurveyed) {
-        isSurveyed = true
-        for (const roomNid of await getRoomsOfGuests(db)) due.add(roomNid)
-      }
+      if (rooms.takeSurvey()) for (const roomNid of await getRoomsOfGuests(db)) due.add(roomNid)
       for (const roomNid of due) {
         if (isClosed()) return
         due.delete(roomNid)

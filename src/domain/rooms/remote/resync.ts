@@ -12,8 +12,10 @@ export interface Resync {
   begin(partialState: PartialState): void
   /** Somebody was put out, it is said: where the servers of the room had nothing for us that may be why, and they are asked again soon. */
   hurry(partialState: PartialState): void
-  /** Goes on with what was begun before the process ended. @param takeHeld takes in what waits for a room that is whole */
-  start(takeHeld: (partialState: PartialState) => Promise<void>): void
+  /** Calls `take` for each room that is whole, to take in what waits for it. */
+  onWhole(take: (partialState: PartialState) => Promise<void>): void
+  /** Goes on with what was begun before the process ended. Nothing begins before. */
+  start(): void
   close(): Promise<void>
 }
 
@@ -41,7 +43,8 @@ export function createResync(parts: ResyncParts): Resync {
   /** Those of which somebody was put out while they were worked on. */
   const hurried = new WeakSet<PartialState>()
   const running = new Set<Promise<void>>()
-  let takeHeld: ((partialState: PartialState) => Promise<void>) | undefined
+  const takers: ((partialState: PartialState) => Promise<void>)[] = []
+  let isStarted = false
   let isClosing = false
   let close: () => void = () => {}
   const closed = new Promise<never>((_, reject) => {
@@ -58,7 +61,7 @@ export function createResync(parts: ResyncParts): Resync {
   async function attempt(partialState: PartialState): Promise<void> {
     try {
       if (partialState.lacksMembers) await fetchMembers(partialState)
-      if (partialState.holdsEvents && !isClosing) await takeHeld?.(partialState)
+      for (const take of takers) if (partialState.holdsEvents && !isClosing) await take(partialState)
     } catch (error) {
       if (isClosing || !partialState.holdsEvents) return
       const reason = error instanceof Error ? error.message : String(error)
@@ -91,7 +94,7 @@ export function createResync(parts: ResyncParts): Resync {
   function begin(partialState: PartialState): void {
     rests.delete(partialState)
     hurried.delete(partialState)
-    if (isClosing || takeHeld === undefined) return
+    if (isClosing || !isStarted) return
     turns.add(() => {
       const work = attempt(partialState).finally(() => running.delete(work))
       running.add(work)
@@ -102,8 +105,9 @@ export function createResync(parts: ResyncParts): Resync {
   return {
     begin,
     hurry,
-    start(given) {
-      takeHeld = given
+    onWhole: (take) => void takers.push(take),
+    start() {
+      isStarted = true
       for (const partialState of partialStateRooms.all()) begin(partialState)
     },
     async close() {

@@ -2,7 +2,6 @@ import type { RoomAlias, UserId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { Appservice } from '../../appservices/appservice.ts'
-import { NO_DEVICE_NEWS, type ServiceDeviceNews } from '../../appservices/news.ts'
 import type { MembershipChange, Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 
@@ -34,10 +33,6 @@ export interface RoomAppservices {
   typing(roomNid: number, event: () => JsonObject): void
   /** Somebody has read. */
   read(receipt: () => ReadReceipt): void
-  /** A user came, went or said how they are. */
-  presenceChanged(userNid: number, userId: UserId): Promise<void>
-  /** Told of devices and keys. */
-  readonly deviceNews: ServiceDeviceNews
   /** Events up to a position turned out to be committed of which nobody was told. */
   missed(position: number): void
 }
@@ -50,7 +45,5 @@ export const NO_APPSERVICES: RoomAppservices = {
   committed: () => {},
   typing: () => {},
   read: () => {},
-  presenceChanged: async () => {},
-  deviceNews: NO_DEVICE_NEWS,
   missed: () => {},
 }

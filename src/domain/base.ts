@@ -1,0 +1,60 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config/schema.ts'
+import type { ServerPolicy } from '../core/server-policy.ts'
+import type { Outbound } from '../outbound/outbound.ts'
+import type { KeyFetcher } from '../outbound/server-keys.ts'
+import type { Database } from '../store/db/db.ts'
+import type { Ledger } from '../store/db/ledger.ts'
+import type { Sessions } from './accounts/sessions.ts'
+import type { Clock, Random } from './clock.ts'
+import type { ServerKeyRing } from './federation/key-ring.ts'
+import type { OwnKeys } from './federation/own-keys.ts'
+import type { OwnSigningKey } from './federation/own-signing-key.ts'
+import type { IdentityKeyRing } from './identity/keys.ts'
+import type { Messenger } from './identity/messenger.ts'
+import type { Metrics } from './metrics.ts'
+import type { Pages } from './pages.ts'
+import type { RateLimitOverrides } from './rate-limit-overrides.ts'
+import type { RateLimits } from './rate-limits.ts'
+import type { Users } from './users.ts'
+
+/**
+ * What a homeserver and an identity service alone both stand on: the database, calls to others and their keys, messages to people.
+ * Each area says which of these it takes.
+ */
+export interface Base {
+  readonly config: Config
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly metrics: Metrics
+  /** This server's own release: `0.1.0`. */
+  readonly version: string
+  /** With whom this server deals. */
+  readonly policy: ServerPolicy
+  readonly signingKey: OwnSigningKey
+  readonly identityKeys: IdentityKeyRing
+  /** Keys of other servers, remembered. */
+  readonly serverKeys: ServerKeyRing
+  /** Asks other servers for theirs. */
+  readonly fetcher: KeyFetcher
+  /** Calls that we make. */
+  readonly outbound: Outbound
+  /** Sends mails and text messages. */
+  readonly messenger: Messenger
+  /** Pages for people. */
+  readonly pages: Pages
+  /** Whether the database answers. */
+  ready(): Promise<boolean>
+}
+
+/** What a homeserver stands on besides, before it has rooms and accounts. */
+export interface HomeserverBase extends Base {
+  readonly ledger: Ledger
+  readonly users: Users
+  readonly sessions: Sessions
+  readonly rateLimits: RateLimits
+  readonly rateLimitOverrides: RateLimitOverrides
+  readonly ownKeys: OwnKeys
+}

@@ -1,0 +1,76 @@
+import { createPeers, type Peers } from '../../outbound/peers.ts'
+import { type AskProfile, createRemoteProfiles } from '../accounts/remote-profiles.ts'
+import type { HomeserverBase } from '../base.ts'
+import type { RemoteToDevice } from '../e2e/to-device.ts'
+import type { RemoteDeviceLists } from '../keys/device-lists.ts'
+import type { RemoteKeys } from '../keys/remote-keys.ts'
+import type { FederationQueries } from '../rooms/receive/federation-queries.ts'
+import type { RoomBase } from '../rooms/room-base-services.ts'
+import type { PresenceOf } from '../sync/presence.ts'
+import { createFederationQueries } from './ask-peers.ts'
+import { createDeviceListNews } from './device-list-news.ts'
+import type { NewNeighbours } from './new-neighbours.ts'
+import { createOutgoing, type Outgoing } from './outgoing.ts'
+import { createPresenceNews } from './presence-news.ts'
+import { createRemoteKeys } from './remote-keys.ts'
+import { createSentMessages } from './sent-messages.ts'
+
+/** How other servers are asked, and what they are told. */
+export interface SendingServices {
+  readonly peers: Peers
+  readonly outgoing: Outgoing
+  /** Tells them of devices of our users. */
+  readonly deviceListNews: RemoteDeviceLists
+  /** Tells them how a user of ours is. */
+  presenceNews(userNid: number, is: PresenceOf): Promise<void>
+  /** Hands them messages to devices of their users. */
+  readonly sentMessages: RemoteToDevice
+  /** Asks them for events and states of rooms. */
+  readonly questions: FederationQueries
+  /** Asks them for keys of their users. */
+  readonly remoteKeys: RemoteKeys
+  /** Asks them for profiles of their users. */
+  readonly askProfile: AskProfile
+}
+
+export function createSendingServices(parts: {
+  readonly base: Pick<HomeserverBase, 'config' | 'db' | 'users' | 'clock' | 'random' | 'log' | 'policy' | 'outbound'>
+  readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'userRooms' | 'erasedUsers'>
+}): SendingServices {
+  const { config, db, users, clock, random, log, policy, outbound } = parts.base
+  const { registry, events, userRooms, erasedUsers } = parts.roomBase
+  const serverName = config.server_name
+  const peers = createPeers(outbound.federation)
+  const outgoing = createOutgoing({
+    db,
+    serverName,
+    policy,
+    peers,
+    registry,
+    events,
+    erasedUsers,
+    clock,
+    random,
+    log,
+  })
+  return {
+    peers,
+    outgoing,
+    deviceListNews: createDeviceListNews({ serverName, db, clock, users, registry, outgoing }),
+    presenceNews: createPresenceNews({ db, clock, registry, userRooms, edu: outgoing.edu }),
+    sentMessages: createSentMessages({ clock, random, outgoing }),
+    questions: createFederationQueries({ peers, log }),
+    remoteKeys: createRemoteKeys({ peers }),
+    askProfile: createRemoteProfiles({ peers, clock }),
+  }
+}
+
+/** Takes up what the process that ended left to be sent. @param position the newest committed one */
+export async function startSending(
+  { outgoing }: Pick<SendingServices, 'outgoing'>,
+  newNeighbours: NewNeighbours,
+  position: number,
+): Promise<void> {
+  const handedOn = await outgoing.start(position)
+  if (handedOn !== undefined) await newNeighbours.takeUp(handedOn)
+}

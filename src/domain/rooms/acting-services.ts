@@ -1,0 +1,225 @@
+import type { Logger } from 'pino'
+import type { Config } from '../../config/schema.ts'
+import type { ServerName, UserId } from '../../core/ids.ts'
+import type { SigningKey } from '../../core/signing/key.ts'
+import type { Peers } from '../../outbound/peers.ts'
+import type { Database } from '../../store/db/db.ts'
+import type { Ledger } from '../../store/db/ledger.ts'
+import type { Clock, Random } from '../clock.ts'
+import type { Users } from '../users.ts'
+import { createRoomActions } from './act/actions.ts'
+import { type AddressInvites, createAddressInvites } from './act/address-invites.ts'
+import type { Aliases } from './act/aliases.ts'
+import { createCanonicalAliasCheck } from './act/canonical-alias.ts'
+import { createRoomMaker } from './act/create.ts'
+import { createRoomDeletions, type RoomDeletions } from './act/deletion/deletions.ts'
+import { createGuardedMembership } from './act/guarded-membership.ts'
+import type { AskedIdentityServers } from './act/identity-servers.ts'
+import { createMemberCheck, createMembership } from './act/membership.ts'
+import { createProfileEvents, type ProfileEvents, type PublicProfile } from './act/profile-events.ts'
+import type { Rooms } from './act/rooms.ts'
+import { createSharedRoomCheck } from './act/shared-rooms.ts'
+import { createThirdPartyInvites, type ThirdPartyInvites } from './act/third-party-invites.ts'
+import type { RoomDirectory } from './read/directory.ts'
+import type { KeyRing } from './receive/federation-queries.ts'
+import type { ReceivingServices } from './receiving-services.ts'
+import { createDecline, type Decline } from './remote/decline.ts'
+import { createRemoteInvites, type InviteRemotely } from './remote/remote-invites.ts'
+import { createRemoteMembers, type RemoteMembers } from './remote/remote-members.ts'
+import { createResident, type Resident } from './remote/resident.ts'
+import { createResidentServers, type ResidentServers } from './remote/resident-servers.ts'
+import { createRoomBlocks, type RoomBlocks } from './room/blocks.ts'
+import { createNoticeRooms, type NoticeRooms } from './room/notice-rooms.ts'
+import type { RoomBase } from './room-base-services.ts'
+import { createTransactions } from './write/transactions.ts'
+import type { WritingServices } from './writing-services.ts'
+
+/** What local users and operators do in rooms, and how memberships pass between servers. */
+export interface ActingServices {
+  readonly rooms: Rooms
+  readonly addressInvites: AddressInvites
+  readonly thirdPartyInvites: ThirdPartyInvites
+  readonly profileEvents: ProfileEvents
+  readonly deletions: RoomDeletions
+  readonly blocks: RoomBlocks
+  readonly resident: Resident
+  readonly remoteMembers: RemoteMembers
+}
+
+export interface ActingParts {
+  readonly config: Config
+  readonly serverName: ServerName
+  readonly db: Database
+  readonly ledger: Ledger
+  readonly users: Users
+  readonly signingKey: SigningKey
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly keys: KeyRing
+  readonly peers: Peers
+  readonly identityServers: AskedIdentityServers
+  readonly outgoing: { reaches(server: ServerName): boolean }
+  readonly roomBase: Pick<RoomBase, 'events' | 'registry' | 'userRooms' | 'budget'>
+  readonly writing: WritingServices
+  readonly receiving: Pick<ReceivingServices, 'receiver' | 'processJoin'>
+  readonly aliases: Pick<Aliases, 'reserve' | 'release'>
+  readonly directory: Pick<RoomDirectory, 'publish'>
+  /** What a user shows of themselves in the rooms they are in. */
+  profileOf(userId: UserId): Promise<PublicProfile>
+  /** Whether a local user of that id exists and may be invited. */
+  isKnownUser(userId: UserId): Promise<boolean>
+}
+
+/** How memberships pass between servers. */
+interface RemoteServices {
+  readonly resident: Resident
+  readonly inviteRemotely: InviteRemotely
+  readonly residentServers: ResidentServers
+  readonly remoteMembers: RemoteMembers
+  readonly decline: Decline
+}
+
+/** Whom rooms keep out. */
+interface Barriers {
+  readonly blocks: RoomBlocks
+  readonly noticeRooms: NoticeRooms
+}
+
+export async function createActingServices(parts: ActingParts): Promise<ActingServices> {
+  const { config, serverName, db, ledger, users, clock, random, log, peers, identityServers } = parts
+  const { profileOf, isKnownUser } = parts
+  const { events, registry, userRooms } = parts.roomBase
+  const { appender, unguarded, closed, persister } = parts.writing
+  const remote = createRemoteServices(parts)
+  const { inviteRemotely } = remote
+  const barriers = { blocks: createRoomBlocks({ db, clock }), noticeRooms: createNoticeRooms({ config, db, registry }) }
+  const thirdPartyInvites = createThirdPartyInvites({
+    appender,
+    registry,
+    users,
+    serverName,
+    identityServers,
+    peers,
+    inviteRemotely,
+    log,
+    profileOf,
+    isKnownUser,
+  })
+  const rooms = createRooms(parts, remote, barriers, thirdPartyInvites)
+  const deletions = createRoomDeletions({
+    serverName,
+    db,
+    ledger,
+    clock,
+    random,
+    log,
+    users,
+    registry,
+    events,
+    userRooms,
+    closed,
+    rooms,
+    appender: unguarded,
+    idle: persister.idle,
+  })
+  await deletions.resume()
+  return {
+    rooms,
+    addressInvites: createAddressInvites({ appender, registry, rooms, log, profileOf, identityServers }),
+    thirdPartyInvites,
+    profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),
+    deletions,
+    blocks: barriers.blocks,
+    resident: remote.resident,
+    remoteMembers: remote.remoteMembers,
+  }
+}
+
+function createRemoteServices(parts: ActingParts): RemoteServices {
+  const { serverName, signingKey, clock, random, log, db, users, keys, peers, outgoing } = parts
+  const { events, registry, userRooms } = parts.roomBase
+  const { persister, branches } = parts.writing
+  const { receiver, processJoin } = parts.receiving
+  const resident = createResident({ serverName, signingKey, clock, db, registry, events, branches })
+  const residentServers = createResidentServers({
+    serverName,
+    signingKey,
+    clock,
+    random,
+    peers,
+    processJoin,
+    keys,
+    registry,
+    outgoing,
+  })
+  const remoteMembers = createRemoteMembers({ db, registry, events, users, userRooms, persister })
+  return {
+    resident,
+    inviteRemotely: createRemoteInvites({
+      serverName,
+      signingKey,
+      random,
+      keys,
+      registry,
+      resident,
+      receiver,
+      peers,
+    }),
+    residentServers,
+    remoteMembers,
+    decline: createDecline({ serverName, signingKey, clock, random, residentServers, remoteMembers, log }),
+  }
+}
+
+function createRooms(
+  parts: ActingParts,
+  { inviteRemotely, residentServers, remoteMembers, decline }: RemoteServices,
+  { blocks, noticeRooms }: Barriers,
+  thirdPartyInvites: ThirdPartyInvites,
+): Rooms {
+  const { config, serverName, db, signingKey, clock, random, log, aliases, directory, profileOf, isKnownUser } = parts
+  const { events, registry, userRooms, budget } = parts.roomBase
+  const { appender, closed } = parts.writing
+  const membership = createMembership({
+    db,
+    appender,
+    registry,
+    serverName,
+    thirdPartyInvites,
+    residentServers,
+    remoteMembers,
+    decline,
+    inviteRemotely,
+    profileOf,
+    isKnownUser,
+  })
+  return {
+    create: createRoomMaker({
+      serverName,
+      signingKey,
+      clock,
+      random,
+      events,
+      db,
+      appender,
+      names: { reserve: aliases.reserve, release: aliases.release, publish: directory.publish },
+      inviteRemotely,
+      log,
+      defaultVersion: config.rooms.default_version,
+      profileOf,
+      isKnownUser,
+    }),
+    ...createGuardedMembership({ membership, closed, blocks, noticeRooms, registry, userRooms }),
+    mustShareRoom: createSharedRoomCheck({ userRooms, registry }),
+    ...createRoomActions({
+      appender,
+      events,
+      inviteRemotely,
+      serverName,
+      transactions: createTransactions(budget),
+      checkCanonicalAlias: createCanonicalAliasCheck({ db }),
+      checkMember: createMemberCheck({ serverName, isKnownUser, blocks, noticeRooms }),
+    }),
+  }
+}

@@ -1,0 +1,67 @@
+import type { ByteBudget } from '../../core/byte-budget.ts'
+import type { Reader } from '../../store/db/db.ts'
+import { claimWriter, WRITER } from '../../store/db/writer-lock.ts'
+import { lastPosition } from '../../store/events/events.ts'
+import type { Base } from '../base.ts'
+import { RecentChanges } from '../sync/recent-changes.ts'
+import { createUnread, type Unread } from '../sync/unread.ts'
+import { createUserRooms, type UserRooms } from '../sync/user-rooms.ts'
+import { type ErasedUsers, openErasedUsers } from './read/erased-users.ts'
+import { type Checkpoints, createCheckpoints } from './room/checkpoints.ts'
+import { createEventCache, type EventCache } from './room/event-cache.ts'
+import { openPartialStateRooms, type PartialStateRooms } from './room/partial-state-rooms.ts'
+import { createRoomRegistry, type RoomRegistry } from './room/registry.ts'
+import { openRoomMemory, type RoomMemoryUse } from './room/room-memory.ts'
+
+/** What this process knows of rooms, before anybody reads or writes one. */
+export interface RoomBase {
+  /** Writes events; no other process writes to this database meanwhile. */
+  readonly writing: Reader
+  /** For everything that is cached about rooms and events. */
+  readonly budget: ByteBudget
+  readonly events: EventCache
+  readonly registry: RoomRegistry
+  readonly partialStateRooms: PartialStateRooms
+  readonly userRooms: UserRooms
+  readonly erasedUsers: ErasedUsers
+  readonly unread: Unread
+  readonly checkpoints: Checkpoints
+  /** The newest event of each room, and the newest that changed somebody's membership, as far as this process has seen. */
+  readonly roomEvents: RecentChanges
+  readonly roomMembers: RecentChanges
+  /** Bytes that are cached about rooms. */
+  memoryUse(): RoomMemoryUse
+  close(): void
+}
+
+/** @throws ProtocolError 503 `M_UNKNOWN` when another process writes to this database */
+export async function openRoomBase(parts: {
+  readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'log'>
+  /** For what is cached about rooms, where that is not as usual. */
+  readonly memoryBytes?: number | undefined
+}): Promise<RoomBase> {
+  const { config, db, clock, log } = parts.base
+  const serverName = config.server_name
+  const writing = db.dedicated((client) => claimWriter(client, WRITER))
+  // Whatever is read after this, no other process changes.
+  const position = await lastPosition(writing, WRITER)
+  const { budget, use, close } = openRoomMemory(parts.memoryBytes)
+  const events = createEventCache({ db, budget })
+  const partialStateRooms = await openPartialStateRooms({ db, clock, log })
+  const registry = createRoomRegistry({ db, events, serverName, partialStateRooms, budget })
+  return {
+    writing,
+    budget,
+    events,
+    registry,
+    partialStateRooms,
+    userRooms: createUserRooms({ db, budget }),
+    erasedUsers: await openErasedUsers({ db, events }),
+    unread: createUnread({ db, budget }),
+    checkpoints: createCheckpoints({ db, log }),
+    roomEvents: new RecentChanges(position),
+    roomMembers: new RecentChanges(position),
+    memoryUse: () => use({ events, rooms: registry }),
+    close,
+  }
+}

@@ -1,0 +1,131 @@
+import type { Logger } from 'pino'
+import type { Notifier } from '../../sync/notifier.ts'
+import type { RecentChanges } from '../../sync/recent-changes.ts'
+import type { Unread } from '../../sync/unread.ts'
+import type { UserRooms } from '../../sync/user-rooms.ts'
+import type { RoomAppservices } from '../room/appservices-of-room.ts'
+import type { Checkpoints } from '../room/checkpoints.ts'
+import type { EventCache } from '../room/event-cache.ts'
+import type { PartialStateRooms } from '../room/partial-state-rooms.ts'
+import type { RoomRegistry } from '../room/registry.ts'
+import type { MembershipChange, Room } from '../room/room.ts'
+import type { RoomEvent } from '../room/room-event.ts'
+import { type PersisterParts, streamed, type Unit } from './unit.ts'
+
+/** What the writer of events calls. */
+export type CommitListeners = Pick<PersisterParts, 'committed' | 'published' | 'refused' | 'missed'>
+
+/** What in memory speaks of rooms and their events. */
+export interface CommitMemory {
+  readonly registry: RoomRegistry
+  readonly events: EventCache
+  readonly partialStateRooms: Pick<PartialStateRooms, 'changed' | 'resynced'>
+  readonly userRooms: UserRooms
+  readonly roomEvents: RecentChanges
+  readonly roomMembers: RecentChanges
+  readonly unread: Pick<Unread, 'appended' | 'forgetAll'>
+  readonly checkpoints: Pick<Checkpoints, 'consider'>
+  readonly directory: { redescribe(roomNid: number): void }
+  readonly presence: {
+    moved(user: Pick<MembershipChange, 'userNid' | 'userId'>, roomNid: number, isJoined: boolean): void
+  }
+  readonly typing: { stop(roomNid: number, userNid: number): void }
+}
+
+/** Who is told of each commit once memory is up to date, in this order. */
+export interface CommitHearers {
+  readonly guests: { committed(unit: Unit): void; missed(): void }
+  readonly outgoing: { committed(room: Room, events: readonly RoomEvent[]): void }
+  readonly appservices: Pick<RoomAppservices, 'committed' | 'missed'>
+  readonly newNeighbours: { committed(room: Room, members: readonly MembershipChange[]): void }
+  readonly notifier: Pick<Notifier, 'wakeRoom' | 'wakeUsers'>
+}
+
+/** Brings what was committed to everything in memory that speaks of it, and then to all who hear of it. */
+export function createCommitListeners(memory: CommitMemory, hearers: CommitHearers, log: Logger): CommitListeners {
+  const { registry, events, partialStateRooms, userRooms, roomEvents, roomMembers, unread, checkpoints } = memory
+  const { directory, presence, typing } = memory
+  const { guests, outgoing, appservices, newNeighbours, notifier } = hearers
+  let wokenRooms = new Set<number>()
+  let wokenUsers = new Set<number>()
+
+  function takeRedactions({ room, redactions }: Unit): void {
+    for (const { event } of redactions) {
+      // Another was committed meanwhile, and the first redaction stands.
+      if (events.get(event.nid)?.redactedBy !== undefined) continue
+      events.put(event)
+      if (event.isState) directory.redescribe(room.nid)
+    }
+  }
+
+  function takeMembers({ room, after, members }: Unit): void {
+    for (const member of members) {
+      room.recordMember(member)
+      if (member.before !== member.after) roomMembers.record(room.nid, after.nid)
+      if (!member.isLocal) presence.moved(member, room.nid, member.after === 'join')
+      if (!member.isLocal) continue
+      userRooms.changed(member.userNid, room.nid, {
+        membership: member.after,
+        eventNid: member.eventNid,
+        changedAt: member.changedAt,
+        forgotten: false,
+      })
+      wokenUsers.add(member.userNid)
+      if (member.after !== 'join') typing.stop(room.nid, member.userNid)
+    }
+    partialStateRooms.changed(room, members)
+  }
+
+  function takeIn(unit: Unit): void {
+    const { room } = unit
+    const fresh = streamed(unit)
+    room.settled(unit)
+    room.advance(fresh, unit.changes, unit.after)
+    registry.confirm(room)
+    roomEvents.record(room.nid, unit.after.nid)
+    for (const event of fresh) {
+      // A large room that is joined would take the place of all that others read.
+      if (event.standing !== 'outlier') events.put(event)
+    }
+    takeRedactions(unit)
+    takeMembers(unit)
+    for (const event of fresh) {
+      if (event.isInTimeline && !event.isHistory) unread.appended(event, unit.highlights)
+    }
+    checkpoints.consider(room)
+    for (const resync of unit.resynced) {
+      // What it holds in memory of its states lacks what was written behind them.
+      registry.drop(room)
+      partialStateRooms.resynced(resync)
+    }
+  }
+
+  return {
+    committed(unit) {
+      takeIn(unit)
+      guests.committed(unit)
+      outgoing.committed(unit.room, streamed(unit))
+      appservices.committed(unit.room, streamed(unit), unit.members)
+      newNeighbours.committed(unit.room, unit.members)
+      if (streamed(unit).some((event) => event.isInTimeline && !event.isHistory)) wokenRooms.add(unit.room.nid)
+    },
+    published() {
+      for (const roomNid of wokenRooms) notifier.wakeRoom(roomNid)
+      notifier.wakeUsers([...wokenUsers])
+      wokenRooms = new Set()
+      wokenUsers = new Set()
+    },
+    refused: (room) => registry.drop(room),
+    missed(position) {
+      log.warn({ position }, 'a commit that was not answered had happened; what is in memory is read again')
+      registry.forgetAll()
+      events.forgetAll()
+      roomEvents.forget(position)
+      roomMembers.forget(position)
+      userRooms.forgetAll()
+      unread.forgetAll()
+      appservices.missed(position)
+      guests.missed()
+    },
+  }
+}

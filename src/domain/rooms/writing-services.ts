@@ -1,0 +1,92 @@
+import type { Logger } from 'pino'
+import type { ServerName } from '../../core/ids.ts'
+import type { SigningKey } from '../../core/signing/key.ts'
+import type { Database } from '../../store/db/db.ts'
+import { WRITER } from '../../store/db/writer-lock.ts'
+import type { Clock, Random } from '../clock.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Users } from '../users.ts'
+import { createGuestRooms, createGuests, type Guests } from './act/guests.ts'
+import { type Branches, createBranches } from './room/branches.ts'
+import type { RoomBase } from './room-base-services.ts'
+import { type Appender, createAppender } from './write/append.ts'
+import { type ClosedRooms, createClosedRooms } from './write/closed-rooms.ts'
+import { type CommitHearers, type CommitMemory, createCommitListeners } from './write/commit-listeners.ts'
+import { openPersister, type Persister } from './write/persister.ts'
+
+/** How events are written. */
+export interface WritingServices {
+  readonly persister: Persister
+  readonly branches: Branches
+  /** Writes in no room that is being removed. */
+  readonly appender: Appender
+  /** Writes in these too. */
+  readonly unguarded: Appender
+  readonly closed: ClosedRooms
+  readonly guests: Guests
+}
+
+export interface WritingParts {
+  readonly serverName: ServerName
+  readonly db: Database
+  readonly users: Users
+  readonly signingKey: SigningKey
+  readonly clock: Clock
+  readonly random: Random
+  readonly metrics: Metrics
+  readonly log: Logger
+  readonly roomBase: RoomBase
+  readonly directory: CommitMemory['directory']
+  readonly presence: CommitMemory['presence']
+  readonly typing: CommitMemory['typing']
+  readonly outgoing: CommitHearers['outgoing']
+  readonly appservices: CommitHearers['appservices']
+  readonly newNeighbours: CommitHearers['newNeighbours']
+  readonly notifier: CommitHearers['notifier']
+}
+
+/** Wires the one writer of events: who hears of its commits is made before it. */
+export async function openWritingServices(parts: WritingParts): Promise<WritingServices> {
+  const { serverName, db, users, signingKey, clock, random, metrics, log, roomBase } = parts
+  const { directory, presence, typing, outgoing, appservices, newNeighbours, notifier } = parts
+  const { events, registry, partialStateRooms, userRooms, roomEvents, roomMembers, unread, checkpoints } = roomBase
+  const guestRooms = createGuestRooms()
+  const { committed, published, refused, missed } = createCommitListeners(
+    {
+      registry,
+      events,
+      partialStateRooms,
+      userRooms,
+      roomEvents,
+      roomMembers,
+      unread,
+      checkpoints,
+      directory,
+      presence,
+      typing,
+    },
+    { guests: guestRooms, outgoing, appservices, newNeighbours, notifier },
+    log,
+  )
+  const persister = await openPersister({
+    connection: roomBase.writing,
+    writer: WRITER,
+    log,
+    metrics,
+    committed,
+    published,
+    refused,
+    missed,
+  })
+  const closed = createClosedRooms()
+  const unguarded = createAppender({ serverName, signingKey, clock, random, users, events, registry, persister })
+  const appender = closed.guard(unguarded)
+  return {
+    persister,
+    branches: createBranches({ db, persister }),
+    appender,
+    unguarded,
+    closed,
+    guests: createGuests({ db, rooms: guestRooms, registry, appender }),
+  }
+}

@@ -1,0 +1,83 @@
+import type { Database } from '../../store/db/db.ts'
+import type { Ledger } from '../../store/db/ledger.ts'
+import type { Clock } from '../clock.ts'
+import type { Receipts } from '../rooms/read/receipts.ts'
+import { createKeepRelated } from '../rooms/read/related.ts'
+import type { Typing } from '../rooms/read/typing.ts'
+import type { RoomAccess } from '../rooms/room/room-access.ts'
+import type { RoomBase } from '../rooms/room-base-services.ts'
+import type { Users } from '../users.ts'
+import { createKeyChanges, type KeyChanges } from './key-changes.ts'
+import { createLazyMembers } from './lazy-members.ts'
+import { createRoomStates } from './room-state.ts'
+import { createSharedStretches } from './shared-stretches.ts'
+import type { SyncSources } from './sources.ts'
+import { createSync, type Sync } from './sync.ts'
+import type { SyncBase } from './sync-base.ts'
+import type { StreamPosition } from './token.ts'
+
+export interface SyncServices {
+  readonly sync: Sync
+  readonly keyChanges: KeyChanges
+}
+
+export interface SyncServiceParts {
+  readonly db: Database
+  readonly ledger: Ledger
+  readonly clock: Clock
+  readonly users: Users
+  readonly roomBase: RoomBase
+  readonly syncBase: SyncBase
+  readonly access: RoomAccess
+  readonly typing: Typing
+  readonly receipts: Receipts
+  /** The newest committed position of the stream of events. */
+  position(): number
+}
+
+export function createSyncServices(parts: SyncServiceParts): SyncServices {
+  const { ledger, clock, position } = parts
+  const { userRooms } = parts.roomBase
+  const { notifier, presence, ephemeral } = parts.syncBase
+  const sources = sourcesOf(parts)
+  const now = (): StreamPosition => {
+    const newest = ledger.position()
+    const { run } = ephemeral
+    return { events: [position()], ledger: newest, toDevice: newest, ephemeral: ephemeral.position(), run }
+  }
+  return {
+    sync: createSync({ clock, notifier, presence, userRooms, sources, now }),
+    keyChanges: createKeyChanges({ userRooms, sources, now }),
+  }
+}
+
+function sourcesOf({ db, clock, users, roomBase, syncBase, access, typing, receipts }: SyncServiceParts): SyncSources {
+  const { events, budget } = roomBase
+  return {
+    db,
+    clock,
+    users,
+    events,
+    registry: roomBase.registry,
+    userRooms: roomBase.userRooms,
+    unread: roomBase.unread,
+    roomEvents: roomBase.roomEvents,
+    roomMembers: roomBase.roomMembers,
+    partialStateRooms: roomBase.partialStateRooms,
+    presence: syncBase.presence,
+    inboxes: syncBase.inboxes,
+    deviceLists: syncBase.deviceLists,
+    keyCounts: syncBase.keyCounts,
+    roomLedger: syncBase.ledgerWaker.rooms,
+    userLedger: syncBase.ledgerWaker.users,
+    states: createRoomStates({ db, events }),
+    lazyMembers: createLazyMembers(budget),
+    stretches: createSharedStretches(budget),
+    typing: typing.inRoom,
+    receipts: receipts.between,
+    visibleTo: access.visibleTo,
+    membershipsAt: access.membershipsAt,
+    mayShowUpTo: access.mayShowUpTo,
+    keepRelated: createKeepRelated({ db, events, access }),
+  }
+}
