@@ -33,16 +33,17 @@ export function createContactServices(deps: {
   readonly identityServers: IdentityServers
   readonly log: Logger
 }): { readonly services: ContactServices; readonly stages: Readonly<Record<string, UiaStage>> } {
-  const sendLimits = createSendLimits(deps)
-  const delegated = createDelegatedSessions(deps)
-  const sessions = createContactSessions({ ...deps, sendLimits, delegated })
-  const proofs = createContactProofs({ ...deps, sessions })
+  const { config, db, clock, random, messenger, identityServers, log } = deps
+  const sendLimits = createSendLimits({ config, db, clock })
+  const delegated = createDelegatedSessions({ config, db, clock, random, identityServers })
+  const sessions = createContactSessions({ config, db, clock, random, messenger, sendLimits, delegated })
+  const proofs = createContactProofs({ db, clock, sessions })
   return {
     services: {
-      contacts: createContacts({ ...deps, proofs }),
+      contacts: createContacts({ db, clock, random, proofs, identityServers, log }),
       contactSessions: sessions,
-      contactTokens: createTokenRequests({ ...deps, sessions, sendLimits, delegated }),
-      identityServers: deps.identityServers,
+      contactTokens: createTokenRequests({ config, db, sessions, sendLimits, delegated, identityServers }),
+      identityServers,
     },
     stages: proofs.stages,
   }

@@ -96,6 +96,19 @@ export function createFederationServices(parts: {
     blocks,
     findUser: localUsers.find,
   })
+  const transactions = createTransactions({
+    db,
+    clock,
+    registry,
+    receiver,
+    partialStateRooms,
+    resync,
+    access,
+    invitations,
+    edus,
+    log,
+  })
+  resync.onWhole(transactions.takeHeld)
   return {
     standing: async (server, roomId) => access.standing(server, await registry.get(roomId)),
     signedRequests: createSignedRequests({ serverName, clock, bounds, keys, policy, heard: outgoing.heard }),
@@ -104,18 +117,7 @@ export function createFederationServices(parts: {
     roomAnswers: createRoomAnswers({ db, registry, events, resident, access }),
     spaceAnswers: createSpaceAnswers({ registry, access }),
     handshakes: createHandshakes({ serverName, registry, resident, receiver, access, accepted: outgoing.forward }),
-    transactions: createTransactions({
-      db,
-      clock,
-      registry,
-      receiver,
-      partialStateRooms,
-      resync,
-      access,
-      invitations,
-      edus,
-      log,
-    }),
+    transactions,
     invitations,
   }
 }

@@ -8,7 +8,7 @@ import { createKeyedQueue } from '../../core/keyed-queue.ts'
 import { findTransaction, insertTransaction } from '../../store/federation/federation-transactions.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_EDUS_PER_TRANSACTION, MAX_PDUS_PER_TRANSACTION, MAX_ROOMS_AT_ONCE } from '../limits.ts'
-import type { Resync } from '../rooms/remote/resync.ts'
+import type { PartialState } from '../rooms/room/partial-state.ts'
 import type { PartialStateRooms } from '../rooms/room/partial-state-rooms.ts'
 import type { Outcome } from './held-events.ts'
 import { createTransactionEdus, type TransactionEduParts } from './transaction-edus.ts'
@@ -30,12 +30,13 @@ export interface Transactions {
    * @throws ProtocolError `M_TOO_LARGE`
    */
   receive(transaction: ReceivedTransaction): Promise<string>
+  /** Takes in what had to wait until the members of a room are known, oldest first, and ends the waiting. */
+  takeHeld(partialState: PartialState): Promise<void>
 }
 
 export interface TransactionParts extends TransactionPduParts, TransactionEduParts {
   readonly clock: Clock
   readonly partialStateRooms: Pick<PartialStateRooms, 'end' | 'all'>
-  readonly resync: Pick<Resync, 'hurry' | 'onWhole'>
   readonly log: Logger
 }
 
@@ -44,7 +45,6 @@ export function createTransactions(parts: TransactionParts): Transactions {
   const turns = createKeyedQueue<number>()
   const transactionEdus = createTransactionEdus(parts, turns)
   const transactionPdus = createTransactionPdus(parts, { turns, receipts: transactionEdus.heldReceipts })
-  parts.resync.onWhole(transactionPdus.takeHeld)
   const running = new Map<string, Promise<string>>()
 
   async function take({ origin, txnId, pdus, edus }: ReceivedTransaction, hash: Buffer): Promise<string> {
@@ -69,6 +69,7 @@ export function createTransactions(parts: TransactionParts): Transactions {
   }
 
   return {
+    takeHeld: transactionPdus.takeHeld,
     receive(transaction) {
       const { origin, txnId, pdus, edus } = transaction
       if (pdus.length > MAX_PDUS_PER_TRANSACTION || edus.length > MAX_EDUS_PER_TRANSACTION) {

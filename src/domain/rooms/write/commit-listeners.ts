@@ -10,7 +10,8 @@ import type { PartialStateRooms } from '../room/partial-state-rooms.ts'
 import type { RoomRegistry } from '../room/registry.ts'
 import type { MembershipChange, Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
-import { type PersisterParts, streamed, type Unit } from './unit.ts'
+import type { PersisterParts } from './persister.ts'
+import { streamed, type Unit } from './unit.ts'
 
 /** What the writer of events calls. */
 export type CommitListeners = Pick<PersisterParts, 'committed' | 'published' | 'refused' | 'missed'>
