@@ -1,0 +1,146 @@
+import type { Logger } from 'pino'
+import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import type { Database } from '../../store/db/db.ts'
+import { getOwnEvents } from '../../store/federation/federation-catch-up.ts'
+import { getForwardsDue } from '../../store/federation/federation-forwards.ts'
+import { MAX_PDUS_IN_MEMORY } from '../limits.ts'
+import { serversToTell } from '../rooms/room/destinations.ts'
+import type { EventCache } from '../rooms/room/event-cache.ts'
+import type { RoomRegistry } from '../rooms/room/registry.ts'
+import type { Room } from '../rooms/room/room.ts'
+import type { RoomEvent } from '../rooms/room/room-event.ts'
+import type { Destination } from './destination.ts'
+import type { SendingRecord } from './sending-record.ts'
+
+/** An event on its way to the servers of its room. */
+export interface Entry {
+  readonly room: Room
+  readonly event: RoomEvent
+  /** The server that it came from, where it is passed on. */
+  readonly except: ServerName | undefined
+}
+
+/** Events that were committed, until every destination knows of those that concern it. */
+export class SpreadingQueue {
+  readonly entries: Entry[] = []
+  /** The last event that was committed, and the last up to which every destination knows of all that concern it. */
+  seen = 0
+  position = 0
+  readonly #held = new Set<{ readonly position: number }>()
+
+  /** Up to where all is handed on. */
+  readonly handedOn = (): number =>
+    Math.min(this.entries.length > 0 ? this.position : this.seen, ...[...this.#held].map((hold) => hold.position))
+
+  /** What is handed on does not go beyond a position until the caller says that it may. */
+  holdBack(position: number): () => void {
+    const hold = { position }
+    this.#held.add(hold)
+    return () => void this.#held.delete(hold)
+  }
+}
+
+/** Hands events to the destinations of their rooms' servers, in order. */
+export interface EventSpreading {
+  add(entries: readonly Entry[]): void
+  /** Takes up events that were committed after a position, and of which nothing was noted. */
+  takeUp(from: number): Promise<void>
+  /** Takes up what was to be passed on. */
+  takeUpForwards(): Promise<void>
+  /** Resolves when what is under way is handed out, or could not be. */
+  idle(): Promise<void>
+}
+
+const SPREAD_AGAIN_MS = 1_000
+
+export function createEventSpreading(parts: {
+  readonly db: Database
+  readonly serverName: ServerName
+  readonly registry: RoomRegistry
+  readonly events: EventCache
+  readonly queue: SpreadingQueue
+  readonly record: SendingRecord
+  readonly log: Logger
+  reaches(server: ServerName): boolean
+  destinationOf(server: ServerName): Destination
+}): EventSpreading {
+  const { db, serverName, registry, events: cache, queue, record, log, reaches, destinationOf } = parts
+  const { entries } = queue
+  let spreading: Promise<void> | undefined
+
+  function serversFor({ event, except }: Entry, present: ReadonlySet<ServerName>): ServerName[] {
+    const servers = new Set(present)
+    // Who is put out is told so.
+    if (event.type === 'm.room.member') servers.add(serverOf(event.pdu.state_key as UserId))
+    if (except !== undefined) servers.delete(except)
+    if (isInvitation(event)) servers.delete(targetsServer(event, present))
+    return [...servers].filter(reaches)
+  }
+
+  async function spread(): Promise<void> {
+    for (let entry = entries[0]; entry; entry = entries[0]) {
+      const { room, event, except } = entry
+      const present = await serversToTell(db, room)
+      for (const server of serversFor(entry, present)) {
+        const destination = destinationOf(server)
+        destination.pdu(event)
+        if (!present.has(server)) record.part(destination, event.nid)
+      }
+      if (except !== undefined) record.handedOn(event.nid)
+      entries.shift()
+    }
+    queue.position = queue.seen
+  }
+
+  /** Goes on until all are handed out: a database that is away comes back. */
+  function startSpreading(): void {
+    spreading ??= spread()
+      .catch((err) => {
+        log.error({ err }, 'events could not be handed to other servers; it will be tried again')
+        setTimeout(startSpreading, SPREAD_AGAIN_MS).unref()
+      })
+      .finally(() => {
+        spreading = undefined
+      })
+  }
+
+  function add(added: readonly Entry[]): void {
+    entries.push(...added)
+    startSpreading()
+  }
+
+  return {
+    add,
+    async takeUp(from) {
+      for (let next = from + 1; ; ) {
+        const nids = await getOwnEvents(db, next, serverName, MAX_PDUS_IN_MEMORY)
+        const events = [...(await cache.load(nids)).values()].sort((a, b) => a.nid - b.nid)
+        for (const event of events) add([{ room: await registry.getByNid(event.roomNid), event, except: undefined }])
+        await spreading
+        if (nids.length < MAX_PDUS_IN_MEMORY) return
+        next = nids.at(-1)! + 1
+      }
+    },
+    async takeUpForwards() {
+      const due = await getForwardsDue(db)
+      const found = await cache.load(due.map(({ event_nid }) => event_nid))
+      for (const { event_nid, from_server } of due) {
+        const event = found.get(event_nid)
+        if (event) add([{ room: await registry.getByNid(event.roomNid), event, except: from_server }])
+      }
+    },
+    async idle() {
+      await spreading
+    },
+  }
+}
+
+function isInvitation(event: RoomEvent): boolean {
+  return event.type === 'm.room.member' && event.content.membership === 'invite'
+}
+
+/** The invited user's server was given the invitation by hand, unless it is in the room anyway. */
+function targetsServer(event: RoomEvent, present: ReadonlySet<ServerName>): ServerName {
+  const server = serverOf(event.pdu.state_key as UserId)
+  return present.has(server) ? ('' as ServerName) : server
+}
