@@ -1,7 +1,7 @@
 import type { AppserviceAnswer, AppserviceClient, AppserviceTarget } from '../../outbound/appservice.ts'
 import type { Appservice } from './appservice.ts'
-import type { Deliver } from './events-out.ts'
 import type { HostedAppservices } from './hosted.ts'
+import type { Deliver } from './service-queues.ts'
 
 const TRANSACTION_MS = 60_000
 
