@@ -52,7 +52,7 @@ export interface RoomServices {
   readonly receiving: ReceivingServices
   /** The newest committed position of the stream of events. */
   position(): number
-  /** What is to be ended, and begun: fetching what partial-state joins left out. */
+  /** What runs beside the requests, in the order in which it begins. */
   readonly running: readonly LifecyclePart[]
 }
 
@@ -168,13 +168,24 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     writing,
     receiving,
     position,
-    running: [
-      { name: 'signature checks', stop: receiving.pduChecks.close },
-      { name: 'the writer of events', stop: persister.idle },
-      { name: 'resyncs', start: receiving.resync.start, stop: receiving.resync.close },
-      { name: 'typing', stop: typing.close },
-      { name: 'presence', stop: presence.close },
-      { name: 'the memory of rooms', stop: roomBase.close },
-    ],
+    running: runningParts(roomBase, syncBase, typing, writing, receiving),
   }
+}
+
+/** In the order in which it begins: what is stopped first stands last. */
+function runningParts(
+  roomBase: RoomBase,
+  { presence }: SyncBase,
+  typing: Typing,
+  { persister }: WritingServices,
+  { pduChecks, resync }: ReceivingServices,
+): readonly LifecyclePart[] {
+  return [
+    { name: 'signature checks', stop: pduChecks.close },
+    { name: 'the writer of events', stop: persister.idle },
+    { name: 'resyncs', start: resync.start, stop: resync.close },
+    { name: 'typing', stop: typing.close },
+    { name: 'presence', stop: presence.close },
+    { name: 'the memory of rooms', stop: roomBase.close },
+  ]
 }
