@@ -27,10 +27,7 @@ import type { KeyChanges } from './sync/key-changes.ts'
 import type { Presence } from './sync/presence.ts'
 import type { Sync } from './sync/sync.ts'
 
-/**
- * Everything that endpoints call, one property per service; made in context.ts:
- * `rateLimits` by `createRateLimits({ config, clock, overrides })`, what `AccountServices` lists by `createAccountServices(...)`, and so on.
- */
+/** Everything that endpoints call, one property per service. Their areas are made in context.ts, and named one by one in endpoint-services.ts. */
 export interface Services extends AccountServices, ContactServices, E2eServices, KeyServices {
   readonly config: Config
   readonly clock: Clock
