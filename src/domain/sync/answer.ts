@@ -15,7 +15,7 @@ import { changedWithin, type DeviceChanges, deviceChanges } from './device-chang
 import { invitedSection } from './invited-room.ts'
 import { isJoinedIn, joinedSection } from './joined-room.ts'
 import { leftSection } from './left-room.ts'
-import { isUnfilled, type Look, type RoomNews, type Section, type SyncRequest } from './look.ts'
+import { hasPartialState, type Look, type RoomNews, type Section, type SyncRequest } from './look.ts'
 import { type PresenceOf, presenceContent } from './presence.ts'
 import type { SyncSources } from './sources.ts'
 import { encodeStreamToken, isNewer, type StreamPosition } from './token.ts'
@@ -91,7 +91,7 @@ async function standing(look: Look, rooms: ReadonlyMap<number, UserRoom>) {
   const isLazy = look.request.filter.room.state.lazyLoadMembers
   for (const [roomNid, membership] of rooms) {
     // Who wants all members is told of the room once they are there.
-    if (!isLazy && membership.membership === 'join' && isUnfilled(look, roomNid)) continue
+    if (!isLazy && membership.membership === 'join' && hasPartialState(look, roomNid)) continue
     // What is written and not yet published counts from the next answer on.
     const isEarly = isNewer(membership.changedAt, look.now.events)
     if (isEarly ? await wasJoined(look, roomNid) : membership.membership === 'join') {

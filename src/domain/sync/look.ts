@@ -51,15 +51,15 @@ export interface Section {
 
 /** Whether a room's members came within a span: it was joined without them. */
 export function wasFilledWithin({ sources, since, now }: Span, roomNid: number): boolean {
-  const filledAt = sources.partialStateRooms.filledAt(roomNid)
-  if (filledAt === undefined || since === undefined) return false
-  return isNewer(filledAt, since.events) && !isNewer(filledAt, now.events)
+  const completeAt = sources.partialStateRooms.completeAt(roomNid)
+  if (completeAt === undefined || since === undefined) return false
+  return isNewer(completeAt, since.events) && !isNewer(completeAt, now.events)
 }
 
 /** Whether a room's members are not all there at the end of a span. */
-export function isUnfilled({ sources, now }: Span, roomNid: number): boolean {
-  const filledAt = sources.partialStateRooms.filledAt(roomNid)
-  return filledAt === undefined
+export function hasPartialState({ sources, now }: Span, roomNid: number): boolean {
+  const completeAt = sources.partialStateRooms.completeAt(roomNid)
+  return completeAt === undefined
     ? sources.partialStateRooms.of(roomNid)?.lacksMembers === true
-    : isNewer(filledAt, now.events)
+    : isNewer(completeAt, now.events)
 }

@@ -39,7 +39,7 @@ export interface SyncSources {
   /** The newest event of each room that changed somebody's membership. */
   readonly roomMembers: RecentChanges
   /** The rooms whose members are still to come, and when they came. */
-  readonly partialStateRooms: Pick<PartialStateRooms, 'of' | 'filledAt'>
+  readonly partialStateRooms: Pick<PartialStateRooms, 'of' | 'completeAt'>
   readonly users: Users
   readonly deviceLists: DeviceLists
   readonly keyCounts: DeviceKeyCounts

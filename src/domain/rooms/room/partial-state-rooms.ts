@@ -21,7 +21,7 @@ export interface PartialStateRooms {
   of(roomNid: number): PartialState | undefined
   all(): readonly PartialState[]
   /** The position in the stream at which a room became whole; undefined for one that always was, and for one that is not. */
-  filledAt(roomNid: number): number | undefined
+  completeAt(roomNid: number): number | undefined
   /** Begins, before the join is written: should that never be, nothing speaks of it but a row that is not looked at. */
   open(
     room: Room,
@@ -32,7 +32,7 @@ export interface PartialStateRooms {
   resynced(write: Pick<ResyncWrite, 'roomNid' | 'joinId' | 'position'>): void
   /** What had to wait is taken in. */
   end(partialState: PartialState): void
-  /** Memberships were committed: a room that nobody of ours is in any more is filled no further. */
+  /** Memberships were committed: a room that nobody of ours is in any more needs no resync any more. */
   changed(room: Room, members: readonly Pick<MembershipChange, 'isLocal'>[]): void
   /** Nobody of ours is in the room any more: what is known of it is who is told of that. */
   leave(partialState: PartialState): Promise<void>
@@ -49,18 +49,18 @@ export async function openPartialStateRooms(parts: {
 }): Promise<PartialStateRooms> {
   const { db, clock } = parts
   const open = new Map<number, PartialState>()
-  const filledAt = new Map<number, number>()
+  const completeAt = new Map<number, number>()
   const held = await countHeld(db)
   const withReceipts = await roomsWithHeldReceipts(db)
 
   for (const row of await getPartialStateRooms(db)) {
     const waiting = held.filter(({ room_nid }) => room_nid === row.room_nid)
-    if (row.filled_at !== null) filledAt.set(row.room_nid, row.filled_at)
+    if (row.filled_at !== null) completeAt.set(row.room_nid, row.filled_at)
     if (row.filled_at !== null && waiting.length === 0 && !withReceipts.has(row.room_nid)) continue
     const { room_nid: roomNid, room_id: roomId, join_event_id: joinId, resident, servers, failures } = row
     const partialState = new PartialState({ roomNid, roomId, joinId, resident, servers, failures })
     for (const { origin, count, bytes } of waiting) partialState.held.set(origin, { count, bytes })
-    if (row.filled_at !== null) partialState.filled()
+    if (row.filled_at !== null) partialState.complete()
     open.set(roomNid, partialState)
   }
 
@@ -71,7 +71,7 @@ export async function openPartialStateRooms(parts: {
   }
 
   async function supersede(partialState: PartialState): Promise<void> {
-    partialState.filled()
+    partialState.complete()
     open.delete(partialState.roomNid)
     await db.tx((tx) => setSuperseded(tx, partialState.roomNid))
   }
@@ -87,13 +87,13 @@ export async function openPartialStateRooms(parts: {
     supersede,
     of: (roomNid) => open.get(roomNid),
     all: () => [...open.values()].filter(({ holdsEvents }) => holdsEvents),
-    filledAt: (roomNid) => filledAt.get(roomNid),
+    completeAt: (roomNid) => completeAt.get(roomNid),
     async open(room, { resident, servers, joinId }) {
       const row = { room_nid: room.nid, resident, servers, join_event_id: joinId, since: clock.now() }
       await db.tx((tx) => insertPartialState(tx, row))
       const partialState = new PartialState({ roomNid: room.nid, roomId: room.id, resident, servers, joinId })
       open.set(room.nid, partialState)
-      filledAt.delete(room.nid)
+      completeAt.delete(room.nid)
       return partialState
     },
     async failed(partialState, reason) {
@@ -103,8 +103,8 @@ export async function openPartialStateRooms(parts: {
     resynced({ roomNid, joinId, position }) {
       const partialState = open.get(roomNid)
       if (partialState?.joinId !== joinId || !partialState.holdsEvents) return
-      filledAt.set(roomNid, position)
-      partialState.filled()
+      completeAt.set(roomNid, position)
+      partialState.complete()
     },
     end(partialState) {
       partialState.end()

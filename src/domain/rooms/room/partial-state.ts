@@ -28,7 +28,7 @@ export class PartialState {
   /** What other servers sent meanwhile, by server. */
   readonly held = new Map<ServerName, Held>()
   #stage: 'members' | 'arrears' | 'over' = 'members'
-  #isFilled = false
+  #isComplete = false
   #resolve: () => void = () => {}
 
   constructor(
@@ -53,9 +53,9 @@ export class PartialState {
     return this.#stage === 'members'
   }
 
-  /** Those that are told what passes, as long as nobody knows better: of our user's leaving too, when it never was filled. */
+  /** Those that are told what passes, as long as nobody knows better: of our user's leaving too, when its resync never ended. */
   get serversMeanwhile(): ReadonlySet<ServerName> {
-    return this.#isFilled ? NONE : this.servers
+    return this.#isComplete ? NONE : this.servers
   }
 
   /** What other servers send waits, or what has waited is not all taken in. */
@@ -64,9 +64,9 @@ export class PartialState {
   }
 
   /** All members are there. */
-  filled(): void {
+  complete(): void {
     if (this.#stage === 'members') this.#stage = 'arrears'
-    this.#isFilled = true
+    this.#isComplete = true
     this.#resolve()
   }
 
