@@ -16,6 +16,7 @@ import { loadIdentityKeys } from './identity-key-file.ts'
 import { createLog } from './log.ts'
 import { startMetricsListener } from './metrics-listener.ts'
 import { isBelowFloor } from './node-floor.ts'
+import { optimiseSooner } from './optimise-sooner.ts'
 import { openSigningKey } from './signing-key-file.ts'
 import { spareMemory } from './spare-memory.ts'
 import { releaseYoungGeneration } from './young-generation.ts'
@@ -43,6 +44,7 @@ export const serveCommand: Command = {
     const running = await start(host, config, log, read)
     const seconds = (performance.now() - begun) / 1000
     releaseYoungGeneration()
+    optimiseSooner()
     giveBackMemory()
     host.complain(banner({ ...running, seconds, config, configFile: configFile(host, values), ...host }))
     log.info({ port: running.port, ms: Math.round(seconds * 1000) }, 'ready')
