@@ -1,9 +1,11 @@
+import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { JsonOffence, ReadJson } from '../core/json.ts'
 import { readExact } from '../core/large-integers.ts'
 import type { Dialect } from '../core/paths.ts'
 import type { UiaProof } from '../domain/accounts/interactive-auth.ts'
+import type { Cancellation } from '../domain/cancellation.ts'
 import { addressOf } from './address.ts'
 import type { BodyIntake } from './body-intake.ts'
 import type { Caller } from './caller.ts'
@@ -32,7 +34,7 @@ export interface Wire {
   readonly id: string
   readonly log: Logger
   /** Aborted when the client goes away before its answer. */
-  readonly signal: AbortSignal
+  readonly signal: Cancellation
   /** Whether the request came by a path of release r0, or of the seeds. */
   readonly isOldPath: boolean
   /** The operation's path without dialect and release, its parameters percent-encoded: `C/rooms/!r%3Ahs/send/m.text/1`. */
@@ -78,11 +80,31 @@ export function templateOf(path: string): string[] {
 
 export type PathParams = Readonly<Record<string, string>>
 
+/** That the client of a request goes away before it has the whole answer. An `AbortController` for each request would cost more. */
+class ClientDeparture implements Cancellation {
+  readonly #response: ServerResponse
+
+  constructor(response: ServerResponse) {
+    this.#response = response
+  }
+
+  get aborted(): boolean {
+    return this.#response.closed && !this.#response.writableFinished
+  }
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    this.#response.once('close', listener)
+  }
+
+  removeEventListener(_type: 'abort', listener: () => void): void {
+    this.#response.off('close', listener)
+  }
+}
+
 /** One object per request; everything that few handlers ask for is a getter. */
 export class MountedRequest implements EndpointRequest {
   readonly #raw: FastifyRequest
   readonly #reply: FastifyReply
-  #signal: AbortSignal | undefined
   readonly #route: RouteFacts
   readonly params: PathParams
   readonly requester: Caller | undefined
@@ -188,19 +210,8 @@ export class MountedRequest implements EndpointRequest {
     return this.#route.log.child({ request_id: this.#raw.id })
   }
 
-  /** Made when it is first asked for: it costs more than all else that is read of a small request. */
-  get signal(): AbortSignal {
-    this.#signal ??= this.#watch()
-    return this.#signal
-  }
-
-  #watch(): AbortSignal {
-    const controller = new AbortController()
-    const response = this.#reply.raw
-    response.once('close', () => {
-      if (!response.writableFinished) controller.abort()
-    })
-    return controller.signal
+  get signal(): Cancellation {
+    return new ClientDeparture(this.#reply.raw)
   }
 
   get path(): string {

@@ -1,6 +1,7 @@
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { ServerName } from '../../core/ids.ts'
+import type { Cancellation } from '../cancellation.ts'
 import { MAX_WAITING_PEER_BYTES } from '../limits.ts'
 
 /** What servers ask is done in turn for each, so that one which asks much waits for itself and nobody else does. */
@@ -18,7 +19,7 @@ export interface ServerQueues {
 
 export interface Held {
   readonly bytes: number
-  readonly signal: AbortSignal
+  readonly signal: Cancellation
 }
 
 interface Queue {
@@ -78,7 +79,7 @@ export function createServerQueues({ config }: { readonly config: Pick<Config, '
 }
 
 /** Resolves when its turn has come. Who has gone away gives up the place: a server that repeats itself does not queue twice. */
-function placeIn({ waiting }: Queue, signal: AbortSignal): Promise<void> {
+function placeIn({ waiting }: Queue, signal: Cancellation): Promise<void> {
   return new Promise((resolve, reject) => {
     const leave = (): void => {
       waiting.delete(start)

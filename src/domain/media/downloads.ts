@@ -7,6 +7,7 @@ import { UNKNOWN_TYPE } from '../../core/media/content-disposition.ts'
 import type { Mxc } from '../../core/mxc.ts'
 import type { Database } from '../../store/db/db.ts'
 import { findMedia, type MediaRow, noteSeen } from '../../store/media/media.ts'
+import type { Cancellation } from '../cancellation.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_UPLOAD_WAIT_MS, MAX_WAITING_DOWNLOADS } from '../limits.ts'
 import type { Arrivals } from './arrivals.ts'
@@ -32,7 +33,7 @@ export interface MediaWish {
   readonly isAnonymous: boolean
   /** How long to wait for a file that is not uploaded yet. */
   readonly timeoutMs: number | undefined
-  readonly signal: AbortSignal
+  readonly signal: Cancellation
 }
 
 export interface Downloads {
@@ -61,7 +62,7 @@ export function createDownloads(deps: {
   const { config, db, clock, library, arrivals, remote, log } = deps
 
   /** Waits until what is promised is there, or time is over. */
-  async function uploaded(mxc: Mxc, timeoutMs: number, signal: AbortSignal): Promise<MediaRow | undefined> {
+  async function uploaded(mxc: Mxc, timeoutMs: number, signal: Cancellation): Promise<MediaRow | undefined> {
     const until = clock.now() + Math.min(Math.max(timeoutMs, 0), MAX_UPLOAD_WAIT_MS)
     for (;;) {
       const row = await findMedia(db, mxc.server, mxc.mediaId)

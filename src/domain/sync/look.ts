@@ -3,6 +3,7 @@ import type { JsonObject } from '../../core/json.ts'
 import type { JsonBytes } from '../../core/json-bytes.ts'
 import type { AccountDataRow } from '../../store/accounts/account-data.ts'
 import type { Requester } from '../accounts/requester.ts'
+import type { Cancellation } from '../cancellation.ts'
 import type { PresenceState } from './presence.ts'
 import type { SyncSources } from './sources.ts'
 import { isNewer, type StreamPosition } from './token.ts'
@@ -18,7 +19,7 @@ export interface SyncRequest {
   readonly stateAfter: 'state_after' | 'org.matrix.msc4222.state_after' | undefined
   readonly presence: PresenceState
   /** Aborted when the client has gone. */
-  readonly signal: AbortSignal
+  readonly signal: Cancellation
 }
 
 /** What lies between two positions for a user. */

@@ -1,3 +1,4 @@
+import type { Cancellation } from '../cancellation.ts'
 import { createHeldSyncs, type HeldSyncs, type WatchedSessions } from './held-syncs.ts'
 import { createWaking, type Wake } from './waking.ts'
 
@@ -11,7 +12,7 @@ export interface Notifier {
   /** Something happened that only these users see. */
   wakeUsers(userNids: Iterable<number>): void
   /** Resolves at the first wake-up of the user or of one of the rooms, after `timeoutMs`, or when `signal` aborts. */
-  wait(interest: Interest, timeoutMs: number, signal: AbortSignal): Wait
+  wait(interest: Interest, timeoutMs: number, signal: Cancellation): Wait
   /** Ends all waits, and every later one at once: the server is stopping. */
   drain(): void
   readonly isDraining: boolean
@@ -23,7 +24,7 @@ export interface Notifier {
 
 export interface Interest {
   readonly userNid: number
-  readonly roomNids: Iterable<number>
+  readonly roomNids: readonly number[]
 }
 
 export interface Wait {
@@ -82,22 +83,21 @@ export function createNotifier(sessions?: WatchedSessions): Notifier {
     })
   }
 
-  function wait({ userNid, roomNids }: Interest, timeoutMs: number, signal: AbortSignal): Wait {
-    const rooms = [...roomNids]
+  function wait({ userNid, roomNids }: Interest, timeoutMs: number, signal: Cancellation): Wait {
     const { promise, resolve } = deferred()
     const wake = (): void => {
       if (!waiting.delete(wake)) return
       clearTimeout(timer)
       signal.removeEventListener('abort', wake)
       byUser.remove(userNid, wake)
-      for (const room of rooms) byRoom.remove(room, wake)
+      for (const room of roomNids) byRoom.remove(room, wake)
       resolve()
     }
     const timer = setTimeout(wake, draining || signal.aborted ? 0 : timeoutMs)
     signal.addEventListener('abort', wake)
     waiting.add(wake)
     byUser.add(userNid, wake)
-    for (const room of rooms) byRoom.add(room, wake)
+    for (const room of roomNids) byRoom.add(room, wake)
     return { woken: promise, cancel: wake }
   }
 
