@@ -14,7 +14,10 @@ export class JsonBytes {
 
   /** Text that is JSON, or a part of it. */
   text(json: string): this {
-    this.#pieces.push(json)
+    const last = this.#pieces.length - 1
+    const before = this.#pieces[last]
+    if (typeof before === 'string') this.#pieces[last] = before + json
+    else this.#pieces.push(json)
     this.#length += Buffer.byteLength(json)
     return this
   }

@@ -214,8 +214,8 @@ function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: Parts, services
       const challenge = await challengeOf(endpoint, request, services)
       if (challenge) return sendReply(reply, challenge)
     }
-    const handle = () => endpoint.handle(request, services)
-    return sendReply(reply, await (perform ? perform(endpoint, request, handle) : handle()))
+    if (!perform) return sendReply(reply, await endpoint.handle(request, services))
+    return sendReply(reply, await perform(endpoint, request, () => endpoint.handle(request, services)))
   }
 }
 

@@ -22,7 +22,7 @@ export interface Filters {
    * The filter of a request: its definition as JSON, or the id of one that was kept; none wants everything.
    * @throws as `get` and `define`
    */
-  ofRequest(userNid: number, text: string | undefined): Promise<CompiledFilter>
+  ofRequest(userNid: number, text: string | undefined): CompiledFilter | Promise<CompiledFilter>
 }
 
 const MAX_COMPILED = 1000
@@ -73,7 +73,7 @@ export function createFilters({ db }: { readonly db: Database }): Filters {
       })
     },
     compiled: byId,
-    async ofRequest(userNid, text) {
+    ofRequest(userNid, text) {
       if (text === undefined || text === '') return UNFILTERED
       return text.startsWith('{') ? byDefinition(text) : byId(userNid, text)
     },

@@ -28,7 +28,9 @@ export interface Inboxes {
    * The messages to a device after ledger position `after`, up to and with `upTo`, as many as fit into an answer. Its client has
    * those up to `after`: they are removed before this resolves, and never given again.
    */
-  read(device: DeviceKey, after: number, upTo: number): Promise<Mail>
+  read(device: DeviceKey, after: number, upTo: number): Mail | Promise<Mail>
+  /** Whether nothing waits for a device, as far as memory knows: false where the database has not been asked yet. */
+  isEmpty(device: DeviceKey): boolean
   /** Messages were committed at a position. To be called before it is published. */
   arrived(devices: readonly DeviceKey[], position: number): void
   /** Brings those devices' inboxes to their cap that may be above it. */
@@ -43,8 +45,9 @@ interface Inbox {
   acknowledged: number
   /** Messages that came in since it was counted. */
   uncounted: number
-  /** Whether what was written before this process began to watch is known too. */
+  /** Finds out what was written before this process began to watch. */
   known: Promise<void> | undefined
+  isKnown: boolean
 }
 
 const MAX_INBOXES_IN_MEMORY = 50_000
@@ -57,7 +60,14 @@ export function createInboxes({ db, ledger }: { readonly db: Database; readonly 
     const key = `${userNid} ${deviceId}`
     const known = inboxes.get(key)
     if (known) return known
-    const inbox: Inbox = { oldest: Infinity, newest: 0, acknowledged: 0, uncounted: 0, known: undefined }
+    const inbox: Inbox = {
+      oldest: Infinity,
+      newest: 0,
+      acknowledged: 0,
+      uncounted: 0,
+      known: undefined,
+      isKnown: false,
+    }
     inboxes.set(key, inbox)
     return inbox
   }
@@ -65,6 +75,7 @@ export function createInboxes({ db, ledger }: { readonly db: Database; readonly 
   async function getToKnow(inbox: Inbox, device: DeviceKey): Promise<void> {
     try {
       const bounds = await inboxBounds(db, device)
+      inbox.isKnown = true
       if (!bounds) return
       inbox.oldest = Math.min(inbox.oldest, bounds.oldest)
       inbox.newest = Math.max(inbox.newest, bounds.newest)
@@ -79,20 +90,33 @@ export function createInboxes({ db, ledger }: { readonly db: Database; readonly 
     inbox.oldest = inbox.newest > upTo ? upTo + 1 : Infinity
   }
 
-  return {
-    async read(device, after, upTo) {
-      const inbox = inboxOf(device)
+  async function readRows(inbox: Inbox, device: DeviceKey, after: number, upTo: number): Promise<Mail> {
+    if (!inbox.isKnown) {
       inbox.known ??= getToKnow(inbox, device)
       await inbox.known
+    }
+    inbox.acknowledged = Math.max(inbox.acknowledged, after)
+    if (inbox.oldest <= after) await remove(inbox, device, after)
+    if (inbox.newest <= after) return { upTo, messages: noMessages }
+    const rows = await toDeviceBetween(db, device, after, upTo, MAX_TO_DEVICE_PER_SYNC + 1)
+    const given = wholeCalls(rows)
+    return {
+      upTo: given.length < rows.length ? given.at(-1)!.position : upTo,
+      messages: () => given.filter(({ position }) => position > inbox.acknowledged),
+    }
+  }
+
+  return {
+    read(device, after, upTo) {
+      const inbox = inboxOf(device)
+      if (!inbox.isKnown || inbox.oldest !== Infinity) return readRows(inbox, device, after, upTo)
       inbox.acknowledged = Math.max(inbox.acknowledged, after)
-      if (inbox.oldest <= after) await remove(inbox, device, after)
-      if (inbox.newest <= after) return { upTo, messages: () => [] }
-      const rows = await toDeviceBetween(db, device, after, upTo, MAX_TO_DEVICE_PER_SYNC + 1)
-      const given = wholeCalls(rows)
-      return {
-        upTo: given.length < rows.length ? given.at(-1)!.position : upTo,
-        messages: () => given.filter(({ position }) => position > inbox.acknowledged),
-      }
+      return { upTo, messages: noMessages }
+    },
+
+    isEmpty(device) {
+      const { isKnown, oldest } = inboxOf(device)
+      return isKnown && oldest === Infinity
     },
 
     arrived(devices, position) {
@@ -115,6 +139,8 @@ export function createInboxes({ db, ledger }: { readonly db: Database; readonly 
     },
   }
 }
+
+const noMessages = (): readonly ToDeviceRow[] => []
 
 /** As many messages as fit into an answer. A call's two messages to one device share a position and stay together. */
 function wholeCalls(rows: readonly ToDeviceRow[]): readonly ToDeviceRow[] {

@@ -24,8 +24,11 @@ import type { UserRoom } from './user-rooms.ts'
 export interface Answer {
   /** Nothing is new to the client. */
   readonly isEmpty: boolean
-  readonly json: JsonBytes
+  /** Undefined where the client has read as far as everything is, and keeps its token. */
+  readonly json: JsonBytes | undefined
 }
+
+export const NOTHING_NEW: Answer = { isEmpty: true, json: undefined }
 
 /** Events read ahead for each room of a first sync. */
 const MAX_WARMED_EVENTS = 64
@@ -41,15 +44,19 @@ export async function answerOf(
   now: StreamPosition,
 ): Promise<Answer> {
   const look: Look = { sources, by, request, since, now, timeMs: sources.clock.now() }
-  const mail = await sources.inboxes.read(by, since?.toDevice ?? 0, now.ledger)
-  const rooms = await sources.userRooms.of(by.userNid)
-  const { joined, entered, departed } = await standing(look, rooms)
-  const accountData = await changedAccountData(look)
-  const news = await newsOfJoined(look, joined, accountData)
+  const reading = sources.inboxes.read(by, since?.toDevice ?? 0, now.ledger)
+  const mail = reading instanceof Promise ? await reading : reading
+  const known = sources.userRooms.of(by.userNid)
+  const rooms = known instanceof Promise ? await known : known
+  const standing = standingOf(look, rooms)
+  const { joined, entered, departed } = standing instanceof Promise ? await standing : standing
+  const changes = changedAccountData(look)
+  const accountData = changes instanceof Promise ? await changes : changes
+  const news = recentNews(look, joined, accountData) ?? (await newsOfJoined(look, joined, accountData))
   const active = news.map(({ roomNid }) => roomNid)
   const [join, others, devices, counts] = await Promise.all([
     sections(news, look, joinedSection),
-    otherSections(look, entered),
+    entered.length === 0 ? NO_OTHERS : otherSections(look, entered),
     deviceChanges(look, joined, active, departed),
     sources.keyCounts.of(by),
   ])
@@ -83,8 +90,32 @@ export function nothingNew(token: string, counts: KeyCounts): JsonBytes {
   return out.text('}')
 }
 
-/** The rooms that the user is in at the end of the look; of the others, those that there are news of, and those lately left. */
-async function standing(look: Look, rooms: ReadonlyMap<number, UserRoom>) {
+/** The rooms of a user at the end of a look. */
+interface Standing {
+  readonly joined: ReadonlyMap<number, UserRoom>
+  /** Of the others, those that there are news of. */
+  readonly entered: readonly RoomNews[]
+  /** Those that the user left within the look. */
+  readonly departed: readonly number[]
+}
+
+const NO_ROOMS: ReadonlySet<number> = new Set()
+
+function standingOf(look: Look, rooms: ReadonlyMap<number, UserRoom>): Standing | Promise<Standing> {
+  // What is written and not yet published counts from the next answer on.
+  const early: number[] = []
+  for (const [roomNid, { changedAt }] of rooms) if (isNewer(changedAt, look.now.events)) early.push(roomNid)
+  if (early.length === 0) return standingAt(look, rooms, NO_ROOMS)
+  return roomsJoinedBefore(look, early).then((joinedBefore) => standingAt(look, rooms, joinedBefore))
+}
+
+async function roomsJoinedBefore(look: Look, roomNids: readonly number[]): Promise<ReadonlySet<number>> {
+  const found = new Set<number>()
+  for (const roomNid of roomNids) if (await wasJoined(look, roomNid)) found.add(roomNid)
+  return found
+}
+
+function standingAt(look: Look, rooms: ReadonlyMap<number, UserRoom>, joinedBefore: ReadonlySet<number>): Standing {
   const joined = new Map<number, UserRoom>()
   const entered: RoomNews[] = []
   const departed: number[] = []
@@ -92,9 +123,8 @@ async function standing(look: Look, rooms: ReadonlyMap<number, UserRoom>) {
   for (const [roomNid, membership] of rooms) {
     // Who wants all members is told of the room once they are there.
     if (!isLazy && membership.membership === 'join' && hasPartialState(look, roomNid)) continue
-    // What is written and not yet published counts from the next answer on.
     const isEarly = isNewer(membership.changedAt, look.now.events)
-    if (isEarly ? await wasJoined(look, roomNid) : membership.membership === 'join') {
+    if (isEarly ? joinedBefore.has(roomNid) : membership.membership === 'join') {
       joined.set(roomNid, membership)
       continue
     }
@@ -116,10 +146,30 @@ async function wasJoined({ sources, by, now }: Look, roomNid: number): Promise<b
   return isJoinedIn(await sources.states.at(room, now.events), room, by, sources)
 }
 
-async function changedAccountData({ sources, by, since, now }: Look): Promise<AccountDataRow[]> {
+function changedAccountData({ sources, by, since, now }: Look): readonly AccountDataRow[] | Promise<AccountDataRow[]> {
   const after = since?.ledger ?? 0
-  if (since && sources.userLedger.since(by.userNid, after) === false) return []
+  if (since && sources.userLedger.since(by.userNid, after) === false) return NO_ROWS
   return accountDataBetween(sources.db, by.userNid, after, now.ledger, { maxBytes: MAX_ANSWER_PART_BYTES })
+}
+
+const NO_ROWS: readonly AccountDataRow[] = []
+
+/** As `newsOfJoined`, where memory alone tells what is new since the last sync; undefined where it does not. */
+function recentNews(
+  look: Look,
+  joined: ReadonlyMap<number, UserRoom>,
+  accountData: readonly AccountDataRow[],
+): RoomNews[] | undefined {
+  const { sources, since, request } = look
+  if (!since || request.fullState || accountData.length > 0) return undefined
+  const news: RoomNews[] = []
+  for (const [roomNid, membership] of joined) {
+    const hasEvents = sources.roomEvents.since(roomNid, since.events[0] ?? 0)
+    if (hasEvents === undefined || sources.roomLedger.since(roomNid, since.ledger) !== false) return undefined
+    if (!hasEvents && !typesAnew(look, roomNid)) continue
+    news.push({ roomNid, membership, receipts: undefined, accountData: NO_ROWS })
+  }
+  return news
 }
 
 /** The joined rooms in which something is new, with what is. */
@@ -200,12 +250,19 @@ async function sections(
   look: Look,
   section: (look: Look, news: RoomNews) => Promise<Section | undefined>,
 ): Promise<Section[]> {
+  if (news.length === 1) return asList(await section(look, news[0]!))
   const found: Section[] = []
   for (let start = 0; start < news.length; start += ROOMS_AT_ONCE) {
     const some = await Promise.all(news.slice(start, start + ROOMS_AT_ONCE).map((entry) => section(look, entry)))
     for (const entry of some) if (entry) found.push(entry)
   }
   return found
+}
+
+const NO_OTHERS = { invite: [], knock: [], leave: [] }
+
+function asList(one: Section | undefined): Section[] {
+  return one ? [one] : []
 }
 
 async function otherSections(look: Look, entered: readonly RoomNews[]) {
@@ -221,14 +278,21 @@ async function otherSections(look: Look, entered: readonly RoomNews[]) {
 
 function writeRooms(out: JsonBytes, rooms: Readonly<Record<string, readonly Section[]>>): void {
   out.text(',"rooms":{')
-  Object.entries(rooms).forEach(([name, some], index) => {
-    out.text(`${index === 0 ? '' : ','}"${name}":{`)
-    some.forEach(({ roomId, json }, place) => {
-      out.key(roomId, place === 0).append(json)
-    })
+  let isFirst = true
+  for (const name in rooms) {
+    out.text(isFirst ? `"${name}":{` : `,"${name}":{`)
+    isFirst = false
+    writeSections(out, rooms[name]!)
     out.text('}')
-  })
+  }
   out.text('}')
+}
+
+function writeSections(out: JsonBytes, some: readonly Section[]): void {
+  for (let place = 0; place < some.length; place++) {
+    const { roomId, json } = some[place]!
+    out.key(roomId, place === 0).append(json)
+  }
 }
 
 function writeEvents(out: JsonBytes, name: string, events: readonly object[]): void {

@@ -15,30 +15,36 @@ import { type Look, type RoomNews, type Section, type Span, wasFilledWithin } fr
 import { eventList, loadState, stateToTell, writeEventList, writeState } from './room-section.ts'
 import type { TimelineSlice } from './room-timeline.ts'
 import { shownTimeline } from './shown-timeline.ts'
-import { isNewer } from './token.ts'
+import { isNewer, type StreamPosition } from './token.ts'
 
 const HEROES = 5
 
 /** What is new in a room that the user is in (client-server API, "Joined Room"). */
 export async function joinedSection(look: Look, news: RoomNews): Promise<Section | undefined> {
-  const room = await look.sources.registry.getByNid(news.roomNid)
+  const { registry } = look.sources
+  const room = registry.peekAlive(news.roomNid) ?? (await registry.getByNid(news.roomNid))
   if (!look.request.filter.room.roomMatches(room.id)) return undefined
   const wasFilled = wasFilledWithin(look, room.nid)
   const isNew = wasFilled && !look.request.filter.room.state.lazyLoadMembers
-  const known = isNew ? undefined : await knownState(look, room)
-  const slice = await timelineOf(look, room, known === undefined)
+  const knowing = isNew ? undefined : knownState(look, room)
+  const known = knowing instanceof Promise ? await knowing : knowing
+  const reading = timelineOf(look, room, known === undefined)
+  const slice = reading instanceof Promise ? await reading : reading
   const ownMembership = look.sources.membershipsAt(look.by, room, slice.events)
   const membershipAt = typeof ownMembership === 'function' ? ownMembership : await ownMembership
-  await loadReferences(look.sources.events, slice.events)
+  const loading = loadReferences(look.sources.events, slice.events)
+  if (loading) await loading
   const isFull = known === undefined || look.request.fullState
   const begin = isFull || slice.limited ? await stateBefore(look, room, slice) : known
-  const end = await stateNow(look, room)
+  const ending = stateNow(look, room)
+  const end = ending instanceof Promise ? await ending : ending
   const target = look.request.stateAfter === undefined ? beforeTimeline(begin, slice, end) : end
   const isSummedUp = isFull || wasFilled || slice.limited || slice.events.some(isSummed)
   const summary = isSummedUp ? await summaryOf(look, room) : undefined
   const heroes = summary?.['m.heroes'] ?? []
   const wish = { target, known, isFull, timeline: slice.events, heroes }
-  const state = await loadState(look, room, stateToTell(look, room, wish))
+  const nids = stateToTell(look, room, wish)
+  const state = nids.length === 0 ? { room, events: [], left: [] } : await loadState(look, room, nids)
   const extras = extrasOf(look, room, known === undefined && look.since ? await allNews(look, room, news) : news)
   const isSilent =
     slice.events.length + state.events.length + state.left.length === 0 && !slice.limited && extras.isEmpty
@@ -48,24 +54,27 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   out.text(`,"${look.request.stateAfter ?? 'state'}":{"events":`)
   writeState(out, look, state).text('}').append(extras)
   if (summary) out.text(`,"summary":${JSON.stringify(summary)}`)
-  const unread = await look.sources.unread.counts(look.by.userNid, [
-    { nid: room.nid, notifiable: notifiableAt(look, room) },
-  ])
-  out.text(`,"unread_notifications":${JSON.stringify(unread.get(room.nid))}}`)
+  const counting = look.sources.unread.count(look.by.userNid, room.nid, notifiableAt(look, room))
+  const unread = counting instanceof Promise ? await counting : counting
+  out.text(`,"unread_notifications":${JSON.stringify(unread)}}`)
   return { roomId: room.id, json: out }
 }
 
 /** What the client knows of the room's state; undefined when it was not in the room at its position, so that all is new to it. */
-export async function knownState(look: Span, room: Room): Promise<StateMap | undefined> {
+export function knownState(look: Span, room: Room): StateMap | undefined | Promise<StateMap | undefined> {
   const { since, by, sources } = look
   if (!since) return undefined
   const member = room.localMembers.get(by.userNid)
-  if (member && !isNewer(member.since, since.events)) {
-    return isNewer(room.committed.nid, since.events)
-      ? await sources.states.at(room, since.events)
-      : room.committed.state
-  }
-  const state = await sources.states.at(room, since.events)
+  if (!member || isNewer(member.since, since.events)) return knownIfJoined(look, room, since)
+  return isNewer(room.committed.nid, since.events) ? sources.states.at(room, since.events) : room.committed.state
+}
+
+async function knownIfJoined(
+  { by, sources }: Span,
+  room: Room,
+  { events }: StreamPosition,
+): Promise<StateMap | undefined> {
+  const state = await sources.states.at(room, events)
   return (await isJoinedIn(state, room, by, sources)) ? state : undefined
 }
 
@@ -90,15 +99,15 @@ async function allNews({ sources, by, now }: Look, room: Room, news: RoomNews): 
   return { ...news, receipts: receipts.get(room.nid), accountData }
 }
 
-function timelineOf(look: Look, room: Room, isNew: boolean): Promise<TimelineSlice> {
+function timelineOf(look: Look, room: Room, isNew: boolean): TimelineSlice | Promise<TimelineSlice> {
   const { since, now, by } = look
   const seesFrom = room.localMembers.get(by.userNid)?.since ?? Number.POSITIVE_INFINITY
   return shownTimeline(look, room, { since: isNew ? undefined : since?.events, upTo: now.events, seesFrom })
 }
 
-async function stateNow({ now, sources }: Look, room: Room): Promise<StateMap> {
+function stateNow({ now, sources }: Look, room: Room): StateMap | Promise<StateMap> {
   const { nid, state } = room.committed
-  return isNewer(nid, now.events) ? await sources.states.at(room, now.events) : state
+  return isNewer(nid, now.events) ? sources.states.at(room, now.events) : state
 }
 
 async function stateBefore(look: Look, room: Room, { events }: TimelineSlice): Promise<StateMap> {

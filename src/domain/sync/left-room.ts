@@ -52,7 +52,12 @@ function nidsOf({ request }: Look, room: Room, untold: RoomEvent | undefined): n
 }
 
 /** What the user saw of the room up to where they left it. */
-function timelineUntil(look: Look, room: Room, end: number, departure: RoomEvent | undefined): Promise<TimelineSlice> {
+function timelineUntil(
+  look: Look,
+  room: Room,
+  end: number,
+  departure: RoomEvent | undefined,
+): TimelineSlice | Promise<TimelineSlice> {
   const { since, now } = look
   const below = departure?.isInTimeline && !departure.isHistory ? { below: departure.pos + 1 } : {}
   const seesFrom = Number.POSITIVE_INFINITY

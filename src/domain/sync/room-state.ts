@@ -3,7 +3,7 @@ import type { Reader } from '../../store/db/db.ts'
 import { getTimelineBackwards, roomPositionAt } from '../../store/events/events.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import { stateAt } from '../rooms/room/past-state.ts'
-import type { Room } from '../rooms/room/room.ts'
+import type { Place, Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { type EventPosition, isNewer } from './token.ts'
 
@@ -11,20 +11,33 @@ import { type EventPosition, isNewer } from './token.ts'
 export interface RoomStates {
   /** The state that an event of the room was sent in. */
   before(room: Room, event: RoomEvent): Promise<StateMap>
-  /** The state that a reader at a stream position knew; empty when the room had no events by then. */
-  at(room: Room, position: EventPosition): Promise<StateMap>
+  /** The state that a reader at a stream position knew; empty when the room had no events by then. At once where it is in memory. */
+  at(room: Room, position: EventPosition): StateMap | Promise<StateMap>
 }
 
 export function createRoomStates({ db, events }: { db: Reader; events: EventCache }): RoomStates {
+  function lastSeenPlace({ timeline, committed }: Room, position: EventPosition): Place | undefined {
+    if (!isNewer(committed.nid, position)) return timeline.at(-1)
+    return timeline.findLast((one) => !isNewer(one.streamPos, position))
+  }
+
   async function lastSeen(room: Room, position: EventPosition): Promise<RoomEvent | undefined> {
-    const isUpToDate = !isNewer(room.committed.nid, position)
-    const recent = isUpToDate
-      ? room.timeline.at(-1)
-      : room.timeline.findLast((one) => !isNewer(one.streamPos, position))
+    const recent = lastSeenPlace(room, position)
     if (recent) return (await room.eventsAt([recent]))[0]
-    if (isUpToDate) return eventAt(room, room.committed.pos)
+    if (!isNewer(room.committed.nid, position)) return eventAt(room, room.committed.pos)
     const pos = await roomPositionAt(db, room.nid, position)
     return pos === 0 ? undefined : eventAt(room, pos)
+  }
+
+  function recentState(room: Room, position: EventPosition): StateMap | undefined {
+    const recent = lastSeenPlace(room, position)
+    const event = recent && room.fact(recent.nid)
+    return event && room.recentState(event.currentPoint.chain, event.currentPoint.seq)
+  }
+
+  async function readState(room: Room, position: EventPosition): Promise<StateMap> {
+    const event = await lastSeen(room, position)
+    return event ? stateAt(db, room, event.currentPoint) : EMPTY_STATE
   }
 
   async function eventAt(room: Room, pos: number): Promise<RoomEvent | undefined> {
@@ -34,9 +47,6 @@ export function createRoomStates({ db, events }: { db: Reader; events: EventCach
 
   return {
     before: (room, event) => stateAt(db, room, event.pointBefore),
-    async at(room, position) {
-      const event = await lastSeen(room, position)
-      return event ? stateAt(db, room, event.currentPoint) : EMPTY_STATE
-    },
+    at: (room, position) => recentState(room, position) ?? readState(room, position),
   }
 }

@@ -33,35 +33,80 @@ export const PAGE = 64
 /** How far back one sync looks for events that pass a filter and that its reader may see. */
 export const MAX_EVENTS_SCANNED = 640
 
-/** The newest events of a room, from memory as far as it reaches and from the database beyond. */
-export async function readTimeline(db: Reader, cache: EventCache, room: Room, wish: TimelineWish): Promise<RawSlice> {
-  const found: RoomEvent[] = []
-  let scanned = 0
-  let bytes = 0
-  let laterPos = wish.below
-  for await (const page of backwards(db, cache, room, wish)) {
-    for (const event of page) {
-      // What was fetched of history is to be asked for by turning back the pages.
-      if (event.isHistory) return { events: found.reverse(), limited: true }
-      if (isNewer(event.streamPos, wish.upTo)) continue
-      // What is missing in between is to be asked for, not skipped.
-      if (laterPos !== undefined && laterPos - event.pos > 1) return { events: found.reverse(), limited: true }
-      if (wish.since && !isNewer(event.streamPos, wish.since)) return { events: found.reverse(), limited: false }
-      if (!wish.wants || wish.wants(event)) {
-        if (found.length === wish.limit) return { events: found.reverse(), limited: true, rest: event.pos + 1 }
-        if (found.length > 0 && bytes + event.json.length > MAX_TIMELINE_BYTES) {
-          return { events: found.reverse(), limited: true }
-        }
-        bytes += event.json.length
-        found.push(event)
-      }
-      laterPos = event.pos
-    }
-    scanned += page.length
-    if (scanned >= MAX_EVENTS_SCANNED) return { events: found.reverse(), limited: true }
+/** The newest events of a room: at once where memory reaches far enough back, else from the database too. */
+export function readTimeline(
+  db: Reader,
+  cache: EventCache,
+  room: Room,
+  wish: TimelineWish,
+): RawSlice | Promise<RawSlice> {
+  const reading = new TimelineReading(wish)
+  const places = placesWanted(room, wish)
+  const recent = places.length === 0 ? [] : room.eventsAt(places)
+  if (recent instanceof Promise) return recent.then((page) => reading.take(page) ?? readOlder(db, cache, room, reading))
+  return reading.take(recent) ?? readOlder(db, cache, room, reading)
+}
+
+/** Goes on before what is in memory. */
+async function readOlder(db: Reader, cache: EventCache, room: Room, reading: TimelineReading): Promise<RawSlice> {
+  const { below = Number.POSITIVE_INFINITY, limit } = reading.wish
+  const size = reading.wish.below === undefined ? Math.min(PAGE, limit + 1) : PAGE
+  for (let pos = Math.min(room.timelineFrom, below) - 1; pos > 0; ) {
+    const rows = await getTimelineBackwards(db, room.nid, 0, pos, size)
+    if (rows.length === 0) break
+    const page = rows.map((row) => cache.adopt(row))
+    if (pos === room.timelineFrom - 1) room.extendTimeline(page.toReversed())
+    const slice = reading.take(page)
+    if (slice) return slice
+    pos = page.at(-1)!.pos - 1
   }
-  // A room that was joined elsewhere begins with a gap.
-  return { events: found.reverse(), limited: laterPos !== undefined && laterPos > 1 }
+  return reading.atBeginning()
+}
+
+/** What a slice takes of a room's events, which come newest first. */
+class TimelineReading {
+  readonly wish: TimelineWish
+  readonly #found: RoomEvent[] = []
+  #scanned = 0
+  #bytes = 0
+  /** Where the event after the next one stands. */
+  #laterPos: number | undefined
+
+  constructor(wish: TimelineWish) {
+    this.wish = wish
+    this.#laterPos = wish.below
+  }
+
+  /** The slice, once these are enough for it. */
+  take(page: readonly RoomEvent[]): RawSlice | undefined {
+    const { upTo, since, wants, limit } = this.wish
+    for (const event of page) {
+      // Clients page backwards for fetched history.
+      if (event.isHistory) return this.#slice(true)
+      if (isNewer(event.streamPos, upTo)) continue
+      // They page backwards for what is missing in between, too.
+      if (this.#laterPos !== undefined && this.#laterPos - event.pos > 1) return this.#slice(true)
+      if (since && !isNewer(event.streamPos, since)) return this.#slice(false)
+      if (!wants || wants(event)) {
+        if (this.#found.length === limit) return { ...this.#slice(true), rest: event.pos + 1 }
+        if (this.#found.length > 0 && this.#bytes + event.json.length > MAX_TIMELINE_BYTES) return this.#slice(true)
+        this.#bytes += event.json.length
+        this.#found.push(event)
+      }
+      this.#laterPos = event.pos
+    }
+    this.#scanned += page.length
+    return this.#scanned >= MAX_EVENTS_SCANNED ? this.#slice(true) : undefined
+  }
+
+  /** There is nothing older. A room that was joined elsewhere begins with a gap. */
+  atBeginning(): RawSlice {
+    return this.#slice(this.#laterPos !== undefined && this.#laterPos > 1)
+  }
+
+  #slice(limited: boolean): RawSlice {
+    return { events: this.#found.reverse(), limited }
+  }
 }
 
 /** Places in memory that are to be looked at, newest first: as far as a sync that is nearly up to date wants to know. */
@@ -77,26 +122,4 @@ function placesWanted(
     if ((since && !isNewer(place.streamPos, since)) || (!wants && places.length > limit)) break
   }
   return places
-}
-
-/** Pages of a room's events, newest first: what is in memory, then the rest. */
-async function* backwards(
-  db: Reader,
-  cache: EventCache,
-  room: Room,
-  wish: TimelineWish,
-): AsyncGenerator<readonly RoomEvent[]> {
-  const { below = Number.POSITIVE_INFINITY } = wish
-  let pos = Math.min(room.timelineFrom, below) - 1
-  const places = placesWanted(room, wish)
-  if (places.length > 0) yield await room.eventsAt(places)
-  const size = wish.below === undefined ? Math.min(PAGE, wish.limit + 1) : PAGE
-  while (pos > 0) {
-    const rows = await getTimelineBackwards(db, room.nid, 0, pos, size)
-    if (rows.length === 0) return
-    const page = rows.map((row) => cache.adopt(row))
-    if (pos === room.timelineFrom - 1) room.extendTimeline(page.toReversed())
-    yield page
-    pos = page.at(-1)!.pos - 1
-  }
 }

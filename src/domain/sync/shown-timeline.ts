@@ -22,22 +22,39 @@ export interface Stretch extends Pick<TimelineWish, 'since' | 'upTo' | 'below'> 
 /**
  * The newest events of a room that the reader wants and may see. What history visibility hides is passed over, for what lies before it.
  */
-export async function shownTimeline(look: Look, room: Room, stretch: Stretch): Promise<TimelineSlice> {
-  const { sources, request } = look
-  const { timeline: filter } = request.filter.room
+export function shownTimeline(look: Look, room: Room, stretch: Stretch): TimelineSlice | Promise<TimelineSlice> {
+  const { timeline: filter } = look.request.filter.room
   if (!filter.roomMatches(room.id)) return { events: [], limited: false }
   const limit = limitOf(look)
+  const first = readWanted(look, room, { ...stretch, limit: filter.relatedBy ? Math.max(limit, PAGE) : limit })
+  if (first instanceof Promise) return first.then((slice) => shownOf(look, room, stretch, slice))
+  return shownOf(look, room, stretch, first)
+}
+
+/** What is shown of the first slice, or what is found before it. */
+function shownOf(look: Look, room: Room, stretch: Stretch, first: RawSlice): TimelineSlice | Promise<TimelineSlice> {
+  const { relatedBy } = look.request.filter.room.timeline
+  const oldest = first.events[0]
+  if (!oldest || (oldest.streamPos >= stretch.seesFrom && !relatedBy)) return first
+  return passOverHidden(look, room, stretch, first)
+}
+
+async function passOverHidden(look: Look, room: Room, stretch: Stretch, first: RawSlice): Promise<TimelineSlice> {
+  const { relatedBy } = look.request.filter.room.timeline
+  const visible = await look.sources.visibleTo(look.by, room, first.events)
+  if (!relatedBy && visible.length === first.events.length) return { events: visible, limited: first.limited }
+  const limit = limitOf(look)
+  const read = (below: number) => readWanted(look, room, { ...stretch, below, limit: Math.max(limit, PAGE) })
+  return passOver(look, room, first, { limit, read })
+}
+
+function readWanted(look: Look, room: Room, wish: Omit<TimelineWish, 'wants'>): RawSlice | Promise<RawSlice> {
+  const { sources, request } = look
+  const { timeline: filter } = request.filter.room
   const wants = filter.matchesAll
     ? undefined
     : ({ type, sender, content }: RoomEvent) => filter.eventMatches({ type, sender, content })
-  const read = (from: Partial<TimelineWish>) =>
-    readTimeline(sources.db, sources.events, room, { ...stretch, limit, wants, ...from })
-  const first = await read(filter.relatedBy ? { limit: Math.max(limit, PAGE) } : {})
-  const oldest = first.events[0]
-  if (!oldest || (oldest.streamPos >= stretch.seesFrom && !filter.relatedBy)) return first
-  const visible = await sources.visibleTo(look.by, room, first.events)
-  if (!filter.relatedBy && visible.length === first.events.length) return { events: visible, limited: first.limited }
-  return passOver(look, room, first, { limit, read: (below) => read({ below, limit: Math.max(limit, PAGE) }) })
+  return readTimeline(sources.db, sources.events, room, { ...wish, wants })
 }
 
 function limitOf({ request }: Look): number {
@@ -53,7 +70,7 @@ export function isWanted(look: Look, room: Room, { type, sender, content }: Room
 
 interface Reading {
   readonly limit: number
-  read(below: number): Promise<RawSlice>
+  read(below: number): RawSlice | Promise<RawSlice>
 }
 
 /** Goes on from a slice for as long as what it holds is hidden, or lacks the relations that are asked for. */

@@ -2,15 +2,15 @@ import { ProtocolError } from '../../core/errors.ts'
 import type { JsonBytes } from '../../core/json-bytes.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
-import { type Answer, answerOf, nothingNew } from './answer.ts'
+import { type Answer, answerOf, NOTHING_NEW, nothingNew } from './answer.ts'
 import type { HeldSync } from './held-syncs.ts'
 import type { SyncRequest } from './look.ts'
 import type { Notifier, Wait } from './notifier.ts'
 import type { Presence } from './presence.ts'
 import { createSentAnswers, type SentAnswer } from './sent-answers.ts'
 import type { SyncSources } from './sources.ts'
-import { decodeStreamToken, type StreamPosition } from './token.ts'
-import type { UserRooms } from './user-rooms.ts'
+import { decodeStreamToken, isSamePosition, type StreamPosition } from './token.ts'
+import type { UserRoom, UserRooms } from './user-rooms.ts'
 
 export interface Sync {
   /**
@@ -25,6 +25,8 @@ export interface Sync {
   /** What of answers is in memory because clients have not taken it yet. */
   bytesUnderWay(): number
 }
+
+type Rooms = ReadonlyMap<number, UserRoom>
 
 export interface SyncParts {
   readonly clock: Clock
@@ -54,13 +56,13 @@ export function createSync(parts: SyncParts): Sync {
   }
 
   /** What a sync says that ends before there is anything new. */
-  async function unchanged(by: Requester, token: string): Promise<JsonBytes> {
-    return nothingNew(token, await sources.keyCounts.of(by))
+  function unchanged(by: Requester, token: string): JsonBytes | Promise<JsonBytes> {
+    const counts = sources.keyCounts.of(by)
+    return counts instanceof Promise ? counts.then((read) => nothingNew(token, read)) : nothingNew(token, counts)
   }
 
   /** Begins to listen for what the user may see: what comes from now on wakes. */
-  async function listen(by: Requester, { signal }: SyncRequest, until: number): Promise<Wait> {
-    const rooms = await parts.userRooms.of(by.userNid)
+  function listen(by: Requester, rooms: Rooms, { signal }: SyncRequest, until: number): Wait {
     const roomNids: number[] = []
     for (const [nid, { membership }] of rooms) if (membership === 'join') roomNids.push(nid)
     return notifier.wait({ userNid: by.userNid, roomNids }, until - clock.now(), signal)
@@ -79,8 +81,11 @@ export function createSync(parts: SyncParts): Sync {
     let wait: Wait | undefined
     try {
       while (!held?.over) {
-        wait = await listen(by, request, Math.min(deadline, endsAt))
-        let answer = await lookAt(by, request, since)
+        const known = parts.userRooms.of(by.userNid)
+        const rooms = known instanceof Promise ? await known : known
+        wait = listen(by, rooms, request, Math.min(deadline, endsAt))
+        const first = lookAt(by, request, since)
+        let answer = first instanceof Promise ? await first : first
         if (answer.isEmpty && !isDue()) {
           held ??= notifier.held.hold(by)
           held.onOver(wait.cancel)
@@ -90,7 +95,7 @@ export function createSync(parts: SyncParts): Sync {
           answer = await lookAt(by, request, since)
         }
         wait.cancel()
-        if (!held?.over && (!answer.isEmpty || isDue())) return answer.json
+        if (!held?.over && (!answer.isEmpty || isDue())) return await jsonOf(answer, by, request)
       }
       await held.over
       return await unchanged(by, request.since ?? '')
@@ -100,16 +105,32 @@ export function createSync(parts: SyncParts): Sync {
     }
   }
 
-  async function lookAt(by: Requester, request: SyncRequest, since: StreamPosition | undefined): Promise<Answer> {
+  /** What is new by now, as positions tell; where they tell of nothing no more is looked at. */
+  function lookAt(by: Requester, request: SyncRequest, since: StreamPosition | undefined): Answer | Promise<Answer> {
     // Read before the position is taken: a room that is left while they are read has events up to the position.
-    await parts.userRooms.of(by.userNid)
-    return answerOf(sources, by, request, since, parts.now())
+    const rooms = parts.userRooms.of(by.userNid)
+    if (rooms instanceof Promise) return rooms.then(() => lookNow(by, request, since))
+    return lookNow(by, request, since)
   }
 
-  async function answerTo(by: Requester, request: SyncRequest): Promise<JsonBytes> {
+  function lookNow(by: Requester, request: SyncRequest, since: StreamPosition | undefined): Answer | Promise<Answer> {
+    const now = parts.now()
+    if (since && isSamePosition(since, now) && !request.fullState && sources.inboxes.isEmpty(by)) return NOTHING_NEW
+    return answerOf(sources, by, request, since, now)
+  }
+
+  function jsonOf({ json }: Answer, by: Requester, { since = '' }: SyncRequest): JsonBytes | Promise<JsonBytes> {
+    return json ?? unchanged(by, since)
+  }
+
+  async function lookOnce(by: Requester, request: SyncRequest, since: StreamPosition | undefined): Promise<JsonBytes> {
+    return jsonOf(await lookAt(by, request, since), by, request)
+  }
+
+  function answerTo(by: Requester, request: SyncRequest): JsonBytes | Promise<JsonBytes> {
     const since = readSince(request.since)
     parts.presence.seen(by, request.presence)
-    if (since === undefined || request.timeoutMs === 0) return (await lookAt(by, request, since)).json
+    if (since === undefined || request.timeoutMs === 0) return lookOnce(by, request, since)
     return waitForNews(by, request, since, clock.now() + request.timeoutMs)
   }
 

@@ -20,6 +20,18 @@ export interface StreamPosition {
 /** The newest event number seen of each writer, by the writer's index. */
 export type EventPosition = readonly number[]
 
+/** Whether two positions are the same in every stream. */
+export function isSamePosition(one: StreamPosition, other: StreamPosition): boolean {
+  return (
+    one.ledger === other.ledger &&
+    one.toDevice === other.toDevice &&
+    one.ephemeral === other.ephemeral &&
+    one.run === other.run &&
+    one.events.length === other.events.length &&
+    one.events.every((position, writer) => position === other.events[writer])
+  )
+}
+
 export function writerOf(eventNid: number): number {
   return Math.floor(eventNid / WRITER_SPAN)
 }

@@ -9,6 +9,11 @@ export interface UnreadCounts {
   readonly highlight_count: number
 }
 
+interface RoomCount {
+  readonly nid: number
+  readonly notifiable: number
+}
+
 /** How far a user has read a room, and what stands out after that: places in its timeline. */
 interface Mark {
   pos: number
@@ -22,10 +27,9 @@ interface Mark {
  */
 export interface Unread {
   /** @param rooms the rooms and their counts of notifiable events now */
-  counts(
-    userNid: number,
-    rooms: readonly { readonly nid: number; readonly notifiable: number }[],
-  ): Promise<Map<number, UnreadCounts>>
+  counts(userNid: number, rooms: readonly RoomCount[]): Promise<Map<number, UnreadCounts>>
+  /** Of one room; at once where what the user has read of it is in memory. */
+  count(userNid: number, roomNid: number, notifiable: number): UnreadCounts | Promise<UnreadCounts>
   /** A user has read a room up to an event. */
   read(userNid: number, event: RoomEvent): void
   /** An event was committed, and stands out to some. */
@@ -67,24 +71,23 @@ export function createUnread({ db, budget }: { db: Reader; budget: ByteBudget })
     mark.highlights = mark.highlights.filter((pos) => pos > event.pos)
   }
 
+  async function counts(userNid: number, rooms: readonly RoomCount[]): Promise<Map<number, UnreadCounts>> {
+    let marks = users.get(userNid)
+    if (!marks) {
+      marks = new Map()
+      users.set(userNid, marks)
+    }
+    const unknown = rooms.filter(({ nid }) => !marks.has(nid)).map(({ nid }) => nid)
+    if (unknown.length > 0) await load(userNid, marks, unknown)
+    return new Map(rooms.map(({ nid, notifiable }) => [nid, countSince(marks.get(nid), notifiable)]))
+  }
+
   return {
-    async counts(userNid, rooms) {
-      let marks = users.get(userNid)
-      if (!marks) {
-        marks = new Map()
-        users.set(userNid, marks)
-      }
-      const unknown = rooms.filter(({ nid }) => !marks.has(nid)).map(({ nid }) => nid)
-      if (unknown.length > 0) await load(userNid, marks, unknown)
-      const counts = new Map<number, UnreadCounts>()
-      for (const { nid, notifiable } of rooms) {
-        const mark = marks.get(nid)
-        counts.set(nid, {
-          notification_count: mark ? Math.max(0, notifiable - mark.notifiable) : 0,
-          highlight_count: mark?.highlights.length ?? 0,
-        })
-      }
-      return counts
+    counts,
+    count(userNid, roomNid, notifiable) {
+      const mark = users.get(userNid)?.get(roomNid)
+      if (mark) return countSince(mark, notifiable)
+      return counts(userNid, [{ nid: roomNid, notifiable }]).then((found) => found.get(roomNid)!)
     },
     read: move,
     forgetAll: () => users.clear(),
@@ -95,5 +98,12 @@ export function createUnread({ db, budget }: { db: Reader; budget: ByteBudget })
         if (mark && eventNid === event.nid && !mark.highlights.includes(event.pos)) mark.highlights.push(event.pos)
       }
     },
+  }
+}
+
+function countSince(mark: Mark | undefined, notifiable: number): UnreadCounts {
+  return {
+    notification_count: mark ? Math.max(0, notifiable - mark.notifiable) : 0,
+    highlight_count: mark?.highlights.length ?? 0,
   }
 }

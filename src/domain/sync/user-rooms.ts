@@ -13,7 +13,7 @@ export interface UserRoom {
 
 /** The rooms of users who are about: read once, then kept up to date by what is committed. */
 export interface UserRooms {
-  of(userNid: number): Promise<ReadonlyMap<number, UserRoom>>
+  of(userNid: number): ReadonlyMap<number, UserRoom> | Promise<ReadonlyMap<number, UserRoom>>
   changed(userNid: number, roomNid: number, room: UserRoom): void
   forgotten(userNid: number, roomNid: number): void
   /** A room is gone for good. */
@@ -60,7 +60,7 @@ export function createUserRooms({ db, budget }: { db: Reader; budget: ByteBudget
   return {
     of(userNid) {
       const known = users.get(userNid)
-      if (known) return Promise.resolve(known)
+      if (known) return known
       let promise = loading.get(userNid)
       if (!promise) {
         promise = load(userNid)

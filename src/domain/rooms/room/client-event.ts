@@ -25,8 +25,12 @@ export type MembershipAt = (event: RoomEvent) => Membership
 export const alwaysJoined: MembershipAt = () => 'join'
 
 /** Brings to hand what rendering these events refers to: the state they took the place of, the redactions applied to them. */
-export async function loadReferences(cache: EventCache, events: Iterable<RoomEvent>): Promise<void> {
-  const stale = [...events].filter((event) => !isCurrent(cache, event))
+export function loadReferences(cache: EventCache, events: readonly RoomEvent[]): Promise<void> | undefined {
+  return events.every((event) => isCurrent(cache, event)) ? undefined : renderAnew(cache, events)
+}
+
+async function renderAnew(cache: EventCache, events: readonly RoomEvent[]): Promise<void> {
+  const stale = events.filter((event) => !isCurrent(cache, event))
   const nids: number[] = []
   for (const event of stale) {
     if (event.replacesNid !== undefined) nids.push(event.replacesNid)

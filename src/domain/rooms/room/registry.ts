@@ -13,6 +13,8 @@ export interface RoomRegistry {
   getByNid(roomNid: number): Promise<Room>
   /** The room if it is in memory. */
   peek(roomNid: number): Room | undefined
+  /** The room that `getByNid` would give, where that takes no waiting. */
+  peekAlive(roomNid: number): Room | undefined
   /** A write of this room was committed: it is the true one, whatever was loaded meanwhile. */
   confirm(room: Room): void
   /** Forgets a room whose write was refused; the next `get` loads what is true. */
@@ -64,10 +66,15 @@ export function createRoomRegistry(parts: RegistryParts): RoomRegistry {
     nids.set(room.id, room.nid)
   }
 
+  function peekAlive(roomNid: number): Room | undefined {
+    const known = rooms.get(roomNid)
+    return known?.alive && !gone.has(roomNid) ? known : undefined
+  }
+
   function getByNid(roomNid: number): Promise<Room> {
     if (gone.has(roomNid)) return Promise.reject(removed())
-    const known = rooms.get(roomNid)
-    if (known?.alive) return Promise.resolve(known)
+    const known = peekAlive(roomNid)
+    if (known) return Promise.resolve(known)
     let promise = loading.get(roomNid)
     if (!promise) {
       promise = load(roomNid)
@@ -80,6 +87,7 @@ export function createRoomRegistry(parts: RegistryParts): RoomRegistry {
     confirm,
     getByNid,
     peek: (roomNid) => rooms.get(roomNid),
+    peekAlive,
     forgetAll: () => rooms.clear(),
     get bytes() {
       return rooms.bytes

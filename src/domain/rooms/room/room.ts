@@ -238,10 +238,18 @@ export class Room {
     return known
   }
 
-  /** The events at some places of `timeline`, in their order. */
-  async eventsAt(places: readonly Place[]): Promise<RoomEvent[]> {
-    const found = places.flatMap(({ nid }) => this.fact(nid) ?? [])
-    if (found.length === places.length) return found
+  /** The events at some places of `timeline`, in their order; at once where all are in memory. */
+  eventsAt(places: readonly Place[]): RoomEvent[] | Promise<RoomEvent[]> {
+    const found: RoomEvent[] = []
+    for (const { nid } of places) {
+      const event = this.fact(nid)
+      if (event === undefined) return this.#loadAt(places)
+      found.push(event)
+    }
+    return found
+  }
+
+  async #loadAt(places: readonly Place[]): Promise<RoomEvent[]> {
     const events = await this.events(places.map(({ nid }) => nid))
     return places.flatMap(({ nid }) => events.get(nid) ?? [])
   }

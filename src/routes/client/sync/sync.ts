@@ -21,7 +21,8 @@ export const sync = endpoint(
   { auth: 'user', guests: true, query: Query },
   async (request, { config, filters, sync }) => {
     const { requester, query } = request
-    const filter = await filters.ofRequest(requester.userNid, query.filter)
+    const wanted = filters.ofRequest(requester.userNid, query.filter)
+    const filter = wanted instanceof Promise ? await wanted : wanted
     const unstable = query['org.matrix.msc4222.use_state_after'] ? UNSTABLE_STATE_AFTER : undefined
     const answer = await sync.sync(requester, {
       filter,
@@ -30,9 +31,7 @@ export const sync = endpoint(
       timeoutMs: Math.min(query.timeout ?? 0, config.limits.max_sync_timeout_ms),
       stateAfter: query.use_state_after ? STATE_AFTER : unstable,
       presence: query.set_presence ?? 'online',
-      get signal() {
-        return request.signal
-      },
+      signal: request.signal,
     })
     return rawReply(answer)
   },
