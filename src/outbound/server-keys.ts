@@ -1,5 +1,6 @@
 import type { ServerName } from '../core/ids.ts'
-import { isObject, type JsonObject, offenceIn } from '../core/json.ts'
+import { isObject, type JsonObject } from '../core/json.ts'
+import { offenceIn } from '../core/signing/canonical-json.ts'
 import type { Failure } from './failures.ts'
 import type { Federation, FederationAnswer } from './federation.ts'
 import { MAX_KEY_ANSWER_BYTES, MAX_NOTARY_ANSWER_BYTES } from './limits.ts'

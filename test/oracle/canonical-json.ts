@@ -1,4 +1,5 @@
-import { encodeCanonical, type JsonObject, type JsonValue } from '../../src/core/json.ts'
+import type { JsonObject, JsonValue } from '../../src/core/json.ts'
+import { encodeCanonical } from '../../src/core/signing/canonical-json.ts'
 import { SeededRandom } from '../core/state/random.ts'
 import { readOracleOptions } from './options.ts'
 import { Peer } from './peer.ts'

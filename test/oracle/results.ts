@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { encodeCanonical, type JsonObject } from '../../src/core/json.ts'
+import type { JsonObject } from '../../src/core/json.ts'
+import { encodeCanonical } from '../../src/core/signing/canonical-json.ts'
 
 const FILE = new URL('results.json', import.meta.url)
 

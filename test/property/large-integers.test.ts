@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { encodeCanonical, type JsonValue, NotJsonError, readExactJson, readJson } from '../../src/core/json.ts'
+import { type JsonValue, NotJsonError, readExactJson, readJson } from '../../src/core/json.ts'
 import {
   compareIntegers,
   integerOf,
@@ -10,6 +10,7 @@ import {
   successorOf,
   writeJson,
 } from '../../src/core/large-integers.ts'
+import { encodeCanonical } from '../../src/core/signing/canonical-json.ts'
 import { encodeIndependently, writeSpaced } from '../support/independent-json.ts'
 
 /** Beyond what a double counts to, and at its edges. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ServerName } from '../../src/core/ids.ts'
-import { encodeCanonical, type JsonObject } from '../../src/core/json.ts'
+import type { JsonObject } from '../../src/core/json.ts'
+import { encodeCanonical } from '../../src/core/signing/canonical-json.ts'
 import { type Signatures, signJson } from '../../src/core/signing/json-signature.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import type { Json } from './api.ts'

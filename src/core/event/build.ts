@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
 import type { EventId, RoomId, ServerName, UserId } from '../ids.ts'
-import { encodeCanonical, type JsonObject } from '../json.ts'
+import type { JsonObject } from '../json.ts'
 import { type Integer, successorOf } from '../large-integers.ts'
 import type { RoomVersion } from '../room-version.ts'
+import { encodeCanonical } from '../signing/canonical-json.ts'
 import { referenceOf, sha256Base64 } from '../signing/event-hash.ts'
 import type { SigningKey } from '../signing/key.ts'
 import {

@@ -9,9 +9,10 @@ import {
   serverOf,
   type UserId,
 } from '../ids.ts'
-import { encodeCanonical, isObject, type JsonObject, type JsonValue } from '../json.ts'
+import { isObject, type JsonObject, type JsonValue } from '../json.ts'
 import type { Integer } from '../large-integers.ts'
 import type { RoomVersion } from '../room-version.ts'
+import { encodeCanonical } from '../signing/canonical-json.ts'
 
 /** A reference to an event in room versions 1 and 2: its id and its reference hash. */
 export type HashedReference = [eventId: EventId, hash: { sha256: string }]

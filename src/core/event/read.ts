@@ -1,19 +1,12 @@
 import { decodeBase64 } from '../base64.ts'
 import { type EventId, isEventId } from '../ids.ts'
-import {
-  canonicalKeys,
-  encodeCanonical,
-  isObject,
-  type JsonObject,
-  type JsonOffence,
-  JsonTooDeepError,
-  type JsonValue,
-  offenceIn,
-} from '../json.ts'
+import { isObject, type JsonObject, type JsonOffence, JsonTooDeepError, type JsonValue } from '../json.ts'
 import type { RoomVersion } from '../room-version.ts'
+import { encodeCanonical, offenceIn } from '../signing/canonical-json.ts'
 import { eventIdOf, idOfText, sha256Base64 } from '../signing/event-hash.ts'
+import { type EventTexts, eventTexts } from '../signing/event-texts.ts'
 import { checkShape, isTooLarge, type Pdu, type Refusal, refuse } from './format.ts'
-import { redact, redactContent } from './redact.ts'
+import { redact } from './redact.ts'
 
 /** An event as another server sent it, ready for the checks of signatures and authorisation. */
 export interface ReadPdu {
@@ -47,7 +40,7 @@ export function readPdu(version: RoomVersion, raw: JsonValue, offence?: JsonOffe
   const shape = checkShape(version, unsigned === undefined ? kept : { ...kept, unsigned })
   if (!shape.allowed) return shape
   const pdu = kept as Pdu
-  const texts = textsOf(version, pdu)
+  const texts = eventTexts(version, pdu)
   return isTooLarge(Buffer.byteLength(texts.json)) ?? readChecked(version, pdu, texts)
 }
 
@@ -75,7 +68,7 @@ function flawIn(version: RoomVersion, pdu: JsonObject, stated: JsonOffence | und
   }
 }
 
-function readChecked(version: RoomVersion, pdu: Pdu, { json, hashed, signed }: Texts): ReadPdu {
+function readChecked(version: RoomVersion, pdu: Pdu, { json, hashed, signed }: EventTexts): ReadPdu {
   const eventId = version.eventIdFormat === 'opaque' ? pdu.event_id! : idOfText(version, signed)
   if (isHash(pdu.hashes.sha256, sha256Base64(hashed)))
     return { pdu, eventId, json, signedText: signed, isRedacted: false }
@@ -86,43 +79,4 @@ function readChecked(version: RoomVersion, pdu: Pdu, { json, hashed, signed }: T
 /** Others may write a hash in either alphabet, and padded. */
 function isHash(stated: string, found: string): boolean {
   return stated === found || decodeBase64(stated)?.equals(Buffer.from(found, 'base64')) === true
-}
-
-interface Texts {
-  readonly json: string
-  /** What the content hash is over. */
-  readonly hashed: string
-  /** What signatures and the reference hash are over. */
-  readonly signed: string
-}
-
-/** Members that the content hash leaves out; `unsigned` is gone already. */
-const NOT_HASHED: ReadonlySet<string> = new Set(['hashes', 'signatures'])
-
-/** The three texts share nearly all members: each is encoded once. */
-function textsOf(version: RoomVersion, pdu: Pdu): Texts {
-  let json = ''
-  let hashed = ''
-  let signed = ''
-  for (const key of canonicalKeys(pdu)) {
-    const text = memberText(key, pdu[key]!)
-    json = joined(json, text)
-    if (!NOT_HASHED.has(key)) hashed = joined(hashed, text)
-    if (key === 'content') signed = joined(signed, redactedContentText(version, pdu, text))
-    else if (key !== 'signatures' && version.redaction.topLevel.has(key)) signed = joined(signed, text)
-  }
-  return { json: `{${json}}`, hashed: `{${hashed}}`, signed: `{${signed}}` }
-}
-
-function joined(members: string, text: string): string {
-  return members === '' ? text : `${members},${text}`
-}
-
-function memberText(key: string, value: JsonValue): string {
-  return `${encodeCanonical(key)}:${encodeCanonical(value)}`
-}
-
-function redactedContentText(version: RoomVersion, { type, content }: Pdu, text: string): string {
-  const redacted = redactContent(version, type, content)
-  return redacted === content ? text : memberText('content', redacted)
 }

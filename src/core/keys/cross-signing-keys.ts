@@ -1,6 +1,7 @@
 import { decodeBase64, encodeBase64 } from '../base64.ts'
 import type { UserId } from '../ids.ts'
-import { encodeCanonical, isObject, type JsonObject } from '../json.ts'
+import { isObject, type JsonObject } from '../json.ts'
+import { encodeCanonical } from '../signing/canonical-json.ts'
 import { signatureOf } from '../signing/json-signature.ts'
 import { verifySignature } from '../signing/key.ts'
 import {

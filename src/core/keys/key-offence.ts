@@ -1,7 +1,8 @@
 import { decodeBase64 } from '../base64.ts'
 import { ProtocolError } from '../errors.ts'
 import type { UserId } from '../ids.ts'
-import { encodeCanonical, isObject, type JsonObject, type JsonValue } from '../json.ts'
+import { isObject, type JsonObject, type JsonValue } from '../json.ts'
+import { encodeCanonical } from '../signing/canonical-json.ts'
 
 /** Of a device list or a set of keys: what others would have to carry for each of ours. */
 export const MAX_KEY_BYTES = 16_384

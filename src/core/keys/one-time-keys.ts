@@ -1,5 +1,6 @@
 import type { UserId } from '../ids.ts'
-import { encodeCanonical, isObject, type JsonObject, type JsonValue } from '../json.ts'
+import { isObject, type JsonObject, type JsonValue } from '../json.ts'
+import { encodeCanonical } from '../signing/canonical-json.ts'
 import {
   checkKeySize,
   MAX_KEY_BYTES,

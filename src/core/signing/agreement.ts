@@ -1,5 +1,6 @@
 import { encodeBase64 } from '../base64.ts'
-import { compareCodePoints, encodeCanonical, type JsonValue } from '../json.ts'
+import type { JsonValue } from '../json.ts'
+import { compareCodePoints, encodeCanonical } from './canonical-json.ts'
 import { sodiumEd25519 } from './ed25519.ts'
 import { signingKeyFromSeed, verifySignature } from './key.ts'
 

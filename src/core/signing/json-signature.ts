@@ -1,4 +1,5 @@
-import { encodeCanonical, isObject, type JsonObject } from '../json.ts'
+import { isObject, type JsonObject } from '../json.ts'
+import { encodeCanonical } from './canonical-json.ts'
 import { type SigningKey, verifySignature } from './key.ts'
 
 export type Signatures = { [server: string]: { [keyId: string]: string } }

@@ -1,4 +1,5 @@
-import { encodeCanonical, type JsonValue } from '../json.ts'
+import type { JsonValue } from '../json.ts'
+import { encodeCanonical } from './canonical-json.ts'
 
 /** A request as the server that sends it signs it (server-server API, "Request Authentication"). */
 export interface RequestToSign {

@@ -1,5 +1,5 @@
-import { compareCodePoints } from '../json.ts'
 import { compareIntegers } from '../large-integers.ts'
+import { compareCodePoints } from '../signing/canonical-json.ts'
 import type { AuthGraph } from './graph.ts'
 import type { LoadedEvents } from './source.ts'
 

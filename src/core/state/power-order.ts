@@ -1,5 +1,5 @@
-import { compareCodePoints } from '../json.ts'
 import { compareIntegers, type Integer } from '../large-integers.ts'
+import { compareCodePoints } from '../signing/canonical-json.ts'
 import type { AuthGraph } from './graph.ts'
 import { Heap } from './heap.ts'
 import type { LoadedEvents } from './source.ts'

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac } from 'node:crypto'
-import { encodeCanonical, type JsonObject } from '../../core/json.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { encodeCanonical } from '../../core/signing/canonical-json.ts'
 import type { Random } from '../clock.ts'
 import { MAX_UIA_BODY_BYTES } from '../limits.ts'
 

@@ -1,5 +1,6 @@
 import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
-import { encodeCanonical, type JsonObject } from '../../core/json.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { encodeCanonical } from '../../core/signing/canonical-json.ts'
 import { listDevices } from '../../store/accounts/devices.ts'
 import type { Reader, Tx } from '../../store/db/db.ts'
 import { keepNewestEdus } from '../../store/federation/federation-edus.ts'

@@ -1,6 +1,7 @@
 import { groupBy } from '../../core/group-by.ts'
 import { type ServerName, serverOf } from '../../core/ids.ts'
-import { encodeCanonical, type JsonObject } from '../../core/json.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { encodeCanonical } from '../../core/signing/canonical-json.ts'
 import { keepEdus } from '../../store/federation/federation-edus.ts'
 import type { ToDeviceEntry } from '../../store/keys/to-device.ts'
 import type { Clock, Random } from '../clock.ts'

@@ -1,7 +1,8 @@
 import type { UserId } from '../../core/ids.ts'
-import { isObject, type JsonObject, type JsonValue, offenceIn } from '../../core/json.ts'
+import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { masterSignatureOf, readCrossSigningKey } from '../../core/keys/cross-signing-keys.ts'
 import { areSelfSigned, readDeviceKeys } from '../../core/keys/device-keys.ts'
+import { offenceIn } from '../../core/signing/canonical-json.ts'
 import { MAX_DEVICE_NAME_CHARS } from '../limits.ts'
 import { addSignature, type KnownKeys, noKeys, type SignatureMap, writeSigned } from './known-keys.ts'
 

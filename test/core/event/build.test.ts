@@ -5,8 +5,9 @@ import { ALLOWED, MAX_EVENT_BYTES, type Pdu } from '../../../src/core/event/form
 import { redact } from '../../../src/core/event/redact.ts'
 import { isSignedBy } from '../../../src/core/event/signers.ts'
 import type { EventId } from '../../../src/core/ids.ts'
-import { encodeCanonical, readJson } from '../../../src/core/json.ts'
+import { readJson } from '../../../src/core/json.ts'
 import { ROOM_VERSIONS, roomVersion } from '../../../src/core/room-version.ts'
+import { encodeCanonical } from '../../../src/core/signing/canonical-json.ts'
 import {
   contentHash,
   createEventIdOf,

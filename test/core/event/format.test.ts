@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { buildEvent } from '../../../src/core/event/build.ts'
 import { ALLOWED, checkFormat, MAX_RECEIVED_EVENT_BYTES, referencedId } from '../../../src/core/event/format.ts'
 import type { JsonObject, JsonValue } from '../../../src/core/json.ts'
-import { encodeCanonical } from '../../../src/core/json.ts'
 import { ROOM_VERSIONS, type RoomVersion, roomVersion } from '../../../src/core/room-version.ts'
+import { encodeCanonical } from '../../../src/core/signing/canonical-json.ts'
 import { draftFor, KEY, ORIGIN, referenceFor } from './drafts.ts'
 
 const builtFor = (version: RoomVersion) => buildEvent(version, draftFor(version), ORIGIN, KEY).pdu

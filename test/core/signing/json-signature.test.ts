@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { encodeCanonical, type JsonObject } from '../../../src/core/json.ts'
+import type { JsonObject } from '../../../src/core/json.ts'
+import { encodeCanonical } from '../../../src/core/signing/canonical-json.ts'
 import { signatureOf, signedText, signJson, verifyJson } from '../../../src/core/signing/json-signature.ts'
 import { signingKeyFromSeed } from '../../../src/core/signing/key.ts'
 

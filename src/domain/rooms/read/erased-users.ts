@@ -1,5 +1,5 @@
 import { redact } from '../../../core/event/redact.ts'
-import { encodeCanonical } from '../../../core/json.ts'
+import { encodeCanonical } from '../../../core/signing/canonical-json.ts'
 import { listErasedUsers } from '../../../store/accounts/deactivations.ts'
 import type { Reader } from '../../../store/db/db.ts'
 import type { EventCache } from '../room/event-cache.ts'

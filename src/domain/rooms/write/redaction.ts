@@ -3,7 +3,7 @@ import { mayAskToRedact, mayRedact, type PowerLevels, readPowerLevels } from '..
 import { ProtocolError } from '../../../core/errors.ts'
 import { contentForRules, redact } from '../../../core/event/redact.ts'
 import type { EventId } from '../../../core/ids.ts'
-import { encodeCanonical } from '../../../core/json.ts'
+import { encodeCanonical } from '../../../core/signing/canonical-json.ts'
 import type { RedactionWrite } from '../../../store/events/event-writes.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import type { Head } from '../room/head.ts'

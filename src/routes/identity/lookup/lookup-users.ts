@@ -1,5 +1,5 @@
-import { encodeTexts } from '../../../core/json.ts'
 import { Type } from '../../../core/shapes.ts'
+import { encodeTexts } from '../../../core/signing/canonical-json.ts'
 import { endpoint, rawReply } from '../../../http/endpoint.ts'
 
 const Body = Type.Object({
