@@ -18,6 +18,7 @@ import appservice from '../test/conformance/appservice.json' with { type: 'json'
 import { findLineTests, LINES } from '../test/conformance/hardening.ts'
 import identity from '../test/conformance/identity.json' with { type: 'json' }
 import served from '../test/conformance/operations.json' with { type: 'json' }
+import { importPicture } from './import-picture.ts'
 import { hashesOf } from './migration-hashes.ts'
 
 /** Writes every file that is made from the code; with `--check`, only says which of them are stale. */
@@ -30,6 +31,7 @@ const FILES: Readonly<Record<string, string>> = {
   'docs/errors.md': await errors(),
   'migrations/hashes.json': await hashesOf(fileURLToPath(new URL('../migrations', import.meta.url))),
   'docs/conformance.md': conformance(),
+  'docs/ARCHITECTURE.md': await architecture(),
 }
 
 const stale: string[] = []
@@ -61,7 +63,15 @@ ${rows.join('\n')}
 `
 }
 
-/** Which tests hold each line of what was found from outside. */
+/** The page as it is, with the imports drawn anew between their two marks. */
+async function architecture(): Promise<string> {
+  const page = await readFile(new URL('../docs/ARCHITECTURE.md', import.meta.url), 'utf8')
+  const [before, after, ...more] = page.split(/(?<=<!-- imports: .*-->\n)[\s\S]*(?=<!-- end of imports -->)/)
+  if (before === undefined || after === undefined || more.length > 0)
+    throw new Error('docs/ARCHITECTURE.md lacks the marks of its imports')
+  return `${before}\n\`\`\`\n${importPicture()}\n\`\`\`\n\n${after}`
+}
+
 /** In bold what must not be left out. */
 function shownValue(value: string, { needs = [] }: PageRules): string {
   return needs.includes(value) ? `**\`${value}\`**` : `\`${value}\``
@@ -73,6 +83,7 @@ function pageValues(name: PageName): string {
   return [...kind.values.map((value) => shownValue(value, kind)), ...fields].join(', ') || 'none'
 }
 
+/** Which tests hold each line of what was found from outside. */
 function conformance(): string {
   const tests = groupBy(findLineTests(), ({ id }) => id)
   const sections = Object.entries(LINES).map(([id, line]) => {

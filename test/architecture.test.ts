@@ -1,10 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { basename, dirname, join, relative } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { functionLengths } from './support/function-lengths.ts'
-import { PROJECT_ROOT } from './support/project.ts'
-
-const SRC = join(PROJECT_ROOT, 'src')
+import { SOURCES } from './support/sources.ts'
 
 /** Which folders of src/ each one may import from, besides itself. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -35,39 +32,6 @@ const ROOM_FOLDERS = ['room', 'write', 'receive', 'remote', 'backfill', 'act', '
 
 function roomFolderOf(name: string): string | undefined {
   return /^domain\/rooms\/([^/]+)\//.exec(name)?.[1]
-}
-
-interface Import {
-  readonly target: string
-  readonly isType: boolean
-}
-
-interface Source {
-  /** `domain/rooms/send.ts` */
-  readonly name: string
-  readonly layer: string
-  readonly text: string
-  /** Without comments. */
-  readonly code: string
-  readonly imports: readonly Import[]
-  readonly lines: number
-}
-
-const SOURCES: readonly Source[] = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts'))
-  .map(readSource)
-
-function readSource(name: string): Source {
-  const text = readFileSync(join(SRC, name), 'utf8')
-  const code = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '')
-  const imports = [
-    ...code.matchAll(/(?:import|export)\s+(type\s)?[^'";]*?from\s+'(\.[^']+)'|import\('(\.[^']+)'\)/g),
-  ].map(([, type, from, dynamic]) => ({
-    target: relative(SRC, join(SRC, dirname(name), from ?? dynamic ?? '')),
-    isType: type !== undefined,
-  }))
-  const layer = name.includes('/') ? name.slice(0, name.indexOf('/')) : ''
-  return { name, layer, text, code, imports, lines: text.split('\n').length }
 }
 
 function offenders(pattern: RegExp, sources = SOURCES): string[] {
