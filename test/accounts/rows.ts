@@ -11,8 +11,12 @@ const rooms = (file: string) => `rooms/${file}.test.ts`
 /** "What the service does". */
 const SERVICE: readonly Row[] = [
   ['2: JSON, UTF-8, underscores', 'http/errors.test.ts', 'bytes that are not UTF-8'],
-  ['3: PUT with a transaction ID is idempotent', rooms('transactions'), 'makes one event of 16 concurrent repeats'],
-  ['3: its scope is one access token', rooms('transactions'), 'counts for one token and one path'],
+  [
+    '3: PUT with a transaction ID is idempotent',
+    rooms('write/transactions'),
+    'makes one event of 16 concurrent repeats',
+  ],
+  ['3: its scope is one access token', rooms('write/transactions'), 'counts for one token and one path'],
   ['4: OPTIONS runs no logic', 'http/answers.test.ts', 'answers OPTIONS without running the endpoint'],
   ['4: CORS headers on all responses', 'http/answers.test.ts', 'is allowed on %s'],
   ['5: the host of a user ID', 'outbound/client-discovery.test.ts', 'what follows the first colon, without its port'],
@@ -40,27 +44,27 @@ const RESOURCES: readonly Row[] = [
   ['Third party identifier', contact('account3pid'), 'the list has medium, address, validated_at, added_at'],
   ['Filter: event_fields', 'core/filter.test.ts', 'keeps a key named __proto__ as a key'],
   ['Filter: event_fields, dots and escapes', 'core/property-path.test.ts', '%j is %j'],
-  ['Filter: event_format', 'rooms/erased-users.test.ts', 'is shown redacted to who comes later, by every reader'],
+  ['Filter: event_format', 'rooms/read/erased-users.test.ts', 'is shown redacted to who comes later, by every reader'],
   ['Filter: presence, account_data, room', 'core/filter.test.ts', 'may have every field, and fields of other releases'],
   ['Filter: EventFilter', 'core/filter.test.ts', '%j lets through %j'],
   ['Filter: RoomFilter, rooms and not_rooms', 'core/filter.test.ts', '%j on room %s: %s'],
   ['Filter: include_leave, lazy_load_members', 'core/filter.test.ts', 'carries every option'],
   ['Filter: lazy_load_members', 'sync/sync.test.ts', 'load members lazily: those who speak, once'],
   ['Filter: contains_url', 'core/filter.test.ts', '%j lets through %j'],
-  ['Room event', rooms('state-readers'), 'is read by type and key, as content or as an event'],
+  ['Room event', rooms('read/state-readers'), 'is read by type and key, as content or as an event'],
   ['Room event: room_id absent from sync', 'sync/sync.test.ts', 'give each event once over a chain of tokens'],
-  ['Room event: redacted_because', rooms('redactions'), 'is the first one, whoever redacts again'],
+  ['Room event: redacted_because', rooms('write/redactions'), 'is the first one, whoever redacts again'],
   ['Room event: transaction_id', 'sync/sync.test.ts', 'tell only the sending client its transaction id'],
-  ['State event: prev_content', rooms('state-readers'), 'tells what it took the place of'],
+  ['State event: prev_content', rooms('read/state-readers'), 'tells what it took the place of'],
   ['State event: @ is reserved', 'core/auth/vectors.test.ts', 'authorisation rules of version $id'],
 ]
 
 /** "States and transitions": the membership table is `TABLE` in the test itself. */
 const STATES: readonly Row[] = [
-  ['membership: each row, by who may', rooms('membership'), '$from -> $to by the $by $outcome: $meaning'],
-  ['join to join', rooms('membership'), 'join -> join carries a new name or picture'],
-  ['any to knock', rooms('membership'), '%s -> knock is not for this room'],
-  ['sender and state_key differ except for join', rooms('membership'), 'is joined by oneself alone'],
+  ['membership: each row, by who may', rooms('act/membership'), '$from -> $to by the $by $outcome: $meaning'],
+  ['join to join', rooms('act/membership'), 'join -> join carries a new name or picture'],
+  ['any to knock', rooms('act/membership'), '%s -> knock is not for this room'],
+  ['sender and state_key differ except for join', rooms('act/membership'), 'is joined by oneself alone'],
   ['no prev_content: leave', 'core/auth/membership-table.test.ts', 'one who left counts as one who was never there'],
   ['access token: soft_logout true', accounts('refresh'), 'logs in again with its device id after a soft logout'],
   ['access token: soft_logout false', accounts('actors'), 'an expired one is a soft logout'],
@@ -166,7 +170,7 @@ const AUTHENTICATION: readonly Row[] = [
 
 /** "Events". */
 const EVENTS: readonly Row[] = [
-  ['3: m.room.canonical_alias', rooms('aliases'), 'is an alias: %o is not'],
+  ['3: m.room.canonical_alias', rooms('act/aliases'), 'is an alias: %o is not'],
   ['4: m.room.create', 'core/auth/rules.test.ts', 'rule 1: m.room.create'],
   ['4: m.federate', 'core/auth/rules.test.ts', 'rule 3: m.federate'],
   ['5: m.room.join_rules', 'core/auth/member.test.ts', '5.3: joins by join rule and version'],
@@ -179,9 +183,9 @@ const EVENTS: readonly Row[] = [
 
 /** "Limits" and "Versioning". */
 const LIMITS: readonly Row[] = [
-  ['1: 65535 bytes', rooms('event-limits'), 'may have 65535 bytes as federated, and not one more'],
-  ['2: 255 bytes', rooms('event-limits'), 'may have a type and a state key of 255 bytes'],
-  ['2: ids of 255 bytes', rooms('event-limits'), 'names room, users and events by ids of 255 bytes at most'],
+  ['1: 65535 bytes', rooms('write/event-limits'), 'may have 65535 bytes as federated, and not one more'],
+  ['2: 255 bytes', rooms('write/event-limits'), 'may have a type and a state key of 255 bytes'],
+  ['2: ids of 255 bytes', rooms('write/event-limits'), 'names room, users and events by ids of 255 bytes at most'],
   ['3: rate-limited endpoints', accounts('rate-limits'), '429 M_LIMIT_EXCEEDED over HTTP'],
   ['3: delete is not limited', contact('account3pid'), 'add and bind answer 429 M_LIMIT_EXCEEDED, delete does not'],
   ['4: client_secret and sid', contact('tokens'), 'bad number %j: 400 %s, and no message'],
@@ -202,14 +206,19 @@ export const ERRORS: readonly ErrorRow[] = [
   ['M_NOT_JSON', 'POST C/login', 'http/errors.test.ts', 'half a body'],
   ['M_NOT_FOUND', 'GET C/user/{userId}/filter/{filterId}', accounts('kept'), 'are not found by %s'],
   ['M_LIMIT_EXCEEDED', 'POST C/account/password', accounts('rate-limits'), '429 M_LIMIT_EXCEEDED over HTTP'],
-  ['M_UNKNOWN', 'POST C/rooms/{roomId}/forget', rooms('membership'), 'is forgotten once it is over, and not before'],
+  [
+    'M_UNKNOWN',
+    'POST C/rooms/{roomId}/forget',
+    rooms('act/membership'),
+    'is forgotten once it is over, and not before',
+  ],
   ['M_UNRECOGNIZED', 'every path that there is not', 'http/errors.test.ts', 'an unknown path'],
   ['M_UNAUTHORIZED', 'POST C/register', contact('stages'), 'waits for the link: M_UNAUTHORIZED'],
   ['M_USER_DEACTIVATED', 'POST C/login', accounts('login'), 'refuses a deactivated account, and its tokens'],
   ['M_USER_IN_USE', 'GET C/register/available', accounts('registration'), 'says yes, taken, or not a name'],
   ['M_INVALID_USERNAME', 'GET C/register/available', accounts('registration'), 'says yes, taken, or not a name'],
-  ['M_ROOM_IN_USE', 'POST C/createRoom', rooms('create-refusals'), 'refuses an alias that is taken'],
-  ['M_INVALID_ROOM_STATE', 'POST C/createRoom', rooms('create-refusals'), 'a second create event'],
+  ['M_ROOM_IN_USE', 'POST C/createRoom', rooms('act/create-refusals'), 'refuses an alias that is taken'],
+  ['M_INVALID_ROOM_STATE', 'POST C/createRoom', rooms('act/create-refusals'), 'a second create event'],
   [
     'M_THREEPID_IN_USE',
     'POST C/register/email/requestToken',
@@ -235,14 +244,14 @@ export const ERRORS: readonly ErrorRow[] = [
     contact('remote-identity-server'),
     'refuses what it must',
   ],
-  ['M_UNSUPPORTED_ROOM_VERSION', 'POST C/createRoom', rooms('create-refusals'), 'a version to come'],
+  ['M_UNSUPPORTED_ROOM_VERSION', 'POST C/createRoom', rooms('act/create-refusals'), 'a version to come'],
   [
     'M_INCOMPATIBLE_ROOM_VERSION',
     'GET F/v1/make_join/{roomId}/{userId}',
     'peers/joining.test.ts',
     'M_INCOMPATIBLE_ROOM_VERSION with its version',
   ],
-  ['M_BAD_STATE', 'POST C/rooms/{roomId}/unban', rooms('membership'), 'of others takes power'],
+  ['M_BAD_STATE', 'POST C/rooms/{roomId}/unban', rooms('act/membership'), 'of others takes power'],
   [
     'M_GUEST_ACCESS_FORBIDDEN',
     'every operation that is not for guests',
@@ -256,7 +265,7 @@ export const ERRORS: readonly ErrorRow[] = [
   [
     'M_TOO_LARGE',
     'PUT C/rooms/{roomId}/send/{eventType}/{txnId}',
-    rooms('event-limits'),
+    rooms('write/event-limits'),
     'may have 65535 bytes as federated',
   ],
   ['M_EXCLUSIVE', 'POST C/register', accounts('registration'), 'are theirs alone'],

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import { spareMemory } from '../../../src/cli/serve/spare-memory.ts'
+import { waitUntil } from '../../support/wait.ts'
+
+const MIB = 1024 * 1024
+
+test('A4: memory that a load took is given back once it is over; where there is none to be had it is tried less and less often', async () => {
+  let given = 0
+  let looks = 0
+  let held = 0
+  let load = 0
+  const resident = () => {
+    looks += 1
+    return 100 * MIB + held + load
+  }
+  const giveBack = () => {
+    given += 1
+    load = 0
+  }
+  const sparing = spareMemory(resident, { everyMs: 2, giveBack })
+  const pass = (count: number) => {
+    const from = looks
+    return waitUntil(`${count} looks`, () => looks >= from + count)
+  }
+  try {
+    for (const turn of [1, 2]) {
+      load = 64 * MIB
+      await waitUntil('memory given back', () => given === turn)
+    }
+    await pass(20)
+    expect(given).toBe(2)
+    held = 64 * MIB
+    await pass(130)
+    expect(given).toBeGreaterThanOrEqual(5)
+    expect(given).toBeLessThanOrEqual(10)
+    const tried = given
+    load = 64 * MIB
+    held = 0
+    await waitUntil('what was let go to be given back', () => given === tried + 1)
+  } finally {
+    sparing.stop()
+  }
+})

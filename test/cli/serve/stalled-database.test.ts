@@ -1,0 +1,69 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { afterEach, expect, test } from 'vitest'
+import { createRoom, openApi, register, sendText } from '../../support/api.ts'
+import { type ChildServer, startChildServer } from '../../support/child-server.ts'
+import { waitUntil } from '../../support/wait.ts'
+
+let server: ChildServer | undefined
+let stopped: number[] = []
+afterEach(async () => {
+  for (const pid of stopped) process.kill(pid, 'SIGCONT')
+  await server?.dispose()
+})
+
+/** A process and all below it, by what the system says of parents. */
+function familyOf(pid: number): number[] {
+  const parents = readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return []
+    try {
+      const [, parent] = /\) \S (\d+)/.exec(readFileSync(`/proc/${name}/stat`, 'utf8')) ?? []
+      return [[Number(name), Number(parent)] as const]
+    } catch {
+      return []
+    }
+  })
+  const below = (of: number): number[] =>
+    parents.flatMap(([child, parent]) => (parent === of ? [child, ...below(child)] : []))
+  return [pid, ...below(pid)]
+}
+
+test('a database that stands still costs callers a 503 within 10 s, and nothing once it goes on', async () => {
+  server = await startChildServer({ env: { HEARTH__RATE_LIMITS__ENABLED: 'false' } })
+  const api = openApi(server.baseUrl)
+  const alice = await register(api, 'alice')
+  const room = await createRoom(api, alice.token, {})
+  await sendText(api, alice.token, room, 'before', 'before')
+
+  stopped = familyOf(server.postmasterPid()!)
+  for (const pid of stopped) process.kill(pid, 'SIGSTOP')
+  const begun = performance.now()
+  const put = (txn: string) =>
+    api.request('PUT', `/rooms/${encodeURIComponent(room)}/send/m.room.message/${txn}`, {
+      token: alice.token,
+      body: { msgtype: 'm.text', body: txn },
+    })
+  const answers = await Promise.all([
+    put('during'),
+    api.request('GET', '/devices', { token: alice.token }),
+    api.request('POST', '/createRoom', { token: alice.token, body: {} }),
+  ])
+  expect(performance.now() - begun).toBeLessThan(10_000)
+  for (const { status, body } of answers) {
+    expect([status, body.errcode]).toEqual([503, 'M_UNKNOWN'])
+    expect(body.retry_after_ms).toBeGreaterThan(0)
+  }
+
+  for (const pid of stopped) process.kill(pid, 'SIGCONT')
+  stopped = []
+  await server.waitReady()
+  const again = await waitUntil('the send to be taken', async () => {
+    const { status, body } = await put('during')
+    return status === 200 ? (body.event_id as string) : undefined
+  })
+  const { chunk } = await api.call('GET', `/rooms/${encodeURIComponent(room)}/messages?dir=b&limit=20`, {
+    token: alice.token,
+  })
+  const during = chunk.filter(({ content }: { content: { body?: string } }) => content.body === 'during')
+  expect(during.map(({ event_id }: { event_id: string }) => event_id)).toEqual([again])
+  await api.close()
+}, 60_000)

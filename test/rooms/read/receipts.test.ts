@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Json } from '../../support/api.ts'
+import { type House, inRoom, openHouse, type Person } from '../people.ts'
+
+let house: House
+let alice: Person
+let bob: Person
+
+beforeAll(async () => {
+  house = await openHouse()
+  alice = await house.person('alice')
+  bob = await house.person('bob')
+})
+
+afterAll(() => house.close())
+
+const receipt = (person: Person, room: string, kind: string, id: string, body: object = {}) =>
+  person.ask('POST', inRoom(room, `/receipt/${kind}/${encodeURIComponent(id)}`), body)
+
+async function sharedRoom(): Promise<string> {
+  const room = await alice.createRoom({ preset: 'public_chat' })
+  await bob.join(room)
+  return room
+}
+
+/** Receipts in a room as a person's first sync tells them: `event_id kind user_id`. */
+async function receiptsFor(person: Person, room: string): Promise<string[]> {
+  const { rooms } = await person.sync()
+  return flatten(rooms.join[room].ephemeral)
+}
+
+function flatten(ephemeral: Json): string[] {
+  const content = (ephemeral?.events ?? []).find(({ type }: Json) => type === 'm.receipt')?.content ?? {}
+  return Object.entries(content as Record<string, Record<string, Json>>).flatMap(([id, kinds]) =>
+    Object.entries(kinds).flatMap(([kind, users]) => Object.keys(users).map((user) => `${id} ${kind} ${user}`)),
+  )
+}
+
+describe('a read receipt', () => {
+  it('is seen by all, with its time, at once', async () => {
+    const room = await sharedRoom()
+    const id = await alice.say(room, 'hello')
+    const { next_batch } = await alice.sync()
+    const waiting = alice.call('GET', `/sync?timeout=10000&since=${next_batch}`)
+    const before = Date.now()
+    expect(await receipt(bob, room, 'm.read', id)).toEqual({ status: 200, body: {} })
+    const { rooms } = await waiting
+    const { events } = rooms.join[room].ephemeral
+    const { ts, ...rest } = events[0].content[id]['m.read'][bob.userId]
+    expect(rest).toEqual({})
+    expect(ts).toBeGreaterThanOrEqual(before)
+    expect(events).toHaveLength(1)
+  })
+
+  it('moves on and never back, in whatever order the requests arrive', async () => {
+    const room = await sharedRoom()
+    const ids: string[] = []
+    for (const text of ['1', '2', '3', '4']) ids.push(await alice.say(room, text))
+    await receipt(bob, room, 'm.read', ids[2]!)
+    await receipt(bob, room, 'm.read', ids[0]!)
+    expect(await receiptsFor(alice, room)).toEqual([`${ids[2]} m.read ${bob.userId}`])
+    // At once, the newest first, by somebody who has given none before.
+    await Promise.all(ids.toReversed().map((id) => receipt(alice, room, 'm.read', id)))
+    const expected = [`${ids[2]} m.read ${bob.userId}`, `${ids[3]} m.read ${alice.userId}`]
+    expect((await receiptsFor(alice, room)).sort()).toEqual(expected.sort())
+  })
+
+  it('that says nothing new wakes nobody', async () => {
+    const room = await sharedRoom()
+    const id = await alice.say(room, 'hello')
+    await receipt(bob, room, 'm.read', id)
+    const { next_batch } = await alice.sync()
+    await receipt(bob, room, 'm.read', id)
+    expect((await alice.sync(`&since=${next_batch}`)).next_batch).toBe(next_batch)
+  })
+
+  it('kept private is told to its user alone', async () => {
+    const room = await sharedRoom()
+    const id = await alice.say(room, 'hello')
+    const [alices, bobs] = [(await alice.sync()).next_batch, (await bob.sync()).next_batch]
+    const waiting = bob.call('GET', `/sync?timeout=10000&since=${bobs}`)
+    await receipt(bob, room, 'm.read.private', id)
+    expect(flatten((await waiting).rooms.join[room].ephemeral)).toEqual([`${id} m.read.private ${bob.userId}`])
+    expect((await alice.sync(`&since=${alices}`)).rooms?.join?.[room]).toBeUndefined()
+    expect(await receiptsFor(alice, room)).toEqual([])
+  })
+
+  it('clears what was unread up to it', async () => {
+    const room = await sharedRoom()
+    const first = await alice.say(room, '1')
+    await alice.say(room, `2 ${bob.userId}`)
+    const unread = async () => (await bob.sync()).rooms.join[room].unread_notifications.notification_count
+    expect(await unread()).toBe(2)
+    await receipt(bob, room, 'm.read', first)
+    expect(await unread()).toBe(1)
+  })
+
+  it('survives a restart of what is in memory', async () => {
+    const room = await sharedRoom()
+    const id = await alice.say(room, 'hello')
+    await receipt(bob, room, 'm.read', id)
+    const rows = await house.server.database.db.query<{ event_id: string; kind: string }>(
+      'SELECT event_id, kind FROM receipt JOIN event USING (event_nid) WHERE event_id = $1',
+      [id],
+    )
+    expect(rows).toEqual([{ event_id: id, kind: 'm.read' }])
+  })
+
+  it.each([
+    ['of no kind there is', 'm.seen', {}, 400, 'M_INVALID_PARAM'],
+    ['in a thread without a name', 'm.read', { thread_id: '' }, 400, 'M_INVALID_PARAM'],
+    ['in a thread that is no text', 'm.read', { thread_id: 1 }, 400, 'M_BAD_JSON'],
+    ['in a thread that the event is not in', 'm.read', { thread_id: '$elsewhere' }, 400, 'M_INVALID_PARAM'],
+    ['of full reading in a thread', 'm.fully_read', { thread_id: 'main' }, 400, 'M_INVALID_PARAM'],
+  ])('%s is refused', async (_, kind, body, status, errcode) => {
+    const room = await sharedRoom()
+    const id = await alice.say(room, 'hello')
+    expect(await receipt(bob, room, kind, id, body)).toMatchObject({ status, body: { errcode } })
+  })
+
+  it('needs an event that is there', async () => {
+    const room = await sharedRoom()
+    expect(await receipt(bob, room, 'm.read', '$nothing')).toMatchObject({
+      status: 404,
+      body: { errcode: 'M_NOT_FOUND' },
+    })
+    expect((await receipt(bob, room, 'm.read', 'no-id')).status).toBe(400)
+  })
+})
+
+describe('receipts in threads', () => {
+  const related = (rel_type: string, event_id: string) => ({ 'm.relates_to': { rel_type, event_id } })
+
+  it('stand beside the one of the room, and only for events that are in the thread', async () => {
+    const room = await sharedRoom()
+    const say = async (txn: string, content: object): Promise<string> =>
+      (await alice.call('PUT', inRoom(room, `/send/m.room.message/${txn}`), { msgtype: 'm.text', ...content })).event_id
+    const root = await say('root', { body: 'root' })
+    const reply = await say('reply', { body: 'reply', ...related('m.thread', root) })
+    const edit = await say('edit', { body: '* reply', ...related('m.replace', reply) })
+    const aside = await say('aside', { body: 'aside' })
+    const status = async (id: string, thread_id: string) =>
+      (await receipt(bob, room, 'm.read', id, { thread_id })).status
+    expect(await status(reply, root)).toBe(200)
+    expect(await status(edit, root)).toBe(200)
+    expect(await status(root, root)).toBe(200)
+    expect(await status(aside, root)).toBe(400)
+    expect(await status(reply, 'main')).toBe(400)
+    expect(await status(aside, 'main')).toBe(200)
+    const { rooms } = await alice.sync()
+    const { content } = rooms.join[room].ephemeral.events[0]
+    expect(content[edit]['m.read'][bob.userId].thread_id).toBe(root)
+    expect(content[aside]['m.read'][bob.userId].thread_id).toBe('main')
+    expect(Object.keys(content).sort()).toEqual([edit, aside].sort())
+  })
+})
+
+describe('the marker of what was read in full', () => {
+  const marker = async (room: string): Promise<string | undefined> => {
+    const { rooms } = await bob.sync()
+    const data = rooms.join[room].account_data?.events ?? []
+    return data.find(({ type }: Json) => type === 'm.fully_read')?.content.event_id
+  }
+
+  it('is account data of the room, set together with receipts or alone', async () => {
+    const room = await sharedRoom()
+    const [first, second] = [await alice.say(room, '1'), await alice.say(room, '2')]
+    await bob.call('POST', inRoom(room, '/read_markers'), {
+      'm.fully_read': first,
+      'm.read': second,
+      'm.read.private': second,
+    })
+    expect(await marker(room)).toBe(first)
+    expect((await receiptsFor(bob, room)).sort()).toEqual(
+      [`${second} m.read ${bob.userId}`, `${second} m.read.private ${bob.userId}`].sort(),
+    )
+    await receipt(bob, room, 'm.fully_read', second)
+    expect(await marker(room)).toBe(second)
+    await bob.call('POST', inRoom(room, '/read_markers'), { 'm.fully_read': first })
+    expect(await marker(room)).toBe(second)
+    await bob.call('POST', inRoom(room, '/read_markers'), {})
+  })
+
+  it('is refused to those outside, and for events of other rooms', async () => {
+    const [room, other] = [await sharedRoom(), await alice.createRoom()]
+    const id = await alice.say(other, 'hello')
+    const set = (person: Person, where: string) =>
+      person.ask('POST', inRoom(where, '/read_markers'), { 'm.fully_read': id })
+    expect((await set(bob, other)).status).toBe(403)
+    expect((await set(bob, room)).status).toBe(404)
+    expect((await bob.ask('POST', inRoom(other, '/read_markers'), {})).status).toBe(403)
+  })
+})

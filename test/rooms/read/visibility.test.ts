@@ -1,0 +1,251 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type House, inRoom, openHouse, type Person, textsOf } from '../people.ts'
+
+/** Who has what to do with the room: `early` were there from the start and until the time told by their name. */
+const PEOPLE = ['stays', 'late', 'invited', 'rejects', 'leaves', 'kicked', 'banned', 'forgets', 'stranger'] as const
+type Role = (typeof PEOPLE)[number]
+
+const VISIBILITIES = ['world_readable', 'shared', 'invited', 'joined'] as const
+type Visibility = (typeof VISIBILITIES)[number]
+
+/** The room is told 1, then people are invited; 2; people go; 3; `late` joins; 4. */
+const ALL = ['1', '2', '3', '4']
+
+/** What each sees. Undefined: they may not read the room at all. */
+const SEEN: Readonly<Record<Role, Readonly<Record<Visibility, readonly string[] | undefined>>>> = {
+  stays: { world_readable: ALL, shared: ALL, invited: ALL, joined: ALL },
+  late: { world_readable: ALL, shared: ALL, invited: ['4'], joined: ['4'] },
+  invited: { world_readable: ALL, shared: [], invited: ['2', '3', '4'], joined: [] },
+  rejects: { world_readable: ALL, shared: undefined, invited: undefined, joined: undefined },
+  leaves: { world_readable: ALL, shared: ['1', '2'], invited: ['1', '2'], joined: ['1', '2'] },
+  kicked: { world_readable: ALL, shared: ['1', '2'], invited: ['1', '2'], joined: ['1', '2'] },
+  banned: { world_readable: ALL, shared: ['1', '2'], invited: ['1', '2'], joined: ['1', '2'] },
+  forgets: { world_readable: ALL, shared: undefined, invited: undefined, joined: undefined },
+  stranger: { world_readable: ALL, shared: undefined, invited: undefined, joined: undefined },
+}
+
+const IN_ROOM: readonly Role[] = ['stays', 'late']
+const WERE_IN_ROOM: readonly Role[] = ['leaves', 'kicked', 'banned']
+
+interface Stage {
+  readonly room: string
+  /** The ids of messages 1 to 4. */
+  readonly messages: readonly string[]
+  readonly startedAt: number
+}
+
+let house: House
+let host: Person
+const people = {} as Record<Role, Person>
+const stages = {} as Record<Visibility, Stage>
+
+beforeAll(async () => {
+  house = await openHouse()
+  host = await house.person('host')
+  for (const role of PEOPLE) people[role] = await house.person(role)
+  for (const visibility of VISIBILITIES) stages[visibility] = await play(visibility)
+})
+
+afterAll(() => house.close())
+
+async function play(visibility: Visibility): Promise<Stage> {
+  const startedAt = Date.now()
+  const room = await host.createRoom({
+    preset: 'public_chat',
+    topic: 'before',
+    initial_state: [{ type: 'm.room.history_visibility', content: { history_visibility: visibility } }],
+  })
+  const target = (role: Role) => ({ user_id: people[role].userId })
+  for (const role of ['stays', 'leaves', 'kicked', 'banned', 'forgets'] as const) await people[role].join(room)
+  const first = await host.say(room, '1')
+  for (const role of ['invited', 'rejects'] as const) await host.invite(room, people[role])
+  const second = await host.say(room, '2')
+  await people.leaves.leave(room)
+  await people.forgets.leave(room)
+  await people.rejects.leave(room)
+  await people.forgets.call('POST', inRoom(room, '/forget'), {})
+  await host.call('POST', inRoom(room, '/kick'), target('kicked'))
+  await host.call('POST', inRoom(room, '/ban'), target('banned'))
+  const third = await host.say(room, '3')
+  await host.setState(room, 'm.room.topic', { topic: 'after' })
+  await people.late.join(room)
+  const fourth = await host.say(room, '4')
+  return { room, messages: [first, second, third, fourth], startedAt }
+}
+
+const CASES = VISIBILITIES.flatMap((visibility) =>
+  PEOPLE.map((role) => ({ visibility, role, seen: SEEN[role][visibility] })),
+)
+
+const isOpen = (visibility: Visibility) => visibility === 'world_readable'
+
+describe.each(CASES)('$visibility history, somebody who $role', ({ visibility, role, seen }) => {
+  const of = () => ({ person: people[role], ...stages[visibility] })
+
+  it('pages through what they may see, in both directions', async () => {
+    const { person, room } = of()
+    const back = await person.ask('GET', inRoom(room, '/messages?dir=b&limit=100'))
+    const forth = await person.ask('GET', inRoom(room, '/messages?dir=f&limit=100'))
+    // The merely invited page through nothing that the world does not.
+    if (seen === undefined || (role === 'invited' && !isOpen(visibility))) {
+      expect([back.status, forth.status]).toEqual([403, 403])
+      expect(back.body.errcode).toBe('M_FORBIDDEN')
+    } else {
+      expect(textsOf(back.body.chunk)).toEqual(seen.toReversed())
+      expect(textsOf(forth.body.chunk)).toEqual(seen)
+    }
+  })
+
+  it('gets single events and their context, or no word of their existence', async () => {
+    const { person, room, messages } = of()
+    for (const [index, id] of messages.entries()) {
+      const isSeen = seen?.includes(ALL[index]!) ?? false
+      const event = await person.ask('GET', inRoom(room, `/event/${encodeURIComponent(id)}`))
+      expect([event.status, event.body.errcode]).toEqual(isSeen ? [200, undefined] : [404, 'M_NOT_FOUND'])
+      const context = await person.ask('GET', inRoom(room, `/context/${encodeURIComponent(id)}?limit=100`))
+      expect(context.status).toBe(isSeen ? 200 : seen === undefined ? 403 : 404)
+      if (!isSeen) continue
+      expect(event.body).toMatchObject({ event_id: id, room_id: room, content: { body: ALL[index] } })
+      const { events_before, event: middle, events_after } = context.body
+      expect(textsOf([...events_before.toReversed(), middle, ...events_after])).toEqual(seen)
+    }
+  })
+
+  it('finds events by their time', async () => {
+    const { person, room, startedAt } = of()
+    const path = (ts: number, dir: string) =>
+      `/_matrix/client/v1${inRoom(room, `/timestamp_to_event?ts=${ts}&dir=${dir}`)}`
+    const last = await person.ask('GET', path(Date.now() + 60_000, 'b'))
+    if (seen === undefined) {
+      expect(last.status).toBe(403)
+      expect((await person.ask('GET', path(startedAt, 'f'))).status).toBe(403)
+      return
+    }
+    if (role === 'invited' && !isOpen(visibility)) return void expect([200, 404]).toContain(last.status)
+    const all = await person.call('GET', inRoom(room, '/messages?dir=b&limit=100'))
+    const newest = all.chunk[0]?.event_id
+    expect(last).toMatchObject(
+      newest === undefined ? { status: 404, body: { errcode: 'M_NOT_FOUND' } } : { body: { event_id: newest } },
+    )
+  })
+
+  it('reads state: as it is, as it was when they left, or not at all', async () => {
+    const { person, room } = of()
+    const topic = await person.ask('GET', inRoom(room, '/state/m.room.topic'))
+    const state = await person.ask('GET', inRoom(room, '/state'))
+    const members = await person.ask('GET', inRoom(room, '/members'))
+    const isNow = IN_ROOM.includes(role) || (isOpen(visibility) && !WERE_IN_ROOM.includes(role))
+    if (!isNow && !WERE_IN_ROOM.includes(role)) {
+      expect([topic.status, state.status, members.status]).toEqual([403, 403, 403])
+      return
+    }
+    const expected = isNow ? 'after' : 'before'
+    const late = [state.body, members.body.chunk].map((events) =>
+      events.some((event: { state_key?: string }) => event.state_key === people.late.userId),
+    )
+    expect(topic.body).toEqual({ topic: expected })
+    expect(state.body.find((event: { type: string }) => event.type === 'm.room.topic').content.topic).toBe(expected)
+    expect(late).toEqual([isNow, isNow])
+  })
+
+  it('is told who is in the room and what it is called when they are in it', async () => {
+    const { person, room } = of()
+    const joined = await person.ask('GET', inRoom(room, '/joined_members'))
+    const aliases = await person.ask('GET', inRoom(room, '/aliases'))
+    expect(joined.status).toBe(IN_ROOM.includes(role) ? 200 : 403)
+    expect(aliases.status).toBe(IN_ROOM.includes(role) || isOpen(visibility) ? 200 : 403)
+  })
+
+  it('marks as read only what they can see, from within the room', async () => {
+    const { person, room, messages } = of()
+    const last = await person.ask('POST', inRoom(room, `/receipt/m.read/${encodeURIComponent(messages[3]!)}`), {})
+    const first = await person.ask('POST', inRoom(room, `/receipt/m.read/${encodeURIComponent(messages[0]!)}`), {})
+    expect(last.status).toBe(IN_ROOM.includes(role) ? 200 : 403)
+    expect(first.status).toBe(IN_ROOM.includes(role) ? (seen?.includes('1') ? 200 : 404) : 403)
+  })
+})
+
+describe('history whose visibility changes', () => {
+  it('is seen by the rule that held at each event', async () => {
+    const room = await host.createRoom({ preset: 'public_chat' })
+    const set = (history_visibility: string) => host.setState(room, 'm.room.history_visibility', { history_visibility })
+    await host.say(room, 'shared')
+    await set('joined')
+    await host.say(room, 'joined')
+    const opening = await set('world_readable')
+    await host.say(room, 'open')
+    const closing = await set('joined')
+    await host.say(room, 'closed')
+    await people.stranger.join(room)
+    const { chunk } = await people.stranger.call('GET', inRoom(room, '/messages?dir=f&limit=100'))
+    expect(textsOf(chunk)).toEqual(['shared', 'open'])
+    // An event that changes the visibility is seen when either side of it lets it be.
+    const ids = chunk.map(({ event_id }: { event_id: string }) => event_id)
+    expect(ids).toEqual(expect.arrayContaining([opening, closing]))
+    // One's own joining is seen, from after it.
+    expect(chunk.at(-1)).toMatchObject({ type: 'm.room.member', state_key: people.stranger.userId })
+    await people.stranger.leave(room)
+  })
+
+  it('stays closed where it was, when it opens later', async () => {
+    const room = await host.createRoom({ preset: 'public_chat' })
+    const set = (history_visibility: string) => host.setState(room, 'm.room.history_visibility', { history_visibility })
+    await set('invited')
+    await host.say(room, 'closed')
+    await set('shared')
+    await host.say(room, 'shared')
+    await people.stranger.join(room)
+    const { chunk } = await people.stranger.call('GET', inRoom(room, '/messages?dir=f&limit=100'))
+    expect(textsOf(chunk)).toEqual(['shared'])
+    expect(textsOf((await host.call('GET', inRoom(room, '/messages?dir=f&limit=100'))).chunk)).toEqual([
+      'closed',
+      'shared',
+    ])
+    await people.stranger.leave(room)
+  })
+
+  it('of two stays shows both and not what was between', async () => {
+    const room = await host.createRoom({
+      preset: 'public_chat',
+      initial_state: [{ type: 'm.room.history_visibility', content: { history_visibility: 'joined' } }],
+    })
+    const guest = people.stranger
+    await guest.join(room)
+    await host.say(room, 'first stay')
+    await guest.leave(room)
+    await host.say(room, 'between')
+    await guest.join(room)
+    await host.say(room, 'second stay')
+    const path = inRoom(room, '/messages?dir=f&limit=100')
+    expect(textsOf((await guest.call('GET', path)).chunk)).toEqual(['first stay', 'second stay'])
+    await guest.leave(room)
+    await host.say(room, 'afterwards')
+    expect(textsOf((await guest.call('GET', path)).chunk)).toEqual(['first stay', 'second stay'])
+  })
+
+  it('says the same of rooms that exist and rooms that do not', async () => {
+    const path = (room: string) => inRoom(room, '/messages?dir=b')
+    const secret = await host.createRoom({ preset: 'private_chat' })
+    const unknown = '!nothing-is-here:localhost'
+    expect(await people.stranger.ask('GET', path(secret))).toEqual(await people.stranger.ask('GET', path(unknown)))
+  })
+
+  it('never shows an event through another room', async () => {
+    const [one, other] = [await host.createRoom(), await host.createRoom()]
+    const id = encodeURIComponent(await host.say(one, 'here'))
+    for (const [method, rest] of [
+      ['GET', `/event/${id}`],
+      ['GET', `/context/${id}`],
+      ['POST', `/receipt/m.read/${id}`],
+    ] as const) {
+      const body = method === 'POST' ? {} : undefined
+      expect((await host.ask(method, inRoom(one, rest), body)).status).toBe(200)
+      expect(await host.ask(method, inRoom(other, rest), body)).toMatchObject({
+        status: 404,
+        body: { errcode: 'M_NOT_FOUND' },
+      })
+    }
+    const redaction = await host.ask('PUT', inRoom(other, `/redact/${id}/txn`), {})
+    expect(redaction.status).toBe(404)
+  })
+})

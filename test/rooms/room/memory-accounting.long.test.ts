@@ -1,0 +1,145 @@
+import { randomBytes } from 'node:crypto'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, test } from 'vitest'
+import { ByteBudget } from '../../../src/core/byte-budget.ts'
+import type { RoomId, UserId } from '../../../src/core/ids.ts'
+import { roomVersion } from '../../../src/core/room-version.ts'
+import { buildState } from '../../../src/core/state/trie.ts'
+import { loadReferences } from '../../../src/domain/rooms/room/client-event.ts'
+import { createEventCache } from '../../../src/domain/rooms/room/event-cache.ts'
+import { emptyRoom, Room } from '../../../src/domain/rooms/room/room.ts'
+import { RoomEvent } from '../../../src/domain/rooms/room/room-event.ts'
+import { StateKeys } from '../../../src/domain/rooms/room/state-keys.ts'
+
+setFlagsFromString('--expose-gc')
+const collect: () => void = runInNewContext('gc')
+
+/** What is left once collecting finds no more: code that is not used any more goes only after several times. */
+function heapBytes(): number {
+  for (let before = Number.POSITIVE_INFINITY, rounds = 0; ; rounds++) {
+    collect()
+    const { heapUsed, external } = process.memoryUsage()
+    if (rounds > 4 && before - heapUsed - external < 20_000) return heapUsed + external
+    before = heapUsed + external
+  }
+}
+
+/** What a text is once it came from outside: one piece, and nobody else's. */
+const own = (text: string): string => Buffer.from(text).toString()
+const id = (sigil: string): string => own(`${sigil}${randomBytes(32).toString('base64url')}`)
+
+function eventOf(nid: number, body: string, isState: boolean): RoomEvent {
+  const sender = `@user${nid % 50}:example.org`
+  const pdu = {
+    auth_events: [id('$'), id('$'), id('$')],
+    content: isState ? { membership: 'join', displayname: body } : { body, msgtype: 'm.text' },
+    depth: nid,
+    hashes: { sha256: randomBytes(32).toString('base64') },
+    origin_server_ts: 1_763_000_000_000 + nid,
+    prev_events: [id('$')],
+    room_id: id('!'),
+    sender,
+    signatures: { 'example.org': { 'ed25519:abcdef': randomBytes(64).toString('base64') } },
+    type: own(isState ? 'm.room.member' : 'm.room.message'),
+    ...(isState ? { state_key: sender } : {}),
+  }
+  return new RoomEvent({
+    event_nid: nid,
+    room_nid: 7,
+    room_pos: nid,
+    sender_nid: nid % 50,
+    origin_server_ts: pdu.origin_server_ts,
+    notifiable: nid,
+    replaces_nid: null,
+    redacted_by: null,
+    txn_token: null,
+    state_chain: 0,
+    state_seq: 5,
+    key_id: isState ? nid % 50 : null,
+    event_id: id('$') as RoomEvent['id'],
+    type: pdu.type,
+    txn_id: null,
+    standing: null,
+    reason: null,
+    stream_pos: null,
+    current_chain: null,
+    current_seq: null,
+    auth_nids: isState ? [1, 2, 3] : null,
+    auth_content: null,
+    json: own(JSON.stringify(pdu)),
+  })
+}
+
+function roomOf(nid: number, events: Parameters<typeof emptyRoom>[0]['events'], members: number): Room {
+  const plain = ['create', 'power_levels', 'join_rules', 'history_visibility', 'name', 'topic', 'guest_access']
+  const keys = [
+    ...plain.map((name) => ({ type: own(`m.room.${name}`), state_key: '' })),
+    ...Array.from({ length: members }, (_, index) => ({
+      type: own('m.room.member'),
+      state_key: own(`@somebody-${nid}-${index}:example.org`),
+    })),
+  ]
+  const version = roomVersion('11')!
+  const head = {
+    ...emptyRoom({ nid, id: id('!') as RoomId, version, events }).committed,
+    extremities: [
+      { nid, id: id('$') as RoomEvent['id'], reference: id('$') as RoomEvent['id'], after: { chain: 0, seq: 9 } },
+    ],
+    state: buildState(keys.map((_, index) => nid * 100 + index + 1)),
+  }
+  const rows = keys.map((key, index) => ({ key_id: index, ...key }))
+  const room = new Room({ nid, id: id('!') as RoomId, version, keys: new StateKeys(rows), head, events })
+  for (let index = 0; index < members; index++) {
+    const userNid = nid * 100 + index
+    const userId = own(`@somebody-${nid}-${index}:example.org`) as UserId
+    room.localMembers.set(userNid, { userNid, userId, displayName: own(`Somebody ${index}`), since: nid })
+  }
+  room.extendTimeline([])
+  return room
+}
+
+/** Nothing is asked of a database here. */
+const NO_DATABASE = { query: () => Promise.reject(new Error('nothing is to be read')) }
+const SHARE = 0.25
+
+describe('what the caches say they hold is within a quarter of what the heap says', { timeout: 300_000 }, () => {
+  const cases: [title: string, count: number, make: (nid: number) => RoomEvent][] = [
+    ['short messages', 8_000, (nid) => eventOf(nid, `Message ${nid}`, false)],
+    ['messages of a few hundred letters', 6_000, (nid) => eventOf(nid, randomBytes(300).toString('hex'), false)],
+    ['long messages', 1_500, (nid) => eventOf(nid, randomBytes(8_000).toString('hex'), false)],
+    ['messages in other scripts', 6_000, (nid) => eventOf(nid, 'Привет всем '.repeat(20) + nid, false)],
+    ['members', 8_000, (nid) => eventOf(nid, `Somebody ${nid}`, true)],
+  ]
+  for (const [title, count, make] of cases) {
+    test(`A3: ${title}, as they were read and once they were shown`, async () => {
+      const budget = new ByteBudget(1_000_000_000)
+      const cache = createEventCache({ db: NO_DATABASE, budget })
+      const before = heapBytes()
+      for (let nid = 1; nid <= count; nid++) cache.put(make(nid))
+      const read = heapBytes() - before
+      expect(Math.abs(budget.bytes / read - 1), `${budget.bytes} of ${read}`).toBeLessThan(SHARE)
+      const all = [...(await cache.load(Array.from({ length: count }, (_, index) => index + 1))).values()]
+      await loadReferences(cache, all)
+      all.length = 0
+      const shown = heapBytes() - before
+      expect(Math.abs(budget.bytes / shown - 1), `${budget.bytes} of ${shown}`).toBeLessThan(SHARE)
+      cache.forgetAll()
+      expect(budget.bytes).toBe(0)
+    })
+  }
+
+  for (const members of [2, 8, 100]) {
+    test(`A3: rooms of ${members}`, () => {
+      const budget = new ByteBudget(1_000_000_000)
+      const events = createEventCache({ db: NO_DATABASE, budget })
+      const rooms = budget.part<number, Room>({ bytesOf: ({ bytes }) => bytes })
+      const count = members === 100 ? 300 : 2_000
+      const before = heapBytes()
+      for (let nid = 1; nid <= count; nid++) rooms.set(nid, roomOf(nid, events, members))
+      const held = heapBytes() - before
+      expect(Math.abs(budget.bytes / held - 1), `${budget.bytes} of ${held}`).toBeLessThan(SHARE)
+      rooms.clear()
+    })
+  }
+})
