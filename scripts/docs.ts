@@ -52,10 +52,10 @@ async function errors(): Promise<string> {
       `| \`${code}\` | ${status} | ${places.get(code)?.join(', ') ?? 'never answered here'} | ${shown.get(code) ?? ''} |`,
   )
   return `${generated('Error codes')}
-An error is an answer of the status below with the body \`{"errcode": "M_...", "error": "what happened, in words"}\`; some carry
-further keys, such as \`retry_after_ms\`. Where the specification asks for it, an endpoint answers a code with another status. The
-next column says which folders of \`src/\` raise it or answer to it, the last one an operation that does, with the test that shows it, for
-each code that the description of the client interface lists.
+An error answer has the status below and the body \`{"errcode": "M_...", "error": "what happened, in words"}\`; some have
+further keys, such as \`retry_after_ms\`. Where the specification says so, an endpoint uses another status. The column "where" lists the
+folders of \`src/\` that name the code. The column "shown" names an operation that answers it and its test, for each code that the
+description of the client interface lists.
 
 | code | status | where | shown |
 |---|---|---|---|
@@ -91,8 +91,8 @@ function conformance(): string {
     return `## ${id}. ${line}\n\n${proofs.join('\n') || 'No test yet.'}`
   })
   return `${generated('Conformance')}
-Black-box checks, unmodified clients, two acceptance suites and an attacker found what follows. Each line names the tests that hold it:
-their titles begin with the line's id. A to E stand for availability, rooms and encryption, compatibility, operators, and bad input.
+Black-box checks, unmodified clients, two acceptance suites and an attacker found these requirements. Below each stand its tests, whose
+titles begin with its id. A to E stand for availability, rooms and encryption, compatibility, operators, and bad input.
 
 ${sections.join('\n\n')}
 `
@@ -118,25 +118,26 @@ async function operations(): Promise<string> {
   return `${generated('Operating Hearth')}
 ## Configuration
 
-One YAML file, named by \`--config\` or \`HEARTH_CONFIG\`, else \`hearth.yaml\` in the working directory, else none. Each value comes
-from the last of these that gives one: built-in default, file, environment, \`--set KEY=VALUE\`. The variable of \`listen.port\` is
-\`HEARTH__LISTEN__PORT\`. A secret may be read from a file: \`database.url_file\` or \`HEARTH__DATABASE__URL_FILE\`. An unknown key or a
-bad value stops the start with file, line, what was expected and the nearest known key. \`hearth config check\` and
-\`hearth config print\` say what the server would make of it all. \`config/schema.json\` lets an editor complete and check the file.
+The configuration is one YAML file: the one that \`--config\` or \`HEARTH_CONFIG\` names, else \`hearth.yaml\` in the working directory, else
+none. A value comes from the last of these that has one: built-in default, file, environment, \`--set KEY=VALUE\`. The variable of
+\`listen.port\` is \`HEARTH__LISTEN__PORT\`. A secret may be in a file of its own: \`database.url_file\` or \`HEARTH__DATABASE__URL_FILE\`. With
+an unknown key or a bad value the server does not start; it prints file, line, the expected value and the nearest known key.
+\`hearth config check\` finds all such mistakes, and \`hearth config print\` prints the resulting configuration. With \`config/schema.json\` an
+editor can complete and check the file.
 
 ${optionTable()}
 
 ## Database
 
-Without \`database.url\` the server starts and owns a Postgres in \`<data_dir>/postgres\`: reachable through a unix socket only, with
-\`fsync\` and \`synchronous_commit\` on. It ends with the server, also when the server is killed; it is started again when it ends by
-itself. As root it runs as the user \`nobody\`. With \`database.url\` the server uses that Postgres (14 or later) and brings its tables
-to this release at the start.
+Without \`database.url\` the server runs its own Postgres in \`<data_dir>/postgres\`: it listens on a unix socket only, with \`fsync\` and
+\`synchronous_commit\` on. It stops with the server, even if the server is killed, and is started again if it dies. If the server runs as
+root, this Postgres runs as the user \`nobody\`. With \`database.url\` the server uses that Postgres (14 or later) and migrates its tables
+at the start.
 
 ## Single sign-on
 
-People sign in with accounts that they have elsewhere, at any service that speaks OpenID Connect. Register with it a web client
-whose redirect address is \`<public_base_url>/_hearth/sso/callback\`; \`public_base_url\` must be what browsers see.
+People can sign in with accounts of any service that speaks OpenID Connect. Register a web client there, with the redirect address
+\`<public_base_url>/_hearth/sso/callback\`; \`public_base_url\` must be the address that browsers use.
 
 \`\`\`yaml
 sso:
@@ -150,21 +151,21 @@ sso:
   trusted_clients: ['https://app.example.org/', 'element://connect']
 \`\`\`
 
-An account belongs to the provider's \`id\` and to what the service itself calls the person (\`sub\`), in the table \`user_external_id\`; names and
-addresses may change there. Where the name that the template makes is taken or is none, the person chooses one. A service in a
-network of your own needs \`outbound.allow_ranges\`. Only a client in \`trusted_clients\` gets people back without asking them. The log says
-why a sign-in failed at a provider, without what was answered. When a provider ends somebody's session, sessions here go on: end them with
-\`logout_all\` in the client or as an administrator.
+An account is tied to the provider's \`id\` and to the service's own id of the person (\`sub\`), in the table \`user_external_id\`; the person's
+name and address may change there. If the name from the template is taken or not valid, the person chooses one. For a service in your own
+network, set \`outbound.allow_ranges\`. People are asked for consent before they return to a client, unless it is in \`trusted_clients\`. When a
+sign-in fails at a provider, the log says why, without the provider's answer. When a provider ends a session, the sessions here continue: end them
+with \`logout_all\` in the client or as an administrator.
 
 ## Identity service
 
-It is served beside the homeserver, over the same database, unless \`roles\` says otherwise; \`hearth serve
---roles identity\` runs it alone, with a database of its own. Users of every homeserver may register with it by a token that their
-homeserver vouches for. ${servedOf(identity)} operations of the interface, both generations counted, are served.
+It runs beside the homeserver, on the same database, unless \`roles\` says otherwise; \`hearth serve
+--roles identity\` runs it alone, with a database of its own. Users of every homeserver may register, with a token that their
+homeserver confirms. ${servedOf(identity)} operations of the interface, in both of its versions, are served.
 
-Policies are a list. A text without \`url\` is shown by this server, from \`identity.terms.directory\`; it is looked for at the
-start. Users who have accepted every policy, each in any of its languages, may use the service; others are told
-\`M_TERMS_NOT_SIGNED\`. Who accepted what and when is in the table \`identity_accepted_url\`.
+Policies are a list. The server shows a text without \`url\` itself, from \`identity.terms.directory\`, and checks at the start that the file
+exists. Users may use the service once they have accepted every policy, each in any of its languages; others get
+\`M_TERMS_NOT_SIGNED\`. The table \`identity_accepted_url\` records who accepted what, and when.
 
 \`\`\`yaml
 identity:
@@ -180,12 +181,12 @@ identity:
 ### Messages
 
 Mails go to the server of \`identity.mail.smtp\`, text messages to the gateway of \`identity.sms\`. Without these they become files in
-\`identity.outbox\`, and the log tells their names. A mail server that refuses, is silent, or cannot prove who it is makes the request
-fail with \`M_EMAIL_SEND_ERROR\`; the client may repeat it. The log says why, without the address.
+\`identity.outbox\`, and the log has their names. If a mail server refuses a mail, does not answer, or has no valid certificate, the request
+fails with \`M_EMAIL_SEND_ERROR\`; the client may repeat it. The log says why, without the address.
 
 A template is the file \`<brand>/<language>/<name>\` in \`identity.templates_dir\`. The client names the brand (\`?brand=\`) and the
-languages (\`?lang=\` or \`Accept-Language\`). Looked for in this order: the brand in each wanted language and in English, then the brand
-\`default\` in the same ones; what is not there comes with the program. All are read at the start, which a mistake in one stops.
+languages (\`?lang=\` or \`Accept-Language\`). The server looks for the brand in each wanted language and in English, then for the brand
+\`default\` in the same languages, then for its built-in template. It reads all templates at the start, and does not start if one has a mistake.
 
 | template | values |
 |---|---|
@@ -194,29 +195,29 @@ ${Object.entries(TEMPLATE_VALUES)
   .join('\n')}
 
 A \`.mail\` begins with headers (\`From\` and \`Subject\` among them), then an empty line, then \`--- text\` and \`--- html\` with the parts.
-\`{{name}}\` is a value, escaped for its place; \`{{name | filter}}\` takes another filter: \`html\`, \`json\`, \`header\`, \`name\` (before an
-address), \`url\` or \`text\` (as it is). \`{{#name}}...{{/name}}\` stays when the value is not empty, \`{{^name}}...{{/name}}\` when it is.
-A message holds its link or its token, a text message its token. \`hearth identity preview-mail\` prints what becomes of one.
+\`{{name}}\` is a value, escaped for its place; \`{{name | filter}}\` uses another filter: \`html\`, \`json\`, \`header\`, \`name\` (before an
+address), \`url\` or \`text\` (unescaped). \`{{#name}}...{{/name}}\` is kept if the value is not empty, \`{{^name}}...{{/name}}\` if it is empty.
+A mail must contain its link or its token, a text message its token. \`hearth identity preview-mail\` prints the finished message.
 
 ### Pages
 
-Every page that people see in a browser is a template too, in the same folders, of the brand \`default\`. The browser's languages
-(\`Accept-Language\`) choose among them as they do among mails; German and English come with the program. To change a page, copy it from
-\`templates/default/en\` of this release to the same place in \`identity.templates_dir\` and write it anew; to add a language, do so for
-each. \`hearth identity preview-page NAME --language TAG > page.html\` shows one, and \`hearth identity preview-page --help\` lists them.
+Every web page is a template too, in the same folders, of the brand \`default\`. The browser's languages
+(\`Accept-Language\`) select the template as they do for mails; German and English are built in. To change a page, copy it from
+\`templates/default/en\` of this release to the same place in \`identity.templates_dir\` and edit it; to add a language, do so for
+each page. \`hearth identity preview-page NAME --language TAG > page.html\` renders one, and \`hearth identity preview-page --help\` lists them.
 
-A \`.page\` begins with \`Heading:\`, and where it has them \`Subheading:\` and \`Footer:\`; after an empty line follows HTML.
-\`frame.html\` stands around every page: the style, and the flame, in whose place an SVG of your own may stand. One in
-\`default/en\` is for all languages that have none.
+A \`.page\` begins with \`Heading:\`, and optionally \`Subheading:\` and \`Footer:\`; after an empty line follows HTML.
+\`frame.html\` is around every page. It holds the style and the flame, which you may replace by an SVG of your own. The frame in
+\`default/en\` is used for all languages that have none.
 
-All are read and checked at the start, and by \`hearth config check\`, which name file and line: a value that is not in this table, one
-of those in bold that is missing, a field that the server would miss, a \`<script>\`, an attribute without quotes before a value, a
-file of more than ${MAX_TEMPLATE_BYTES / 1024} KiB. Values are escaped, with \`html\` or \`url\`. Pages run no scripts and load nothing, whatever is
-written into them: browsers are told so. Styles stand in the frame's \`<style>\`; attributes \`style=\` have no effect.
+The start and \`hearth config check\` read and check all of them, and name file and line of a mistake: a value that is not in this table, a
+missing value of those in bold, a missing form field, a \`<script>\`, an attribute whose value has no quotes, a
+file of more than ${MAX_TEMPLATE_BYTES / 1024} KiB. Values are escaped, with \`html\` or \`url\`. Pages cannot run scripts or load anything: their
+Content-Security-Policy forbids it. Put styles into the frame's \`<style>\`; attributes \`style=\` have no effect.
 
-\`{{form}}\` begins the page's form with what it carries along; close it with \`</form>\`. \`{{#name}}...{{/name}}\` around a list
-(\`choices\`, \`languages\`, \`policies\`, \`texts\`) is repeated for each item. \`problem\` says in English what was wrong with a form;
-values such as \`m_forbidden\` are there when it was just that, \`other_problem\` when it was none of them.
+\`{{form}}\` begins the page's form, with its hidden fields; close it with \`</form>\`. \`{{#name}}...{{/name}}\` around a list
+(\`choices\`, \`languages\`, \`policies\`, \`texts\`) is repeated for each item. \`problem\` says in English what was wrong with a form.
+Values such as \`m_forbidden\` are set if the form failed with that code, \`other_problem\` if it failed with a code that has no value.
 
 | template | values, beside \`brand\` and \`server_name\` |
 |---|---|
@@ -225,41 +226,40 @@ ${PAGE_NAMES.map((name) => `| \`${name}\` | ${pageValues(name)} |`).join('\n')}
 
 ### Lookup and invitations
 
-Clients hash addresses with a pepper, which is replaced when it is \`identity.lookup.pepper_hours\` old, or by \`hearth identity
-rotate-pepper\`, beside a running server or without one. Lookups go on meanwhile. A rotation that was broken off is finished by the
-next server or verb. Nobody but the operator (\`hearth identity show\`) is told which addresses a user
-has, and no index leads there.
+Clients hash addresses with a pepper. It is replaced when it is \`identity.lookup.pepper_hours\` old, or by \`hearth identity
+rotate-pepper\`, with the server running or stopped. Lookups continue meanwhile. The next server or command finishes an interrupted
+rotation. Only the operator can list the addresses of a user (\`hearth identity show\`), and the tables have no index for that.
 
-A homeserver that cannot be told of invitations to an address that its user has bound is told again, after 5 seconds, then twice as
-long, up to an hour, for \`identity.invites.delivery_days\`. What waits is in the table \`identity_delivery\`; where \`due_at\` is NULL it was
-given up, until the address is bound again. \`hearth identity invitations\` lists all that is pending, and cancels one; by themselves
-invitations end after \`identity.invites.lifetime_days\`.
+When a user binds an address, the identity service tells the user's homeserver about the invitations to it. If that fails, it tries again
+after 5 seconds, then after twice as long, up to an hour, for \`identity.invites.delivery_days\`. Pending deliveries are in the table
+\`identity_delivery\`; one with \`due_at\` NULL was given up, until the address is bound again. \`hearth identity invitations\` lists pending
+invitations and cancels one. Invitations expire after \`identity.invites.lifetime_days\`.
 
-Lookups of hashes are answered from memory: the first one makes the server read all bindings, 70 MB a million (twice that while the
-pepper is replaced), and a quarter of an hour without any lets them go. Until they are read, and where there are more than
+Lookups of hashes are answered from memory. The first one makes the server read all bindings, 70 MB for a million (twice that while the
+pepper is replaced); a quarter of an hour without lookups frees the memory. Until the bindings are read, and if there are more than
 ${MAX_BINDINGS_IN_MEMORY.toLocaleString('en')}, the database answers.
 
 ## Application services
 
-A bridge or bot is registered by a file that \`application_services.registrations\` names, itself or the directory that it is in:
-\`id\`, \`url\`, \`as_token\`, \`hs_token\`, \`sender_localpart\`, \`namespaces\`, and as they are wanted \`rate_limited\` (its users have no
-limits unless this is true), \`protocols\`, \`receive_ephemeral\` (who types, who has read, who is about, and messages to devices of its
-users) and \`org.matrix.msc3202\` (changed device lists, and how many keys are left of its users' devices). Expressions of namespaces
-match from the beginning of an id, and need not reach its end; look-ahead and back references are refused. A changed file is in force
-within seconds; one with a mistake is logged with its line and leaves things as they were. \`hearth config check\` reads registrations too.
+A registration file describes a bridge or bot. \`application_services.registrations\` names the file or its directory. Its keys are
+\`id\`, \`url\`, \`as_token\`, \`hs_token\`, \`sender_localpart\`, \`namespaces\`, and optionally \`rate_limited\` (its users have no
+limits unless this is true), \`protocols\`, \`receive_ephemeral\` (typing, receipts, presence, and messages to devices of its
+users) and \`org.matrix.msc3202\` (changed device lists, and key counts of its users' devices). Expressions of namespaces
+match from the beginning of an id, and need not match its end; look-ahead and back references are refused. A changed file takes effect
+within seconds; for a file with a mistake, the log names the line and the old registration stays. \`hearth config check\` reads registrations too.
 
-${outgoingOf(appservice)} operations are asked of services; an old service is asked at the paths without a version, and once an hour at the
-new ones. A service that does not answer gets the same transaction again after 1 s, 2 s, 4 s and so on up to an hour, and at once when
-it calls; the metric \`hearth_appservice_failures\` says which are away. Events are kept for it however long it is away; what else it asks for
-is in \`appservice_news\`: the newest of each user and room, and messages to devices, at most ${MAX_APPSERVICE_NEWS.toLocaleString('en')} of each kind, for ${APPSERVICE_NEWS_KEPT_MS / 86_400_000} days.
+The server uses ${outgoingOf(appservice)} operations of services. It calls an old service at the paths without a version, and tries the
+new paths once an hour. If a service does not answer, it gets the same transaction again after 1 s, 2 s, 4 s and so on up to an hour, and at once
+when it calls; the metric \`hearth_appservice_failures\` shows services that are away. Its events are kept however long it is away. Its other
+news is in \`appservice_news\`: the newest of each user and room, and messages to devices, at most ${MAX_APPSERVICE_NEWS.toLocaleString('en')} of each kind, for ${APPSERVICE_NEWS_KEPT_MS / 86_400_000} days.
 
-Events of encrypted rooms go out as they are: encrypted. A bridge that is to read them makes devices, by
-\`m.login.application_service\` or \`PUT devices/{deviceId}\`, and either syncs for the messages to them or is sent these in transactions.
-With \`org.matrix.msc3202\` it says that it lives on transactions: then messages to accounts that it made are in no sync, and are removed
-once it has answered.
+Events of encrypted rooms are sent to services encrypted. A bridge that needs to read them creates devices, with
+\`m.login.application_service\` or \`PUT devices/{deviceId}\`, and receives the messages to these devices by sync or in transactions.
+With \`org.matrix.msc3202\` a bridge declares that it uses transactions only: messages to the accounts that it created then appear in no sync,
+and are removed once it has answered.
 
 A service with \`url: null\` and \`hosted: <module>\` runs in this process: the module exports \`createHostedService\`, as
-\`examples/echo\` shows. Whoever has its \`hs_token\` may ask it over HTTP: ${servedOf(appservice)} operations are served.
+\`examples/echo\` shows. With its \`hs_token\` it can also be called over HTTP: ${servedOf(appservice)} operations are served.
 
 ## Health
 
@@ -268,19 +268,19 @@ A service with \`url: null\` and \`hosted: <module>\` runs in this process: the 
 | \`/health/live\` | 200 while the process runs |
 | \`/health/ready\` | 200 when requests can be served; 503 with the reason while starting, migrating, draining, or while the database is away |
 
-Both are on the listener for clients and on the one for metrics, which is up before the database is.
+The client listener and the metrics listener serve both. The metrics listener starts before the database.
 
 ## Metrics
 
-\`/metrics\` on \`metrics.host\`:\`metrics.port\`, in the text format of Prometheus. Names that begin with \`synapse_\` mean what existing
-dashboards take them to mean; besides these there are the usual ones of Node.js (\`nodejs_\`, \`process_\`).
+\`/metrics\` on \`metrics.host\`:\`metrics.port\`, in the text format of Prometheus. Metrics whose names begin with \`synapse_\` fit existing
+dashboards. The usual metrics of Node.js (\`nodejs_\`, \`process_\`) are there too.
 
 ${await metricTable()}
 
 ## Stopping
 
 On SIGTERM or SIGINT the server becomes unready, accepts no new connections, ends long polls with 200, lets requests finish for up
-to 7 s, and stops its Postgres. \`kill -9\` loses nothing that was acknowledged; the next start needs no help.
+to 7 s, and stops its Postgres. \`kill -9\` loses nothing that was acknowledged, and the next start needs no repair.
 
 ## Exit codes
 
