@@ -3,14 +3,14 @@ import type { Reader, Tx } from '../db/db.ts'
 
 // Table: account_data
 
-/** A piece of what a user keeps. */
+/** An item of a user's account data. */
 export class AccountDataRow {
-  /** '' for the account's own. */
+  /** '' for global account data. */
   readonly room_id: string
   readonly type: string
   readonly position: number
   readonly bytes: number
-  /** Its content; undefined where it was not read because there was much else: see `accountDataOf`. */
+  /** The content; undefined if the result became too large before this row: see `accountDataOf`. */
   readonly json: string | undefined
 
   constructor({ room_id, type, position, bytes, json }: StoredRow) {
@@ -48,8 +48,9 @@ export async function findAccountData(
 }
 
 /**
- * What a user keeps that was last written after `after`, up to and with `upTo`, in the order of writing; of one room where that is
- * given. Contents come until they are so many bytes, and are to be asked for beyond: an account may have much from before it was bounded.
+ * A user's account data that was last written after ledger position `after` and up to `upTo`, in the order of writing; only that of one
+ * room if one is given. Contents are returned up to a total of bytes; read the others with `accountDataOf`. An account may hold much data
+ * from before it was limited.
  */
 export async function accountDataBetween(
   reader: Reader,
@@ -68,7 +69,7 @@ export async function accountDataBetween(
   return rows.map((row) => new AccountDataRow(row))
 }
 
-/** These pieces, with their contents; those that are still there. */
+/** These items with their contents, as far as they still exist. */
 export async function accountDataOf(
   reader: Reader,
   userNid: number,
@@ -103,11 +104,11 @@ export async function setAccountData(
 export interface KeptData {
   readonly pieces: number
   readonly bytes: number
-  /** Bytes of the piece that was asked about; null where there is none. */
+  /** Bytes of the item in question; null if there is none. */
   readonly of_piece: number | null
 }
 
-/** How much a user keeps, in all and under one type. */
+/** The size of a user's account data, in total and of one type. */
 export async function measureAccountData(
   reader: Reader,
   userNid: number,
@@ -124,7 +125,7 @@ export async function measureAccountData(
   return row!
 }
 
-/** Everything that a user keeps. */
+/** All account data of a user. */
 export async function listAccountData(reader: Reader, userNid: number): Promise<AccountDataRow[]> {
   const rows = await reader.query<StoredRow>(
     `SELECT room_id, type, position, octet_length(content) AS bytes, content AS json

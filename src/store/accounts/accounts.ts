@@ -91,7 +91,7 @@ export async function setAdmin(tx: Tx, userNid: number, isAdmin: boolean): Promi
   await tx.query('UPDATE account SET is_admin = $2 WHERE user_nid = $1', [userNid, isAdmin])
 }
 
-/** Locks, unlocks, suspends or releases an account; what is undefined stays as it is. False where it has ended. */
+/** Locks, unlocks, suspends or releases an account; undefined leaves a property unchanged. False if the account is deactivated. */
 export async function restrainAccount(
   tx: Tx,
   userNid: number,
@@ -107,7 +107,7 @@ export async function restrainAccount(
 
 const COUNTING_LOCK = 0x75736572
 
-/** How many accounts people have, who are no guests and not deactivated. Until the transaction ends nobody else counts. */
+/** The number of accounts that are neither guests nor deactivated. Locks: no other transaction counts until this one ends. */
 export async function countUsers(tx: Tx): Promise<number> {
   await tx.query('SELECT 1 AS one FROM pg_advisory_xact_lock($1)', [COUNTING_LOCK])
   const [row] = await tx.query<{ count: number }>(
@@ -116,7 +116,7 @@ export async function countUsers(tx: Tx): Promise<number> {
   return row?.count ?? 0
 }
 
-/** Makes a guest's account a user's; false when it is none (any more). */
+/** Turns a guest account into a full account; false if it is not a guest account (any more). */
 export async function upgradeGuest(tx: Tx, userNid: number, passwordHash: string): Promise<boolean> {
   const rows = await tx.query(
     `UPDATE account SET is_guest = false, password_hash = $2

@@ -4,13 +4,13 @@ import type { Reader, Tx } from '../db/db.ts'
 
 export interface ContactProofRow {
   readonly key: Buffer
-  /** The session, where it is one of ours. */
+  /** The validation session, if this server holds it. */
   readonly sid: string | undefined
   readonly shownTo: Buffer
   readonly now: number
 }
 
-/** Notes what a session was shown to. False when it was used for something else. */
+/** Records the purpose for which a session was presented. False if it was used for another purpose. */
 export async function showProof(tx: Tx, proof: ContactProofRow): Promise<boolean> {
   const rows = await tx.query(
     `INSERT INTO contact_proof AS p (key, sid, shown_to, shown_at) VALUES ($1, $2, $3, $4)
@@ -21,7 +21,7 @@ export async function showProof(tx: Tx, proof: ContactProofRow): Promise<boolean
   return rows.length === 1
 }
 
-/** Uses a validated session. False when it was used for something else. */
+/** Uses up a validated session for its purpose. False if it was used for another purpose. */
 export async function useProof(tx: Tx, proof: ContactProofRow): Promise<boolean> {
   const rows = await tx.query(
     `INSERT INTO contact_proof AS p (key, sid, shown_to, shown_at, used_at) VALUES ($1, $2, $3, $4, $4)
@@ -32,7 +32,7 @@ export async function useProof(tx: Tx, proof: ContactProofRow): Promise<boolean>
   return rows.length === 1
 }
 
-/** Our sessions that were last shown to this. */
+/** This server's sessions that were last presented for this purpose. */
 export async function findShownSessions(reader: Reader, shownTo: Buffer): Promise<string[]> {
   const rows = await reader.query<{ sid: string }>(
     'SELECT sid FROM contact_proof WHERE shown_to = $1 AND sid IS NOT NULL ORDER BY shown_at DESC LIMIT 10',

@@ -10,7 +10,7 @@ export interface DeactivationRow {
   readonly attempts: number
 }
 
-/** Ends an account and everything it can be used by; its devices are left to the caller. False when it had ended before. */
+/** Deactivates an account and removes its tokens and sessions; the caller removes its devices. False if it was deactivated before. */
 export async function endAccount(tx: Tx, userNid: number, now: number): Promise<boolean> {
   const rows = await tx.query(
     `UPDATE account SET deactivated_at = $2, password_hash = NULL, is_admin = false
@@ -25,7 +25,7 @@ export async function endAccount(tx: Tx, userNid: number, now: number): Promise<
   return true
 }
 
-/** Removes what a user kept here that is no event, and notes how far the stream of events was. */
+/** Removes a user's data other than events, and records the position of the event stream. */
 export async function eraseAccount(tx: Tx, userNid: number, now: number, position: number): Promise<void> {
   await tx.query(
     `UPDATE account SET erased_at = coalesce(erased_at, $2), erased_pos = CASE WHEN erased_at IS NULL THEN $3 ELSE erased_pos END
@@ -39,14 +39,14 @@ export async function eraseAccount(tx: Tx, userNid: number, now: number, positio
   )
 }
 
-/** Everybody who was erased, with how far the stream of events was; NULL where that was not noted. */
+/** All erased users, each with the position of the event stream at that time; NULL if it was not recorded. */
 export function listErasedUsers(
   reader: Reader,
 ): Promise<{ readonly user_nid: number; readonly erased_pos: number | null }[]> {
   return reader.query('SELECT user_nid, erased_pos FROM account WHERE erased_at IS NOT NULL')
 }
 
-/** Notes that an account is to be wound up, first by whoever says so, until `dueAt`. */
+/** Queues an account for the rest of its deactivation. The caller works on it first; from `dueAt` on others may. */
 export async function insertDeactivation(
   tx: Tx,
   deactivation: {
@@ -64,7 +64,7 @@ export async function insertDeactivation(
   )
 }
 
-/** Takes at most so many that are due, until `leasedUntil`. */
+/** Leases at most so many due entries, until `leasedUntil`. */
 export function claimDeactivations(
   tx: Tx,
   now: number,

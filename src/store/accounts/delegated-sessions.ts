@@ -17,7 +17,7 @@ export interface DelegatedSessionRow {
   readonly expires_at: number
 }
 
-/** Notes a session, or what is new of it. */
+/** Stores a session, or updates it. */
 export async function putDelegatedSession(tx: Tx, session: DelegatedSessionRow): Promise<void> {
   const { key, sid, id_server, purpose, medium, address, token, expires_at } = session
   await tx.query(

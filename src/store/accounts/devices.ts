@@ -71,7 +71,7 @@ export async function findUnusedDevices(reader: Reader, userNid: number, keep: n
   return rows.map((row) => row.device_id)
 }
 
-/** Removes devices, and with them their tokens, keys, the signatures by and of these keys, and what waits for them. Gives those that were there. */
+/** Removes devices with their tokens, keys, signatures and waiting messages. Gives the devices that existed. */
 export async function deleteDevices(tx: Tx, userNid: number, deviceIds: readonly string[]): Promise<string[]> {
   const rows = await tx.query<{ device_id: string }>(
     `WITH gone AS (

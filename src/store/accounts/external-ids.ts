@@ -33,7 +33,7 @@ export async function findProvidersOf(reader: Reader, userNid: number): Promise<
   return rows.map(({ provider }) => provider)
 }
 
-/** Gives a person an account; false when the person has one already. */
+/** Links a person at a provider to an account; false if the person is linked already. */
 export async function insertExternalId(
   tx: Tx,
   link: { readonly provider: string; readonly subject: string; readonly userNid: number; readonly createdAt: number },
@@ -46,7 +46,7 @@ export async function insertExternalId(
   return rows.length === 1
 }
 
-/** Who an account is at providers. */
+/** The external ids of an account. */
 export function listExternalIds(
   reader: Reader,
   userNid: number,

@@ -14,7 +14,7 @@ export async function insertLoginToken(
   ])
 }
 
-/** Uses a token up and gives whose it was; of several who try at once, one gets it. */
+/** Uses up a token and gives its user; if several callers try at once, one gets it. */
 export async function takeLoginToken(
   tx: Tx,
   hash: Buffer,

@@ -14,7 +14,7 @@ export async function insertOpenIdToken(
   ])
 }
 
-/** Whom a token stands for; nobody once it has expired or the account is deactivated. */
+/** The user of a token; undefined once it has expired or the account is deactivated. */
 export async function findOpenIdUser(reader: Reader, hash: Buffer, now: number): Promise<UserId | undefined> {
   const [row] = await reader.query<{ user_id: UserId }>(
     `SELECT u.user_id FROM openid_token t JOIN account a USING (user_nid) JOIN matrix_user u USING (user_nid)

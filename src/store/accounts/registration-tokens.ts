@@ -71,7 +71,7 @@ export async function findRegistrationToken(reader: Reader, token: string): Prom
   return row
 }
 
-/** Changes what is given: null takes a bound away, undefined leaves it. Gives the token as it is then, if there is one. */
+/** Updates a token: null removes a limit, undefined leaves it. Gives the updated token, if it exists. */
 export async function updateRegistrationToken(
   tx: Tx,
   token: string,

@@ -2,7 +2,7 @@ import type { Reader, Tx } from '../db/db.ts'
 
 // Table: sso_flow
 
-/** What names a flow: all of it is needed, and the hashes are of what only the browser that began it knows. */
+/** Identifies a flow. All of it is needed; the hashed secrets are known only to the browser that began the flow. */
 export interface FlowKey {
   readonly flowHash: Buffer
   readonly browserHash: Buffer
@@ -50,7 +50,7 @@ export async function findFlow(reader: Reader, key: FlowKey, now: number): Promi
   return row
 }
 
-/** Removes a flow and gives what it was; of several who try at once, one gets it. */
+/** Removes a flow and returns it; if several callers try at once, one gets it. */
 export async function takeFlow(tx: Tx, key: FlowKey, now: number): Promise<FlowRow | undefined> {
   const [row] = await tx.query<FlowRow>(`DELETE FROM sso_flow WHERE ${THIS_FLOW} RETURNING ${COLUMNS}`, [
     key.flowHash,

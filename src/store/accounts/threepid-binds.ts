@@ -10,7 +10,7 @@ export interface ThreepidBindRow {
   readonly id_server: string
 }
 
-/** What was bound for a user through this server, the newest first. */
+/** The addresses that were bound for a user through this server, newest first. */
 export async function listThreepidBinds(reader: Reader, userNid: number): Promise<ThreepidBindRow[]> {
   return reader.query<ThreepidBindRow>(
     'SELECT medium, address, id_server FROM threepid_bind WHERE user_nid = $1 ORDER BY bound_at DESC, id_server',

@@ -12,13 +12,13 @@ export interface TokenRow {
   readonly is_locked: boolean
   readonly is_suspended: boolean
   readonly expires_at: number | null
-  /** Those of the device's other logins, the newest first. */
+  /** The numbers of the device's earlier logins, newest first. */
   readonly earlier: readonly number[]
-  /** Set until its first use: hash of the refresh token that made it. */
+  /** Until the first use of this access token: hash of the refresh token that it was issued for. */
   readonly renewed_by: Buffer | null
 }
 
-/** Whom a token belongs to, by its hash; nobody once the account is deactivated. */
+/** The owner of a token, by its hash; undefined once the account is deactivated. */
 export async function findToken(reader: Reader, hash: Buffer): Promise<TokenRow | undefined> {
   const [row] = await reader.query<TokenRow>(
     `SELECT t.token_nid, t.user_nid, u.user_id, t.device_id, a.is_guest, a.is_locked, a.is_suspended, t.expires_at, t.renewed_by,
@@ -54,7 +54,7 @@ export interface AccessToken extends Token {
   readonly expiresAt: number | undefined
 }
 
-/** Gives the device this token, and notes the login among the device's, of which so many are kept; the one it had before stops working, and so do its refresh tokens. */
+/** Replaces the device's access token, which stops working together with its refresh tokens, and records the login; so many logins are kept. */
 export async function replaceToken(tx: Tx, token: AccessToken & { readonly sessionsKept: number }): Promise<void> {
   const { hash, userNid, deviceId, createdAt, expiresAt } = token
   await endDeviceTokens(tx, userNid, deviceId)
@@ -68,7 +68,7 @@ export async function replaceToken(tx: Tx, token: AccessToken & { readonly sessi
   )
 }
 
-/** Ends what a device may call with; the device stays. */
+/** Removes the tokens of a device; the device stays. */
 export async function endDeviceTokens(tx: Tx, userNid: number, deviceId: string): Promise<void> {
   await tx.query(
     `WITH refreshing AS (DELETE FROM refresh_token WHERE user_nid = $1 AND device_id = $2)
@@ -94,7 +94,7 @@ export interface RefreshTokenRow {
   readonly is_locked: boolean
 }
 
-/** A refresh token by its hash. Its device's row is locked, so that what is done with one device's tokens is done in turn. */
+/** A refresh token by its hash. Locks the device's row, so that changes to one device's tokens run one after another. */
 export async function lockRefreshToken(tx: Tx, hash: Buffer): Promise<RefreshTokenRow | undefined> {
   const [row] = await tx.query<{ user_nid: number; device_id: string }>(
     `SELECT d.user_nid, d.device_id FROM device d
@@ -111,8 +111,8 @@ export async function lockRefreshToken(tx: Tx, hash: Buffer): Promise<RefreshTok
 }
 
 /**
- * Renews a device's access token by the refresh token with the hash `by`. The login stays the same one: `token_nid` does. Successors
- * of `by` that were never used are dropped; what came before it has ended.
+ * Renews a device's access token by the refresh token with the hash `by`. The login and its `token_nid` stay the same. Successors
+ * of `by` that were never used are dropped; its predecessors have ended.
  */
 export async function renewToken(
   tx: Tx,
@@ -175,7 +175,7 @@ export async function forgetRefreshTokens(tx: Tx, before: number, atMost: number
   return rows.length
 }
 
-/** Has the access token of a device end by itself at a time. */
+/** Sets the time at which the access token of a device expires. */
 export async function setTokenEnd(tx: Tx, userNid: number, deviceId: string, expiresAt: number): Promise<void> {
   await tx.query('UPDATE access_token SET expires_at = $3 WHERE user_nid = $1 AND device_id = $2', [
     userNid,

@@ -9,7 +9,7 @@ export interface UiaSessionRow {
   readonly body_hash: Buffer | null
   /** The first request's body, sealed. */
   readonly body: Buffer | null
-  /** JSON: stage to what it established. */
+  /** JSON: the result of each completed stage. */
   readonly completed: string
   /** JSON: lists of stages. */
   readonly flows: string
@@ -95,11 +95,11 @@ export async function updateUiaSession(
 
 export interface UiaOutcomeRow {
   readonly body_hash: Buffer
-  /** JSON: what the session led to. */
+  /** JSON: the result of the request. */
   readonly outcome: string
 }
 
-/** Keeps what a finished session led to, in the place of the session. */
+/** Replaces a finished session by its result. */
 export async function insertUiaOutcome(
   tx: Tx,
   finished: {

@@ -33,7 +33,7 @@ const ORDERS = {
 
 export type UserOrder = keyof typeof ORDERS
 
-/** Which accounts are wanted; undefined asks for no difference. */
+/** Which accounts to list; an undefined property does not filter. */
 export interface UserQuery {
   /** Part of the user id. */
   readonly userId: string | undefined
@@ -69,7 +69,7 @@ const valuesOf = ({ userId, name, isGuest, isAdmin, isDeactivated, isLocked }: U
   isLocked ?? null,
 ]
 
-/** A page of the accounts of this server. Reads them all: for a connection that may take its time. */
+/** A page of the accounts of this server. Reads all accounts: use a connection for long queries. */
 export async function surveyUsers(
   reader: Reader,
   query: UserQuery,
@@ -96,7 +96,7 @@ export async function surveyUser(reader: Reader, userId: UserId): Promise<Survey
   return row
 }
 
-/** The people who used this server after a time: no guests, none that an application service made. */
+/** The number of users who were active after a time, without guests and users of application services. */
 export async function countActiveUsers(reader: Reader, since: number): Promise<number> {
   const [row] = await reader.query<{ count: number }>(
     `SELECT count(*) AS count FROM account
@@ -114,7 +114,7 @@ export interface DeviceSighting {
   readonly last_seen_user_agent: string | null
 }
 
-/** The devices of a user with when, from where and with what each was here last. */
+/** The devices of a user, each with the time, address and user agent of its last request. */
 export function listDeviceSightings(reader: Reader, userNid: number): Promise<DeviceSighting[]> {
   return reader.query<DeviceSighting>(
     `SELECT device_id, display_name, last_seen_at, last_seen_ip, last_seen_user_agent FROM device

@@ -42,7 +42,7 @@ export async function listUserThreepids(reader: Reader, userNid: number): Promis
   )
 }
 
-/** Gives an account an address. False when it is another account's, or this one has `atMost` addresses. */
+/** Adds an address to an account. False if another account has it, or this one has `atMost` addresses. */
 export async function insertUserThreepid(
   tx: Tx,
   userNid: number,

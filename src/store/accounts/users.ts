@@ -15,7 +15,7 @@ export async function findUserNids(reader: Reader, userIds: readonly UserId[]): 
 /** The users' numbers; those never seen before get one. */
 export async function internUsers(tx: Tx, userIds: readonly UserId[]): Promise<Map<UserId, number>> {
   const known = await findUserNids(tx, userIds)
-  // In one order everywhere, so that two transactions cannot wait for each other.
+  // Always in the same order, so that two transactions cannot deadlock.
   const missing = [...new Set(userIds)].filter((userId) => !known.has(userId)).sort()
   if (missing.length === 0) return known
   const rows = await tx.query<{ user_nid: number; user_id: UserId }>(

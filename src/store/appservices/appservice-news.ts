@@ -5,7 +5,7 @@ import type { Reader, Tx } from '../db/db.ts'
 
 export type NewsKind = 'message' | 'receipt' | 'presence' | 'device_list' | 'keys'
 
-/** Something new for a service, in the place of what it had of the same kind and name. */
+/** Something new for a service. It replaces older news of the same kind and name. */
 export interface News {
   readonly appserviceId: string
   readonly kind: Exclude<NewsKind, 'message'>
@@ -21,7 +21,7 @@ export interface NewsRow {
   readonly content: string
 }
 
-/** Must run in a commit of the ledger, as everything here that writes. */
+/** Must run in a commit of the ledger, like all writes here. */
 export async function putNews(tx: Tx, news: readonly News[], now: number): Promise<void> {
   await tx.query(
     `INSERT INTO appservice_news (appservice_id, kind, name, content, noted_at)
@@ -40,7 +40,7 @@ export async function putNews(tx: Tx, news: readonly News[], now: number): Promi
   )
 }
 
-/** Says of a user, by number, that the devices changed. */
+/** Records that a user's devices changed, for services. */
 export async function putDeviceListNews(tx: Tx, appserviceIds: readonly string[], userNid: number, now: number) {
   await tx.query(
     `INSERT INTO appservice_news (appservice_id, kind, name, content, noted_at)
@@ -54,11 +54,11 @@ export async function putDeviceListNews(tx: Tx, appserviceIds: readonly string[]
 export interface MessageTaker {
   readonly appserviceId: string
   readonly userId: UserId
-  /** Nobody else fetches them, where the account is the service's own: its devices' inboxes stay empty. */
+  /** The account is the service's own and nobody else fetches its messages: the inboxes of its devices stay empty. */
   readonly isOnly: boolean
 }
 
-/** Copies the messages that were written under a ledger position for services that take them, or moves them. */
+/** Copies or moves the messages of one ledger position to the services that take them. */
 export async function takeMessages(
   tx: Tx,
   takers: readonly MessageTaker[],
@@ -87,7 +87,7 @@ export async function takeMessages(
   )
 }
 
-/** What is new for a service after a number, in order. */
+/** The news for a service after a number, in order. */
 export function getNews(reader: Reader, appserviceId: string, after: number, limit: number): Promise<NewsRow[]> {
   return reader.query(
     'SELECT nid, kind, name, content FROM appservice_news WHERE appservice_id = $1 AND nid > $2 ORDER BY nid LIMIT $3',
@@ -95,14 +95,14 @@ export function getNews(reader: Reader, appserviceId: string, after: number, lim
   )
 }
 
-/** Removes what a service has answered. */
+/** Removes the news that a service has acknowledged. */
 export async function removeNews(tx: Tx, appserviceId: string, upTo: number): Promise<void> {
   await tx.query('DELETE FROM appservice_news WHERE appservice_id = $1 AND nid <= $2', [appserviceId, upTo])
 }
 
 /**
- * Leaves at most `keep` of each kind waiting for a service. The oldest go first; of messages, those of whoever sent most: a flood
- * displaces itself before anything of others.
+ * Keeps at most `keep` news of each kind for a service. The oldest go first. Of messages, those of the sender with most messages go first,
+ * so that a flood displaces itself.
  */
 export async function trimNews(tx: Tx, appserviceId: string, keep: number): Promise<void> {
   await tx.query(
@@ -117,7 +117,7 @@ export async function trimNews(tx: Tx, appserviceId: string, keep: number): Prom
   )
 }
 
-/** Forgets some that were noted before a time, and gives how many. */
+/** Removes some news from before a time, and gives how many. */
 export async function forgetOldNews(tx: Tx, before: number, atMost: number): Promise<number> {
   const rows = await tx.query(
     `DELETE FROM appservice_news WHERE ctid = ANY(ARRAY(SELECT ctid FROM appservice_news WHERE noted_at < $1 LIMIT $2))
@@ -127,7 +127,7 @@ export async function forgetOldNews(tx: Tx, before: number, atMost: number): Pro
   return rows.length
 }
 
-/** Which of some services have an account that is this user's, or is joined to a room with the user. */
+/** Those of some services that have an account which is this user, or shares a room with the user. */
 export async function servicesBeside(
   reader: Reader,
   userNid: number,
@@ -145,7 +145,7 @@ export async function servicesBeside(
   return rows.map(({ id }) => id)
 }
 
-/** Those of some users who are a service's own, or are joined to a room with one that is. */
+/** Those of some users who are the service's own, or share a room with one of its own users. */
 export async function usersBeside(
   reader: Reader,
   appserviceId: string,

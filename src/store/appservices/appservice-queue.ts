@@ -20,7 +20,7 @@ export function getQueues(reader: Reader): Promise<QueueRow[]> {
   )
 }
 
-/** Writes how services stand, all in one statement. */
+/** Writes the positions of services, all in one statement. */
 export async function saveQueues(tx: Tx, rows: readonly QueueRow[]): Promise<void> {
   await tx.query(
     `INSERT INTO appservice_queue
@@ -50,7 +50,7 @@ export interface StreamedEvent {
   readonly position: number
 }
 
-/** The next events of the stream after a position, in order: those that came last in their room's timeline, not history that was fetched. */
+/** The next events of the stream after a position, in order. Backfilled events are left out. */
 export function getStream(reader: Reader, after: number, limit: number): Promise<StreamedEvent[]> {
   return reader.query(
     `(SELECT event_nid, room_nid, event_nid AS position FROM event
@@ -70,7 +70,7 @@ export interface LocalMembership {
   readonly event_nid: number
 }
 
-/** What users of this server are, or were, in these rooms. */
+/** The memberships, past ones included, of this server's users in these rooms. */
 export function getLocalMemberships(reader: Reader, roomNids: readonly number[]): Promise<LocalMembership[]> {
   return reader.query(
     `SELECT m.room_nid, u.user_id, m.membership, m.event_nid
@@ -79,7 +79,7 @@ export function getLocalMemberships(reader: Reader, roomNids: readonly number[])
   )
 }
 
-/** The event that said what a user was in a room, as of an event; undefined before the first. */
+/** The membership event of a user that was in force at an event; undefined before the first. */
 export async function getMembershipEventAt(
   reader: Reader,
   roomNid: number,

@@ -40,7 +40,7 @@ export function getNetworkRooms(reader: Reader, { appserviceId, networkId }: Net
   )
 }
 
-/** The rooms that this server shows to everybody, and those of all networks. */
+/** The rooms in the public directory, and those of all networks. */
 export function getRoomsOfAllNetworks(reader: Reader): Promise<PublishedRow[]> {
   return reader.query(
     `SELECT room_nid, state_chain, state_seq FROM room

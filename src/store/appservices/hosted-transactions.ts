@@ -2,7 +2,7 @@ import type { Reader, Tx } from '../db/db.ts'
 
 // Table: hosted_transaction
 
-/** A transaction that was worked through; its digest is null where that was not noted. */
+/** A processed transaction; its digest is null if it was not recorded. */
 export async function findTaken(
   reader: Reader,
   appserviceId: string,
@@ -27,7 +27,7 @@ export async function setTaken(
   )
 }
 
-/** Forgets some that were taken before a time, and gives how many. */
+/** Removes some that were processed before a time, and gives how many. */
 export async function forgetTaken(tx: Tx, before: number, atMost: number): Promise<number> {
   const rows = await tx.query(
     `DELETE FROM hosted_transaction WHERE ctid = ANY(ARRAY(SELECT ctid FROM hosted_transaction WHERE taken_at < $1 LIMIT $2))

@@ -21,10 +21,10 @@ function statementName(text: string): string {
   return name
 }
 
-/** A query that gets no answer for this long counts as one to a server that is away. Milliseconds. */
+/** After this time without an answer the database counts as away. Milliseconds. */
 const ANSWER_TIMEOUT_MS = 8_000
 
-/** What the driver is given. `patient` is for scans, which may take as long as the server lets them. */
+/** A query for the driver. A `patient` one has no timeout of ours: scans may take as long as the server allows. */
 export function prepared(text: string, values: Values, patient = false): TimedQuery {
   const query = { name: statementName(text), text, values: values as unknown[] }
   return patient ? query : { ...query, query_timeout: ANSWER_TIMEOUT_MS }
@@ -47,7 +47,7 @@ export function isUnavailable(error: unknown): boolean {
   )
 }
 
-/** What a caller sees while the database is away: nothing was lost, the same request may be sent again. */
+/** The error for callers while the database is away: nothing was lost, and they may repeat the request. */
 export function unavailable(): ProtocolError {
   return new ProtocolError(
     'M_UNKNOWN',

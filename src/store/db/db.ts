@@ -22,7 +22,7 @@ export interface Tx extends Reader {
 export interface Database extends Reader {
   /** Runs `work` in one transaction: commits when it resolves, rolls back when it rejects. */
   tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>
-  /** For the pieces of results that are large, so that nobody's small reads stand behind them. Opened when it is needed. */
+  /** For large results, so that small reads do not wait behind them. Opened on first use. */
   readonly bulk: Reader
   /** A pool connection for long scans, so that they do not hold up the pipeline. */
   scan<Row extends object = Record<string, unknown>>(text: string, values?: Values): Promise<Row[]>
@@ -48,12 +48,12 @@ export function openDatabase(options: DatabaseOptions): Database {
   const config: pg.ClientConfig = {
     ...options.connection,
     application_name: 'hearth',
-    // Every query is small and always wants the same plan: planning one anew takes longer than running it.
+    // Queries are small and their plans do not depend on the parameters: planning takes longer than running.
     options: '-c plan_cache_mode=force_generic_plan -c jit=off',
     statement_timeout: options.statementTimeoutMs ?? 60_000,
     connectionTimeoutMillis: 5_000,
   }
-  // What is read here is looked up by key. A table that was small when a query was first planned must not decide otherwise.
+  // These reads look rows up by key. Without this, a plan made while a table was small would scan the table for good.
   const byKey = { ...config, options: `${config.options} -c enable_seqscan=off` }
   const reads = new PipelinedConnection(byKey)
   const bulk = new PipelinedConnections(byKey, BULK_CONNECTIONS)
@@ -95,7 +95,7 @@ async function transaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Prom
   let over = false
   const tx = {
     query: async <Row extends object>(text: string, values: Values = []) => {
-      // A straggler of work that already failed must not write through a connection that others use by now.
+      // A late query of failed work must not write through a connection that others use by now.
       if (over) throw new Error('this transaction has ended')
       return (await client.query<Row & pg.QueryResultRow>(prepared(text, values))).rows
     },

@@ -5,14 +5,14 @@ import type { Database, Tx } from './db.ts'
 /**
  * The durable stream of everything that users see and that is not a room event: account data, receipts, devices.
  *
- * Writers queue; one transaction takes all that waits, gives each the next position, and publishes the positions
- * after its commit. So positions come out in commit order without gaps, and one fsync serves many writers.
+ * Writers queue. One transaction takes all waiting writes, gives each the next position, and publishes the positions
+ * after its commit. So positions are in commit order without gaps, and one fsync serves many writers.
  */
 export interface Ledger {
   /**
    * Runs `write` with its position inside the next group commit; resolves after that commit.
    *
-   * @param committed runs after the commit and before the position is published: who reads at a position finds what was noted for it
+   * @param committed runs after the commit and before the position is published, so that readers at the position see its effects
    */
   append<T>(
     write: (tx: Tx, position: number) => Promise<T>,
@@ -20,7 +20,7 @@ export interface Ledger {
   ): Promise<T>
   /** The newest committed position. */
   position(): number
-  /** Calls `listener` after a commit whose answer was lost turned out to have happened: what was written up to `position()` may be news. */
+  /** Calls `listener` if the answer to a commit was lost and the commit turns out to have happened: there may be news up to `position()`. */
   onMissed(listener: () => void): void
 }
 
@@ -42,7 +42,7 @@ export async function openLedger(db: Database): Promise<Ledger> {
   let inDoubt = false
   const listeners: (() => void)[] = []
 
-  /** Waits for what may still be committing, and goes on from there: a position is never given twice. */
+  /** Waits for a commit that may still be running, and continues from its position, so that no position is used twice. */
   async function settleDoubt(): Promise<void> {
     const [row] = await db.tx((tx) => tx.query<{ position: number }>('SELECT position FROM ledger FOR UPDATE'))
     inDoubt = false
@@ -52,7 +52,7 @@ export async function openLedger(db: Database): Promise<Ledger> {
     for (const listener of listeners) listener()
   }
 
-  /** Commits a group. When it fails and has several entries, each is tried alone, so that one bad write spoils no other. */
+  /** Commits a group. If that fails, each entry is tried alone, so that one bad write does not fail the others. */
   async function commit(group: readonly Entry[]): Promise<void> {
     try {
       if (inDoubt) await settleDoubt()

@@ -11,7 +11,7 @@ export interface Migration {
   readonly sql: string
   /** sha256 of the file, hex. A recorded migration whose file changed stops the start. */
   readonly checksum: string
-  /** Why the release before cannot run on a database that has it (`--! breaking: ...`); undefined for one that leaves it running. */
+  /** Why the previous release cannot run on a database with this migration (`--! breaking: ...`); undefined if it can. */
   readonly breaking: string | undefined
 }
 
@@ -22,7 +22,7 @@ export interface MigrationPlan {
 
 export interface Migrated {
   readonly applied: readonly string[]
-  /** Those of a newer release that were applied before: this release runs on them. */
+  /** Migrations of a newer release that were applied before and do not break this one. */
   readonly newer: readonly string[]
 }
 
@@ -71,7 +71,7 @@ async function recorded(client: pg.Client): Promise<Map<string, Recorded>> {
   return new Map(rows.map((row) => [row.name, row]))
 }
 
-/** What newer releases did to this database. @throws Error when one of them says that this release cannot run on it */
+/** The migrations of newer releases in this database. @throws Error if one of them breaks this release */
 function newerThan(migrations: readonly Migration[], done: ReadonlyMap<string, Recorded>): string[] {
   const known = new Set(migrations.map((migration) => migration.name))
   const newer = [...done.values()].filter(({ name }) => !known.has(name) && name > (migrations.at(-1)?.name ?? ''))

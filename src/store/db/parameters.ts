@@ -1,13 +1,13 @@
-/** A column of rows that are given to a statement: its name there, its type, and where a row has it. */
+/** A column of the rows for a statement: its name there, its type, and how to read it from a row. */
 export type Column<Row> = readonly [name: string, type: 'bigint' | 'int' | 'text', read: (row: Row) => unknown]
 
-/** Binds rows as parameters, and their JSON as slices of one binary parameter, where nothing is escaped. */
+/** Binds rows as parameters, and their JSON as slices of one binary parameter, which needs no escaping. */
 export class Parameters {
   readonly values: unknown[] = [undefined]
   readonly #bytes: Buffer[] = []
   #length = 0
 
-  /** Rows as a table of a FROM clause: one row by value, which is planned to nothing, several as arrays. */
+  /** Rows as a table of a FROM clause: a single row as values, which costs the planner nothing, several rows as arrays. */
   table<Row>(rows: readonly Row[], alias: string, columns: readonly Column<Row>[]): string {
     const names = columns.map(([name]) => name).join(', ')
     const [only] = rows
@@ -19,7 +19,7 @@ export class Parameters {
     return `unnest(${arrays.join(', ')}) AS ${alias} (${names})`
   }
 
-  /** Whether `$1` was made use of so far. A statement has to name it in any case, or its type is not known. */
+  /** Whether a table has used `$1` so far. The statement must name `$1` in any case, or Postgres does not know its type. */
   get holdsJson(): boolean {
     return this.#bytes.length > 0
   }
@@ -53,7 +53,7 @@ export class Parameters {
   }
 }
 
-/** An array as Postgres reads one, written in one go: for thousands of rows the driver's way, value by value, takes several times as long. */
+/** The text form of a Postgres array. The driver writes arrays value by value, which takes several times as long for thousands of rows. */
 function arrayText<Row>(rows: readonly Row[], type: Column<Row>[1], read: Column<Row>[2]): string {
   const isText = type === 'text'
   let text = '{'

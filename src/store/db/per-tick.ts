@@ -1,7 +1,7 @@
 /**
- * Turns a look-up of many keys into one that gathers: all keys that are asked for until the current tick ends travel in one query.
+ * Batches look-ups: all keys that are asked for until the current tick ends go into one query.
  *
- * @param load gives what exists of the keys
+ * @param load returns values for those keys that exist
  */
 export function perTick<Key, Value>(
   load: (keys: readonly Key[]) => Promise<Map<Key, Value>>,

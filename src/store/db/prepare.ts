@@ -3,7 +3,7 @@ import { type Migrated, migrate } from './migrate.ts'
 
 // Table: server_name
 
-/** Brings the database to this release and makes sure that it is the one of this server. */
+/** Migrates the database to this release and checks that it belongs to this server name. */
 export async function prepareDatabase(
   connection: pg.ClientConfig,
   migrations: string,

@@ -3,7 +3,7 @@ import pg from 'pg'
 /**
  * Readers for what Postgres sends, in its text format. (The driver decodes every field as UTF-8 before any reader sees it, so the
  * binary format would lose each byte above 0x7f that is not part of a character.)
- * Only the types that this database's columns and aggregates have are here; an unknown one is a defect and throws.
+ * Only the types of this database's columns and aggregates are here; any other type throws.
  */
 const BOOL = 16
 const BYTEA = 17

@@ -90,7 +90,7 @@ async function probe(account: Account, binaries: Binaries, parent: string): Prom
   if (code !== 0) throw new Error(stderr.trim().split('\n').at(-1) || `no access to ${binaries.postgres}`)
 }
 
-/** Everything a Postgres program needs from its environment, and nothing of ours. */
+/** The environment of a Postgres program, without our own variables. */
 export function childEnvironment({ libraryPath }: Binaries): NodeJS.ProcessEnv {
   const path = libraryPath.join(':')
   const libraries = path === '' ? {} : { LD_LIBRARY_PATH: path }

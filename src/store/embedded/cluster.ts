@@ -36,7 +36,7 @@ async function checkVersion(cluster: string, binaries: Binaries): Promise<void> 
   )
 }
 
-/** Ends what an earlier server left behind: its Postgres when that still runs, and process ids that others have by now. */
+/** Cleans up after an earlier server: stops its Postgres if it still runs, and corrects a process id that another program has by now. */
 export async function clearRemains(directories: Directories): Promise<void> {
   const pidFile = join(directories.cluster, 'postmaster.pid')
   const content = await readFile(pidFile, 'utf8').catch(() => undefined)

@@ -39,7 +39,7 @@ const FAST_STOP_MS = 30_000
 /** Why a start may fail while the last processes of a killed Postgres are still going. */
 const TRANSIENT = /lock file|shared memory block/
 
-/** Starts the Postgres of `directory` and keeps it running until `stop`: a crash of its own is followed by a new start. */
+/** Starts the Postgres of `directory` and keeps it running until `stop`; after a crash it starts it again. */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const { log } = options
   const directories = await makeDirectories(options.directory)
@@ -69,7 +69,7 @@ function supervise(spec: Launch) {
   const started = bringUp(false)
   const done = started.then(keepUp, () => undefined)
 
-  /** Launches until one answers. A first start gives up on what will not pass by itself; a restart never gives up. */
+  /** Launches Postgres until it answers. A first start gives up on permanent errors; a restart never gives up. */
   async function bringUp(isRestart: boolean): Promise<void> {
     for (let attempt = 0; !stopping; attempt += 1) {
       const failure = await tryOnce().catch((error: Error) => error.message)
@@ -81,7 +81,7 @@ function supervise(spec: Launch) {
     }
   }
 
-  /** Gives why it ended; undefined when it answers. */
+  /** Returns why Postgres ended; undefined once it answers. */
   async function tryOnce(): Promise<string | undefined> {
     await clearRemains(spec.directories)
     current = launch(spec)

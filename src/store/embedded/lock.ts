@@ -16,7 +16,7 @@ export async function takeLock(runDirectory: string): Promise<{ release(): Promi
   return { release: () => new Promise((resolve) => server.close(() => resolve())) }
 }
 
-/** Whether a server that lives owns the cluster. */
+/** Whether a running server owns the cluster. */
 export function isLocked(runDirectory: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(lockPath(runDirectory))

@@ -31,8 +31,8 @@ const SETTINGS: Settings = {
 }
 
 /**
- * Becomes Postgres, leaving behind a watcher that stops it when the pipe on standard input ends without a word, which is what
- * happens when the owner is killed. The watcher is nobody's child, for Postgres would wonder about a child it did not make.
+ * This shell becomes Postgres and leaves a watcher, which stops Postgres when the pipe on standard input closes without a message. That
+ * happens when the owner is killed. The watcher is detached, because Postgres would log an unknown child process.
  */
 const WATCHED = `
 exec 3<&0 0</dev/null
@@ -80,10 +80,10 @@ export function launch({ account, binaries, directories, settings, log }: Launch
 const LAST_WORDS_MS = 500
 const LEVELS = { FATAL: 'warn', PANIC: 'error', ERROR: 'debug', WARNING: 'warn' } as const
 
-/** Before its settings are read, Postgres puts the time in front; that it is starting or stopping is no complaint. */
+/** Postgres writes the time first until it has read its settings. Messages that it is starting or stopping are not errors. */
 const COMPLAINT = /(?<=^|\] )(FATAL|PANIC|ERROR|WARNING):(?! {2}the database system is).*/
 
-/** Postgres's own log lines become ours; what it says in the ordinary course is of interest only when debugging. */
+/** Copies the log lines of Postgres to our log; ordinary messages at the level of debugging. */
 function forwardLines(child: ChildProcess, log: Logger): () => Promise<string> {
   let rest = ''
   let complaint = 'it said nothing'
@@ -97,7 +97,7 @@ function forwardLines(child: ChildProcess, log: Logger): () => Promise<string> {
       log[severity === undefined ? 'debug' : LEVELS[severity as keyof typeof LEVELS]](`postgres: ${words}`)
     }
   })
-  // What a child of the dead postmaster may still hold open is not waited for.
+  // A child of the dead postmaster may still hold the pipe open; this does not wait for it.
   return () => Promise.race([silence, delay(LAST_WORDS_MS)]).then(() => complaint)
 }
 

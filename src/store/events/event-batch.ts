@@ -20,9 +20,9 @@ import type {
 // Tables: room, event, event_gap, early_redaction, state_key, state_change, state_chain, room_filling, room_member, client_txn, highlight
 
 export interface BatchOutcome {
-  /** The rooms whose head stood as expected. Nothing of any other room was written. */
+  /** The rooms whose head was at the expected version. Nothing of any other room was written. */
   readonly advanced: ReadonlySet<number>
-  /** Transaction ids that were used before, and the event each made; their rooms are not in `advanced`. */
+  /** Transaction ids that were used before, each with its event; their rooms are not in `advanced`. */
   readonly repeated: readonly { readonly tokenNid: number; readonly hash: string; readonly eventId: string }[]
 }
 
@@ -82,7 +82,7 @@ const EVENT: readonly Column<EventWrite>[] = [
   ['txn_id', 'text', (event) => event.txn_id],
   ['auth_nids', 'text', ({ auth_nids }) => auth_nids && `{${auth_nids.join(',')}}`],
 ]
-/** What only events of other servers have. */
+/** Columns that only events of other servers have. */
 const REMOTE_EVENT: readonly Column<EventWrite>[] = [
   ['redacted_by', 'bigint', (event) => event.redacted_by],
   ['auth_content', 'text', (event) => event.auth_content],
@@ -93,7 +93,7 @@ const REMOTE_EVENT: readonly Column<EventWrite>[] = [
   ['current_seq', 'int', (event) => event.current_seq],
 ]
 
-/** A list of numbers travels as text, since a list of lists does not. */
+/** Each row's list of numbers is sent as text, because Postgres cannot unnest an array of lists into rows. */
 const readColumn = (name: string): string => (name === 'auth_nids' ? 'auth_nids::bigint[]' : name)
 
 function eventInsert(p: Parameters, events: readonly EventWrite[]): string {
@@ -171,7 +171,7 @@ function redactionUpdate(p: Parameters, redactions: readonly RedactionWrite[]): 
     WHERE event.event_nid = r.target_nid AND event.redacted_by IS NULL AND r.${IN_ADVANCED})`
 }
 
-/** An INSERT of rows as they are, under the name of a CTE. */
+/** An INSERT of rows without changes, as a CTE of this name. */
 function plainInsert<Row>(
   p: Parameters,
   [cte, table]: readonly [cte: string, table: string],
@@ -245,8 +245,8 @@ const TXN_INSERT = `remembered AS (INSERT INTO client_txn (token_nid, txn_hash, 
 /**
  * Writes a batch in one statement, so in one transaction and one fsync.
  *
- * A room takes part only when its head stands at the expected version and none of its transaction ids was used before;
- * what is left out of the batch (say, no state changes) is left out of the statement.
+ * A room is written only if its head is at the expected version and none of its transaction ids was used before. Parts that the batch does
+ * not have (for example, state changes) are left out of the statement.
  */
 export async function writeEventBatch(connection: Reader, batch: EventBatch): Promise<BatchOutcome> {
   const p = new Parameters()

@@ -2,16 +2,16 @@ import type { Integer } from '../../core/large-integers.ts'
 import type { Membership } from '../rooms/rooms.ts'
 import type { EventRow } from './events.ts'
 
-/** A room's head as a batch leaves it. */
+/** A room's head after a batch. */
 export interface HeadWrite {
   readonly roomNid: number
   readonly roomId: string
   readonly roomVersion: string
-  /** The version that the batch was built on; 0 makes the room. */
+  /** The version that the batch was built on; 0 creates the room. */
   readonly expected: number
   readonly version: number
   readonly extremities: readonly number[]
-  /** How many of them the current state resolves. */
+  /** How many of the extremities the current state resolves. */
   readonly merged: number
   readonly depth: Integer
   readonly lastPos: number
@@ -39,7 +39,7 @@ export interface ChangeWrite {
   readonly eventNid: number
 }
 
-/** A new chain, which continues another after a change of it. */
+/** A new chain, which branches off another chain after one of its changes. */
 export interface ChainWrite {
   readonly roomNid: number
   readonly chain: number
@@ -47,21 +47,21 @@ export interface ChainWrite {
   readonly parentSeq: number
 }
 
-/** A room's members have come: the chain of the join continues its parent after them, and the room has no partial state any more. */
+/** Ends a resync: the chain of the join now branches off its parent after the fetched members, and the room's state is complete. */
 export interface ResyncWrite extends ChainWrite {
   readonly joinId: string
   /** From this position of the stream on. */
   readonly position: number
 }
 
-/** An event refers to one that we do not have. */
+/** An event refers to a missing event. */
 export interface GapWrite {
   readonly roomNid: number
   readonly missingId: string
   readonly eventNid: number
 }
 
-/** Events refer no longer to what we do not have: it came. */
+/** A missing event has come, so events no longer have a gap there. */
 export interface GapFilled {
   readonly roomNid: number
   readonly missingId: string
@@ -79,7 +79,7 @@ export interface MemberWrite {
   readonly roomNid: number
   readonly membership: Membership
   readonly eventNid: number
-  /** Where in the stream it came to be. */
+  /** The stream position of the change. */
   readonly changedAt: number
 }
 
@@ -91,7 +91,7 @@ export interface HighlightWrite {
 
 export interface TxnWrite {
   readonly tokenNid: number
-  /** Under these the same id was the same request. */
+  /** Earlier logins of the device: the same transaction id under one of these is the same request. */
   readonly earlierTokens: readonly number[]
   readonly hash: string
   readonly roomNid: number
@@ -103,16 +103,16 @@ export interface RedactionWrite {
   readonly roomNid: number
   readonly targetNid: number
   readonly redactionNid: number
-  /** The target's bytes with all gone that redaction removes. */
+  /** The redacted JSON of the target. */
   readonly json: string
   readonly authContent: string | null
 }
 
-/** All that one commit writes. Within a batch a head, a member and a transaction id occur once. */
+/** Everything that one commit writes. Each head, member and transaction id occurs at most once in a batch. */
 export interface EventBatch {
   readonly heads: readonly HeadWrite[]
   readonly events: readonly EventWrite[]
-  /** Events that were outliers and take their place in the room: their rows as they are to be. */
+  /** The new rows of outliers that get a place in the room. */
   readonly promoted: readonly EventWrite[]
   readonly chains: readonly ChainWrite[]
   readonly resynced: readonly ResyncWrite[]

@@ -4,8 +4,8 @@ import type { Reader } from '../db/db.ts'
 // Tables: event, event_gap, early_redaction
 
 /**
- * How an event stands that is not simply accepted. `soft-failed`: allowed where it stands, but not by the room's state when it came.
- * `rejected`: against the rules. `outlier`: known as part of others' auth chains, its place in the room is not.
+ * The status of an event that is not simply accepted. `soft-failed`: allowed by the state before it, but not by the room's current state
+ * when it came. `rejected`: not allowed by the auth rules. `outlier`: known as part of auth chains, without a place in the room.
  */
 export type Standing = 'soft-failed' | 'rejected' | 'outlier'
 
@@ -40,7 +40,7 @@ export const EVENT_COLUMNS = `event_nid, room_nid, room_pos, sender_nid, origin_
   txn_token, state_chain, state_seq, key_id, event_id, type, txn_id, standing, reason, stream_pos, current_chain, current_seq,
   auth_nids, auth_content, json`
 
-/** Each writer owns the numbers from its index times this on. */
+/** Each writer owns this many numbers, beginning at its index times this. */
 export const WRITER_SPAN = 2 ** 48
 
 /** The newest position of a writer, or the number before its first. */
@@ -54,14 +54,14 @@ export async function lastPosition(reader: Reader, writer: number): Promise<numb
   return row?.last ?? first
 }
 
-/** Rows in no particular order; numbers that do not exist are left out. */
+/** The events with these numbers, in no particular order; unknown numbers are left out. */
 export function getEvents(reader: Reader, eventNids: readonly number[]): Promise<EventRow[]> {
   return reader.query<EventRow>(`SELECT ${EVENT_COLUMNS} FROM event WHERE event_nid = ANY($1::bigint[])`, [eventNids])
 }
 
 /**
- * As `getEvents`, until the events come to so many bytes, and one at least; of the others only the numbers, among which may be some
- * that do not exist. What is large is not read before its size is known.
+ * As `getEvents`, up to a total of bytes, and at least one event. Of the others only the numbers are returned, unknown ones included. The
+ * query compares sizes before it reads large events.
  */
 export async function getEventsWithin(
   reader: Reader,
@@ -83,7 +83,7 @@ export function getEventsById(reader: Reader, eventIds: readonly string[]): Prom
   return reader.query<EventRow>(`SELECT ${EVENT_COLUMNS} FROM event WHERE event_id = ANY($1::text[])`, [eventIds])
 }
 
-/** What many events are called, by number. */
+/** The ids of many events, by number. */
 export async function getEventIds(reader: Reader, eventNids: readonly number[]): Promise<Map<number, EventId>> {
   const rows = await reader.query<{ event_nid: number; event_id: EventId }>(
     'SELECT event_nid, event_id FROM event WHERE event_nid = ANY($1::bigint[])',
@@ -178,7 +178,7 @@ export function getAuthEdges(
   )
 }
 
-/** Those of the ids that events of the room refer to though they had not come. */
+/** Those of the ids that are missing and that events of the room refer to. */
 export async function getMissing(reader: Reader, roomNid: number, eventIds: readonly string[]): Promise<Set<string>> {
   const rows = await reader.query<{ missing_id: string }>(
     'SELECT DISTINCT missing_id FROM event_gap WHERE room_nid = $1 AND missing_id = ANY($2::text[])',
@@ -187,7 +187,7 @@ export async function getMissing(reader: Reader, roomNid: number, eventIds: read
   return new Set(rows.map((row) => row.missing_id))
 }
 
-/** Redactions of the room that came before their targets, the first to come first. */
+/** Redactions of the room that came before their targets, in the order in which they came. */
 export function getEarlyRedactions(
   reader: Reader,
   roomNid: number,

@@ -9,7 +9,7 @@ export interface GapRow {
   readonly event_nid: number
 }
 
-/** What is missing right before events of a stretch of the timeline, `from <= room_pos < to`: lowest first. */
+/** The missing events that events at `from <= room_pos < to` refer to, lowest position first. */
 export function getGaps(reader: Reader, roomNid: number, from: number, to: number, limit: number): Promise<GapRow[]> {
   return reader.query<GapRow>(
     `SELECT missing_id, event_nid FROM event_gap JOIN event USING (event_nid)
@@ -18,7 +18,7 @@ export function getGaps(reader: Reader, roomNid: number, from: number, to: numbe
   )
 }
 
-/** The last join by which a server came into a room up to a position of the stream, as long as anything before it is missing. */
+/** The last join by which a server came into a room, up to a stream position, if events before it are missing. */
 export async function lastArrival(
   reader: Reader,
   roomNid: number,
@@ -35,7 +35,7 @@ export async function lastArrival(
   return row?.event_nid
 }
 
-/** What an event is to the state of its room. */
+/** An event with its numbers, its state key's number and its status. */
 export interface StatePart {
   readonly event_id: EventId
   readonly event_nid: number
@@ -44,7 +44,7 @@ export interface StatePart {
   readonly standing: string | null
 }
 
-/** Events of a state that was told by their ids, without their JSON: there may be tens of thousands. */
+/** Known events of a state that another server gave as event ids. Without JSON, because there may be tens of thousands. */
 export function getStateParts(reader: Reader, eventIds: readonly EventId[]): Promise<StatePart[]> {
   return reader.query<StatePart>(
     'SELECT event_id, event_nid, room_nid, key_id, standing FROM event WHERE event_id = ANY($1::text[])',

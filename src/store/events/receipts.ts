@@ -15,7 +15,7 @@ export interface ReceiptRow {
   readonly ts: number
 }
 
-/** The receipts in rooms that were given after ledger position `after`, up to and with `upTo`: everybody's public ones and a user's own. */
+/** The receipts in rooms after ledger position `after` and up to `upTo`: everybody's public ones and the user's own private ones. */
 export function receiptsBetween(
   reader: Reader,
   roomNids: readonly number[],
@@ -32,7 +32,7 @@ export function receiptsBetween(
   )
 }
 
-/** The place in the room's timeline up to which a user has given a receipt. */
+/** The timeline position of a user's receipt. */
 export async function receiptPosition(
   reader: Reader,
   receipt: {
@@ -82,7 +82,7 @@ export async function putReceipt(
   )
 }
 
-/** Whether a user has given a receipt for the last message of somebody in a room, or for what came after it. */
+/** Whether a user's receipt is at or after the last message of another user in a room. */
 export async function hasReadAll(
   reader: Reader,
   { roomNid, userNid, senderNid }: { readonly roomNid: number; readonly userNid: number; readonly senderNid: number },

@@ -3,7 +3,7 @@ import { EVENT_COLUMNS, type EventRow } from './events.ts'
 
 // Table: event
 
-/** Of the first `atMost` events of a room after a position of its timeline those that say what they relate to, oldest first. */
+/** Those of the first `atMost` events after a timeline position that have a relation, oldest first. */
 export function getRelating(reader: Reader, roomNid: number, after: number, atMost: number): Promise<EventRow[]> {
   return reader.query<EventRow>(
     `SELECT * FROM (

@@ -2,12 +2,12 @@ import type { Reader, Tx } from '../db/db.ts'
 
 // Tables: room, event, state_chain, state_change, state_checkpoint
 
-/** A chain of a room, and what refers to it. */
+/** A state chain of a room, and what refers to it. */
 export interface ChainUse {
   readonly room_nid: number
   readonly chain: number
   readonly parent_chain: number
-  /** An event stands on it, it is the room's current one, or the newest, whose number must not be given twice. */
+  /** An event's state is on it, or it is the room's current chain, or the newest one, whose number must not be used twice. */
   readonly is_used: boolean
   /** How many chains branch off it. */
   readonly branches: number
@@ -18,7 +18,7 @@ export interface ChainName {
   readonly chain: number
 }
 
-/** Of a chain that was given up, in place of its parent. */
+/** Stands in place of the parent of a chain that was given up. */
 const GIVEN_UP = -1
 
 const USE = `room_nid, chain, parent_chain,
@@ -39,7 +39,7 @@ export function surveyChains(reader: Reader, before: ChainName, limit: number): 
   )
 }
 
-/** Those that nothing refers to but, perhaps, others of them. `uses` are in descending order. */
+/** Chains that nothing refers to except other such chains. `uses` are in descending order. */
 export function unusedChains(uses: readonly ChainUse[]): ChainUse[] {
   const gone = new Map<string, number>()
   return uses.filter((use) => {
@@ -52,10 +52,10 @@ export function unusedChains(uses: readonly ChainUse[]): ChainUse[] {
 }
 
 /**
- * Gives up those of a room's chains that nothing refers to. Gives how many.
+ * Marks a room's unused chains as given up. Returns how many.
  *
- * What a writer has in memory may still refer to them. So the room's head is advanced: a write that was built on what was known before
- * fails its compare-and-set, waiting for this transaction if it comes meanwhile, and is built anew on what is true then.
+ * A writer may still refer to them in memory, so this advances the room's head: a write that was built on the old head fails its
+ * compare-and-set, after waiting for this transaction if need be, and is built again.
  */
 export async function giveUpChains(tx: Tx, roomNid: number, chains: readonly number[]): Promise<number> {
   await tx.query('SELECT room_nid FROM room WHERE room_nid = $1 FOR NO KEY UPDATE', [roomNid])
@@ -73,7 +73,7 @@ export async function giveUpChains(tx: Tx, roomNid: number, chains: readonly num
   return unused.length
 }
 
-/** The next chain that was given up and is not gone yet. */
+/** The next chain that was given up and is not removed yet. */
 export async function findGivenUp(reader: Reader): Promise<ChainName | undefined> {
   const [row] = await reader.query<ChainName>(
     `SELECT room_nid, chain FROM state_chain WHERE parent_chain = ${GIVEN_UP} LIMIT 1`,
@@ -81,7 +81,7 @@ export async function findGivenUp(reader: Reader): Promise<ChainName | undefined
   return row
 }
 
-/** Removes about `limit` rows of a chain that was given up, itself last. Gives how many changes and chains. */
+/** Removes about `limit` rows of a chain that was given up, the chain's own row last. Returns how many changes and chains. */
 export async function removeChain(tx: Tx, { room_nid, chain }: ChainName, limit: number): Promise<number> {
   const changes = await tx.query(
     `DELETE FROM state_change WHERE room_nid = $1 AND chain = $2

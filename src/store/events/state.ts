@@ -29,12 +29,12 @@ const checkpointBefore = (point: string) =>
   `(SELECT max(k.seq) FROM state_checkpoint k
     WHERE k.room_nid = ${point}.room_nid AND k.chain = ${point}.chain AND k.seq <= ${point}.seq)`
 
-/** The parent of a chain by index, however many chains there are: a LIMIT keeps it from being joined in another way. */
+/** Finds the parent of a chain by index; the LIMIT keeps the planner from other joins when there are many chains. */
 const PARENT = `LATERAL (SELECT parent_chain AS chain, parent_seq AS seq FROM state_chain
   WHERE room_nid = line.room_nid AND chain = line.chain LIMIT 1)`
 
 /**
- * The stretches of log that lead to points, each as the newest change of a chain that counts: from the point itself back to the
+ * The stretches of the state log that lead to points, each with the last change of its chain that counts: from the point back to the
  * nearest checkpoint (`base`) or to the beginning of chain 0.
  */
 const LINE = `line (room_nid, depth, chain, seq, base) AS (
@@ -101,7 +101,7 @@ function replay(roomNid: number, stretches: readonly Stretch[]): StateMap {
   return buildState(values)
 }
 
-/** How much a reader of a point has to go through: changes since the nearest checkpoint, and on how many chains they are. */
+/** The cost of reading a point: the changes since the nearest checkpoint, and the number of chains they are on. */
 export async function distanceToCheckpoint(
   reader: Reader,
   roomNid: number,
@@ -115,8 +115,8 @@ export async function distanceToCheckpoint(
 }
 
 /**
- * The last change of a key on a chain up to a point. As a range of the index by key, since no other can serve it: of two equalities a
- * planner that does not know how long this chain is may take the index by chain, and read all of it.
+ * The last change of a key on a chain up to a point. It is written as a range, which only the index by key can serve. With two equalities
+ * the planner, which does not know the length of the chain, might use the index by chain and read all of it.
  */
 const newestChange = (point: string) =>
   `(SELECT CASE WHEN newest.key_id = ${point}.key_id AND newest.chain = ${point}.chain THEN newest.event_nid END FROM (
@@ -125,8 +125,8 @@ const newestChange = (point: string) =>
       ORDER BY c.key_id DESC, c.chain DESC, c.seq DESC LIMIT 1) newest)`
 
 /**
- * For each key the first chain on the way back that ever set it; a checkpoint ends the way. An index probe per key and chain, and
- * of a checkpoint only the bytes of that key.
+ * For each key, the first chain on the way back that sets it; a checkpoint ends the search. This costs an index probe per key and chain,
+ * and reads only the bytes of that key from a checkpoint.
  */
 const KEYS_ON_BRANCH = `WITH RECURSIVE line (room_nid, key_id, chain, seq, event_nid, base) AS (
     SELECT room_nid, key_id, chain, seq, ${newestChange('point')}, ${checkpointBefore('point')}
@@ -147,7 +147,7 @@ const KEYS_ON_CHAIN_0 = `SELECT key_id, event_nid, NULL::bytea AS packed FROM (
     FROM (SELECT key_id, 0 AS chain, $2::int AS seq FROM unnest($3::int[]) AS key_id) point
   ) found WHERE event_nid IS NOT NULL`
 
-/** The values of some keys at a point, as far as they have any: for when a few are wanted of a large state. */
+/** The values of some keys at a point, without unset ones. For a few keys of a large state. */
 export async function getKeysAt(
   reader: Reader,
   roomNid: number,
@@ -173,9 +173,9 @@ export interface KeyChange {
   readonly seq: number
 }
 
-/** Every value that some keys ever had in a chain, oldest first: for questions such as "was this user a member then". */
+/** Every value that some keys ever had, oldest first: for questions such as "was this user a member then". */
 export async function getKeyHistory(reader: Reader, roomNid: number, keyIds: readonly number[]): Promise<KeyChange[]> {
-  // Sorted here: an ORDER BY would tempt the planner to read the whole log in that order.
+  // Sorted here, because with an ORDER BY the planner might read the whole log in that order.
   const changes = await reader.query<KeyChange>(
     'SELECT key_id, chain, seq, event_nid FROM state_change WHERE room_nid = $1 AND key_id = ANY($2::int[])',
     [roomNid, keyIds],
@@ -183,7 +183,7 @@ export async function getKeyHistory(reader: Reader, roomNid: number, keyIds: rea
   return changes.sort((a, b) => a.chain - b.chain || a.seq - b.seq)
 }
 
-/** Where the chains of a room branch off from others: the point that each continues. Chain 0 continues none. */
+/** The point at which each chain of a room branches off. Chain 0 has no parent. */
 export async function getChainParents(reader: Reader, roomNid: number): Promise<Map<number, StatePoint>> {
   const rows = await reader.query<{ chain: number; parent_chain: number; parent_seq: number }>(
     'SELECT chain, parent_chain, parent_seq FROM state_chain WHERE room_nid = $1 AND parent_chain >= 0',
@@ -202,7 +202,7 @@ export async function tipsOf(reader: Reader, roomNid: number, chains: readonly n
   return new Map(rows.map(({ chain, seq }) => [chain, seq]))
 }
 
-/** The highest number that a chain of each room has; 0 where nothing ever branched off. */
+/** The highest chain number of each room; 0 if the room never forked. */
 export async function lastChain(reader: Reader, roomNids: readonly number[]): Promise<Map<number, number>> {
   const rows = await reader.query<{ room_nid: number; chain: number }>(
     `SELECT room_nid, coalesce((SELECT max(c.chain) FROM state_chain c WHERE c.room_nid = wanted.room_nid), 0) AS chain

@@ -10,7 +10,7 @@ export async function getStrippedState(reader: Reader, eventId: EventId): Promis
   return row ? (parseExact(row.state) as JsonObject[]) : []
 }
 
-/** How many invitations a user has not answered that users of other servers sent, and how many of them users of one server. */
+/** The number of a user's unanswered invitations from other servers, and how many of them are from one server. */
 export async function countOpenInvitations(
   reader: Reader,
   userNid: number,

@@ -4,15 +4,15 @@ import type { Reader, Tx } from '../db/db.ts'
 
 export interface ReadMark {
   readonly room_nid: number
-  /** How many notifiable events the room had up to what the user has read. */
+  /** The number of notifiable events up to the point that the user has read. */
   readonly notifiable: number
-  /** The place in the room's timeline up to which the user has read. */
+  /** The timeline position up to which the user has read. */
   readonly room_pos: number
 }
 
 /**
- * How far a user has read rooms: the latest of their receipts, what they sent themselves, and their joining.
- * Rooms that the user never was in are left out.
+ * How far a user has read in rooms: the latest of their receipts, their own messages, and their join.
+ * Rooms that the user was never in are left out.
  */
 export function getReadMarks(reader: Reader, userNid: number, roomNids: readonly number[]): Promise<ReadMark[]> {
   return reader.query<ReadMark>(

@@ -3,14 +3,14 @@ import type { Reader } from '../db/db.ts'
 
 // Tables read: account, event, room, room_member, room_filling, matrix_user, federation_forward, federation_parting
 
-/** As the index on users has it. */
+/** Written as in the index on users. */
 const serverOf = (userId: string) => `substr(${userId}, strpos(${userId}, ':') + 1)`
 
 const OWN_EVENTS = `FROM event JOIN matrix_user sender ON sender.user_nid = event.sender_nid
   WHERE event_nid >= $1 AND ${serverOf('sender.user_id')} = $2 AND standing IS NULL AND room_pos IS NOT NULL
   AND (stream_pos IS NULL OR stream_pos >= 0)`
 
-/** Rooms that other servers are in, and memberships: they may have been of the last user of another server. */
+/** Events in rooms with other servers, and memberships: they may concern the last user of another server. */
 const FOR_OTHERS = `AND (type = 'm.room.member' OR EXISTS (
   SELECT FROM room_member JOIN matrix_user member USING (user_nid)
   WHERE room_member.room_nid = event.room_nid AND membership = 'join' AND ${serverOf('member.user_id')} <> $2)
@@ -30,7 +30,7 @@ export async function getOwnEvents(
   return rows.map(({ event_nid }) => event_nid)
 }
 
-/** Who of this server has come into a room, or is joined anew, after a position of the stream. */
+/** A user of this server whose join, a repeated one included, is after a stream position. */
 export interface OwnJoin {
   readonly room_nid: number
   readonly user_nid: number
@@ -54,7 +54,10 @@ export function getOwnJoins(reader: Reader, after: number, atMost: number): Prom
   )
 }
 
-/** The rooms that a server is in, or is said to be in while their members are to come, and those that it was put out of: up to which event they concern it. */
+/**
+ * The rooms that a server is in, those that it is said to be in while they have partial state, and those that its last user was kicked
+ * from; each with the last event that concerns the server.
+ */
 const SHARED = `WITH shared AS MATERIALIZED (
   SELECT room_nid, max(until) AS until FROM (
     SELECT room_nid, 9223372036854775807 AS until FROM matrix_user JOIN room_member USING (user_nid)
@@ -66,8 +69,8 @@ const SHARED = `WITH shared AS MATERIALIZED (
   ) AS concerned GROUP BY room_nid)`
 
 /**
- * The newest events of a shared room that are for us to send: our own, and those of others that are owed as if they were. The timeline
- * is walked down, an entry at a time, until it is older than what is asked for: no index leads from a room to its events by number.
+ * The newest events of a shared room that this server must send: its own, and those that it forwards for others. The query walks down the
+ * timeline, one entry at a time, until the events are too old: no index leads from a room to its events by number.
  */
 const newestOwed = (atMost: string) => `LATERAL (
   WITH RECURSIVE walk AS (
@@ -91,7 +94,7 @@ export interface Owing {
   readonly server: ServerName
 }
 
-/** The first events that a server is owed, from a number on. */
+/** The first events that are not sent to a server yet, from a number on. */
 export async function getOwedEvents(reader: Reader, owing: Owing, atMost: number): Promise<number[]> {
   const rows = await reader.query<{ event_nid: number }>(
     `${SHARED} SELECT event_nid FROM shared JOIN room USING (room_nid), ${newestOwed('$4')}
@@ -101,14 +104,14 @@ export async function getOwedEvents(reader: Reader, owing: Owing, atMost: number
   return rows.map(({ event_nid }) => event_nid)
 }
 
-/** The last event of a room that a server is owed, and the events that nothing in the room refers to yet. */
+/** The last event of a room that must be sent to a server, and the forward extremities of the room. */
 export interface RoomEnd {
   readonly room_nid: number
   readonly event_nid: number
   readonly extremities: readonly number[]
 }
 
-/** Of each room in which a server is owed something the end, the rooms that were quiet longest first. */
+/** The end of each room with unsent events for a server; the rooms that were quiet longest come first. */
 export function getRoomEnds(reader: Reader, owing: Owing, atMost: number): Promise<RoomEnd[]> {
   return reader.query(
     `${SHARED} SELECT room_nid, event_nid, CASE WHEN until > last_nid THEN extremities ELSE '{}' END AS extremities

@@ -11,7 +11,7 @@ export interface DestinationRow {
   readonly retry_at: number
 }
 
-/** Up to where everything was sent, but for what destinations say; undefined before anything ever was. */
+/** The position up to which everything is sent, except to the servers with a row of their own; undefined before the first event. */
 export async function sentPosition(reader: Reader): Promise<number | undefined> {
   const [row] = await reader.query<{ position: number }>('SELECT position FROM federation_sent')
   return row?.position
@@ -21,13 +21,13 @@ export function getDestinations(reader: Reader): Promise<DestinationRow[]> {
   return reader.query('SELECT server, first_unsent, failures, retry_at FROM federation_destination ORDER BY failures')
 }
 
-/** An event of ours by which the last user of a server was put out of a room. */
+/** An event of ours that kicked or banned the last user of a server. */
 export interface Parting {
   readonly server: ServerName
   readonly event_nid: number
 }
 
-/** The servers that are owed such events. */
+/** The servers that such events must still be sent to. */
 export async function serversWithPartings(reader: Reader): Promise<ServerName[]> {
   const rows = await reader.query<{ server: ServerName }>('SELECT DISTINCT server FROM federation_parting')
   return rows.map(({ server }) => server)
@@ -42,7 +42,7 @@ export async function keepPartings(tx: Tx, partings: readonly Parting[], now: nu
   )
 }
 
-/** Removes those that a server has been sent: all before a number. */
+/** Removes the sent ones of a server: all before a number. */
 export async function removePartings(tx: Tx, server: ServerName, before: number): Promise<void> {
   await tx.query('DELETE FROM federation_parting WHERE server = $1 AND event_nid < $2', [server, before])
 }
@@ -58,7 +58,7 @@ export async function forgetPartings(tx: Tx, before: number, atMost: number): Pr
   return rows.length
 }
 
-/** Notes how far everything is sent: who lags behind, and who does no more. */
+/** Saves the position up to which everything is sent, the servers that lag behind, and those that no longer do. */
 export async function saveSending(
   tx: Tx,
   position: number,

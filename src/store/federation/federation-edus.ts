@@ -22,7 +22,7 @@ export async function keepEdus(
   )
 }
 
-/** The same EDUs for some servers, in the place of what they have not been told about the user before. */
+/** Keeps the same EDUs for some servers; they replace unsent ones about the same user. */
 export async function keepNewestEdus(
   tx: Tx,
   edu: {
@@ -60,7 +60,7 @@ export async function serversWithEdus(reader: Reader): Promise<ServerName[]> {
   return rows.map(({ server }) => server)
 }
 
-/** Removes EDUs that nobody took from before a moment, and gives how many. */
+/** Removes undelivered EDUs from before a time, and gives how many. */
 export async function forgetEdus(tx: Tx, before: number, atMost: number): Promise<number> {
   const rows = await tx.query(
     `DELETE FROM federation_edu WHERE edu_nid IN (SELECT edu_nid FROM federation_edu WHERE created_at < $1 LIMIT $2)
@@ -70,7 +70,7 @@ export async function forgetEdus(tx: Tx, before: number, atMost: number): Promis
   return rows.length
 }
 
-/** Removes what is known of messages from before a moment, and gives how many. */
+/** Removes the ids of messages from before a time, and gives how many. */
 export async function forgetMessages(tx: Tx, before: number, atMost: number): Promise<number> {
   const rows = await tx.query(
     `DELETE FROM federation_message WHERE message_hash IN

@@ -8,7 +8,7 @@ export interface Forward {
   readonly from_server: ServerName
 }
 
-/** Notes an event that is owed to others; false when it was before. */
+/** Records an event that must be forwarded to other servers; false if it is recorded already. */
 export async function insertForward(tx: Tx, { event_nid, from_server }: Forward, now: number): Promise<boolean> {
   const rows = await tx.query(
     `INSERT INTO federation_forward (event_nid, from_server, created_at) VALUES ($1, $2, $3)
@@ -18,12 +18,12 @@ export async function insertForward(tx: Tx, { event_nid, from_server }: Forward,
   return rows.length > 0
 }
 
-/** Those of which nothing else is noted. */
+/** The events that are not yet covered by the rows of destinations. */
 export function getForwardsDue(reader: Reader): Promise<Forward[]> {
   return reader.query('SELECT event_nid, from_server FROM federation_forward WHERE NOT is_spread ORDER BY event_nid')
 }
 
-/** Who lacks these events is noted. */
+/** Marks events as covered: the rows of destinations say who lacks them. */
 export async function markForwards(tx: Tx, eventNids: readonly number[]): Promise<void> {
   await tx.query('UPDATE federation_forward SET is_spread = true WHERE event_nid = ANY($1::bigint[])', [eventNids])
 }

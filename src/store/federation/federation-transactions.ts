@@ -2,7 +2,7 @@ import type { Reader, Tx } from '../db/db.ts'
 
 // Table: federation_txn
 
-/** What was answered to a transaction. */
+/** The answer to an earlier transaction. */
 export async function findTransaction(reader: Reader, hash: Buffer): Promise<string | undefined> {
   const [row] = await reader.query<{ answer: string }>('SELECT answer FROM federation_txn WHERE txn_hash = $1', [hash])
   return row?.answer

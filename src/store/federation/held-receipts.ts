@@ -10,7 +10,7 @@ export interface HeldReceiptRow {
   readonly json: string
 }
 
-/** Keeps the newest of each user and thread, all of them or none: there may be so many of the room already, and of their server. */
+/** Keeps the newest receipt of each user and thread. Keeps none if the room or the server would have too many. */
 export async function holdReceipts(
   tx: Tx,
   { roomNid, origin }: { readonly roomNid: number; readonly origin: ServerName },

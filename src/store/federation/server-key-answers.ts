@@ -26,7 +26,7 @@ export async function saveKeyAnswer(tx: Tx, row: KeyAnswerRow): Promise<void> {
   )
 }
 
-/** Of more than `kept` answers, removes those that ran out first, and gives how many. */
+/** If there are more than `kept` answers, removes those that expire first, and gives how many. */
 export async function forgetOldestKeyAnswers(tx: Tx, kept: number, atMost: number): Promise<number> {
   const rows = await tx.query(
     `DELETE FROM server_key_answer WHERE server_name IN
@@ -37,7 +37,7 @@ export async function forgetOldestKeyAnswers(tx: Tx, kept: number, atMost: numbe
   return rows.length
 }
 
-/** Removes answers that ran out before a moment, and gives how many. */
+/** Removes answers that expired before a time, and gives how many. */
 export async function forgetKeyAnswers(tx: Tx, before: number, atMost: number): Promise<number> {
   const rows = await tx.query(
     `DELETE FROM server_key_answer WHERE server_name IN

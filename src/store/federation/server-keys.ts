@@ -23,7 +23,7 @@ export async function findServerKeys(
   return groupBy(rows, ({ server_name }) => server_name)
 }
 
-/** Keeps these and, of those that were there of the same servers, the ones that count for longest: `atMost` of each. */
+/** Stores keys. Of each server `atMost` keys stay, those that are valid longest. */
 export async function saveServerKeys(tx: Tx, rows: readonly ServerKeyRow[], atMost: number): Promise<void> {
   await tx.query(
     `INSERT INTO server_key (server_name, key_id, public_key, valid_until, is_old)

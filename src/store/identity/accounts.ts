@@ -52,7 +52,7 @@ export async function deleteIdentityToken(tx: Tx, tokenNid: number): Promise<voi
   await tx.query('DELETE FROM identity_token WHERE token_nid = $1', [tokenNid])
 }
 
-/** Gives which tokens that were. */
+/** Gives the removed tokens. */
 export async function deleteIdentityTokensOf(tx: Tx, userId: UserId): Promise<number[]> {
   const rows = await tx.query<{ token_nid: number }>(
     'DELETE FROM identity_token WHERE user_id = $1 RETURNING token_nid',
@@ -78,9 +78,9 @@ export async function findIdentityAccount(reader: Reader, userId: UserId): Promi
   return row
 }
 
-/** Removes an account with its tokens and what it accepted. Gives which tokens those were; undefined where there is no account. */
+/** Removes an account with its tokens and accepted terms. Gives the removed tokens; undefined if there is no account. */
 export async function deleteIdentityAccount(tx: Tx, userId: UserId): Promise<number[] | undefined> {
-  // From here on nobody adds a token to it.
+  // The lock keeps others from adding a token.
   const found = await tx.query('SELECT 1 AS one FROM identity_account WHERE user_id = $1 FOR UPDATE', [userId])
   if (found.length === 0) return undefined
   const tokens = await deleteIdentityTokensOf(tx, userId)

@@ -18,7 +18,7 @@ export interface BindingRow extends ThreepidRow {
 /** Any constant does, one for all processes. */
 const ADDRESS_LOCKS = 0x1d3
 
-/** Whoever binds, unbinds or invites an address does so alone, until the end of the transaction. */
+/** Locks an address until the end of the transaction: binding, unbinding and inviting run one after another. */
 export async function lockAddress(tx: Tx, { medium, address }: ThreepidRow): Promise<void> {
   await tx.query('SELECT 1 AS one FROM pg_advisory_xact_lock($1, hashtext($2))', [
     ADDRESS_LOCKS,
@@ -26,7 +26,7 @@ export async function lockAddress(tx: Tx, { medium, address }: ThreepidRow): Pro
   ])
 }
 
-/** Binds an address, away from whomever it was bound to, and hashes it for lookup. */
+/** Binds an address to a user, replacing an earlier binding, and hashes it for lookup. */
 export async function upsertBinding(tx: Tx, binding: BindingRow): Promise<void> {
   await lockPeppersAsTheyAre(tx)
   await tx.query(

@@ -39,7 +39,7 @@ export async function insertInvite(tx: Tx, invite: InviteRow): Promise<void> {
   )
 }
 
-/** Takes an invitation back with its key, unless its address was bound meanwhile. Gives whether it is gone. */
+/** Removes an invitation and its key, unless the address was bound meanwhile. Gives whether it was removed. */
 export async function deleteWaitingInvite(tx: Tx, token: string): Promise<boolean> {
   const [row] = await tx.query<{ public_key: string }>(
     `DELETE FROM identity_invite WHERE token = $1 AND delivery_nid IS NULL AND delivered_at IS NULL RETURNING public_key`,
@@ -59,8 +59,8 @@ export async function findInviteSender(reader: Reader, token: string, now: numbe
 }
 
 /**
- * Queues what waits for an address for the homeserver of the user who has just bound it. Gives whether there was anything.
- * What was queued for another user, or was given up, waits anew. Needs `lockAddress`.
+ * Queues the invitations to an address for delivery to the homeserver of the user who has just bound it. Gives whether there were any.
+ * Includes deliveries that were queued for another user or given up. Needs `lockAddress`.
  */
 export async function handOverInvites(
   tx: Tx,
@@ -88,12 +88,12 @@ export async function handOverInvites(
   return true
 }
 
-/** Whatever is queued for an address waits for its next binding. Needs `lockAddress`. */
+/** Removes the queued deliveries of an address; the invitations wait for its next binding. Needs `lockAddress`. */
 export async function withdrawDeliveries(tx: Tx, { medium, address }: ThreepidRow): Promise<void> {
   await tx.query('DELETE FROM identity_delivery WHERE medium = $1 AND address = $2', [medium, address])
 }
 
-/** Takes deliveries that are due. Nobody else takes them before `until`. */
+/** Leases due deliveries until `until`. */
 export async function claimDeliveries(tx: Tx, now: number, until: number, atMost: number): Promise<DeliveryRow[]> {
   return tx.query<DeliveryRow>(
     `UPDATE identity_delivery SET attempts = attempts + 1, due_at = $2 WHERE delivery_nid = ANY(ARRAY(
@@ -117,7 +117,7 @@ export async function findInvitesOf(reader: Reader, deliveryNid: number): Promis
   )
 }
 
-/** The homeserver took them: they are never delivered again. Gives how many. */
+/** Marks invitations as delivered, so that they are never delivered again. Gives how many. */
 export async function markDelivered(tx: Tx, deliveryNid: number, now: number): Promise<number> {
   const rows = await tx.query(
     'UPDATE identity_invite SET delivered_at = $2 WHERE delivery_nid = $1 RETURNING 1 AS one',

@@ -8,7 +8,7 @@ export interface PepperRow {
   readonly pepper: string
 }
 
-/** Whose a hash is since a version; null: nobody's. */
+/** The user of a hash since a version; null if the address is no longer bound. */
 export interface LookupChange {
   readonly version: number
   readonly pepperNid: number
@@ -16,11 +16,11 @@ export interface LookupChange {
   readonly user: string | null
 }
 
-/** Where lookups stand at one moment. */
+/** The state of lookups at one moment. */
 export interface LookupState {
   readonly version: number
   readonly current: PepperRow
-  /** While a rotation is under way. */
+  /** Set during a rotation. */
   readonly next: PepperRow | undefined
   /** In their order. */
   readonly changes: readonly LookupChange[]
@@ -36,9 +36,9 @@ interface StateRow {
 }
 
 /**
- * Reads where lookups stand, in a single statement, so that it is one moment.
+ * Reads the state of lookups in a single statement, and so at one moment.
  *
- * @param versions the changes of these come with it
+ * @param versions whose changes are included
  */
 export async function readLookupState(
   reader: Reader,
@@ -93,7 +93,7 @@ export async function hashBindingsAfter(
   return row === undefined || row.last === null ? undefined : row
 }
 
-/** Removes changes that are older than so many others; whoever has not followed by then reads everything anew. Gives how many. */
+/** Keeps the newest `kept` changes; a process that has not read the others by then must read all bindings again. Gives how many went. */
 export async function forgetLookupChanges(tx: Tx, kept: number, atMost: number): Promise<number> {
   const rows = await tx.query(
     `DELETE FROM identity_lookup_change WHERE version = ANY(ARRAY(

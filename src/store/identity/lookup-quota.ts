@@ -3,7 +3,7 @@ import type { Reader, Tx } from '../db/db.ts'
 // Table: identity_lookup_quota
 
 /**
- * Counts more look-ups on somebody's day, unless they would be above the quota. Gives the day's start where they are.
+ * Adds look-ups to a user's day, unless they would exceed the quota. Gives the start of the day if they would.
  *
  * A single statement, and so a transaction of its own on whatever connection.
  */

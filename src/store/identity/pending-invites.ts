@@ -13,11 +13,11 @@ export interface PendingInviteRow {
   readonly sender: UserId
   readonly created_at: number
   readonly expires_at: number | null
-  /** Who has bound the address, when their homeserver is to be told. */
+  /** The user who has bound the address, if a delivery to their homeserver is queued. */
   readonly user_id: UserId | null
-  /** How often it was told in vain so far. */
+  /** The number of failed deliveries. */
   readonly attempts: number | null
-  /** Whether it is told no more. */
+  /** Whether delivery was given up. */
   readonly is_given_up: boolean
 }
 
@@ -25,7 +25,7 @@ const PENDING = `SELECT i.invite_nid, i.medium, i.address, i.room_id, i.sender, 
        d.user_id, d.attempts, d.delivery_nid IS NOT NULL AND d.due_at IS NULL AS is_given_up
      FROM identity_invite i LEFT JOIN identity_delivery d ON d.delivery_nid = i.delivery_nid`
 
-/** Invitations that no homeserver has taken and that have not ended, in the order in which they were made. */
+/** Invitations that are not delivered and not expired, oldest first. */
 export async function listPendingInvites(
   reader: Reader,
   { now, after, atMost }: { readonly now: number; readonly after: number; readonly atMost: number },
@@ -39,7 +39,7 @@ export async function listPendingInvites(
   )
 }
 
-/** Removes an invitation that no homeserver has taken, with its key. Gives whether there was one. */
+/** Removes an undelivered invitation with its key. Gives whether there was one. */
 export async function cancelInvite(tx: Tx, inviteNid: number): Promise<boolean> {
   const [row] = await tx.query<{ public_key: string }>(
     'DELETE FROM identity_invite WHERE invite_nid = $1 AND delivered_at IS NULL RETURNING public_key',
@@ -49,7 +49,7 @@ export async function cancelInvite(tx: Tx, inviteNid: number): Promise<boolean> 
   return row !== undefined
 }
 
-/** Those to an address that no homeserver has taken, in the order in which they were made. */
+/** The undelivered invitations to an address, oldest first. */
 export async function listPendingInvitesTo(
   reader: Reader,
   { medium, address }: ThreepidRow,
@@ -68,7 +68,7 @@ export async function listPendingInvitesBy(reader: Reader, sender: UserId): Prom
   )
 }
 
-/** Removes all invitations to an address with their keys, those too that were delivered. Gives how many. Needs `lockAddress`. */
+/** Removes all invitations to an address with their keys, delivered ones included. Gives how many. Needs `lockAddress`. */
 export async function deleteInvitesTo(tx: Tx, { medium, address }: ThreepidRow): Promise<number> {
   const rows = await tx.query<{ public_key: string }>(
     'DELETE FROM identity_invite WHERE medium = $1 AND address = $2 RETURNING public_key',
@@ -78,7 +78,7 @@ export async function deleteInvitesTo(tx: Tx, { medium, address }: ThreepidRow):
   return rows.length
 }
 
-/** The same with all that a user sent. */
+/** Removes all invitations that a user sent. */
 export async function deleteInvitesBy(tx: Tx, sender: UserId): Promise<number> {
   const rows = await tx.query<{ public_key: string }>(
     'DELETE FROM identity_invite WHERE sender = $1 RETURNING public_key',

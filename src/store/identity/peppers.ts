@@ -10,14 +10,14 @@ const PEPPER_LOCK = 0x1d4
 export const HASH = `sha256(convert_to(address || ' ' || medium || ' ' || pepper, 'UTF8'))`
 
 /**
- * For whoever changes bindings: until the end of the transaction no pepper is added or removed. So a binding that is made while a
- * rotation begins is either there when the rotation looks for bindings to hash, or has seen the next pepper.
+ * For changes of bindings: until the end of the transaction no pepper is added or removed. So if a rotation begins meanwhile, either it
+ * finds the new binding, or the binding is hashed with the next pepper too.
  */
 export async function lockPeppersAsTheyAre(tx: Tx): Promise<void> {
   await tx.query('SELECT 1 AS one FROM pg_advisory_xact_lock_shared($1)', [PEPPER_LOCK])
 }
 
-/** For whoever changes peppers: until the end of the transaction nobody else does, and no binding is changed. */
+/** For changes of peppers: until the end of the transaction nobody else changes peppers or bindings. */
 export async function lockPeppers(tx: Tx): Promise<void> {
   await tx.query('SELECT 1 AS one FROM pg_advisory_xact_lock($1)', [PEPPER_LOCK])
 }
@@ -27,12 +27,12 @@ interface Address {
   readonly address: string
 }
 
-/** The hashes of the address `$1`, `$2` under the peppers in use or coming into use. */
+/** The hashes of the address `$1`, `$2` under the current and the next pepper. */
 const HASHED = `hashed AS (
   SELECT pepper_nid, ${HASH} AS hash
   FROM identity_pepper, (SELECT $1::text AS address, $2::text AS medium) bound WHERE standing <> 'old')`
 
-/** Notes whose these hashes are from now on. Versions come in the order of commits: the row stays locked until this one. */
+/** Records the new user of hashes. Versions are in commit order, because the row stays locked until the commit. */
 const noted = (user: string): string => `counted AS (
     UPDATE identity_lookup_version SET version = version + 1 RETURNING version)
   INSERT INTO identity_lookup_change (version, pepper_nid, hash, user_id)
@@ -62,7 +62,7 @@ export async function unhashBinding(tx: Tx, { medium, address }: Address): Promi
 }
 
 /**
- * Takes the user out of what is noted of an address that is bound to nobody any more: who reads the notes comes to the same. Needs
+ * Removes the user from the recorded changes of an address that is no longer bound. Readers of the changes get the same result. Needs
  * the lock of the address.
  */
 export async function unnameChanges(tx: Tx, { medium, address }: Address): Promise<void> {
@@ -81,7 +81,7 @@ export async function findPepper(reader: Reader): Promise<{ readonly pepper: str
   return row
 }
 
-/** Since when the current pepper is in use, and up to which of all bindings the next one has its hashes; null without a rotation. */
+/** When the current pepper came into use, and the last binding that is hashed with the next one; null without a rotation. */
 export async function findRotation(
   reader: Reader,
 ): Promise<{ readonly since: number; readonly hashed_to: number | null; readonly last: number | null } | undefined> {
@@ -92,7 +92,7 @@ export async function findRotation(
   return row
 }
 
-/** What was found under the pepper that the asker used, if that is the current one. */
+/** The result of a lookup under the caller's pepper, if that is the current one. */
 export interface HashedLookup {
   readonly pepper: string
   /** Users by the place of their hash, from 0. */
@@ -100,14 +100,13 @@ export interface HashedLookup {
 }
 
 /**
- * Looks hashes up, and says which pepper is the current one. A single statement, so that one moment is looked at: no rotation can
- * come between the pepper and its hashes. They go there as one value, their users come back as one: a thousand of either would
- * cost more than the search.
+ * Looks hashes up, and returns the current pepper. It is a single statement, so that no rotation can come between the pepper and its
+ * hashes. The hashes are sent as one value and the users come back as one: a thousand values would cost more than the search.
  *
  * @param hashes of 32 bytes each, end to end
  */
 export async function findByHashes(reader: Reader, pepper: string, hashes: Buffer): Promise<HashedLookup> {
-  // LIMIT keeps the planner from joining all hashes there are with those that are asked for.
+  // LIMIT keeps the planner from joining the whole table with the hashes that are looked up.
   const [row] = await reader.query<{ pepper: string; users: string | null }>(
     `SELECT p.pepper, found.users FROM identity_pepper p
      LEFT JOIN LATERAL (
@@ -124,7 +123,7 @@ export async function findByHashes(reader: Reader, pepper: string, hashes: Buffe
   return { pepper: row.pepper, users: row.users === null ? {} : JSON.parse(row.users) }
 }
 
-/** The pepper that a rotation is about, a new one if none was begun. Needs {@link lockPeppers}. */
+/** The next pepper of the current rotation; begins a rotation if there is none. Needs {@link lockPeppers}. */
 export async function ensureNextPepper(tx: Tx, pepper: string, now: number): Promise<number> {
   await tx.query(
     `INSERT INTO identity_pepper (pepper, standing, since) VALUES ($1, 'next', $2)
@@ -136,7 +135,7 @@ export async function ensureNextPepper(tx: Tx, pepper: string, now: number): Pro
   return next
 }
 
-/** The pepper of a rotation that was begun and has not switched yet. */
+/** The next pepper of a rotation that has not switched yet. */
 export async function findNextPepper(reader: Reader): Promise<number | undefined> {
   const [row] = await reader.query<{ pepper_nid: number }>(
     `SELECT pepper_nid FROM identity_pepper WHERE standing = 'next'`,
@@ -145,8 +144,8 @@ export async function findNextPepper(reader: Reader): Promise<number | undefined
 }
 
 /**
- * Hashes at most so many more bindings with this pepper, in the order in which they were made. Gives how many. Needs
- * {@link lockPeppers}: a binding that changes meanwhile would be hashed as it was.
+ * Hashes at most so many more bindings with this pepper, oldest first. Gives how many. Needs {@link lockPeppers}, because otherwise a
+ * binding that changes meanwhile would get the hash of its old value.
  */
 export async function hashMoreBindings(tx: Tx, pepperNid: number, atMost: number): Promise<number> {
   await workInBackground(tx)
@@ -171,9 +170,9 @@ export async function hashMoreBindings(tx: Tx, pepperNid: number, atMost: number
   return batch.hashed
 }
 
-/** This next pepper, with which all bindings are hashed, becomes the current one. Needs {@link lockPeppers}. */
+/** Makes the next pepper the current one, once all bindings are hashed with it. Needs {@link lockPeppers}. */
 export async function switchPeppers(tx: Tx, pepperNid: number, now: number): Promise<void> {
-  // Whoever helped with the same rotation may have been faster.
+  // Another process that worked on the same rotation may have been faster.
   if ((await findNextPepper(tx)) !== pepperNid) return
   await tx.query(`UPDATE identity_pepper SET standing = 'old', since = $1 WHERE standing = 'current'`, [now])
   await tx.query(`UPDATE identity_pepper SET standing = 'current', since = $2 WHERE pepper_nid = $1`, [pepperNid, now])
@@ -187,7 +186,7 @@ export async function countHashBlocks(reader: Reader): Promise<number> {
   return row?.blocks ?? 0
 }
 
-/** Removes the hashes of old peppers from some of the blocks. Block by block: by the index each would be a page of its own. */
+/** Removes the hashes of old peppers from some blocks. It goes by blocks, because by index every hash would be on a different page. */
 export async function deleteOldHashes(tx: Tx, firstBlock: number, blocks: number): Promise<void> {
   await workInBackground(tx)
   await tx.query(
@@ -198,8 +197,8 @@ export async function deleteOldHashes(tx: Tx, firstBlock: number, blocks: number
 }
 
 /**
- * For parts of a rotation, and for reading all bindings. The plan of a statement is made when it is first used, and these tables may have been empty then. And
- * nobody needs such a part to be on the disk before a later commit, that of the switch at the latest, which brings it there.
+ * Settings for the steps of a rotation, and for reading all bindings. A statement is planned on first use, perhaps when these tables were
+ * empty. And a step need not be on the disk before a later commit, at the latest that of the switch.
  */
 export async function workInBackground(tx: Tx): Promise<void> {
   await tx.query(`SELECT set_config('enable_seqscan', 'off', true), set_config('synchronous_commit', 'off', true)`)
@@ -210,7 +209,7 @@ export async function hasOldPeppers(reader: Reader): Promise<boolean> {
   return (await reader.query(`SELECT 1 AS one FROM identity_pepper WHERE standing = 'old'`)).length > 0
 }
 
-/** Removes the old peppers, whose hashes are gone: none was written any more since they became old. Needs {@link lockPeppers}. */
+/** Removes old peppers whose hashes are removed; no new hash is written for an old pepper. Needs {@link lockPeppers}. */
 export async function deleteOldPeppers(tx: Tx): Promise<void> {
   await tx.query(`DELETE FROM identity_pepper WHERE standing = 'old'`)
 }

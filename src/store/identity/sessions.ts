@@ -44,7 +44,7 @@ export interface NewSession {
   readonly expiresAt: number
 }
 
-/** Begins a session, which takes the scope from one that has expired. Gives the id of the scope's session, ours or another's. */
+/** Begins a session for its scope, if the scope has none or an expired one. Gives the id of the scope's session, new or not. */
 export async function insertSession(tx: Tx, session: NewSession): Promise<string> {
   const { sid, realm, scopeHash, secretHash, medium, address, now, expiresAt } = session
   await tx.query('UPDATE identity_session SET scope_hash = NULL WHERE scope_hash = $1 AND expires_at <= $2', [
@@ -61,7 +61,7 @@ export async function insertSession(tx: Tx, session: NewSession): Promise<string
   return row?.sid ?? sid
 }
 
-/** Lets a token validate the session; `kept` of them do, the newest. */
+/** Adds a token that validates the session; the newest `kept` tokens stay valid. */
 export async function addToken(tx: Tx, sid: string, tokenHash: Buffer, kept: number): Promise<void> {
   await tx.query(
     'UPDATE identity_session SET token_hashes = substring($2::bytea || token_hashes FROM 1 FOR $3) WHERE sid = $1',
@@ -69,7 +69,7 @@ export async function addToken(tx: Tx, sid: string, tokenHash: Buffer, kept: num
   )
 }
 
-/** Takes back the newest token, which reached nobody. */
+/** Removes the newest token, because its message could not be sent. */
 export async function dropToken(tx: Tx, sid: string, tokenHash: Buffer): Promise<void> {
   await tx.query(
     `UPDATE identity_session SET token_hashes = substring(token_hashes FROM ${HASH_BYTES + 1})
@@ -91,8 +91,8 @@ export async function recordSent(
 }
 
 /**
- * Pays for one comparison before it is made, so that no number of parallel guesses gets more of them than allowed. Gives the hashes
- * to compare with; undefined when all comparisons are spent.
+ * Counts a comparison before it is made, so that parallel guesses cannot exceed the limit. Gives the hashes to compare with; undefined
+ * when the limit is reached.
  */
 export async function spendAttempt(tx: Tx, sid: string, allowed: number): Promise<Buffer[] | undefined> {
   const [row] = await tx.query<{ token_hashes: Buffer }>(
@@ -105,7 +105,7 @@ export async function spendAttempt(tx: Tx, sid: string, allowed: number): Promis
   return Array.from({ length: count }, (_, n) => row.token_hashes.subarray(n * HASH_BYTES, (n + 1) * HASH_BYTES))
 }
 
-/** The token was right: gives the comparison back. The first time counts, and from it the session lives on until `expiresAt`. */
+/** For a right token: takes the counted comparison back. The first call validates the session, which then lasts until `expiresAt`. */
 export async function markValidated(
   tx: Tx,
   sid: string,
@@ -142,7 +142,7 @@ export interface SessionOfAddress {
   readonly expires_at: number
 }
 
-/** The sessions of an address in every realm, also expired ones that are still there. Reads every session there is. */
+/** The sessions of an address in every realm, with expired ones that are not removed yet. Reads all sessions. */
 export async function findSessionsOf(
   reader: Reader,
   { medium, address }: { readonly medium: string; readonly address: string },

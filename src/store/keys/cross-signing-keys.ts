@@ -41,7 +41,7 @@ export async function insertCrossSigningKey(tx: Tx, key: NewCrossSigningKey): Pr
   return rows.length === 1
 }
 
-/** Stores a key in place of the one before, and removes the signatures by and of that one. */
+/** Replaces a key, and removes the signatures by and of the old one. */
 export async function replaceCrossSigningKey(tx: Tx, key: NewCrossSigningKey): Promise<void> {
   await Promise.all([deleteCrossSigningKeys(tx, key.userNid, [key.usage]), tx.query(INSERT, keyValues(key))])
 }

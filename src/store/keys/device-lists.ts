@@ -2,7 +2,7 @@ import type { Reader, Tx } from '../db/db.ts'
 
 // Table: device_list. Reads also key_signature and room_member.
 
-/** Notes that a user's devices or keys changed; the position is the new version of the list. Gives the one before: 0 when it is the first. */
+/** Records a change of a user's devices or keys; the position is the new version of the list. Gives the previous version, 0 for the first. */
 export async function recordDeviceListChange(tx: Tx, userNid: number, position: number): Promise<number> {
   const [row] = await tx.query<{ before: number | null }>(
     `INSERT INTO device_list (user_nid, position) VALUES ($1, $2)
@@ -13,7 +13,7 @@ export async function recordDeviceListChange(tx: Tx, userNid: number, position: 
   return row?.before ?? 0
 }
 
-/** The version of a user's list: 0 when nothing in it was ever told. */
+/** The version of a user's list; 0 if no change was ever recorded. */
 export async function deviceListVersion(reader: Reader, userNid: number): Promise<number> {
   const [row] = await reader.query<{ position: number }>('SELECT position FROM device_list WHERE user_nid = $1', [
     userNid,

@@ -78,7 +78,7 @@ export async function findKeyBackup(reader: Reader, userNid: number, version?: n
   return row
 }
 
-/** Changes what a backup says of itself; false when there is none of this version and algorithm. */
+/** Updates the `auth_data` of a backup; false if there is none of this version and algorithm. */
 export async function updateKeyBackup(
   tx: Tx,
   { userNid, version }: BackupKey,
@@ -92,7 +92,10 @@ export async function updateKeyBackup(
   return rows.length === 1
 }
 
-/** Makes changes of a user's backups follow each other, and find their keys by index also while there are few. Gives the last version that the user ever had; undefined for none. */
+/**
+ * Serialises changes of a user's backups, and makes them find keys by index even while there are few. Gives the last version that the user
+ * ever had; undefined if there was none.
+ */
 async function lockOwner(tx: Tx, userNid: number): Promise<number | undefined> {
   const [, rows] = await Promise.all([
     tx.query('SET LOCAL enable_seqscan = off'),
@@ -122,9 +125,9 @@ export interface PutKeys {
   readonly current: number | undefined
   /** Whether there is a backup of the version that was named. */
   readonly isKnown: boolean
-  /** Nothing was written: the user would keep too many keys. */
+  /** Nothing was written, because the user would have too many keys. */
   readonly isFull: boolean
-  /** Of the backup after this; undefined when it was not written to. */
+  /** The state of the backup after the write; undefined if nothing was written. */
   readonly state: BackupState | undefined
 }
 
@@ -164,8 +167,8 @@ const PUT_KEYS = `WITH known AS (
   SELECT current, is_known, is_full, etag, key_count FROM verdict LEFT JOIN state ON true`
 
 /**
- * Puts keys into a backup if it is the current one. A key that is there already gives way to one that is verified where it is not,
- * else to one of a lower first index, else to one that was forwarded less often (client-server API, "Backup algorithms").
+ * Puts keys into a backup if it is the current one. A new key replaces an old one if only the new one is verified; else if its first index
+ * is lower; else if it was forwarded less often (client-server API, "Backup algorithms").
  *
  * @param keys no two of one room and session
  */
@@ -187,7 +190,7 @@ export async function putBackedUpKeys(
     keys.map((key) => key.session_data),
     maxKeys,
   ])
-  // Sent one behind the other: the second sees everything that was committed before the first got its lock.
+  // Both are sent at once: the second statement sees everything that was committed before the first one got its lock.
   const [, rows] = await Promise.all([locked, putting])
   const [row] = rows as [PutRow]
   return {

@@ -24,7 +24,7 @@ interface KeyName {
   readonly key_id: string
 }
 
-/** One of the keys that is here already with other bytes, and was not claimed. */
+/** A key whose id is stored already with other bytes and is not claimed. */
 export async function findClash(
   reader: Reader,
   { userNid, deviceId }: Owner,
@@ -39,7 +39,7 @@ export async function findClash(
   return clash
 }
 
-/** Stores one-time keys that do not clash. One that was claimed before stays claimed, unless its bytes are others now. */
+/** Stores one-time keys that do not clash. A claimed key stays claimed, unless its bytes changed. */
 export async function storeOneTimeKeys(tx: Tx, { userNid, deviceId }: Owner, keys: readonly NamedKey[]): Promise<void> {
   await tx.query(
     `INSERT INTO one_time_key (user_nid, device_id, algorithm, key_id, json)
@@ -53,7 +53,7 @@ export async function storeOneTimeKeys(tx: Tx, { userNid, deviceId }: Owner, key
   )
 }
 
-/** Stores fallback keys in place of those before. One that is here already stays as it is, used or not. */
+/** Stores fallback keys in place of older ones. An identical one stays unchanged, used or not. */
 export async function storeFallbackKeys(
   tx: Tx,
   { userNid, deviceId }: Owner,
@@ -95,7 +95,7 @@ export function countKeys(
   )
 }
 
-/** A device and the algorithm of the key that is wanted of it. */
+/** A device and the algorithm of the wanted key. */
 export interface KeyWish {
   readonly userNid: number
   readonly deviceId: string
@@ -116,7 +116,7 @@ const wishColumns = (wishes: readonly KeyWish[]) => [
   wishes.map((wish) => wish.algorithm),
 ]
 
-/** Takes the oldest key of each device that has any, for good. A key that another transaction is taking is passed over. */
+/** Claims the oldest key of each device that has any. A key that another transaction is claiming is skipped. */
 export function takeOneTimeKeys(tx: Tx, wishes: readonly KeyWish[], now: number): Promise<TakenKey[]> {
   return tx.query<TakenKey>(
     `WITH wish AS (
@@ -135,7 +135,7 @@ export function takeOneTimeKeys(tx: Tx, wishes: readonly KeyWish[], now: number)
   )
 }
 
-/** The fallback keys of devices, which count as used from now on. */
+/** Gives the fallback keys of devices and marks them as used. */
 export function useFallbackKeys(
   tx: Tx,
   wishes: readonly KeyWish[],

@@ -18,7 +18,7 @@ export interface ToDeviceRow {
   readonly content: string
 }
 
-/** One entry of a call: for a device of a user, or (`*`) for all of them. */
+/** One message of a call: for one device of a user, or (`*`) for all devices. */
 export interface ToDeviceEntry {
   readonly userId: UserId
   readonly deviceId: string
@@ -31,28 +31,28 @@ export interface ToDeviceMessages {
   readonly sender: UserId
   readonly type: string
   readonly entries: readonly ToDeviceEntry[]
-  /** What one call may come to once `*` stands for devices. */
+  /** The most messages of one call, with `*` expanded to devices. */
   readonly maxMessages: number
   readonly maxBytes: number
 }
 
-/** What a device of ours sends. */
+/** Messages from a local device. */
 export interface ToDeviceCall extends ToDeviceMessages {
   readonly from: DeviceKey
   readonly txnHash: string
   readonly sentAt: number
 }
 
-/** What another server sends. */
+/** Messages from another server. */
 export interface ReceivedToDevice extends ToDeviceMessages {
   readonly messageHash: Buffer
   readonly receivedAt: number
 }
 
 export interface SentToDevice {
-  /** Nothing was sent: the call comes to more than it may. */
+  /** The call has too many messages; nothing was sent. */
   readonly isTooLarge: boolean
-  /** False when the same call was made before; then nothing was sent either. */
+  /** False if the same call was made before; then nothing was sent either. */
   readonly isNew: boolean
   /** Who got something; a device may be in it twice. */
   readonly recipients: readonly DeviceKey[]
@@ -65,12 +65,12 @@ interface SentRow {
   readonly device_id: string
 }
 
-/** Locked, so that a device that is being removed is either gone or removed after this, with its messages. */
+/** Locks the devices, so that a concurrent removal happens either before this or after it, with the messages. */
 const RECIPIENTS = `SELECT d.user_nid, d.device_id, w.device_id = '*' AS is_to_all, w.content
   FROM wanted w JOIN matrix_user USING (user_id) JOIN device d USING (user_nid)`
 
 /**
- * @param txn an INSERT that gives a row when nothing like it was sent before; `total` says whether it is too much
+ * @param txn an INSERT that returns a row if the call is new; `total` is the number of messages
  */
 const sending = (txn: string) => `WITH wanted AS (
     SELECT * FROM unnest($3::text[], $4::text[], $5::text[]) AS wanted (user_id, device_id, content)
@@ -105,7 +105,7 @@ export function sendToDevices(tx: Tx, call: ToDeviceCall, position: number): Pro
   return put(tx, SEND, call, position, [from.userNid, from.deviceId, txnHash, sentAt])
 }
 
-/** The same with what another server sends. */
+/** The same for messages from another server. */
 export function receiveForDevices(tx: Tx, call: ReceivedToDevice, position: number): Promise<SentToDevice> {
   return put(tx, RECEIVE, call, position, [call.messageHash, call.receivedAt])
 }
@@ -174,8 +174,8 @@ export async function removeToDevice(tx: Tx, { userNid, deviceId }: DeviceKey, u
 }
 
 /**
- * Leaves at most `keep` messages waiting for a device. Of each sender the oldest go first, and most from whoever has most: a flood
- * displaces itself before anything of others.
+ * Keeps at most `keep` messages for a device. The sender with most messages loses most, the oldest first, so that a flood displaces
+ * itself.
  */
 export async function trimToDevice(tx: Tx, { userNid, deviceId }: DeviceKey, keep: number): Promise<void> {
   await tx.query(

@@ -25,7 +25,7 @@ export interface Page {
 
 const direction = (isDescending: boolean) => (isDescending ? 'DESC' : 'ASC')
 
-/** What a user has uploaded. */
+/** The files that a user has uploaded. */
 export async function listMediaOf(
   reader: Reader,
   userNid: number,
@@ -61,7 +61,7 @@ export interface UserUsage {
   readonly media_length: number
 }
 
-/** What users have uploaded, in sum. For a connection that may take its time. */
+/** Totals of uploads for each user. Use a connection for long queries. */
 export async function surveyUsage(
   reader: Reader,
   query: { readonly term: string | undefined; readonly after: number | undefined; readonly until: number | undefined },
@@ -101,7 +101,7 @@ export function oldLocalMedia(
   )
 }
 
-/** Hides what media show, and everything else that shows the same; not what is protected. Gives how many media it hides. */
+/** Hides files and all files with the same content, except protected ones. Gives how many. */
 export async function quarantine(tx: Tx, mediaNids: readonly number[], by: string): Promise<number> {
   const rows = await tx.query<{ hidden: number }>(
     `WITH hidden AS (

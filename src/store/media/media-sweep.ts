@@ -2,7 +2,7 @@ import type { Reader, Tx } from '../db/db.ts'
 
 // Tables: media, media_content, media_thumbnail, url_preview, profile_field, state_key, event
 
-/** Removes media, leaving its content to be looked at. Gives what was removed. */
+/** Removes media and marks their content for the next check. Gives the removed media. */
 export async function deleteMedia(
   tx: Tx,
   mediaNids: readonly number[],
@@ -15,7 +15,7 @@ export async function deleteMedia(
   )
 }
 
-/** Names that nobody used in time, and what previews no longer show. */
+/** Reserved names without an upload in time, and pictures of expired previews. */
 export async function expiredMedia(reader: Reader, now: number, atMost: number): Promise<number[]> {
   const rows = await reader.query<{ media_nid: number }>(
     'SELECT media_nid FROM media WHERE expires_at < $1 ORDER BY expires_at LIMIT $2',
@@ -24,7 +24,7 @@ export async function expiredMedia(reader: Reader, now: number, atMost: number):
   return rows.map(({ media_nid }) => media_nid)
 }
 
-/** Media of other servers that nobody looked at since a time. What is quarantined stays, so that it stays known. */
+/** Media of other servers that nobody used since a time. Quarantined media stay, so that they stay hidden. */
 export async function unseenRemoteMedia(
   reader: Reader,
   ownServer: string,
@@ -39,7 +39,7 @@ export async function unseenRemoteMedia(
   return rows.map(({ media_nid }) => media_nid)
 }
 
-/** The given content as far as it may be removed: it is loose since a time, and nothing refers to it. It counts as not stored from now on. */
+/** Releases content that has been unused since a time and that nothing refers to: it counts as not stored from now on. Gives that content. */
 export async function releaseContent(tx: Tx, before: number, atMost: number): Promise<Buffer[]> {
   const rows = await tx.query<{ digest: Buffer; is_free: boolean }>(
     `WITH looked_at AS (
@@ -54,7 +54,7 @@ export async function releaseContent(tx: Tx, before: number, atMost: number): Pr
   return rows.filter(({ is_free }) => is_free).map(({ digest }) => digest)
 }
 
-/** Whether released content is still wanted by nobody; nobody can want it until the transaction ends. */
+/** Whether released content is still unused. Locks it: nobody can use it until the transaction ends. */
 export async function holdReleased(tx: Tx, digest: Buffer, before: number): Promise<boolean> {
   const rows = await tx.query(
     'SELECT FROM media_content WHERE digest = $1 AND is_loose AND NOT is_stored AND wanted_at < $2 FOR UPDATE',
@@ -63,7 +63,7 @@ export async function holdReleased(tx: Tx, digest: Buffer, before: number): Prom
   return rows.length === 1
 }
 
-/** Forgets content and the pictures made of it, which are then looked at in turn. */
+/** Removes the rows of content and its thumbnails; the content of the thumbnails is checked later. */
 export async function forgetContent(tx: Tx, digest: Buffer): Promise<void> {
   await tx.query(
     `UPDATE media_content SET is_loose = true
@@ -82,7 +82,7 @@ export async function forgetPreviews(tx: Tx, now: number, atMost: number): Promi
   return rows.length
 }
 
-/** Media of our users that nobody looked at since a time, in order of their numbers. What operators protect or hide stays. */
+/** Media of our users that nobody used since a time, in order of their numbers. Protected and quarantined media are left out. */
 export function unseenLocalMedia(
   reader: Reader,
   ownServer: string,
@@ -98,7 +98,7 @@ export function unseenLocalMedia(
   )
 }
 
-/** What users of this server show of themselves, and rooms ever showed, as it was written. */
+/** The avatar URIs of this server's users, and all that rooms ever had, unparsed. */
 export async function avatarUris(reader: Reader): Promise<string[]> {
   const rows = await reader.query<{ uri: string | null }>(
     `SELECT value::json #>> '{}' AS uri FROM profile_field WHERE name = 'avatar_url'

@@ -8,7 +8,7 @@ export interface ThumbnailRow {
   readonly content_type: string
 }
 
-/** A picture made of the content `source` that is in the store. */
+/** A stored thumbnail of the content `source`. */
 export async function findThumbnail(
   reader: Reader,
   source: Buffer,

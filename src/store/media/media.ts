@@ -2,13 +2,13 @@ import type { Reader, Tx } from '../db/db.ts'
 
 // Tables: media, media_content
 
-/** A file, or a name for one that is still to come. */
+/** A file, or a name that is reserved for an upload. */
 export interface MediaRow {
   readonly media_nid: number
   readonly server_name: string
   readonly media_id: string
   readonly user_nid: number | null
-  /** Null until it is uploaded, and with it `bytes`. */
+  /** Null until it is uploaded, like `bytes`. */
   readonly digest: Buffer | null
   readonly bytes: number | null
   readonly is_stored: boolean | null
@@ -22,7 +22,7 @@ export interface MediaRow {
   readonly quarantined_by: string | null
 }
 
-/** What is known of a file that is there. */
+/** The properties of an uploaded file. */
 export type NewMedia = Pick<
   MediaRow,
   'server_name' | 'media_id' | 'user_nid' | 'content_type' | 'file_name' | 'expires_at' | 'is_open'
@@ -40,7 +40,7 @@ export async function findMedia(reader: Reader, server: string, mediaId: string)
   return row
 }
 
-/** Says that somebody is about to refer to content. Gives whether the store has it. */
+/** Announces a reference to content. Gives whether the store has the content. */
 export async function wantContent(tx: Tx, digest: Buffer, bytes: number, now: number): Promise<boolean> {
   const [row] = await tx.query<{ is_stored: boolean }>(
     `INSERT INTO media_content AS c (digest, bytes, is_stored, is_loose, wanted_at) VALUES ($1, $2, false, true, $3)
@@ -51,7 +51,7 @@ export async function wantContent(tx: Tx, digest: Buffer, bytes: number, now: nu
   return row?.is_stored ?? false
 }
 
-/** Says that the store has content which is referred to from now on. False when the sweeper was quicker: then it has it no more. */
+/** Records that the store has the content and something refers to it. False if the sweeper has removed it meanwhile. */
 export async function bindContent(tx: Tx, digest: Buffer): Promise<boolean> {
   const rows = await tx.query(
     'UPDATE media_content SET is_stored = true, is_loose = false WHERE digest = $1 RETURNING 1 AS one',
@@ -73,7 +73,7 @@ export async function insertMedia(tx: Tx, media: NewMedia, now: number): Promise
   return rows.length === 1
 }
 
-/** Gives out a name for an upload to come, unless the user holds so many already. */
+/** Reserves a name for a later upload, unless the user has so many already. */
 export async function reserveMedia(
   tx: Tx,
   media: Pick<MediaRow, 'server_name' | 'media_id'> & { readonly user_nid: number; readonly expires_at: number },
@@ -90,7 +90,7 @@ export async function reserveMedia(
   return rows.length === 1
 }
 
-/** Gives a reserved name its content. False when it has some, or is gone. */
+/** Gives a reserved name its content. False if it has content already, or is gone. */
 export async function completeMedia(tx: Tx, mediaNid: number, media: NewMedia, now: number): Promise<boolean> {
   const rows = await tx.query(
     `UPDATE media SET digest = $2, content_type = $3, file_name = $4, is_open = $5, created_at = $6, seen_at = $6, expires_at = NULL
@@ -117,12 +117,12 @@ export async function noteSeen(tx: Tx, mediaNid: number, now: number): Promise<v
   await tx.query('UPDATE media SET seen_at = $2 WHERE media_nid = $1', [mediaNid, now])
 }
 
-/** The store turned out not to have content: whoever brings it again is welcome. */
+/** Records that the store has lost content, so that a new upload stores it again. */
 export async function noteLost(tx: Tx, digest: Buffer): Promise<void> {
   await tx.query('UPDATE media_content SET is_stored = false WHERE digest = $1', [digest])
 }
 
-/** Keeps what another server gave under a name, in place of what was lost of it. */
+/** Stores a file of another server; it replaces a row whose content was lost. */
 export async function putRemoteMedia(tx: Tx, media: NewMedia, now: number): Promise<void> {
   await tx.query(
     `INSERT INTO media (server_name, media_id, digest, content_type, file_name, created_at, seen_at, is_open)

@@ -26,8 +26,8 @@ export function getAliasesOfRooms(reader: Reader, roomNids: readonly number[]): 
 }
 
 /**
- * Takes an alias for a room, which may be about to be made; false when it is taken.
- * One that was taken before `staleBefore` for a room that never came to be is free.
+ * Reserves an alias for a room, which need not exist yet; false if the alias is taken.
+ * An alias that was reserved before `staleBefore` for a room that was never created counts as free.
  */
 export async function insertAlias(
   tx: Tx,
@@ -54,7 +54,7 @@ export async function deleteAlias(tx: Tx, alias: RoomAlias): Promise<void> {
   await tx.query('DELETE FROM room_alias WHERE alias = $1', [alias])
 }
 
-/** Has all aliases of a room lead to another, or nowhere. Gives them. */
+/** Points all aliases of a room to another room, or removes them. Gives the aliases. */
 export async function redirectAliases(tx: Tx, roomNid: number, to: number | undefined): Promise<RoomAlias[]> {
   const rows = await tx.query<{ alias: RoomAlias }>(
     to === undefined

@@ -37,7 +37,7 @@ export async function findPartialState(reader: Reader, roomNid: number): Promise
   return row
 }
 
-/** The chain of a join before which the members never came, or not yet. */
+/** The chain of a partial-state join whose members have not been fetched. */
 export async function unfilledChain(reader: Reader, roomNid: number): Promise<number | undefined> {
   const [row] = await reader.query<{ state_chain: number }>(
     `SELECT state_chain FROM room_filling f JOIN event ON event_id = join_event_id
@@ -67,7 +67,7 @@ export async function noteFailure(tx: Tx, roomNid: number, failures: number, rea
   ])
 }
 
-/** The room was joined anew, and its members came with that join: nobody has to hear of them later. */
+/** The room was joined again with its full state, so this resync need not announce members. */
 export async function setSuperseded(tx: Tx, roomNid: number): Promise<void> {
   await tx.query(
     `UPDATE room_filling SET filled_at = 0, servers = '{}', failures = 0, last_failure = NULL WHERE room_nid = $1`,
@@ -76,8 +76,7 @@ export async function setSuperseded(tx: Tx, roomNid: number): Promise<void> {
 }
 
 /**
- * Takes back the changes past the end of a chain, and the memberships that came with them: those of a resync that
- * did not come to its end. Whether there were any.
+ * Removes the changes past the end of a chain and their memberships: an interrupted resync wrote them. Gives whether there were any.
  */
 export async function removeResyncedPart(tx: Tx, roomNid: number, end: StatePoint): Promise<boolean> {
   const [row] = await tx.query<{ any: boolean }>(
@@ -107,7 +106,7 @@ export async function insertHeld(tx: Tx, roomNid: number, origin: ServerName, js
   )
 }
 
-/** The next of a room, in the order in which they came. */
+/** The next held events of a room, in the order in which they came. */
 export function getHeld(reader: Reader, roomNid: number, limit: number): Promise<HeldRow[]> {
   return reader.query('SELECT held_nid, origin, json FROM held_event WHERE room_nid = $1 ORDER BY held_nid LIMIT $2', [
     roomNid,
@@ -116,8 +115,8 @@ export function getHeld(reader: Reader, roomNid: number, limit: number): Promise
 }
 
 /**
- * The newest state for a key among what waits for a room's members, so many events of each server at most, in the order in which they
- * came. More than those may be given: what says so anywhere within is found too.
+ * Held events that may set a state key, at most so many of each server, in the order in which they came. The search is by text, so the
+ * result may hold other events too.
  */
 export function getHeldState(
   reader: Reader,

@@ -8,7 +8,7 @@ export interface PublishedRow {
   readonly state_seq: number
 }
 
-/** The rooms in the directory, with the point in the state log at which each stands. */
+/** The rooms in the directory, each with the point of its current state. */
 export function getPublishedRooms(reader: Reader): Promise<PublishedRow[]> {
   return reader.query<PublishedRow>(
     'SELECT room_nid, state_chain, state_seq FROM published_room JOIN room USING (room_nid)',

@@ -5,15 +5,15 @@ import type { Reader, Tx } from '../db/db.ts'
 
 export type DeletionStatus = 'scheduled' | 'active' | 'complete' | 'failed'
 
-/** What is to become of a room. */
+/** How to delete a room. */
 export interface DeletionRequest {
-  /** Who makes a room in place of it, for its users to be told in; none without. */
+  /** The user who creates a new room in which the users are told; undefined for no new room. */
   readonly newRoomUserId: UserId | undefined
   readonly roomName: string
   readonly message: string
   /** Whether everything about the room is removed. */
   readonly purge: boolean
-  /** Also when users of this server could not be put out. */
+  /** Purge even if some users of this server could not leave. */
   readonly forcePurge: boolean
 }
 
@@ -76,7 +76,7 @@ export async function deletionsOfRoom(reader: Reader, roomId: string): Promise<D
   return rows.map(read)
 }
 
-/** Those that have not ended, in the order they were asked for. */
+/** The unfinished deletions, oldest first. */
 export async function openDeletions(reader: Reader): Promise<DeletionRow[]> {
   const rows = await reader.query<StoredRow>(
     `SELECT ${COLUMNS} FROM room_deletion WHERE ended_at IS NULL ORDER BY asked_at, deletion_id`,
@@ -84,7 +84,7 @@ export async function openDeletions(reader: Reader): Promise<DeletionRow[]> {
   return rows.map(read)
 }
 
-/** Whether other servers that can be reached have all events of a room, so that ours need not be kept for them. */
+/** Whether all reachable servers have the room's events, so that the events need not be kept for them. */
 export async function isDelivered(reader: Reader, roomNid: number): Promise<boolean> {
   const [row] = await reader.query<{ is_delivered: boolean }>(
     `SELECT coalesce(s.position >= r.last_nid, true) AND NOT EXISTS (

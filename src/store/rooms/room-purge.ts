@@ -23,7 +23,7 @@ export const BY_NID = [
   'room_member',
 ] as const
 
-/** What users write about rooms beside the writer of events: a request that began before may write once more. */
+/** Tables that requests write without the persister: a request that began before the deletion may still write there. */
 const LATE = ['receipt', 'highlight', 'room_alias', 'published_room', 'server_notice_room'] as const
 
 export interface PurgedRoom {
@@ -31,12 +31,12 @@ export interface PurgedRoom {
   readonly roomId: RoomId
 }
 
-/** From here on nothing more is written of the room's events: a write moves the head, and there is none. */
+/** Removes the head. Every write of events advances the head, so none succeeds from here on. */
 export async function deleteHead(tx: Tx, { roomNid }: PurgedRoom): Promise<void> {
   await tx.query('DELETE FROM room WHERE room_nid = $1', [roomNid])
 }
 
-/** Removes about `limit` rows of a room whose head is gone, and gives how many; 0 at the end. @param recent transaction ids of events sent before are forgotten already */
+/** Removes about `limit` rows of a room whose head is gone, and gives how many; 0 at the end. @param recent older transaction ids are removed already */
 export async function purgeSome(tx: Tx, room: PurgedRoom, limit: number, recent: number): Promise<number> {
   const events = await purgeEvents(tx, room, limit, recent)
   if (events > 0) return events
@@ -50,7 +50,7 @@ export async function purgeSome(tx: Tx, room: PurgedRoom, limit: number, recent:
   return purgeAccountData(tx, room)
 }
 
-/** Once more what may have been written meanwhile. */
+/** Removes again what requests may have written meanwhile. */
 export async function sweepLate(tx: Tx, room: PurgedRoom): Promise<void> {
   for (const table of LATE) await tx.query(`DELETE FROM ${table} WHERE room_nid = $1`, [room.roomNid])
   await purgeAccountData(tx, room)

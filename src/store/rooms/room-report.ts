@@ -4,7 +4,7 @@ import type { StatePoint } from '../events/state.ts'
 
 // Tables: event, event_gap, state_change, state_chain, state_checkpoint
 
-/** How many events of a room stand how: accepted ones under `accepted`. */
+/** The number of events of each status in a room; accepted ones under `accepted`. */
 export async function countByStanding(reader: Reader, roomNid: number): Promise<Map<string, number>> {
   const rows = await reader.query<{ standing: string; count: number }>(
     "SELECT coalesce(standing, 'accepted') AS standing, count(*) AS count FROM event WHERE room_nid = $1 GROUP BY 1",
@@ -13,7 +13,7 @@ export async function countByStanding(reader: Reader, roomNid: number): Promise<
   return new Map(rows.map(({ standing, count }) => [standing, count]))
 }
 
-/** Events that others refer to and that are not here. */
+/** The missing events that events of the room refer to. */
 export async function getGaps(reader: Reader, roomNid: number): Promise<string[]> {
   const rows = await reader.query<{ missing_id: string }>(
     'SELECT DISTINCT missing_id FROM event_gap WHERE room_nid = $1 ORDER BY missing_id',
@@ -38,7 +38,7 @@ export async function getLogSize(reader: Reader, roomNid: number): Promise<LogSi
   return row!
 }
 
-/** The numbers of all events of a room, whatever their standing. */
+/** The numbers of all events of a room, of any status. */
 export async function getEventNids(reader: Reader, roomNid: number): Promise<number[]> {
   const [row] = await reader.query<{ nids: number[] | null }>(
     'SELECT array_agg(event_nid ORDER BY event_nid) AS nids FROM event WHERE room_nid = $1',

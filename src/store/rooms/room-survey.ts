@@ -7,7 +7,7 @@ import { loadStates } from '../events/state.ts'
 
 // Tables: room, room_member, matrix_user, published_room, state_key, device
 
-/** A room as far as its rows tell without looking at its state. */
+/** A summary of a room, without a look at its state. */
 export interface SurveyedRoom {
   readonly room_nid: number
   readonly room_id: RoomId
@@ -22,7 +22,7 @@ export interface SurveyedRoom {
   readonly state_events: number
 }
 
-/** All rooms, or one. Reads through memberships: for a connection that may take its time. */
+/** All rooms, or one. Reads all memberships: use a connection for long queries. */
 export function surveyRooms(reader: Reader, server: string, roomNid?: number): Promise<SurveyedRoom[]> {
   return reader.query<SurveyedRoom>(
     `SELECT r.room_nid, r.room_id, r.room_version, r.state_chain, r.state_seq,
@@ -81,7 +81,7 @@ export async function listJoined(reader: Reader, roomNid: number): Promise<UserI
   return rows.map(({ user_id }) => user_id)
 }
 
-/** How many devices the users of this server have that are in a room, and whether all of them that ever were have forgotten it. */
+/** The number of devices of this server's users in a room, and whether all local users that were ever in the room have forgotten it. */
 export async function localPresence(
   reader: Reader,
   roomNid: number,

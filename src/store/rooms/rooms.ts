@@ -9,7 +9,7 @@ export interface RoomRow {
   readonly room_version: string
   readonly head_version: number
   readonly extremities: number[]
-  /** How many of them the current state resolves; null for all. */
+  /** How many of the extremities the current state resolves; null for all. */
   readonly merged: number | null
   /** As text: old rooms may be deeper than a double counts. */
   readonly depth: string
@@ -45,7 +45,7 @@ export interface OwnMembership {
   readonly room_nid: number
   readonly membership: Membership
   readonly event_nid: number
-  /** Where in the stream it came to be. */
+  /** The stream position of the change. */
   readonly changed_at: number
   readonly forgotten: boolean
 }
@@ -78,7 +78,7 @@ export async function getRoomsChangedSince(
   return rows.map((row) => row.room_nid)
 }
 
-/** Every room a user has or had anything to do with. */
+/** All present and past memberships of a user. */
 export function getMemberships(reader: Reader, userNid: number): Promise<OwnMembership[]> {
   return reader.query(
     `SELECT room_nid, membership, event_nid, coalesce(changed_at, event_nid) AS changed_at, forgotten
@@ -101,7 +101,7 @@ export function getJoinedOfServer(
   )
 }
 
-/** Of a room of which nothing is known but its id, and who is invited. */
+/** Sets the version of a room that is only known from an invitation. */
 export async function setRoomVersion(tx: Tx, roomNid: number, version: string): Promise<void> {
   await tx.query('UPDATE room SET room_version = $2 WHERE room_nid = $1', [roomNid, version])
 }
@@ -122,7 +122,7 @@ export function getMembers(reader: Reader, roomNid: number, memberships: readonl
   )
 }
 
-/** Who is joined to rooms, and since when; a changed name counts as anew. */
+/** The joined users of rooms, each with the stream position of the last membership event, profile changes included. */
 export function joinedMembers(
   reader: Reader,
   roomNids: readonly number[],
@@ -134,7 +134,7 @@ export function joinedMembers(
   )
 }
 
-/** In which of the rooms users are joined, and since when. The users' own rooms are read, however many rooms are asked for. */
+/** The rooms, of those given, that users are joined to, and since when. It reads the users' own rooms, so many given rooms cost nothing. */
 export function joinedIn(
   reader: Reader,
   userNids: readonly number[],
@@ -163,7 +163,7 @@ export async function whoSharesRoom(reader: Reader, userNid: number, userIds: re
   return rows.map(({ user_id }) => user_id)
 }
 
-/** Up to `limit` others by whose names a nameless room is called: the joined and invited, or else those who were. */
+/** Up to `limit` other members whose names stand for a room without a name: joined and invited ones, or else former ones. */
 export async function getHeroes(reader: Reader, roomNid: number, userNid: number, limit: number): Promise<UserId[]> {
   const rows = await reader.query<{ user_id: UserId }>(
     `SELECT user_id FROM (
