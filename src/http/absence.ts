@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, type JsonValue } from '../core/json.ts'
 
-/** What is read here of a shape. */
+/** The parts of a JSON schema that matter here. */
 export interface Declared {
   readonly properties?: Readonly<Record<string, Declared>>
   readonly required?: readonly string[]
@@ -10,12 +10,12 @@ export interface Declared {
   readonly not?: { readonly type?: string }
 }
 
-/** Whether a value of its own has this shape. */
+/** Whether a value fits this shape. */
 type Accepts = (shape: Declared, value: null) => boolean
 
 /**
- * Takes away the optional keys of a value that are `null` although their shape has no meaning for it, at every level that is declared:
- * clients write what they leave out as `null`. Tells whether there were any. What is free-form is not touched.
+ * Removes optional keys that are `null` although their shape does not allow it, at every declared level: clients write `null` for what they
+ * leave out. Gives whether there were any. Free-form objects stay unchanged.
  */
 export function dropNulls(shape: Declared, value: JsonValue | undefined, accepts: Accepts): boolean {
   if (Array.isArray(value)) {
@@ -38,7 +38,7 @@ function dropKeys({ properties = {}, required }: Declared, value: JsonObject, ac
   return isDropped
 }
 
-/** Of a map the keys are names that somebody chose, so that `null` is a wrong value; unless the shape says that it is none. */
+/** The keys of a map are names that somebody chose, so `null` there is a wrong value, unless the shape allows it. */
 function dropEntries({ additionalProperties: inner, properties }: Declared, value: JsonObject, accepts: Accepts) {
   let isDropped = false
   if (typeof inner !== 'object') return false

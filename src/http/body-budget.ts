@@ -1,15 +1,15 @@
 import type { BodyRefusal } from '../domain/arrival-metrics.ts'
 import { MAX_BODY_BYTES_IN_FLIGHT, MAX_BODY_BYTES_OF_SENDER, MAX_SMALL_BODY_BYTES_IN_FLIGHT } from '../domain/limits.ts'
 
-/** What a long body holds of the budget. */
+/** The share of a long body in the budget. */
 export interface HeldBody {
   readonly sender: string
   bytes: number
 }
 
 /**
- * The bytes of bodies that are held in memory: of short ones, which have a part for themselves so that long ones cannot keep them out,
- * and of long ones, of one sender and of all. Long ones count until their request is answered.
+ * A budget for the bytes of bodies in memory. Short bodies have a part of their own, so that long ones cannot keep them out. Long ones have
+ * a limit for each sender and one for all, and count until their request is answered.
  */
 export class BodyBudget {
   readonly #ofSender: number
@@ -18,7 +18,7 @@ export class BodyBudget {
   #long = 0
   #short = 0
 
-  /** @param longest the longest body that is taken at all: one of it always fits */
+  /** @param longest the longest body of any endpoint: one of this length always fits */
   constructor(longest: number) {
     this.#ofSender = Math.max(MAX_BODY_BYTES_OF_SENDER, longest)
     this.#ofLong = Math.max(MAX_BODY_BYTES_IN_FLIGHT - MAX_SMALL_BODY_BYTES_IN_FLIGHT, longest)
@@ -38,7 +38,7 @@ export class BodyBudget {
     this.#short -= bytes
   }
 
-  /** Whether so much more of a sender has room now. */
+  /** Why so many more bytes of a sender do not fit now; undefined if they do. */
   refusalOf(sender: string, bytes: number): BodyRefusal | undefined {
     if ((this.#senders.get(sender) ?? 0) + bytes > this.#ofSender) return 'sender'
     return this.#long + bytes > this.#ofLong ? 'everybody' : undefined

@@ -13,22 +13,22 @@ import { onceAMinute } from './once-a-minute.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** So long a body is read from who calls; 0: it is left where it is, on its way. */
+    /** The longest body to read from this caller; 0 if the body is not read here. */
     maxBodyBytes: number
     heldBody: HeldBody | undefined
-    /** Whether its body took so long that what its headers told may not hold any more. */
+    /** Whether the body took so long that the token in the headers must be checked again. */
     isLate: boolean
   }
 }
 
-/** Reads the bodies of requests whose headers were found good, within a budget and a time. */
+/** Reads the bodies of requests whose headers are accepted, within a memory budget and a time limit. */
 export interface BodyIntake {
-  /** Refuses by its announced length a body that nobody will read. @throws ProtocolError `M_TOO_LARGE` */
+  /** Refuses a body that will not be read, by its announced length. @throws ProtocolError `M_TOO_LARGE` */
   limit(raw: FastifyRequest, maxBytes: number): void
-  /** Notes how much may be read. @throws ProtocolError for a body whose length says already that it is not taken */
+  /** Records how much may be read. @throws ProtocolError if the announced length is too large */
   expect(raw: FastifyRequest, maxBytes: number, reply: FastifyReply): void
   read(raw: FastifyRequest, done: (error: Error | null, body?: Buffer) => void): void
-  /** A body as it comes, for who bounds it: a file. Leaves off without ending the connection. */
+  /** The body as a stream, for a file whose reader limits it. If the reader stops, the connection stays open. */
   stream(raw: FastifyRequest): AsyncIterable<Buffer>
 }
 
@@ -55,7 +55,7 @@ export function createBodyIntake(deps: {
   readonly longest: number
   readonly metrics: ArrivalMetrics
   readonly log: Logger
-  /** A second; less where a test cannot wait for so many. */
+  /** The length of a second; shorter in tests. */
   readonly secondMs?: number
 }): BodyIntake {
   const { metrics, log, secondMs = SECOND_MS } = deps
@@ -148,7 +148,7 @@ export function createBodyIntake(deps: {
       askForBody(source)
       arriving.enter(body)
       try {
-        // Left to itself the end of this loop takes the request from its connection, which nobody reads from then on.
+        // By default the end of this loop would destroy the request, and nobody would read its connection any more.
         for await (const chunk of source.iterator({ destroyOnReturn: false })) {
           body.bytes += chunk.length
           yield chunk
@@ -161,8 +161,8 @@ export function createBodyIntake(deps: {
 }
 
 /**
- * A larger place for what has come of a body. It grows with what has come, not with what was announced: that costs nobody anything. One
- * piece, because many small ones would keep the memory between them from being given back.
+ * A larger buffer for the received part of a body. It grows with the received bytes, not with the announced length, which costs a client
+ * nothing to claim. It is one buffer, because many small ones would fragment the memory.
  */
 function grown(collected: Buffer, bytes: number, needed: number, most: number): Buffer {
   const larger = Buffer.allocUnsafeSlow(Math.min(Math.max(FIRST_PIECE_BYTES, GROWTH * bytes, needed), most))

@@ -7,7 +7,7 @@ import { BAD_QUERY, parseQuery, queryReader, type RawQuery } from './query.ts'
 import type { RoleCodes } from './role.ts'
 import { validator } from './validate.ts'
 
-/** What a request's body was found to be. */
+/** A request's body after reading. */
 export interface Body {
   readonly value: JsonValue
   readonly offence: ReadJson['offence']
@@ -15,7 +15,7 @@ export interface Body {
 
 export interface BodyReader {
   parse(raw: FastifyRequest): Body
-  /** Throws unless the value has the shape that the endpoint declares. */
+  /** Throws unless the value has the endpoint's declared shape. */
   check(body: Body): void
 }
 
@@ -37,7 +37,7 @@ export function bodyReader({ options }: Endpoint, codes: RoleCodes): BodyReader 
   }
 }
 
-/** Reads a request's bytes as JSON, whatever content type they were sent with. An empty body is `{}` where that is allowed. */
+/** Reads a request's bytes as JSON, whatever their content type. An empty body is `{}` if that is allowed. */
 function parseBody(raw: unknown, emptyAllowed: boolean): ReadJson {
   if (!Buffer.isBuffer(raw) || raw.length === 0) {
     if (emptyAllowed) return { value: {}, offence: undefined }

@@ -9,7 +9,7 @@ function toRange(text: string): Range {
   return [address, address.kind() === 'ipv4' ? 32 : 128]
 }
 
-/** `::ffff:192.0.2.1` is 192.0.2.1; a zone or a port is no part of an address. */
+/** Turns `::ffff:192.0.2.1` into 192.0.2.1, and removes a zone or a port. */
 export function normaliseIp(text: string): string | undefined {
   const trimmed = text.trim()
   const bare =
@@ -18,7 +18,7 @@ export function normaliseIp(text: string): string | undefined {
   return ipaddr.process(bare).toString()
 }
 
-/** Tells which addresses are in one of these ranges. */
+/** Makes a test for addresses that are in one of these ranges. */
 export function addressMatcher(ranges: readonly string[]): (address: string) => boolean {
   const known = ranges.map(toRange)
   if (known.length === 0) return () => false
@@ -28,12 +28,12 @@ export function addressMatcher(ranges: readonly string[]): (address: string) => 
   }
 }
 
-/** Tells the client's address from the peer's and the `X-Forwarded-For` header. */
+/** Finds the client's address from the peer's address and the `X-Forwarded-For` header. */
 export type AddressReader = (peer: string | undefined, forwardedFor: string | undefined) => string
 
 /**
- * Reads `X-Forwarded-For` from its right end, as long as the address that vouches for it is a trusted proxy's: what a
- * client wrote there itself is never believed.
+ * Reads `X-Forwarded-For` from its right end, as long as the address that added the entry is a trusted proxy. What a
+ * client wrote there itself is never used.
  */
 export function addressReader(trustedProxies: readonly string[]): AddressReader {
   const isTrusted = addressMatcher(trustedProxies)

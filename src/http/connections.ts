@@ -6,9 +6,9 @@ import { networkOf } from '../domain/network.ts'
 import { addressMatcher, normaliseIp } from './client-address.ts'
 import { onceAMinute } from './once-a-minute.ts'
 
-/** How many connections there may be, of one address and in all, over every port. */
+/** Limits the number of connections, for each address and in total, over all ports. */
 export interface Connections {
-  /** @param isBehindProxy whether what comes from this machine itself may be a reverse proxy, which speaks for many */
+  /** @param isBehindProxy whether connections from this machine may be a reverse proxy, which serves many clients */
   bound(server: Server, isBehindProxy: boolean): void
 }
 
@@ -27,7 +27,7 @@ export function createConnections(
   const isTrusted = addressMatcher(trustedProxies)
   const isLocal = addressMatcher(LOOPBACK)
   const ofAddress = new Map<string, number>()
-  /** Those that had sent nothing when they were looked at last, the oldest first. */
+  /** Connections that had sent nothing at the last check, oldest first. */
   const silent = new Set<Socket>()
   const ended = new WeakSet<Duplex>()
   let open = 0
@@ -51,7 +51,7 @@ export function createConnections(
     note(reason)
   }
 
-  /** Ends the oldest connection that has never said a word. Each that has is looked at once. */
+  /** Ends the oldest connection that has never sent anything. Connections that have are removed from the list here. */
   function makeRoom(): boolean {
     for (const socket of silent) {
       silent.delete(socket)

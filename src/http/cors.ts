@@ -5,13 +5,13 @@ const METHODS = 'GET, POST, PUT, DELETE, OPTIONS'
 const REQUEST_HEADERS = 'Origin, X-Requested-With, Content-Type, Accept, Authorization'
 const MAX_AGE_SECONDS = 86_400
 
-/** On answers to preflights from the plugin; the published interface wants them on every answer ("Web browser clients"). */
+/** The plugin sends these on preflights only; the specification requires them on every answer ("Web browser clients"). */
 const ON_EVERY_ANSWER = {
   'access-control-allow-methods': METHODS,
   'access-control-allow-headers': REQUEST_HEADERS,
 }
 
-/** All of them, for answers that no hook of the framework sees. */
+/** All CORS headers, for answers that bypass the hooks of the framework. */
 export const CORS_HEADERS: Readonly<Record<string, string>> = { 'access-control-allow-origin': '*', ...ON_EVERY_ANSWER }
 
 /** Browser clients come from anywhere. `OPTIONS` is answered on any path, without looking at the path. */

@@ -19,8 +19,9 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 export type EndpointLine = `${Method} ${string}`
 
 /**
- * Who may call: anybody, anybody (a token that is sent must be good), anybody (an application service is known by its own token), or
- * the holder of a token; of an account's, of an administrator's, of the identity service's, or of a service in this process; or a server that signs its requests.
+ * Who may call. `none`: anybody. `optional`, `identity-optional`: anybody, but a token must be valid if one is sent. `appservice-optional`:
+ * anybody; an application service is recognised by its token. `user`, `admin`, `identity`, `hosted`: the holder of a token of an account,
+ * of an administrator, of the identity service, or for a service in this process. `server`: a server that signs its requests.
  */
 export type EndpointAuth =
   | 'none'
@@ -87,33 +88,33 @@ export interface EndpointOptions<
   readonly guests?: true
   /** Suspended users may call it too, as they may all that only reads (GET). Without this they get 403 `M_USER_SUSPENDED`. */
   readonly suspended?: true
-  /** It waits for others, or is long: requests of the same server do not wait for it, nor it for them. */
+  /** A slow endpoint: it takes no turn in the queue of the calling server's requests. */
   readonly outOfTurn?: true
   /** Users whose account is locked may call it too. Without this they get 401 `M_USER_LOCKED`. */
   readonly locked?: true
   /** Users of the identity service may call it before they have accepted its terms. */
   readonly beforeTerms?: true
-  /** What it shows is a user's own: reading it goes on the record of operators' acts, as all does that is not a GET. */
+  /** It shows private data of a user: the call is recorded as an operator's act, although it is a GET. */
   readonly recorded?: true
-  /** The code for a token that nobody holds, where it is not the one of the role. */
+  /** The code for an unknown token, if it differs from the role's. */
   readonly unknownToken?: Errcode
-  /** The bucket that one call takes from: the user's, or the address's where there is no user. */
+  /** The rate limit for calls, by user, or by address if there is no user. */
   readonly limited?: LimitName
-  /** Query parameters, coerced to the types written here. A parameter of array type may repeat; an optional one that is empty is absent. */
+  /** Query parameters, coerced to the types given here. A parameter of array type may repeat; an empty optional one counts as absent. */
   readonly query?: Query
-  /** The body: no coercion, no defaults, unknown keys kept. An optional key that is null is absent where its shape knows no null. */
+  /** The body: no coercion, no defaults, unknown keys kept. An optional key that is null counts as absent, unless its shape allows null. */
   readonly body?: Body
-  /** The body may be so long, where the role's own cap is too low. It is then read only from those who may call. */
+  /** The longest body, if the role's limit is too low. A longer body is read only from callers who may call. */
   readonly maxBodyBytes?: number
   /** An empty body counts as `{}`. */
   readonly bodyOptional?: true
-  /** The body is not read for the handler, which finds it in `request.stream` and bounds it. */
+  /** The handler reads the body from `request.stream` itself, and limits it. */
   readonly streamed?: true
-  /** The body may be a form instead, or be missing (or null) while the query holds its keys; texts are read as the types in `body`. */
+  /** The body may be a form instead, or be missing (or null) with its keys in the query; texts are converted to the types in `body`. */
   readonly forms?: true
   /** Other paths of the same operation. A parameter that such a path lacks is the empty string. */
   readonly also?: readonly string[]
-  /** Checks made before user-interactive authentication, and the flows it may take; undefined when this call needs none. */
+  /** Runs checks before user-interactive authentication and gives its flows; undefined if this call needs none. */
   readonly uia?: (
     request: RequestOf<Line, Auth, Query, Body>,
     services: Services,
@@ -125,7 +126,7 @@ export class RawReply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer | string | Readable
-  /** Called when the caller has it, or is gone. */
+  /** Called when the answer is sent or the caller is gone. */
   readonly closed: (() => void) | undefined
 
   constructor(
@@ -141,7 +142,7 @@ export class RawReply {
   }
 }
 
-/** Bytes or text that are ready to send, or come as they are read; JSON unless the headers say otherwise. */
+/** An answer of ready bytes or text, or of a stream; JSON unless the headers say otherwise. */
 export function rawReply(parts: {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
@@ -154,7 +155,7 @@ export function rawReply(parts: {
 /** A JSON object (or ready bytes). */
 export type Reply = object | RawReply
 
-/** A declared endpoint with its types put aside, as role lists hold it. */
+/** A declared endpoint without its types, for the lists of roles. */
 export interface Endpoint {
   readonly method: Method
   /** The path as the specification writes it: `C/rooms/{roomId}/send/{eventType}/{txnId}`. */
@@ -186,7 +187,7 @@ export const AnyObject = Type.Unsafe<JsonObject>({ type: 'object' })
 
 const NOT_NULL = { not: { type: 'null' } }
 
-/** An object whose handler reads single keys of it (`auth`, `identifier`): keys that are null are absent, also one level further down. */
+/** An object whose handler reads single keys (`auth`, `identifier`): keys that are null count as absent, also one level further down. */
 export const Details = Type.Unsafe<JsonObject>({
   type: 'object',
   additionalProperties: { ...NOT_NULL, additionalProperties: NOT_NULL },

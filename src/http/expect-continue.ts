@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 /** Requests whose clients wait to be asked for the body (`Expect: 100-continue`). */
 const waiting = new WeakMap<IncomingMessage, ServerResponse>()
 
-/** Has the headers of such a request judged first: Node would ask for the body at once. */
+/** Checks the headers of such a request first; by default Node would ask for the body at once. */
 export function judgeFirst(server: Server, serve: (request: IncomingMessage, response: ServerResponse) => void): void {
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     waiting.set(request, response)
@@ -17,7 +17,7 @@ export function askForBody(request: IncomingMessage): void {
   waiting.delete(request)
 }
 
-/** Whether a client still waits: it may leave the body away once it is refused. */
+/** Whether a client still waits, and so will not send the body of a refused request. */
 export function isBodyWithheld(request: IncomingMessage): boolean {
   return waiting.has(request)
 }

@@ -11,15 +11,15 @@ export interface TlsCertificate {
   readonly key: string
 }
 
-/** What is reached by HTTPS without a proxy: the same as by HTTP. */
+/** The HTTPS listeners, which serve the same as HTTP. */
 export interface HttpsListeners {
   readonly servers: readonly Server[]
   readonly ports: readonly number[]
-  /** New connections get this certificate; those that there are go on. */
+  /** Uses this certificate for new connections; existing ones continue. */
   use(certificate: TlsCertificate): void
 }
 
-/** A client that says nothing has no right to a connection. */
+/** A client must finish its TLS handshake within this time. */
 const HANDSHAKE_TIMEOUT_MS = 10_000
 const OLDEST_TLS = 'TLSv1.2'
 

@@ -5,7 +5,7 @@ import type { MediaServices } from '../domain/media/media-services.ts'
 import { type RawReply, rawReply } from './endpoint.ts'
 import type { Wire } from './request.ts'
 
-/** What keeps a file from doing anything in the name of this server (client-server API, "Serving inline content" and "Content repository"). */
+/** Headers that keep a file from acting with this server's origin (client-server API, "Serving inline content" and "Content repository"). */
 const HARMLESS = {
   'content-security-policy':
     "sandbox; default-src 'none'; script-src 'none'; plugin-types application/pdf; style-src 'unsafe-inline'; object-src 'self';",
@@ -14,10 +14,10 @@ const HARMLESS = {
   'referrer-policy': 'no-referrer',
 }
 
-/** A name always stands for the same bytes; a day is how long a browser may go on without hearing that they are gone. */
+/** The bytes of a URI never change. A browser may keep a file for a day after its deletion. */
 const CACHING = 'max-age=86400, immutable'
 
-/** Sends a file, or the part of it that is asked for, or says that the asker has it already. */
+/** Sends a file, or the requested range of it, or 304 if the client has it already. */
 export async function mediaReply(
   request: Pick<Wire, 'header'>,
   media: MediaServices,

@@ -31,9 +31,9 @@ export interface MountDeps {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who calls, as the headers tell. */
+    /** The caller, by the headers. */
     caller: Caller | undefined
-    /** Which server may be behind it, as they tell. */
+    /** The server that claims to have signed the request, by the headers. */
     claim: Claim | undefined
   }
 }
@@ -75,20 +75,20 @@ function tokenOf(raw: FastifyRequest): string | undefined {
   return single(raw.query as RawQuery, 'access_token')
 }
 
-/** As whom an application service calls; the second name of the device's key is what it was called as a proposal. */
+/** The user and device that an application service acts for. The device parameter has a second name, from its proposal. */
 function masqueradeOf({ query }: FastifyRequest): Masquerade {
   const named = (name: string) => single(query as RawQuery, name) || undefined
   return { userId: named('user_id'), deviceId: named('device_id') ?? named('org.matrix.msc3202.device_id') }
 }
 
 interface Authenticator {
-  /** Notes who calls, by the headers alone, so that no body is read of nobody. */
+  /** Finds the caller by the headers alone, so that no body of an unknown caller is read. */
   enter(raw: FastifyRequest): Promise<void> | undefined
-  /** The caller, once the body is there: a signature covers it too, and a token may have ended while it came. */
+  /** The caller, after the body has come: a signature covers the body too, and a token may have expired meanwhile. */
   callerOf(raw: FastifyRequest): Caller | undefined | Promise<Caller | undefined>
 }
 
-/** A server may sign with several keys, in headers of which the framework would show one. */
+/** All `Authorization` headers: a server may sign with several keys, and the framework keeps only one header. */
 function authorizationsOf({ raw: { rawHeaders } }: FastifyRequest): string[] {
   return rawHeaders.filter((_, index) => index % 2 === 1 && /^authorization$/i.test(rawHeaders[index - 1]!))
 }
@@ -117,7 +117,7 @@ function authenticator<By extends Caller>(endpoint: Endpoint, role: Role<By>, de
   }
   const unknownToken = options.unknownToken ?? role.codes.unknownToken
 
-  /** What else an account must be. */
+  /** Refuses guests, suspended and locked users where the endpoint does. */
   function requireUnrestrained(caller: Caller): void {
     if (!('isGuest' in caller)) return
     if (caller.isLocked && !options.locked) throw accountLocked()
@@ -161,7 +161,7 @@ function authenticator<By extends Caller>(endpoint: Endpoint, role: Role<By>, de
   }
 }
 
-/** What all paths of an endpoint share, so that a schema is compiled once however many paths there are. */
+/** The parts that all paths of an endpoint share, so that each schema is compiled once. */
 function partsOf<By extends Caller>(endpoint: Endpoint, role: Role<By>, deps: MountDeps) {
   const { options, path } = endpoint
   return {
@@ -219,7 +219,7 @@ function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: Parts, services
   }
 }
 
-/** What is decided before a byte of a body is read. */
+/** The checks before the first byte of a body is read. */
 function admissionOf<By extends Caller>({ method, options }: Endpoint, role: Role<By>, parts: Parts, deps: MountDeps) {
   const { intake } = deps
   const { headers, enter } = parts
@@ -250,13 +250,13 @@ function admissionOf<By extends Caller>({ method, options }: Endpoint, role: Rol
       done(error as Error)
       return
     }
-    // No promise where none is needed: most callers are known.
+    // No promise unless it is needed: most callers are in the cache.
     if (admitting === undefined) done()
     else admitting.then(() => done(), done)
   }
 }
 
-/** What is no content type at all is no reason to refuse a file. */
+/** A malformed content type is no reason to refuse a file. */
 function takeAnyContentType({ raw: { headers } }: FastifyRequest): void {
   if (headers['content-type'] !== undefined) headers['content-type'] = readContentType(headers['content-type'])
 }

@@ -1,6 +1,6 @@
 const MINUTE_MS = 60_000
 
-/** Tells of a thing when it happens first, and then once a minute how often it happened meanwhile. */
+/** Reports the first occurrence at once, and then once a minute the number of occurrences since the last report. */
 export function onceAMinute(tell: (times: number) => void): () => void {
   let times = 0
   let timer: NodeJS.Timeout | undefined

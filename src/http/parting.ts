@@ -3,12 +3,12 @@ import type { FastifyReply } from 'fastify'
 import { SMALL_BODY_BYTES } from '../domain/limits.ts'
 import { isBodyWithheld } from './expect-continue.ts'
 
-/** So long a client may go on sending what has been answered already: it may not look at the answer before it has sent everything. */
+/** How long a client may continue to send a body after the answer: some clients read the answer only after they have sent everything. */
 export const LINGER_MS = 5_000
 
 /**
- * Before a refusal is sent whose request has not come in whole. What is still to come is let by, and where that is much, or may never come, the connection
- * is nobody's afterwards: the client learns it from the answer, and is not cut off before it has read that.
+ * Call this before refusing a request whose body has not come in full. It discards the rest of the body. If the rest is long, or may never
+ * come, the answer says `Connection: close`, so that the client can read the answer before the connection ends.
  */
 export function partWith(reply: FastifyReply): void {
   const { raw } = reply.request
@@ -23,13 +23,13 @@ export function partWith(reply: FastifyReply): void {
   }
 }
 
-/** After an answer: whoever has not sent the rest soon is cut off. */
+/** After an answer: closes the connection unless the rest of the body comes soon. */
 export function linger({ request: { raw } }: FastifyReply): void {
   const { socket } = raw
   if (!raw.complete && !socket.destroyed) setTimeout(() => raw.complete || cutOff(socket), LINGER_MS).unref()
 }
 
-/** What stands for the socket of an injected request cannot be destroyed. */
+/** The socket of an injected test request has no `destroy`. */
 function cutOff(socket: Partial<Pick<Socket, 'destroy'>>): void {
   socket.destroy?.()
 }

@@ -92,8 +92,8 @@ export function single(query: RawQuery, name: string): string | undefined {
 }
 
 /**
- * Reads the declared parameters, of a query or a form, as the types they are declared with. Others are ignored, and so is an optional
- * one that is empty.
+ * Reads the declared parameters of a query or a form, converted to their types. Other parameters are ignored, and so are empty optional
+ * ones.
  */
 export function queryReader(
   schema: Shape,

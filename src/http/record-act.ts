@@ -2,10 +2,10 @@ import type { Audit } from '../domain/admin/audit.ts'
 import type { Endpoint, Reply } from './endpoint.ts'
 import type { EndpointRequest } from './request.ts'
 
-/** Of a registration token only so much is written down. */
+/** The recorded part of a registration token. */
 const TOKEN_CHARS = 4
 
-/** Runs the handler of an administrators' endpoint on the record, unless it only shows what is nobody's in particular. */
+/** Runs the handler of an admin endpoint and records the act, unless the endpoint only reads and shows no private data. */
 export function recordAct(
   audit: Audit,
   { method, path, options }: Endpoint,

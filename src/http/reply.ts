@@ -11,7 +11,7 @@ const JSON_TYPE = 'application/json'
 
 const asItIs = (text: string): string => text
 
-/** Sends text that is JSON. A serialiser of our own keeps the framework from adding a `charset`, which JSON has none of. */
+/** Sends JSON text. The serialiser of our own keeps the framework from adding a `charset`, which JSON does not have. */
 export function sendJson(reply: FastifyReply, text: string): FastifyReply {
   return reply.serializer(asItIs).header('content-type', JSON_TYPE).send(text)
 }
@@ -29,7 +29,7 @@ function whenClosed(response: ServerResponse, listener: () => void): void {
   else response.once('close', listener)
 }
 
-/** What the framework itself found wrong with a request, in this server's words. */
+/** Our codes and texts for the framework's own errors. */
 const FRAMEWORK_ERRORS: Readonly<Record<string, readonly [Errcode, number, string]>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['M_NOT_JSON', 400, 'The Content-Type header is malformed.'],
   FST_ERR_BAD_URL: ['M_INVALID_PARAM', 400, 'The path holds a broken percent escape.'],
@@ -49,13 +49,13 @@ function retryAfter(extra: JsonObject): string | undefined {
   return typeof ms === 'number' ? String(Math.max(1, Math.ceil(ms / 1000))) : undefined
 }
 
-/** The operation as it was declared; what was asked for may hold ids and tokens. */
+/** The declared path of the operation. The requested path may hold ids and tokens. */
 export function routeOf(request: FastifyRequest): string {
   const config = request.routeOptions.config as { operation?: string } | undefined
   return config?.operation ?? 'unmatched'
 }
 
-/** The one place that turns an error into HTTP. What is not a `ProtocolError` is logged and shown to nobody. */
+/** The one place that turns an error into HTTP. An error other than `ProtocolError` is logged, and the client gets no details. */
 export function sendError(reply: FastifyReply, thrown: unknown, log: Logger): FastifyReply {
   let error = toProtocolError(thrown)
   if (error === undefined) {

@@ -11,11 +11,11 @@ import type { BodyIntake } from './body-intake.ts'
 import type { Caller } from './caller.ts'
 import type { AddressReader } from './client-address.ts'
 
-/** What a request needs from the wire; read only when it is asked for. */
+/** Facts of the HTTP request; each is read on first use. */
 export interface Wire {
   /** The client's address, seen through trusted proxies only. */
   readonly ip: string
-  /** Whether the request says that a proxy handed it on. */
+  /** Whether the request says that it came through a proxy. */
   readonly isForwarded: boolean
   readonly userAgent: string | undefined
   /** The `Authorization` header as it came. */
@@ -23,9 +23,9 @@ export interface Wire {
   /** Whether an access token was sent, in header or query. */
   readonly hasToken: boolean
   readonly acceptLanguage: string | undefined
-  /** `Sec-Fetch-Site`: what a browser says of who made it ask, `same-origin`, `same-site`, `cross-site` or `none`. */
+  /** `Sec-Fetch-Site`: which site made the browser send the request: `same-origin`, `same-site`, `cross-site` or `none`. */
   readonly fetchSite: string | undefined
-  /** A header by its name in lower case; of one that repeats the first. */
+  /** A header by its name in lower case; the first one if it repeats. */
   header(name: string): string | undefined
   /** The cookie of this name. */
   cookie(name: string): string | undefined
@@ -35,7 +35,7 @@ export interface Wire {
   readonly log: Logger
   /** Aborted when the client goes away before its answer. */
   readonly signal: Cancellation
-  /** Whether the request came by a path of release r0, or of the seeds. */
+  /** Whether the request used a path of release r0 or of the `_proto` dialect. */
   readonly isOldPath: boolean
   /** The operation's path without dialect and release, its parameters percent-encoded: `C/rooms/!r%3Ahs/send/m.text/1`. */
   readonly path: string
@@ -50,7 +50,7 @@ export interface EndpointRequest<Params = unknown, Query = unknown, Body = unkno
   readonly body: Body
   /** The first thing in the body that canonical JSON forbids. */
   readonly bodyOffence: JsonOffence | undefined
-  /** The body with its integers as they are, however large: for what becomes part of an event. */
+  /** The body with exact integers of any size, for content of events. */
   readonly exactBody: Body
   /** The body as it came. */
   readonly bodyText: string
@@ -58,7 +58,7 @@ export interface EndpointRequest<Params = unknown, Query = unknown, Body = unkno
   readonly stream: AsyncIterable<Buffer>
   readonly bodyBytes: number
   readonly requester: By
-  /** What user-interactive authentication established; undefined where this call needed none. */
+  /** The result of user-interactive authentication; undefined if this call needed none. */
   readonly uia: UiaProof | undefined
 }
 
@@ -70,7 +70,7 @@ export interface RouteFacts {
   readonly log: Logger
   readonly addressOf: AddressReader
   readonly intake: BodyIntake
-  /** Throws unless a body has the shape that the endpoint declares; takes out what counts as absent. */
+  /** Throws unless a body has the endpoint's declared shape; removes keys that count as absent. */
   readonly checkBody: ((body: ReadJson) => void) | undefined
 }
 
@@ -101,7 +101,7 @@ class ClientDeparture implements Cancellation {
   }
 }
 
-/** One object per request; everything that few handlers ask for is a getter. */
+/** One object per request; values that few handlers need are getters. */
 export class MountedRequest implements EndpointRequest {
   readonly #raw: FastifyRequest
   readonly #reply: FastifyReply

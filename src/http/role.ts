@@ -6,7 +6,7 @@ import type { Caller } from './caller.ts'
 import type { Endpoint, Reply } from './endpoint.ts'
 import type { EndpointRequest } from './request.ts'
 
-/** The codes in which the client and the identity interface differ for the same mistake. */
+/** Error codes for the same mistake that differ between the client and the identity interface. */
 export interface RoleCodes {
   readonly missingParam: Errcode
   /** A key of the body with a value of the wrong type. */
@@ -29,29 +29,29 @@ export const IDENTITY_CODES: RoleCodes = {
   unknownToken: 'M_UNAUTHORIZED',
 }
 
-/** A wrong `hs_token` is refused with what the seed's interface says. */
+/** A wrong `hs_token` has a code of its own in the application service interface. */
 export const HOSTED_CODES: RoleCodes = { ...CLIENT_CODES, unknownToken: 'M_FORBIDDEN' }
 
 export const FEDERATION_CODES: RoleCodes = CLIENT_CODES
 
-/** What all endpoints of a role have in common. */
+/** What all endpoints of a role share. */
 export interface Role<By extends Caller = Caller> {
   readonly codes: RoleCodes
   readonly maxBodyBytes: number
   /** Sent with every answer, errors included, unless the answer has its own. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Whose token this is; undefined when it is nobody's. An application service says as whom it calls. */
+  /** The holder of a token; undefined if it is unknown. `as` names the user that an application service acts for. */
   authenticate(token: string, as: () => Masquerade): By | undefined | Promise<By | undefined>
   /** The application service whose own token this is. */
   appserviceOf?(token: string): AppserviceRequester | undefined
-  /** Who may have signed a request, by its headers, in roles whose callers do. Throws when it is nobody. `addressKey` is what limits count by. */
+  /** The server that claims to have signed a request, by its headers, in roles with signatures. Throws if none. Limits count by `addressKey`. */
   claim?(authorizations: readonly string[], addressKey: () => string): Promise<Claim>
-  /** Who has. Throws when it is nobody. */
+  /** Verifies the signature of a claim. Throws if it is not valid. */
   confirm?(claim: Claim, request: SignedRequest, addressKey: () => string): By
-  /** What else a caller must satisfy for this endpoint. Throws where that is not so. */
+  /** Checks further conditions for this endpoint. Throws if the caller does not satisfy them. */
   admit?(caller: By, endpoint: Endpoint): void | Promise<void>
-  /** Runs the handler of an endpoint, with what belongs around it. */
+  /** Runs the handler of an endpoint, for example in a queue. */
   perform?(endpoint: Endpoint, request: EndpointRequest, handle: () => Promise<Reply> | Reply): Promise<Reply> | Reply
-  /** Notes that the holder of a token was here. */
+  /** Records that the holder of a token made a request. */
   seen?(caller: By, ip: () => string, userAgent: string | undefined): void
 }

@@ -12,7 +12,7 @@ import { parseQuery } from './query.ts'
 import { routeOf, sendError } from './reply.ts'
 import { answerUnrecognised } from './unrecognised.ts'
 
-/** What is told of each answered request. `route` is the path as declared, never the one that was asked for. */
+/** Counts answered requests. `route` is the declared path, never the requested one. */
 export interface RequestMetrics {
   observeRequest(method: string, route: string, status: number, seconds: number): void
   readonly arrivals: ArrivalMetrics
@@ -30,13 +30,13 @@ const MAX_HEADER_BYTES = 64 * 1024
 const MAX_PARAM_CHARS = 2048
 /** Longer than the idle timeouts of usual reverse proxies, so that it is the proxy that closes. */
 const KEEP_ALIVE_MS = 75_000
-/** A request must have arrived whole within this time: 50 MB over a line of 30 kB/s. It does not bound how long an answer may take. */
+/** A request must arrive in full within this time: 50 MB over a line of 30 kB/s. The time for the answer is not limited. */
 const REQUEST_TIMEOUT_MS = 1_800_000
-/** A connection has sent the headers of its first request, and of each one that it has begun, within this time. */
+/** A connection must send the headers of its first request, and of each request that it has begun, within this time. */
 const HEADERS_TIMEOUT_MS = 20_000
-/** How often Node looks for those that have not. */
+/** How often Node checks these two limits. */
 const LOOK_EVERY_MS = 5_000
-/** What holds for every connection, with TLS or without. */
+/** Settings of every connection, with TLS or without. */
 export const CONNECTIONS = {
   keepAliveTimeout: KEEP_ALIVE_MS,
   requestTimeout: REQUEST_TIMEOUT_MS,
@@ -51,7 +51,7 @@ function requestIds(): () => string {
   return () => `${prefix}-${(++count).toString(36)}`
 }
 
-/** What the parser of HTTP complains of: status, code and words. */
+/** Status, code and text for an error of the HTTP parser. */
 function whatBroke(error: BrokenRequest): readonly [string, Errcode, string] {
   const { code } = error
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
@@ -66,7 +66,7 @@ function whatBroke(error: BrokenRequest): readonly [string, Errcode, string] {
   return ['431 Request Header Fields Too Large', 'M_TOO_LARGE', text]
 }
 
-/** Whether the piece that was one too many is known to be of the request line: it has the line's beginning or its end. */
+/** Whether the part that was too long belongs to the request line: it contains the beginning or the end of that line. */
 function isRequestLine({ rawPacket, bytesParsed }: BrokenRequest): boolean {
   const text = rawPacket?.toString('latin1') ?? ''
   return /^[A-Z]{3,7} [^\s]+ ?$/.test(text.slice(0, bytesParsed)) || /^ ?HTTP\/1\.\d\r\n/.test(text.slice(bytesParsed))
@@ -93,7 +93,7 @@ export function answerBrokenRequest(error: BrokenRequest, socket: Duplex): void 
   }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.end(`HTTP/1.1 ${status}\r\n${lines.join('')}\r\n${body}`)
-  // Whoever does not hear that this is the end is cut off.
+  // A client that does not close its side is cut off.
   setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }
 
@@ -114,7 +114,7 @@ function observe(app: FastifyInstance, { log, metrics }: ServerOptions): void {
   })
 }
 
-/** A server with everything that holds for all roles: errors, CORS, bodies as bytes, unknown paths, request ids. */
+/** A Fastify server with everything that all roles share: errors, CORS, bodies as bytes, unknown paths, request ids. */
 export function createServer(options: ServerOptions): FastifyInstance {
   const app = fastify({
     // This server writes its own request log, without query strings, where tokens may be.

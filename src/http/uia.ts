@@ -8,12 +8,12 @@ import type { Services } from '../domain/services.ts'
 import { Details, type Endpoint, type RawReply, rawReply } from './endpoint.ts'
 import type { EndpointRequest, MountedRequest } from './request.ts'
 
-/** The body of an operation that wants no more than to know who calls. */
+/** The body of an operation that needs nothing but authentication. */
 export const AuthBody = Type.Object({ auth: Type.Optional(Details) })
 
 /**
- * The flows of endpoints that want to know again that it is the account's owner who calls: by password or single sign-on. A user of an
- * application service has nobody behind it who could be asked.
+ * The flows for endpoints that ask the account's owner to authenticate again, by password or single sign-on. Users of application services
+ * are not asked, because no person is behind them.
  */
 export async function ownProof(
   { requester }: Pick<EndpointRequest<unknown, unknown, unknown, Requester>, 'requester'>,
@@ -31,8 +31,8 @@ function authOf(body: JsonObject): JsonObject | undefined {
 }
 
 /**
- * Runs user-interactive authentication for a request whose endpoint wants it: a 401 with what is still to do, or nothing once
- * all is done and `request.uia` holds the proof.
+ * Runs user-interactive authentication for a request. Gives a 401 with the remaining stages, or undefined once all are complete and
+ * `request.uia` holds the proof.
  */
 export async function challengeOf(
   endpoint: Endpoint,

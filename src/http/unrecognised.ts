@@ -10,7 +10,7 @@ function segmentsOf(path: string): string[] {
   return path.split('/').filter((segment) => segment !== '')
 }
 
-/** The paths that are served, by their number of segments, so that a path with the wrong method can be told from an unknown one. */
+/** The known paths, by their number of segments: they tell a wrong method (405) from an unknown path (404). */
 class KnownPaths {
   readonly #byLength = new Map<number, KnownPath[]>()
 
@@ -30,7 +30,7 @@ class KnownPaths {
   }
 }
 
-/** Answers 404 and 405 with `M_UNRECOGNIZED`. Registered before the routes, which it watches. */
+/** Answers 404 and 405 with `M_UNRECOGNIZED`. Register it before the routes, because it collects their paths. */
 export function answerUnrecognised(app: FastifyInstance): void {
   const known = new KnownPaths()
   app.addHook('onRoute', ({ url, method }) => {
@@ -39,7 +39,7 @@ export function answerUnrecognised(app: FastifyInstance): void {
   app.setNotFoundHandler((request: FastifyRequest, reply: FastifyReply) => {
     const [path = ''] = request.url.split('?')
     const methods = known.methodsFor(path)
-    // A path that only resembles a known one, by a doubled slash, is no known path.
+    // A path with a doubled slash is not a known path, though it may look like one.
     if (methods.length === 0 || methods.includes(request.method))
       throw new ProtocolError('M_UNRECOGNIZED', 'This server knows no such path.')
     reply.header('allow', [...methods, 'OPTIONS'].join(', '))

@@ -5,15 +5,15 @@ import type { JsonValue } from '../core/json.ts'
 import type { Shape } from '../core/shapes.ts'
 import { type Declared, dropNulls } from './absence.ts'
 
-/** Which code an offence has, and what to call the thing that is wrong. */
+/** The error codes of a validation, and the name of the validated thing. */
 export interface Offences {
   readonly missing: Errcode
-  /** Of a key; a body that is no object at all is `M_BAD_JSON` everywhere. */
+  /** For a key; a body that is not an object is always `M_BAD_JSON`. */
   readonly wrongType: Errcode
   readonly what: 'Key' | 'Query parameter'
 }
 
-// Nothing is coerced or added, and nothing removed but `null` where a key is optional: what a handler sees is what was sent.
+// Nothing is coerced, added or removed, except optional keys that are `null`: handlers see what was sent.
 const ajv = new Ajv({
   strict: false,
   coerceTypes: false,
@@ -77,8 +77,8 @@ function problem(errors: readonly ErrorObject[], offences: Offences): ProtocolEr
 const acceptsNull = (schema: object): boolean => ajv.compile(schema)(null)
 
 /**
- * A check against a schema, compiled at its first use; it throws an error that names what is wrong. Optional keys that are `null` are
- * absent: they are looked for only where something is wrong, so that a good body costs nothing more.
+ * Makes a check against a schema, which is compiled on first use. It throws an error that names the mistake. Optional keys that are `null`
+ * count as absent; the check searches for them only if validation fails, so a valid body costs nothing more.
  */
 export function validator(schema: Shape, offences: Offences): (value: unknown) => void {
   let compiled: ValidateFunction | undefined

@@ -5,7 +5,7 @@ import { listInvitations } from './identity/list-invitations.ts'
 import { showIdentityPerson } from './identity/show-identity-person.ts'
 import { listActs } from './server/list-acts.ts'
 
-/** Administration of an identity service that is alone: by the command line, since nobody has an account there. */
+/** Administration of an identity service without a homeserver. Only the command line uses it, because there are no accounts. */
 export const identityAdminEndpoints: readonly Endpoint[] = [
   listInvitations,
   cancelInvitation,

@@ -74,7 +74,7 @@ import { setUserRateLimit } from './users/set-user-rate-limit.ts'
 import { suspendUser } from './users/suspend-user.ts'
 import { updateUserDevice } from './users/update-user-device.ts'
 
-/** Administration: the paths and shapes that administrators' tools know, and a few of our own under `/_hearth/admin`. */
+/** Administration: the paths and shapes of existing admin tools, and a few of our own under `/_hearth/admin`. */
 export const adminEndpoints: readonly Endpoint[] = [
   getServerVersion,
   getRegistrationNonce,

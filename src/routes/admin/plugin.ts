@@ -6,5 +6,5 @@ import { adminRole } from './role.ts'
 /** The admin API. */
 export const adminPlugin = rolePlugin(() => adminEndpoints, adminRole)
 
-/** What of it a server has that is an identity service and nothing else. */
+/** The admin API of an identity service without a homeserver. */
 export const identityAdminPlugin = rolePlugin(() => identityAdminEndpoints, adminRole)

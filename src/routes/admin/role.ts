@@ -3,7 +3,7 @@ import type { Services } from '../../domain/services.ts'
 import { recordAct } from '../../http/record-act.ts'
 import { CLIENT_CODES, type Role } from '../../http/role.ts'
 
-/** What the endpoints of administration have in common. */
+/** The callers of the admin API: administrators, and operators on the command line. */
 export function adminRole(services: Services): Role<Operator> {
   const { config, sessions } = services
   return {

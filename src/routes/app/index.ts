@@ -9,7 +9,7 @@ import { queryUserById } from './query-user-by-id.ts'
 import { queryUserByProtocol } from './query-user-by-protocol.ts'
 import { sendTransaction } from './send-transaction.ts'
 
-/** What application services in this process answer, in the order of the specification. */
+/** The endpoints of application services in this process, in the order of the specification. */
 export const appEndpoints: readonly Endpoint[] = [
   sendTransaction,
   ping,

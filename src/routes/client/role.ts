@@ -3,12 +3,12 @@ import type { Requester } from '../../domain/accounts/requester.ts'
 import type { Services } from '../../domain/services.ts'
 import { CLIENT_CODES, type Role } from '../../http/role.ts'
 
-/** Who holds an access token here, or is an application service. */
+/** The callers of the client API: holders of an access token, and application services. */
 export function clientRole({ config, sessions, appservices }: Services): Role<Requester> {
   return {
     codes: CLIENT_CODES,
     maxBodyBytes: config.limits.max_body_bytes,
-    // Our own tokens are told by how they look; any other may be that of an application service.
+    // Our own tokens have a known form; any other token may belong to an application service.
     authenticate: (token, as) =>
       isAccessToken(token) ? sessions.find(token) : (appservices.callers.find(token, as()) ?? sessions.find(token)),
     appserviceOf(token) {

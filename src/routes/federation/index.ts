@@ -33,7 +33,7 @@ import { queryPublicRooms } from './query/query-public-rooms.ts'
 import { queryRoomDirectory } from './query/query-room-directory.ts'
 import { queryUserEncryptionKeys } from './query/query-user-encryption-keys.ts'
 
-/** What other servers ask, in the order of the specification. */
+/** The server-server interface, in the order of the specification. */
 export const federationEndpoints: readonly Endpoint[] = [
   getVersion,
   sendTransaction,

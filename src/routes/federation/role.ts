@@ -5,7 +5,7 @@ import type { Services } from '../../domain/services.ts'
 import type { EndpointRequest } from '../../http/request.ts'
 import { FEDERATION_CODES, type Role } from '../../http/role.ts'
 
-/** Another server, by its signature over the request. What it asks waits its turn. */
+/** The callers of the federation API: servers, by their signature over the request. Requests of one server wait in a queue. */
 export function federationRole({ config, federation, rateLimits }: Services): Role<PeerRequester> {
   return {
     codes: FEDERATION_CODES,
@@ -24,7 +24,7 @@ export function federationRole({ config, federation, rateLimits }: Services): Ro
   }
 }
 
-/** Looked at only where a request has to wait. */
+/** Called only if a request has to wait. */
 function heldBy(request: EndpointRequest): Held {
   return {
     get bytes() {

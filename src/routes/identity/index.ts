@@ -89,5 +89,5 @@ export const identityEndpoints: readonly Endpoint[] = [
 /** Pages for people. */
 export const identityPages: readonly Endpoint[] = [getPolicyPage]
 
-/** The page at `/`, where no homeserver has one. */
+/** The page at `/` of a server without the homeserver's roles. */
 export const identityWelcome: readonly Endpoint[] = [getIdentityWelcomePage]

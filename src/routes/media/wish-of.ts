@@ -9,7 +9,7 @@ import { mxcOf } from './mxc-of.ts'
 
 export const WaitQuery = { timeout_ms: Type.Optional(Type.Integer({ minimum: 0 })) } as const
 
-/** Of the old endpoints. Nobody is ever redirected, whether they allow it or not. */
+/** The query of the old endpoints. This server never redirects, so it ignores `allow_redirect`. */
 export const OldQuery = { ...WaitQuery, allow_remote: Type.Optional(Type.Boolean()) } as const
 
 interface MediaRequest extends Pick<Wire, 'signal' | 'ip'> {
@@ -17,15 +17,15 @@ interface MediaRequest extends Pick<Wire, 'signal' | 'ip'> {
   readonly query: { readonly timeout_ms?: number }
 }
 
-/** What the holder of a token asks for. */
+/** The requested file, for the holder of a token. */
 export function wishOf(request: MediaRequest & { readonly requester: Requester }): MediaWish {
   const { params, query, requester, signal } = request
   return { mxc: mxcOf(params), fetchFor: requester.userId, isAnonymous: false, timeoutMs: query.timeout_ms, signal }
 }
 
 /**
- * What somebody asks for by an old endpoint. A token counts there too. Servers that speak the `_proto` dialect have no other way to
- * each other's files than this one, by which they say that it is not to go any further.
+ * The requested file, for an old endpoint, which also accepts a token. Servers of the `_proto` dialect fetch each other's files only by these
+ * endpoints; they set `allow_remote=false`, so that the request goes no further.
  */
 export function oldWishOf(
   request: MediaRequest & {

@@ -28,7 +28,7 @@ export function nameAddress(config: Addresses, flow: string): string {
   return `${publicBaseUrl(config)}/_hearth/sso/name?${new URLSearchParams({ flow })}`
 }
 
-/** Where the same can be tried again. */
+/** The address at which the person can try again. */
 export function againAddress(config: Addresses, { providerId, purpose }: SignInAttempt): string {
   return purpose.kind === 'login'
     ? loginAddress(config, providerId, { redirectUrl: purpose.returnTo })

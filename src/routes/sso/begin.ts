@@ -5,7 +5,7 @@ import { SignInFailure } from '../../domain/sso/failure.ts'
 import type { RawReply } from '../../http/endpoint.ts'
 import { cookieOf, sendOn } from './browser.ts'
 
-/** What is missing gets a page that says so. */
+/** All optional, because a missing parameter is answered with a page. */
 export const SsoQuery = Type.Object({
   redirectUrl: Type.Optional(Type.String()),
   action: Type.Optional(Type.String()),
@@ -19,7 +19,7 @@ export function returnAddressOf({ redirectUrl }: Asked): string {
   return redirectUrl
 }
 
-/** Sends a browser to a provider, to come back with a login for a client. */
+/** Redirects a browser to a provider, for a login of a client. */
 export async function beginLogin(
   request: { readonly query: Asked; cookie(name: string): string | undefined },
   { singleSignOn, config }: Services,

@@ -8,7 +8,7 @@ import { failurePage } from './failure-page.ts'
 
 type Addresses = Pick<Config, 'public_base_url' | 'listen'>
 
-/** With TLS a cookie that no other host, and nothing without TLS, can set. */
+/** With TLS, the cookie's name has a prefix that keeps other hosts, and plain HTTP, from setting it. */
 function cookieName(config: Addresses): string {
   return publicBaseUrl(config).startsWith('https:') ? '__Host-hearth-sso' : 'hearth-sso'
 }
@@ -17,7 +17,7 @@ export function cookieOf(request: { cookie(name: string): string | undefined }, 
   return request.cookie(cookieName(config))
 }
 
-/** A cookie for coming back from the provider: `Lax` lets it be sent with that one link from elsewhere, and with nothing else. */
+/** The cookie for the return from the provider: with `Lax`, browsers send it when they follow that link, and not with other cross-site requests. */
 function setCookie(config: Addresses, secret: string): string {
   const name = cookieName(config)
   const isSecure = name.startsWith('__Host-')
@@ -27,13 +27,13 @@ function setCookie(config: Addresses, secret: string): string {
 
 const UNSTORED = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
 
-/** Sends a browser on, with a secret for its cookie where it gets one. */
+/** Redirects a browser, and sets its cookie if a secret is given. */
 export function sendOn(location: string, config: Addresses, secret?: string): RawReply {
   const cookie = secret === undefined ? {} : { 'set-cookie': setCookie(config, secret) }
   return rawReply({ status: 302, headers: { ...UNSTORED, ...cookie, location }, body: '' })
 }
 
-/** What the work answers, or a page that says why a sign-in came to nothing. */
+/** The answer of `work`, or a page that says why the sign-in failed. */
 export async function orFailurePage(
   services: Pick<Services, 'pages' | 'config'>,
   { acceptLanguage }: { readonly acceptLanguage: string | undefined },

@@ -8,7 +8,7 @@ import { confirmValues, nameValues } from './pages.ts'
 
 const Form = Type.Object({ flow: Type.String(), username: Type.String() })
 
-/** Only the browser whose cookie and flow fit together gets an account: a form on another site can send neither, and may not try. */
+/** Creates the account if the browser's cookie fits the flow. A form on another site can send neither of them, and is refused. */
 export const chooseSsoName = endpoint(
   'POST /_hearth/sso/name',
   { auth: 'none', limited: 'other', body: Form, forms: true },

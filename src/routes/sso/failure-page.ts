@@ -5,7 +5,7 @@ import type { RawReply } from '../../http/endpoint.ts'
 import { pageReply } from '../web/page.ts'
 import { againAddress } from './addresses.ts'
 
-/** What a person sees when a sign-in came to nothing. */
+/** The page for a failed sign-in. */
 export function failurePage(
   services: Pick<Services, 'pages' | 'config'>,
   { reason, retry, errcode, status }: SignInFailure,

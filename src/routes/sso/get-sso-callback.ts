@@ -5,7 +5,7 @@ import { nameAddress } from './addresses.ts'
 import { cookieOf, orFailurePage, sendOn } from './browser.ts'
 import { confirmValues } from './pages.ts'
 
-/** Where providers send browsers back to; the path is registered with them. */
+/** Providers redirect browsers to this path, which is registered with them. */
 export const getSsoCallback = endpoint(
   'GET /_hearth/sso/callback',
   { auth: 'none', limited: 'other' },

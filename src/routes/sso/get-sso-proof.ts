@@ -5,7 +5,7 @@ import { cookieOf, orFailurePage, sendOn } from './browser.ts'
 
 const Query = Type.Object({ session: Type.Optional(Type.String()), provider: Type.Optional(Type.String()) })
 
-/** Sends a browser to a provider, where a person proves again who they are. */
+/** Redirects a browser to a provider, where the person authenticates again. */
 export const getSsoProof = endpoint(
   'GET /_hearth/sso/prove',
   { auth: 'none', limited: 'other', query: Query },

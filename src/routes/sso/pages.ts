@@ -10,7 +10,7 @@ export interface Choice {
   readonly address: string
 }
 
-/** The list's badges are drawn from the names: no page of ours loads an image from elsewhere. */
+/** The badges in the list are made from the names, because our pages load no images from other sites. */
 const choicesOf = (choices: readonly Choice[]): readonly TemplateValues[] =>
   choices.map(({ name, address }) => ({
     name,
@@ -23,7 +23,7 @@ export function chooserValues(returnTo: string, choices: readonly Choice[]): Pag
   return { client: nameOfAddress(returnTo), choices: choicesOf(choices) }
 }
 
-/** Asks a person, before the client gets what it needs to log in, whether it is the right one. */
+/** Asks a person to confirm the client before it gets a login token. */
 export function confirmValues(
   { userId, returnTo, location }: SignedIn,
   isNew: boolean,
@@ -31,7 +31,7 @@ export function confirmValues(
   return {
     is_new: isNew ? 'yes' : '',
     client: nameOfAddress(returnTo),
-    // What follows the path tells a person nothing.
+    // Query and fragment mean nothing to a person.
     client_address: returnTo.replace(/[?#].*$/s, ''),
     user_id: userId,
     link: location,
@@ -69,7 +69,7 @@ const DEEDS: readonly (readonly [pattern: RegExp, deed: Deed])[] = [
   [/ C1\/login\/get_token/, 'signs_in_elsewhere'],
 ]
 
-/** Tells a person what an app wants to do in their name, and where to prove that they want it. */
+/** Tells a person what an app wants to do in their name, and where to confirm it. */
 export function demandValues({ userId, operation }: Demand, choices: readonly Choice[]): PageValues<'sso-prove.page'> {
   const deed = DEEDS.find(([pattern]) => pattern.test(operation))?.[1] ?? 'does_else'
   return { user_id: userId, choices: choicesOf(choices), [deed]: 'yes' }

@@ -23,7 +23,7 @@ export const listUserMedia = endpoint(
   { auth: 'admin', recorded: true, query: Query },
   ({ params, query }, { media }) => {
     const { order_by: order = 'created_ts' } = query
-    // The newest first, unless something is said.
+    // Newest first, unless the query says otherwise.
     const isNewestFirst = query.order_by === undefined && query.dir === undefined
     return media.desk.listOf(params.userId, order, pageOf({ ...query, ...(isNewestFirst && { dir: 'b' }) }))
   },

@@ -5,6 +5,6 @@ export const listUsers = endpoint(
   'GET /_synapse/admin/v2/users',
   { auth: 'admin', query: UsersQuery },
   ({ query }, { admin }) =>
-    // Unless they are asked for, deactivated accounts are left out; asked for, they come among the others.
+    // `deactivated=true` includes deactivated accounts; otherwise they are left out.
     admin.users.list({ ...wantedUsers(query), isDeactivated: query.deactivated === true ? undefined : false }, query),
 )

@@ -10,7 +10,7 @@ export const setUserRateLimit = endpoint(
   { auth: 'admin', body: Body, bodyOptional: true },
   async ({ params, body }, { admin, rateLimitOverrides }) => {
     const { messages_per_second = 0, burst_count = 0 } = body
-    // Whoever may send at all may send one.
+    // A burst of at least one, or the user could not send at all.
     const own = { per_second: messages_per_second, burst: Math.max(burst_count, 1) }
     await rateLimitOverrides.set(await admin.users.numberOf(params.userId), own)
     return { messages_per_second, burst_count }

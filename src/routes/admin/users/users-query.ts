@@ -26,12 +26,12 @@ export function wantedUsers({ user_id, name, guests, admins, locked }: Static<ty
   checkText('user_id', user_id ?? '', MAX_PART_CHARS)
   checkText('name', name ?? '', MAX_PART_CHARS)
   return {
-    // What is in a name or a display name is looked for in one or the other.
+    // `name` searches the user id and the display name, so it replaces `user_id`.
     userId: name === undefined ? user_id : undefined,
     name,
     isGuest: guests === false ? false : undefined,
     isAdmin: admins,
-    // Unless they are asked for, locked accounts are left out; asked for, they come among the others.
+    // `locked=true` includes locked accounts; otherwise they are left out.
     isLocked: locked === true ? undefined : false,
   }
 }

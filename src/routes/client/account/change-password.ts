@@ -5,14 +5,14 @@ import { Details, endpoint } from '../../../http/endpoint.ts'
 
 const Body = Type.Object({
   auth: Type.Optional(Details),
-  // Who is not logged in hears of that first.
+  // Optional here, so that a missing token is reported before a missing password.
   new_password: Type.Optional(Type.String()),
   logout_devices: Type.Optional(Type.Boolean()),
 })
 
 const RESET_STAGES: ReadonlySet<unknown> = new Set(Object.values(CONTACT_STAGES))
 
-/** A forgotten password is replaced by who shows an address of the account, or goes on with that (seed 2). */
+/** Whether this is a reset of a forgotten password: the caller proves an address of the account, or continues such a session. */
 function isReset(auth: Static<typeof Body>['auth']): boolean {
   return RESET_STAGES.has(auth?.type) || (auth?.type === undefined && auth?.session !== undefined)
 }

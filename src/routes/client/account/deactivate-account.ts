@@ -14,7 +14,7 @@ const Body = Type.Object({
 
 const PASSWORD_STAGE = 'm.login.password'
 
-/** Who is not logged in is whose password was right (client-server API, "Deactivating your account"). */
+/** Without a token, the user is the one whose password was right (client-server API, "Deactivating your account"). */
 function provenUser({ user_nid: userNid, user_id: userId }: JsonObject = {}): EndingUser {
   if (typeof userNid === 'number' && isUserId(userId)) return { userNid, userId }
   throw new ProtocolError('M_MISSING_TOKEN', 'This needs an access token, or a password.')

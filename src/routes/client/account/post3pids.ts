@@ -7,7 +7,7 @@ const Body = Type.Object({ three_pid_creds: BindBody })
 
 const NO_PROOF: ReadonlySet<Errcode> = new Set(['M_NO_VALID_SESSION', 'M_SESSION_EXPIRED', 'M_SESSION_NOT_VALIDATED'])
 
-/** What `bind` became, under the older name. */
+/** The older operation that was replaced by `add` and `bind`. */
 export const post3pids = endpoint(
   'POST C/account/3pid',
   { auth: 'user', limited: 'other', body: Body },

@@ -30,7 +30,7 @@ function wishOf(body: Static<typeof Body>): AccountWish {
   return { username, password, device, guestToken: guest_access_token }
 }
 
-/** The session that a call goes on with, if any. */
+/** The call's session, if it continues one, and its body. */
 function callOf({ auth, ...body }: Static<typeof Body>): RegistrationCall | undefined {
   return typeof auth?.session === 'string' ? { session: auth.session, body: { ...body } as JsonObject } : undefined
 }

@@ -5,7 +5,7 @@ export const requestTokenToRegisterEmail = endpoint(
   'POST C/register/email/requestToken',
   { auth: 'none', query: TokenQuery, body: EmailBody },
   async (request, services) => {
-    // Nobody is mailed for the sake of an account that cannot be made.
+    // Throws if registration is not possible, so that no mail is sent in vain.
     await services.registration.flows(request.isForwarded)
     return requestToken('register', emailIn(request.body), request, services)
   },

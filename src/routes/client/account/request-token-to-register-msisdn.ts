@@ -5,7 +5,7 @@ export const requestTokenToRegisterMsisdn = endpoint(
   'POST C/register/msisdn/requestToken',
   { auth: 'none', query: TokenQuery, body: MsisdnBody },
   async (request, services) => {
-    // Nobody is mailed for the sake of an account that cannot be made.
+    // Throws if registration is not possible, so that no message is sent in vain.
     await services.registration.flows(request.isForwarded)
     return requestToken('register', numberIn(request.body), request, services)
   },

@@ -1,6 +1,6 @@
 import { endpoint } from '../../../http/endpoint.ts'
 
-/** The same as setting it to `private`. Not published; bridges that take their rooms back ask for it. */
+/** The same as setting it to `private`. It is not in the specification, but bridges call it to unpublish their rooms. */
 export const deleteAppserviceRoomDirectoryVisibility = endpoint(
   'DELETE C/directory/list/appservice/{networkId}/{roomId}',
   { auth: 'user', limited: 'other' },

@@ -7,7 +7,7 @@ export const VersionQuery = Type.Object({ version: Type.String() })
 
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
-/** What clients encrypt is kept as they send it. */
+/** Encrypted data of clients, kept as it is. */
 export const ObjectOrText = Type.Union([AnyObject, Type.String()])
 
 /** One key. */

@@ -20,7 +20,7 @@ export const uploadCrossSigningKeys = endpoint(
     async uia(request, services) {
       if (request.bodyOffence) throw new ProtocolError('M_BAD_JSON', 'The body holds what canonical JSON forbids.')
       const isChange = await services.crossSigning.replaces(request.requester, uploadOf(request.body))
-      // Where such a call is protected at all, the older interface lets none through without `auth`.
+      // The older interface requires `auth` for every such call, the newer one only for a change of keys.
       return isChange || request.dialect === 'proto' ? ownProof(request, services) : undefined
     },
   },

@@ -4,7 +4,7 @@ import { type Static, Type } from '../../../core/shapes.ts'
 import type { InvitedAddress } from '../../../domain/rooms/act/address-invites.ts'
 import { endpoint } from '../../../http/endpoint.ts'
 
-/** One operation of two descriptions: a user is named, or an address of somebody. */
+/** One path with two operations: the body names a user, or somebody's address. */
 const Body = Type.Object({
   user_id: Type.Optional(Type.Unsafe<UserId>({ type: 'string', format: 'user-id' })),
   id_server: Type.Optional(Type.String()),

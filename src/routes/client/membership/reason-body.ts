@@ -10,7 +10,7 @@ const UserIdShape = Type.Unsafe<UserId>({ type: 'string', format: 'user-id' })
 /** The body of operations on one's own membership. */
 export const ReasonBody = Type.Object({ reason: Type.Optional(Type.String()) })
 
-/** The body of joining: an identity server may vouch for an address of the user that was invited. */
+/** The body of a join. An identity server may have signed that the user owns the invited address. */
 export const JoinBody = Type.Object({
   reason: Type.Optional(Type.String()),
   third_party_signed: Type.Optional(
@@ -18,7 +18,7 @@ export const JoinBody = Type.Object({
   ),
 })
 
-/** What member events say that only servers may write, or that a user sets elsewhere. */
+/** Keys of a member event that only servers may set, or that a user sets elsewhere. */
 const NOT_COPIED = new Set([
   'membership',
   'displayname',
@@ -27,14 +27,14 @@ const NOT_COPIED = new Set([
   'third_party_invite',
 ])
 
-/** A join as its body has it: keys that nobody has named are to be in the member event, as bridges expect. */
+/** Reads the body of a join. Unknown keys go into the member event, as bridges expect. */
 export function joinDetailsOf(
   { reason, third_party_signed, ...unknown }: Static<typeof JoinBody>,
   offence: JsonOffence | undefined,
 ): JoinDetails {
   const others = Object.fromEntries(Object.entries<JsonValue>(unknown).filter(([key]) => !NOT_COPIED.has(key)))
   if (offence !== undefined && Object.keys(others).length > 0) {
-    // The version of a room that is elsewhere is not known yet: what some versions forbid, a join says in none.
+    // The version of a remote room is not known yet, so the strictest rules apply to all versions.
     throw new ProtocolError('M_BAD_JSON', 'What a join adds to the member event must be canonical JSON.')
   }
   return { ...(reason !== undefined && { reason }), ...(third_party_signed && { third_party_signed }), others }

@@ -1,7 +1,7 @@
 import { ProtocolError } from '../../../core/errors.ts'
 import { endpoint } from '../../../http/endpoint.ts'
 
-/** A user without one of these is answered with an empty object, as it was before fields had names of their own. */
+/** If one of these is not set, the answer is an empty object instead of 404, as in earlier releases. */
 const ALWAYS_THERE = new Set(['displayname', 'avatar_url'])
 
 export const getProfileField = endpoint(

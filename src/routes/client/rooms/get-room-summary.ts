@@ -5,7 +5,7 @@ export const getRoomSummary = endpoint(
   'GET C1/room_summary/{roomIdOrAlias}',
   {
     ...{ auth: 'optional', guests: true, limited: 'other', query: ViaQuery },
-    // As clients in use call it: by both paths that it had as a proposal.
+    // Clients in use call it by the two paths of its proposal.
     also: ['CU/im.nheko.summary/summary/{roomIdOrAlias}', 'CU/im.nheko.summary/rooms/{roomIdOrAlias}/summary'],
   },
   async ({ requester, params, query }, { aliases, spaces }) => {

@@ -1,7 +1,7 @@
 import { type Static, Type } from '../../../core/shapes.ts'
 import type { Requester } from '../../../domain/accounts/requester.ts'
 
-/** When something happened on the other side of a bridge, in milliseconds (application service API, "Timestamp massaging"). */
+/** The time of a bridged event on the other network, in milliseconds (application service API, "Timestamp massaging"). */
 export const TsQuery = Type.Object({
   ts: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
 })

@@ -8,7 +8,7 @@ const V1 = ['v1.1', 'v1.2']
 
 const VERSIONS = { proto: [...R0, 'r0.6.1'], matrix: [...R0, 'r0.6.0', 'r0.6.1', ...V1] }
 
-/** What works of later releases, by the names under which clients ask for it. */
+/** Supported features of later releases, by the names that clients look for. */
 const FEATURES = [
   // Clients from before release 1.1 ask for these, and use them under `client/unstable`.
   'org.matrix.e2e_cross_signing',

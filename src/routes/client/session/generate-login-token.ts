@@ -2,7 +2,7 @@ import { ProtocolError } from '../../../core/errors.ts'
 import { endpoint } from '../../../http/endpoint.ts'
 import { AuthBody, ownProof } from '../../../http/uia.ts'
 
-/** Limited as logins are: each token stands for one. */
+/** Rate-limited like logins, because each token allows one. */
 export const generateLoginToken = endpoint(
   'POST C1/login/get_token',
   {

@@ -1,6 +1,6 @@
 import { endpoint } from '../../../http/endpoint.ts'
 
-/** Tells callers whom this server takes them for, so that an operator sees whether a proxy says who calls. No part of the specification. */
+/** Answers the caller's address as this server sees it, so that an operator can check the proxy's settings. Not in the specification. */
 export const getCaller = endpoint('GET CU/hearth.caller', { auth: 'none', limited: 'other' }, ({ ip }) => ({
   address: ip,
 }))

@@ -2,7 +2,7 @@ import type { Config } from '../../../config/schema.ts'
 import type { UserId } from '../../../core/ids.ts'
 import type { Issued } from '../../../domain/accounts/issue-token.ts'
 
-/** What register and login tell a client about its new session. `home_server` is for clients of the first releases. */
+/** The answer of register and login about the new session. `home_server` is for clients of the first releases. */
 export function loginAnswer(config: Pick<Config, 'server_name'>, userId: UserId, issued: Issued | undefined): object {
   return {
     user_id: userId,

@@ -3,7 +3,7 @@ import { readExactJson } from '../../../core/json.ts'
 import { elementTexts } from '../../../core/json-slices.ts'
 import type { EndpointRequest } from '../../../http/request.ts'
 
-/** The events of a transaction, each with what its own text holds that canonical JSON forbids: one spoils no other. */
+/** The events of a transaction. Each has its own offence against canonical JSON, so that one bad event does not fail the others. */
 export function pdusOf(
   request: EndpointRequest<unknown, unknown, { readonly pdus: readonly JsonValue[] }>,
 ): ReadJson[] {

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../core/json.ts'
 import { writeJson } from '../../../core/large-integers.ts'
 import { type RawReply, rawReply } from '../../../http/endpoint.ts'
 
-/** An object with lists of events, put together from their texts, and other keys. */
+/** An object with lists of events, copied from their JSON texts, and other keys. */
 export function pdusReply(lists: Readonly<Record<string, readonly string[]>>, rest: JsonObject = {}): RawReply {
   return rawReply({ body: `{${pdusMembers(lists, rest)}}` })
 }

@@ -5,10 +5,10 @@ import type { FoundMedia } from '../../../domain/media/downloads.ts'
 import type { MediaServices } from '../../../domain/media/media-services.ts'
 import { type RawReply, rawReply } from '../../../http/endpoint.ts'
 
-/** A file as other servers get it: after what is known of it, which is nothing so far (server-server API, "Content repository"). */
+/** A file for another server: a part with metadata, which is empty so far, then the file (server-server API, "Content repository"). */
 export async function multipartReply(media: MediaServices, found: FoundMedia): Promise<RawReply> {
   const { bytes, contentType, fileName } = found
-  // Nobody who uploads a file can know what it must not hold.
+  // Random, so that nobody can upload a file that contains it.
   const boundary = randomBytes(24).toString('hex')
   const head = [
     `--${boundary}\r\nContent-Type: application/json\r\n\r\n{}\r\n`,

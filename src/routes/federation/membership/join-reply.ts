@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../core/json.ts'
 import { parseExact } from '../../../core/large-integers.ts'
 import type { JoinedRoom } from '../../../domain/federation/handshakes.ts'
 
-/** What a server that has joined is told of the room, in both versions of the operation. */
+/** The answer to a join, in both versions of the operation. */
 export function joinReply(
   { state, authChain, areMembersOmitted, event, servers }: JoinedRoom,
   origin: string,

@@ -1,6 +1,6 @@
 import { AnyObject, endpoint } from '../../../http/endpoint.ts'
 
-/** Nobody signs this request: what it says is believed for the signatures in it. Identity services in use send it as POST. */
+/** The request itself is not signed; the signatures in its body are verified. Identity services in use send it as POST. */
 export const onBindThirdPartyIdentifier = endpoint(
   'PUT F/v1/3pid/onbind',
   { auth: 'none', limited: 'federation', body: AnyObject },

@@ -1,7 +1,7 @@
 import { isObject, type JsonValue } from '../../../core/json.ts'
 import { AnyObject, endpoint } from '../../../http/endpoint.ts'
 
-/** From servers that know no other: the room has version 1 or 2, which look alike. */
+/** For servers that only know this version: the room has version 1 or 2, whose events have the same format. */
 export const sendInviteV1 = endpoint(
   'PUT F/v1/invite/{roomId}/{eventId}',
   { auth: 'server', body: AnyObject },

@@ -15,7 +15,7 @@ function missing(name: string): ProtocolError {
   return new ProtocolError('M_MISSING_PARAMS', `Key '${name}' is missing.`)
 }
 
-/** The homeserver's name. Clients of the published interface may leave out what tells nothing. */
+/** The homeserver's name. In the published interface clients may leave out the keys that are not needed. */
 function serverNameIn(body: Static<typeof Body>, dialect: Dialect): string {
   const { token_type, expires_in } = body
   if (dialect === 'proto' && token_type === undefined) throw missing('token_type')

@@ -25,7 +25,7 @@ interface Unbinding {
   readonly uri: string
 }
 
-/** By the homeserver's signature where there is one, else by a session. */
+/** Proves the request by the homeserver's signature if there is one, else by a validation session. */
 export async function unbind(
   { body, authorization, uri }: Unbinding,
   isAdmitted: boolean,

@@ -11,7 +11,7 @@ import { LookQuery } from '../validation/token-request.ts'
 
 const Anything = Type.Optional(Type.Unsafe<JsonValue>({}))
 
-/** What is optional is named for forms alone: of JSON, everything that was sent is kept. */
+/** The optional keys are declared for forms only: of a JSON body all keys are kept. */
 export const InviteBody = Type.Object({
   ...{ medium: Type.String(), address: Type.String(), room_id: Type.String(), sender: Type.String() },
   ...{ room_alias: Anything, room_avatar_url: Anything, room_join_rules: Anything, room_name: Anything },
@@ -38,9 +38,9 @@ export async function storeInvite(request: Request, { identity, config }: Servic
   return {
     token: invite.token,
     display_name: invite.displayName,
-    // With addresses since release 1.7 of the published interface; the older one, and the seeds, have the keys alone.
+    // The published interface has URLs beside the keys; the older one and the `_proto` dialect have only the keys.
     public_keys: dialect === 'proto' ? [longTerm, invite.publicKey] : inviteKeys(config, longTerm, invite.publicKey),
-    // In no specification, and all that older homeservers read.
+    // Not in the specification, but the only key that older homeservers read.
     public_key: longTerm,
   }
 }

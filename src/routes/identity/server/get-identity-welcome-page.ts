@@ -4,7 +4,7 @@ import { identityBaseUrl } from '../../../domain/public-address.ts'
 import { endpoint } from '../../../http/endpoint.ts'
 import { pageReply } from '../../web/page.ts'
 
-/** What a person sees who opens the address of a server that is an identity service alone. */
+/** The page at the address of an identity service without a homeserver. */
 export const getIdentityWelcomePage = endpoint('GET /', { auth: 'none' }, ({ acceptLanguage }, services) => {
   const { config, version } = services
   const languages = preferredLanguages(acceptLanguage)

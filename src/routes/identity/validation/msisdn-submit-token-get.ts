@@ -3,7 +3,7 @@ import { endpoint } from '../../../http/endpoint.ts'
 import { submitByLink } from './submit-token.ts'
 import { LinkQuery } from './token-request.ts'
 
-/** Where the published interface is spoken, a link opens without an access token, as that of a mail does. */
+/** In the published interface this link works without an access token, like the link of a mail. */
 export const msisdnSubmitTokenGet = endpoint(
   'GET P2/validate/msisdn/submitToken',
   { auth: 'identity-optional', query: LinkQuery },

@@ -9,7 +9,7 @@ import { type LinkQuery, type Submission, wholeLink } from './token-request.ts'
 
 type Sent = Static<typeof Submission>
 
-/** What a program gets that submits a token. */
+/** The answer to a program that submits a token. */
 export async function submitToken(
   sessions: ValidationSessions,
   medium: Medium,
@@ -32,7 +32,7 @@ const PAGES: Partial<Record<Errcode, 'link-wrong.page' | 'link-expired.page'>> =
   M_SESSION_EXPIRED: 'link-expired.page',
 }
 
-/** What a person gets who opens the link of a message, also one that was cut off: a page, or the way to where it was asked for. */
+/** The answer to a person who opens the link of a message, even a truncated link: a page, or a redirect to `next_link`. */
 export async function submitByLink(
   services: Services,
   sessions: ValidationSessions,
@@ -60,7 +60,7 @@ export async function submitByLink(
   try {
     const { sid, client_secret: clientSecret, token } = sent
     const { nextLink } = await sessions.submit(medium, { sid, clientSecret }, token)
-    // What answers a form cannot lead elsewhere by itself: the form's page forbids it.
+    // The answer to a form cannot redirect to another site: the form's page forbids it.
     return nextLink === undefined || how === 'by form' ? confirmed(nextLink) : redirect(confirmed(), nextLink)
   } catch (error) {
     if (error instanceof ProtocolError && error.status < 500) return failed(error)

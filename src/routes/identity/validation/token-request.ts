@@ -12,20 +12,20 @@ export const Opaque = Type.String({ pattern: OPAQUE.source })
 
 const ATTEMPT = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
 
-/** What requests for a token have in common. */
+/** The keys that all requests for a token have. */
 export const TOKEN_REQUEST_KEYS = {
   client_secret: Opaque,
   send_attempt: Type.Integer(ATTEMPT),
   next_link: Type.Optional(Type.String({ maxLength: 2_000 })),
 }
 
-/** Clients in use write the attempt as text when they ask an identity server. */
+/** Some clients send the attempt as text to identity servers. */
 export const IDENTITY_TOKEN_KEYS = {
   ...TOKEN_REQUEST_KEYS,
   send_attempt: Type.Unsafe<number | string>({ type: ['integer', 'string'], ...ATTEMPT, pattern: '^[0-9]{1,15}$' }),
 }
 
-/** Which templates the message is made from. */
+/** Selects the template of the message. */
 export const LookQuery = Type.Object({
   brand: Type.Optional(Type.String({ maxLength: 64 })),
   lang: Type.Optional(Type.String({ maxLength: 64 })),
@@ -33,14 +33,14 @@ export const LookQuery = Type.Object({
 
 export const Submission = Type.Object({ sid: Opaque, client_secret: Opaque, token: Type.String({ maxLength: 255 }) })
 
-/** What the link of a message holds, where it came whole. */
+/** The parameters of a message's link; some are missing if the link was truncated. */
 export const LinkQuery = Type.Object({
   sid: Type.Optional(Type.String()),
   client_secret: Type.Optional(Type.String()),
   token: Type.Optional(Type.String()),
 })
 
-/** The same, complete and well formed; undefined for a link that was cut off. */
+/** The parameters of a complete and well-formed link; undefined for a truncated one. */
 export function wholeLink({ sid = '', client_secret = '', token }: Static<typeof LinkQuery>) {
   const isWhole = token !== undefined && token.length <= 255 && OPAQUE.test(sid) && OPAQUE.test(client_secret)
   return isWhole ? { sid, client_secret, token } : undefined
@@ -66,7 +66,7 @@ export function tokenRequestOf({ body, query, dialect, requester, acceptLanguage
   }
 }
 
-/** @throws ProtocolError `M_INVALID_PARAM` for text where nobody ever sent any */
+/** @throws ProtocolError `M_INVALID_PARAM` for text in the dialect that does not allow it */
 function attemptIn(attempt: number | string, dialect: Dialect): number {
   if (typeof attempt === 'string' && dialect === 'proto') {
     throw new ProtocolError('M_INVALID_PARAM', "Key 'send_attempt' must be an integer.")
