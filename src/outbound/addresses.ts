@@ -5,22 +5,22 @@ type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number]
 
 const ranges = (texts: readonly string[]): readonly Range[] => texts.map(readRange)
 
-/** IANA gives out global addresses from this range alone, and these parts of it to other ends. */
+/** IANA assigns global addresses from this range only, and uses these parts of it for other purposes. */
 const GLOBAL_V6 = ranges(['2000::/3'])
 const NOT_GLOBAL_V6 = ranges(['2001::/23', '2001:db8::/32', '3fff::/20'])
 
-/** Where an IPv6 address holds an IPv4 address that packets end up at: the range, and the first of its four bytes. */
+/** Ranges of IPv6 addresses that lead to an embedded IPv4 address: the range, and the index of the first of its four bytes. */
 const EMBEDDING: readonly (readonly [Range, number])[] = [
   [readRange('::ffff:0:0/96'), 12],
   [readRange('64:ff9b::/96'), 12],
   [readRange('2002::/16'), 2],
 ]
 
-/** Tells of an IP address, as text, whether it may be connected to. */
+/** Whether this server may connect to an IP address, given as text. */
 export type AddressGuard = (address: string) => boolean
 
 /**
- * Lets through what is on the public internet, and the ranges that the operator allows.
+ * Allows addresses on the public internet, and the ranges that the operator allows.
  *
  * @param allowed addresses and CIDR ranges
  */
@@ -32,7 +32,7 @@ export function createAddressGuard(allowed: readonly string[]): AddressGuard {
   }
 }
 
-/** The package takes more than addresses, and `::8.8.8.8` for `::ffff:8.8.8.8`: only what URLs make of an address is safe to give it. */
+/** An address in the spelling of URLs. The package also accepts other texts, and reads `::8.8.8.8` as `::ffff:8.8.8.8`. */
 function usualSpelling(text: string): string | undefined {
   if (isIP(text) !== 6) return isIP(text) === 4 ? text : undefined
   const url = `http://[${text}]/`
@@ -40,7 +40,7 @@ function usualSpelling(text: string): string | undefined {
 }
 
 function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
-  // No range means anything but the public internet, and what is not in any list is public too.
+  // `unicast` stands for the public internet, and for addresses in no list, which are public too.
   if (address.kind() === 'ipv4') return address.range() === 'unicast'
   const bytes = address.toByteArray()
   const embedded = EMBEDDING.find(([range]) => isIn(address, [range]))

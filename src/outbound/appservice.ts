@@ -5,13 +5,13 @@ import { DIALECTS, type Dialect } from '../core/paths.ts'
 import { type Failure, failureOf } from './failures.ts'
 import type { GuardedClient } from './http.ts'
 
-/** Where an application service is, and how it knows us. */
+/** The address of an application service, and the token that it knows us by. */
 export interface AppserviceTarget {
   readonly url: string
   readonly hs_token: string
 }
 
-/** What this server asks of application services; the specification's own lines. */
+/** The operations of application services that this server uses, in the specification's words. */
 export const APPSERVICE_OPERATIONS = [
   'PUT A/transactions/{txnId}',
   'POST A/ping',
@@ -28,7 +28,7 @@ export interface AppserviceRequest {
   readonly operation: (typeof APPSERVICE_OPERATIONS)[number]
   /** After the version: `/transactions/7`, with its query. */
   readonly path: string
-  /** The path that came before versions; undefined where there was none. */
+  /** The older path without a version; undefined if there is none. */
   readonly legacyPath?: string
   readonly body?: string
   readonly timeoutMs: number
@@ -39,17 +39,17 @@ export type AppserviceAnswer =
   | { readonly kind: 'answered'; readonly status: number; readonly body: JsonValue | undefined; readonly text: string }
   | { readonly kind: 'unanswered'; readonly isTimeout: boolean; readonly detail: string }
 
-/** Calls application services (application service API), as the network speaks and as they understand. */
+/** Calls application services (application service API), in the network's dialect and with the paths and token that each supports. */
 export interface AppserviceClient {
   /** The answer with its body. */
   ask(target: AppserviceTarget, request: AppserviceRequest): Promise<AppserviceAnswer>
-  /** The answer's status alone: a body is not waited for, however long it is. */
+  /** Gives only the status of the answer; does not wait for its body. */
   tell(target: AppserviceTarget, request: AppserviceRequest): Promise<AppserviceAnswer>
 }
 
 type Style = Dialect | 'legacy'
 
-/** Services with old paths are asked for new ones again after this. */
+/** After this time a service with old paths is tried with the new paths again. */
 const UPGRADE_AFTER_MS = 3_600_000
 const MAX_REMEMBERED = 2_000
 const MAX_ANSWER_BYTES = 1_048_576
@@ -63,7 +63,7 @@ export function createAppserviceClient(deps: {
 }): AppserviceClient {
   const { client, now } = deps
   const dialects: readonly Dialect[] = deps.dialect === 'auto' ? DIALECTS : [deps.dialect]
-  /** What a service understood last, by its address and the operation. */
+  /** The style that a service understood last, by its address and the operation. */
   const styles = createCache<string, { readonly style: Style; readonly since: number }>(MAX_REMEMBERED)
 
   function candidates(known: Style | undefined, hasLegacy: boolean): Style[] {
@@ -132,7 +132,7 @@ export function createAppserviceClient(deps: {
   }
 }
 
-/** Reads what nobody waits for, within its limits, so that the connection can be used again. */
+/** Reads the rest of a body, within its limits, so that the connection can be used again. */
 async function drain(body: AsyncIterable<Buffer>): Promise<void> {
   try {
     for await (const _ of body);
@@ -145,7 +145,7 @@ function unanswered({ kind, detail }: Failure, { hs_token }: AppserviceTarget): 
   return { kind: 'unanswered', isTimeout: kind === 'timeout', detail: detail.replaceAll(hs_token, '...').slice(0, 500) }
 }
 
-/** Whether the path, rather than what it names, is unknown there. */
+/** Whether the service does not know the path, as opposed to the thing that it names. */
 function isUnrecognised({ status, body }: { status: number; body: JsonValue | undefined }): boolean {
   const errcode = isObject(body) ? body.errcode : undefined
   if (status !== 404 && status !== 405 && status !== 501) return false

@@ -1,12 +1,12 @@
 import type { GuardedClient } from './http.ts'
 
-/** `unavailable`: the vendor did not say. */
+/** `unavailable`: the vendor gave no verdict. */
 export type CaptchaVerdict = 'valid' | 'invalid' | 'unavailable'
 
 const TIMEOUT_MS = 10_000
 const MAX_ANSWER_BYTES = 65_536
 
-/** Asks a vendor of captchas whether an answer holds. The address of the person is not told. */
+/** Asks a captcha vendor whether a person's answer is valid. The person's address is not sent. */
 export async function verifyCaptcha(
   client: Pick<GuardedClient, 'request'>,
   question: { readonly url: string; readonly secret: string; readonly response: string },

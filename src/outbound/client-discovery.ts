@@ -5,8 +5,8 @@ import type { GuardedClient } from './http.ts'
 import { MAX_WELL_KNOWN_BYTES, MAX_WELL_KNOWN_REDIRECTS } from './limits.ts'
 
 /**
- * What a client does with what it found by a user's id (client-server API, "Server discovery"): goes on; stops, and asks the user as if
- * it had not tried; tells the user, and asks; tells the user, and goes no further.
+ * What a client must do after discovery by a user id (client-server API, "Server discovery"): continue; ask the user as if there had been no
+ * discovery; tell the user about the failure, and ask; tell the user, and stop.
  */
 export type ClientDiscovery =
   | { readonly action: 'SUCCESS'; readonly homeserver: string; readonly identityServer: string | undefined }
@@ -23,7 +23,7 @@ class Outcome extends Error {
   }
 }
 
-/** The host that is asked about a user, or about a server. Undefined for what is neither. */
+/** The host for the discovery of a user id or a server name. Undefined for any other text. */
 export function discoveryHost(userOrServer: string): string | undefined {
   const server = userOrServer.startsWith('@') ? serverOf(userOrServer) : userOrServer
   return server === undefined ? undefined : splitServerName(server)?.host
@@ -68,7 +68,7 @@ export async function discoverAsClient(
     requireUrl(homeserver, 'm.homeserver')
     await check(`${homeserver}/_${dialect}/client/versions`, hasVersions)
     if (section('m.identity_server') === undefined) return { action: 'SUCCESS', homeserver, identityServer: undefined }
-    // The published specification has become milder here.
+    // The published specification is more lenient here than the `_proto` dialect.
     const lacking = dialect === 'proto' ? 'FAIL_ERROR' : 'FAIL_PROMPT'
     const identityServer = baseUrlIn(section('m.identity_server')) ?? fail(lacking, 'm.identity_server has no base_url')
     requireUrl(identityServer, 'm.identity_server')

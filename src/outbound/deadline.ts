@@ -1,21 +1,21 @@
 import type { Readable } from 'node:stream'
 import { DrippingError } from './failures.ts'
 
-/** What is asked of many at the same time is not given up at the same time, but after a share of its time that is drawn. */
+/** Requests time out after a random share of their time, so that many requests of one moment do not time out at one moment. */
 const MAY_TAKE: Share = [0.8, 1]
-/** Counted from its first byte, after which an answer has to come at a rate: what is slower comes to no end in time. */
+/** After a random share of the time since its first byte, an answer must have a minimum rate: a slower one would not end in time. */
 const MAY_DRIP: Share = [0.2, 0.5]
 const LEAST_BYTES_A_SECOND = 100
 
 type Share = readonly [from: number, to: number]
 const drawn = (ms: number, [from, to]: Share): number => ms * (from + (to - from) * Math.random())
 
-/** The time that one request has. */
+/** The time limit of one request. */
 export interface Deadline {
   readonly signal: AbortSignal
-  /** Rejects when the time is over: the signal reaches a request only once it is connected. */
+  /** Rejects when the time is over. It is needed beside the signal, which reaches a request only after it has connected. */
   readonly over: Promise<never>
-  /** Begins anew, with other bounds. */
+  /** Starts the time again, with another limit. */
   extend(ms: number): void
   met(): void
 }
@@ -39,7 +39,7 @@ export function startDeadline(ms: number): Deadline {
   }
 }
 
-/** Where many servers do not answer, much time went into noting where in the code each of them was given up. */
+/** Aborts without a stack trace: with many unreachable servers, making stack traces took much time. */
 function giveUp(controller: AbortController): void {
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0
@@ -47,7 +47,7 @@ function giveUp(controller: AbortController): void {
   Error.stackTraceLimit = stackTraceLimit
 }
 
-/** Breaks an answer off that drips. @param timeoutMs that it has @returns to be told of what has come of it */
+/** Aborts an answer that comes too slowly. @param timeoutMs for the whole answer @returns a function to call with each number of bytes */
 export function hurry(body: Readable, timeoutMs: number): (bytes: number) => void {
   const mayDripMs = drawn(timeoutMs, MAY_DRIP)
   let begun: number | undefined

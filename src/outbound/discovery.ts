@@ -8,16 +8,16 @@ import type { WellKnown } from './well-known.ts'
 
 /** Where requests to a server go. */
 export interface ServerTarget {
-  /** `https://` and what names the `Host` header and the certificate. */
+  /** `https://` and the name for the `Host` header and the certificate. */
   readonly origin: string
   /** Where to connect. */
   readonly via: { readonly host: string; readonly port: number }
 }
 
 export interface DiscoveredServer {
-  /** In the order in which they are to be tried; none when the server says that it has no service. */
+  /** In the order of trying; empty if the server says that it has no service. */
   readonly targets: readonly ServerTarget[]
-  /** What led there, in words, for operators. */
+  /** The steps of the discovery, in words, for operators. */
   readonly steps: readonly string[]
 }
 
@@ -50,7 +50,7 @@ export function createDiscovery(deps: {
     const known = services.get(host)
     if (known !== undefined && known.until > now()) return known
     for (const service of SERVICES) {
-      // Name servers that fail say nothing of the service, and the next step asks them again.
+      // A failure of the name servers says nothing about the service, and the next step asks them again.
       const records = await names.servicesOf(`${service}.${host}`).catch(() => undefined)
       if (records === undefined || records.length === 0) continue
       const found = { service, records, until: now() + SRV_LIFE_MS }
@@ -78,7 +78,7 @@ export function createDiscovery(deps: {
     return { targets, steps: [`SRV ${service}.${host}: ${places || 'no service'}`] }
   }
 
-  /** Steps 1 and 2: what says by itself where to go. */
+  /** Steps 1 and 2: names that are an address, or have a port. */
   function direct(name: string): DiscoveredServer | undefined {
     const { host, port } = splitServerName(name) ?? { host: '', port: 0 }
     if (host === '' || port === 0) return { targets: [], steps: [`"${name}" is no server name that can be called`] }
@@ -104,7 +104,7 @@ export function createDiscovery(deps: {
   }
 }
 
-/** By priority, and within one by lot, a heavier one sooner (RFC 2782). */
+/** Ordered by priority; within one priority at random, in proportion to the weights (RFC 2782). */
 function inTurn(records: readonly SrvRecord[], random: () => number): readonly SrvRecord[] {
   const drawn = records.map((record) => ({ record, lot: random() ** (1 / Math.max(record.weight, 0.01)) }))
   return drawn

@@ -4,22 +4,22 @@ import { ElementSplitter } from '../core/json-elements.ts'
 import { TooLargeError } from './failures.ts'
 import { MAX_EVENTS_ANSWER_BYTES, MAX_LISTED_EVENTS } from './limits.ts'
 
-/** Events as another server told them, each read when it is asked for: a large room is many, and few are needed at a time. */
+/** Events in the answer of another server. Each is parsed on access, because a large room has many and few are needed at a time. */
 export interface EventList {
   readonly length: number
   at(index: number): ReadJson | undefined
-  /** A member's number or plain string as it is seen without reading the event; undefined where that takes reading. */
+  /** The number or plain string of a key, found without parsing the event; undefined if it needs parsing. */
   glance?(index: number, name: string): string | number | undefined
 }
 
 /** An answer with long lists of events. */
 export interface EventLists {
   list(name: string): EventList
-  /** What else it says; undefined when the answer is no JSON object. */
+  /** The rest of the answer; undefined if it is not a JSON object. */
   readonly rest: JsonObject | undefined
 }
 
-/** A body that comes faster than it is read would keep everybody else waiting to its end: they get their turn after so much of it. */
+/** After this much of a body the reader yields: a body that comes faster than it is read would otherwise block everything to its end. */
 const BYTES_AT_ONCE = 128 * 1024
 
 /**
@@ -62,7 +62,7 @@ function listOf(elements: readonly Buffer[]): EventList {
   }
 }
 
-/** One that is no JSON is no event, and spoils no other. */
+/** Null for an element that is not JSON, so that it does not fail the others. */
 function readOrNull(bytes: Buffer): ReadJson {
   try {
     return readExactJson(bytes)
@@ -75,7 +75,7 @@ function readOrNull(bytes: Buffer): ReadJson {
 const GLANCED_BYTES = 258
 const PLAIN_VALUE = /^ ?(?:"([ !#-[\]-~]*)"|([0-9]{1,15})) ?[,}]/
 
-/** A name that stands once in a text stands nowhere else, however deep: in a string its quotes would be escaped. */
+/** Finds a quoted key that occurs only once in the text. It cannot be inside a string, because there its quotes would be escaped. */
 function glanceAt(bytes: Buffer, name: string): string | number | undefined {
   const key = `"${name}":`
   const at = bytes.indexOf(key, 0, 'latin1')

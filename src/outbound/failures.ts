@@ -1,19 +1,19 @@
 import { NameError } from './names.ts'
 
 /**
- * Why there is no answer: `refused` by us, `forbidden` by our operator, the name has no address (`dns`), nothing listens (`connect`), the certificate is not good
- * (`tls`), it took too long, said too much, or did not speak HTTP (`protocol`).
+ * Why there is no answer: `refused` by our address guard, `forbidden` by our operator, no address for the name (`dns`), nothing listens
+ * (`connect`), bad certificate (`tls`), too slow, too long, or not HTTP (`protocol`).
  */
 export type FailureKind = 'refused' | 'forbidden' | 'dns' | 'connect' | 'tls' | 'timeout' | 'too-large' | 'protocol'
 
 export interface Failure {
   readonly ok: false
   readonly kind: FailureKind
-  /** For logs and operators; it may hold what the other side said. */
+  /** For logs and operators; it may contain text of the other side. */
   readonly detail: string
 }
 
-/** What this server does not call. */
+/** An address that this server must not call. */
 export class RefusedError extends Error {}
 
 export class TooLargeError extends Error {
@@ -22,7 +22,7 @@ export class TooLargeError extends Error {
   }
 }
 
-/** An answer that comes so slowly that it would come to no end. */
+/** An answer that comes too slowly to end in time. */
 export class DrippingError extends Error {
   constructor() {
     super('it answers too slowly')

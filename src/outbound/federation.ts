@@ -21,9 +21,9 @@ export interface FederationRequest {
   readonly headers?: Readonly<Record<string, string>>
   /** An object, or canonical JSON. */
   readonly body?: JsonObject | string
-  /** Whether this server says who it is. */
+  /** Whether this server signs the request. */
   readonly signed?: true
-  /** Nobody waits for it: others are connected to first. */
+  /** Nobody waits for the answer: other requests may connect first. */
   readonly isPatient?: boolean
   readonly timeoutMs: number
   readonly maxBytes: number
@@ -32,12 +32,12 @@ export interface FederationRequest {
 export interface FederationAnswer {
   readonly ok: true
   readonly status: number
-  /** Undefined when it was not JSON. */
+  /** Undefined if it was not JSON. */
   readonly body: JsonValue | undefined
   /** The first thing in the body that canonical JSON forbids. */
   readonly offence: JsonOffence | undefined
   readonly bytes: Buffer
-  /** How long it asks to be left alone, a day at most. */
+  /** How long the server asks us to wait, a day at most. */
   readonly retryAfterMs: number | undefined
 }
 
@@ -49,7 +49,7 @@ export type RequestSigner = (request: {
   readonly body: string | undefined
 }) => string
 
-/** A request whose answer may be long; `timeoutMs` is until it begins. */
+/** A request whose answer may be long; `timeoutMs` is the time until it begins. */
 export interface FederationStreamRequest extends FederationRequest {
   /** For the answer's body. */
   readonly bodyMs: number
@@ -57,10 +57,10 @@ export interface FederationStreamRequest extends FederationRequest {
   readonly redirects?: number
 }
 
-/** Requests to other homeservers, wherever their names lead, in the dialect that they know. */
+/** Requests to other homeservers, with discovery, in the dialect that each server speaks. */
 export interface Federation {
   request(server: string, request: FederationRequest): Promise<FederationAnswer | Failure>
-  /** As `request`, but a 2xx answer comes as it is read. */
+  /** As `request`, but the body of a 2xx answer is a stream. */
   stream(server: string, request: FederationStreamRequest): Promise<HttpStream | FederationAnswer | Failure>
 }
 
@@ -98,13 +98,13 @@ export function createFederation(deps: {
     let answer: Answer | Failure = { ok: false, kind: 'refused', detail: steps.join('; ') }
     for (const { origin, via } of targets) {
       answer = await send({ method, url: origin + uri, headers, body, timeoutMs, maxBytes, via, isPatient })
-      // Only what was not said yet is said to the next host.
+      // The next host is tried only if this one cannot have received the request.
       if (answer.ok || !UNREACHED.has(answer.kind)) return answer
     }
     return answer
   }
 
-  /** Asks in the dialect that a server is known to speak, or finds that out. */
+  /** Uses the dialect that a server is known to speak, or finds out which it speaks. */
   async function inDialect<Answer extends HttpAnswer | HttpStream>(
     server: string,
     request: FederationRequest,
@@ -128,7 +128,7 @@ export function createFederation(deps: {
         known.set(server, dialect)
         return read
       }
-      // Perhaps it knows other paths by now.
+      // The server may have been upgraded and know other paths now.
       known.delete(server)
       first ??= read
     }
@@ -149,7 +149,7 @@ export function createFederation(deps: {
 const isSuccess = ({ status }: { readonly status: number }): boolean => status >= 200 && status <= 299
 const isStream = (answer: HttpAnswer | HttpStream): answer is HttpStream => !Buffer.isBuffer(answer.body)
 
-/** What is no success is short, and says why. */
+/** Reads the body of an error answer, which is short. */
 async function asRead({ ok, status, headers, url, body }: HttpStream): Promise<HttpAnswer | Failure> {
   try {
     const bytes = await readUpTo(body, MAX_REFUSAL_BYTES)
@@ -167,28 +167,28 @@ function readAnswer({ body }: HttpAnswer): { value: JsonValue | undefined; offen
   }
 }
 
-/** Of who is asked too much: in the body, or as seconds or a date in the header (RFC 9110, 10.2.3). */
+/** The wait of a rate-limited answer: in the body, or as seconds or a date in the header (RFC 9110, 10.2.3). */
 function readRetryAfter({ status, headers }: HttpAnswer, body: JsonValue | undefined): number | undefined {
   if (status !== 429 && status !== 503) return undefined
   const said = isObject(body) ? body.retry_after_ms : undefined
   const header = headers['retry-after'] ?? ''
-  // By its own clock.
+  // Relative to the other server's clock.
   const date = Date.parse(header) - Date.parse(headers.date ?? '')
   const ms = typeof said === 'number' ? said : /^\d{1,10}$/.test(header) ? Number(header) * 1_000 : date
   return ms > 0 ? Math.min(Math.ceil(ms), LONGEST_RETRY_MS) : undefined
 }
 
-/** No endpoint answered: either the server says so, or its proxy does in words of its own. */
+/** Whether no endpoint has this path: the server says so, or its proxy answers 404 with another body. */
 function isUnknownPath({ status, body }: FederationAnswer): boolean {
   if (status !== 404 && status !== 405) return false
   return !isObject(body) || body.errcode === undefined || body.errcode === 'M_UNRECOGNIZED'
 }
 
-/** Asks another homeserver whom an OpenID token stands for (server-server API, `GET openid/userinfo`). */
+/** Asks another homeserver for the user of an OpenID token (server-server API, `GET openid/userinfo`). */
 export function createOpenIdVerifier(federation: Federation) {
   return {
     /**
-     * What the server gives as `sub`, unchecked; undefined when it does not know the token or gives none.
+     * The server's `sub`, unchecked; undefined if it does not know the token or gives none.
      * @throws ProtocolError `M_UNKNOWN` (502) when the server cannot be asked
      */
     async subjectOf(server: string, accessToken: string): Promise<string | undefined> {

@@ -2,24 +2,24 @@ import type { ServerName } from '../core/ids.ts'
 import { isObject, type JsonObject, readJson } from '../core/json.ts'
 import type { Dialect } from '../core/paths.ts'
 
-/** One request to an identity server of others. */
+/** A request to another identity server. */
 export interface IdentityRequest {
   readonly server: ServerName
   readonly method: 'GET' | 'POST'
-  /** What follows the second generation's root: `/lookup`. */
+  /** The path below the root of version 2: `/lookup`. */
   readonly path: string
   readonly body?: JsonObject
-  /** The `Authorization` header, for the path and query that are asked for. */
+  /** Gives the `Authorization` header for a path and query. */
   authorization(uri: string): string
 }
 
 export interface IdentityAnswer {
   readonly status: number
-  /** Undefined when it was no JSON object. */
+  /** Undefined if it was not a JSON object. */
   readonly body: JsonObject | undefined
 }
 
-/** Why there is no answer. `detail` is for the log: it may hold what the other side said. */
+/** Why there is no answer. `detail` is for the log: it may contain text of the other side. */
 export class IdentityServerError extends Error {
   readonly isTimeout: boolean
 
@@ -33,11 +33,11 @@ export class IdentityServerError extends Error {
 export interface IdentityClient {
   /** @throws IdentityServerError when there is no answer */
   call(request: IdentityRequest): Promise<IdentityAnswer>
-  /** Asks at an address that somebody else wrote down. @throws IdentityServerError when there is no answer */
+  /** Requests a URL that came from somebody else. @throws IdentityServerError when there is no answer */
   get(url: string): Promise<IdentityAnswer>
 }
 
-/** What it needs of the guarded client. */
+/** The needed part of the guarded client. */
 export interface Requests {
   request(request: {
     readonly method: string
@@ -59,8 +59,7 @@ const MAX_REDIRECTS = 3
 type Outgoing = Pick<Parameters<Requests['request']>[0], 'method' | 'url' | 'headers' | 'body' | 'redirects'>
 
 /**
- * Calls identity servers under the paths of `dialect`; `auto`: those of the published network, and ours where a server does not know
- * them.
+ * Calls identity servers under the paths of `dialect`; `auto`: under `/_matrix`, and under `/_proto` if a server does not know that.
  */
 export function createIdentityClient(http: Requests, dialect: 'auto' | Dialect): IdentityClient {
   async function send(request: Outgoing): Promise<IdentityAnswer> {
@@ -94,7 +93,7 @@ export function createIdentityClient(http: Requests, dialect: 'auto' | Dialect):
   }
 }
 
-/** Whether this server does not know what was asked for; that there is no such session is said in other words. */
+/** Whether the server does not know the path. The answer for an unknown session is different. */
 function isUnknownPath({ status, body }: IdentityAnswer): boolean {
   return (status === 404 || status === 405) && (body === undefined || body.errcode === 'M_UNRECOGNIZED')
 }

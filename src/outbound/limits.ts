@@ -1,17 +1,17 @@
-/** Caps on what others can make us keep or read, in one place. */
+/** All limits on what others can make us store or read. */
 
-/** Servers whose delegation, ports and paths are remembered; the one not asked for longest is forgotten. */
+/** Servers whose delegation, ports and paths are cached; the least recently used goes first. */
 export const MAX_REMEMBERED_SERVERS = 20_000
 export const MAX_WELL_KNOWN_BYTES = 51_200
 export const MAX_WELL_KNOWN_REDIRECTS = 5
-/** Of the hosts that a server names for its service, so many are tried. */
+/** Hosts of one server's service that are tried. */
 export const MAX_HOSTS_PER_SERVER = 5
 export const MAX_OPENID_ANSWER_BYTES = 5_120
 export const MAX_KEY_ANSWER_BYTES = 51_200
 /** The keys of a hundred servers. */
 export const MAX_NOTARY_ANSWER_BYTES = 2 * 1024 * 1024
 export const MAX_HOMESERVER_ANSWER_BYTES = 65_536
-/** Why something is refused, in an answer that might have been long. */
+/** An error answer to a request whose success might be long. */
 export const MAX_REFUSAL_BYTES = 65_536
 /** An answer with little in it. */
 export const MAX_PEER_ANSWER_BYTES = 1024 * 1024

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 
 /**
- * Spreads work over turns of the event loop: so many calls resolve in each, so that what is done by the hundred leaves room for
- * everything else in between.
+ * Spreads work over turns of the event loop: `perTurn` calls resolve in each turn, so that hundreds of calls do not hold up everything
+ * else.
  */
 export function createLoopTurns(perTurn = 1): () => Promise<void> {
   let turn: Promise<void> = Promise.resolve()

@@ -1,6 +1,6 @@
 import type { Outbox } from './outbox.ts'
 
-/** One message to one address. Nothing in it is parsed for addresses, and line ends in headers are not taken as such. */
+/** One message to one address. No field is parsed for addresses, and line ends in headers cannot begin a new header. */
 export interface MailMessage {
   readonly from: { readonly name: string; readonly address: string }
   readonly to: string
@@ -11,12 +11,12 @@ export interface MailMessage {
 }
 
 export interface Mailer {
-  /** Resolves once the message is in the hands of the mail server. @throws MailError */
+  /** Resolves once the mail server has accepted the message. @throws MailError */
   send(message: MailMessage): Promise<void>
   close(): void
 }
 
-/** Why a message was not taken. The text is for the log: it may hold what the mail server said. */
+/** Why a message was not accepted. The text is for the log: it may contain the mail server's answer. */
 export class MailError extends Error {
   constructor(cause: unknown) {
     const { code, message } = cause as { code?: unknown; message?: unknown }
@@ -30,7 +30,7 @@ export interface SmtpOptions {
   readonly port: number
   /** `starttls` and `tls` never fall back to plain text, and check the certificate; `none` never encrypts. */
   readonly security: 'tls' | 'starttls' | 'none'
-  /** Whether the certificate must be one that this host's name and a known authority vouch for. */
+  /** Whether the certificate must be valid for this host and signed by a known authority. */
   readonly verify_certificate: boolean
   /** Authorities to trust besides the usual ones, in PEM. */
   readonly ca?: string
@@ -42,9 +42,9 @@ export interface SmtpOptions {
   readonly timeout_ms: number
 }
 
-/** A connection that broke under a message is tried once more: idle ones are closed by mail servers without notice. */
+/** After a broken connection a message is tried once more, because mail servers close idle connections without notice. */
 const REQUEUES = 1
-/** A mail server is stuck when a message has waited for so many timeouts. */
+/** A mail server counts as stuck when a message has waited for so many timeouts. */
 const STUCK_AFTER = 2
 const SAFE = { disableFileAccess: true, disableUrlAccess: true }
 
@@ -58,10 +58,10 @@ export function createSmtpMailer(options: SmtpOptions): Mailer {
       maxRequeues: REQUEUES,
     }),
   )
-  // When each message that is under way was given to us, the oldest first.
+  // The start time of each unfinished message, oldest first.
   const underWay = new Map<symbol, number>()
 
-  /** Whoever asks now would wait behind others who have waited in vain. */
+  /** Whether messages wait so long already that a new one would wait in vain. */
   function isStuck(): boolean {
     const [oldest = Number.POSITIVE_INFINITY] = underWay.values()
     return underWay.size >= options.connections && performance.now() - oldest > STUCK_AFTER * options.timeout_ms
@@ -84,7 +84,7 @@ export function createSmtpMailer(options: SmtpOptions): Mailer {
   }
 }
 
-/** Where nobody sends mail it is not loaded. */
+/** Loads the library on first use. */
 async function loadMailer() {
   return (await import('nodemailer')).createTransport
 }
@@ -125,7 +125,7 @@ function connectionOf(options: SmtpOptions) {
   } as const
 }
 
-/** Keeps messages as `.eml` files: for a laptop, and for a first look at what would be sent. */
+/** Writes messages to `.eml` files: for development, and to see what would be sent. */
 export function createMailboxDirectory(outbox: Outbox): Mailer {
   return {
     async send(message) {
@@ -150,7 +150,7 @@ function composed({ from, to, subject, headers, text, html }: MailMessage) {
   return {
     from,
     to: { name: '', address: to },
-    // Given apart from the headers, so that what the headers say never adds a receiver.
+    // Separate from the headers, so that a header can never add a receiver.
     envelope: { from: from.address, to: [to] },
     subject,
     headers: { ...headers },

@@ -1,10 +1,10 @@
-/** What is no multipart body after all. */
+/** The body is not valid multipart. */
 export class MultipartError extends Error {}
 
 export interface Part {
-  /** Names in lower case; of one that repeats the first. */
+  /** Names in lower case; the first value if one repeats. */
   readonly headers: ReadonlyMap<string, string>
-  /** To be read to its end before the next part is asked for. */
+  /** Read it to its end before the next part. */
   readonly body: AsyncIterable<Buffer>
 }
 
@@ -20,14 +20,14 @@ export function boundaryOf(contentType: string | undefined): string | undefined 
 }
 
 /**
- * The parts of a multipart body (RFC 2046, 5.1.1) as they come, none of them held in memory.
- * @throws MultipartError where it ends early or makes no sense
+ * The parts of a multipart body (RFC 2046, 5.1.1) as streams; none is held in memory.
+ * @throws MultipartError if the body ends early or is malformed
  */
 export async function* partsOf(body: AsyncIterable<Buffer>, boundary: string): AsyncGenerator<Part> {
   const text = new Incoming(body)
   const delimiter = Buffer.from(`\r\n--${boundary}`)
   try {
-    // What stands before the first boundary is for people.
+    // The preamble before the first boundary has no meaning.
     for await (const _preamble of text.until(delimiter));
     while (!(await text.startsWith('--'))) {
       const headers = readHeaders(await text.upTo(BLANK_LINE, MAX_PART_HEADER_BYTES))
@@ -48,17 +48,17 @@ function readHeaders(block: Buffer): Map<string, string> {
   return headers
 }
 
-/** Bytes that come in pieces, cut anywhere. */
+/** A stream of bytes whose chunks may end anywhere. */
 class Incoming {
   readonly #source: AsyncIterator<Buffer>
-  /** So that a boundary at the very beginning is one too. */
+  /** Begins with a line end, so that a boundary at the very beginning is found too. */
   #pending: Buffer = LINE
 
   constructor(source: AsyncIterable<Buffer>) {
     this.#source = source[Symbol.asyncIterator]()
   }
 
-  /** What comes before a mark, which is passed over. */
+  /** The bytes up to a mark; skips the mark. */
   async *until(mark: Buffer): AsyncGenerator<Buffer> {
     for (;;) {
       const at = this.#pending.indexOf(mark)

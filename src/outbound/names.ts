@@ -13,19 +13,19 @@ export class NameError extends Error {
 export interface Names {
   /** The addresses of a host. @throws NameError when there is none */
   addressesOf(host: string): Promise<readonly LookupAddress[]>
-  /** The SRV records of a name, undefined when it has none. @throws NameError when that cannot be told */
+  /** The SRV records of a name, undefined if it has none. @throws NameError if the name servers do not answer */
   servicesOf(name: string): Promise<readonly SrvRecord[] | undefined>
 }
 
 const TIMEOUT_MS = 3_000
 const TRIES = 2
 const HOSTS_FILE = '/etc/hosts'
-/** What the name server means by "there is no such thing". */
+/** Error codes for "there is no such record". */
 const ABSENT = new Set(['ENOTFOUND', 'ENODATA'])
 
 /**
- * Asks DNS without the thread pool, which dead name servers would keep from doing anything else: the hosts file first, then the name
- * servers of the system, then, for names they do not know, whatever else the system looks at, such as search domains.
+ * Resolves names without the thread pool, which dead name servers could block. It reads the hosts file, then asks the name servers of the
+ * system, and for names unknown there uses the system's own resolver, which knows search domains and the like.
  *
  * @param servers name servers instead of the system's
  */

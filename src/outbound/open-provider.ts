@@ -1,7 +1,7 @@
 import type { GuardedClient } from './http.ts'
 import type { OpenIdProvider, ProviderClient } from './openid-provider.ts'
 
-/** One OpenID Connect provider. What talks to it is loaded when somebody signs in there. */
+/** One OpenID Connect provider. The library is loaded when somebody signs in there. */
 export function openProvider(
   client: ProviderClient,
   deps: { readonly client: Pick<GuardedClient, 'request'>; readonly now: () => number },

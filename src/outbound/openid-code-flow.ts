@@ -7,7 +7,7 @@ const TIMEOUT_SECONDS = 10
 const METADATA_MS = 3_600_000
 const MAX_ANSWER_BYTES = 1_048_576
 
-/** One OpenID Connect provider (OpenID Connect Core 1.0 and Discovery 1.0), by the code flow with PKCE. What it published is read anew every hour. */
+/** One OpenID Connect provider (OpenID Connect Core 1.0 and Discovery 1.0), by the code flow with PKCE. Its metadata is read again every hour. */
 export function openCodeFlow(
   client: ProviderClient,
   deps: { readonly client: Pick<GuardedClient, 'request'>; readonly now: () => number },
@@ -30,7 +30,7 @@ export function openCodeFlow(
       try {
         return await beginning(async () => addressOf(client, await configuration(), secrets, wish))
       } catch (error) {
-        // What it published may be at fault: asked again next time.
+        // The published metadata may be the reason: read it again next time.
         discovered = undefined
         throw error
       }
@@ -93,7 +93,7 @@ async function discover(client: ProviderClient, fetch: oidc.CustomFetch): Promis
   })
 }
 
-/** `fetch` as the library wants it, by the one client that this server calls others with. Redirects are not followed. */
+/** `fetch` for the library, through our guarded client. It follows no redirects. */
 function fetchThrough(client: Pick<GuardedClient, 'request'>): oidc.CustomFetch {
   return async (url, { method, headers, body }) => {
     const text = body === undefined || body === null ? undefined : String(body)
@@ -105,7 +105,7 @@ function fetchThrough(client: Pick<GuardedClient, 'request'>): oidc.CustomFetch 
   }
 }
 
-/** A provider that does not say how it wants to see the secret wants it in a header (OpenID Connect Discovery 1.0, section 3). */
+/** How to send the secret. A provider that does not say expects it in a header (OpenID Connect Discovery 1.0, section 3). */
 function clientAuthentication(secret: string | undefined): oidc.ClientAuth {
   if (secret === undefined) return oidc.None()
   const [basic, post] = [oidc.ClientSecretBasic(secret), oidc.ClientSecretPost(secret)]
@@ -123,7 +123,7 @@ async function translated<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** For what comes before anybody was asked: whatever is wrong then, the provider cannot be used now. */
+/** Runs the steps before the person is asked. Any error there means that the provider is unavailable. */
 async function beginning<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -133,7 +133,7 @@ async function beginning<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What the person decided, or a sign-in there that came to nothing by itself. */
+/** Error codes that mean that the person refused, or could not sign in. */
 const CANCELLED = new Set(['access_denied', 'login_required', 'interaction_required', 'consent_required'])
 
 function toProviderError(error: unknown): ProviderError {

@@ -1,35 +1,35 @@
 import type { JsonObject } from '../core/json.ts'
 
-/** How this server is known to a provider. */
+/** This server's registration with a provider. */
 export interface ProviderClient {
   readonly issuer: string
   readonly clientId: string
-  /** Undefined for a client without one, which PKCE alone protects. */
+  /** Undefined for a client without a secret, which only PKCE protects. */
   readonly clientSecret: string | undefined
   readonly scopes: readonly string[]
-  /** Where the provider sends browsers back to. */
+  /** The address to which the provider redirects browsers. */
   readonly redirectUri: string
 }
 
-/** What only this server and one browser know of a sign-in; each is sent or proven to the provider once. */
+/** The secrets of one sign-in, known only to this server and one browser. Each is sent or proven to the provider once. */
 export interface SignInSecrets {
   readonly state: string
   readonly nonce: string
   readonly codeVerifier: string
 }
 
-/** Whom a provider vouches for. */
+/** A person's identity, as a provider confirms it. */
 export interface Identity {
   readonly subject: string
-  /** Those of the ID token. */
+  /** The claims of the ID token. */
   readonly claims: JsonObject
-  /** Those of the provider's userinfo endpoint too, which is asked now. */
+  /** Requests the provider's userinfo endpoint and adds its claims. */
   allClaims(): Promise<JsonObject>
 }
 
 /**
- * Why a provider did not vouch for anybody: the person would not, nothing usable was answered, or what it answered does not hold.
- * `code` is for the log: it never holds what was answered.
+ * Why a sign-in at a provider failed: the person refused, the provider gave no usable answer, or the answer is not valid.
+ * `code` is for the log: it never contains text of the answer.
  */
 export class ProviderError extends Error {
   readonly kind: 'cancelled' | 'unreachable' | 'refused'
@@ -44,8 +44,8 @@ export class ProviderError extends Error {
 }
 
 export interface OpenIdProvider {
-  /** Where a browser goes to sign in. `wish`: make an account there, or prove again who sits there. */
+  /** The address for a browser to sign in. `wish`: create an account there, or authenticate again. */
   authorizationUrl(secrets: SignInSecrets, wish?: 'register' | 'again'): Promise<URL>
-  /** Trades what the browser brought back for an identity. Checks issuer, audience, times, nonce and signature of the ID token. */
+  /** Exchanges the parameters of the redirect for an identity. Checks issuer, audience, times, nonce and signature of the ID token. */
   redeem(answer: URLSearchParams, secrets: SignInSecrets): Promise<Identity>
 }

@@ -13,7 +13,7 @@ import { createGuardedClient, type GuardedClient } from './http.ts'
 import { createNames, type Names } from './names.ts'
 import { createWellKnown } from './well-known.ts'
 
-/** How this server reaches others. */
+/** The clients for other servers and services. */
 export interface Outbound {
   readonly client: GuardedClient
   readonly names: Names
@@ -30,7 +30,7 @@ export async function openOutbound(deps: {
   readonly version: string
   readonly now: () => number
   readonly log: Logger
-  /** Who resolves names; DNS without. */
+  /** The resolver of names; by default DNS. */
   readonly names?: Names
 }): Promise<Outbound> {
   const { config, signingKey, policy, version, now, log } = deps
@@ -41,7 +41,7 @@ export async function openOutbound(deps: {
   const discovery = createDiscovery({ names, wellKnown, now, random: Math.random })
   const sign = signerOf(config.server_name, signingKey)
   const federation = createFederation({ client, discovery, dialects, sign, policy })
-  // The operator wrote these addresses down, and most are on this machine.
+  // The operator configured these addresses, and most are on this machine.
   const anywhere = { outbound: { ...config.outbound, allow_ranges: ['0.0.0.0/0', '::/0'] } }
   const near = await createGuardedClient({ config: anywhere, log, names, userAgent: `Hearth/${version}` })
   const appservices = createAppserviceClient({ client: near, dialect: config.outbound.dialect, now })

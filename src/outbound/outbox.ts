@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** A directory that takes the messages for which no gateway is configured, one file each. */
+/** A directory for messages without a configured gateway, one file each. */
 export interface Outbox {
   put(kind: 'eml' | 'txt', content: Buffer | string): Promise<void>
 }
 
-/** `arrived` is told each file's path once it is complete. The directory is made with the first message, for its owner only. */
+/** Calls `arrived` with each complete file's path. Creates the directory with the first message, for its owner only. */
 export function createOutbox(directory: string, now: () => number, arrived: (path: string) => void): Outbox {
   return {
     async put(kind, content) {

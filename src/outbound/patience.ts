@@ -1,16 +1,16 @@
-/** How many may be connecting at a time, and for how long each counts: who takes longer may never answer. */
+/** How many may be connecting at a time, and how long each counts: a server that takes longer may never answer. */
 const AT_ONCE = 32
 const COUNTS_FOR_MS = 10
 
 /**
- * Where requests that nobody waits for have their turn to connect. A message to a thousand servers, most of them gone, would else keep
- * the process busy with new connections, while what goes over open ones stands behind them.
+ * A queue in which requests that nobody waits for take turns to connect. Without it, a message to a thousand servers, most of them gone,
+ * would keep the process busy with new connections and delay requests over open ones.
  */
 export class Patience {
   readonly #waiting = new Set<() => void>()
   #free = AT_ONCE
 
-  /** Resolves when a new connection may be made. @returns to be called when that came to something, or to nothing */
+  /** Resolves when a new connection may be made. @returns a function to call when connecting has succeeded or failed */
   async turn(): Promise<() => void> {
     if (this.#free > 0) this.#free--
     else await new Promise<void>((resolve) => this.#waiting.add(resolve))

@@ -7,7 +7,7 @@ import type { Federation, FederationAnswer } from './federation.ts'
 import type { GuardedClient, HttpStream } from './http.ts'
 import { boundaryOf, partsOf } from './multipart.ts'
 
-/** A file of another server as it says it is. */
+/** A file of another server, with the properties that the server claims. */
 export interface PeerFile {
   readonly contentType: string | undefined
   readonly fileName: string | undefined
@@ -17,7 +17,7 @@ export interface PeerFile {
 /** Fetches files of other servers (server-server API, "Content repository"). */
 export interface MediaPeers {
   /**
-   * Gives a file to `take` as it comes, no more of it than `maxBytes`. Servers that know only the old endpoint are asked by it.
+   * Passes a file to `take` as a stream of at most `maxBytes`. For servers that know only the old endpoint it uses that one.
    *
    * @throws ProtocolError `M_NOT_FOUND`, `M_NOT_YET_UPLOADED`, `M_TOO_LARGE` (502), `M_FORBIDDEN` when our operator shuts the server out,
    * 502 `M_UNKNOWN` for everything else that goes wrong there
@@ -26,12 +26,12 @@ export interface MediaPeers {
   download<T>(mxc: Mxc, maxBytes: number, take: (file: PeerFile) => Promise<T>): Promise<T>
 }
 
-/** What others wait for an upload on our behalf, and what we wait for them to begin. */
+/** How long the other server may wait for an upload, and how long we wait for its answer to begin. */
 const UPLOAD_WAIT_MS = 20_000
 const BEGIN_MS = 30_000
 const BODY_MS = 300_000
 const MAX_REDIRECTS = 3
-/** Of a multipart answer beside the file. */
+/** Bytes of a multipart answer beside the file. */
 const WRAPPING_BYTES = 65_536
 
 export function createMediaPeers(deps: {
@@ -83,7 +83,7 @@ export function createMediaPeers(deps: {
     throw senseless(mxc)
   }
 
-  /** A place that the other server names may be anywhere: it is asked without saying who we are, and no network of ours is. */
+  /** Fetches a location that the other server names. It may be anywhere, so the request is unsigned and never goes to our own network. */
   async function elsewhere<T>(
     mxc: Mxc,
     url: string,
@@ -134,10 +134,10 @@ function fileOf(header: (name: string) => string | undefined, body: AsyncIterabl
   return { contentType: header('content-type'), fileName: fileNameIn(header('content-disposition')), body }
 }
 
-/** What a server says of media, and not of how it was asked for. */
+/** Error codes about the file, as opposed to the request. */
 const ABOUT_MEDIA: ReadonlySet<unknown> = new Set(['M_NOT_FOUND', 'M_NOT_YET_UPLOADED', 'M_TOO_LARGE'])
 
-/** A server from before the endpoint was made, or one that makes nothing of it. What it does not have, it says in as many words. */
+/** Whether the server does not know the endpoint. A server that does not have the file says so with an error code. */
 function knowsNot({ status, body }: FederationAnswer): boolean {
   const errcode = isObject(body) ? body.errcode : undefined
   if (status === 400) return !ABOUT_MEDIA.has(errcode)

@@ -1,8 +1,8 @@
 import { failureOf } from './failures.ts'
 
-/** What a server is asked at once that has not answered yet, or did not when it was asked last. */
+/** Parallel requests to a server that has not answered yet, or failed the last time. */
 const UNPROVEN_AT_ONCE = 2
-/** What the next question would come to as well. */
+/** Failures that the next request would have too. */
 const IN_VAIN: ReadonlySet<string> = new Set(['dns', 'connect', 'tls', 'timeout'])
 
 interface Waiting {
@@ -11,15 +11,15 @@ interface Waiting {
 }
 
 /**
- * How much one server is asked at once. Who has answered is asked whatever there is to be asked. To who has not, each question would be
- * one more connection, with its handshake, that hangs: two are enough to find out, and what waits behind them comes to what they do.
+ * Limits parallel requests to one server. A server that has answered gets any number. For a server that has not, each request would be one
+ * more hanging connection: two are enough to find out, and the requests that wait behind them fail with them.
  */
 export class Places {
   readonly #waiting = new Set<Waiting>()
   #taken = 0
   #isProven = false
 
-  /** Resolves when the question may be asked. Throws what came of the one before where that tells enough, and when it is given up. */
+  /** Resolves when the request may be sent. Throws if the request before it failed in a way that this one would too, or on abort. */
   async enter(signal: AbortSignal): Promise<void> {
     if (this.#isFree) this.#taken++
     else await new Promise<void>((enter, leave) => this.#waiting.add({ enter, leave }))
@@ -34,7 +34,7 @@ export class Places {
     this.#passOn()
   }
 
-  /** @param error nothing, where the answer was left early */
+  /** @param error undefined if the caller stopped reading the answer */
   failed(error: unknown): void {
     if (error instanceof Error && IN_VAIN.has(failureOf(error).kind)) {
       this.#isProven = false

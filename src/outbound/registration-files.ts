@@ -8,7 +8,7 @@ export interface RegistrationFile {
 
 const IS_REGISTRATION = /\.(ya?ml|json)$/
 
-/** The files that these paths stand for: a directory for every `.yaml`, `.yml` and `.json` in it, in the order of their names. */
+/** The registration files of these paths. A directory stands for every `.yaml`, `.yml` and `.json` in it, in the order of their names. */
 async function filesOf(paths: readonly string[]): Promise<string[]> {
   const found: string[] = []
   for (const path of paths) {
@@ -24,7 +24,7 @@ export async function readRegistrationFiles(paths: readonly string[]): Promise<R
   return Promise.all(files.map(async (path) => ({ path, text: await readFile(path, 'utf8') })))
 }
 
-/** Changes whenever a registration file does, one comes or one goes. */
+/** A value that changes whenever a registration file changes, appears or disappears. */
 export async function registrationsStamp(paths: readonly string[]): Promise<string> {
   const stamps = await filesOf(paths).then((files) =>
     Promise.all(

@@ -8,16 +8,16 @@ import { MAX_KEY_ANSWER_BYTES, MAX_NOTARY_ANSWER_BYTES } from './limits.ts'
 /** Which keys of which servers are wanted; without ids, all of them. */
 export type WantedKeys = ReadonlyMap<ServerName, ReadonlySet<string>>
 
-/** Fetches what servers say of their keys, unchecked. Undefined, or nothing in the list, when there is no answer. */
+/** Fetches key responses of servers, unchecked. Undefined, or no list entry, if there is no answer. */
 export interface KeyFetcher {
   /** Asks the server itself (server-server API, `GET K/server`). */
   own(server: string): Promise<JsonObject | undefined>
-  /** Asks another server for what it knows (`POST K/query`). */
+  /** Asks a notary server (`POST K/query`). */
   byNotary(notary: string, wanted: WantedKeys): Promise<readonly JsonObject[]>
 }
 
 const TIMEOUT_MS = 10_000
-/** A notary asks the servers in turn, some of which are gone. */
+/** Long, because the notary asks the servers itself, and some may be gone. */
 const NOTARY_TIMEOUT_MS = 30_000
 
 export function createKeyFetcher(federation: Federation, now: () => number = Date.now): KeyFetcher {
@@ -48,7 +48,7 @@ export function createKeyFetcher(federation: Federation, now: () => number = Dat
   }
 }
 
-/** What canonical JSON cannot say cannot have been signed. */
+/** The body as an object; undefined if it is not canonical JSON, since such an object cannot have been signed. */
 function objectIn(answer: FederationAnswer | Failure): JsonObject | undefined {
   const body = answer.ok && answer.status === 200 ? answer.body : undefined
   return isObject(body) && offenceIn(body) === undefined ? body : undefined

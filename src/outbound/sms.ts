@@ -9,13 +9,13 @@ export interface SmsMessage {
 }
 
 export interface SmsGateway {
-  /** Resolves once the gateway has taken the message. @throws SmsError */
+  /** Resolves once the gateway has accepted the message. @throws SmsError */
   send(message: SmsMessage): Promise<void>
 }
 
-/** Why a message was not taken. The text is for the log: it may hold what the gateway said. */
+/** Why a message was not accepted. The text is for the log: it may contain the gateway's answer. */
 export class SmsError extends Error {
-  /** Whether it is the destination that the gateway does not serve, so that trying again is of no use. */
+  /** Whether the gateway does not serve the destination, so that another try is useless. */
   readonly isRejected: boolean
 
   constructor(message: string, isRejected = false) {
@@ -32,21 +32,21 @@ export interface SmsAccount {
   readonly timeout_ms: number
 }
 
-/** How a gateway is talked to over HTTP. The texts are templates; the patterns are looked for in its answers. */
+/** The HTTP interface of a gateway. The texts are templates; the patterns are searched in its answers. */
 export interface SmsProtocol {
   readonly url: string
   readonly method: 'GET' | 'POST' | 'PUT'
   /** `Name: value` */
   readonly headers: readonly string[]
   readonly body: string
-  /** Found in an answer that says yes; empty: any answer of status 2xx does. */
+  /** Matches an answer of acceptance; if empty, any 2xx answer is one. */
   readonly accepted: string
-  /** Found in an answer that says never, whatever its status. */
+  /** Matches an answer of permanent refusal, whatever its status. */
   readonly rejected: string
 }
 
 /**
- * Gateways that many use, by their published interfaces.
+ * Well-known gateways, by their published interfaces.
  *
  * Twilio answers errors with numbers: 21211 and 21614 no number for messages, 21408 and 21612 not to this country or from this sender,
  * 21610 the receiver wants none, 30006 and 63038 unreachable. Vonage answers 200 with a status in the body, "0" for yes; 6 and 7 are
@@ -97,7 +97,7 @@ function compile(protocol: SmsProtocol): Compiled {
   }
 }
 
-/** @throws Error when the description makes no sense */
+/** @throws Error if the description is not valid */
 export function checkSmsProtocol(protocol: SmsProtocol): void {
   compile(protocol)
 }
@@ -105,7 +105,7 @@ export function checkSmsProtocol(protocol: SmsProtocol): void {
 /**
  * Sends through a gateway as `protocol` describes it.
  *
- * @throws Error when the description makes no sense
+ * @throws Error if the description is not valid
  */
 export function createSmsGateway(protocol: SmsProtocol, options: SmsAccount, client: GuardedClient): SmsGateway {
   const { url, headers, body, accepted, rejected } = compile(protocol)

@@ -8,24 +8,24 @@ import { TemplateError } from '../core/template.ts'
 /** The templates that come with the program. */
 export const OWN_TEMPLATES = fileURLToPath(new URL('../../templates', import.meta.url))
 
-/** The brand whose templates stand in for those that another brand lacks. */
+/** The brand whose templates are used if another brand lacks them. */
 export const DEFAULT_BRAND = 'default'
 /** The language of last resort. */
 export const DEFAULT_LANGUAGE = 'en'
 
 /** Far more than any page needs. */
 export const MAX_TEMPLATE_BYTES = 256 * 1024
-/** Of files with these endings a name that nobody knows is a mistake. */
+/** An unknown file name with one of these endings is a mistake. */
 const OUR_ENDINGS = new Set(['.mail', '.page'])
 
-/** What makes a template of a file's text; `language` is the folder's. */
+/** Functions that parse a file's text to a template; `language` is that of the folder. */
 export type TemplateReaders = Readonly<Record<string, (source: string, language: string) => unknown>>
 
 /** Templates of several names by brand and language, as files `<brand>/<language>/<name>`. */
 export interface TemplateFiles<Readers extends TemplateReaders> {
   /**
-   * The template that fits best: the brand's before the default brand's, and within a brand the first language of the list that it
-   * has. Brand and language are compared with the directories that were there at the start and are never part of a path.
+   * The best template: the brand's before the default brand's, and within a brand the first language of the list that it has. Brand and
+   * language are compared with the names of the directories at the start and never become part of a path.
    */
   find<Name extends keyof Readers & string>(
     name: Name,
@@ -34,7 +34,7 @@ export interface TemplateFiles<Readers extends TemplateReaders> {
   ): ReturnType<Readers[Name]>
   /** `<brand>/<language>/<name>` of every template. */
   readonly names: readonly string[]
-  /** The languages that any template is there in. */
+  /** The languages of all templates. */
   readonly languages: readonly string[]
 }
 
@@ -131,7 +131,7 @@ async function readText(path: string): Promise<string> {
   }
 }
 
-/** None where the directory is not there: it need not be. */
+/** Empty if the directory does not exist, which is allowed. */
 async function subdirectories(readers: TemplateReaders, path: string): Promise<string[]> {
   try {
     const entries = await readdir(path, { withFileTypes: true })

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
 
-/** The requests to one place that no connection has taken up yet. */
+/** The requests to one place that have no connection yet. */
 export interface WaitingRequests {
   readonly count: number
   /** For `compose` of a dispatcher. */
@@ -8,8 +8,8 @@ export interface WaitingRequests {
 }
 
 /**
- * undici makes a new connection for a request that was given up, in place of the one that this ended (nodejs/undici#5845), and keeps
- * it for as long as the other side likes. Who counts the requests that wait knows which connections are for nobody.
+ * undici replaces the connection of an aborted request by a new one (nodejs/undici#5845), and keeps it for as long as the other side likes.
+ * The number of waiting requests shows which connections nobody needs.
  */
 export function countWaitingRequests(): WaitingRequests {
   let count = 0

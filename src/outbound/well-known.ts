@@ -5,9 +5,9 @@ import type { Dialect } from '../core/paths.ts'
 import type { GuardedClient, HttpAnswer } from './http.ts'
 import { MAX_REMEMBERED_SERVERS, MAX_WELL_KNOWN_BYTES, MAX_WELL_KNOWN_REDIRECTS } from './limits.ts'
 
-/** Reads, and remembers, which server stands in for a host (server-server API, "Server discovery", step 3). */
+/** Reads and caches the delegation of hosts (server-server API, "Server discovery", step 3). */
 export interface WellKnown {
-  /** The server name that the host delegates to; undefined when it does not, or says nothing that makes sense. */
+  /** The server name that the host delegates to; undefined if there is none, or it is not valid. */
   delegateOf(host: string): Promise<string | undefined>
 }
 
@@ -21,7 +21,7 @@ const LONGEST_PAUSE_MS = HOUR_MS
 
 interface Entry {
   readonly delegate: string | undefined
-  /** When the host said so. */
+  /** The time of the host's answer. */
   readonly saidAt: number
   readonly until: number
   readonly failures: number
@@ -63,7 +63,7 @@ export function createWellKnown(deps: {
     if (said !== undefined) return { ...said, failures: 0 }
     const failures = (before?.failures ?? 0) + 1
     const again = now() + Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS)
-    // A host that is away for a while has not moved its server.
+    // A host that does not answer for a while has probably not moved its server.
     const keptUntil = (before?.saidAt ?? 0) + LONGEST_LIFE_MS
     const delegate = now() < keptUntil ? before?.delegate : undefined
     const until = delegate === undefined ? again : Math.min(again, keptUntil)
@@ -103,7 +103,7 @@ function parse(body: Buffer): JsonValue | undefined {
   }
 }
 
-/** How long an answer holds by its own words, within bounds. */
+/** The lifetime of an answer by its headers, within bounds. */
 function lifeOf({ headers }: HttpAnswer, now: number): number {
   const control = headers['cache-control'] ?? ''
   const seconds = /(?:^|[\s,])max-age="?(\d{1,10})/i.exec(control)?.[1]

@@ -47,7 +47,7 @@ export async function saveServerKeys(tx: Tx, rows: readonly ServerKeyRow[], atMo
   )
 }
 
-/** Of more servers than `kept`, removes the keys of those that ran out first. Gives of how many servers. */
+/** If there are keys of more than `kept` servers, removes those of the servers whose keys expire first. Gives the number of servers. */
 export async function forgetServerKeys(tx: Tx, kept: number, atMost: number): Promise<number> {
   const rows = await tx.query<{ readonly server_name: ServerName }>(
     `SELECT server_name FROM server_key GROUP BY server_name
