@@ -16,9 +16,9 @@ import { loadIdentityKeys } from './serve/identity-key-file.ts'
 import { createLog } from './serve/log.ts'
 import { openSigningKey } from './serve/signing-key-file.ts'
 
-/** The administrators' endpoints, as the command line uses them. */
+/** The admin endpoints, for the command line. */
 export interface Administration {
-  /** The body of a 2xx answer. @throws Error with the words of any other */
+  /** The body of a 2xx answer. @throws Error with the message of any other answer */
   // biome-ignore lint/suspicious/noExplicitAny: answers of our own endpoints
   call(method: Method, path: string, body?: object): Promise<any>
 }
@@ -33,8 +33,8 @@ interface Answer {
 type Ask = (method: Method, path: string, headers: Record<string, string>, body: string | undefined) => Promise<Answer>
 
 /**
- * Lets work be done through the endpoints of the server that runs; without one, through the same endpoints in this process, which
- * then is the server for the while and listens nowhere. The database vouches for the command line, by a token that ends with it.
+ * Runs work through the admin endpoints of the running server. If none runs, it uses the same endpoints in this process, without opening a
+ * port. The command line authenticates with a token that it writes into the database and removes at the end.
  */
 export async function withAdministration<T>(
   host: Host,
@@ -70,7 +70,7 @@ interface Side {
   close(): Promise<void>
 }
 
-/** Before anything is told to what listens there, it has to know the token that is in our database. */
+/** Connects to the running server. First it checks that the listener there knows the token in our database. */
 async function beside(config: Config, token: string): Promise<Side> {
   const origin = `http://${loopbackOf(config.listen.host)}:${config.listen.port}`
   const ask: Ask = async (method, path, headers, body) => {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { ConfigError, type ConfigSources, type LoadedConfig, loadConfig } from '../config/load.ts'
 
-/** What a command knows of the process it runs in; made by main.ts. */
+/** A command's access to its process; made by main.ts. */
 export interface Host {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly directory: string
@@ -10,19 +10,19 @@ export interface Host {
   readonly isTerminal: boolean
   readonly version: string
   readonly nodeVersion: string
-  /** How this program is called: `hearth`, or `node dist/main.js`. */
+  /** The words that start this program: `hearth`, or `node dist/main.js`. */
   readonly program: string
-  /** Bytes of this process that are in memory. */
+  /** Resident memory of this process, in bytes. */
   residentBytes(): number
   print(text: string): void
   complain(text: string): void
-  /** Asks on the terminal without showing what is typed. */
+  /** Asks on the terminal, without echo. */
   askSecret(question: string): Promise<string>
-  /** Aborted by the first SIGTERM or SIGINT; until it is asked for, these end the process at once. */
+  /** Aborted by the first SIGTERM or SIGINT. Before the first call of this function, these end the process at once. */
   stopSignal(): AbortSignal
-  /** What is to be done on SIGHUP, which until then ends the process. */
+  /** Sets the action on SIGHUP, which ends the process otherwise. */
   onReload(reload: () => void): void
-  /** What is to be done about an error that nobody caught, before the process ends. */
+  /** Sets the action on an uncaught error, before the process ends. */
   onCrash(report: (error: unknown) => void): void
 }
 
@@ -32,13 +32,13 @@ export interface Options {
 }
 
 export interface Command {
-  /** What follows the name, and a line on each option of its own. */
+  /** The usage after the command's name, and a line for each of its options. */
   readonly usage: string
-  /** Gives an exit code. Throws UsageError when the words make no sense. */
+  /** Gives an exit code. Throws UsageError if the words are not valid. */
   run(host: Host, words: readonly string[]): Promise<number>
 }
 
-/** How the process ends; 78 is what service managers know as a configuration error, which no restart cures. */
+/** Exit codes. Service managers know 78 as a configuration error, which a restart does not fix. */
 export const EXIT = { ok: 0, failure: 1, usage: 2, config: 78 } as const
 
 export const EXIT_MEANINGS: Readonly<Record<number, string>> = {
@@ -52,7 +52,7 @@ export class UsageError extends Error {}
 
 const DEFAULT_FILE = 'hearth.yaml'
 
-/** The parseArgs options that every command reading the configuration has. */
+/** The parseArgs options of every command that reads the configuration. */
 export const CONFIG_OPTIONS = {
   config: { type: 'string' },
   set: { type: 'string', multiple: true },

@@ -19,12 +19,12 @@ export const OLDEST_POSTGRES = 140_000
 
 export interface RunningDatabase {
   readonly connection: pg.ClientConfig
-  /** Undefined when the database is somebody else's. */
+  /** Undefined if `database.url` names another Postgres. */
   readonly embedded: EmbeddedPostgres | undefined
   stop(): Promise<void>
 }
 
-/** The Postgres of `database.url`, or our own, started. */
+/** Connects to the Postgres of `database.url`, or starts our own. */
 export async function startDatabase(config: Config, uid: number, log: Logger): Promise<RunningDatabase> {
   const { url } = config.database
   if (url !== undefined) {
@@ -35,14 +35,14 @@ export async function startDatabase(config: Config, uid: number, log: Logger): P
   return { connection: embedded.connection, embedded, stop: embedded.stop }
 }
 
-/** For commands that work beside a running server: its Postgres when it runs, else our own for the while. */
+/** The database for commands beside a running server: the server's Postgres if it runs, else our own for the time of the command. */
 export async function borrowDatabase(config: Config, uid: number, log: Logger): Promise<RunningDatabase> {
   const running =
     config.database.url === undefined && (await findRunningPostgres({ directory: postgresDirectory(config) }))
   return running ? { connection: running, embedded: undefined, stop: async () => {} } : startDatabase(config, uid, log)
 }
 
-/** Works in the database, beside a running server or without one. */
+/** Runs work in the database, with the server running or stopped. */
 export async function withDatabase<T>(host: Host, config: Config, work: (db: Database) => Promise<T>): Promise<T> {
   const log = createLog({ level: 'error', format: 'auto' }, host.isTerminal)
   const database = await borrowDatabase(config, host.uid, log)
@@ -59,7 +59,7 @@ export async function withDatabase<T>(host: Host, config: Config, work: (db: Dat
   }
 }
 
-/** Says in the operator's terms what is wrong with the Postgres of `database.url`. */
+/** Checks the Postgres of `database.url`, and explains problems to the operator. */
 async function greet(url: string, log: Logger): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 })
   try {

@@ -74,7 +74,7 @@ function reportFor(host: Host, config: Config, sections: readonly Section[]): st
   return printReport(`Hearth ${host.version} looked at ${config.server_name}`, sections, isColoured)
 }
 
-/** What only this machine shows. */
+/** The checks that need this machine. */
 export async function examineInside(
   examination: Examination,
   host: Pick<Host, 'nodeVersion'>,
@@ -94,7 +94,7 @@ export async function examineInside(
   ]
 }
 
-/** What others see, in the order in which they come by it. */
+/** The checks of what others see, in the order of their requests. */
 export async function examineOutside(examination: Examination): Promise<readonly Section[]> {
   const { config } = examination
   if (isTrial(config)) {

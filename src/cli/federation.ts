@@ -50,7 +50,7 @@ The way to this server is what "doctor" looks at.`,
   },
 }
 
-/** To look at others is no reason to make a key. */
+/** Our signing key, if there is one; a check of others does not create a key. */
 async function ownKey({ data_dir }: Config): Promise<SigningKey | undefined> {
   return existsSync(signingKeyPath(data_dir)) ? (await loadSigningKey(data_dir)).current : undefined
 }

@@ -4,7 +4,7 @@ import { holdYoungGeneration } from './serve/young-generation.ts'
 
 interface Verb {
   readonly summary: string
-  /** Loaded when it is asked for: a short command need not wait for the whole server. */
+  /** Loads the command on use, so that a short command need not load the whole server. */
   load(): Promise<Command>
 }
 
@@ -66,7 +66,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
   },
 }
 
-/** Does what the words ask for, and gives an exit code: nothing is thrown. */
+/** Runs the command of these words and gives an exit code. Never throws. */
 export async function runProgram(host: Host, words: readonly string[]): Promise<number> {
   const [name = '--help', ...rest] = words
   if (name === '--version') return say(host, host.version)

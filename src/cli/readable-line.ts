@@ -1,6 +1,6 @@
 const COLOURS: Readonly<Record<string, number>> = { trace: 90, debug: 90, info: 32, warn: 33, error: 31, fatal: 31 }
 
-/** A JSON log line as a person reads it: time, level, message, then what else it says. */
+/** A JSON log line for people: time, level, message, then the other keys. */
 export function readableLine(json: string, isColoured: boolean): string {
   const { time, level, msg, err, ...rest } = JSON.parse(json) as Record<string, unknown>
   const clock = new Date(Number(time)).toTimeString().slice(0, 8)

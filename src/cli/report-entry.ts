@@ -1,4 +1,4 @@
-/** A name, and what belongs to it on as many lines as it takes. */
+/** A name, and its lines beside it. */
 export function entry(name: string, lines: readonly string[]): string {
   return lines.map((line, index) => `  ${(index === 0 ? name : '').padEnd(14)}${line}`).join('\n')
 }

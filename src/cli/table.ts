@@ -1,4 +1,4 @@
-/** Rows of words in columns. What could steer a terminal is shown as a question mark. */
+/** Rows of words in columns. Control characters become question marks. */
 export function table(rows: readonly (readonly string[])[]): string {
   const shown = rows.map((row) => row.map((word) => word.replace(/[\p{Cc}\p{Cf}]/gu, '?')))
   const widths = (shown[0] ?? []).map((_, column) => Math.max(...shown.map((row) => (row[column] ?? '').length)))

@@ -18,7 +18,7 @@ export interface NewUser {
   readonly isAdmin: boolean
 }
 
-/** Through the database: a new account concerns nothing that a running server has in memory. Gives its id. */
+/** Creates an account in the database, which is safe beside a running server: it has nothing about new accounts in memory. Gives the user id. */
 export async function makeUser(host: Host, config: Config, user: NewUser): Promise<string> {
   await ensureDataDirectory(config.data_dir, host.uid)
   const log = createLog({ level: 'error', format: 'auto' }, host.isTerminal)

@@ -27,7 +27,7 @@ interface Values {
 
 type Action = (of: { host: Host; api: Administration; user: string; values: Values; password: string }) => Promise<void>
 
-/** What is done to one account. */
+/** The actions on one account. */
 const ACTIONS: Readonly<Record<string, Action>> = {
   async show({ host, api, user }) {
     host.print(

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Deactivation } from '../domain/accounts/deactivation.ts'
 import { startDueWork, untilNone } from './due-work.ts'
 
-/** Has deactivated users leave their rooms, and goes on after a restart. */
+/** Makes deactivated users leave their rooms, and continues after a restart. */
 export const startDeactivationRunner = (deactivation: Deactivation, log: Logger) =>
   startDueWork({
     everyMs: 10_000,

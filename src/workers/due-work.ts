@@ -1,19 +1,19 @@
 import type { Logger } from 'pino'
 
-/** Work that comes up now and then, and stays in the database until it is done. */
+/** Work that is queued in the database until it is done. */
 export interface DueWork {
-  /** How often it is looked for when nobody tells of it. */
+  /** How often to look for work without a wake-up. */
   readonly everyMs: number
-  /** What is logged when it fails; it is tried again. */
+  /** The log message for a failure; the work is tried again. */
   readonly failure: string
   readonly log: Logger
-  /** Calls whenever some has come up. */
+  /** Registers a listener that is called when there is new work. */
   onWake(listener: () => void): void
-  /** Does what is due, until `isClosed`. */
+  /** Does all due work, until `isClosed`. */
   run(isClosed: () => boolean): Promise<unknown>
 }
 
-/** Does what is due at the start, when it is told of some, and now and then. What is under way is finished on `close`. */
+/** Does due work at the start, on each wake-up and at intervals. `close` waits for work that has begun. */
 export function startDueWork({ everyMs, failure, log, onWake, run }: DueWork): { close(): Promise<void> } {
   let closed = false
   let running: Promise<void> | undefined
@@ -26,7 +26,7 @@ export function startDueWork({ everyMs, failure, log, onWake, run }: DueWork): {
     } while (again && !closed)
   }
 
-  /** One round at a time: a call during a round is one more round after it. */
+  /** Runs one round at a time. A call during a round causes another round after it. */
   function start(): void {
     again = true
     if (closed || running !== undefined) return
@@ -48,7 +48,7 @@ export function startDueWork({ everyMs, failure, log, onWake, run }: DueWork): {
   }
 }
 
-/** Takes one piece after another for as long as there is some. */
+/** Repeats a step of work until there is none left. */
 export const untilNone =
   (next: () => Promise<number>): DueWork['run'] =>
   async (isClosed) => {

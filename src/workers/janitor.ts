@@ -12,9 +12,9 @@ import { forgetClaimedKeys } from '../store/keys/one-time-keys.ts'
 import { forgetToDeviceCalls } from '../store/keys/to-device.ts'
 import { createStateCollector } from './state-collector.ts'
 
-/** Removes what nobody will ask for again, a little at a time. */
+/** Removes expired rows, a few at a time. */
 export interface Janitor {
-  /** One round: everything that is due now. Gives how many rows it removed. */
+  /** One round: removes everything that is due now. Gives the number of rows. */
   tidy(): Promise<number>
   close(): Promise<void>
 }
@@ -42,7 +42,7 @@ export function startJanitor(deps: {
   readonly db: Database
   readonly clock: Clock
   readonly log: Logger
-  /** What other parts of the server have to remove. */
+  /** Chores of other parts of the server. */
   readonly chores?: readonly Chore[]
 }): Janitor {
   const { db, clock, log } = deps
@@ -63,7 +63,7 @@ export function startJanitor(deps: {
   }
 
   const timer = setInterval(() => {
-    // What fails now is due again in an hour.
+    // After a failure the next round, in an hour, tries again.
     running = tidy().catch((error) => log.warn({ err: error }, 'the hourly tidying failed'))
   }, EVERY_MS).unref()
 

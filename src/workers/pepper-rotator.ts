@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import type { PepperRotation } from '../domain/identity/pepper-rotation.ts'
 
-/** Replaces the pepper of lookups when it is old enough, and finishes rotations that were broken off. */
+/** Replaces the pepper of lookups when it is old enough, and finishes interrupted rotations. */
 export interface PepperRotator {
   close(): Promise<void>
 }

@@ -6,7 +6,7 @@ import { registrationsStamp } from '../outbound/registration-files.ts'
 
 const LOOK_EVERY_MS = 2_000
 
-/** Brings changed registration files into force. What is wrong with them is logged once, and the services stay as they were. */
+/** Loads changed registration files. A mistake in one is logged once, and the services stay as they are. */
 export function startRegistrationReloader(parts: {
   readonly config: Config
   readonly appservices: Pick<AppserviceServices, 'registry' | 'accounts'>
@@ -15,7 +15,7 @@ export function startRegistrationReloader(parts: {
   const { config, appservices, log } = parts
   const paths = config.application_services.registrations
   if (paths.length === 0) return { close: async () => {} }
-  // Whoever starts it has just read them, perhaps before the last change: they are read once more.
+  // The caller has just read the files, perhaps before the last change, so they are read once more.
   let known: string | undefined
   let looking: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { RoomDeletions } from '../domain/rooms/act/deletion/deletions.ts'
 import { startDueWork } from './due-work.ts'
 
-/** Removes the rooms that operators want removed. */
+/** Performs the room deletions that operators have requested. */
 export const startRoomDeleter = (deletions: RoomDeletions, log: Logger) =>
   startDueWork({
     everyMs: 5_000,

@@ -9,9 +9,9 @@ import {
   unusedChains,
 } from '../store/events/state-collection.ts'
 
-/** Removes branches of room state that no event stands on any more. */
+/** Removes state chains that no event needs any more. */
 export interface StateCollector {
-  /** Looks at the next chains, and removes what is unused of them, until `isOver`. Gives how many rows it removed. */
+  /** Checks the next chains and removes unused ones, until `isOver`. Gives the number of removed rows. */
   round(isOver: () => boolean): Promise<number>
 }
 
@@ -21,7 +21,7 @@ const ROWS_AT_ONCE = 2_000
 const BEYOND_ALL: ChainName = { room_nid: Number.MAX_SAFE_INTEGER, chain: 0 }
 
 export function createStateCollector(db: Database): StateCollector {
-  /** Where the last round ended: the next one goes on there. */
+  /** The end of the last round, where the next one continues. */
   let before = BEYOND_ALL
 
   /** False at the end of all chains. */

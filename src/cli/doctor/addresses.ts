@@ -6,7 +6,7 @@ import { identityBaseUrl, publicBaseUrl } from '../../domain/public-address.ts'
 import { createAddressGuard } from '../../outbound/addresses.ts'
 import { type Examination, type Finding, ok, problem, warning } from './finding.ts'
 
-/** The names that lead here, and whether others can follow them. */
+/** Checks the names of this server: whether others can resolve and reach them. */
 export async function examineAddresses(examination: Examination): Promise<readonly Finding[]> {
   const { config } = examination
   const hosts = namesOf(config)
@@ -22,7 +22,7 @@ function namesOf(config: Config): readonly string[] {
   return [config.server_name, config.well_known.server ?? config.server_name, base, ...identity]
 }
 
-/** Whether a host can be asked at all; where not, that is said under the names already. */
+/** Whether a host has an address. If not, {@link examineAddresses} reports it. */
 export async function hasAddress({ names }: Examination, host: string): Promise<boolean> {
   const isLiteral = isIP(host.replace(/^\[|\]$/g, '')) !== 0
   return isLiteral || (await names.addressesOf(host).catch(() => [])).length > 0

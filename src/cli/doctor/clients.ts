@@ -6,7 +6,7 @@ import { hasAddress } from './addresses.ts'
 import { type Examination, type Finding, ok, problem, skipped, warning } from './finding.ts'
 import { certificateOf, crossOrigin, MAX_BYTES, TIMEOUT_MS, unreachable } from './reach.ts'
 
-/** How clients come here: from the name of a user to the homeserver's address. */
+/** Checks the way of a client: from a user's server name to the homeserver's address. */
 export async function examineClients(examination: Examination): Promise<readonly Finding[]> {
   const { config } = examination
   const host = splitServerName(config.server_name)?.host ?? config.server_name
@@ -68,7 +68,7 @@ async function wellKnown({ client, config }: Examination, host: string, dialect:
 async function wellKnownInBrowsers({ client }: Examination, host: string): Promise<readonly Finding[]> {
   const url = `https://${host}/.well-known/matrix/client`
   const answer = await client.request({ method: 'GET', url, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES })
-  // Said already.
+  // Reported already.
   if (!answer.ok || answer.status !== 200) return []
   return [crossOrigin(answer, 'well-known')]
 }

@@ -9,7 +9,7 @@ const EPOCH_SECONDS = 2_208_988_800
 const PACKET_BYTES = 48
 const TRANSMITTED_AT = 40
 
-/** How far the clock of this machine is off, by a time server (RFC 4330). */
+/** Checks this machine's clock against a time server (RFC 4330). */
 export async function examineClock(names: Names, timeServer: string, now: () => number): Promise<Finding> {
   const [host = '', port = NTP_PORT] = timeServer.split(':')
   try {

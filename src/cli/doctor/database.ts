@@ -31,11 +31,11 @@ const FACTS = `
   FROM pg_database d WHERE d.datname = current_database()`
 
 const ROUND_TRIPS = 9
-/** Beside the pool: reads, events, streams, and one for commands. */
+/** Connections beside the pool: for reads, events, streams, and one for commands. */
 const OTHER_CONNECTIONS = 5
 const CONNECT_TIMEOUT_MS = 5_000
 
-/** The Postgres: what it is, whether it keeps what it is given, and how fast it answers. Nothing is written. */
+/** Checks the Postgres: its version, its durability settings, and its speed. Writes nothing. */
 export async function examineDatabase(config: Config, now: () => number): Promise<readonly Finding[]> {
   const { url } = config.database
   if (url === undefined && !existsSync(postgresDirectory(config))) {

@@ -2,10 +2,10 @@ import type { Config } from '../../config/schema.ts'
 import type { GuardedClient } from '../../outbound/http.ts'
 import type { Names } from '../../outbound/names.ts'
 
-/** What there is to examine, and by which means. */
+/** The input of an examination. */
 export interface Examination {
   readonly config: Config
-  /** May call every address: whether others may reach it is for the examination to find out. */
+  /** May call every address, private ones too: the examination itself checks whether others can reach them. */
   readonly client: GuardedClient
   readonly names: Names
   readonly now: () => number
@@ -15,7 +15,7 @@ export type Verdict = 'ok' | 'warning' | 'problem' | 'skipped'
 
 export interface Finding {
   readonly verdict: Verdict
-  /** What was looked at, in a word or two. */
+  /** The examined thing, in a word or two. */
   readonly subject: string
   readonly text: string
   /** What to do; with every warning and problem. */
@@ -36,7 +36,7 @@ export const problem = (subject: string, text: string, advice: string): Finding 
   ...{ verdict: 'problem', subject, text, advice },
 })
 
-/** Whether this server is only being tried out on one machine, where nobody looks for it. */
+/** Whether this server is only a trial on one machine, without a public name. */
 export function isTrial({ server_name }: Config): boolean {
   return /^(?:localhost|127\.[\d.]+|\[::1\])(?::\d+)?$/.test(server_name)
 }

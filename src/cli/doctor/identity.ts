@@ -2,7 +2,7 @@ import { identityBaseUrl } from '../../domain/public-address.ts'
 import { type Examination, type Finding, ok, problem } from './finding.ts'
 import { certificateOf, crossOrigin, MAX_BYTES, TIMEOUT_MS, unreachable } from './reach.ts'
 
-/** Whether clients and homeservers reach the identity service where it says it is. */
+/** Checks that clients and homeservers reach the identity service at its public address. */
 export async function examineIdentity({ client, config, now }: Examination): Promise<readonly Finding[]> {
   const base = identityBaseUrl(config)
   const { host, protocol } = new URL(base)

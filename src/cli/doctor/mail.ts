@@ -3,7 +3,7 @@ import type { Config } from '../../config/schema.ts'
 import { checkSmtp } from '../../outbound/mail.ts'
 import { type Finding, ok, problem, warning } from './finding.ts'
 
-/** Whether the mail server takes what we would send it: up to the login, nothing is sent. */
+/** Checks the mail server up to the login. Sends nothing. */
 export async function examineMail({ identity }: Config): Promise<Finding> {
   const { host, ca_file, ...smtp } = identity.mail.smtp
   if (host === undefined) {

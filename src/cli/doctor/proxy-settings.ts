@@ -4,11 +4,11 @@ import { publicBaseUrl } from '../../domain/public-address.ts'
 import { urlHost } from '../serve/banner.ts'
 
 interface Facts {
-  /** What Hearth listens on, as seen by a proxy on the same machine. */
+  /** Hearth's address for a proxy on the same machine. */
   readonly upstream: string
   /** The host of `public_base_url`. */
   readonly home: string
-  /** The host of `server_name`, where well-knowns are looked for. */
+  /** The host of `server_name`, which serves the well-known files. */
   readonly site: string
   readonly maxBodyBytes: number
   readonly maxWaitSeconds: number
@@ -18,7 +18,7 @@ const WRITERS: Readonly<Record<string, (facts: Facts) => string>> = { nginx, cad
 
 export const PROXIES: readonly string[] = Object.keys(WRITERS)
 
-/** What to put into the configuration of a reverse proxy, and into ours. Undefined for a proxy that is not known here. */
+/** Settings for a reverse proxy, and for Hearth. Undefined for an unknown proxy. */
 export function proxySettings(name: string, config: Config): string | undefined {
   const site = splitServerName(config.server_name)?.host ?? config.server_name
   const facts: Facts = {
@@ -32,7 +32,7 @@ export function proxySettings(name: string, config: Config): string | undefined 
   return write && `${write(facts)}\n${ours(facts)}`
 }
 
-/** Spelled out where all addresses are listened on: `localhost` may mean one that is not among them. */
+/** A literal address if Hearth listens on all addresses: `localhost` might be of the other IP version. */
 function upstreamHost(host: string): string {
   return host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : urlHost(host)
 }

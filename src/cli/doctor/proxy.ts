@@ -6,10 +6,10 @@ import type { HttpAnswer } from '../../outbound/http.ts'
 import { type Examination, type Finding, ok, problem, skipped, warning } from './finding.ts'
 import { crossOrigin, MAX_BYTES, TIMEOUT_MS } from './reach.ts'
 
-/** An address that is nobody's (RFC 5737). */
+/** An address for documentation (RFC 5737), which no client has. */
 const FORGED = '198.51.100.77'
 
-/** Whether what is between clients and Hearth passes everything on as it came. */
+/** Checks that the proxy between clients and Hearth passes requests on unchanged. */
 export async function examineProxy(examination: Examination): Promise<readonly Finding[]> {
   const base = publicBaseUrl(examination.config)
   if (examination.config.public_base_url === undefined) return [skipped('proxy', 'public_base_url is not set')]
@@ -30,10 +30,10 @@ export async function examineProxy(examination: Examination): Promise<readonly F
 
 type Ask = (path: string, values?: object) => Promise<HttpAnswer | undefined>
 
-/** A room alias with what proxies like to decode, or to refuse. */
+/** Requests a room alias with characters that some proxies decode or refuse. */
 async function paths(ask: Ask): Promise<Finding> {
   const answer = await ask('/_matrix/client/v3/directory/room/%23doctor%2Fprobe%3Aexample.org')
-  // Hearth reads it as an alias, knows it or not; a path that was changed is unknown, or somebody else's.
+  // Hearth answers about the alias, known or not. If the proxy changed the path, the answer is a different one.
   const { errcode } = objectIn(answer)
   if (typeof errcode === 'string' && errcode !== 'M_UNRECOGNIZED') return ok('paths', 'come as they were sent')
   const advice =
@@ -63,7 +63,7 @@ async function browsers(ask: Ask): Promise<Finding> {
   )
 }
 
-/** Whom Hearth takes us for, and whether we can pose as somebody else. */
+/** Checks which client address Hearth sees, and whether a client can forge it. */
 async function callers(ask: Ask, { config }: Examination): Promise<Finding> {
   const seen = async (headers = {}) =>
     objectIn(await ask('/_matrix/client/unstable/hearth.caller', { headers })).address

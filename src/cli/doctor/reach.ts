@@ -6,7 +6,7 @@ export const TIMEOUT_MS = 10_000
 export const MAX_BYTES = 65_536
 const DAY_MS = 86_400_000
 
-/** What an operator can do about an address that does not answer. */
+/** Advice for an operator about an address that does not answer. */
 export function adviceFor({ kind }: Failure, place: string): string {
   switch (kind) {
     case 'dns':
@@ -26,7 +26,7 @@ export function unreachable(subject: string, failure: Failure, place: string): F
   return problem(subject, `${place}: ${failure.detail}`, adviceFor(failure, place))
 }
 
-/** How long the certificate is good for. */
+/** A finding about the certificate's remaining time. */
 export function certificateOf(answer: HttpAnswer, subject: string, now: number): readonly Finding[] {
   if (answer.certificate === undefined) return []
   const days = Math.floor((answer.certificate.validUntil - now) / DAY_MS)
@@ -35,7 +35,7 @@ export function certificateOf(answer: HttpAnswer, subject: string, now: number):
   return [warning(subject, text, 'renew it now, and see why that did not happen by itself')]
 }
 
-/** `*` and nothing else: browsers refuse two values, as when a proxy adds its own. */
+/** Checks for a single `*`: browsers refuse two values, which occur if a proxy adds its own header. */
 export function crossOrigin({ headers }: HttpAnswer, subject: string): Finding {
   const allowed = headers['access-control-allow-origin']
   if (allowed === '*') return ok(subject, 'may be asked by web clients')

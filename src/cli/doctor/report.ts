@@ -16,7 +16,7 @@ export function countOf(sections: readonly Section[], verdict: Verdict): number 
   return sections.flatMap(({ findings }) => findings).filter((finding) => finding.verdict === verdict).length
 }
 
-/** For people: a line per finding, and what to do about it beneath. */
+/** For people: a line per finding, with the advice below. */
 export function printReport(title: string, sections: readonly Section[], isColoured: boolean): string {
   const paint = (code: number, text: string): string => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
   const subjects = sections.flatMap(({ findings }) => findings.map(({ subject }) => subject.length))

@@ -9,7 +9,7 @@ import { hasAddress } from './addresses.ts'
 import { type Examination, type Finding, ok, problem, skipped, warning } from './finding.ts'
 import { certificateOf, MAX_BYTES, TIMEOUT_MS, unreachable } from './reach.ts'
 
-/** How other homeservers find this one, and whom they find there. */
+/** Checks how other homeservers find this one, and that they reach this server and no other. */
 export async function examineServers(examination: Examination): Promise<readonly Finding[]> {
   const { client, names, config, now } = examination
   const wellKnown = createWellKnown({ client, now, dialects: ['matrix', 'proto'] })

@@ -19,7 +19,7 @@ const DAY_MS = 86_400_000
 /** The oldest release of Node that still gets security fixes. */
 const OLDEST_NODE = 22
 
-/** The configuration, and the machine. */
+/** Checks the configuration and the machine. */
 export async function examineSetup(config: Config, nodeVersion: string, now = Date.now): Promise<readonly Finding[]> {
   return [
     serverName(config),
@@ -61,7 +61,7 @@ function address(config: Config): Finding {
 function registration(config: Config): Finding {
   if (!config.roles.includes('client')) return skipped('registration', 'there are no accounts here')
   const { require_token } = config.registration
-  // As a request comes through a proxy.
+  // `true`: as for a request through a proxy.
   if (!isRegistrationOpen(config, true) || require_token || isTrial(config)) {
     return ok('registration', require_token ? 'with a token' : isTrial(config) ? 'open, on this machine' : 'closed')
   }
@@ -97,14 +97,14 @@ async function signingKey({ data_dir }: Config): Promise<Finding> {
   }
 }
 
-/** The same comparison as at a start. */
+/** Makes the same comparison of signing packages as a start. */
 async function signing(): Promise<Finding> {
   const disagreement = await signingDisagreement()
   if (disagreement === undefined) return ok('signing', `${OWN_PACKAGES.signer} and tweetnacl agree`)
   return problem('signing', disagreement, 'install the packages again (npm ci): Hearth does not start like this')
 }
 
-/** Of the certificate that Hearth serves by itself: whether it can be used, for how long, and for which names. */
+/** Checks Hearth's own HTTPS certificate: whether it is usable, for how long, and for which names. */
 async function ownCertificate(config: Config, now: number): Promise<readonly Finding[]> {
   if (config.https.certificate_file === undefined) return []
   try {

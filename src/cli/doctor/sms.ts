@@ -4,7 +4,7 @@ import { type Examination, type Finding, ok, problem, warning } from './finding.
 const PATIENCE_MS = 10_000
 const MAX_BYTES = 65_536
 
-/** Whether the gateway for text messages is there: its host is asked for its front page, nothing is sent. */
+/** Checks that the host of the gateway for text messages answers, by a request for its front page. Sends no message. */
 export async function examineSms({ config, client }: Examination): Promise<Finding> {
   const { sms } = config.identity
   if (sms.gateway === 'none') return ok('SMS', 'phone numbers are refused (identity.sms.gateway)')

@@ -8,7 +8,7 @@ import { MAX_BYTES, TIMEOUT_MS } from '../doctor/reach.ts'
 const HOUR_MS = 3_600_000
 const LIMITS = { timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES }
 
-/** What it says of its keys, and whether that is signed as it should be. */
+/** Checks the server's published keys and their signatures. */
 export async function checkKeys(server: ServerName, federation: Federation, now: number): Promise<readonly Finding[]> {
   const answer = await federation.request(server, { method: 'GET', path: 'key/v2/server', ...LIMITS })
   const advice = 'its operator has to see why: nothing that it says can be believed without its keys'
@@ -38,7 +38,7 @@ function validity(until: number, now: number): Finding {
   return warning(subject, 'the keys are good for less than an hour', 'its operator should let them be good for longer')
 }
 
-/** A request that we sign: to believe it, the other server needs our keys, and asks us for them unless it has them already. */
+/** Sends a signed request. To verify it, the other server needs our keys, and fetches them from us unless it has them already. */
 export async function checkTrust(server: ServerName, federation: Federation, ownName: ServerName): Promise<Finding> {
   const path = `federation/v1/query/profile?user_id=${encodeURIComponent(`@hearth-check:${server}`)}&field=displayname`
   const answer = await federation.request(server, { method: 'GET', path, signed: true, ...LIMITS })
@@ -59,7 +59,7 @@ export async function checkTrust(server: ServerName, federation: Federation, own
   return ok(subject, `it believes our signature (${status}${words}): it knows our keys, by asking us now or before`)
 }
 
-/** Somebody else's words, for a terminal. */
+/** Text of another server, made safe for a terminal. */
 function shown(value: JsonValue | undefined): string {
   return typeof value === 'string' ? value.replace(/[^\x20-\x7e]/g, '').slice(0, 200) : '(nothing)'
 }

@@ -11,11 +11,11 @@ import { checkKeys, checkTrust } from './answers.ts'
 import { checkAddresses, checkTarget, checkWellKnown } from './way.ts'
 
 export interface ServerCheck extends Examination {
-  /** Ours; without one nothing is signed. */
+  /** This server's key; without one, signed requests are not checked. */
   readonly signingKey: SigningKey | undefined
 }
 
-/** The way to another server, each step on its own, so that the first that is wrong can be told from those after it. */
+/** Checks each step of the way to another server, so that the first wrong step shows. */
 export async function checkServer(server: ServerName, check: ServerCheck): Promise<readonly Section[]> {
   const { client, names, config, now } = check
   if (server === config.server_name) {

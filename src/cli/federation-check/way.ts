@@ -12,7 +12,7 @@ import { MAX_BYTES, TIMEOUT_MS } from '../doctor/reach.ts'
 const DAY_MS = 86_400_000
 const MAX_REDIRECTS = 5
 
-/** What the name's own web server says of another that stands in for it. Nothing that is wrong there stops anybody. */
+/** Checks the well-known file of the server name. Mistakes in it are warnings, because servers then use the name itself. */
 export async function checkWellKnown(server: ServerName, { client }: Examination): Promise<readonly Finding[]> {
   const { host, port } = splitServerName(server) ?? { host: server, port: undefined }
   const subject = 'well-known'
@@ -39,7 +39,7 @@ export async function checkWellKnown(server: ServerName, { client }: Examination
   return [warning(subject, `${name} makes no sense and is passed over`, advice)]
 }
 
-/** The addresses of a host, and whether this server may call them. */
+/** Checks the addresses of a host, and whether this server may call them. */
 export async function checkAddresses(host: string, { names, config }: Examination): Promise<Finding> {
   const isOpen = createAddressGuard(config.outbound.allow_ranges)
   const bare = host.replace(/^\[|\]$/g, '')
@@ -56,7 +56,7 @@ export async function checkAddresses(host: string, { names, config }: Examinatio
   return closed.length === addresses.length ? problem(host, text, advice) : warning(host, text, advice)
 }
 
-/** Connects to one of the places, and asks what is there. */
+/** Connects to one target and asks for its version. */
 export async function checkTarget({ origin, via }: ServerTarget, check: Examination): Promise<readonly Finding[]> {
   const place = `${via.host}:${via.port}`
   const ask = (dialect: Dialect) => {
@@ -107,7 +107,7 @@ const isVersion = (answer: HttpAnswer): boolean => answer.status === 200 && isOb
 
 function versionIn(answer: HttpAnswer): string {
   const { name, version } = (objectIn(answer)?.server ?? {}) as JsonObject
-  // Somebody else's words, for a terminal.
+  // Text of another server, made safe for a terminal.
   return [name, version]
     .map((part) =>
       String(part ?? '?')

@@ -11,8 +11,8 @@ import { withDatabase } from '../database.ts'
 import { minute, table } from '../table.ts'
 
 /**
- * Shows the invitations that nobody has taken up, or cancels one. In the database itself: a server with the identity role alone has
- * no endpoints of administration.
+ * Lists pending invitations, or cancels one. It works in the database itself, because a server with only the identity role has
+ * no admin accounts.
  */
 export async function invitations(
   host: Host,

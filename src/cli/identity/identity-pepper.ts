@@ -4,7 +4,7 @@ import { createPepperRotation } from '../../domain/identity/pepper-rotation.ts'
 import type { Host } from '../command.ts'
 import { withDatabase } from '../database.ts'
 
-/** Rotates the pepper of lookups in the database, beside a running server or without one. */
+/** Rotates the pepper of lookups in the database, with the server running or stopped. */
 export async function rotatePepper(host: Host, config: Config): Promise<void> {
   const bindings = await withDatabase(host, config, async (db) => {
     const rotation = createPepperRotation({ db, clock: Date, random: { bytes: randomBytes } })

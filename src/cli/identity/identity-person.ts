@@ -4,10 +4,10 @@ import { userNamed, withAdministration } from '../administration.ts'
 import { type Host, UsageError } from '../command.ts'
 import { minute, table } from '../table.ts'
 
-/** As many characters as the longest address has, and the longest user id. */
+/** The length of the longest address and the longest user id. */
 const MAX_CHARS = 255
 
-/** `@alice` is a user of this server; everything else is said in full. */
+/** The endpoint's path for a person. `@alice` is a user of this server; everything else must be complete. */
 function pathOf(name: string, config: Config): string {
   if (name.length > MAX_CHARS) throw new UsageError('no address and no user id is that long')
   const full = /^@[^:@]+$/.test(name) ? userNamed(name, config) : name

@@ -7,7 +7,7 @@ import { UsageError } from '../command.ts'
 import { wantedLanguages } from './wanted-languages.ts'
 
 export interface PreviewOptions {
-  /** A template's name, with or without its ending; the mail that validates an address without it. */
+  /** A template's name, with or without its ending; by default the mail that validates an address. */
   readonly name: string | undefined
   readonly brand: string | undefined
   readonly language: string | undefined
@@ -15,7 +15,7 @@ export interface PreviewOptions {
 
 const NAMES = Object.keys(TEMPLATE_VALUES) as (keyof typeof TEMPLATE_VALUES)[]
 
-/** A message as it would be sent, made of samples, with the templates and the configuration in force. */
+/** A message with sample values, made with the current templates and configuration. */
 export async function previewMail(config: Config, options: PreviewOptions): Promise<string> {
   const wanted = options.name ?? 'validate-email'
   const name = NAMES.find((each) => each === wanted || each.replace(/\.\w+$/, '') === wanted)

@@ -8,7 +8,7 @@ import { wantedLanguages } from './wanted-languages.ts'
 
 export const PAGE_NAMES = Object.keys(PAGES) as PageName[]
 
-/** A page as browsers would get it, made of samples, with the templates and the configuration in force. */
+/** A page with sample values, made with the current templates and configuration. */
 export async function previewPage(
   config: Config,
   options: { readonly name: string | undefined; readonly language: string | undefined },
@@ -31,7 +31,7 @@ const ITEM = {
   version: '1.0',
 }
 
-/** What is not here is empty: problems, and what is the other case of something that is. */
+/** Sample values. Others are empty: problems, and alternatives to a value that is set. */
 function samples(config: Config, page: PageName): Partial<Record<PageValue<PageName>, TemplateValue>> {
   const user = `@alice:${config.server_name}`
   return {

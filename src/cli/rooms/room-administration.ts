@@ -56,7 +56,7 @@ export async function listRooms(
   return EXIT.ok
 }
 
-/** Waits for the end. Broken off, the server goes on; without one, the next does. */
+/** Deletes a room and waits for the end. If this is interrupted, the running server, or the next one, finishes the deletion. */
 export async function deleteRoom(
   host: Host,
   config: Config,

@@ -13,7 +13,7 @@ interface InspectOptions {
   readonly json?: boolean | undefined
 }
 
-/** What there is to say of a room, or of one of its events, for people or for programs. */
+/** Describes a room, or one of its events, for people or for programs. */
 export async function inspectRoom(reader: Reader, roomNid: number, options: InspectOptions): Promise<string> {
   if (options.event === undefined) {
     const room = await describeRoom(reader, roomNid)
@@ -56,7 +56,7 @@ async function describeRoom(reader: Reader, roomNid: number) {
   }
 }
 
-/** Why most members are not there. */
+/** Explains why most members are missing. */
 function describePartialState({ since, resident, failures, last_failure }: PartialStateRow) {
   return {
     since: new Date(since).toISOString(),

@@ -35,7 +35,7 @@ export async function verifyRoom(host: Host, config: Config, reader: Reader, roo
   return findings === 0 ? EXIT.ok : EXIT.failure
 }
 
-/** The keys of this server, if it has them here. Of other servers none is at hand. */
+/** The keys of this server, if its key file exists. Keys of other servers are not available. */
 async function ownKeys(config: Config): Promise<KnownKeys> {
   if (!existsSync(signingKeyPath(config.data_dir))) return () => []
   const { current, former } = await loadSigningKey(config.data_dir)

@@ -84,7 +84,7 @@ async function findRoom(reader: Reader, name: string): Promise<number> {
   return found
 }
 
-/** Reads from the database as it is at one moment, whoever writes meanwhile. */
+/** Runs reads in one snapshot of the database, independent of writers. */
 async function withSnapshot<T>(host: Host, config: Config, work: (reader: Reader) => Promise<T>): Promise<T> {
   if (config.database.url === undefined && !existsSync(postgresDirectory(config)))
     throw new Error(`there is no database in ${config.data_dir} yet`)

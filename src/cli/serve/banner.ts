@@ -14,7 +14,7 @@ export interface BannerFacts {
   readonly seconds: number
 }
 
-/** What somebody who has just started a server wants to know. */
+/** The text for the operator after a start. */
 export function banner(facts: BannerFacts): string {
   const { config } = facts
   const address = `http://${urlHost(config.listen.host)}:${facts.port}`
@@ -63,7 +63,7 @@ function firstUser(config: Config, program: string): string {
   return isRegistrationOpen(config, false) ? `${command}, or register in a client` : command
 }
 
-/** A literal address as it stands in a URL; the one for "all addresses" is reached by this machine's own name. */
+/** An address in the form of a URL's host; "all addresses" becomes `localhost`. */
 export function urlHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return 'localhost'
   return host.includes(':') ? `[${host}]` : host

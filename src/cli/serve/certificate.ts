@@ -7,12 +7,12 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import type { TlsCertificate } from '../../http/https.ts'
 
-/** The certificate that HTTPS is served with, as its files have it. */
+/** The HTTPS certificate in its files. */
 export interface CertificateFiles {
   current(): LoadedCertificate
-  /** Called with each one that takes the place of another. */
+  /** Sets the function that is called with each new certificate. */
   onChange(use: (certificate: LoadedCertificate) => void): void
-  /** Reads the files again. Gives false, and says why in the log, where they cannot be used: what was in use stays so. */
+  /** Reads the files again. If they cannot be used, it logs the reason, keeps the old certificate and gives false. */
   reload(): Promise<boolean>
   close(): void
 }
@@ -22,11 +22,11 @@ export interface LoadedCertificate extends TlsCertificate {
   readonly leaf: X509Certificate
 }
 
-/** From then on its end is in the log every day. */
+/** This long before a certificate expires, the log warns every day. */
 export const EXPIRY_WARNING_MS = 14 * 86_400_000
 const DAY_MS = 86_400_000
 const LOOK_EVERY_MS = 3_600_000
-/** The two files are not replaced at the same moment. */
+/** Waits after a change, because the two files are not replaced at the same moment. */
 const SETTLING_MS = 500
 const SECOND_LOOK_MS = 3_000
 
@@ -71,7 +71,7 @@ function asked<T>(attempt: () => T, complaint: string): T {
   }
 }
 
-/** Reads the files and keeps an eye on them. Undefined where HTTPS is not wanted. @throws as {@link loadCertificate} */
+/** Reads the files and watches them. Undefined if HTTPS is not configured. @throws as {@link loadCertificate} */
 export async function openCertificate(
   options: Config['https'],
   { log, now = Date.now }: { readonly log: Logger; readonly now?: () => number },
@@ -108,7 +108,7 @@ export async function openCertificate(
     }
   }
 
-  /** The same complaint once. */
+  /** Logs a problem, but not the same one twice in a row. */
   function complain({ message }: Error): void {
     if (message === complaint) return
     complaint = message
@@ -136,7 +136,7 @@ export async function openCertificate(
   }
 }
 
-/** Files that are links are replaced where they lead to as well as where they are. What no watch tells of is seen within the hour. */
+/** Watches the directories of the files and, for links, of their targets. A change that the watch misses is noticed within the hour. */
 async function watchDirectories(
   files: readonly string[],
   look: (isSecondLook: boolean) => Promise<boolean>,

@@ -1,8 +1,8 @@
 import { mkdir, stat } from 'node:fs/promises'
 
 /**
- * Makes the data directory at the first start. As root, the embedded Postgres runs under another user, who must be able to pass
- * through; what lies inside is closed to others file by file.
+ * Makes the data directory at the first start. If the server runs as root, the embedded Postgres runs as another user, who must be able to
+ * enter this directory; the files inside are closed to others one by one.
  */
 export async function ensureDataDirectory(path: string, uid: number): Promise<void> {
   try {

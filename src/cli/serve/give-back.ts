@@ -5,8 +5,8 @@ import { runInNewContext } from 'node:vm'
 const requireHere = createRequire(import.meta.url)
 
 /**
- * Collects what nothing holds any more and hands its pages to the system. The engine collects by itself when it needs memory, which an
- * idle server never does, and glibc keeps freed pages below the last one in use: without this a process stays as large as it once was.
+ * Runs a full garbage collection and returns free pages to the system. The engine collects only when it needs memory, which an idle server
+ * does not, and glibc keeps freed pages below the last one in use: without this, a process stays as large as it once was.
  */
 export function giveBackMemory(): void {
   collect()
@@ -14,12 +14,12 @@ export function giveBackMemory(): void {
 }
 
 const collect = collector()
-/** The first time it looks for the function, and calls it. */
+/** The first call finds the function and replaces this one. */
 let trim = (): void => {
   trim = trimmer()
 }
 
-/** A full collection that compacts. The engine shows its own to contexts that are made while it is asked to. */
+/** A full compacting collection. With `--expose-gc`, the engine offers its own to contexts that are created afterwards. */
 function collector(): () => void {
   setFlagsFromString('--expose-gc')
   const collectAll: () => void = runInNewContext('gc')
@@ -31,7 +31,7 @@ function collector(): () => void {
   }
 }
 
-/** `malloc_trim` of glibc; nothing where there is another library, which gives back by itself. */
+/** `malloc_trim` of glibc; does nothing with other C libraries, which return memory by themselves. */
 function trimmer(): () => void {
   try {
     const { DataType, load, open }: typeof import('ffi-rs') = requireHere('ffi-rs')

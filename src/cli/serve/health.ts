@@ -4,9 +4,9 @@ export type Phase = 'starting' | 'migrating' | 'running' | 'draining'
 
 export interface Health {
   enter(phase: Phase): void
-  /** From now on readiness also asks `probe` whether the database answers; while that is away it says no or hangs. */
+  /** From now on readiness also depends on `probe`: it gives false, or hangs, while the database is away. */
   watch(probe: () => Promise<boolean>): void
-  /** Undefined when requests can be served, else why not. */
+  /** Undefined if requests can be served, else the reason. */
   whyNotReady(): Promise<string | undefined>
 }
 
@@ -38,7 +38,7 @@ export interface HealthAnswer {
   readonly body: { readonly status: string; readonly reason?: string }
 }
 
-/** The answer to a health path, wherever it is asked; undefined for another path. */
+/** The answer to a health path, on every listener; undefined for another path. */
 export async function answerHealth(health: Health, path: string): Promise<HealthAnswer | undefined> {
   if (path === '/health/live') return { status: 200, body: { status: 'ok' } }
   if (path !== '/health/ready') return undefined

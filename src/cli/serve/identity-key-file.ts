@@ -16,14 +16,14 @@ export function identityKeyPath(dataDir: string): string {
   return join(dataDir, NAME)
 }
 
-/** The identity service's keys, the one in use and those that were; the first is made at the first start. */
+/** The identity service's keys, current and old; the first key is made at the first start. */
 export async function loadIdentityKeys(dataDir: string): Promise<IdentityKeyRing> {
   const path = identityKeyPath(dataDir)
   if (!existsSync(path)) await writeSecret(path, currentLine('0', randomBytes(32)))
   return readRing(path, await readSecret(path))
 }
 
-/** Puts a new key into use. Of the one before, only the public half is kept, so that what it signed can still be checked. */
+/** Replaces the current key. Only the public half of the old one is kept, so that its signatures can still be verified. */
 export async function rotateIdentityKey(dataDir: string): Promise<IdentityKeyRing> {
   const { current, old } = await loadIdentityKeys(dataDir)
   const lines = [current, ...old].map(({ keyId, publicKey }) => `old ${keyId.replace(':', ' ')} ${publicKey}\n`)
@@ -38,7 +38,7 @@ function currentLine(version: string, seed: Buffer): string {
   return `ed25519 ${version} ${encodeBase64(seed)}\n`
 }
 
-/** A number above every number that ever stood for a key here. */
+/** A version number above those of all keys in the file. */
 function nextVersion(keys: readonly OldKey[]): string {
   const used = keys.map(({ keyId }) => Number(/^ed25519:(\d{1,9})$/.exec(keyId)?.[1] ?? -1))
   return String(Math.max(...used) + 1)

@@ -9,7 +9,7 @@ export interface MetricsListener {
   close(): void
 }
 
-/** Metrics and health for machines, apart from the listener for clients: it answers from the first moment to the last. */
+/** A separate listener for metrics and health, which answers from the beginning of the start to the end of the stop. */
 export async function startMetricsListener(
   options: Config['metrics'],
   metrics: Metrics,

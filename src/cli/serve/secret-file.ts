@@ -9,7 +9,7 @@ export async function readSecret(path: string): Promise<string> {
   return readFile(path, 'utf8')
 }
 
-/** On disk before it takes its name, so that a kill or a power cut leaves what was there before or the whole of the new. */
+/** Writes and syncs a temporary file before renaming it, so that a kill or a power cut leaves either the old file or the complete new one. */
 export async function writeSecret(path: string, content: string): Promise<void> {
   const draft = `${path}.new`
   const file = await open(draft, 'w', 0o600)

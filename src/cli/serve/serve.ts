@@ -56,7 +56,7 @@ export const serveCommand: Command = {
   },
 }
 
-/** All other options count from the next start. */
+/** Reads `federation.allow` and `deny` again. All other options change at the next start. */
 function rereadPolicy(policy: LiveServerPolicy, config: Config, read: () => Config, log: Logger): void {
   try {
     const { allow, deny } = read().federation
@@ -71,7 +71,7 @@ function stopRequested(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
 
-/** Brings everything up in order, and down again in the opposite order, also when one of the steps fails. */
+/** Starts everything in order, and stops it in the opposite order, also if one of the steps fails. */
 async function start(host: Host, config: Config, log: Logger, read: () => Config) {
   const undo: (() => Promise<void> | undefined)[] = []
   const stop = async () => {

@@ -35,7 +35,7 @@ export async function loadSigningKey(dataDir: string): Promise<OwnKeyRing> {
   return readRing(path, await readSecret(path))
 }
 
-/** The same, to be signed with and to be rotated. */
+/** The same keys, as an object that signs and can rotate them. */
 export async function openSigningKey(dataDir: string): Promise<OwnSigningKey> {
   return createOwnSigningKey(await loadSigningKey(dataDir), async ({ current, former }, expiredTs) => {
     const { keyId, publicKey } = current

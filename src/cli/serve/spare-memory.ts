@@ -1,12 +1,12 @@
 import { giveBackMemory } from './give-back.ts'
 
-/** How often the server looks whether a load is over. */
+/** How often the server checks whether a load is over. */
 const LOOK_EVERY_MS = 10_000
-/** A server that is less busy than this has a moment for it. */
+/** A server that is less busy than this share of the time has time for it. */
 const QUIET = 0.1
-/** Less is not worth the pause, nor the collections after it: the engine begins with a small space for new objects again. */
+/** Less is not worth the pause and the collections after it, which come because the engine's space for new objects is small again. */
 const WORTH_BYTES = 40 * 1024 * 1024
-/** After this many looks at the most it tries again where it gained little: what is held may have been let go. */
+/** After an attempt with little gain it tries again after at most this many checks, because memory may have been freed meanwhile. */
 const MOST_LOOKS_BETWEEN = 60
 
 export interface SparingOptions {
@@ -14,7 +14,7 @@ export interface SparingOptions {
   readonly giveBack?: () => void
 }
 
-/** Gives memory back that a load took, once the load is over. It tries less and less often where there is nothing to be had. */
+/** Returns memory to the system once a load is over. It tries less and less often while it gains nothing. */
 export function spareMemory(resident: () => number, options: SparingOptions = {}): { stop(): void } {
   const { everyMs = LOOK_EVERY_MS, giveBack = giveBackMemory } = options
   let smallest = resident()

@@ -10,7 +10,7 @@ import { loadPages } from '../../domain/pages.ts'
 import { checkSmsProtocol } from '../../outbound/sms.ts'
 import { loadCertificate } from './certificate.ts'
 
-/** What a start reads beside the configuration: the option that leads there, and how to find out. */
+/** What a start reads beside the configuration: the option that names it, and a check. */
 const CHECKS: readonly (readonly [key: string, check: (config: Config) => Promise<unknown>])[] = [
   ['application_services.registrations', loadRegistrations],
   ['https.certificate_file', async ({ https }) => https.certificate_file && loadCertificate(https)],
@@ -22,7 +22,7 @@ const CHECKS: readonly (readonly [key: string, check: (config: Config) => Promis
   ['identity.terms.policies', requirePolicyTexts],
 ]
 
-/** Everything that would end a start although each option is right by itself: files that are not there, or make no sense. */
+/** Everything that would stop a start although each option is valid by itself: missing or invalid files. */
 export async function startProblems({ config, origins }: LoadedConfig): Promise<Problem[]> {
   const found = await Promise.all(
     CHECKS.map(async ([key, check]) => {
@@ -38,7 +38,7 @@ export async function startProblems({ config, origins }: LoadedConfig): Promise<
       }
     }),
   )
-  // Policies of registration are in both of the last two.
+  // The last two checks can both report policies of registration.
   const seen = new Set<string>()
   return found.flat().filter(({ message }) => {
     const text = message.replace(/^identity\.terms\.policies: (?=registration\.)/, '')
