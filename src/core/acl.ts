@@ -17,8 +17,8 @@ const REMEMBERED_HOSTS = 1000
 /**
  * Compiles the content of `m.room.server_acl`; undefined when the room has none, which lets every server in.
  *
- * Ports never count. A list that is absent or not a list is empty, so that a malformed `allow` shuts everyone out,
- * as the specification warns. What is no server name at all is never allowed.
+ * Ports are ignored. A list that is absent or malformed counts as empty, so a malformed `allow` shuts everyone out,
+ * as the specification warns. Text that is not a server name is never allowed.
  */
 export function compileServerAcl(content: JsonObject | undefined): ServerAcl {
   if (content === undefined) return EVERY_SERVER

@@ -10,14 +10,14 @@ export function encodeBase64Url(bytes: Uint8Array): string {
   return asBuffer(bytes).toString('base64url')
 }
 
-/** Either alphabet, padded or not, as the specification advises for what others wrote. Undefined when it is not base64. */
+/** Decodes either alphabet, padded or not, as the specification advises for data of others. Undefined if it is not base64. */
 export function decodeBase64(text: string): Buffer | undefined {
   const unpadded = text.replace(/={1,2}$/, '')
   const isBase64 = unpadded.length % 4 !== 1 && /^(?:[A-Za-z0-9+/]*|[A-Za-z0-9_-]*)$/.test(unpadded)
   return isBase64 ? Buffer.from(unpadded, 'base64') : undefined
 }
 
-/** Only what {@link encodeBase64} writes: standard alphabet, no padding, no stray bits at the end. */
+/** Decodes only what {@link encodeBase64} writes: standard alphabet, no padding, no stray bits at the end. */
 export function decodeBase64Strict(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64')
   return encodeBase64(bytes) === text ? bytes : undefined

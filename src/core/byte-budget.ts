@@ -1,11 +1,11 @@
-/** A place in the order of last use. The list is a ring, whose one link that holds nothing is before the oldest and behind the newest. */
+/** A node in the list of entries by last use. The list is a ring; one empty node stands before the oldest and after the newest entry. */
 class Link {
   older: Link = this
   newer: Link = this
   /** The age of the budget at which it was used last. */
   usedAt = 0
 
-  /** Drops what is held here. */
+  /** Removes the entry from its cache. */
   forget(): void {}
 
   linkBefore(newer: Link): void {
@@ -39,13 +39,13 @@ class Entry<K extends {}, V extends {}> extends Link {
   }
 }
 
-/** What an entry costs beside its value: the record above, and its place in a map whose table is half empty on average. */
+/** Bytes of an entry beside its value: the record above, and its slot in a map whose table is half empty on average. */
 const ENTRY_BYTES = 144
 
 export interface PartOptions<K, V> {
-  /** What a value costs now. Called at each use: it adds up a few numbers and no more. */
+  /** The bytes of a value now. Called at each use, so it must be cheap. */
   bytesOf(value: V): number
-  /** Told of each value that is held no more, but for those that {@link BudgetPart.clear} drops. */
+  /** Called for each removed value, except by {@link BudgetPart.clear}. */
   gone?(value: V, key: K): void
 }
 
@@ -70,7 +70,7 @@ export class BudgetPart<K extends {}, V extends {}> {
     return this.#entries.size
   }
 
-  /** Marks the value as used now, and weighs it anew: it may have grown since. */
+  /** Marks the value as used now and updates its size, since it may have grown. */
   get(key: K): V | undefined {
     const entry = this.#entries.get(key)
     if (entry === undefined) return undefined
@@ -80,7 +80,7 @@ export class BudgetPart<K extends {}, V extends {}> {
     return value
   }
 
-  /** Does neither. */
+  /** The value, without marking it as used or updating its size. */
   peek(key: K): V | undefined {
     return this.#entries.get(key)?.value
   }
@@ -96,7 +96,7 @@ export class BudgetPart<K extends {}, V extends {}> {
     this.#weigh(entry)
   }
 
-  /** Weighs a value that has grown, if it is the one that is held. */
+  /** Updates the size of a value that has grown, if it is still in the cache. */
   grown(key: K, value: V): void {
     const entry = this.#entries.get(key)
     if (entry?.value === value) this.#weigh(entry)
@@ -135,8 +135,8 @@ export class BudgetPart<K extends {}, V extends {}> {
 }
 
 /**
- * One budget of bytes for several caches: whatever was not used for longest goes first, whichever of them holds it. So none needs a
- * share of its own, and what nobody uses makes room for what somebody does.
+ * One budget of bytes for several caches: the least recently used entry of all caches goes first. So no cache needs a share of its own,
+ * and unused entries make room for used ones.
  */
 export class ByteBudget {
   readonly maxBytes: number
@@ -158,7 +158,7 @@ export class ByteBudget {
     return new BudgetPart(this, options)
   }
 
-  /** Lets time pass: what was not used in the last `ages` calls goes. */
+  /** Advances the time: removes entries that were not used in the last `ages` calls. */
   grow(ages: number): void {
     this.#age++
     while (this.#end.newer !== this.#end && this.#end.newer.usedAt < this.#age - ages) this.#end.newer.forget()
@@ -172,12 +172,12 @@ export class ByteBudget {
     entry.linkBefore(this.#end)
   }
 
-  /** For parts: counts bytes that are held no more. */
+  /** For parts: subtracts freed bytes. */
   giveBack(bytes: number): void {
     this.#bytes -= bytes
   }
 
-  /** For parts: counts more bytes, or fewer, and makes room for them. What is larger than the whole budget goes itself. */
+  /** For parts: adds bytes (or subtracts, if negative) and makes room for them. An entry larger than the whole budget is removed itself. */
   take(bytes: number): void {
     this.#bytes += bytes
     while (this.#bytes > this.maxBytes && this.#end.newer !== this.#end) this.#end.newer.forget()

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 
 /**
- * A cache of at most `max` entries, or of so much as `sizeOf` makes of them, that forgets the least recently used first. It takes memory for what it holds; given `max` itself,
- * lru-cache takes room for all of it at once, which for a few dozen caches is a tenth of a server at rest.
+ * A cache of at most `max` entries, or of a total size of `max` by `sizeOf`, which drops the least recently used first. It uses memory only for
+ * its entries. lru-cache with the option `max` would allocate room for all entries at once: for a few dozen caches, a tenth of an idle server.
  */
 export function createCache<K extends {}, V extends {}>(
   max: number,

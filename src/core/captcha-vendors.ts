@@ -1,12 +1,12 @@
-/** What differs between the vendors of captchas. Their sites get a person's answer from a page and tell a server whether it holds. */
+/** The differences between captcha vendors. A vendor's widget in a page takes a person's answer; its server tells whether it is valid. */
 export interface CaptchaVendor {
-  /** What a page loads and what it calls the place for the widget. */
+  /** The script of the widget, and the class of the element for it. */
   readonly script: string
   readonly widget: string
   /** The form field in which the widget leaves the answer. */
   readonly answer: string
   readonly verifyUrl: string
-  /** Where the widget loads from, in the words of a Content-Security-Policy. */
+  /** The sources of the widget, for a Content-Security-Policy. */
   readonly origins: readonly string[]
 }
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from './json.ts'
 
 /**
- * Every error code this server answers with, and the HTTP status it has unless the thrower says otherwise.
+ * Every error code of this server, with its HTTP status unless the thrower gives another.
  * Source: client-server API "Standard error response", identity service API "Standard error response".
  */
 export const ERROR_STATUS = {
@@ -82,7 +82,7 @@ export interface ErrorDetails {
   readonly extra?: JsonObject
 }
 
-/** The one error a caller is meant to see: `{errcode, error, ...extra}` with a status. Anything else thrown is a 500 `M_UNKNOWN`. */
+/** The only error whose details callers see: `{errcode, error, ...extra}` with a status. Any other error becomes a 500 `M_UNKNOWN`. */
 export class ProtocolError extends Error {
   readonly errcode: Errcode
   readonly status: number

@@ -25,7 +25,7 @@ export function compileFields(paths: readonly string[]): FieldTree {
   return tree
 }
 
-/** The object with only the wanted fields, as far as it has them. Shares the values it keeps. */
+/** The object with only the wanted fields. It shares the values with the original. */
 export function projectFields(object: JsonObject, fields: FieldTree): JsonObject {
   const kept: [string, JsonValue][] = []
   for (const [name, wanted] of fields) {

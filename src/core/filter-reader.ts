@@ -5,13 +5,13 @@ import { isObject, type JsonObject, type JsonValue } from './json.ts'
 
 type Refusal = Extract<Verdict, { allowed: false }>
 
-/** A filter of the right shape, or why it is none: a reason and `M_BAD_JSON` or `M_INVALID_PARAM`. */
+/** A valid filter, or a refusal with a reason and `M_BAD_JSON` or `M_INVALID_PARAM`. */
 export type FilterReading<T> = { readonly allowed: true; readonly filter: T } | Refusal
 
 /** Each wildcard is tried on each event; exact types cost nothing. */
 const MAX_WILDCARDS = 100
 
-/** What is wrong with a value, or undefined. `name` is the way to it, for the reason. */
+/** Gives a refusal for a bad value, else undefined. `name` is the value's path, for the reason. */
 type Check = (value: JsonValue, name: string) => Refusal | undefined
 
 function wrongType(name: string, expected: string): Refusal {
@@ -53,7 +53,7 @@ function listOf(isOne: (value: unknown) => boolean, what: string): Check {
 const userIds = listOf(isUserId, 'user ids')
 const roomIds = listOf(isRoomId, 'room ids')
 
-/** Unknown fields are let be: a later release may have named them. A field that is `null` is absent. */
+/** Unknown fields are allowed, because later releases may define them. A field that is `null` counts as absent. */
 function object(fields: Readonly<Record<string, Check>>): Check {
   return (value, name) => {
     if (!isObject(value)) return wrongType(name, 'an object')

@@ -2,7 +2,7 @@ import { compileFields, type FieldTree } from './event-fields.ts'
 import { compileWildcard, type TextMatcher } from './glob.ts'
 import type { JsonObject } from './json.ts'
 
-/** Which events a client wants (client-server API, "Filtering"; EventFilter). An absent list of what to include is all. */
+/** Which events a client wants (client-server API, "Filtering"; EventFilter). An absent list of inclusions includes everything. */
 export interface EventFilter {
   readonly limit?: number
   readonly types?: readonly string[]
@@ -41,25 +41,25 @@ export interface Filter {
   readonly room?: RoomFilter
 }
 
-/** What filters see of an event; account data and typing have no sender. */
+/** The part of an event that filters use; account data and typing have no sender. */
 export interface Filterable {
   readonly type: string
   readonly sender?: string
   readonly content: JsonObject
 }
 
-/** One event that relates to another must be of one of the types and by one of the senders. */
+/** The event must have a related event of one of the types and by one of the senders. */
 export interface RelatedBy {
   readonly relTypes: ReadonlySet<string> | undefined
   readonly senders: ReadonlySet<string> | undefined
 }
 
 export interface EventMatcher {
-  /** True when every event of every room matches but for `relatedBy`, so that there is no need to ask. */
+  /** True if every event of every room matches, apart from `relatedBy`. */
   readonly matchesAll: boolean
   readonly eventMatches: (event: Filterable) => boolean
   readonly roomMatches: (roomId: string) => boolean
-  /** The relations that an event must have, which it does not say itself: to be asked after `eventMatches`. */
+  /** The relations that an event must have. They are not in the event itself; check them after `eventMatches`. */
   readonly relatedBy: RelatedBy | undefined
   readonly limit: number | undefined
   readonly lazyLoadMembers: boolean
@@ -87,7 +87,7 @@ export interface CompiledFilter {
   readonly accountData: EventMatcher
   readonly room: {
     readonly includeLeave: boolean
-    /** To be asked before the filters below. */
+    /** Check this before the filters below. */
     readonly roomMatches: (roomId: string) => boolean
     readonly ephemeral: EventMatcher
     readonly state: EventMatcher
@@ -96,7 +96,7 @@ export interface CompiledFilter {
   }
 }
 
-/** Compiles a filter once for all events of a request. None given is the one that wants everything. */
+/** Compiles a filter once for all events of a request. Without a filter everything matches. */
 export function compileFilter(filter: Filter = {}): CompiledFilter {
   const { event_fields: fields, room = {} } = filter
   return {
@@ -145,7 +145,7 @@ function testsOf(filter: RoomEventFilter): ((event: Filterable) => boolean)[] {
   return tests
 }
 
-/** An empty list asks for nothing, as clients write it. */
+/** An empty list sets no condition, as clients use it. */
 function relatedByOf(filter: RoomEventFilter): RelatedBy | undefined {
   const setOf = (list: readonly string[] = []) => (list.length === 0 ? undefined : new Set(list))
   const [relTypes, senders] = [setOf(filter.related_by_rel_types), setOf(filter.related_by_senders)]

@@ -3,20 +3,20 @@ export type TextMatcher = (text: string) => boolean
 
 const SPECIAL = /[*?]/
 
-/** What `?` is among the code points of a pattern. */
+/** Stands for `?` among the code points of a pattern. */
 const ANY = -1
 
-/** A piece with `?` is compared at each place of the text, so it has a bound; a longer one between stars matches nothing. */
+/** The longest piece with `?`, because it is compared at each place of the text; a longer one between stars matches nothing. */
 const MAX_COMPARED = 128
 
-/** A pattern between two stars. */
+/** The part of a pattern between two stars. */
 interface Piece {
   readonly points: readonly number[]
   /** For each prefix, the length of its longest proper prefix that is also its suffix. Absent where the piece has a `?`. */
   readonly borders: readonly number[] | undefined
 }
 
-/** Whether a place found, from `start` up to `end`, will do. */
+/** Whether a match from `start` up to `end` is acceptable. */
 type Fits = (start: number, end: number) => boolean
 
 const ANYWHERE: Fits = () => true
@@ -116,7 +116,7 @@ function bordersOf(points: readonly number[]): number[] {
   return borders
 }
 
-/** Each star takes as little as it can: if any choice leads to a match, that one does. */
+/** Each star takes as little as possible: if any choice leads to a match, this one does. */
 function matchesWhole(pattern: Pattern, text: Int32Array): boolean {
   const { head, tail } = pattern
   if (!standsAt(head, text, 0)) return false

@@ -1,4 +1,4 @@
-/** Items by what `keyOf` says of them, each group in the order of the items. */
+/** Groups items by their key. Each group is in the order of the items. */
 export function groupBy<Key, Item>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>()
   for (const item of items) {

@@ -17,13 +17,13 @@ interface Named {
   readonly by: 'display name' | 'localpart'
 }
 
-/** The local members of a room, ready to be looked for in events. Valid as long as they and their display names are. */
+/** An index of a room's local members, for a search in events. It is valid until the members or their display names change. */
 export interface MentionIndex {
   readonly userIds: ReadonlySet<UserId>
   readonly inText: WordIndex<Named>
 }
 
-/** Prepares members for {@link highlightsFor}. Their names are indexed only when an event has to be searched for them. */
+/** Prepares members for {@link highlightsFor}. Their names are indexed when the first event needs a search. */
 export function indexMentionables(members: readonly Mentionable[]): MentionIndex {
   let names: WordIndex<Named> | undefined
   return {

@@ -35,7 +35,7 @@ export function isServerName(value: string): value is ServerName {
   return splitServerName(value) !== undefined
 }
 
-/** The server part of an identifier: all that follows its first colon. Undefined when it has none (room ids from version 12 on). */
+/** The server part of an identifier: everything after its first colon. Undefined if it has none (room ids from version 12 on). */
 export function serverOf(id: UserId | RoomAlias): ServerName
 export function serverOf(id: string): ServerName | undefined
 export function serverOf(id: string): ServerName | undefined {
@@ -64,7 +64,7 @@ export function isUserId(value: unknown): value is UserId {
   return typeof value === 'string' && isScoped(value, '@')
 }
 
-/** What a new user's localpart may consist of (appendices, "User identifiers"). */
+/** The characters of a new user's localpart (appendices, "User identifiers"). */
 const NEW_LOCALPART = /^[a-z0-9._=/+-]+$/
 
 /** Whether a user of this server may be created with this localpart. */

@@ -1,10 +1,10 @@
 import { writeJson } from './large-integers.ts'
 
-/** A part that is made when its turn comes to be sent. */
+/** A part that is made only when it is about to be sent. */
 type Later = () => AsyncIterable<JsonBytes>
 
 /**
- * An answer put together from pieces that are ready: cached bytes are copied, never parsed or escaped again.
+ * Builds an answer from ready pieces: cached bytes are copied, never parsed or escaped again.
  * Text pieces are JSON already; `value` writes anything else.
  */
 export class JsonBytes {
@@ -37,7 +37,7 @@ export class JsonBytes {
     return this.text(`${first ? '' : ','}${JSON.stringify(name)}:`)
   }
 
-  /** All of another's pieces. */
+  /** Adds all pieces of another answer. */
   append(other: JsonBytes): this {
     for (const piece of other.#pieces) this.#pieces.push(piece)
     this.#length += other.#length
@@ -45,7 +45,7 @@ export class JsonBytes {
     return this
   }
 
-  /** A part that is too large to be made before what stands before it was sent. What has one is read by `chunks` alone. */
+  /** Adds a large part, which is made only after everything before it was sent. Such an answer can be read only by `chunks`. */
   later(part: Later): this {
     this.#pieces.push(part)
     this.#isWhole = false
@@ -56,17 +56,17 @@ export class JsonBytes {
     return this.#pieces.length === 0
   }
 
-  /** Nothing is still to be made. */
+  /** Whether there are no parts that are made later. */
   get isWhole(): boolean {
     return this.#isWhole
   }
 
-  /** Of what is made already. */
+  /** Bytes of the ready pieces. */
   get length(): number {
     return this.#length
   }
 
-  /** @param isKept in memory of its own, for what is kept: a small buffer is else a piece of 8 KiB, and keeps all of it */
+  /** @param isKept for a buffer that is cached: allocates it alone, since a small buffer is otherwise a slice of 8 KiB and keeps all of it alive */
   toBuffer(isKept = false): Buffer {
     const buffer = isKept ? Buffer.allocUnsafeSlow(this.#length) : Buffer.allocUnsafe(this.#length)
     let offset = 0
@@ -81,7 +81,7 @@ export class JsonBytes {
     return buffer
   }
 
-  /** All of it, in chunks of about so many bytes; each is made when it is asked for. */
+  /** The whole answer, in chunks of about so many bytes; each is made on demand. */
   async *chunks(bytes: number): AsyncGenerator<Buffer> {
     let gathered = new JsonBytes()
     for (const piece of this.#pieces) {
@@ -101,7 +101,7 @@ export class JsonBytes {
   }
 }
 
-/** Text as bytes that are kept: see {@link JsonBytes.toBuffer}. */
+/** Text as bytes for a cache: see {@link JsonBytes.toBuffer}. */
 export function keptBytes(text: string): Buffer {
   const buffer = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
   buffer.write(text)

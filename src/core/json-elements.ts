@@ -1,4 +1,4 @@
-/** What was found in a JSON text: the elements of some lists apart, each as its bytes, and the text around them. */
+/** A JSON text, split: the elements of some lists, each as its bytes, and the text around them. */
 export interface SplitJson {
   /** By the name of the list; the last of several of one name counts, as for `JSON.parse`. */
   readonly lists: ReadonlyMap<string, readonly Buffer[]>
@@ -16,21 +16,21 @@ const OBJECT_OPENS = 0x7b
 const OBJECT_ENDS = 0x7d
 
 /**
- * Takes a long JSON text as it comes and cuts lists of it into elements, without making values of them: members of the outermost object,
- * or of an object in the outermost list. It judges nothing: whoever reads the elements and the rest finds what is no JSON.
+ * Reads a long JSON text as a stream and cuts some of its lists into elements, without parsing them. The lists are members of the outermost
+ * object, or of an object in the outermost list. It does not validate: errors show when the elements and the rest are parsed.
  */
 export class ElementSplitter {
   readonly #names: ReadonlySet<string>
   readonly #lists = new Map<string, Buffer[]>()
   readonly #rest: Buffer[] = []
-  /** What came of the piece that is being read: an element, or the rest. */
+  /** The chunks of the part that is being read: an element, or the rest. */
   #open: Buffer[] = []
-  /** The bytes of the string that was read last beside the lists, for the name of a member. */
+  /** The bytes of the last string outside the lists: it may be the name of a member. */
   #string: Buffer[] = []
   #name: string | undefined
   #list: Buffer[] | undefined
   #depth = 0
-  /** How deep the members are that may be lists to be cut: in an object, or in an object in a list. */
+  /** The depth of the members that may be lists: in an object, or in an object in a list. */
   #memberDepth = 0
   #isInString = false
   #isEscaped = false
@@ -75,7 +75,7 @@ export class ElementSplitter {
     else this.#keepRest(chunk.subarray(from))
   }
 
-  /** Goes on to what follows the string that is open: most of a text is strings, and most strings are short and plain. */
+  /** Skips to the end of the open string. This is the hot path: most of a text is strings, most of them short and plain. */
   #endString(chunk: Buffer, from: number): number {
     let isEscaped = this.#isEscaped
     let at = from

@@ -1,9 +1,9 @@
 /**
- * The texts of the elements of an array that is a member of a JSON object, for judging each by what its own text holds. The last of
- * several members of that name counts, as for `JSON.parse`.
+ * The texts of the elements of an array in a JSON object, so that each can be checked by its own text. If several members have that name, the
+ * last counts, as for `JSON.parse`.
  *
  * @param text an object that was parsed without error
- * @returns undefined when it has no such member, or the member is no array
+ * @returns undefined if there is no such member, or it is not an array
  */
 export function elementTexts(text: string, key: string): string[] | undefined {
   let found: string[] | undefined
@@ -41,7 +41,7 @@ function skipSpace(text: string, from: number): number {
   return at
 }
 
-/** Past the value that begins here. */
+/** The end of the value that begins here. */
 function endOfValue(text: string, from: number): number {
   let depth = 0
   for (let at = from; at < text.length; at++) {

@@ -4,18 +4,18 @@ import { MAX_INTEGER_DIGITS, readExact } from './large-integers.ts'
 
 export type { JsonObject, JsonPrimitive, JsonValue }
 
-/** What canonical JSON forbids (appendices, "Canonical JSON") though `JSON.parse` lets it pass. */
+/** What canonical JSON forbids (appendices, "Canonical JSON") although `JSON.parse` accepts it. */
 export type JsonOffence = 'float' | 'negative-zero' | 'integer-range' | 'lone-surrogate'
 
 export interface ReadJson {
   readonly value: JsonValue
-  /** The first thing found that canonical JSON forbids. Of a repeated key the last value stands and no offence is noted. */
+  /** The first thing found that canonical JSON forbids. A repeated key is no offence: its last value counts. */
   readonly offence: JsonOffence | undefined
 }
 
 /**
- * The text is not JSON, not UTF-8, or holds a number that nobody reads: a float that no double can be, an integer without end. The
- * message never repeats the input.
+ * The text is not JSON, not UTF-8, or has a number that this reader refuses: a float beyond the range of doubles, or an integer with too many
+ * digits. The message never contains the input.
  */
 export class NotJsonError extends Error {
   constructor() {
@@ -32,7 +32,7 @@ export class JsonTooDeepError extends Error {
   }
 }
 
-/** How deep arrays and objects may nest in what is read. */
+/** The deepest nesting of arrays and objects that is read. */
 export const MAX_DEPTH = 100
 
 export function isObject(value: JsonValue | undefined): value is JsonObject {
@@ -40,10 +40,10 @@ export function isObject(value: JsonValue | undefined): value is JsonObject {
 }
 
 /**
- * Parses JSON strictly enough for what will be hashed or signed.
+ * Parses JSON strictly enough for data that is hashed or signed.
  *
- * Depth is judged on the text before anything is built, so that a hostile body costs one pass over it.
- * Number forms (`1.0`, `-0`, 2^53) are judged there too: the parsed tree no longer shows them.
+ * Depth is checked on the text before parsing, so that a hostile body costs one pass over it.
+ * Number forms (`1.0`, `-0`, 2^53) are checked there too, because the parsed value no longer shows them.
  *
  * @throws NotJsonError, JsonTooDeepError
  */
@@ -56,7 +56,7 @@ export function readJson(input: string | Uint8Array, maxDepth: number = MAX_DEPT
 }
 
 /**
- * The same, with integers of any size as they are: those beyond 2^53-1 are bigints, and their offence is noted as ever.
+ * The same, with exact integers of any size: those beyond 2^53-1 are bigints, and are still reported as an offence.
  *
  * @throws NotJsonError, JsonTooDeepError
  */
@@ -79,7 +79,7 @@ function parse(text: string): JsonValue {
   }
 }
 
-/** Integers that no double holds become the greatest that one does, and not infinite. */
+/** Integers beyond the range of doubles become the greatest double instead of infinity. */
 function parseFinite(text: string): JsonValue {
   if (!/[0-9]{309}/.test(text)) return parse(text)
   try {
@@ -100,7 +100,7 @@ const ZERO = 0x30
 const NINE = 0x39
 const BACKSLASH = 0x5c
 
-/** One pass over the text outside strings: depth and number forms. Text that is not JSON gives an arbitrary answer, and ends. */
+/** One pass over the text outside strings: depth and number forms. For text that is not JSON the result is arbitrary. */
 function scan(text: string, maxDepth: number): JsonOffence | undefined {
   let depth = 0
   let offence: JsonOffence | undefined
@@ -110,7 +110,7 @@ function scan(text: string, maxDepth: number): JsonOffence | undefined {
       at = endOfString(text, at)
     } else if (code === MINUS || (code >= ZERO && code <= NINE)) {
       const end = endOfNumber(text, at)
-      // Up to 15 plain digits are always safe. Every other one is looked at: what no double can hold is no JSON, whatever stood before.
+      // Up to 15 plain digits are always safe. Every other number is checked, even after an offence, since it may make the text invalid.
       const found = end - at > 15 || !isPlainInteger(text, at, end) ? numberOffence(text.slice(at, end)) : undefined
       offence ??= found
       at = end - 1
@@ -164,12 +164,12 @@ function numberOffence(literal: string): JsonOffence | undefined {
   return Number.isSafeInteger(value) ? undefined : 'integer-range'
 }
 
-/** A cheap look for what could leave half a surrogate pair in a string; escapes of whole pairs are suspected too. */
+/** A cheap test for texts that may contain a lone surrogate. It also finds escapes of whole pairs. */
 function maySplitSurrogates(text: string): boolean {
   return !isWellFormed(text) || (text.includes('\\') && /\\u[dD][89a-fA-F]/.test(text))
 }
 
-/** Whether no surrogate stands alone. (The method is in every supported Node, though not yet in the language level the types are for.) */
+/** Whether a text has no lone surrogate. (Every supported Node has the method, but the types of our language level do not.) */
 export function isWellFormed(text: string): boolean {
   return (text as string & { isWellFormed(): boolean }).isWellFormed()
 }

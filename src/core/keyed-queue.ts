@@ -1,4 +1,4 @@
-/** Work that goes one after another under a key, and side by side under different ones. */
+/** Runs work of one key one after another, and work of different keys in parallel. */
 export interface KeyedQueue<Key> {
   run<Result>(key: Key, work: () => Promise<Result>): Promise<Result>
 }

@@ -2,8 +2,8 @@ const TAG = /^[a-z]{1,8}(?:-[a-z0-9]{1,8})*$/
 const MAX_TAGS = 10
 
 /**
- * The languages of an `Accept-Language` header, most wanted first, in lower case, each followed by what it is a kind of: `de-AT` by
- * `de` (RFC 4647, lookup). What is no tag is left out.
+ * The languages of an `Accept-Language` header, most wanted first, in lower case, each followed by its parent languages: `de-AT` by
+ * `de` (RFC 4647, lookup). Invalid tags are left out.
  */
 export function preferredLanguages(header: string | undefined): string[] {
   const wanted = (header ?? '').slice(0, 500).toLowerCase().split(',').slice(0, MAX_TAGS).map(readRange)
@@ -11,7 +11,7 @@ export function preferredLanguages(header: string | undefined): string[] {
   return [...new Set(tags.flatMap(({ tag }) => withParents(tag)))]
 }
 
-/** Whether anybody can ask for this language: `de`, `pt-BR`. */
+/** Whether a text is a language tag: `de`, `pt-BR`. */
 export function isLanguageTag(text: string): boolean {
   return TAG.test(text.toLowerCase())
 }

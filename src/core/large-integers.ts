@@ -1,20 +1,20 @@
 import type { JsonObject, JsonValue } from './json-value.ts'
 
 /**
- * An integer as JSON may hold one: a number up to 2^53-1 either way, a bigint beyond. `<` and `>` compare the two by value, and equal ones
- * are `===`; arithmetic does not mix them.
+ * An integer of JSON: a number from -(2^53-1) to 2^53-1, a bigint beyond. `<` and `>` compare both kinds by value, and equal integers
+ * are `===`; arithmetic does not mix the kinds.
  */
 export type Integer = number | bigint
 
-/** The longest integer that is read, in digits: Python reads no longer ones, in which the rooms that may hold them were made. */
+/** The longest integer that is read, in digits. It is Python's limit: the rooms that may have such integers come from there. */
 export const MAX_INTEGER_DIGITS = 4_300
 
-/** The shorter of the two forms. */
+/** The number if it is small enough, else the bigint. */
 export function integerOf(value: bigint): Integer {
   return value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER ? Number(value) : value
 }
 
-/** The nearest that a double counts to without a gap: for columns and clocks, which nothing signed depends on. */
+/** Clamps to the range of safe integers: for columns and clocks, on which no signature depends. */
 export function clampToSafe(value: Integer): number {
   if (typeof value === 'number') return value
   return value < 0n ? Number.MIN_SAFE_INTEGER : Number.MAX_SAFE_INTEGER
@@ -25,20 +25,20 @@ export function successorOf(value: Integer): Integer {
   return typeof value === 'number' && value < Number.MAX_SAFE_INTEGER ? value + 1 : integerOf(BigInt(value) + 1n)
 }
 
-/** For sorting, the lesser first. Infinite ones may be among them. */
+/** For sorting in ascending order. Infinite values are allowed. */
 export function compareIntegers(left: Integer, right: Integer): number {
   if (left < right) return -1
   return left > right ? 1 : 0
 }
 
-/** Digits in a row from which on an integer may be beyond 2^53-1. */
+/** With this many digits an integer may be beyond 2^53-1. */
 const LONG = 16
 const ZERO = 0x30
 const NINE = 0x39
 
 const isDigit = (code: number): boolean => code >= ZERO && code <= NINE
 
-/** Whether so many digits stand in a row anywhere, also within a string. It looks at every sixteenth place: nearly all texts are passed at once. */
+/** Whether the text has that many digits in a row, even within a string. It tests every sixteenth character, so most texts pass quickly. */
 function holdsLongNumber(text: string): boolean {
   for (let at = LONG - 1; at < text.length; at += LONG) {
     if (!isDigit(text.charCodeAt(at))) continue
@@ -51,13 +51,14 @@ function holdsLongNumber(text: string): boolean {
   return false
 }
 
-/** Reads JSON of our own, such as a stored event: as `JSON.parse`, with integers beyond 2^53-1 as bigints. */
+/** Parses our own JSON, such as a stored event: as `JSON.parse`, with integers beyond 2^53-1 as bigints. */
 export function parseExact(text: string): JsonValue {
   return holdsLongNumber(text) ? readExact(text) : (JSON.parse(text) as JsonValue)
 }
 
 /**
- * What `JSON.parse` gives, with integers beyond 2^53-1 as bigints. Slower by far: for texts that are known to hold such, or to be odd otherwise.
+ * As `JSON.parse`, with integers beyond 2^53-1 as bigints. It is much slower, so use it only for texts that have such integers or another
+ * offence.
  *
  * @param text that `JSON.parse` takes, nested no deeper than the stack allows
  */
@@ -127,18 +128,18 @@ class ExactReader {
   }
 }
 
-/** As `JSON.stringify`, also of what holds bigints: these are written as the integers that they are. */
+/** As `JSON.stringify`, but writes bigints as integers. */
 export function writeJson(value: unknown): string {
   try {
     return JSON.stringify(value)
   } catch (error) {
-    // That is what it says of a bigint, and of what refers to itself, which nothing does that is answered.
+    // `JSON.stringify` throws this for a bigint, and for cycles, which do not occur in answers.
     if (!(error instanceof TypeError)) throw error
     return writeExact(value) ?? 'null'
   }
 }
 
-/** Undefined for what JSON does not write. */
+/** Undefined for values that JSON cannot hold. */
 function writeExact(value: unknown): string | undefined {
   if (typeof value === 'bigint') return `${value}`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)

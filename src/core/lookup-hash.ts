@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Medium } from './threepid.ts'
 
-/** How addresses may be given to a lookup: as they are, or hashed with the service's pepper. */
+/** The forms of addresses in a lookup: hashed with the service's pepper, or plain. */
 export const LOOKUP_ALGORITHMS = ['sha256', 'none'] as const
 export type LookupAlgorithm = (typeof LOOKUP_ALGORITHMS)[number]
 
@@ -20,7 +20,7 @@ export function lookupHash(address: string, medium: Medium, pepper: string): str
 }
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-/** Above all that six bits can be. */
+/** Greater than any six-bit value. */
 const NO_LETTER = 0x40
 const LETTERS = Uint8Array.from({ length: 256 }, (_, code) => {
   const value = ALPHABET.indexOf(String.fromCharCode(code))
@@ -33,7 +33,7 @@ function letterAt(entry: string, at: number): number {
 }
 
 /**
- * Reads the bytes of what {@link lookupHash} may have written; makes no garbage, there are thousands to a request.
+ * Decodes a hash that {@link lookupHash} has written. It allocates nothing, because a request has thousands of them.
  *
  * @param into gets the {@link LOOKUP_HASH_BYTES} bytes from `at` on
  * @returns false for anything else, which matches nothing; then those bytes are arbitrary
@@ -57,7 +57,7 @@ export function readLookupHash(entry: string, into: Uint8Array, at = 0): boolean
   const c = letterAt(entry, 42)
   into[to++] = (a << 2) | (b >> 4)
   into[to] = (b << 4) | (c >> 2)
-  // The last two bits stand for nothing: another spelling of the same bytes is no hash.
+  // The last two bits must be 0: another spelling of the same bytes is not accepted.
   return (all | a | b | c) < NO_LETTER && (c & 3) === 0
 }
 
@@ -66,7 +66,7 @@ export function plainLookupEntry(address: string, medium: Medium): string {
   return `${address} ${medium}`
 }
 
-/** What {@link plainLookupEntry} wrote; undefined for what cannot be one, which then matches nothing. */
+/** Reads what {@link plainLookupEntry} wrote; undefined for any other text, which matches nothing. */
 export function readPlainLookupEntry(entry: string): { address: string; medium: string } | undefined {
   const space = entry.lastIndexOf(' ')
   return space < 1 ? undefined : { address: entry.slice(0, space), medium: entry.slice(space + 1) }

@@ -1,6 +1,6 @@
 import { type Filter, oneLine, readTemplate, type Template, TemplateError, type TemplateValues } from './template.ts'
 
-/** A message as a template made it; who gets it is not the template's to say. */
+/** A message made from a template, without its receiver. */
 export interface RenderedMessage {
   readonly from: { readonly name: string; readonly address: string }
   readonly subject: string
@@ -16,7 +16,7 @@ const HEADER = /^([A-Za-z][A-Za-z0-9-]*):[ \t]*(.*)$/
 const MARK = /^--- (text|html)$/
 /** Headers with addresses in them, where a value is a name or an address and nothing else. */
 const ADDRESSES = new Set(['from', 'reply-to', 'sender'])
-/** Made by whoever sends: the receiver, the date, and how the bytes are written. */
+/** Headers that the sender sets, so templates may not: the receiver, the date, and the encoding. */
 const NOT_YOURS = /^(?:to|cc|bcc|date|message-id|mime-version|content-.*|return-path|received)$/
 const FROM = /^(.*?)\s*<([^<>]*)>$/
 

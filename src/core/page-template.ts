@@ -1,11 +1,11 @@
 import { holdsValue, readTemplate, type Template, TemplateError, type TemplateValues } from './template.ts'
 
-/** What the template of a page may and has to hold. */
+/** The rules for the template of a page. */
 export interface PageRules {
   readonly values: readonly string[]
-  /** Those of them that are HTML already. */
+  /** The values that are HTML already. */
   readonly markup?: readonly string[]
-  /** Those that must not be left out. */
+  /** The values that are required. */
   readonly needs?: readonly string[]
   /** The fields of its form that a person fills in. */
   readonly fields?: readonly string[]
@@ -23,10 +23,10 @@ export interface PageWords {
 
 export type PageTemplate = (values: TemplateValues) => PageWords
 
-/** What stands around every page. */
+/** The frame around every page. */
 export interface PageFrame {
   readonly render: Template
-  /** The texts of its style sheets, which browsers are told of. */
+  /** The texts of its style sheets, whose hashes go into the Content-Security-Policy. */
   readonly styles: readonly string[]
 }
 
@@ -41,7 +41,7 @@ const HEADER = /^([A-Za-z]+):[ \t]*(.*)$/
 /** Up to the name of an attribute, past the quoted values of those before it. */
 const TAG_START = `<[a-z][^<>"']*(?:"[^"]*"[^<>"']*|'[^']*'[^<>"']*)*`
 
-/** What no page may hold: the server tells browsers to run and load nothing, and a value must not get out of its place. */
+/** Forbidden in every page: the Content-Security-Policy would block it, or a value could break out of its place. */
 const FORBIDDEN: readonly (readonly [pattern: RegExp, problem: string])[] = [
   [/<script\b/i, 'a page holds no <script>: browsers are told to run none'],
   [/<(?:iframe|object|embed|base|link|meta\s+http-equiv)\b/i, 'a page loads nothing from elsewhere'],
@@ -107,13 +107,13 @@ export function readPageTemplate(source: string, rules: PageRules, language: str
   })
 }
 
-/** Reads what stands around every page. @throws TemplateError */
+/** Reads the template of the frame. @throws TemplateError */
 export function readPageFrame(source: string): PageFrame {
   const text = source.replaceAll('\r\n', '\n')
   requireHarmless(text, 1)
   const styles = [...text.matchAll(STYLE)].map((found) => {
     const [whole, style = ''] = found
-    // Browsers are told what the style is before any page is made.
+    // The Content-Security-Policy has the hash of the style, so the style must be the same for all pages.
     if (style.includes('{{')) {
       throw new TemplateError(lineAt(text, found.index + whole.indexOf('{{')), 'no values stand in a <style>')
     }

@@ -1,4 +1,4 @@
-/** What a new password must have. */
+/** The requirements for a new password. */
 export interface PasswordPolicy {
   readonly min_length: number
   readonly require_lowercase: boolean
@@ -7,7 +7,7 @@ export interface PasswordPolicy {
   readonly require_symbol: boolean
 }
 
-/** What a password lacks, in words to show; undefined when it will do. Characters are code points, letters those of any script. */
+/** What a password lacks, in words for the user; undefined if it is good enough. Characters are code points; letters may be of any script. */
 export function weaknessOf(password: string, policy: PasswordPolicy): string | undefined {
   if ([...password].length < policy.min_length) return `A password must have at least ${policy.min_length} characters.`
   if (policy.require_lowercase && !/\p{Ll}/u.test(password)) return 'A password must have a lower-case letter.'

@@ -1,10 +1,10 @@
-/** Which generation of path names a request used: the seeds' `_proto` or the published network's `_matrix`. */
+/** The path names of a request: `/_proto` or the published network's `/_matrix`. */
 export type Dialect = 'proto' | 'matrix'
 
 export const DIALECTS = ['matrix', 'proto'] as const satisfies readonly Dialect[]
 
 /**
- * The specification's own abbreviations. Each expands, under every root, to the prefixes that serve the same operation:
+ * The specification's abbreviations. Each expands, under every root, to the prefixes of the same operation:
  * `C` was renamed from r0 to v3 in release 1.1 and both stay in use.
  */
 const PREFIXES: Readonly<Record<string, readonly string[]>> = {

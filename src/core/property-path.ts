@@ -24,7 +24,7 @@ export function parsePropertyPath(text: string): PropertyPath {
   return [...names, name]
 }
 
-/** The value a path leads to, or undefined where it ends early. Inherited properties are not seen. */
+/** The value at a path, or undefined if there is none. Inherited properties do not count. */
 export function propertyAt(object: JsonObject, path: PropertyPath): JsonValue | undefined {
   let value: JsonValue | undefined = object
   for (const name of path) {

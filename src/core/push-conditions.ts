@@ -3,7 +3,7 @@ import { localpartOf } from './ids.ts'
 import type { JsonObject, JsonPrimitive, JsonValue } from './json.ts'
 import { parsePropertyPath, propertyAt } from './property-path.ts'
 
-/** What push rules see of an event. */
+/** The part of an event that push rules use. */
 export interface PushEvent extends JsonObject {
   type: string
   sender: string
@@ -11,7 +11,7 @@ export interface PushEvent extends JsonObject {
   content: JsonObject
 }
 
-/** What push rules see of the user they are evaluated for, and of the room. */
+/** The facts about the user and the room that push rules use. */
 export interface PushContext {
   readonly userId: string
   /** The user's display name in the room. */
@@ -23,7 +23,7 @@ export interface PushContext {
   readonly roomNotificationLevel: number
 }
 
-/** In the place of a pattern or value: the id, or its localpart, of the user whose rules they are. */
+/** Stand for a pattern or value: the id, or the localpart, of the rules' user. */
 export const OWN_USER_ID = Symbol('own user id')
 export const OWN_LOCALPART = Symbol('own localpart')
 
@@ -42,7 +42,7 @@ export type PushCondition =
 
 export type PushTest = (event: PushEvent, context: PushContext) => boolean
 
-/** Whether a condition looks at nothing but the event. */
+/** Whether a condition depends on the event alone. */
 export function isAboutEventAlone(condition: PushCondition): boolean {
   switch (condition.kind) {
     case 'event_match':
@@ -76,7 +76,7 @@ export function compileCondition(condition: PushCondition): PushTest {
   }
 }
 
-/** The condition that a content rule is: the pattern among the words of the body. */
+/** The condition of a content rule: the body contains the pattern, at word boundaries. */
 export function compileContentPattern(pattern: string | typeof OWN_LOCALPART): PushTest {
   if (pattern === OWN_LOCALPART) return ({ content }, { userId }) => hasWord(content.body, localpartOf(userId))
   return eventMatch('content.body', pattern)

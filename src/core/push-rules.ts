@@ -26,11 +26,11 @@ export interface PushRule {
 export type PushRuleKind = 'override' | 'content' | 'room' | 'sender' | 'underride'
 export type PushRuleset = Record<PushRuleKind, PushRule[]>
 
-/** A server-default rule, before it is some user's. */
+/** A server-default rule, before it is made for a user. */
 interface DefaultRule {
   readonly id: string
   readonly isDisabled?: true
-  /** Finds mentions in the body, as was done before events listed them: it holds only for events without `m.mentions`. */
+  /** Finds mentions in the body, as before `m.mentions` existed: it applies only to events without `m.mentions`. */
   readonly isLegacyMention?: true
   readonly conditions?: readonly PushCondition[]
   readonly pattern?: typeof OWN_LOCALPART
@@ -159,7 +159,7 @@ function personalise({ id, isDisabled, conditions, pattern, actions }: DefaultRu
   }
 }
 
-/** What a rule makes of an event. */
+/** The result of a rule for an event. */
 export interface Notification {
   readonly notify: boolean
   readonly highlight: boolean
@@ -191,7 +191,7 @@ function compileRule({ conditions = [], pattern, isLegacyMention, actions }: Def
   }
 }
 
-/** What the server-default rules make of an event for one user, who is never notified of what they sent. */
+/** The result of the server-default rules for an event and a user. Users are never notified of their own events. */
 export function evaluateDefaults(event: PushEvent, context: PushContext): Notification {
   if (event.sender === context.userId) return SILENCE
   return COMPILED.find((rule) => rule.matches(event, context))?.outcome ?? SILENCE

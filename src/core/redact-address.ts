@@ -1,6 +1,6 @@
 /**
- * The form of an email address that strangers may see (identity service API, "Invitation storage"): `f...@b...` with one letter shown.
- * Of each half never more than half is shown.
+ * A shortened email address that strangers may see (identity service API, "Invitation storage"): `f...@b...` with one letter shown.
+ * It never shows more than half of the localpart or of the domain.
  */
 export function redactEmail(address: string, shown: number): string {
   return address

@@ -1,29 +1,29 @@
 /**
- * Where a browser goes after single sign-on, with a token by which to log in: an address that a client chose. It is a web page, or
- * belongs to an app, by a scheme of its own.
+ * The address that a client chose for the browser's return from single sign-on, with a login token. It is a web page, or belongs to an app
+ * with a URL scheme of its own.
  */
 
 const MAX_CHARS = 2_000
-/** Schemes that run what follows, read it from this machine, or start something other than the app that signs in. */
+/** Schemes that run code, read local files, or open something other than the app that signs in. */
 const FORBIDDEN_SCHEMES: ReadonlySet<string> = new Set(
   'about blob chrome chrome-extension content data edge file filesystem ftp intent jar javascript mailto moz-extension resource search-ms sms smsto tel vbscript view-source ws wss'.split(
     ' ',
   ),
 )
 
-/** Whether a text is such an address: absolute, without credentials, and of no scheme by which a browser could be attacked. */
+/** Whether a text is such an address: absolute, without credentials, and without a dangerous scheme. */
 export function isReturnAddress(text: string): boolean {
   if (text.length > MAX_CHARS || /[\p{Cc}\s\\<>"]/u.test(text) || !URL.canParse(text)) return false
   const { protocol } = new URL(text)
   const scheme = protocol.slice(0, -1)
   if (FORBIDDEN_SCHEMES.has(scheme) || scheme.startsWith('ms-')) return false
-  // What the parser repairs, browsers may read in another way: `https:evil.example`.
+  // The parser repairs `https:evil.example`; browsers may read it differently.
   if (/^https?$/.test(scheme) && !/^https?:\/\/[^/?#]/i.test(text)) return false
-  // `https://@evil.example` has no user name, and yet looks as if it led elsewhere.
+  // `https://@evil.example` has an empty user name and can mislead a reader.
   return !/^[^/?#]*:\/\/[^/?#]*@/.test(text)
 }
 
-/** Whether an address lies under one of those: the same scheme, the same host and port, and a path that begins with theirs. */
+/** Whether an address lies under one of the prefixes: same scheme, host and port, and a path that begins with the prefix's path. */
 export function isUnderOneOf(address: string, prefixes: readonly string[]): boolean {
   const { protocol, host, pathname } = new URL(address)
   return prefixes.some((prefix) => {
@@ -34,7 +34,7 @@ export function isUnderOneOf(address: string, prefixes: readonly string[]): bool
   })
 }
 
-/** The address with the token in its query (client-server API, "Client login via SSO"), in the place of any that was there. */
+/** The address with the token in its query (client-server API, "Client login via SSO"); replaces a token that is there. */
 export function withLoginToken(address: string, token: string): string {
   const url = new URL(address)
   url.searchParams.delete('loginToken')
@@ -42,7 +42,7 @@ export function withLoginToken(address: string, token: string): string {
   return url.href
 }
 
-/** What a person knows an address by: the host of a page, the scheme of an app. */
+/** A short name of the address for people: the host of a page, the scheme of an app. */
 export function nameOfAddress(address: string): string {
   const { protocol, host } = new URL(address)
   return /^https?:$/.test(protocol) ? host : protocol.slice(0, -1)

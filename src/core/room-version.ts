@@ -1,26 +1,26 @@
 import type { Integer } from './large-integers.ts'
 
-/** How a version writes an event's id: chosen by the sender, or its reference hash in one of two base64 alphabets. */
+/** The form of event ids in a version: chosen by the sender, or the reference hash in one of two base64 alphabets. */
 export type EventIdFormat = 'opaque' | 'base64' | 'base64url'
 
-/** Which values a power level may have: floats (truncated) and numeric strings, numeric strings, or integers alone. */
+/** Allowed values of a power level beside integers: floats (truncated) and numeric strings; numeric strings; none. */
 export type PowerLevelNumbers = 'floats-and-strings' | 'strings' | 'integers'
 
 export type StateResolution = 'v1' | 'v2' | 'v2.1'
 
 export type JoinRule = 'public' | 'invite' | 'knock' | 'restricted' | 'knock_restricted'
 
-/** What redaction leaves of a value: all of it, or these keys of an object. */
+/** What a redaction keeps of a value: all of it, or these keys of an object. */
 export type Kept = true | { readonly [key: string]: Kept }
 
 export interface RedactionRules {
   /** The top-level keys that stay. */
   readonly topLevel: ReadonlySet<string>
-  /** What stays of `content`, by event type; nothing of any other type. */
+  /** What a redaction keeps of `content`, by event type; nothing for other types. */
   readonly content: { readonly [type: string]: Kept }
 }
 
-/** Levels that hold where nothing else is said. */
+/** Default power levels. */
 export interface PowerLevelDefaults {
   /** The level for inviting when `m.room.power_levels` has no `invite`. */
   readonly invite: number
@@ -28,7 +28,7 @@ export interface PowerLevelDefaults {
   readonly stateWithoutEvent: number
 }
 
-/** The rules of one room version, asked for by name. No other file compares a version's id. */
+/** The rules of one room version, as named properties. No other file compares version ids. */
 export interface RoomVersion {
   readonly id: string
 
@@ -44,7 +44,7 @@ export interface RoomVersion {
   readonly redactsIsInContent: boolean
   /** What canonical JSON forbids (floats, integers past 2^53-1) makes an event invalid. */
   readonly enforcesCanonicalJson: boolean
-  /** The greatest depth of an event. Where a room has come to it, events stay at it. */
+  /** The greatest depth of an event. Once a room has reached it, new events have it too. */
   readonly maxDepth: Integer
   readonly redaction: RedactionRules
 
@@ -57,7 +57,7 @@ export interface RoomVersion {
   // Authorisation
   /** `m.room.aliases` is authorised by its state key (the sender's server) alone. */
   readonly aliasesHaveOwnRule: boolean
-  /** The auth rules themselves demand the redact level (or an event of the same server); later it is asked when the redaction is applied. */
+  /** The auth rules require the redact level (or an event of the same server); in later versions it is checked when the redaction is applied. */
   readonly authRulesCoverRedaction: boolean
   /** Changes of `notifications` are bounded by the sender's level, as changes of `events` are. */
   readonly guardsNotificationLevels: boolean
@@ -69,7 +69,7 @@ export interface RoomVersion {
   readonly powerLevelDefaults: PowerLevelDefaults
   /** The creator is `content.creator`; later it is the create event's sender. */
   readonly createNamesCreator: boolean
-  /** Creators (sender and `additional_creators`) stand above every level and may not be listed in `users`. */
+  /** Creators (sender and `additional_creators`) have infinite power and may not be listed in `users`. */
   readonly creatorsAreInfinite: boolean
   /** The create event is among the auth events of every other; later the room id implies it. */
   readonly createIsAuthEvent: boolean
@@ -114,7 +114,7 @@ const BASE_REDACTION: RedactionRules = {
   },
 }
 
-/** Redaction rules that differ from earlier ones in what they keep of some types' content; `undefined` keeps nothing. */
+/** Earlier redaction rules with changes for the content of some types; `undefined` keeps nothing. */
 function keeping(earlier: RedactionRules, content: { readonly [type: string]: Kept | undefined }): RedactionRules {
   const merged: { [type: string]: Kept } = { ...earlier.content }
   for (const [type, kept] of Object.entries(content)) {
@@ -239,7 +239,7 @@ export const ROOM_VERSIONS: readonly RoomVersion[] = [v1, v2, v3, v4, v5, v6, v7
 
 const BY_ID: ReadonlyMap<string, RoomVersion> = new Map(ROOM_VERSIONS.map((version) => [version.id, version]))
 
-/** The version a create event's content means when it names none. */
+/** The version of a create event that names none. */
 export const UNNAMED_ROOM_VERSION: RoomVersion = v1
 
 /** The rules of a version, or undefined when this server does not know it. */

@@ -1,21 +1,21 @@
 import { compileServerAcl } from './acl.ts'
 
-/** With which other servers this one deals, in and out. */
+/** The servers that this one talks to, in and out. */
 export interface ServerPolicy {
-  /** Why not with this one: words that name the option which says so. Undefined where it does. */
+  /** Why a server is refused, in words that name the option. Undefined if it is allowed. */
   refusalOf(server: string): string | undefined
 }
 
-/** One whose rules can be replaced while it is in use. */
+/** A policy whose rules can be replaced at run time. */
 export interface LiveServerPolicy extends ServerPolicy {
   use(rules: ServerRules): void
 }
 
 export interface ServerRules {
   readonly enabled: boolean
-  /** Globs of server names without ports; where there is none, every server. */
+  /** Globs of allowed server names without ports; if empty, every server is allowed. */
   readonly allow: readonly string[]
-  /** Globs of those that are shut out all the same. */
+  /** Globs of servers that are refused even if `allow` matches. */
   readonly deny: readonly string[]
 }
 
@@ -23,7 +23,7 @@ export const EVERY_SERVER_WELCOME: ServerPolicy = { refusalOf: () => undefined }
 
 const MAX_REMEMBERED = 20_000
 
-/** @param own this server's name, which nothing shuts out */
+/** @param own this server's name, which is always allowed */
 export function createServerPolicy(rules: ServerRules, own: string): LiveServerPolicy {
   let inForce = compileServerPolicy(rules, own)
   return {
@@ -53,7 +53,7 @@ export function compileServerPolicy(rules: ServerRules, own: string): ServerPoli
     refusalOf(server) {
       if (known.has(server)) return known.get(server)
       const refusal = judge(server)
-      // Asked for every server of a room with each event there.
+      // Cached, because it is called for every server of a room with each event.
       if (known.size >= MAX_REMEMBERED) known.clear()
       known.set(server, refusal)
       return refusal

@@ -17,14 +17,14 @@ export interface OptionalShape<T = unknown> extends Shape<T> {
   readonly [optional]: true
 }
 
-/** The type of what a shape accepts. */
+/** The type of the values that a shape accepts. */
 export type Static<S extends Shape> = S extends Shape<infer T> ? T : never
 
 type Keys = Readonly<Record<string, Shape>>
 type OptionalKeys<K extends Keys> = { [Name in keyof K]: K[Name] extends OptionalShape ? Name : never }[keyof K]
 type Flat<T> = { [Name in keyof T]: T[Name] }
 
-/** What an object with these keys looks like; keys that are not named may be there too unless the shape forbids them. */
+/** The type of an object with these keys. Other keys are allowed too, unless the shape forbids them. */
 type ObjectOf<K extends Keys> = Flat<
   { [Name in Exclude<keyof K, OptionalKeys<K>>]: Static<K[Name]> } & {
     [Name in OptionalKeys<K>]?: Static<K[Name]>
@@ -49,7 +49,7 @@ export const Type = {
   Union: <S extends readonly Shape[]>(shapes: S) => shape<Static<S[number]>>({ anyOf: shapes }),
   Array: <S extends Shape>(items: S, keywords: Keywords = {}) =>
     shape<Static<S>[]>({ type: 'array', items, ...keywords }),
-  /** A schema of the caller's own for a type of the caller's own: nothing here checks that they agree. */
+  /** Any schema for any type; nothing checks that they agree. */
   Unsafe: <T>(keywords: Keywords) => shape<T>(keywords),
   /** For the value of a key in `Object`. */
   Optional: <S extends Shape>(inner: S) => ({ ...inner, [OPTIONAL]: true }) as unknown as OptionalShape<Static<S>>,

@@ -1,8 +1,8 @@
 /**
- * A small template language for messages and pages: `{{name}}` puts in a value, `{{name | filter}}` with a filter of its own,
- * `{{#name}}...{{/name}}` keeps what is between when the value is not empty, `{{^name}}...{{/name}}` when it is. Of a list what is
- * between is repeated, with the values of each item over the others. Every value goes through a filter: the one that fits the place
- * unless the template names another.
+ * A small template language for messages and pages: `{{name}}` inserts a value, `{{name | filter}}` inserts it with that filter,
+ * `{{#name}}...{{/name}}` keeps the text between if the value is not empty, `{{^name}}...{{/name}}` if it is empty. For a list, the text
+ * between is repeated with the values of each item, which hide outer values of the same name. Every value goes through a filter: the one
+ * that fits the place, unless the template names another.
  */
 
 /** `html`: text or attribute. `json`: inside a JSON string. `header`: a header's value. `name`: a name before an address. `url`: a part of one. `localpart`: what is before an `@`. */
@@ -12,13 +12,13 @@ export interface TemplateValues {
   readonly [name: string]: TemplateValue
 }
 
-/** A text, or a list of items, each with values of its own. */
+/** A text, or a list of items with values of their own. */
 export type TemplateValue = string | readonly TemplateValues[]
 
-/** A template that was read; renders with any values for its names, the missing ones empty. */
+/** A parsed template. It renders values; missing ones are empty. */
 export type Template = (values: TemplateValues) => string
 
-/** What is wrong with a template, and in which line of it. */
+/** A mistake in a template, with its line. */
 export class TemplateError extends Error {
   readonly line: number
 
@@ -29,7 +29,7 @@ export class TemplateError extends Error {
   }
 }
 
-/** Controls, line and paragraph separators, and what turns the direction of writing around. */
+/** Control characters, line and paragraph separators, and characters that change the direction of writing. */
 const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu
 
 const FILTERS: Readonly<Record<Filter, (value: string) => string>> = {
@@ -48,7 +48,7 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
 }
 
-/** On one line, and nothing in it that a mail system or a terminal would act on. */
+/** The text on one line, without characters that a mail system or a terminal would interpret. */
 export function oneLine(text: string): string {
   return text.replace(UNPRINTABLE, ' ').replace(/ {2,}/g, ' ').trim()
 }
@@ -66,11 +66,11 @@ interface Open {
 
 const TAG = /\{\{\s*([#^/]?)\s*([a-z][a-z0-9_]*)\s*(?:\|\s*([a-z]+)\s*)?\}\}/y
 
-/** What else a template has to keep to. */
+/** Further rules for a template. */
 export interface TemplateRules {
-  /** Values that are HTML already, and put in as they are. */
+  /** Values that are HTML already, and are inserted unchanged. */
   readonly markup?: readonly string[]
-  /** The filters that it may name; without it, all. */
+  /** The filters that it may use; all by default. */
   readonly filters?: readonly Filter[]
 }
 
@@ -141,12 +141,12 @@ export function readTemplate(
   return (values) => render(root.children, values)
 }
 
-/** Whether the source of a template puts this value in, or has a section of it. */
+/** Whether the source of a template inserts this value, or has a section for it. */
 export function holdsValue(source: string, name: string): boolean {
   return new RegExp(String.raw`\{\{\s*#?\s*${name}\s*[|}]`).test(source)
 }
 
-/** Reads a template of claims, which nobody can list beforehand: any name will do. @throws TemplateError */
+/** Reads a template of claims. It allows any name, because the claims of a provider are not known in advance. @throws TemplateError */
 export function readClaimsTemplate(text: string): Template {
   const names = [...text.matchAll(/\{\{\s*[#^/]?\s*([a-z][a-z0-9_]*)/g)].map(([, name = '']) => name)
   return readTemplate(text, names, 'text')

@@ -5,18 +5,18 @@ export function isMedium(value: unknown): value is Medium {
   return value === 'email' || value === 'msisdn'
 }
 
-/** RFC 5321, 4.5.3.1: what fits into a path of 256 octets with its angle brackets, and the part before the `@`. */
+/** RFC 5321, 4.5.3.1: a path of 256 octets without its angle brackets, and the part before the `@`. */
 const MAX_EMAIL_BYTES = 254
 const MAX_LOCAL_BYTES = 64
 
-/** A dot-atom of RFC 5322 with the letters of RFC 6531: no quoted strings, so that what is mailed is what was judged. */
+/** A dot-atom of RFC 5322 with the letters of RFC 6531. Quoted strings are excluded, because mail systems may rewrite them. */
 const LOCAL_PART = /^[\p{L}\p{M}\p{N}!#$%&'*+/=?^_`{|}~-]+(?:\.[\p{L}\p{M}\p{N}!#$%&'*+/=?^_`{|}~-]+)*$/u
 /** A label of a domain name; neither address literals nor look-alikes of the dot. */
 const LABEL = /^(?!-)[\p{L}\p{M}\p{N}-]{1,63}(?<!-)$/u
 
 /**
  * Whether this is one bare address, `local@domain`: no display name, no comment, no second `@`, nothing that a mail system could
- * read as another address than the one that is stored.
+ * read as a different address.
  */
 export function isEmailAddress(text: string): boolean {
   if (text.length > MAX_EMAIL_BYTES || Buffer.byteLength(text) > MAX_EMAIL_BYTES) return false
@@ -26,7 +26,7 @@ export function isEmailAddress(text: string): boolean {
 }
 
 function isMailDomain(domain: string): boolean {
-  // Compatibility forms (full-width letters and the like) would be another name once they are mapped for the DNS.
+  // Compatibility forms (full-width letters and the like) become another name in the DNS.
   if (domain !== domain.normalize('NFKC')) return false
   const labels = domain.split('.')
   return labels.every((label) => LABEL.test(label)) && !/^\d+$/.test(labels.at(-1) ?? '')
@@ -47,12 +47,12 @@ export function foldCase(text: string): string {
   return folded
 }
 
-/** Longer than any address, in every spelling: to fold what is longer would cost whoever was sent it. */
+/** Longer than any address in any spelling. Longer texts are not folded, which would cost too much. */
 const MAX_ADDRESS_CHARS = 1_000
 
 /**
- * The one spelling under which an address is stored, compared, hashed and mailed. Never fails: what is no address stays text that
- * matches nothing.
+ * The normal spelling of an address, in which it is stored, compared, hashed and mailed. Never fails: a text that is not an address
+ * stays a text that matches nothing.
  */
 export function normaliseAddress(medium: string, text: string): string {
   if (text.length > MAX_ADDRESS_CHARS) return text

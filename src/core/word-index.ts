@@ -1,7 +1,7 @@
-/** The values of all words that stand in a text between word boundaries, upper and lower case alike. */
+/** Finds the values of all words in a text, at word boundaries, ignoring case. */
 export type WordIndex<T> = (text: string) => Set<T>
 
-/** A longer word is never found: it bounds the steps that each token of a text may cost. */
+/** Longer words are never found. The limit bounds the steps for each token of a text. */
 const MAX_WORD_LENGTH = 256
 
 interface Node<T> {
@@ -10,7 +10,7 @@ interface Node<T> {
 }
 
 /**
- * Compiles words, each with what it stands for, so that a text is searched for all of them at once, in time linear in the text.
+ * Compiles words and their values, so that one pass searches a text for all of them, in time linear in the text.
  *
  * Words and texts are cut into runs of word characters and single other characters: a word stands between
  * boundaries exactly where its tokens follow each other in the text.

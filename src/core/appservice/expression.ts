@@ -3,17 +3,17 @@ import type { RE2JS } from 're2js'
 /** Whether an id is in a namespace. */
 export type Matcher = (id: string) => boolean
 
-/** An expression of a registration, ready to be asked. */
+/** A compiled expression of a registration. */
 export interface Expression {
-  /** What every id that it matches begins with. */
+  /** The common beginning of all matching ids. */
   readonly prefix: string
   readonly matches: Matcher
 }
 
-/** The compiler of the engine; loaded by those who have expressions that need it. */
+/** The compiler of the regular-expression engine, which is loaded only if an expression needs it. */
 export type Engine = Pick<typeof RE2JS, 'compile'>
 
-/** The engine is linear in the id for whatever expression; this bounds the factor. */
+/** The engine is linear in the id for every expression; this limits the factor. */
 const MAX_PROGRAM = 10_000
 export const MAX_EXPRESSION_CHARS = 2_000
 
@@ -21,8 +21,8 @@ const META = new Set('.*+?()[]{}|\\^$')
 const REPEATS = new Set('*+?{')
 
 /**
- * Compiles an expression of a namespace: a POSIX extended regular expression that must match from the id's beginning, and need not
- * reach its end unless it says so with `$`, as bridges write them. Most are a text and `.*`, and need no engine.
+ * Compiles an expression of a namespace: a POSIX extended regular expression that must match from the beginning of the id, and need not match
+ * its end unless it has a `$`, as bridges use them. Most expressions are a text and `.*`, and need no engine.
  *
  * @throws Error with what is wrong with it, in words
  */
@@ -43,7 +43,7 @@ export function needsEngine(text: string): boolean {
   return simpleMatcher(literal, rest) === undefined
 }
 
-/** The text that an expression begins with, as it stands for itself, and what follows. */
+/** The literal text at the beginning of an expression, and the rest. */
 function literalPrefix(text: string): { literal: string; rest: string } {
   let literal = ''
   let at = 0
@@ -60,7 +60,7 @@ function literalPrefix(text: string): { literal: string; rest: string } {
   return { literal, rest: text.slice(at) }
 }
 
-/** A matcher for what follows the prefix where that is nothing, `$`, or `.*` (and a text). An id holds no line break. */
+/** A matcher for a rest that is empty, `$`, or `.*` (and a text). Ids contain no line breaks. */
 function simpleMatcher(prefix: string, rest: string): Matcher | undefined {
   if (rest === '' || rest === '.*' || rest === '.*$') return (id) => id.startsWith(prefix)
   if (rest === '$') return (id) => id === prefix
@@ -71,7 +71,7 @@ function simpleMatcher(prefix: string, rest: string): Matcher | undefined {
   return undefined
 }
 
-/** Whether the expression is a choice as a whole, so that what it begins with is the beginning of one branch only. */
+/** Whether the expression has alternatives at its top level, so that its beginning belongs to one branch only. */
 function hasAlternatives(text: string): boolean {
   let depth = 0
   for (let at = 0; at < text.length; at++) {
@@ -85,7 +85,7 @@ function hasAlternatives(text: string): boolean {
   return false
 }
 
-/** The place of the bracket that closes a class; a bracket that comes first stands for itself, and named classes hold others. */
+/** The index of the bracket that closes a class. A bracket in first place is literal, and named classes have brackets of their own. */
 function endOfClass(text: string, start: number): number {
   let at = start + (text[start + 1] === '^' ? 2 : 1)
   if (text[at] === ']') at++
@@ -96,7 +96,7 @@ function endOfClass(text: string, start: number): number {
   return at
 }
 
-/** The expression that matches what begins with a text as it stands. */
+/** An expression that matches ids which begin with this literal text. */
 export function escapeExpression(text: string): string {
   return text.replace(/[.*+?()[\]{}|\\^$]/g, '\\$&')
 }

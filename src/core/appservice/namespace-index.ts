@@ -1,14 +1,14 @@
 import type { Expression } from './expression.ts'
 
-/** Expressions with what they stand for. */
+/** An index of expressions and their values. */
 export interface NamespaceIndex<Value> {
-  /** The values of all expressions that match an id, in the order in which they were given. */
+  /** The values of all expressions that match an id, in the given order. */
   find(id: string): readonly Value[]
 }
 
 /**
- * Finds which of many expressions match an id without asking them all: they are kept by what their ids begin with, so that only
- * those are asked that may match.
+ * Finds the expressions that match an id without trying them all: they are indexed by the beginning of their ids, so that only
+ * candidates are tried.
  */
 export function indexNamespaces<Value>(
   entries: readonly { readonly expression: Expression; readonly value: Value }[],

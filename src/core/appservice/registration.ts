@@ -10,10 +10,10 @@ export interface Namespace {
 export const NAMESPACE_KINDS = ['users', 'aliases', 'rooms'] as const
 export type NamespaceKind = (typeof NAMESPACE_KINDS)[number]
 
-/** What a registration file says (application service API, "Registration"), with every optional key filled in. */
+/** The content of a registration file (application service API, "Registration"), with defaults for optional keys. */
 export interface Registration {
   readonly id: string
-  /** Null for a service that is sent nothing. */
+  /** Null for a service that receives nothing. */
   readonly url: string | null
   readonly as_token: string
   readonly hs_token: string
@@ -21,34 +21,34 @@ export interface Registration {
   readonly namespaces: Readonly<Record<NamespaceKind, readonly Namespace[]>>
   readonly rate_limited: boolean
   readonly protocols: readonly string[]
-  /** Who types, who has read and who is about, in the rooms that concern it; messages to its users' devices. */
+  /** Whether it receives typing, receipts and presence of its rooms, and messages to its users' devices. */
   readonly receive_ephemeral: boolean
-  /** Whose devices changed, and how many keys are left of its own: for services that encrypt. */
+  /** Whether it receives device list changes and the key counts of its own devices, for encryption. */
   readonly receive_device_data: boolean
-  /** The module of a service that runs in this process; beside the file unless its path is absolute. */
+  /** The module of a service in this process; a relative path is relative to the file. */
   readonly hosted?: string
 }
 
-/** One mistake in a registration file, or several files together. */
+/** A mistake in a registration file, or a conflict of several files. */
 export interface RegistrationProblem {
   /** `irc.yaml:7` */
   readonly origin: string
   readonly message: string
 }
 
-/** A registration and where it stands. */
+/** The result of reading a registration file: the registration, if it is valid, and its problems. */
 export interface ReadRegistration {
   readonly registration: Registration | undefined
   readonly problems: readonly RegistrationProblem[]
 }
 
-/** Keys by which proposals called what is in the specification now. */
+/** The specification's key and those of its proposals. */
 const EPHEMERAL_KEYS = ['receive_ephemeral', 'de.sorunome.msc2409.push_ephemeral', 'push_ephemeral']
 const DEVICE_DATA_KEYS = ['org.matrix.msc3202']
 
 type Report = (node: ParsedNode | undefined, message: string) => undefined
 
-/** Reads a registration file, YAML or JSON. Keys that are not known are passed over: services have some of their own. */
+/** Reads a registration file, YAML or JSON. Unknown keys are ignored, because services have some of their own. */
 export function readRegistration(path: string, text: string, engine: Engine | undefined): ReadRegistration {
   const problems: RegistrationProblem[] = []
   const lines = new LineCounter()
@@ -70,7 +70,7 @@ export function readRegistration(path: string, text: string, engine: Engine | un
   }
   const keys = new Map<string, ParsedNode>()
   for (const { key, value } of root.items as { key: ParsedNode; value: ParsedNode | null }[]) {
-    // Of a key without a value the key's own place is as good.
+    // If a key has no value, the place of the key serves.
     if (isScalar(key)) keys.set(String(key.value), value ?? key)
   }
   const registration = new Reader(keys, report, engine).read()
@@ -200,7 +200,7 @@ class Reader {
   }
 }
 
-/** What is wrong with registrations together that are each right: `id` and `as_token` are a service's own. */
+/** Conflicts between registrations that are each valid: `id` and `as_token` must be unique. */
 export function conflictsOf(
   read: readonly { readonly path: string; readonly registration: Registration }[],
 ): RegistrationProblem[] {
