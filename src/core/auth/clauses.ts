@@ -1,14 +1,14 @@
 import type { Refusal } from '../event/format.ts'
 import type { RoomVersion } from '../room-version.ts'
 
-/** What a clause of the published rules does: it rejects, it allows, it does either ("if and only if"), or it has clauses of its own. */
+/** What a clause of the published rules does: it rejects, it allows, it does one or the other ("if and only if"), or it only contains clauses. */
 export type ClauseKind = 'rejects' | 'allows' | 'decides' | 'heading'
 
 type Holds = (version: RoomVersion) => boolean
 
 /**
- * The authorisation rules of all room versions in their published order (room versions, "Authorisation rules"), by names that stay
- * while the numbers move from version to version: `member.join.banned` is 5.2.3 in version 1, 4.3.3 in 8 and 5.3.3 in 12.
+ * The authorisation rules of all room versions in their published order (room versions, "Authorisation rules"). Their names stay the same
+ * while the numbers change from version to version: `member.join.banned` is 5.2.3 in version 1, 4.3.3 in 8 and 5.3.3 in 12.
  */
 const OUTLINE = [
   ['create', 'heading'],
@@ -115,7 +115,7 @@ export interface NumberedClause {
 
 const numberings = new WeakMap<RoomVersion, ReadonlyMap<string, NumberedClause>>()
 
-/** The clauses that a room version has, in order. A clause goes with the heading it stands under. */
+/** The clauses of a room version, in order. A clause is left out if its heading is. */
 export function clausesOf(version: RoomVersion): ReadonlyMap<string, NumberedClause> {
   const known = numberings.get(version)
   if (known) return known
@@ -141,7 +141,7 @@ function always(): boolean {
   return true
 }
 
-/** A refusal by a clause that the version has. */
+/** A refusal by a clause of the version. */
 export function rejectBy(version: RoomVersion, clause: Clause, reason: string): Refusal {
   return { allowed: false, reason, rule: clausesOf(version).get(clause)!.number }
 }

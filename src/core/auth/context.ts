@@ -8,7 +8,7 @@ import type { PowerLevels } from './power-levels.ts'
 /** The room's state before the event. */
 export type StateLookup = (type: string, stateKey: string) => Pdu | undefined
 
-/** What the rules look at. */
+/** The input of the authorisation rules. */
 export interface AuthContext {
   readonly version: RoomVersion
   readonly event: Pdu
@@ -19,7 +19,7 @@ export interface AuthContext {
 
 const createEventIds = new WeakMap<Pdu, EventId>()
 
-/** The id of a create event, which room version 12 compares with every event's room: computed once as long as the event is held. */
+/** The id of a create event. Room version 12 compares it with every event's room id, so it is cached as long as the event is in memory. */
 export function idOfCreate(version: RoomVersion, create: Pdu): EventId {
   const known = createEventIds.get(create)
   if (known !== undefined) return known

@@ -5,25 +5,25 @@ import { isObject, type JsonObject, type JsonValue } from '../json.ts'
 import { type Integer, integerOf } from '../large-integers.ts'
 import type { RoomVersion } from '../room-version.ts'
 
-/** The levels of a room: integers, and infinity for creators where they stand above all. */
+/** The power levels of a room: integers, or infinity for creators in versions that have that. */
 export interface PowerLevels {
   readonly levelOf: (userId: string) => Integer
-  /** What sending an event of this type takes; state and messages differ where the type has no level of its own. */
+  /** The level for sending an event of this type. Without a level of its own, it depends on whether the event is state. */
   readonly toSend: (type: string, isState: boolean) => Integer
   readonly ban: Integer
   readonly kick: Integer
   readonly redact: Integer
   readonly invite: Integer
-  /** What notifying by a keyword takes: `room` for `@room`. */
+  /** The level for a notification by a keyword: `room` for `@room`. */
   readonly toNotify: (keyword: string) => Integer
 }
 
-/** What the creator of a room has until it has a power-levels event. */
+/** The creator's level in a room without a power-levels event. */
 const CREATOR_LEVEL = 100
 
 /**
  * Reads the levels of a room from the content of its `m.room.power_levels`, undefined while it has none, and its create event.
- * Values that are no levels in this room version are read as absent. Reading is lazy: a content with thousands of users costs nothing.
+ * Values that are not levels in this room version count as absent. Reading is lazy: thousands of users in the content cost nothing.
  *
  * Source: client-server API, `m.room.power_levels`; the defaults that differ between room versions are in the version table.
  */
@@ -53,7 +53,7 @@ export function readPowerLevels(
   }
 }
 
-/** The level under a key of a map, or undefined where there is none that this version understands. */
+/** The level under a key of a map, or undefined if there is none that is valid in this version. */
 export function levelAt(version: RoomVersion, map: JsonValue | undefined, key: string): Integer | undefined {
   return isObject(map) && Object.hasOwn(map, key) ? readLevel(version, map[key]) : undefined
 }
@@ -61,15 +61,15 @@ export function levelAt(version: RoomVersion, map: JsonValue | undefined, key: s
 const INTEGER_TEXT = /^\s*[+-]?[0-9]+\s*$/
 
 /**
- * A level as this version writes it. Old versions also take decimal text (" +0100 ") and the oldest floats, which are cut
- * at the point (room version 1, "m.room.power_levels events accept values as strings" and "as floats").
+ * Reads a level of this version. Old versions also allow decimal text (" +0100 "), and the oldest ones floats, which are truncated
+ * (room version 1, "m.room.power_levels events accept values as strings" and "as floats").
  */
 export function readLevel(version: RoomVersion, value: JsonValue | undefined): Integer | undefined {
   const numbers = version.powerLevelNumbers
   if (typeof value === 'bigint') return value
   if (typeof value === 'number') {
     if (Number.isSafeInteger(value)) return value
-    // What is past 2^53-1 and no bigint was written as a float.
+    // A number beyond 2^53-1 that is not a bigint was written as a float.
     return numbers === 'floats-and-strings' && Number.isFinite(value) ? integerOf(BigInt(Math.trunc(value))) : undefined
   }
   if (typeof value !== 'string' || numbers === 'integers' || !INTEGER_TEXT.test(value)) return undefined
@@ -78,7 +78,7 @@ export function readLevel(version: RoomVersion, value: JsonValue | undefined): I
   return Number.isFinite(level) ? BigInt(value) : undefined
 }
 
-/** Why what takes more power than a user has is refused. */
+/** The reason for a refusal for lack of power. */
 export function lackOfPower(userId: string, level: Integer, what: string, required: Integer): string {
   return `To ${what} takes power level ${required}; ${userId} has ${level}.`
 }
@@ -86,16 +86,15 @@ export function lackOfPower(userId: string, level: Integer, what: string, requir
 type Sent = Pick<Pdu, 'sender'>
 
 /**
- * Whether a redaction that is allowed in the room takes effect on its target, wherever it comes from (room version 3,
- * "Handling redactions"): with the redact level, or on events of the sender's server. In room versions 1 and 2 the
- * authorisation rules have asked already.
+ * Whether an allowed redaction takes effect on its target (room version 3, "Handling redactions"): the sender needs the redact level, or
+ * the target must be of the sender's server. In room versions 1 and 2 the authorisation rules have checked this already.
  */
 export function mayRedact(version: RoomVersion, redaction: Sent, target: Sent, levels: PowerLevels): Verdict {
   const isSettled = version.authRulesCoverRedaction || serverOf(redaction.sender) === serverOf(target.sender)
   return isSettled ? ALLOWED : mayAskToRedact(redaction.sender, target, levels)
 }
 
-/** Whether a user of ours may have an event redacted (client-server API, "Redactions"): their own, or any with the redact level. */
+/** Whether a local user may redact an event (client-server API, "Redactions"): their own, or any with the redact level. */
 export function mayAskToRedact(userId: UserId, target: Sent, levels: PowerLevels): Verdict {
   const level = levels.levelOf(userId)
   if (userId === target.sender || level >= levels.redact) return ALLOWED

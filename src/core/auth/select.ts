@@ -3,15 +3,15 @@ import { ALLOWED, type Pdu, type Verdict } from '../event/format.ts'
 import type { RoomVersion } from '../room-version.ts'
 import { type Clause, rejectBy } from './clauses.ts'
 
-/** What identifies a piece of a room's state. */
+/** Identifies a piece of a room's state. */
 export type StateKeyPair = readonly [type: string, stateKey: string]
 
-/** The parts of an event that decide which state it is authorised by: a draft has them already. */
+/** The parts of an event that select its auth events. A draft has them already. */
 export type Authorisable = Pick<Pdu, 'type' | 'sender' | 'state_key' | 'content'>
 
 const JUDGED_BY_JOIN_RULES: ReadonlySet<unknown> = new Set(['join', 'invite', 'knock'])
 
-/** The state that an event's `auth_events` cite, as far as the room has it (server-server API, "Auth events selection"). */
+/** The state that an event's `auth_events` must refer to, if the room has it (server-server API, "Auth events selection"). */
 export function authEventKeys(version: RoomVersion, event: Authorisable): readonly StateKeyPair[] {
   if (event.type === 'm.room.create') return []
   const keys: StateKeyPair[] = version.createIsAuthEvent ? [['m.room.create', '']] : []
@@ -32,16 +32,16 @@ function addMemberKeys(version: RoomVersion, event: Authorisable, keys: StateKey
     keys.push(['m.room.member', authoriser])
 }
 
-/** An event named in another's `auth_events`. */
+/** An event in the `auth_events` of another. */
 export interface CitedEvent {
   readonly pdu: Pdu
   readonly isRejected: boolean
 }
 
 /**
- * The rule about an event's own `auth_events` (rule 2; rule 3 in room version 12), for events that other servers made.
+ * The rule about an event's own `auth_events` (rule 2; rule 3 in room version 12), for events of other servers.
  *
- * @param cited all events that `auth_events` names
+ * @param cited all events in `auth_events`
  */
 export function checkAuthEvents(version: RoomVersion, event: Pdu, cited: readonly CitedEvent[]): Verdict {
   if (event.type === 'm.room.create') return ALLOWED
@@ -50,25 +50,25 @@ export function checkAuthEvents(version: RoomVersion, event: Pdu, cited: readonl
   // 1. No two entries for the same type and state key.
   const twice = cited.find((each, index) => cited.findIndex((other) => areSameState(other, each)) < index)
   if (twice) return reject('auth-events.duplicate', twice, 'it cites already')
-  // 2. Only what the selection asks for.
+  // 2. Only entries of the auth events selection.
   const wanted = authEventKeys(version, event)
   const unselected = cited.find((each) => !wanted.some((key) => isAt(each, key)))
   if (unselected) return reject('auth-events.unselected', unselected, 'does not belong there')
-  // 3. None that was rejected.
+  // 3. No rejected events.
   const rejected = cited.find(({ isRejected }) => isRejected)
   if (rejected) return reject('auth-events.rejected', rejected, 'was rejected')
-  // 4. The create event is among them, where the room id does not imply it.
+  // 4. The create event must be among them, unless the room id implies it.
   if (version.createIsAuthEvent && !cited.some((each) => isAt(each, CREATE))) {
     return rejectBy(version, 'auth-events.no-create', "The event does not cite the room's create event.")
   }
-  // 5. All of the same room.
+  // 5. All events must be of the same room.
   const foreign = cited.find(({ pdu }) => pdu.room_id !== event.room_id)
   return foreign ? reject('auth-events.other-room', foreign, 'is of another room') : ALLOWED
 }
 
 const CREATE: StateKeyPair = ['m.room.create', '']
 
-/** Few are compared with few: comparing is quicker than making keys. What is no state has no key that another could have. */
+/** Compares types and state keys. The lists are short, so this is faster than building keys. An event that is not state equals no other. */
 function areSameState(one: CitedEvent, other: CitedEvent): boolean {
   if (one === other) return true
   const { type, state_key: stateKey } = other.pdu

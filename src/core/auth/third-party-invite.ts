@@ -6,28 +6,28 @@ import { verifySignature } from '../signing/key.ts'
 import { rejectBy } from './clauses.ts'
 import { type AuthContext, membershipIn } from './context.ts'
 
-/** An event could hold hundreds of keys and signatures, each pair costing a verification; real invites have one or two of each. */
+/** An event could have hundreds of keys and signatures, and each pair costs a verification; real invites have one or two of each. */
 const MAX_VERIFICATIONS = 100
 
-/** 5.4.1. An invite that stands on an identity server's word for who a third-party identifier belongs to. */
+/** 5.4.1. A third-party invite: an identity server has signed which user owns the invited address. */
 export function authoriseThirdPartyInvite(context: AuthContext, target: string): Verdict {
   const { version, event, state } = context
-  // 1. The target is not banned.
+  // 1. The target must not be banned.
   if (membershipIn(context, target) === 'ban') {
     return rejectBy(version, 'member.invite.third-party.banned', `${target} is banned from this room.`)
   }
-  // 2. The word is given,
+  // 2. `signed` must be present.
   const invitation = event.content.third_party_invite
   if (!isObject(invitation) || invitation.signed === undefined) {
     return rejectBy(version, 'member.invite.third-party.unsigned', 'The third-party invite is not signed.')
   }
-  // 3. for a user and a token.
+  // 3. `signed` must have a user id and a token.
   const signed = signedInviteOf(event.content)
   if (typeof signed?.mxid !== 'string' || typeof signed.token !== 'string') {
     const reason = 'The third-party invite is not signed for a user and a token.'
     return rejectBy(version, 'member.invite.third-party.incomplete', reason)
   }
-  // 4. It is about this user.
+  // 4. The signed user id must be the target.
   if (signed.mxid !== target) {
     const reason = `The third-party invite is signed for another user than ${target}.`
     return rejectBy(version, 'member.invite.third-party.other-user', reason)
@@ -36,29 +36,29 @@ export function authoriseThirdPartyInvite(context: AuthContext, target: string):
 }
 
 function authoriseBearer({ version, event }: AuthContext, signed: JsonObject, invite: Pdu | undefined): Verdict {
-  // 5. The bearer of that token was invited,
+  // 5. The room must have an `m.room.third_party_invite` with that token.
   if (invite === undefined) {
     const reason = 'The room has no third-party invite with that token.'
     return rejectBy(version, 'member.invite.third-party.unknown-token', reason)
   }
-  // 6. by the sender.
+  // 6. Its sender must be the sender of this event.
   if (invite.sender !== event.sender) {
     const reason = 'The third-party invite was made by another user.'
     return rejectBy(version, 'member.invite.third-party.other-sender', reason)
   }
-  // 7. One of the keys named in that invite has signed.
+  // 7. One of the keys in that event must have signed.
   if (vouchingKeys(signed, invite.content).next().done === false) return ALLOWED
   // 8.
   return rejectBy(version, 'member.invite.third-party.otherwise', 'The third-party invite has no valid signature.')
 }
 
-/** A key that a third-party invite names, and where to ask whether it still counts. */
+/** A key of a third-party invite, and the URL that tells whether it is still valid. */
 export interface InviteKey {
   readonly publicKey: string
   readonly validityUrl: string | undefined
 }
 
-/** Those keys of an `m.room.third_party_invite` that signed somebody's claim to it, each verified when it is reached. */
+/** The keys of an `m.room.third_party_invite` that have signed `signed`. Each is verified when the iteration reaches it. */
 export function* vouchingKeys(signed: JsonObject, invite: JsonObject): Generator<InviteKey> {
   const text = signedText(signed)
   const keys = keysOf(invite)

@@ -17,26 +17,26 @@ import {
 } from './format.ts'
 import { redactContent } from './redact.ts'
 
-/** What a local event says, before hashes and signatures. */
+/** A local event before hashes and signatures. */
 export interface EventDraft {
   readonly type: string
   readonly sender: UserId
-  /** Left out of a create event where its hash becomes the room id. */
+  /** Absent from a create event whose hash becomes the room id. */
   readonly room_id?: RoomId
   readonly state_key?: string
   readonly content: JsonObject
   readonly origin_server_ts: Integer
-  /** More than the room version allows is cut to that. */
+  /** Limited to the maximum of the room version. */
   readonly depth: Integer
-  /** With their hashes in room versions 1 and 2; in all others a hash is ignored. */
+  /** With hashes in room versions 1 and 2; in all others hashes are ignored. */
   readonly prev_events: readonly EventReference[]
   readonly auth_events: readonly EventReference[]
-  /** What a redaction is for. It is written where the room version has it. */
+  /** The target of a redaction. It is written to the place that the room version defines. */
   readonly redacts?: EventId
   /** Chosen by the caller in room versions 1 and 2, ignored in all others. */
   readonly event_id?: EventId
   readonly unsigned?: JsonObject
-  /** Also where the room version does without: what is handed over to be let in, or to invite, says so (server-server API, `InviteEvent`). */
+  /** Write `origin` even if the room version does not need it: joins, knocks, leaves and invites between servers have it (server-server API, `InviteEvent`). */
   readonly namesOrigin?: true
 }
 
@@ -45,17 +45,17 @@ export interface BuiltEvent {
   readonly pdu: Pdu
   /** Canonical JSON of the whole PDU, its `unsigned` included. */
   readonly json: string
-  /** How later events of the room refer to this one. */
+  /** The reference that later events of the room use. */
   readonly reference: EventReference
 }
 
 /**
  * Builds, hashes and signs a local event of `origin`.
  *
- * Three texts are needed: for the content hash, for the signature and the reference hash, for storage. They share all but a few
- * members, and canonical order is the alphabet's. So each member is encoded once and the texts are put together by hand.
+ * It needs three texts: for the content hash, for the signature and the reference hash, and for storage. They share most members, and
+ * canonical order is alphabetical. So each member is encoded once, and the texts are concatenated by hand.
  *
- * @throws TypeError when room version 1 or 2 is not given what it needs (see {@link EventDraft})
+ * @throws TypeError if the draft lacks what room version 1 or 2 needs (see {@link EventDraft})
  */
 export function buildEvent(version: RoomVersion, draft: EventDraft, origin: ServerName, key: SigningKey): BuiltEvent {
   const pdu = unhashedPdu(version, draft, origin)
@@ -80,12 +80,12 @@ export function buildEvent(version: RoomVersion, draft: EventDraft, origin: Serv
   return { eventId: referencedId(reference), pdu, json, reference }
 }
 
-/** How deep an event is that is built on events of this depth at most. */
+/** The depth of a new event whose previous events have at most this depth. */
 export function nextDepth({ maxDepth }: RoomVersion, depth: Integer): Integer {
   return depth < maxDepth ? successorOf(depth) : maxDepth
 }
 
-/** Whether a local event may go out: as any other, and within our own limit of size. */
+/** Whether a local event has the format of its room version, and our own limit of size. */
 export function checkBuilt(version: RoomVersion, built: BuiltEvent): Verdict {
   const bytes = Buffer.byteLength(built.json)
   if (bytes > MAX_EVENT_BYTES) return refuse(`the event is larger than ${MAX_EVENT_BYTES} bytes`, 'M_TOO_LARGE')
@@ -124,7 +124,7 @@ function required<T>(value: T | undefined): T {
   return value
 }
 
-/** The members around `content`, `hashes` and `signatures`, each text with the commas it needs. */
+/** The texts of the members around `content`, `hashes` and `signatures`, with their commas. */
 function memberTexts(pdu: Pdu) {
   const member = (name: keyof Pdu & string): string =>
     pdu[name] === undefined ? '' : `"${name}":${encodeCanonical(pdu[name])},`

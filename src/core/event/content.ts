@@ -2,9 +2,9 @@ import { type EventId, isEventId, isRoomAlias, isRoomId, type RoomAlias, type Ro
 import { isObject, type JsonObject, type JsonValue } from '../json.ts'
 import { type RoomVersion, UNNAMED_ROOM_VERSION } from '../room-version.ts'
 
-// Readers of what others wrote: content may be of any shape, and what does not fit is read as absent. Nothing here throws.
+// Tolerant readers of event content: it may have any shape, and values of a wrong shape count as absent. Nothing here throws.
 
-/** An event, or nothing where a room has no such state. */
+/** A state event, or undefined if the room has no such state. */
 export type MaybeEvent = { readonly content: JsonObject } | undefined
 
 export type Membership = 'invite' | 'join' | 'knock' | 'leave' | 'ban'
@@ -13,17 +13,17 @@ export type HistoryVisibility = 'invited' | 'joined' | 'shared' | 'world_readabl
 const MEMBERSHIPS: ReadonlySet<JsonValue | undefined> = new Set<Membership>(['invite', 'join', 'knock', 'leave', 'ban'])
 const VISIBILITIES: ReadonlySet<JsonValue | undefined> = new Set(['invited', 'joined', 'shared', 'world_readable'])
 
-/** What a member event's content says, or undefined when that is no membership. */
+/** The membership in the content of a member event, or undefined if it is not valid. */
 export function statedMembership(content: JsonObject): Membership | undefined {
   return MEMBERSHIPS.has(content.membership) ? (content.membership as Membership) : undefined
 }
 
-/** A user's membership by their `m.room.member` event; one who has none has left. */
+/** A user's membership by their `m.room.member` event; `leave` without an event. */
 export function membershipOf(member: MaybeEvent): Membership {
   return (member && statedMembership(member.content)) ?? 'leave'
 }
 
-/** The display name in a member event or a profile; undefined also for the empty one. */
+/** The display name in a member event or a profile; undefined if absent or empty. */
 export function displayNameOf(member: MaybeEvent): string | undefined {
   return nonEmpty(member?.content.displayname)
 }
@@ -32,13 +32,13 @@ export function avatarUrlOf(member: MaybeEvent): string | undefined {
   return nonEmpty(member?.content.avatar_url)
 }
 
-/** The rule as written, known or not; `invite` where none is written, and empty where it is not text. */
+/** The join rule, known or not; `invite` if there is none, and empty if it is not text. */
 export function joinRuleOf(joinRules: MaybeEvent): string {
   const rule = joinRules?.content.join_rule ?? 'invite'
   return typeof rule === 'string' ? rule : ''
 }
 
-/** Who may be let in by membership elsewhere (`allow` of restricted join rules). */
+/** The rooms whose members may join (`allow` of restricted join rules). */
 export function allowedRoomsOf(joinRules: MaybeEvent): RoomId[] {
   return listOf(joinRules?.content.allow)
     .filter(isObject)
@@ -47,7 +47,7 @@ export function allowedRoomsOf(joinRules: MaybeEvent): RoomId[] {
     .filter(isRoomId)
 }
 
-/** `shared` where nothing, or nothing known, is said. */
+/** The history visibility; `shared` if there is none or it is unknown. */
 export function historyVisibilityOf(visibility: MaybeEvent): HistoryVisibility {
   const stated = visibility?.content.history_visibility
   return VISIBILITIES.has(stated) ? (stated as HistoryVisibility) : 'shared'
@@ -83,13 +83,13 @@ export function encryptionAlgorithmOf(encryption: MaybeEvent): string | undefine
   return nonEmpty(encryption?.content.algorithm)
 }
 
-/** The room that takes this one's place, from `m.room.tombstone`. */
+/** The room that replaces this one, from `m.room.tombstone`. */
 export function replacementRoomOf(tombstone: MaybeEvent): RoomId | undefined {
   const room = tombstone?.content.replacement_room
   return isRoomId(room) ? room : undefined
 }
 
-/** The event a redaction is about, wherever its room's version writes it. */
+/** The target of a redaction, from the place that the room version defines. */
 export function redactsOf(
   version: RoomVersion,
   redaction: { redacts?: JsonValue; content: JsonObject },
@@ -98,7 +98,7 @@ export function redactsOf(
   return isEventId(target) ? target : undefined
 }
 
-/** What `m.room.create` settles for good. */
+/** The content of `m.room.create`. */
 export interface CreateContent {
   /** The id of the room's version, which this server may not know. */
   readonly roomVersionId: string
@@ -127,7 +127,7 @@ export function creatorsOf(version: RoomVersion, create: { sender: UserId; conte
   return [create.sender, ...listOf(create.content.additional_creators).filter((user) => typeof user === 'string')]
 }
 
-/** The user on whose behalf a restricted join was let in. */
+/** The user who authorised a restricted join. */
 export function joinAuthoriserOf(content: JsonObject): string | undefined {
   return nonEmpty(content.join_authorised_via_users_server)
 }

@@ -18,11 +18,11 @@ import { encodeCanonical } from '../signing/canonical-json.ts'
 export type HashedReference = [eventId: EventId, hash: { sha256: string }]
 export type EventReference = EventId | HashedReference
 
-/** A persistent data unit: an event as servers exchange and sign it. Shapes hold once {@link checkFormat} has allowed it. */
+/** A persistent data unit: an event as servers exchange and sign it. The types below hold once {@link checkFormat} has allowed it. */
 export interface Pdu extends JsonObject {
   type: string
   sender: UserId
-  /** Absent from the create event where its hash is the room id (room version 12). */
+  /** Absent from the create event in room version 12, where the event's hash is the room id. */
   room_id?: RoomId
   /** Present exactly on state events. */
   state_key?: string
@@ -35,13 +35,13 @@ export interface Pdu extends JsonObject {
   signatures: { [server: string]: { [keyId: string]: string } }
   unsigned?: JsonObject
   redacts?: EventId
-  /** The server that made the event, in the versions whose events name it. */
+  /** The server that made the event, in versions whose events have it. */
   origin?: string
   /** Room versions 1 and 2 only; later the id is computed. */
   event_id?: EventId
 }
 
-/** A rule's answer to what it does not allow. */
+/** A rule's verdict against an event. */
 export interface Refusal {
   readonly allowed: false
   /** For people. */
@@ -52,7 +52,7 @@ export interface Refusal {
   readonly errcode?: Errcode
 }
 
-/** The answer of a rule: never thrown. */
+/** The verdict of a rule. Rules never throw. */
 export type Verdict = { readonly allowed: true } | Refusal
 
 export const ALLOWED: Verdict = { allowed: true }
@@ -66,9 +66,9 @@ export function referencedId(reference: EventReference): EventId {
   return typeof reference === 'string' ? reference : reference[0]
 }
 
-/** The published limit on an event's canonical JSON, its signatures included; what others send may reach it. */
+/** The published limit on an event's canonical JSON with its signatures, for events of other servers. */
 export const MAX_RECEIVED_EVENT_BYTES = 65_536
-/** The limit on our own events: one byte less, which every release of the specification allows. */
+/** The limit for our own events: one byte less, which every release of the specification allows. */
 export const MAX_EVENT_BYTES = 65_535
 /** No identifier, type or state key may be longer than this many UTF-8 bytes. */
 export const MAX_FIELD_BYTES = 255
@@ -82,7 +82,7 @@ type Check = (version: RoomVersion, pdu: JsonObject) => string | undefined
 
 /**
  * Whether an object has the shape of a PDU of this version: required keys, types, lengths, counts, ranges.
- * Nothing here asks about other events, keys or signatures; canonical JSON's offences are the reader's to report.
+ * This needs no other events, keys or signatures. The reader reports offences against canonical JSON.
  *
  * Identifiers, types and state keys with U+0000 are refused in every version, since Postgres cannot hold them as text.
  *
@@ -102,7 +102,7 @@ export function isTooLarge(bytes: number): Refusal | undefined {
   return refuse(`the event is larger than ${MAX_RECEIVED_EVENT_BYTES} bytes`, 'M_TOO_LARGE')
 }
 
-/** {@link checkFormat} without the size of the whole. */
+/** {@link checkFormat} without the limit on the event's size. */
 export function checkShape(version: RoomVersion, pdu: JsonObject): Verdict {
   for (const field of LIMITED_FIELDS) {
     const value = pdu[field]
@@ -116,7 +116,7 @@ export function checkShape(version: RoomVersion, pdu: JsonObject): Verdict {
   return ALLOWED
 }
 
-/** An `event_id` is limited below, in the versions where it means something. */
+/** `event_id` is limited below, only in versions that use it. */
 const LIMITED_FIELDS = ['type', 'state_key', 'sender', 'room_id'] as const
 
 function exceedsField(value: string): boolean {
@@ -124,7 +124,7 @@ function exceedsField(value: string): boolean {
   return value.length * 3 > MAX_FIELD_BYTES && Buffer.byteLength(value) > MAX_FIELD_BYTES
 }
 
-/** In the order of cost; each answers with what is wrong. */
+/** In the order of cost; each gives the mistake, if any. */
 const CHECKS: readonly Check[] = [
   (_, { type }) => (isText(type) ? undefined : 'type must be a string'),
   (_, { sender }) => (isUserId(sender) ? undefined : 'sender must be a user id'),
@@ -148,7 +148,7 @@ function isText(value: JsonValue | undefined): value is string {
 
 function checkRoomId(version: RoomVersion, { type, room_id }: JsonObject): string | undefined {
   if (!version.roomIdIsCreateHash) return isRoomId(room_id) ? undefined : 'room_id must be a room id'
-  // That a create event may not name its room is a rule of authorisation, not of shape.
+  // The authorisation rules check whether a create event may have a room id.
   if (type === 'm.room.create') return room_id === undefined || isText(room_id) ? undefined : 'room_id must be a string'
   return typeof room_id === 'string' && HASH_ROOM_ID.test(room_id)
     ? undefined
@@ -166,7 +166,7 @@ function checkRedacts(version: RoomVersion, { type, redacts }: JsonObject): stri
   return isText(redacts) ? undefined : 'redacts must be a string'
 }
 
-/** Of any size: where large ones are forbidden, they have been found before. */
+/** An integer of any size. Versions that forbid large ones have refused them before. */
 function isInteger(value: JsonValue | undefined): value is Integer {
   return Number.isSafeInteger(value) || typeof value === 'bigint'
 }

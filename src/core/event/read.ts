@@ -8,9 +8,9 @@ import { type EventTexts, eventTexts } from '../signing/event-texts.ts'
 import { checkShape, isTooLarge, type Pdu, type Refusal, refuse } from './format.ts'
 import { redact } from './redact.ts'
 
-/** An event as another server sent it, ready for the checks of signatures and authorisation. */
+/** A received event, ready for the checks of signatures and authorisation. */
 export interface ReadPdu {
-  /** Without `unsigned`, which nobody vouches for. */
+  /** Without `unsigned`, which no signature covers. */
   readonly pdu: Pdu
   readonly eventId: EventId
   /** Canonical JSON of {@link ReadPdu.pdu}. */
@@ -22,15 +22,15 @@ export interface ReadPdu {
 }
 
 /**
- * Reads a PDU that another server sent: its shape, its size, canonical JSON by room version, its content hash. Where the hash is
- * another than the content's, the redacted copy stands for the event (server-server API, "Checks performed on receipt of a PDU",
- * 1 and 3; signatures, 2, are checked on what this gives, so that nothing can pass them with content that goes away afterwards).
+ * Reads a PDU of another server. Checks its shape, its size, canonical JSON by room version, and its content hash. If the hash is wrong,
+ * the result is the redacted copy (server-server API, "Checks performed on receipt of a PDU", 1 and 3). Signatures, 2, are checked on the
+ * result, so that they cannot be checked with content that is removed afterwards.
  *
- * Beyond the published format, in every room version: lone surrogates are refused, which have no UTF-8 form to be hashed. A v1-era
- * `age_ts` belongs to `unsigned` and goes with it.
+ * Two rules go beyond the published format, in every room version: lone surrogates are refused, because they have no UTF-8 form that could
+ * be hashed; and the `age_ts` of old servers is dropped together with `unsigned`.
  *
  * @param raw parsed JSON, not yet known to be an object, its large integers exact (see `readExactJson`)
- * @param offence one that was found in the text of this event, and that its parsed value need not show any more
+ * @param offence one that was found in the text of this event; the parsed value may not show it any more
  */
 export function readPdu(version: RoomVersion, raw: JsonValue, offence?: JsonOffence): ReadPdu | Refusal {
   if (!isObject(raw)) return refuse('an event must be an object', 'M_BAD_JSON')
@@ -44,7 +44,7 @@ export function readPdu(version: RoomVersion, raw: JsonValue, offence?: JsonOffe
   return isTooLarge(Buffer.byteLength(texts.json)) ?? readChecked(version, pdu, texts)
 }
 
-/** The id by which its sender knows an event, whatever else is wrong with it; undefined where it can have none. */
+/** The id of an event, even if the event is not valid; undefined if it cannot have one. */
 export function eventIdIn(version: RoomVersion, raw: JsonValue): EventId | undefined {
   if (!isObject(raw)) return undefined
   if (version.eventIdFormat === 'opaque') return isEventId(raw.event_id) ? raw.event_id : undefined
@@ -76,7 +76,7 @@ function readChecked(version: RoomVersion, pdu: Pdu, { json, hashed, signed }: E
   return { pdu: redacted, eventId, json: encodeCanonical(redacted), signedText: signed, isRedacted: true }
 }
 
-/** Others may write a hash in either alphabet, and padded. */
+/** Other servers may write a hash in either alphabet, and padded. */
 function isHash(stated: string, found: string): boolean {
   return stated === found || decodeBase64(stated)?.equals(Buffer.from(found, 'base64')) === true
 }

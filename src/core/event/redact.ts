@@ -3,8 +3,8 @@ import type { Kept, RoomVersion } from '../room-version.ts'
 import type { Pdu } from './format.ts'
 
 /**
- * What is left of an event once it is redacted, which is also what its signatures and its id cover
- * (server-server API, "Redactions"; the kept keys are in the room-version table).
+ * The redacted form of an event, which is also what its signatures and its id cover
+ * (server-server API, "Redactions"; the table of room versions has the kept keys).
  */
 export function redact(version: RoomVersion, pdu: Pdu): Pdu {
   const redacted: JsonObject = {}
@@ -15,13 +15,13 @@ export function redact(version: RoomVersion, pdu: Pdu): Pdu {
   return redacted as Pdu
 }
 
-/** What redaction leaves of the content of an event of this type. */
+/** The redacted content of an event of this type. */
 export function redactContent(version: RoomVersion, type: string, content: JsonObject): JsonObject {
   const kept = Object.hasOwn(version.redaction.content, type) ? version.redaction.content[type] : undefined
   return kept === undefined ? {} : (keep(content, kept) as JsonObject)
 }
 
-/** What the authorisation rules of any version read, and redaction does not leave in every version. */
+/** Content that the authorisation rules read, but that redaction does not keep in every version. */
 const READ_BY_RULES: { readonly [type: string]: Kept } = {
   'm.room.create': { 'm.federate': true, room_version: true, creator: true, additional_creators: true },
   'm.room.join_rules': { allow: true },
@@ -31,8 +31,8 @@ const READ_BY_RULES: { readonly [type: string]: Kept } = {
 }
 
 /**
- * What authorisation goes on reading of an event that is redacted: were it gone, servers that saw the redaction sooner would judge
- * later events otherwise than the rest. Undefined where redaction leaves all of it.
+ * The content that authorisation still reads from a redacted event. Without it, servers that got the redaction earlier would authorise
+ * later events differently from others. Undefined if redaction keeps all of it.
  */
 export function contentForRules(version: RoomVersion, type: string, content: JsonObject): JsonObject | undefined {
   const read = Object.hasOwn(READ_BY_RULES, type) ? keep(content, READ_BY_RULES[type]!) : undefined

@@ -9,10 +9,10 @@ import type { Pdu } from './format.ts'
 
 /**
  * The servers whose valid signatures an event needs, each once (server-server API, "Validating hashes and signatures on received
- * events"): the sender's, unless it is a third-party invite, which another server may send; in room versions 1 and 2 that of the
- * event id; and that of whoever lets a user in by a restricted join rule (room version 8, rule 4.2).
+ * events"): the sender's server, except for third-party invites, which another server may send; in room versions 1 and 2 the server of the
+ * event id; and the server of the user who authorised a restricted join (room version 8, rule 4.2).
  *
- * The invited user's server countersigns an invite only while it is handed over; nobody is to ask for that signature later.
+ * The invited user's server signs an invite when it receives it; later checks do not need that signature.
  */
 export function requiredSigners(version: RoomVersion, pdu: Pdu): readonly ServerName[] {
   const servers = new Set<ServerName>()
@@ -24,12 +24,12 @@ export function requiredSigners(version: RoomVersion, pdu: Pdu): readonly Server
   return [...servers]
 }
 
-/** Rule 4.4.1 (5.4.1 in room version 12) holds such an invite to the signature inside it. */
+/** Rule 4.4.1 (5.4.1 in room version 12) checks the signature inside such an invite. */
 function isThirdPartyInvite({ type, content }: Pdu): boolean {
   return type === 'm.room.member' && content.membership === 'invite' && content.third_party_invite !== undefined
 }
 
-/** The server of `join_authorised_via_users_server`; none where that is no user, which the rule then refuses. */
+/** The server of `join_authorised_via_users_server`; undefined if that is not a user id, which the rule then refuses. */
 function authoriserServer(version: RoomVersion, { type, content }: Pdu): ServerName | undefined {
   const isAsked = version.restrictedJoins && type === 'm.room.member'
   const authoriser = isAsked ? joinAuthoriserOf(content) : undefined
@@ -41,15 +41,15 @@ export interface VerifyKey {
   readonly keyId: string
   /** Unpadded base64. */
   readonly publicKey: string
-  /** Milliseconds. The giver has applied the limit of seven days ahead, and the expiry of an old key. */
+  /** Milliseconds. The source has already limited it to seven days ahead, or to the expiry of an old key. */
   readonly validUntilTs: number
 }
 
-/** An honest event has one or two signatures of a server. */
+/** The most key ids per server; an honest event has one or two signatures of a server. */
 const MAX_KEY_IDS = 10
 const MAX_KEY_ID_BYTES = 255
 
-/** The ids of the ed25519 keys under which `server` says it signed the event: the first ten. */
+/** The ids of the ed25519 keys that `server` claims to have signed the event with: the first ten. */
 export function signatureKeyIds(pdu: Pdu, server: ServerName): readonly string[] {
   const own = Object.hasOwn(pdu.signatures, server) ? pdu.signatures[server] : undefined
   return isObject(own) ? Object.keys(own).filter(isEd25519KeyId).slice(0, MAX_KEY_IDS) : []
@@ -60,12 +60,12 @@ function isEd25519KeyId(keyId: string): boolean {
 }
 
 /**
- * Whether `server` has validly signed the event: at least one of its keys that count has, and none of them signed in vain
- * (server-server API, as above: all signatures of known keys that have not expired). Keys under ids that the event does not
- * name say nothing. From room version 5 on a key counts for events up to its `validUntilTs`.
+ * Whether `server` has validly signed the event: there is a signature by at least one of its valid keys, and all signatures by valid keys
+ * are correct (server-server API, as above: all signatures of known keys that have not expired). Keys whose ids the event does not have
+ * are ignored. From room version 5 on a key is valid for events up to its `validUntilTs`.
  *
  * @param keys of that server
- * @param signedText of the event, where the caller has it
+ * @param signedText of the event, if the caller has it
  */
 export function isSignedBy(
   version: RoomVersion,
@@ -79,13 +79,13 @@ export function isSignedBy(
   return decisive.length > 0 && decisive.every((each) => verifySignature(each.publicKey, bytes, each.signature))
 }
 
-/** A signature that is to be confirmed, and the key that is to confirm it, both base64. */
+/** A signature to verify, and the public key for it, both base64. */
 export interface ClaimedSignature {
   readonly publicKey: string
   readonly signature: string
 }
 
-/** The signatures that decide for {@link isSignedBy}: there has to be one, and all have to be good. */
+/** The signatures that {@link isSignedBy} checks: there must be at least one, and all must be correct. */
 export function decisiveSignatures(
   version: RoomVersion,
   pdu: Pdu,

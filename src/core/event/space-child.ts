@@ -1,21 +1,21 @@
 import { isRoomId, isServerName, type RoomId, type ServerName } from '../ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../json.ts'
 
-/** A room that a space names as belonging to it (client-server API, `m.space.child`). */
+/** A child room of a space (client-server API, `m.space.child`). */
 export interface SpaceChild {
   readonly roomId: RoomId
-  /** Servers through which it may be reached. */
+  /** Servers for joining the room. */
   readonly via: readonly ServerName[]
   readonly isSuggested: boolean
   readonly order: string | undefined
   readonly ts: number
-  /** The event as it is shown to those outside: stripped, with `origin_server_ts`. */
+  /** The stripped event with `origin_server_ts`, for users outside the room. */
   readonly shown: JsonObject
 }
 
 const ORDER = /^[\x20-\x7e]{1,50}$/
 
-/** Reads an `m.space.child`; undefined where it names no room, or no way to it: so is one that was taken back. */
+/** Reads an `m.space.child`; undefined if it has no room id or no `via`, like the event of a removed child. */
 export function readSpaceChild(event: JsonValue | undefined): SpaceChild | undefined {
   if (!isObject(event)) return undefined
   const { type, state_key: roomId, sender, content, origin_server_ts: ts } = event
@@ -36,7 +36,7 @@ export function readSpaceChild(event: JsonValue | undefined): SpaceChild | undef
   }
 }
 
-/** Those with an order first, by it; then by age, then by room (client-server API, "Ordering of children within a space"). */
+/** Sorts children with an `order` first, by it; then by age, then by room id (client-server API, "Ordering of children within a space"). */
 export function compareSpaceChildren(one: SpaceChild, other: SpaceChild): number {
   if (one.order !== other.order) {
     if (one.order === undefined) return 1

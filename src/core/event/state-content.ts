@@ -1,19 +1,19 @@
 import { isObject, type JsonObject, type JsonValue } from '../json.ts'
 import { statedMembership } from './content.ts'
 
-/** What a value has to be, in words; undefined where it is that. */
+/** Gives what a value must be, in words; undefined if it is that. */
 type Check = (value: JsonValue) => string | undefined
 
-/** The fields of a kind of event. What is not named may be anything. */
+/** The fields of a kind of event. Other fields may have any value. */
 interface Shape {
   readonly required?: Readonly<Record<string, Check>>
   readonly optional?: Readonly<Record<string, Check>>
-  /** Clients take such state back by setting it to `{}`. */
+  /** Clients remove such state by setting it to `{}`. */
   readonly mayBeEmpty?: boolean
 }
 
 const text: Check = (value) => (typeof value === 'string' ? undefined : 'text')
-// Where a room version forbids large ones, they are found before.
+// Room versions that forbid large integers have refused them before.
 const integer: Check = (value) => (Number.isInteger(value) || typeof value === 'bigint' ? undefined : 'an integer')
 const flag: Check = (value) => (typeof value === 'boolean' ? undefined : 'true or false')
 const object: Check = (value) => (isObject(value) ? undefined : 'an object')
@@ -42,8 +42,8 @@ const THIRD_PARTY_INVITE: Shape = {
 const PUBLIC_KEY: Shape = { required: { public_key: text }, optional: { key_validity_url: text } }
 
 /**
- * The kinds of state that the specifications describe ("Room Events", `m.room.*` and what is like it), as far as clients may set them.
- * Where clients are known to leave out what is called required, it is not asked for.
+ * The kinds of state in the specification ("Room Events", `m.room.*` and similar) that clients may set. Required fields that some clients
+ * leave out are not required here.
  */
 const SHAPES: Readonly<Record<string, Shape>> = {
   'm.room.avatar': { optional: { url: text, info: object } },
@@ -94,8 +94,8 @@ const SHAPES: Readonly<Record<string, Shape>> = {
 }
 
 /**
- * What is wrong with the content of a state event that a user of ours wants to set, in words that follow its name; undefined where
- * nothing is, and for kinds that are not known. `null` is absence. What other servers send is judged by the rules alone.
+ * The mistake in the content of a state event that a local user wants to set, in words that follow the type's name; undefined if there is
+ * none, and for unknown types. `null` counts as absent. Events of other servers are checked by the authorisation rules alone.
  */
 export function flawInState(type: string, content: JsonObject): string | undefined {
   const shape = Object.hasOwn(SHAPES, type) ? SHAPES[type] : undefined

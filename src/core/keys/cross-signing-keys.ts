@@ -15,19 +15,19 @@ import {
 } from './key-offence.ts'
 
 export const USAGES = ['master', 'self_signing', 'user_signing'] as const
-/** What a user's key signs: the other two; their own devices; other users' master keys. */
+/** The use of a user's key: `master` signs the other two, `self_signing` the user's devices, `user_signing` other users' master keys. */
 export type KeyUsage = (typeof USAGES)[number]
 
 /** A cross-signing key, checked. */
 export interface CrossSigningKey {
   readonly usage: KeyUsage
-  /** Unpadded base64; by this name signatures of the key and by the key are found. */
+  /** Unpadded base64; signatures of the key and by the key are found by it. */
   readonly publicKey: string
   /** Canonical JSON without `signatures` and `unsigned`. */
   readonly json: string
-  /** As it came, without `signatures` alone. */
+  /** The uploaded object without `signatures`. */
   readonly whole: string
-  /** The user's signatures as they came. */
+  /** The user's signatures, as uploaded. */
   readonly signatures: ReadonlyMap<string, string>
 }
 
@@ -56,18 +56,18 @@ export function readCrossSigningKey(object: JsonObject, usage: KeyUsage, userId:
   return { usage, publicKey, json, whole, signatures }
 }
 
-/** What an upload that the user has not signed holds in the place of signatures, as JSON; null where it holds nothing. */
+/** The `signatures` of an upload without signatures by the user, as JSON (such as `{}`); null if the key is absent. */
 export function emptySignaturesOf({ signatures }: JsonObject, userId: UserId): string | null {
   if (!isObject(signatures)) return null
   return JSON.stringify(Object.hasOwn(signatures, userId) ? { [userId]: {} } : {})
 }
 
-/** What signatures of a key cover, from its JSON as it came. */
+/** The signed part of a key, from its uploaded JSON. */
 export function signedPartOf(whole: string): string {
   return whole.includes('"unsigned"') ? signedJson('the key', JSON.parse(whole) as JsonObject) : whole
 }
 
-/** Keys are compared and looked up as texts, so there must be one text for each. */
+/** Whether a key is unpadded base64. Keys are compared as texts, so each must have only one text. */
 function isUnpadded(publicKey: string): boolean {
   return encodeBase64(decodeBase64(publicKey)!) === publicKey
 }

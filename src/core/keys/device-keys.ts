@@ -11,13 +11,13 @@ import {
   signedJson,
 } from './key-offence.ts'
 
-/** The identity keys of a device, of the right shape. Whether they are signed well, clients find out. */
+/** The identity keys of a device, of the right shape. Clients verify the signatures. */
 export interface DeviceKeys {
   /** Canonical JSON without `signatures` and `unsigned`. */
   readonly json: string
-  /** The device's own; empty where it came without. */
+  /** The device's own signature; empty if there is none. */
   readonly signature: string
-  /** What the device signs with, if it says so. */
+  /** The device's signing key, if it has one. */
   readonly ed25519: string | undefined
   /** Other signatures by the user, by the names of the keys that made them. */
   readonly otherSignatures: ReadonlyMap<string, string>
@@ -29,9 +29,9 @@ const MAX_ALGORITHM_CHARS = 255
 const REQUIRED = ['user_id', 'device_id', 'algorithms', 'keys', 'signatures']
 
 /**
- * Reads what a device says of itself (client-server API, "Device keys").
+ * Reads the keys of a device (client-server API, "Device keys").
  *
- * Of its signatures those by the user are kept; others come by way of `keys/signatures/upload`.
+ * Keeps only signatures by the user; others come through `keys/signatures/upload`.
  * @throws ProtocolError `M_BAD_JSON`, `M_INVALID_PARAM`
  */
 export function readDeviceKeys(object: JsonObject, of: { userId: UserId; deviceId: string }): DeviceKeys {
@@ -65,7 +65,7 @@ function checkAlgorithms(algorithms: JsonObject[string] | undefined): void {
   }
 }
 
-/** Each key is named `<algorithm>:<device id>`. Gives the one that signs. */
+/** Each key is named `<algorithm>:<device id>`. Gives the signing key. */
 function readKeys(keys: JsonObject, deviceId: string): string | undefined {
   for (const name of Object.keys(keys)) {
     requireText('device_keys.keys', keys[name])
@@ -77,7 +77,7 @@ function readKeys(keys: JsonObject, deviceId: string): string | undefined {
   return keys[`ed25519:${deviceId}`] as string | undefined
 }
 
-/** What a device signs with, if it says so, from the JSON of keys that were read. */
+/** The signing key of a device, if it has one, from the JSON of its keys. */
 export function signingKeyOf(json: string, deviceId: string): string | undefined {
   const { keys } = JSON.parse(json) as { keys: Record<string, string> }
   return keys[`ed25519:${deviceId}`]

@@ -4,9 +4,9 @@ import type { UserId } from '../ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../json.ts'
 import { encodeCanonical } from '../signing/canonical-json.ts'
 
-/** Of a device list or a set of keys: what others would have to carry for each of ours. */
+/** The largest key object. It is limited because other servers and clients must store it. */
 export const MAX_KEY_BYTES = 16_384
-/** Of the name that a signature is found by: `<algorithm>:<key>`. The store finds signatures by it. */
+/** The longest name of a signature, `<algorithm>:<key>`, which is indexed in the store. */
 const MAX_SIGNER_KEY_BYTES = 1_100
 
 /** The bytes of an ed25519 or a curve25519 key. */
@@ -36,7 +36,7 @@ export function requireMembers(name: string, object: JsonObject, members: readon
   if (missing !== undefined) throw new ProtocolError('M_BAD_JSON', `'${name}' lacks '${missing}'.`)
 }
 
-/** The user's signatures of an object, as they came: clients verify them. @throws ProtocolError `M_INVALID_PARAM` */
+/** The user's signatures of an object, unverified: clients verify them. @throws ProtocolError `M_INVALID_PARAM` */
 export function signaturesBy(userId: UserId, name: string, { signatures = {} }: JsonObject): Map<string, string> {
   const all = requireObject(`${name}.signatures`, signatures)
   const own = Object.hasOwn(all, userId) ? requireObject(`${name}.signatures`, all[userId]) : {}
@@ -61,7 +61,7 @@ export function isPublicKey(text: JsonValue | undefined): text is string {
   return typeof text === 'string' && text.length <= 44 && decodeBase64(text)?.length === PUBLIC_KEY_BYTES
 }
 
-/** What signatures of the object cover, in canonical JSON. @throws ProtocolError `M_INVALID_PARAM` for one that is too large */
+/** The signed part of the object, in canonical JSON. @throws ProtocolError `M_INVALID_PARAM` if it is too large */
 export function signedJson(name: string, object: JsonObject): string {
   const { signatures: _, unsigned: __, ...signed } = object
   const json = encodeCanonical(signed)

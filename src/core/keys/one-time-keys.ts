@@ -12,7 +12,7 @@ import {
   signedJson,
 } from './key-offence.ts'
 
-/** A one-time or fallback key, of the right shape. Whether it is signed well, clients find out. */
+/** A one-time or fallback key, of the right shape. Clients verify its signatures. */
 export interface OneTimeKey {
   readonly algorithm: string
   readonly keyId: string

@@ -1,4 +1,4 @@
-/** First and last byte of a part of a file, both in it. */
+/** The first and last byte of a part of a file, both included. */
 export interface ByteRange {
   readonly first: number
   readonly last: number
@@ -7,8 +7,7 @@ export interface ByteRange {
 /**
  * Reads a `Range` header that asks for one part (RFC 9110, 14.2).
  *
- * @returns undefined where the whole file is to be sent: nothing is asked for, or what is not understood, or several parts;
- * `'unsatisfiable'` for a part that the file does not have
+ * @returns undefined to send the whole file: there is no range, an unknown one, or several; `'unsatisfiable'` for a range beyond the file
  */
 export function readByteRange(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | undefined {
   const [, from, to] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '') ?? []

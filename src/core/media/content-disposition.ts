@@ -1,5 +1,5 @@
 /**
- * What browsers may show by themselves (client-server API, "Serving inline content"): nothing that runs.
+ * Types that browsers may show inline (client-server API, "Serving inline content"): none of them can run code.
  */
 const INLINE = new Set([
   'text/css',
@@ -38,7 +38,7 @@ export const UNKNOWN_TYPE = 'application/octet-stream'
 const CONTENT_TYPE =
   /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+(?:\s*;\s*[\w!#$%&'*+.^`|~-]+=(?:[\w!#$%&'*+.^`|~-]+|"[ -!#-~]*"))*$/
 
-/** A content type that is safe to send on; what is none is unknown. A text without a charset is taken for UTF-8. */
+/** A content type that is safe to send; `application/octet-stream` if it is not valid. Text without a charset gets UTF-8. */
 export function readContentType(text: string | undefined): string {
   const trimmed = (text ?? '').trim()
   if (trimmed.length > MAX_TYPE_CHARS || !CONTENT_TYPE.test(trimmed)) return UNKNOWN_TYPE
@@ -49,7 +49,7 @@ export function readContentType(text: string | undefined): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufffd]/g
 
-/** A file name that can be told to others; undefined where nothing is left of it. */
+/** A file name without unsafe characters; undefined if nothing is left. */
 export function readFileName(name: string | undefined): string | undefined {
   const safe = (name ?? '')
     .replace(UNSAFE, '')
@@ -58,7 +58,7 @@ export function readFileName(name: string | undefined): string | undefined {
   return safe === '' ? undefined : [...safe].slice(0, MAX_FILE_NAME_CHARS).join('')
 }
 
-/** `Content-Disposition` for a file: shown only when its type is harmless (RFC 6266). */
+/** `Content-Disposition` for a file: inline only if its type is harmless (RFC 6266). */
 export function writeDisposition(contentType: string, fileName: string | undefined): string {
   const [type = ''] = contentType.toLowerCase().split(';')
   const kind = INLINE.has(type.trim()) ? 'inline' : 'attachment'
@@ -68,7 +68,7 @@ export function writeDisposition(contentType: string, fileName: string | undefin
   return `${kind}; filename*=UTF-8''${escaped}`
 }
 
-/** The file name in another server's `Content-Disposition`, if there is a good one. */
+/** The file name in another server's `Content-Disposition`, if it is valid. */
 export function fileNameIn(disposition: string | undefined): string | undefined {
   if (disposition === undefined) return undefined
   const extended = /;\s*filename\*\s*=\s*utf-8'[^']*'([^;\s]+)/i.exec(disposition)?.[1]

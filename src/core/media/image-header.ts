@@ -1,4 +1,4 @@
-/** Kinds of images that are ever decoded: told by their first bytes, whatever a header says. */
+/** The kinds of images that are decoded. They are recognised by their first bytes, not by the content type. */
 export type ImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp'
 
 export interface ImageHeader {
@@ -8,14 +8,14 @@ export interface ImageHeader {
   readonly height: number
 }
 
-/** So much of a file is enough to find its size, unless what stands before it is unusually long. */
+/** These first bytes of a file contain the image's size, unless the metadata before it is unusually long. */
 export const IMAGE_HEADER_BYTES = 256 * 1024
 
 /**
- * Reads what an image says of itself, without decoding it.
+ * Reads type and size of an image without decoding it.
  *
  * @param bytes the first {@link IMAGE_HEADER_BYTES} of a file, or all of it
- * @returns undefined for what is no JPEG, PNG, GIF or WebP, or does not say how large it is
+ * @returns undefined if it is not a JPEG, PNG, GIF or WebP, or its size is not found
  */
 export function readImageHeader(bytes: Buffer): ImageHeader | undefined {
   const header = png(bytes) ?? gif(bytes) ?? webp(bytes) ?? jpeg(bytes)
@@ -66,7 +66,7 @@ function jpeg(bytes: Buffer): ImageHeader | undefined {
     const marker = bytes[at + 1] ?? 0
     if (isFrame(marker))
       return { type: 'image/jpeg', height: bytes.readUInt16BE(at + 5), width: bytes.readUInt16BE(at + 7) }
-    // Fill bytes and markers without a length stand alone; each step goes forward, whatever the file says.
+    // Fill bytes and some markers have no length. Each step moves forward, whatever the file contains, so the loop ends.
     const isAlone = marker === 0xff || marker === 0x01 || (marker >= 0xd0 && marker <= 0xd8)
     at += isAlone ? (marker === 0xff ? 1 : 2) : 2 + bytes.readUInt16BE(at + 2)
   }

@@ -1,13 +1,13 @@
 export type ThumbnailMethod = 'crop' | 'scale'
 
-/** A picture that stands for a larger one: within these bounds, and with `crop` exactly of this form. */
+/** The size of a thumbnail: it fits within these bounds, and with `crop` it has exactly this aspect ratio. */
 export interface ThumbnailSize {
   readonly width: number
   readonly height: number
   readonly method: ThumbnailMethod
 }
 
-/** The sizes that the specification lists, and twice the largest for screens with fine pixels (client-server API, "Thumbnails"). */
+/** The sizes in the specification, and twice the largest for high-resolution screens (client-server API, "Thumbnails"). */
 const BOXES: readonly (readonly [number, number])[] = [
   [32, 32],
   [96, 96],
@@ -16,12 +16,12 @@ const BOXES: readonly (readonly [number, number])[] = [
   [800, 600],
   [1600, 1200],
 ]
-/** Longer sides of cropped pictures; the other side is so many eighths of it, so that there are few of them. */
+/** Longer sides of cropped thumbnails. The other side is a number of eighths of it, so that there are few sizes. */
 const LONG_SIDES = [32, 96, 320, 640, 800, 1600]
 const STEPS = 8
 
 /**
- * The size that is made for a wish: the smallest known one that is not smaller, or else the largest.
+ * The size to make for a wish: the smallest known size that is at least as large, or else the largest.
  *
  * @param wish in pixels, both at least 1
  */

@@ -4,9 +4,9 @@ import { compareCodePoints, encodeCanonical } from './canonical-json.ts'
 import { sodiumEd25519 } from './ed25519.ts'
 import { signingKeyFromSeed, verifySignature } from './key.ts'
 
-/** One implementation of what signatures are made with. */
+/** An implementation of signing and canonical JSON. */
 export interface SigningPackages {
-  /** Which package a wrong encoding or signature is due to. */
+  /** The names of the packages, for the operator. */
   readonly encoder: string
   readonly signer: string
   encode(value: JsonValue): string
@@ -14,7 +14,7 @@ export interface SigningPackages {
   verify(publicKey: string, message: Uint8Array, signature: string): boolean
 }
 
-/** What this process signs and encodes with. */
+/** The implementation that this process uses. */
 export const OWN_PACKAGES: SigningPackages = {
   encoder: 'the canonical JSON of Hearth itself',
   signer: sodiumEd25519 === undefined ? `OpenSSL (in Node.js)` : 'sodium-native',
@@ -23,7 +23,7 @@ export const OWN_PACKAGES: SigningPackages = {
   verify: verifySignature,
 }
 
-/** Slow, pure JavaScript, written by others: loaded for the moment of the comparison only. */
+/** An independent implementation in slow, pure JavaScript, loaded only for the comparison. */
 export async function loadWitnesses(): Promise<SigningPackages> {
   const [{ default: nacl }, { walk }] = await Promise.all([import('tweetnacl'), import('canonical-json')])
   const bytes = (base64: string) => Buffer.from(base64, 'base64')
@@ -52,7 +52,7 @@ const PUBLIC_KEY = 'PUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw'
 const MESSAGE = Uint8Array.of(0x72)
 const SIGNATURE = 'kqAJqfDUyrhyDoILX2QlQKKye1QWUD+Ps3YiI+vbadoIWsHkPhWZbkWPNhPQ8R2MOHsurrQwKu6wDSkWErsMAA'
 
-/** Where encoders go wrong: keys that look like numbers, `__proto__`, code points past the first plane, what needs an escape. */
+/** Cases that encoders get wrong: keys that look like numbers, `__proto__`, code points past the first plane, escapes. */
 const VALUE: JsonValue = JSON.parse(
   '{"10":1,"9":[],"__proto__":{"b":null,"a":true},"\\ud83d\\ude00":"\\u007f\\u0001\\"\\\\/","\\uffff":-9007199254740991,"":"\\u2028"}',
 )
@@ -60,8 +60,8 @@ const ENCODED =
   '{"":"\u2028","10":1,"9":[],"__proto__":{"a":true,"b":null},"\uffff":-9007199254740991,"\u{1f600}":"\u007f\\u0001\\"\\\\/"}'
 
 /**
- * Signs and encodes what is known with two implementations that have nothing in common, and gives the packages that came to something
- * else, or could not do it: none when both agree with the published vectors and so with each other.
+ * Signs and encodes known values with two independent implementations. Gives the packages whose result differs from the published vectors,
+ * or that failed; none if both are right.
  */
 export function brokenPackages(own: SigningPackages, witness: SigningPackages): string[] {
   return [own, witness].flatMap((each) => [
@@ -88,7 +88,7 @@ function holds(claim: () => boolean): boolean {
   }
 }
 
-/** What to tell an operator; undefined when all agree. */
+/** The message for the operator; undefined if all agree. */
 export async function signingDisagreement(): Promise<string | undefined> {
   const witness = await loadWitnesses().catch((error: Error) => error)
   if (witness instanceof Error) return `tweetnacl or canonical-json cannot be loaded: ${witness.message}`

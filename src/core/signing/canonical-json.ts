@@ -7,22 +7,22 @@ import {
   MAX_DEPTH,
 } from '../json.ts'
 
-/** What was read may be wrapped (content in an event, events in a transaction) before it is written. */
+/** Greater than the depth for reading, because data is wrapped before it is written (content in an event, events in a transaction). */
 const MAX_WRITTEN_DEPTH = 2 * MAX_DEPTH
 
-/** Strings that need no escape and, as keys, sort by code point as they do by UTF-16 unit. */
+/** Strings that need no escape. As keys, they sort the same by code point and by UTF-16 unit. */
 const PLAIN = /^[ !#-[\]-\ud7ff]*$/
 
 const REMEMBERED_KEYS = 1000
 const REMEMBERED_KEY_LENGTH = 64
-/** The written form of plain keys seen lately: events repeat a few dozen. Emptied when full, so that no sender can spoil it for good. */
+/** A cache of the encoded form of plain keys: events repeat a few dozen. It is emptied when full, so that no sender can fill it for good. */
 const keyTexts = new Map<string, string>()
 
 /**
  * Canonical JSON (appendices, "Canonical JSON"): keys in code-point order, no spaces, shortest escapes.
  *
- * Takes what `readExactJson` gave, or `readJson` without an offence. Nothing is published for floats, which only old room
- * versions allow: they are written as Python writes them, in which such events were signed. A lone surrogate is written as its escape.
+ * The value must come from `readExactJson`, or from `readJson` without an offence. Floats, which only old room versions allow, have no
+ * published form: they are written as Python writes them, because such events were signed there. A lone surrogate is written as its escape.
  *
  * @throws JsonTooDeepError past twice {@link MAX_DEPTH}
  */
@@ -43,7 +43,7 @@ function encodeNumber(value: number): string {
   if (Number.isSafeInteger(value)) return `${value}`
   if (!Number.isFinite(value)) throw new TypeError('not a JSON number')
   const size = Math.abs(value)
-  // Small and great floats have an exponent, of at least two digits; integers of that size are bigints where they may be.
+  // Small and large floats have an exponent of at least two digits. Integers of that size are bigints if they may be exact.
   if (size < 1e-4 || size >= 1e16) return value.toExponential().replace(/-(\d)$/, '-0$1')
   return Number.isInteger(value) ? `${value}.0` : `${value}`
 }
@@ -74,16 +74,16 @@ function encodeObject(object: JsonObject, depthLeft: number): string {
   return `${text}}`
 }
 
-/** From the first key on that is not plain. The two orders differ only among keys that are not, so what stands before it stays. */
+/** Encodes the members from the first key on that is not plain. The two orders agree up to there. */
 function encodeOddMembers(object: JsonObject, keys: string[], depthLeft: number): string {
   keys.sort(compareCodePoints)
   return keys.map((key) => `${encodeString(key)}:${encode(object[key]!, depthLeft)}`).join(',')
 }
 
 /**
- * Writes an object whose values are texts, in the order given.
+ * Writes an object whose values are strings, in the given order.
  *
- * A plain object would take several times as long to make and to write when it has a thousand keys that no other has.
+ * With a thousand distinct keys, this is several times faster than building a plain object and encoding that.
  *
  * @param entries with distinct keys
  */
@@ -103,7 +103,7 @@ function plainKeyText(key: string): string | undefined {
   return text
 }
 
-/** By UTF-16 unit, in place. Insertion is quickest on the few, mostly sorted keys of an event. */
+/** Sorts by UTF-16 unit, in place. Insertion sort is fastest for the few, mostly sorted keys of an event. */
 function sortKeys(keys: string[]): string[] {
   if (keys.length > 24) return keys.sort()
   for (let index = 1; index < keys.length; index++) {
@@ -121,7 +121,7 @@ export function canonicalKeys(object: JsonObject): string[] {
   return keys.every((key) => PLAIN.test(key)) ? keys : keys.sort(compareCodePoints)
 }
 
-/** Orders strings by Unicode code point. UTF-16 order differs where a surrogate meets a unit from U+E000 on. */
+/** Compares strings by Unicode code point. The order of UTF-16 units differs between surrogates and units from U+E000 on. */
 export function compareCodePoints(left: string, right: string): number {
   const length = Math.min(left.length, right.length)
   for (let index = 0; index < length; index++) {
@@ -137,8 +137,8 @@ function codePointRank(unit: number): number {
 }
 
 /**
- * The first thing that canonical JSON forbids in a value that was parsed already. What the parsed value no longer shows
- * (`1.0`, `1e2`) only `readJson` can find.
+ * The first thing that canonical JSON forbids in a parsed value. Only `readJson` finds forms that the parsed value no longer shows
+ * (`1.0`, `1e2`).
  *
  * @throws JsonTooDeepError where arrays and objects are nested deeper than `maxDepth`
  */

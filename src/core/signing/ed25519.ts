@@ -14,7 +14,7 @@ export const SEED_BYTES = 32
 export const PUBLIC_KEY_BYTES = 32
 export const SIGNATURE_BYTES = 64
 
-/** What is used of the optional package, which declares no types. */
+/** The used functions of the optional package, which has no types of its own. */
 interface Sodium {
   crypto_sign_seed_keypair(publicKey: Buffer, secretKey: Buffer, seed: Uint8Array): void
   crypto_sign_detached(signature: Buffer, message: Uint8Array, secretKey: Buffer): void
@@ -31,12 +31,12 @@ function loadSodium(): Sodium | undefined {
   }
 }
 
-/** Where another thread finds libsodium; undefined where it does not load. */
+/** The path of libsodium's module, for other threads; undefined if it does not load. */
 export function sodiumFile(): string | undefined {
   return sodiumEd25519 && requireHere.resolve('sodium-native')
 }
 
-/** libsodium: about twice as fast as OpenSSL. Undefined where its prebuilt binary does not load. */
+/** libsodium, about twice as fast as OpenSSL. Undefined if its prebuilt binary does not load. */
 export const sodiumEd25519: Ed25519 | undefined = overSodium(loadSodium())
 
 function overSodium(sodium: Sodium | undefined): Ed25519 | undefined {

@@ -14,13 +14,13 @@ export function sha256Base64(data: string | Uint8Array): string {
   return hash('sha256', data, 'base64').slice(0, 43)
 }
 
-/** What `hashes.sha256` must be: over all but `unsigned`, `signatures` and `hashes` (server-server API, "Calculating the content hash for an event"). */
+/** The content hash, over all but `unsigned`, `signatures` and `hashes` (server-server API, "Calculating the content hash for an event"). */
 export function contentHash(pdu: JsonObject): string {
   const { unsigned, signatures, hashes, ...hashed } = pdu
   return sha256Base64(encodeCanonical(hashed))
 }
 
-/** The text that an event's signatures and its reference hash both cover: the redacted event without `signatures` and `unsigned`. */
+/** The text that an event's signatures and its reference hash cover: the redacted event without `signatures` and `unsigned`. */
 export function signedEventText(version: RoomVersion, pdu: Pdu): string {
   return signedText(redact(version, pdu))
 }
@@ -30,23 +30,23 @@ export function referenceHash(version: RoomVersion, pdu: Pdu): Buffer {
   return hash('sha256', signedEventText(version, pdu), 'buffer')
 }
 
-/** The event's id: the one it carries in room versions 1 and 2, computed in all others. */
+/** The event's id: in room versions 1 and 2 its `event_id`, in all others computed. */
 export function eventIdOf(version: RoomVersion, pdu: Pdu): EventId {
   if (version.eventIdFormat === 'opaque') return pdu.event_id!
   return idOfText(version, signedEventText(version, pdu))
 }
 
-/** The id of the event whose signatures cover a text, in the versions that compute ids. */
+/** The id of the event with this signed text, in versions that compute ids. */
 export function idOfText(version: RoomVersion, signed: string): EventId {
   return `$${version.eventIdFormat === 'base64' ? sha256Base64(signed) : hash('sha256', signed, 'base64url')}` as EventId
 }
 
-/** How later events of the room refer to this one. */
+/** The reference that later events of the room use for this one. */
 export function referenceTo(version: RoomVersion, pdu: Pdu): EventReference {
   return referenceOf(version, pdu.event_id, referenceHash(version, pdu))
 }
 
-/** A reference from its parts: the event's own id where the version has one, and its reference hash. */
+/** A reference from its parts: the event's `event_id`, in versions that have it, and its reference hash. */
 export function referenceOf(version: RoomVersion, ownId: EventId | undefined, reference: Uint8Array): EventReference {
   const eventId = version.eventIdFormat === 'opaque' ? ownId! : hashedEventId(version, reference)
   return version.referencesCarryHashes ? [eventId, { sha256: encodeBase64(reference) }] : eventId
@@ -57,12 +57,12 @@ export function hashedEventId(version: RoomVersion, reference: Uint8Array): Even
   return `$${version.eventIdFormat === 'base64' ? encodeBase64(reference) : encodeBase64Url(reference)}` as EventId
 }
 
-/** The room's id where it is its create event's hash (room version 12). */
+/** The room id from the create event's id, in room version 12. */
 export function roomIdOfCreate(createEventId: EventId): RoomId {
   return `!${createEventId.slice(1)}` as RoomId
 }
 
-/** The create event's id that such a room id names. */
+/** The create event's id from such a room id. */
 export function createEventIdOf(roomId: RoomId): EventId {
   return `$${roomId.slice(1)}` as EventId
 }

@@ -8,13 +8,13 @@ import { canonicalKeys, encodeCanonical } from './canonical-json.ts'
 export interface EventTexts {
   /** The whole event. */
   readonly json: string
-  /** What the content hash is over. */
+  /** The text of the content hash. */
   readonly hashed: string
-  /** What signatures and the reference hash are over. */
+  /** The text of signatures and the reference hash. */
   readonly signed: string
 }
 
-/** Members that the content hash leaves out, beside `unsigned`. */
+/** Members that the content hash excludes, beside `unsigned`. */
 const NOT_HASHED: ReadonlySet<string> = new Set(['hashes', 'signatures'])
 
 /** The three texts share nearly all members, so each member is encoded once. `buildEvent` does the same for local events. */

@@ -4,7 +4,7 @@ import { type SigningKey, verifySignature } from './key.ts'
 
 export type Signatures = { [server: string]: { [keyId: string]: string } }
 
-/** The text that signatures of a JSON object cover: all but `signatures` and `unsigned` (appendices, "Signing Details"). */
+/** The text that signatures of a JSON object cover: everything except `signatures` and `unsigned` (appendices, "Signing Details"). */
 export function signedText(object: JsonObject): string {
   const { signatures, unsigned, ...signed } = object
   return encodeCanonical(signed)

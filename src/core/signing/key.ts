@@ -1,7 +1,7 @@
 import { decodeBase64, encodeBase64 } from '../base64.ts'
 import { type Ed25519, nodeEd25519, PUBLIC_KEY_BYTES, SEED_BYTES, sodiumEd25519, type Verifier } from './ed25519.ts'
 
-/** A server's own key. It signs bytes; what may be signed is for the caller to have built. */
+/** A server's own key. It signs any bytes: the caller must sign only what it has built itself. */
 export interface SigningKey {
   /** `ed25519:version` */
   readonly keyId: string
@@ -24,14 +24,14 @@ export function signingKeyFromSeed(keyId: string, seed: Uint8Array): SigningKey 
   }
 }
 
-/** Whether `signature` is one by the holder of `publicKey` (both base64). False, never a throw, for what is no key or no signature. */
+/** Whether `signature` is by the holder of `publicKey` (both base64). False for an invalid key or signature; never throws. */
 export function verifySignature(publicKey: string, message: Uint8Array | string, signature: string): boolean {
   const bytes = decodeBase64(signature)
   return bytes !== undefined && (verifierOf(publicKey)?.(toBytes(message), bytes) ?? false)
 }
 
 const REMEMBERED_KEYS = 5000
-/** Prepared keys, the oldest forgotten first: preparing one costs OpenSSL a tenth of a verification. */
+/** A cache of prepared keys, which drops the oldest first: with OpenSSL, preparing costs a tenth of a verification. */
 const verifiers = new Map<string, Verifier>()
 
 function verifierOf(publicKey: string): Verifier | undefined {

@@ -1,7 +1,7 @@
 import type { JsonValue } from '../json.ts'
 import { encodeCanonical } from './canonical-json.ts'
 
-/** A request as the server that sends it signs it (server-server API, "Request Authentication"). */
+/** The signed parts of a request between servers (server-server API, "Request Authentication"). */
 export interface RequestToSign {
   readonly method: string
   /** Path and query as they go over the wire. */
@@ -18,14 +18,14 @@ export function requestText({ content, ...request }: RequestToSign): string {
 }
 
 /**
- * The same from a body's bytes as they came: servers send what they have signed, canonical JSON, which then need not be written
- * again. Of a body that is not canonical it is another text, which nobody has signed.
+ * The same from a received body. Servers send the canonical JSON that they have signed, so it need not be encoded again. If the body is not
+ * canonical, this gives a text that nobody has signed.
  */
 export function requestTextFrom(body: string, request: RequestToSign): string {
   return `${BEFORE_BODY}${body}${afterBody(request)}`
 }
 
-/** The same in bytes, of a body that nobody has looked at yet. */
+/** The same in bytes, from a body that is not parsed yet. */
 export function requestBytesFrom(body: Uint8Array, request: RequestToSign): Buffer {
   return Buffer.concat([Buffer.from(BEFORE_BODY), body, Buffer.from(afterBody(request))])
 }

@@ -1,9 +1,9 @@
 import { isServerName, type ServerName } from '../ids.ts'
 
-/** What an `Authorization: X-Matrix` header says (server-server API, "Request Authentication"). */
+/** The content of an `Authorization: X-Matrix` header (server-server API, "Request Authentication"). */
 export interface XMatrix {
   readonly origin: ServerName
-  /** Undefined from servers that do not say it yet. */
+  /** Undefined from older servers, which do not send it. */
   readonly destination: string | undefined
   readonly keyId: string
   readonly signature: string
@@ -18,13 +18,13 @@ export function isXMatrix(header: string): boolean {
   return SCHEME.test(header)
 }
 
-/** The header's text. Server names and signatures hold nothing that would have to be escaped. */
+/** The header's text. Server names and signatures contain no characters that need escaping. */
 export function writeXMatrix({ origin, destination, keyId, signature }: XMatrix): string {
   const receiver = destination === undefined ? '' : `destination="${destination}",`
   return `X-Matrix origin="${origin}",${receiver}key="${keyId}",sig="${signature}"`
 }
 
-/** Undefined for what does not follow the grammar, or lacks what is needed. Names that are not known are passed over. */
+/** Reads a header; undefined if it breaks the grammar or lacks a required parameter. Unknown parameters are ignored. */
 export function readXMatrix(header: string): XMatrix | undefined {
   const scheme = SCHEME.exec(header)?.[0]
   if (scheme === undefined || header.length > MAX_CHARS) return undefined

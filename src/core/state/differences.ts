@@ -1,9 +1,9 @@
 import { diffState, getState, type StateMap } from './trie.ts'
 
-/** Where states differ: the key numbers, each with what every state has there (0: nothing), in the order of the states. */
+/** Where states differ: the key numbers, each with the event of every state (0: none), in the order of the states. */
 export type Differences = ReadonlyMap<number, readonly number[]>
 
-/** Compares all states with the first. What tries share is not looked at. */
+/** Compares all states with the first. Parts that the tries share are skipped. */
 export function differencesOf(states: readonly StateMap[]): Differences {
   const differences = new Map<number, number[]>()
   const [first, ...others] = states
@@ -26,7 +26,7 @@ export function eventsAmong(values: readonly number[]): number[] {
   return [...new Set(values)].filter((nid) => nid !== 0)
 }
 
-/** States that differ, and what they agree on. */
+/** Several states, with their differences and agreements. */
 export class Disagreement {
   readonly states: readonly StateMap[]
   readonly differences: Differences
@@ -36,13 +36,13 @@ export class Disagreement {
     this.differences = differencesOf(states)
   }
 
-  /** What every state has under a key; 0 where they differ, and where none has anything. */
+  /** The event that all states have under a key; 0 if they differ or none has any. */
   agreedOn(key: number): number {
     const [first] = this.states
     return first === undefined || this.differences.has(key) ? 0 : getState(first, key)
   }
 
-  /** An event that some state has under a key; 0 where none has any. */
+  /** The event of one of the states under a key; 0 if none has any. */
   anyAt(key: number): number {
     return eventsAmong(this.differences.get(key) ?? [this.agreedOn(key)])[0] ?? 0
   }

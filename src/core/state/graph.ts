@@ -4,12 +4,12 @@ import { SetMarks } from './set-marks.ts'
 import { forEachState, type StateMap } from './trie.ts'
 
 /**
- * Which events of a room authorise which: each event with those that its `auth_events` name.
+ * The auth graph of a room: each event with its `auth_events`.
  *
- * Events are numbered as they are added, and only below known ones. So there is no cycle, each event's number is above those
- * of its auth chain, and every walk is a sweep over typed arrays in descending order, without a queue or a set.
+ * Events are numbered in the order of adding, and the auth events of an event must be added before it. So there is no cycle, each event's
+ * number is above those of its auth chain, and every walk is a sweep over typed arrays in descending order, without a queue or a set.
  *
- * The edges of all events stand in one array; those of event `i` from `starts[i]` to `starts[i + 1]`.
+ * The edges of all events are in one array; those of event `i` are at `starts[i]` to `starts[i + 1]`.
  */
 export class AuthGraph {
   readonly #events = new NumberIndex()
@@ -30,7 +30,7 @@ export class AuthGraph {
   }
 
   /**
-   * Adds an event and its auth edges. One that is known stays as it is.
+   * Adds an event and its auth edges. A known event stays unchanged.
    *
    * @throws RangeError when one of `authNids` has not been added before
    */
@@ -61,8 +61,8 @@ export class AuthGraph {
    * The auth difference of full states: what is in the full auth chain of some of them, but not of all. An event of a state
    * belongs to that state's chain.
    *
-   * Each event gets a bit for each state whose chain it is in, starting from the states' own events. A descending sweep hands
-   * the bits on to auth events, and ends as soon as no event that is left to visit has the bits of some states only.
+   * Each event gets a bit for each state whose chain it is in, starting from the states' own events. A descending sweep copies
+   * the bits to auth events, and ends as soon as every remaining event has either all bits or none.
    *
    * @throws RangeError when a state holds an event that is not known
    */
@@ -82,7 +82,7 @@ export class AuthGraph {
     return found
   }
 
-  /** Marks what each state holds. What all agree on is visited once. Gives the highest index marked. */
+  /** Marks the events of each state. Events that all states share are visited once. Gives the highest marked index. */
   #markStates(marks: SetMarks, states: readonly StateMap[]): number {
     const [first] = states
     if (first === undefined || states.length === 1) return -1

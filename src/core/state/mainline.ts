@@ -3,7 +3,7 @@ import { compareCodePoints } from '../signing/canonical-json.ts'
 import type { AuthGraph } from './graph.ts'
 import type { LoadedEvents } from './source.ts'
 
-/** Chains of power-levels events, each of which cites the one before it. */
+/** Chains of power-levels events, in which each event refers to the one before it. */
 export interface PowerChains {
   readonly graph: AuthGraph
   readonly events: LoadedEvents
@@ -12,11 +12,11 @@ export interface PowerChains {
 }
 
 /**
- * "Mainline ordering" of room version 2: what rests on earlier power levels comes first, what rests on none of the mainline before
- * all; then the earlier `origin_server_ts`, then the lesser id.
+ * "Mainline ordering" of room version 2: events based on earlier power levels come first, events based on none of the mainline before
+ * all others; then by earlier `origin_server_ts`, then by lesser id.
  *
  * @param nids events that are loaded, as are their auth events
- * @param powerLevels where the mainline starts, loaded; 0 when there is none
+ * @param powerLevels the start of the mainline, loaded; 0 if there is none
  */
 export async function mainlineOrder(chains: PowerChains, nids: readonly number[], powerLevels: number) {
   const positions = await mainlineFrom(chains, powerLevels)
@@ -33,7 +33,7 @@ export async function mainlineOrder(chains: PowerChains, nids: readonly number[]
   return ranked.map(({ nid }) => nid)
 }
 
-/** Each event of the mainline with its position: 0 where it starts. */
+/** Each event of the mainline with its position; the start has 0. */
 async function mainlineFrom(chains: PowerChains, start: number): Promise<Map<number, number>> {
   await loadChains(chains, [start], () => false)
   const positions = new Map<number, number>()
@@ -41,7 +41,7 @@ async function mainlineFrom(chains: PowerChains, start: number): Promise<Map<num
   return positions
 }
 
-/** The position of the first event of a chain that is on the mainline. `positions` learns those of the others on the way. */
+/** The position of the first event of a chain that is on the mainline. Stores the result in `positions` for the events on the way. */
 function positionOf(chains: PowerChains, start: number, positions: Map<number, number>): number {
   const passed: number[] = []
   let nid = start
@@ -51,14 +51,14 @@ function positionOf(chains: PowerChains, start: number, positions: Map<number, n
   return position
 }
 
-/** The power-levels event that an event cites; 0 when it cites none. */
+/** The power-levels event in an event's auth events; 0 if there is none. */
 function previousIn({ events, powerKey }: PowerChains, nid: number): number {
   return events.citedBy(nid, powerKey)?.nid ?? 0
 }
 
 /**
- * Loads chains up to their ends, or up to where `isEnd`. Only an event itself tells whether it has power levels, so each round looks
- * twice as many levels of auth events ahead as the one before: a chain of n takes log n calls, and no more than its auth chain.
+ * Loads chains up to their ends, or up to an event with `isEnd`. The type of an event is known only after loading it, so each round loads
+ * twice as many levels of auth events as the one before: a chain of n takes log n calls, and loads at most its auth chain.
  */
 async function loadChains(chains: PowerChains, starts: readonly number[], isEnd: (nid: number) => boolean) {
   const { graph, events } = chains
@@ -81,7 +81,7 @@ async function loadChains(chains: PowerChains, starts: readonly number[], isEnd:
   }
 }
 
-/** All events that are at most so many auth edges away. */
+/** All events at a distance of at most so many auth edges. */
 function levelsBelow(graph: AuthGraph, nids: readonly number[], levels: number): Set<number> {
   const found = new Set<number>()
   let level: Iterable<number> = nids.filter((nid) => nid !== 0)

@@ -1,9 +1,9 @@
-/** 2^32 divided by the golden ratio: multiplied by it, numbers in sequence spread over the highest bits. */
+/** 2^32 divided by the golden ratio. Multiplication by it spreads consecutive numbers over the highest bits. */
 const SPREAD = 0x9e3779b1
 const HIGH_SPREAD = 0x85ebca6b
 
 /**
- * Integers up to 2^53 and the order in which they were added: both ways in constant time, in 16 to 32 bytes for each.
+ * Maps integers up to 2^53 to the order in which they were added, and back, in constant time and 16 to 32 bytes for each.
  *
  * Open addressing with linear probing. A slot holds an index plus one, 0 when empty; the numbers themselves are kept once.
  */
@@ -11,7 +11,7 @@ export class NumberIndex {
   #size = 0
   #values: Float64Array
   #slots: Int32Array
-  /** 32 less the table's bits: a slot is the highest bits of a hash. */
+  /** 32 minus the table's bits: the highest bits of a hash select the slot. */
   #shift: number
 
   /** @param bits the table starts with room for half of 2^bits numbers */

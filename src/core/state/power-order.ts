@@ -12,10 +12,10 @@ interface Ranked {
 }
 
 /**
- * Room version 2, "Reverse topological power ordering": auth events before those that cite them; among what is free to come next,
- * greater power of the sender first, then the earlier `origin_server_ts`, then the lesser id.
+ * Room version 2, "Reverse topological power ordering": auth events come before the events that refer to them. Among the possible next
+ * events, greater power of the sender comes first, then earlier `origin_server_ts`, then lesser id.
  *
- * @param levelOf the power of an event's sender as its own auth events have it
+ * @param levelOf the power of an event's sender by the event's own auth events
  */
 export function powerOrder(
   nids: ReadonlySet<number>,
@@ -52,7 +52,7 @@ export function powerOrder(
   return order
 }
 
-/** Levels may be infinite: they are compared, never subtracted. */
+/** Compares levels without subtraction, because they may be infinite. */
 function compareRanks(a: Ranked, b: Ranked): number {
   if (a.level !== b.level) return a.level > b.level ? -1 : 1
   return compareIntegers(a.ts, b.ts) || compareCodePoints(a.id, b.id)

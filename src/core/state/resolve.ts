@@ -7,7 +7,7 @@ import { resolveByPower } from './v2.ts'
 
 export type { ResolutionSource, StateEvent } from './source.ts'
 
-/** Settles a disagreement: the events that win, by key number. What it leaves out, of what the states differ in, is not set. */
+/** Resolves a disagreement: gives the winning events by key number. Other keys on which the states differ stay unset. */
 type Algorithm = (
   version: RoomVersion,
   disagreement: Disagreement,
@@ -24,10 +24,10 @@ const ALGORITHMS: Readonly<Record<StateResolution, Algorithm>> = {
  * Resolves the states after several events into one, by the algorithm of the room's version ("State resolution" of room versions
  * 1, 2 and 12). The order of `states` makes no difference.
  *
- * The cost is that of the conflict and of the auth chains below it, and one sweep over numbers for the whole room. The result shares
- * all but what differs with the input that is nearest to it, and is that input itself when nothing differs.
+ * The cost is that of the conflict and its auth chains, and one sweep over numbers for the whole room. The result shares its unchanged parts
+ * with the most similar input, and is that input itself if nothing differs.
  *
- * @param source asked for events in few batches, however many there are
+ * @param source gives events in few batches, however many there are
  */
 export async function resolveStates(
   version: RoomVersion,
@@ -40,18 +40,18 @@ export async function resolveStates(
   return settle(disagreement, winners)
 }
 
-/** The last step of the algorithms: whatever was resolved, what all states agree on stays. */
+/** The last step of the algorithms: unconflicted state takes precedence over the resolved state. */
 function settle(disagreement: Disagreement, winners: ReadonlyMap<number, number>): StateMap {
   let state = nearest(disagreement, winners)
   for (const key of disagreement.differences.keys()) state = setState(state, key, winners.get(key) ?? 0)
   for (const [key, nid] of winners) {
-    // Auth events may set what no state has any more.
+    // Auth events may set keys that no state has any more.
     if (getState(state, key) === 0) state = setState(state, key, nid)
   }
   return state
 }
 
-/** The state that has won under most keys. */
+/** The state with the most winning events. */
 function nearest({ states, differences }: Disagreement, winners: ReadonlyMap<number, number>): StateMap {
   const wins = states.map(() => 0)
   for (const [key, values] of differences) {

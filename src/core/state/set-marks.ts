@@ -1,8 +1,8 @@
 const WORD_BITS = 32
 
-/** For each node of a graph, which of some sets have reached it: a bit per set, in as many words as it takes. */
+/** For each node of a graph, the sets that have reached it: a bit per set, in as many words as needed. */
 export class SetMarks {
-  /** How many nodes some sets have marked, but not all. */
+  /** The number of nodes that some sets have marked, but not all. */
   partial = 0
   readonly #words: Int32Array
   /** Words per node. */
@@ -35,7 +35,7 @@ export class SetMarks {
     this.partial += Number(this.isPartial(node)) - Number(wasPartial)
   }
 
-  /** Gives a node the marks of another, which has some. */
+  /** Adds the marks of another node, which has some, to a node. */
   inherit(node: number, from: number): void {
     const words = this.#words
     const width = this.#width

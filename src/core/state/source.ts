@@ -4,7 +4,7 @@ import type { EventId } from '../ids.ts'
 import type { RoomVersion } from '../room-version.ts'
 import type { AuthGraph } from './graph.ts'
 
-/** An accepted state event, and the state it sets. */
+/** An accepted state event and its state key. */
 export interface StateEvent {
   readonly nid: number
   readonly id: EventId
@@ -13,26 +13,26 @@ export interface StateEvent {
   readonly pdu: Pdu
 }
 
-/** What a resolution asks about its room. */
+/** The facts about a room that a resolution needs. */
 export interface ResolutionSource {
-  /** Covers each event that the states hold, with its whole auth chain. */
+  /** Contains each event of the states, with its whole auth chain. */
   readonly graph: AuthGraph
   /** The room's number for a type and state key; undefined when no event of the room has them. */
   keyOf(type: string, stateKey: string): number | undefined
   /** The events with these numbers: one call is one round trip. */
   load(nids: readonly number[]): Promise<ReadonlyMap<number, StateEvent>>
-  /** Awaited now and then in a long resolution, so that others may run. */
+  /** Awaited regularly in a long resolution, so that other work can run. */
   pause?(): Promise<void>
 }
 
-/** The numbers of the state by which an event is authorised, as far as the room has events for it. */
+/** The key numbers of the state that authorises an event, as far as the room has events for them. */
 export function authKeysOf(version: RoomVersion, source: ResolutionSource, pdu: Pdu): number[] {
   return authEventKeys(version, pdu)
     .map(([type, stateKey]) => source.keyOf(type, stateKey))
     .filter((key) => key !== undefined)
 }
 
-/** The events that one resolution has loaded so far. Loading is by the batch; reading is at once. */
+/** The events that one resolution has loaded so far. Loading is asynchronous, in batches; reading is synchronous. */
 export class LoadedEvents {
   readonly #source: ResolutionSource
   readonly #events = new Map<number, StateEvent>()
@@ -41,7 +41,7 @@ export class LoadedEvents {
     this.#source = source
   }
 
-  /** Loads those that are missing, if any, in one call. */
+  /** Loads the missing events, if any, in one call. */
   async load(nids: Iterable<number>): Promise<void> {
     const missing = [...new Set(nids)].filter((nid) => !this.#events.has(nid))
     if (missing.length === 0) return
@@ -63,7 +63,7 @@ export class LoadedEvents {
     return event
   }
 
-  /** The auth event of `nid` that sets `key`. All its auth events must be loaded. */
+  /** The auth event of `nid` with the key number `key`. All its auth events must be loaded. */
   citedBy(nid: number, key: number | undefined): StateEvent | undefined {
     if (key === undefined) return undefined
     const cited = this.#source.graph.authOf(nid).find((auth) => this.get(auth).keyId === key)

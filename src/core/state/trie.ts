@@ -1,7 +1,7 @@
 /**
- * A persistent map from small dense integers to positive integers: what a room's state is in memory,
- * from room-local state keys to event ids. Setting a key copies the path to it and shares all else, so that
- * deriving or comparing states costs the change, not the room.
+ * A persistent map from small dense integers to positive integers. A room's state in memory is such a map, from the room's key numbers
+ * to event numbers. Setting a key copies the path to it and shares everything else, so the cost of deriving or comparing
+ * states depends on the change, not on the room.
  *
  * 32-way, grown at the root; a missing key reads as 0.
  */
@@ -114,7 +114,7 @@ function diffNode(
   }
 }
 
-/** One more than the highest key that the map has room for: 0 for an empty one. What its packed form is long by. */
+/** One more than the highest key that the map has room for; 0 for an empty map. It is the number of values in the packed form. */
 export function stateSpan(state: StateMap): number {
   let node: Node | undefined = state.root
   let span = 0
@@ -126,18 +126,18 @@ export function stateSpan(state: StateMap): number {
   return span + (node?.length ?? 0)
 }
 
-/** About how many bytes of memory a map takes. */
+/** The approximate memory of a map, in bytes. */
 export function stateBytes(state: StateMap): number {
   return MAP_BYTES + SLOT_BYTES * stateSpan(state)
 }
 
-/** The same of what a map does not share with another. */
+/** The approximate memory of the parts that a map does not share with another. */
 export function bytesBeyond(shared: StateMap, state: StateMap): number {
   const height = Math.max(shared.height, state.height)
   return MAP_BYTES + ownBytes(raise(shared, height), raise(state, height), height)
 }
 
-/** Of a map itself; and of each key, with its share of the nodes above. */
+/** Memory of a map itself, and of each key with its share of the nodes above. */
 const MAP_BYTES = 96
 const SLOT_BYTES = 9
 
@@ -152,7 +152,7 @@ function ownBytes(shared: Node | undefined, node: Node, level: number): number {
   return bytes
 }
 
-/** The map whose value under each key is that at the key's index, 0 where there is none. Takes time linear in `values`. */
+/** Builds a map from an array of values by key, with 0 for unset keys. Takes linear time. */
 export function buildState(values: readonly number[]): StateMap {
   let size = 0
   let nodes: (Node | undefined)[] = []
@@ -178,8 +178,8 @@ function countSet(leaf: Leaf): number {
 }
 
 /**
- * The form of a checkpoint: one byte that says how many bytes a value takes, then the values of all keys from 0 on, big-endian,
- * 0 for a key without one. Keys are dense, so this is smaller than pairs; and one value can be read without the others.
+ * The format of a checkpoint: one byte with the number of bytes per value, then the values of all keys from 0 on, big-endian,
+ * with 0 for unset keys. Keys are dense, so this is smaller than pairs, and a single value can be read alone.
  */
 export function packState(state: StateMap): Buffer {
   let largest = 0
@@ -206,7 +206,7 @@ export function unpackState(packed: Buffer): StateMap {
   return buildState(unpackValues(packed))
 }
 
-/** The values of a packed state by key, to be changed at will and given to {@link buildState}. */
+/** The values of a packed state by key, as a new array for {@link buildState}. */
 export function unpackValues(packed: Buffer): number[] {
   const width = packed[0] ?? 1
   const values: number[] = []
@@ -214,7 +214,7 @@ export function unpackValues(packed: Buffer): number[] {
   return values
 }
 
-/** A value out of a packed state: its bytes alone. */
+/** A value of a packed state, from its own bytes. */
 export function unpackValue(bytes: Buffer): number {
   return bigEndian(bytes, 0, bytes.length)
 }

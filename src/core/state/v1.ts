@@ -6,13 +6,13 @@ import type { RoomVersion } from '../room-version.ts'
 import { type Disagreement, eventsAmong } from './differences.ts'
 import { authKeysOf, LoadedEvents, type ResolutionSource, type StateEvent } from './source.ts'
 
-/** One key under which at least two events stand: by ascending depth, then by descending SHA-1 of the id. */
+/** A key with at least two events: sorted by ascending depth, then by descending SHA-1 of the id. */
 interface Conflict {
   readonly key: number
   readonly candidates: readonly [StateEvent, ...StateEvent[]]
 }
 
-/** Whether the rules allow an event in *R*, with another one in its place. */
+/** Whether the rules allow an event in *R*, with `inPlace` set under the same key. */
 type Judge = (event: StateEvent, inPlace?: StateEvent) => boolean
 
 interface Pass {
@@ -20,7 +20,7 @@ interface Pass {
   readonly settle: (conflict: Conflict, isAllowed: Judge) => StateEvent
 }
 
-/** The conflicts of a pass are settled apart from one another, by what earlier passes have settled. */
+/** The conflicts of one pass are resolved independently, with the results of earlier passes. */
 const PASSES: readonly Pass[] = [
   { covers: ({ type, state_key }) => type === 'm.room.power_levels' && state_key === '', settle: lastOfRow },
   { covers: ({ type }) => type === 'm.room.join_rules', settle: lastOfRow },
@@ -28,7 +28,7 @@ const PASSES: readonly Pass[] = [
   { covers: () => true, settle: deepestAllowed },
 ]
 
-/** State resolution of room version 1. *R* is what is resolved so far. */
+/** State resolution of room version 1. *R* is the state resolved so far. */
 export async function resolveByDepth(
   version: RoomVersion,
   disagreement: Disagreement,
@@ -61,7 +61,7 @@ export async function resolveByDepth(
   return resolved
 }
 
-/** *R* starts as the union of the states without what is in conflict: what only some states have is none. */
+/** *R* starts as the union of the states without the conflicts. A key that only some states have is no conflict if they agree. */
 function separate({ differences }: Disagreement) {
   const resolved = new Map<number, number>()
   const conflicting = new Map<number, number[]>()
@@ -83,7 +83,7 @@ function conflictOf(key: number, nids: readonly number[], events: LoadedEvents):
   return { key, candidates: [first!, ...rest] }
 }
 
-/** Power levels, join rules, members: the first stands; each next one takes its place, until one would not be allowed to. */
+/** For power levels, join rules and members: starts with the first event; each next allowed event replaces it, until one is not allowed. */
 function lastOfRow({ candidates: [first, ...rest] }: Conflict, isAllowed: Judge): StateEvent {
   let standing = first
   for (const next of rest) {
@@ -93,7 +93,7 @@ function lastOfRow({ candidates: [first, ...rest] }: Conflict, isAllowed: Judge)
   return standing
 }
 
-/** All others: the one of highest depth and lowest SHA-1 that is allowed. Where none is, the network takes the last it tried. */
+/** For all others: the allowed event of highest depth and lowest SHA-1. If none is allowed, the network uses the last one that it tried. */
 function deepestAllowed({ candidates }: Conflict, isAllowed: Judge): StateEvent {
   return candidates.findLast((candidate) => isAllowed(candidate)) ?? candidates[0]
 }

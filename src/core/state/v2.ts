@@ -11,7 +11,7 @@ import { authKeysOf, LoadedEvents, type ResolutionSource, type StateEvent } from
 
 // "State resolution" of room version 2, and as room version 12 changes it (v2.1). Steps are those of its "Algorithm".
 
-/** After so many auth checks, some milliseconds, others may run. */
+/** After so many auth checks (some milliseconds) the resolution pauses, so that other work can run. */
 const CHECKS_AT_ONCE = 500
 
 /** State resolution of room versions 2 to 11, and 12. */
@@ -22,19 +22,19 @@ export async function resolveByPower(
 ): Promise<ReadonlyMap<number, number>> {
   const resolution = new Resolution(version, disagreement, source)
   const full = await resolution.load()
-  // 1. Power events, and what of the full conflicted set they rest on, by reverse topological power ordering.
+  // 1. Power events, with their auth chains within the full conflicted set, by reverse topological power ordering.
   const powerful = resolution.powerEvents(full)
-  // 2. What of them is allowed, one after another, makes the partially resolved state.
+  // 2. The iterative auth checks of these give the partially resolved state.
   await resolution.apply(resolution.byPower(powerful))
-  // 3. All others by mainline ordering.
+  // 3. All other events, by mainline ordering.
   const others = [...full].filter((nid) => !powerful.has(nid))
-  // 4. What of them is allowed completes it. 5. is the caller's: nothing replaces what is not in conflict.
+  // 4. The iterative auth checks of these complete the state. The caller does step 5: unconflicted state takes precedence.
   await resolution.apply(await resolution.byMainline(others))
   return resolution.resolved
 }
 
 class Resolution {
-  /** What the iterative auth checks have set so far, by key number. */
+  /** The state that the iterative auth checks have set so far, by key number. */
   readonly resolved = new Map<number, number>()
   readonly #version: RoomVersion
   readonly #disagreement: Disagreement
@@ -42,7 +42,7 @@ class Resolution {
   readonly #events: LoadedEvents
   readonly #createKey: number | undefined
   readonly #powerKey: number | undefined
-  /** The room's create event, 0 when no state has one. */
+  /** The room's create event, 0 if no state has one. */
   readonly #create: number
 
   constructor(version: RoomVersion, disagreement: Disagreement, source: ResolutionSource) {
@@ -59,7 +59,7 @@ class Resolution {
     return this.#version.stateResolution === 'v2.1'
   }
 
-  /** Loads, in two calls, the full conflicted set and all that the auth checks of its events can ask for. Gives that set. */
+  /** Loads the full conflicted set, and everything that its auth checks can need, in two calls. Gives that set. */
   async load(): Promise<Set<number>> {
     const full = this.#fullConflictedSet()
     await this.#events.load(full)
@@ -92,8 +92,8 @@ class Resolution {
   }
 
   /**
-   * The power events of the set, and what they rest on within it. The network follows auth edges as long as they stay in the set;
-   * the published text also names what is reached only by leaving it.
+   * The power events of the set, and their auth chains within it. The network follows auth edges only inside the set;
+   * by the published text, events that are reached through events outside the set would belong to it too.
    */
   powerEvents(full: ReadonlySet<number>): Set<number> {
     const pending = [...full].filter((nid) => isPowerEvent(this.#events.get(nid).pdu))
@@ -124,7 +124,7 @@ class Resolution {
     return readPowerLevels(this.#version, levels, create).levelOf(this.#events.get(nid).pdu.sender)
   }
 
-  /** The create event that an event rests on: cited, or implied by the room id; 0 when there is none. */
+  /** The create event for an event: among its auth events, or implied by the room id; 0 if there is none. */
   #createFor(nid: number): number {
     return this.#version.createIsAuthEvent ? (this.#events.citedBy(nid, this.#createKey)?.nid ?? 0) : this.#create
   }
@@ -133,7 +133,7 @@ class Resolution {
     return nid === 0 ? undefined : this.#events.get(nid).pdu
   }
 
-  /** "Iterative auth checks": each event that the rules allow in the state resolved so far is set in it, all others are left out. */
+  /** "Iterative auth checks": each event that the rules allow in the state resolved so far is added to it; others are skipped. */
   async apply(order: readonly number[]): Promise<void> {
     for (const [index, nid] of order.entries()) {
       if (index % CHECKS_AT_ONCE === CHECKS_AT_ONCE - 1) await this.#source.pause?.()
@@ -142,7 +142,7 @@ class Resolution {
     }
   }
 
-  /** Where the state lacks what the rules ask for, the event's own auth events stand in. */
+  /** If the state lacks a key that the rules need, the event's own auth event for it is used. */
   #isAllowed({ nid, pdu }: StateEvent): boolean {
     const state = new Map<number, number>()
     if (this.#createKey !== undefined) state.set(this.#createKey, this.#createFor(nid))
@@ -166,8 +166,8 @@ class Resolution {
 }
 
 /**
- * "Power events": what might take away someone's power to do something in the room. As the network has it, only state that has a
- * meaning (an empty state key) counts, and the create event does too.
+ * "Power events": events that could remove someone's ability to do something in the room. As in the network, state counts only with its
+ * proper (empty) state key, and the create event counts too.
  */
 function isPowerEvent({ type, state_key: stateKey, sender, content }: Pdu): boolean {
   if (type === 'm.room.member') {
