@@ -26,7 +26,7 @@ const FORMATS: Readonly<Record<string, Format>> = {
   'claims-template': { means: 'text with claims, such as {{name}}', accepts: isTemplate },
 }
 
-/** What a value of this option looks like, in words. */
+/** The expected values of this option, in words. */
 export function expectation(schema: OptionSchema): string {
   if (schema.enum !== undefined) return `one of ${schema.enum.join(', ')}`
   if (schema.type === 'array') return `a list, each item ${expectation(schema.items ?? {})}`
@@ -60,7 +60,7 @@ export function isValid(schema: OptionSchema, value: unknown): boolean {
   }
 }
 
-/** Reads the text of an environment variable or flag as this option's type; what does not fit stays text and fails the check. */
+/** Converts the text of an environment variable or flag to this option's type; text that does not fit stays text and fails the check. */
 export function fromText(schema: OptionSchema, text: string): unknown {
   if (schema.type === 'array') {
     if (schema.items?.type === 'object') return fromJson(text)
@@ -90,7 +90,7 @@ function keyList({ properties = {}, required = [] }: OptionSchema): string {
   return keys.join(', ')
 }
 
-/** The value of a list's item, which has exactly the keys that are described. */
+/** Whether an item of a list is valid: it has only the declared keys. */
 function isValidObject(schema: OptionSchema, value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const entries = Object.entries(value)

@@ -1,7 +1,7 @@
 import type { Problem } from './layers.ts'
 import type { Config } from './schema.ts'
 
-/** What was given for an option, and where. */
+/** The given value of an option, and its place. */
 export interface Given {
   readonly value: unknown
   readonly origin: string
@@ -9,7 +9,7 @@ export interface Given {
 
 type AllGiven = ReadonlyMap<string, Given>
 
-/** What is wrong with options together that are each right. */
+/** Conflicts between options that are each valid. */
 export function contradictions(given: AllGiven): Problem[] {
   return [
     ...needs(given, 'registration.require_token', (value) => value === true, ['registration.token']),

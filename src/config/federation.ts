@@ -10,25 +10,25 @@ const servers = (description: string, example: string) =>
   })
 
 export const federationSection = section(
-  'Other homeservers: with which ones this server deals, in and out. `allow` and `deny` are read again on SIGHUP.',
+  'Which other homeservers this server talks to, in and out. `allow` and `deny` are read again on SIGHUP.',
   {
     enabled: flag(
-      'Switch for all of it. Without it this server answers no other and asks none, not even to learn whom an OpenID token of theirs stands for.',
+      'Switch for federation. If it is off, this server neither answers nor calls other servers, not even to check an OpenID token of theirs.',
       true,
     ),
     allow: servers(
-      'Patterns of server names, with `*` and `?` and without ports; empty: all. With others nothing is exchanged. Their users may still be in rooms that servers named here are in, who pass on what they say.',
+      'Patterns of allowed server names, with `*` and `?` and without ports; empty: all. Nothing is exchanged with other servers. Their users may still be in the same rooms as allowed servers, which pass on their events.',
       '*.example.org',
     ),
-    deny: servers('Patterns of server names that are shut out although `allow` lets them in.', 'spam.example'),
+    deny: servers('Patterns of server names that are refused even if `allow` matches.', 'spam.example'),
     requests_at_once: integer(
-      'Signed requests of one server that are worked on at the same time; more wait.',
+      'Signed requests of one server that are processed at the same time; more wait.',
       8,
       1,
       1_000,
     ),
     requests_waiting: integer(
-      'Signed requests of one server that may wait for their turn. Beyond them it is told 429 with `retry_after_ms`.',
+      'Signed requests of one server that may wait. Further ones get 429 with `retry_after_ms`.',
       100,
       0,
       100_000,

@@ -7,7 +7,7 @@ interface Found {
   readonly problems: readonly string[]
 }
 
-/** The value with the content of files in the place of the keys that name them, and with paths resolved: items of lists may be or hold either. */
+/** Replaces keys that name files by the content of the files, and resolves paths, in the items of a list. */
 export function withFilesRead(schema: OptionSchema, value: unknown, base: string): Found {
   if (Array.isArray(value)) {
     const items = value.map((item) => withFilesRead(schema.items ?? {}, item, base))
@@ -37,7 +37,7 @@ function contentOf(path: string, problems: string[]): string {
   }
 }
 
-/** The value as it may be shown. */
+/** The value without secrets, for display. */
 export function withoutSecrets(schema: OptionSchema, value: unknown): unknown {
   if (schema.secret) return '[hidden]'
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(schema.items ?? {}, item))

@@ -3,7 +3,7 @@ import { fromText } from './check.ts'
 import { OPTION_BY_ENV, OPTION_BY_KEY, OPTIONS, type Option, type OptionSchema, ROOT, type Section } from './options.ts'
 import { nearest, nearestKey } from './suggest.ts'
 
-/** One value that somebody gave, and where. */
+/** One given value, and its place. */
 export interface Assignment {
   readonly option: Option
   readonly value: unknown
@@ -58,7 +58,7 @@ export function layerOfFile(path: string, text: string): Layer {
 const isSwitch = ({ type, enum: values }: OptionSchema): boolean =>
   type === 'boolean' || values?.includes(true) === true
 
-/** Text options take what was written, so that a version 1.10 does not become the number 1.1; switches also take it in quotes. */
+/** The value of a YAML node. Text options use the source text, so that a version 1.10 does not become 1.1; switches may be quoted. */
 function plainValue(schema: OptionSchema, node: ParsedNode): unknown {
   const wantsText = schema.type === 'string' || schema.enum?.every((value) => typeof value === 'string')
   if (isScalar(node) && wantsText && typeof node.value !== 'string') return node.source

@@ -22,17 +22,17 @@ export interface ConfigSources {
   /** `key=value` */
   readonly flags?: readonly string[]
   readonly values?: object
-  /** What relative paths outside the file start from. */
+  /** The base of relative paths outside the file. */
   readonly directory: string
 }
 
 export interface LoadedConfig {
   readonly config: Config
-  /** Where each value came from, by key; `default` where nobody gave one. */
+  /** The place of each value, by key; `default` if none was given. */
   readonly origins: ReadonlyMap<string, string>
 }
 
-/** Everything wrong with a configuration at once, one line each: where, what, and what was expected. */
+/** All mistakes of a configuration, one line each: the place, the mistake, and the expected value. */
 export class ConfigError extends Error {
   readonly problems: readonly Problem[]
 
@@ -66,7 +66,7 @@ function layersOf(sources: ConfigSources): [Layer, string][] {
   return layers
 }
 
-/** Within one layer a secret stands either in its key or in its file. */
+/** Problems for secrets that one layer gives both directly and as a file. */
 function twiceGiven(layer: Layer): Problem[] {
   const keys = new Set(layer.assignments.map(({ option }) => option.key))
   return layer.assignments
@@ -115,7 +115,7 @@ function build(given: ReadonlyMap<string, Given>, directory: string): Config {
   return freeze(root) as unknown as Config
 }
 
-/** Makes the section also where the option has no value. */
+/** Sets a value in the tree. Creates the section even if the option has no value. */
 function place(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
   const [name = '', ...rest] = path
   if (rest.length === 0) {

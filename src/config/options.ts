@@ -1,6 +1,6 @@
 import { ConfigSchema } from './schema.ts'
 
-/** What of a JSON schema this configuration uses, with its own keywords. */
+/** The JSON schema keywords that this configuration uses, and its own. */
 export interface OptionSchema {
   readonly type?: string
   readonly description?: string
@@ -74,7 +74,7 @@ export function secretInFile({ properties = {} }: OptionSchema, name: string): s
   return Object.hasOwn(properties, secret) && properties[secret]?.secret ? secret : undefined
 }
 
-/** Whether values of this option hold secrets, in whatever depth. */
+/** Whether values of this option contain secrets, at any depth. */
 export function holdsSecrets({ secret, items, properties = {} }: OptionSchema): boolean {
   return secret === true || (items !== undefined && holdsSecrets(items)) || Object.values(properties).some(holdsSecrets)
 }

@@ -2,29 +2,29 @@ import type { ServerName } from '../core/ids.ts'
 import { Type } from '../core/shapes.ts'
 import { choice, section, text } from './parts.ts'
 
-export const outboundSection = section('What this server calls: other homeservers, identity servers, gateways.', {
+export const outboundSection = section('Calls of this server to other homeservers, identity servers and gateways.', {
   allow_ranges: Type.Array(Type.String({ format: 'cidr' }), {
     description:
-      'Addresses or CIDR ranges that may be called although they are not on the public internet. All others that are not are refused, whatever name leads there.',
+      'Addresses or CIDR ranges outside the public internet that may be called. All other such addresses are refused, whatever name leads there.',
     default: [],
     maxItems: 100,
     example: ['10.0.0.0/8'],
   }),
   ca_file: Type.Optional(
-    text('Certificates (PEM) of authorities that may vouch for other servers, besides the usual ones.', {
+    text('Certificates (PEM) of additional authorities that may sign certificates of other servers.', {
       path: true,
       minLength: 1,
       example: '/etc/ssl/our-ca.pem',
     }),
   ),
   dialect: choice(
-    'The paths that other homeservers are asked by: `/_matrix`, `/_proto`, or `auto`: the first, and the second where a server does not know it.',
+    'The paths for calls to other homeservers: `/_matrix`, `/_proto`, or `auto`: `/_matrix`, and `/_proto` if a server does not know that.',
     ['auto', 'matrix', 'proto'],
     'auto',
   ),
   key_servers: Type.Array(Type.Unsafe<ServerName>({ type: 'string', format: 'server-name' }), {
     description:
-      'Homeservers that are asked, in this order, for the keys of one that does not answer; and before it, while many are asked at once. What they say is believed: it lets them speak for others.',
+      'Homeservers that are asked, in this order, for the keys of a server that does not answer; if many keys are needed at once, they are asked first. Choose them with care: their answers are trusted, so they can impersonate other servers.',
     default: [],
     maxItems: 10,
     example: ['matrix.org'],

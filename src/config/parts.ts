@@ -1,6 +1,6 @@
 import { type Shape, Type } from '../core/shapes.ts'
 
-/** What options are written with. */
+/** Builders for options. */
 
 export const text = (description: string, options: Record<string, unknown> = {}) =>
   Type.String({ description, ...options })

@@ -10,31 +10,27 @@ const contact = (what: string) =>
   )
 
 const captchaSection = section('A captcha to solve before an account is made.', {
-  vendor: choice(
-    'Whose captcha it is; `none`: nobody is asked.',
-    ['none', 'recaptcha', 'hcaptcha', 'turnstile'],
-    'none',
-  ),
-  site_key: Type.Optional(text('The public key that the vendor gave out.', { minLength: 1, example: '6Lc...' })),
+  vendor: choice('Vendor of the captcha; `none`: no captcha.', ['none', 'recaptcha', 'hcaptcha', 'turnstile'], 'none'),
+  site_key: Type.Optional(text('The public key from the vendor.', { minLength: 1, example: '6Lc...' })),
   secret: Type.Optional(
-    text('The secret key that the vendor gave out.', { secret: true, minLength: 1, example: 'the-secret-key' }),
+    text('The secret key from the vendor.', { secret: true, minLength: 1, example: 'the-secret-key' }),
   ),
   verify_url: Type.Optional(
-    text("Where answers are verified, if not at the vendor's usual address.", {
+    text("Address for verifying answers, if it is not the vendor's usual one.", {
       format: 'http-url',
       example: 'https://www.recaptcha.net/recaptcha/api/siteverify',
     }),
   ),
 })
 
-export const registrationSection = section('Who may make an account, and what is asked of them.', {
+export const registrationSection = section('Who may create an account, and what they must do for it.', {
   enabled: choice(
     '`true`: anyone who reaches the server. `false`: nobody, except by `token`. `auto`: as `true` while the server listens on loopback only, else as `false`.',
     ['auto', true, false],
     'auto',
   ),
   token: Type.Optional(
-    text('Whoever presents this registration token may make an account, also while registration is closed.', {
+    text('A registration token: with it anybody can create an account, also while registration is closed.', {
       secret: true,
       pattern: '^[A-Za-z0-9._~-]{1,64}$',
       example: 'a-long-random-word',
@@ -43,20 +39,20 @@ export const registrationSection = section('Who may make an account, and what is
   require_token: flag('Ask everyone for the token, also while registration is open.', false),
   shared_secret: Type.Optional(
     text(
-      'Whoever knows this makes accounts, those of administrators too, by `/_synapse/admin/v1/register`. Without it that is closed.',
+      'With this secret anybody can create accounts, administrators too, by `/_synapse/admin/v1/register`. Without it that path is closed.',
       { secret: true, minLength: 16, maxLength: 512, example: 'a-long-random-sentence' },
     ),
   ),
-  allow_guests: flag('Whether guest accounts may be made while registration is open.', true),
+  allow_guests: flag('Whether guest accounts can be created while registration is open.', true),
   email: contact('an email address'),
   msisdn: contact('a phone number'),
   captcha: captchaSection,
   terms: termsSection(
-    'Policies that everyone must accept who makes an account.',
+    'Policies that everyone must accept to create an account.',
     'The policies, each in one or more languages, of which a person accepts one.',
   ),
   max_users: integer(
-    'Accounts that may exist, guests and deactivated ones not counted; 0: any number. Further people are told to write to `well_known.support_email`.',
+    'The most accounts, without guests and deactivated ones; 0: any number. Above that, people are told to write to `well_known.support_email`.',
     0,
     0,
     1_000_000_000,

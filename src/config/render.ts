@@ -7,7 +7,7 @@ import { ConfigSchema } from './schema.ts'
 
 const WIDTH = 110
 
-/** The file an operator starts from: every option, its text and its default, all of it commented out. */
+/** The example file for operators: every option with its text and default, all commented out. */
 export function exampleYaml(): string {
   const lead = [
     'Configuration of Hearth. Every line is optional: what is not set has the default shown here.',
@@ -53,14 +53,14 @@ function wrap(text: string, width: number): string[] {
   return [...lines, line]
 }
 
-/** For editors: completion and checks while the file is written. */
+/** The schema for editors, which use it for completion and checks. */
 export function jsonSchema(): string {
   const schema = withSecretFiles(JSON.parse(JSON.stringify(ConfigSchema)) as OptionSchema)
   const document = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'Hearth configuration', ...schema }
   return `${JSON.stringify(document, null, 2)}\n`
 }
 
-/** Everything in the file is optional; own keywords and formats are of no use to an editor. */
+/** The schema of a section for editors: everything is optional, and our own keywords and formats are left out. */
 function withSecretFiles(schema: OptionSchema): object {
   const { required, secret, path, compact, format, example, properties, items, ...plain } = schema
   if (items !== undefined) return { ...plain, items: withSecretFiles(items) }
@@ -89,7 +89,7 @@ function defaultText(schema: OptionSchema): string {
   return `\`${typeof fallback === 'string' ? fallback || "''" : JSON.stringify(fallback).replaceAll('"', '')}\``
 }
 
-/** The configuration in force, secrets hidden, each line with where its value came from. */
+/** The resulting configuration, without secrets; each line says where its value came from. */
 export function printConfig({ config, origins }: LoadedConfig): string {
   const lines = [...origins].map(([key, origin]) => {
     const { schema } = OPTION_BY_KEY.get(key)!

@@ -11,7 +11,7 @@ import { userSessionsSection } from './sessions.ts'
 import { singleSignOnSection } from './single-sign-on.ts'
 
 /**
- * Every option of the server, once: its type, bounds, default and the text an operator reads about it. Validation, environment
+ * Every option of the server: its type, bounds, default and its text for operators. Validation, environment
  * names, `config/example.yaml`, `config/schema.json` and `docs/operations.md` all come from here.
  *
  * Own keywords: `secret` (never printed; may also be given as `<key>_file`), `path` (made absolute against the directory of the
@@ -60,7 +60,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
     maxItems: 2,
   }),
   data_dir: text(
-    'Directory for the signing keys, media and, without `database.url`, the embedded Postgres. Created at the first start, readable by its owner only.',
+    'Directory for the signing keys, media and, without `database.url`, the embedded Postgres. It is created at the first start, readable by its owner only.',
     { default: 'data', path: true, minLength: 1 },
   ),
   listen: section('Where the server accepts HTTP.', {
@@ -98,13 +98,16 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
   }),
   registration: registrationSection,
   sessions: userSessionsSection,
-  login_tokens: section('Tokens by which a client logs in once: after single sign-on, or by leave of another client.', {
-    lifetime_seconds: integer('How long one is good for.', 120, 5, 3_600),
-    from_session: flag(
-      'Whether a client that is logged in may ask for one, so that another logs in as the same user.',
-      true,
-    ),
-  }),
+  login_tokens: section(
+    'Tokens with which a client logs in once: after single sign-on, or with the help of another client.',
+    {
+      lifetime_seconds: integer('Lifetime of a token.', 120, 5, 3_600),
+      from_session: flag(
+        'Whether a logged-in client may request a token, so that another client can log in as the same user.',
+        true,
+      ),
+    },
+  ),
   sso: singleSignOnSection,
   rate_limits: section(
     'Token buckets: `per_second` requests are regained each second, up to `burst` at once. An empty one answers 429 with `retry_after_ms`.',
@@ -121,7 +124,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
       invite: bucket('Invites, per user; those by other servers, per server and invited user.', 0.5, 20),
       create_room: bucket('Rooms made, per user.', 0.2, 10),
       federation: bucket(
-        'What other servers ask without a signature, or before anything is known of them, per address.',
+        'Requests of other servers that are unsigned, or whose server is not verified yet, per address.',
         50,
         200,
       ),
@@ -148,28 +151,28 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
   }),
   rooms: section('Rooms made on this server.', {
     default_version: choice(
-      'Version of a new room when its maker names none. Take 12 once the clients of your users are ready for it (docs/decisions/0004-new-rooms-are-version-11.md says how to see that).',
+      "Version of a new room if the request names none. Use 12 once your users' clients support it (docs/decisions/0004-new-rooms-are-version-11.md says how to check that).",
       ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12'],
       '11',
     ),
   }),
-  server_notices: section('What the server itself tells its users, each in a room that they cannot leave.', {
+  server_notices: section('Messages from the server to its users, each in a room that they cannot leave.', {
     localpart: Type.Optional(
       text(
-        'The part before the colon of the user in whose name it speaks. Nobody else may have this account. Without it there are no notices.',
+        'The localpart of the user who sends them. Nobody else can have this account. Without it there are no notices.',
         { pattern: '^[a-z0-9._=/+-]{1,200}$', example: 'notices' },
       ),
     ),
-    display_name: text('What this user is called.', { default: 'Server notices', minLength: 1, maxLength: 256 }),
+    display_name: text('The display name of this user.', { default: 'Server notices', minLength: 1, maxLength: 256 }),
     avatar_url: Type.Optional(
       text('The picture of this user.', { pattern: '^mxc://[^\\s]+$', example: 'mxc://example.org/notices' }),
     ),
-    room_name: text('What the rooms are called.', { default: 'Server notices', minLength: 1, maxLength: 256 }),
+    room_name: text('The name of the rooms.', { default: 'Server notices', minLength: 1, maxLength: 256 }),
   }),
   application_services: section('Bridges and bots that are registered with this server.', {
     registrations: Type.Array(Type.String({ path: true, minLength: 1 }), {
       description:
-        'Registration files, or directories of which each `.yaml` and `.json` file is one. A change of a file is in force within seconds, without a restart; what is wrong with it is logged, and the server goes on as before.',
+        'Registration files, or directories of `.yaml` and `.json` registration files. A changed file takes effect within seconds, without a restart; if it has a mistake, that is logged, and the old registration stays.',
       default: [],
       maxItems: 1_000,
       example: ['registrations/'],
@@ -231,43 +234,46 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
         example: ['49*'],
       }),
       hide_known: choice(
-        'Whether requests for a token (`.../requestToken`) are answered alike for addresses that an account has and that none has, with a message sent only where it makes sense. `auto`: as `true` while registration is closed. What the mail server says is then in the log alone.',
+        'Whether the answer to a request for a token (`.../requestToken`) hides whether an account has the address; a message is sent only if it makes sense. `auto`: as `true` while registration is closed. Errors of the mail server are then only in the log.',
         ['auto', true, false],
         'auto',
       ),
       validated_elsewhere: Type.Array(Type.Unsafe<'email' | 'msisdn'>({ type: 'string', enum: ['email', 'msisdn'] }), {
         description:
-          'What is validated by the identity server that a client names (`id_server`: the one in this process or one of `identity_servers.trusted`), not by this homeserver. Everywhere else that name is ignored. Phone numbers go that way too while no gateway for text messages is set.',
+          "Kinds of addresses that the identity server of a client's request validates (`id_server`: the one in this process or one of `identity_servers.trusted`), instead of this homeserver. For other kinds `id_server` is ignored. Phone numbers are always validated there while no gateway for text messages is set.",
         default: [],
         maxItems: 2,
         example: ['msisdn'],
       }),
     },
   ),
-  identity_servers: section('Identity servers that users of this homeserver publish addresses with and invite by.', {
-    trusted: Type.Array(Type.Unsafe<ServerName>({ type: 'string', format: 'server-name' }), {
-      description:
-        'Names of identity servers that users may use through this homeserver, besides the one in it. Any other is refused with `M_SERVER_NOT_TRUSTED`.',
-      default: [],
-      maxItems: 100,
-      example: ['vector.im', 'matrix.org'],
-    }),
-  }),
+  identity_servers: section(
+    'Identity servers at which users of this homeserver can publish addresses, and through which they can invite.',
+    {
+      trusted: Type.Array(Type.Unsafe<ServerName>({ type: 'string', format: 'server-name' }), {
+        description:
+          'Names of identity servers that users may use through this homeserver, beside its own. Others are refused with `M_SERVER_NOT_TRUSTED`.',
+        default: [],
+        maxItems: 100,
+        example: ['vector.im', 'matrix.org'],
+      }),
+    },
+  ),
   limits: section('Bounds on what one request, or one address, may cost.', {
     max_body_bytes: integer('Largest request body.', 1_048_576, 65_536, 104_857_600),
     max_connections: integer(
-      'Connections at the same time. Beyond it, one that has sent nothing yet makes room, or the new one is ended.',
+      'Connections at the same time. Above that, a connection that has sent nothing yet is closed, else the new one.',
       20_000,
       100,
       1_000_000,
     ),
     max_connections_per_address: integer(
-      'Of these, connections of one IPv4 address or IPv6 network of 64 bits. It does not hold for `trusted_proxies`, nor for this machine itself on `listen`, where a proxy may be.',
+      'Of these, connections of one IPv4 address or IPv6 network of 64 bits. It does not apply to `trusted_proxies`, nor to this machine itself on `listen`, which may be a proxy.',
       512,
       10,
       1_000_000,
     ),
-    max_sync_timeout_ms: integer('Longest time a sync may wait for news.', 120_000, 1_000, 600_000),
+    max_sync_timeout_ms: integer('Longest time that a sync may wait for news.', 120_000, 1_000, 600_000),
   }),
 })
 
@@ -277,5 +283,5 @@ type Frozen<T> = T extends readonly (infer Item)[]
     ? T
     : { readonly [Key in keyof T]: Frozen<T[Key]> }
 
-/** The whole configuration, complete and checked. Keys are spelled as in the file; one without a value and without a default is absent. */
+/** The whole configuration, complete and checked. Keys are spelled as in the file; a key without a value or default is absent. */
 export type Config = Frozen<Static<typeof ConfigSchema>>

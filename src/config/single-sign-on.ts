@@ -6,12 +6,12 @@ const template = (description: string) => Type.Optional(Type.String({ descriptio
 const provider = Type.Object(
   {
     id: Type.String({
-      description: 'What this server calls it, in paths and in its accounts: never change it.',
+      description: "This server's name for it, in paths and in accounts: never change it.",
       pattern: '^[A-Za-z0-9._~-]{1,255}$',
     }),
     name: Type.String({ description: 'What people read.', minLength: 1 }),
     issuer: Type.String({ description: 'Its issuer; the rest is discovered from there.', format: 'issuer' }),
-    client_id: Type.String({ description: 'As which client it knows this server.', minLength: 1 }),
+    client_id: Type.String({ description: 'The client id of this server there.', minLength: 1 }),
     client_secret: Type.Optional(Type.String({ description: "That client's secret.", secret: true, minLength: 1 })),
     scopes: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 50 })),
     brand: Type.Optional(
@@ -22,9 +22,9 @@ const provider = Type.Object(
     display_name: template('The display name of a new account.'),
     email: template('The email address of a new account.'),
     allow_existing_users: Type.Optional(
-      Type.Boolean({ description: 'Whether names lead to accounts that are there.' }),
+      Type.Boolean({ description: 'Whether people may sign in to existing accounts by their user name there.' }),
     ),
-    allow_registration: Type.Optional(Type.Boolean({ description: 'Whether new accounts are made.' })),
+    allow_registration: Type.Optional(Type.Boolean({ description: 'Whether new accounts may be created.' })),
   },
   { additionalProperties: false },
 )
@@ -46,14 +46,14 @@ const EXAMPLE = {
 export const singleSignOnSection = section('Sign-in through other services that speak OpenID Connect.', {
   providers: Type.Array(provider, {
     description:
-      'The services. Register `<public_base_url>/_hearth/sso/callback` as redirect address with each. `client_secret` may be given as `client_secret_file`. `localpart`, `display_name` and `email` are made of claims: `{{preferred_username}}`, `{{email | localpart}}` (what is before the `@`), `{{#name}}...{{/name}}` when there is one. An address counts only where the service calls it verified. With `allow_existing_users` whoever has a user name there takes over the account of that name here: only for services where nobody can choose a name of others. Without `allow_registration` only people who have an account already can sign in.',
+      "The services. Register `<public_base_url>/_hearth/sso/callback` as redirect address with each. `client_secret` may be given as `client_secret_file`. `localpart`, `display_name` and `email` are templates over claims: `{{preferred_username}}`, `{{email | localpart}}` (the part before the `@`), `{{#name}}...{{/name}}` (only if the claim exists). An address counts only if the service calls it verified. With `allow_existing_users` a person takes over the account here that has their user name there: use it only for services where nobody can choose another person's name. Without `allow_registration` only people with an account can sign in.",
     default: [],
     maxItems: 100,
     example: [EXAMPLE],
   }),
   trusted_clients: Type.Array(Type.String({ format: 'client-address' }), {
     description:
-      'Addresses of clients that people are sent back to without being asked: scheme, host and the beginning of the path, such as `https://app.example.org/`. Everyone else is shown first where they are going.',
+      'Addresses of clients to which people return without a question: scheme, host and the beginning of the path, such as `https://app.example.org/`. For other clients, people are shown the address first.',
     default: [],
     maxItems: 1_000,
     example: ['https://app.example.org/', 'element://connect'],

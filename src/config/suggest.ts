@@ -1,4 +1,4 @@
-/** The candidate nearest to a mistyped word, when one is near enough to be meant. */
+/** The candidate nearest to a mistyped word, if one is near enough. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined
   let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1
@@ -12,7 +12,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best
 }
 
-/** The nearest of several dotted keys, by the whole key or by its last part alone. */
+/** The nearest of several dotted keys, by the whole key or by its last part. */
 export function nearestKey(word: string, keys: readonly string[]): string | undefined {
   const whole = nearest(word, keys)
   if (whole !== undefined) return whole

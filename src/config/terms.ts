@@ -1,7 +1,7 @@
 import { Type } from '../core/shapes.ts'
 import { section, text } from './parts.ts'
 
-/** Names that may stand in a path as they are. */
+/** Names that are safe in a path. */
 const NAME = '^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$'
 
 const policy = Type.Object(

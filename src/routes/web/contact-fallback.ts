@@ -7,7 +7,7 @@ import { networkOf } from '../../domain/network.ts'
 import type { Services } from '../../domain/services.ts'
 import type { FallbackStage, Fields, Sender } from './fallback-stage.ts'
 
-/** Nobody but who has the session of the authentication knows it, and the page need not carry it. */
+/** Derived from the session of the authentication, so only its owner knows it, and the page need not contain it. */
 const clientSecretOf = (session: string): string =>
   createHash('sha256').update(`fallback ${session}`).digest('base64url')
 
@@ -20,7 +20,7 @@ const credsIn = ({ sid = '', session = '' }: Fields) => ({
 async function begin(wish: AddressWish, purpose: Purpose, fields: Fields, services: Services, sender: Sender) {
   const { sid } = await services.contactTokens.request(purpose, wish, {
     clientSecret: clientSecretOf(fields.session ?? ''),
-    // Whoever asks once more wants another message.
+    // Each further request sends another message.
     sendAttempt: services.clock.now(),
     nextLink: undefined,
     dialect: sender.dialect,
@@ -31,7 +31,7 @@ async function begin(wish: AddressWish, purpose: Purpose, fields: Fields, servic
   return { ...fields, sid }
 }
 
-/** Where the message is asked for anew, or for another address. */
+/** The address at which the person can request the message again, or for another address. */
 const againOf = ({ session = '' }: Fields): string => `?session=${encodeURIComponent(session)}`
 
 export const emailFallback: FallbackStage = {
@@ -51,7 +51,7 @@ export const emailFallback: FallbackStage = {
   auth: credsIn,
 }
 
-/** Any country does for a number that says its own. */
+/** Any country code works for a number in international form. */
 const ANY_COUNTRY = 'GB'
 
 function internationalIn({ number = '' }: Fields): string {

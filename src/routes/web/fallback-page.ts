@@ -6,7 +6,7 @@ import type { FallbackStage, Fields } from './fallback-stage.ts'
 import { openForm } from './form.ts'
 import { pageReply } from './page.ts'
 
-/** How a page tells the client that opened it (client-server API, "Fallback"). */
+/** The script with which a page notifies the client that opened it (client-server API, "Fallback"). */
 const TELL_CLIENT = `if (window.onAuthDone) window.onAuthDone()
 else if (window.opener && window.opener.postMessage) window.opener.postMessage('authDone', '*')`
 
@@ -14,7 +14,7 @@ interface Reader {
   readonly acceptLanguage: string | undefined
 }
 
-/** The form of a stage, with what was wrong with the last try. */
+/** The form of a stage, with the error of the last try. */
 export function stagePage(
   stage: FallbackStage,
   shown: {
@@ -36,12 +36,12 @@ export function stagePage(
   )
 }
 
-/** What is left to say once a stage is completed. */
+/** The page after a completed stage. */
 export function donePage(services: Services, { acceptLanguage }: Reader): RawReply {
   return pageReply(services, 'fallback-done.page', {}, { acceptLanguage, isSecret: true, script: TELL_CLIENT })
 }
 
-/** For a session or a stage that is not, or no longer, waited for. */
+/** The page for an unknown or expired session, or a stage that is not needed. */
 export function lostPage(services: Services, { acceptLanguage }: Reader): RawReply {
   return pageReply(services, 'fallback-lost.page', {}, { status: 404, acceptLanguage, isSecret: true })
 }

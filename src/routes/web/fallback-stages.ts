@@ -5,7 +5,7 @@ import type { Services } from '../../domain/services.ts'
 import { emailFallback, msisdnFallback } from './contact-fallback.ts'
 import type { FallbackStage } from './fallback-stage.ts'
 
-/** A field that was left out is left out. */
+/** The key with its value, or nothing if the field is absent. */
 const given = (key: string, value: string | undefined): JsonObject => (value === undefined ? {} : { [key]: value })
 
 const dummy: FallbackStage = {

@@ -1,6 +1,6 @@
 import { escapeHtml } from '../../core/template.ts'
 
-/** The beginning of a form, with what it carries along. A field without a value is left out. */
+/** The beginning of a form, with its hidden fields. A field without a value is left out. */
 export function openForm(
   hidden: Readonly<Record<string, string | undefined>>,
   { action }: { readonly action?: string } = {},

@@ -2,7 +2,7 @@ import { publicBaseUrl } from '../../domain/public-address.ts'
 import { endpoint } from '../../http/endpoint.ts'
 import { pageReply } from './page.ts'
 
-/** What a person sees who opens the server's address in a browser. */
+/** The page at the server's address in a browser. */
 export const getWelcomePage = endpoint('GET /', { auth: 'none' }, ({ isForwarded, acceptLanguage }, services) => {
   const { config, version, registration } = services
   const address = config.well_known.client_base_url ?? publicBaseUrl(config)

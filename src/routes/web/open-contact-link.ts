@@ -6,8 +6,8 @@ import { openForm } from './form.ts'
 import { pageReply } from './page.ts'
 
 /**
- * The link in a mail of this homeserver. Programs that look through mails open links too: where that would let somebody else set a
- * new password, a person has to confirm it.
+ * The link in a mail of this homeserver. Mail scanners open links too. If the link allows a new password, a person must confirm it on the
+ * page.
  */
 export const openContactLink = endpoint(
   'GET CU/hearth/validate/{purpose}/{medium}/submitToken',

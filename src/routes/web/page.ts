@@ -4,18 +4,18 @@ import { type PageLook, type PageValues, sourceOf } from '../../domain/pages.ts'
 import type { Services } from '../../domain/services.ts'
 import { type RawReply, rawReply } from '../../http/endpoint.ts'
 
-/** What a page is besides its words. */
+/** Options of a page beside its words. */
 export interface PageOptions extends Omit<PageLook, 'languages'> {
   readonly status?: number | undefined
   /** As the browser sent it. */
   readonly acceptLanguage: string | undefined
   /** Origins that its scripts, styles and frames may come from. */
   readonly vendor?: readonly string[] | undefined
-  /** Whether nobody keeps it, since its address or its text may hold a secret. */
+  /** Whether no cache may keep the page, because its address or text may contain a secret. */
   readonly isSecret?: true
 }
 
-/** Nothing may be loaded, run or framed but what the page says; styles and scripts of its own are named by their hash. */
+/** The Content-Security-Policy of a page: it may load, run and frame only its own parts, which are listed by their hashes or origins. */
 function policyOf(styles: readonly string[], hasForm: boolean, { script, vendor = [] }: PageOptions): string {
   const scripts = [...(script === undefined ? [] : [sourceOf(script)]), ...vendor]
   const directives: [name: string, sources: readonly string[]][] = [
@@ -34,7 +34,7 @@ function policyOf(styles: readonly string[], hasForm: boolean, { script, vendor 
     .join('; ')
 }
 
-/** A page for people as an answer, in the language that they want. */
+/** The answer with a page, in the language of the browser. */
 export function pageReply<Name extends PageName>(
   { pages }: Pick<Services, 'pages'>,
   name: Name,

@@ -28,7 +28,7 @@ function linked(text: string): string {
     .join('')
 }
 
-/** A policy as people read it before they accept it. */
+/** The page with the text of a policy. */
 export function policyPage(services: Services, policy: ReadablePolicy): RawReply {
   const { name, version, language, text, languages } = policy
   const blocks = text.replaceAll('\r\n', '\n').split(/\n\s*\n/)

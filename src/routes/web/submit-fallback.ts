@@ -17,7 +17,7 @@ const Body = Type.Object({
   'cf-turnstile-response': Type.Optional(Type.String()),
 })
 
-/** The session in the form is the secret that no other site knows; nothing here acts on what a browser sends by itself. */
+/** Protected against forged forms by the session id in the form, which other sites do not know; cookies are not used here. */
 export const submitFallback = endpoint(
   'POST C/auth/{stage}/fallback/web',
   { auth: 'none', limited: 'other', body: Body, forms: true },
