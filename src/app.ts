@@ -17,7 +17,7 @@ import { ssoPlugin } from './routes/sso/plugin.ts'
 import { webPlugin } from './routes/web/plugin.ts'
 import { wellKnownPlugin } from './routes/well-known/plugin.ts'
 
-/** What the context gives to HTTP. */
+/** The parts of the context that the HTTP server needs. */
 export interface AppContext {
   readonly services: Services
   readonly metrics: RequestMetrics
@@ -26,7 +26,7 @@ export interface AppContext {
 
 const CLIENT = [wellKnownPlugin, clientPlugin, mediaPlugin, ssoPlugin, webPlugin, appPlugin, adminPlugin]
 
-/** The HTTP server with a plugin for every role that is wanted; it does not listen yet. */
+/** Builds the HTTP server with a plugin for each configured role; it does not listen yet. */
 export function buildApp(context: AppContext): FastifyInstance {
   const { services, log } = context
   const { roles, federation, trusted_proxies, limits } = services.config

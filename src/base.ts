@@ -28,14 +28,14 @@ export interface ContextOptions {
   readonly connection: ClientConfig
   readonly signingKey: OwnSigningKey
   readonly identityKeys: IdentityKeyRing
-  /** With whom this server deals; by the configuration, where nobody gives another. */
+  /** The policy about other servers; by default that of the configuration. */
   readonly policy?: ServerPolicy
   readonly version: string
-  /** The machine's own, where nobody gives another. */
+  /** By default the machine's clock. */
   readonly clock?: Clock
   readonly metrics: Metrics
   readonly log: Logger
-  /** For what is cached about rooms; as `limits.ts` says, where nobody gives another. */
+  /** The memory budget for cached rooms; by default that of `limits.ts`. */
   readonly roomMemoryBytes?: number
 }
 
@@ -45,9 +45,9 @@ export interface Context {
   readonly log: Logger
   /** Whether the database answers. */
   ready(): Promise<boolean>
-  /** Others reach this server from now on, so it may call them: they ask back for its keys. */
+  /** Called when this server listens. Only then may it call other servers, because they fetch its keys. */
   listening?(): void
-  /** Ends long polls, with 200: the server is stopping. */
+  /** Ends long polls with 200, because the server is stopping. */
   drain(): void
   close(): Promise<void>
 }

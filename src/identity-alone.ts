@@ -18,7 +18,7 @@ import { identityPlugin } from './routes/identity/plugin.ts'
 import { claimWriter, WRITER } from './store/db/writer-lock.ts'
 import { startJanitor } from './workers/janitor.ts'
 
-/** The identity service without a homeserver: what `context.ts` and `app.ts` make, without rooms and all that is around them. */
+/** The identity service without a homeserver: the counterpart of `context.ts` and `app.ts` without rooms. */
 export async function createContext(options: ContextOptions): Promise<Context> {
   const base = await openBase(options)
   const { config, clock, log, metrics, version, outbound, messenger, pages, db } = base

@@ -6,7 +6,7 @@ import { Writable } from 'node:stream'
 import { EXIT, type Host } from './cli/command.ts'
 import { runProgram } from './cli/program.ts'
 
-/** What a failed command left open does not keep the process longer than this. */
+/** Handles that a failed command left open keep the process no longer than this. */
 const LEFTOVERS_MS = 1_000
 const IMPATIENT_MS = 500
 
@@ -48,7 +48,7 @@ function stopSignal(): AbortSignal {
   return controller.signal
 }
 
-/** A promise that nobody waits for counts too. Postgres, when it is ours, stops by itself once this process is gone. */
+/** Reports an uncaught error or rejection and ends the process. An embedded Postgres stops by itself when this process is gone. */
 function onCrash(report: (error: unknown) => void): void {
   process.on('uncaughtException', (error) => {
     report(error)

@@ -15,9 +15,9 @@ import { prepareDatabase } from './store/db/prepare.ts'
 export interface ServerOptions extends ContextOptions {
   readonly migrations: string
   readonly health: Health
-  /** Where HTTPS is served without a proxy. */
+  /** The certificate, if Hearth serves HTTPS itself. */
   readonly certificate?: CertificateFiles | undefined
-  /** For this long, at a stop, clients on open connections are told to close them, so that none is cut off with a request on its way. */
+  /** How long, during a stop, answers tell clients to close their connections, so that no request is cut off on its way. */
   readonly farewellMs?: number
 }
 
@@ -30,10 +30,10 @@ export interface RunningServer {
 }
 
 const FAREWELL_MS = 300
-/** Requests under way get this long to end; with the rest of a stop that stays below 10 s. */
+/** Running requests get this long to end; with the rest of a stop it takes less than 10 s. */
 const DRAIN_MS = 7_000
 
-/** Migrates, wires everything, and listens. The database is up already. */
+/** Migrates, wires everything, and listens. The database must be running. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { config, connection, health, certificate, log } = options
   const isHomeserver = config.roles.includes('client')
