@@ -9,7 +9,7 @@ import type { MembershipChange } from '../room/room.ts'
 import { RoomEvent } from '../room/room-event.ts'
 import type { Located, StateLog } from '../room/state-log.ts'
 import { redactedTarget, released } from '../write/redaction.ts'
-import { keyWrites, NO_GRAPH, type Unit } from '../write/unit.ts'
+import { keyWrites, type Unit } from '../write/unit.ts'
 import type { Case, Site } from './placing-case.ts'
 import type { Effects } from './placing-effects.ts'
 
@@ -129,8 +129,9 @@ export function unitOf(
   const missing = [...prevIdsOf(read.pdu).filter((id) => !placed.has(id)), ...around.missingBehind]
   const early = effects.redactsEarly
   const shown = released(headWith(head, event, tips, log.head(current)), effects.redactedBy, nextStreamPos)
+  // Listed one by one: a spread would cost more than all else here.
   return {
-    ...NO_GRAPH,
+    resynced: [],
     room,
     before: head,
     after: shown.head,
@@ -157,9 +158,20 @@ function headWith(
 ): Head {
   const version = head.version + 1
   const merged = extremities === head.extremities ? head.merged : Math.min(extremities.length, MAX_PREV_EVENTS)
-  const moved = { ...head, ...state, extremities, merged, version }
-  if (event.standing || event.isHistory) return moved
-  const { pos, streamPos: nid, notifiable, pdu } = event
-  const depth = pdu.depth > head.depth ? pdu.depth : head.depth
-  return event.isInTimeline ? { ...moved, pos, nid, notifiable, depth } : { ...moved, depth }
+  const isNewest = !event.standing && !event.isHistory
+  const isShown = isNewest && event.isInTimeline
+  return {
+    version,
+    extremities,
+    merged,
+    depth: isNewest && event.pdu.depth > head.depth ? event.pdu.depth : head.depth,
+    pos: isShown ? event.pos : head.pos,
+    nid: isShown ? event.streamPos : head.nid,
+    notifiable: isShown ? event.notifiable : head.notifiable,
+    chain: state.chain,
+    seq: state.seq,
+    state: state.state,
+    tip: state.tip,
+    lastChain: state.lastChain,
+  }
 }

@@ -90,7 +90,8 @@ export class StateLog {
 
   /** The parts of a head that speak of a state. */
   head({ point, state }: Located): StateHead {
-    return { ...point, state, tip: this.#tipOf(point.chain) ?? Number.NaN, lastChain: this.#lastChain }
+    const { chain, seq } = point
+    return { chain, seq, state, tip: this.#tipOf(chain) ?? Number.NaN, lastChain: this.#lastChain }
   }
 }
 

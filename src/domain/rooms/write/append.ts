@@ -30,7 +30,7 @@ import {
 import { highlightsOf } from './highlights.ts'
 import type { Persister } from './persister.ts'
 import { prepareRedaction, type Redaction } from './redaction.ts'
-import { keyWrites, NO_GRAPH, type Unit } from './unit.ts'
+import { keyWrites, type Unit } from './unit.ts'
 
 /**
  * Says what to append, given the room as it stands. Called again when the room moves before the events are written, or when what they
@@ -204,8 +204,13 @@ function buildUnit(parts: AppendParts, ...[room, drafts, targets, redactions, tr
     for (const draft of drafts) {
       head = buildOne(parts, room, head, draft, collected, { targets, redaction: redactions.get(draft), transaction })
     }
+    // Listed one by one: a spread would cost more than all else here.
     return {
-      ...NO_GRAPH,
+      promoted: [],
+      resynced: [],
+      gaps: [],
+      filled: [],
+      earlyRedactions: [],
       room,
       before,
       after: head,
