@@ -5,35 +5,38 @@ import type { Appservice } from '../../appservices/appservice.ts'
 import type { MembershipChange, Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 
-/** Somebody has read a room. */
+/** A user has read a room. */
 export interface ReadReceipt {
   readonly roomNid: number
   readonly userId: UserId
-  /** What it is about beside the room and the user: its kind and thread. */
+  /** What the receipt is about besides the room and the user: its type and thread. */
   readonly name: string
-  /** All members may see it, not only its user. */
+  /** Whether all members may see it; otherwise only its user may. */
   readonly isPublic: boolean
-  /** As sync shows it. */
+  /** The event as sync shows it. */
   readonly event: JsonObject
 }
 
-/** What rooms ask and tell of application services. */
+/** What rooms ask application services, and what they report to them. */
 export interface RoomAppservices {
-  /** Whether this caller may make, or delete, an alias. @throws ProtocolError `M_EXCLUSIVE` */
+  /** Checks whether this caller may create or delete an alias. @throws ProtocolError `M_EXCLUSIVE` */
   requireAlias(by: Requester, alias: RoomAlias): void
-  /** Whether a user lies in a service's namespaces, or is its own. */
+  /** Whether a user is in a service's namespaces, or is the service's own user. */
   isUserOf(service: Appservice, userId: UserId): boolean
-  /** Has a service make the room of an alias that it keeps; whether there is one now. @throws ProtocolError 408 `M_CONNECTION_TIMEOUT` */
+  /**
+   * Asks the service that manages an alias to create its room. Returns whether the room exists now. @throws ProtocolError 408
+   * `M_CONNECTION_TIMEOUT`
+   */
   findAlias(alias: RoomAlias): Promise<boolean>
   /** A room got an alias, or lost one. */
   aliasesChanged(roomNid: number): void
   /** Told of every event that was committed, in order. */
   committed(room: Room, events: readonly RoomEvent[], members: readonly MembershipChange[]): void
-  /** Who types in a room has changed. */
+  /** The set of users who are typing in a room has changed. */
   typing(roomNid: number, event: () => JsonObject): void
-  /** Somebody has read. */
+  /** A user has read something. */
   read(receipt: () => ReadReceipt): void
-  /** Events up to a position turned out to be committed of which nobody was told. */
+  /** Events up to a stream position were committed without a call to `committed`. */
   missed(position: number): void
 }
 

@@ -4,11 +4,11 @@ import type { Database } from '../../../store/db/db.ts'
 import { blockRoom, findBlocker, unblockRoom } from '../../../store/rooms/blocked-rooms.ts'
 import type { Clock } from '../../clock.ts'
 
-/** Rooms that nobody of this server may join, or be invited to by somebody of this server. */
+/** Rooms that users of this server may neither join nor be invited to by other users of this server. */
 export interface RoomBlocks {
-  /** Whoever blocked the room; undefined when it is not blocked. */
+  /** Who blocked the room; undefined when it is not blocked. */
   blockerOf(roomId: RoomId): Promise<string | undefined>
-  /** Also of rooms that this server does not know. */
+  /** Also works for rooms that this server does not know. */
   set(by: string, roomId: RoomId, isBlocked: boolean): Promise<void>
   /** @throws ProtocolError `M_FORBIDDEN` */
   mustBeFree(roomId: RoomId): Promise<void>

@@ -9,13 +9,16 @@ import { stateAt } from './past-state.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 
-/** The states of a room's branches, and what several of them resolve to. */
+/** The states of a room's branches, and their resolution. */
 export interface Branches {
-  /** The state at a point, also of one that is on its way to the database. */
+  /** The state at a point. The point may still be on its way to the database. */
   stateAt(room: Room, point: StatePoint): Promise<StateMap>
-  /** States into one, by the algorithm of the room's version. @param fresh an event that they may hold and that is not enqueued yet */
+  /**
+   * Resolves several states into one, by the algorithm of the room's version. @param fresh an event that they may hold and that is not
+   * enqueued yet
+   */
   resolve(room: Room, states: readonly StateMap[], fresh?: RoomEvent): Promise<StateMap>
-  /** Which events authorise which, with all that the room holds or is about to. */
+  /** Which events authorise which, including events that are not written yet. */
   authGraph(room: Room): Promise<AuthGraph>
 }
 
@@ -27,7 +30,7 @@ export function createBranches({ db, persister }: { db: Database; persister: { i
     async stateAt(room, point) {
       const kept = room.branchState(point)
       if (kept) return kept
-      // The log is complete only when nothing is on its way to it.
+      // The log is complete only when nothing is still being written to it.
       if (!room.isSettled) await persister.idle()
       const state = await stateAt(db, room, point)
       room.keepBranch(point, state)
@@ -52,7 +55,7 @@ export function createBranches({ db, persister }: { db: Database; persister: { i
   }
 }
 
-/** Resolution judges events as they were before redactions: not all servers have seen the same of those. */
+/** Resolution uses events as they were before redaction, because not all servers have seen the same redactions. */
 function asJudged(event: RoomEvent): StateEvent {
   if (event.authContent === undefined) return event
   return { nid: event.nid, id: event.id, keyId: event.keyId, pdu: event.authPdu }

@@ -4,27 +4,29 @@ import type { Database } from '../../../store/db/db.ts'
 import { distanceToCheckpoint, type StatePoint, saveCheckpoint } from '../../../store/events/state.ts'
 import type { Room } from './room.ts'
 
-/** Writes a room's whole state now and then, so that loading it never replays more than a bounded stretch of log. */
+/** Writes a room's whole state from time to time, so that loading the room never replays more than a bounded stretch of log. */
 export interface Checkpoints {
-  /** Called after each commit. */
+  /** Writes a checkpoint if one is due. Called after each commit. */
   consider(room: Room): void
-  /** The same for a point in the past, to which history was added: each piece branches off the one before. */
+  /** Does the same for a point in the past, when history is added. Each piece of history branches off the one before. */
   considerPast(room: Room, point: StatePoint, state: StateMap): Promise<void>
 }
 
 const LEAST_CHANGES = 1000
-/** A checkpoint is written once as many changes have come as this share of its length, so that its bytes are spread over them. */
+/**
+ * A checkpoint is written after this share of the state's keys has changed, so that the bytes of a checkpoint are spread over its changes.
+ */
 const SHARE_CHANGED = 1 / 8
-/** Chains that branch off one another before the newest gets a checkpoint whatever its length. */
+/** When this many chains branch off one another, the newest gets a checkpoint whatever its length. */
 const MOST_CHAINS = 16
 
-/** Chains of a room whose last checkpoint is remembered. */
+/** Memory keeps the last checkpoint of this many chains of a room. */
 const CHAINS_REMEMBERED = 64
 
 export function createCheckpoints({ db, log }: { db: Database; log: Logger }): Checkpoints {
   /**
-   * By chain, the change after which the state was last written, had all changes since been of that chain; minus infinity when one
-   * is due anyway, NaN while that is being asked.
+   * For each chain, the change after which the state was last written, as if all changes since then were in that chain. Minus infinity
+   * means that a checkpoint is due anyway, NaN that the query for it is running.
    */
   const known = new WeakMap<Room, Map<number, number>>()
 
@@ -61,15 +63,15 @@ export function createCheckpoints({ db, log }: { db: Database; log: Logger }): C
     },
     consider(room) {
       const { chain, seq } = room.committed
-      // What is still to be written behind would be missing in it.
+      // The resync still writes members behind this point; a checkpoint would lack them.
       if (room.partialState?.lacksMembers) return
-      // Too few changes for a checkpoint, wherever the last one is.
+      // There are too few changes for a checkpoint, wherever the last one is.
       if (chain === 0 && seq < LEAST_CHANGES) return
       const base = baseOf(room)
       if (base !== undefined && !isDue(room, base)) return
       const done = base === undefined ? measure(room) : write(room)
       done.catch((error) => {
-        // The log is complete without it; another is due after the next interval.
+        // The log is complete without the checkpoint, and the next interval tries again.
         log.warn({ err: error, room: room.id }, 'a state checkpoint could not be written')
       })
     },

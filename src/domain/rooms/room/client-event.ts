@@ -7,24 +7,24 @@ import type { EventCache } from './event-cache.ts'
 import { nameOf, type Rendered, type RoomEvent } from './room-event.ts'
 
 export interface Reading {
-  /** Milliseconds; what `age` is counted from. */
+  /** Milliseconds; `age` is counted up to this time. */
   readonly now: number
   /** The reader's token: only the client that sent an event learns its transaction id. */
   readonly tokenNid: number | undefined
   readonly earlierTokens?: readonly number[] | undefined
-  /** Written into the event, except by sync, which files events under their room. */
+  /** Written into the event. Sync leaves it out, because it files events under their room. */
   readonly roomId?: RoomId
-  /** The reader's membership at an event; told where it is known. */
+  /** The reader's membership at an event, where it is known. */
   readonly membershipAt?: MembershipAt | undefined
 }
 
-/** Somebody's membership of a room at an event of it, with what the event itself changes. */
+/** The membership of a user in a room at an event. It includes what the event itself changes. */
 export type MembershipAt = (event: RoomEvent) => Membership
 
-/** Of somebody who was in the room all the time. One function, so that it can be recognised. */
+/** For a user who was in the room all the time. It is one function, so that callers can recognise it. */
 export const alwaysJoined: MembershipAt = () => 'join'
 
-/** Brings to hand what rendering these events refers to: the state they took the place of, the redactions applied to them. */
+/** Loads what the rendering of these events refers to: the state that they replaced and the redactions applied to them. */
 export function loadReferences(cache: EventCache, events: readonly RoomEvent[]): Promise<void> | undefined {
   return events.every((event) => isCurrent(cache, event)) ? undefined : renderAnew(cache, events)
 }
@@ -43,7 +43,7 @@ async function renderAnew(cache: EventCache, events: readonly RoomEvent[]): Prom
   }
 }
 
-/** Whether an event is rendered, and what it repeats of others was not redacted since. */
+/** Whether an event is rendered, and no event that it repeats was redacted since. */
 function isCurrent(cache: EventCache, { rendered }: RoomEvent): boolean {
   return (
     rendered?.repeated.every(({ nid, redactedBy }) => {
@@ -53,7 +53,7 @@ function isCurrent(cache: EventCache, { rendered }: RoomEvent): boolean {
   )
 }
 
-/** Whether a client sent an event itself: by this login of its device, or an earlier one. */
+/** Whether this client sent an event: with this login of its device, or with an earlier one. */
 export function isOwn({ txnToken }: RoomEvent, by: Pick<Reading, 'tokenNid' | 'earlierTokens'>): boolean {
   if (txnToken === undefined) return false
   return txnToken === by.tokenNid || by.earlierTokens?.includes(txnToken) === true
@@ -65,7 +65,7 @@ export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Read
   out.bytes(head)
   const age = Math.max(0, reading.now - event.ts)
   const membership = reading.membershipAt?.(event)
-  // Nearly every event that a sync writes.
+  // This is the case for nearly every event that a sync writes.
   const hasTxn = event.txnId !== undefined && isOwn(event, reading)
   const isPlain = unsigned === '' && tail === '' && !hasTxn && reading.roomId === undefined
   if (isPlain && membership === 'join') return void out.text(`${age},"membership":"join"}}`)
@@ -109,7 +109,7 @@ function render(event: RoomEvent, loaded: ReadonlyMap<number, RoomEvent>): Rende
 
 const NONE: readonly [] = []
 
-/** Not the event itself, which would be kept in memory for longer than the cache wants. */
+/** Holds no reference to the event itself, which would then stay in memory longer than the cache wants. */
 function repetitionOf(other: RoomEvent | undefined): Rendered['repeated'] {
   return other ? [{ nid: other.nid, redactedBy: other.redactedBy }] : NONE
 }
@@ -128,7 +128,7 @@ function redactionNotice(redaction: RoomEvent): JsonObject {
   }
 }
 
-/** The four keys by which a room introduces itself to somebody who is not in it. */
+/** The four keys of a state event that stripped state shows to a user outside the room. */
 export function strippedState(event: RoomEvent): JsonObject {
   const { content, sender, state_key, type } = event.pdu
   return { content, sender, state_key: state_key ?? '', type }

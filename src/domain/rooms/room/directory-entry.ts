@@ -11,10 +11,10 @@ import {
 import type { JsonObject } from '../../../core/json.ts'
 import type { Room } from './room.ts'
 
-/** A room as the public directory shows it, and what it is found by. */
+/** A room as the public directory shows it, and the text that a search matches. */
 export interface DirectoryEntry {
   readonly roomNid: number
-  /** The point in the state log for which this holds. */
+  /** The entry is valid at this point of the state log. */
   readonly chain: number
   readonly seq: number
   readonly joined: number

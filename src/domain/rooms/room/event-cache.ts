@@ -4,24 +4,24 @@ import { type EventRow, getEventsById } from '../../../store/events/events.ts'
 import { createEventLoader, type EventLoader } from './event-loader.ts'
 import { RoomEvent } from './room-event.ts'
 
-/** Events by number and by id, within the budget of what is cached about rooms. */
+/** Events by number and by id, within the memory budget of rooms. */
 export interface EventCache extends EventLoader {
   get(nid: number): RoomEvent | undefined
   getById(eventId: string): Promise<RoomEvent | undefined>
   /** The events that exist among these ids, by id. */
   loadByIds(eventIds: readonly string[]): Promise<Map<string, RoomEvent>>
   put(event: RoomEvent): void
-  /** An event was rendered, and takes more memory from now on. */
+  /** An event was rendered and takes more memory from now on. */
   grown(event: RoomEvent): void
-  /** Keeps an event that was just read; one that is cached already wins, since it may be newer. */
+  /** Keeps an event that was just read. An event that is already cached wins, since it may be newer. */
   adopt(row: EventRow): RoomEvent
-  /** Changes were missed: redactions among them would not show. */
+  /** Forgets all events, because commits were missed: some of them may be redactions. */
   forgetAll(): void
-  /** Bytes held. */
+  /** Bytes in memory. */
   readonly bytes: number
 }
 
-/** Bytes of an event's place in the index of ids. */
+/** Bytes of an event's entry in the index by id. */
 const INDEX_BYTES = 48
 
 export function createEventCache({
@@ -90,7 +90,7 @@ export function createEventCache({
   }
 }
 
-/** Redaction and taking its place in the room each happen once to an event. */
+/** An event is redacted at most once and gets its place at most once, so a copy that lacks either is the older one. */
 function isAsNew(known: RoomEvent, row: EventRow): boolean {
   const isRedactedToo = known.redactedBy !== undefined || row.redacted_by === null
   return isRedactedToo && (known.hasPlace || row.state_chain < 0)

@@ -4,43 +4,40 @@ import { perTick } from '../../../store/db/per-tick.ts'
 import { type EventRow, getEventsWithin } from '../../../store/events/events.ts'
 import { RoomEvent } from './room-event.ts'
 
-/** Events by number, from memory or the database. All look-ups of one tick travel in one query. */
+/** Loads events by number, from memory or the database. All look-ups of one tick share one query. */
 export interface EventLoader {
   /** The events that exist among these numbers, by number. */
   load(nids: readonly number[]): Promise<Map<number, RoomEvent>>
-  /** As `load`, until the events come to about so many bytes; of the others only the numbers, for `loadLarge`. */
+  /** Like `load`, until the events reach about this many bytes. Gives only the numbers of the rest, for `loadLarge`. */
   loadWithin(nids: readonly number[], maxBytes: number): Promise<LoadedPart>
-  /**
-   * A piece of what is too much to be held at a time. What was not in memory is not kept there: it would take the place of what
-   * others read.
-   */
+  /** Loads a part of what is too large to hold at once. The part does not go into the cache, where it would displace what others read. */
   loadLarge(nids: readonly number[], maxBytes: number): Promise<LoadedPart>
 }
 
 export interface LoadedPart {
   readonly found: readonly RoomEvent[]
-  /** Still to be loaded; some may not exist. */
+  /** Numbers that are not loaded yet; some events may not exist. */
   readonly left: readonly number[]
 }
 
-/** What loading reads from, and what it leaves there. */
+/** What loading reads from, and where it keeps events. */
 export interface EventLoaderParts {
   readonly db: Reader
-  /** For what may be long. */
+  /** For long reads. */
   readonly bulk: Reader
-  /** Those in memory, by number. */
+  /** The events in memory, by number. */
   readonly events: BudgetPart<number, RoomEvent>
-  /** Keeps an event that was just read; one that is cached already wins, since it may be newer. */
+  /** Keeps an event that was just read. An event that is already cached wins, since it may be newer. */
   adopt(row: EventRow): RoomEvent
 }
 
-/** More than the one is read in pieces of the other, beside what others read. */
+/** Larger reads go in pieces over the bulk connection, so that other readers need not wait. */
 const MAX_SMALL_READ_BYTES = 2 * 1024 * 1024
 const LARGE_READ_BYTES = 512 * 1024
 const LARGE_READ_EVENTS = 2_000
 
 export function createEventLoader({ db, bulk, events, adopt }: EventLoaderParts): EventLoader {
-  /** What is too large for a small read has no event here. */
+  /** An event that is too large for a small read is missing here. */
   const fetch = perTick(async (nids: readonly number[]) => {
     const { rows, left } = await getEventsWithin(db, nids, MAX_SMALL_READ_BYTES)
     const fetched = new Map<number, RoomEvent | undefined>(rows.map((row) => [row.event_nid, adopt(row)]))

@@ -16,22 +16,24 @@ export function prevIdsOf(pdu: Pdu): EventId[] {
   return distinct(pdu.prev_events.map(referencedId))
 }
 
-/** They are few: looking through them is quicker than making a set. */
+/** There are few ids: searching the array is quicker than building a set. */
 function distinct(ids: EventId[]): EventId[] {
   return ids.filter((id, index) => ids.indexOf(id) === index)
 }
 
-/** The events by which an event has to be judged though it need not cite them: the create event, where the room's id implies it. */
+/** The events that authorise an event without being cited: the create event, where the room's id implies it. */
 export function impliedIds({ version, id }: ClaimedRoom): EventId[] {
   return version.createIsAuthEvent ? [] : [createEventIdOf(id)]
 }
 
-/** All events that have to be known before an event can be judged by what it cites. */
+/** All events that must be known before an event can be authorised by the events it cites. */
 export function judgingIds(place: ClaimedRoom, { eventId, pdu }: Pick<ReadPdu, 'eventId' | 'pdu'>): EventId[] {
   return [...authIdsOf(pdu), ...impliedIds(place).filter((id) => id !== eventId)]
 }
 
-/** The authorisation of an event by the events it cites: the rule about the list itself, and all rules on the state it makes. */
+/**
+ * Authorises an event by the events it cites: checks the list of auth events itself, and then all rules against the state that they form.
+ */
 export function authoriseByCited(place: ClaimedRoom, pdu: Pdu, cited: ReadonlyMap<EventId, RoomEvent>): Verdict {
   const named = pdu.auth_events.map(referencedId).map((id) => cited.get(id)!)
   const list = checkAuthEvents(
@@ -48,7 +50,7 @@ function lookupIn(events: readonly RoomEvent[]): StateLookup {
   return (type, stateKey) => events.find(({ pdu }) => pdu.type === type && pdu.state_key === stateKey)?.authPdu
 }
 
-/** Why the rules refuse an event, with the number of the clause in its room's version. */
+/** Why the auth rules refuse an event, with the number of the clause in its room's version. */
 export function reasonOf({ reason, rule }: Refusal): string {
   return rule === undefined ? reason : `${reason} (rule ${rule})`
 }

@@ -6,19 +6,22 @@ import type { StatePoint } from '../../../store/events/state.ts'
 export interface Extremity {
   readonly nid: number
   readonly id: EventId
-  /** How the next event names it: the id, with its reference hash in old room versions. */
+  /** How the next event refers to it: by id, and in old room versions also by reference hash. */
   readonly reference: EventId | HashedReference
   /** The point of the state log right after it. */
   readonly after: StatePoint
 }
 
-/** Where a room stands: what the next event is built on. Immutable; each event makes the next. */
+/** The head of a room: what the next event builds on. Immutable; each event makes a new head. */
 export interface Head extends StateHead {
-  /** Counts events; a write names the version it was built on and is refused when the room has moved on. */
+  /** Counts events. A write names the version that it was built on, and is refused if the room's version is another by then. */
   readonly version: number
-  /** Events that none of ours refers to yet, and after them those that more than an event may build on have to wait for. */
+  /**
+   * Events that no event of this room refers to yet. Those that `merged` counts come first; an event has a maximum of previous events, so
+   * the rest wait.
+   */
   readonly extremities: readonly Extremity[]
-  /** How many of the extremities, from the first on, the current state resolves: what the next event of ours builds on. */
+  /** The current state resolves this many extremities, from the first on. The next event of ours builds on these. */
   readonly merged: number
   readonly depth: Pdu['depth']
   /** Timeline position and stream position of the newest event. */
@@ -27,24 +30,24 @@ export interface Head extends StateHead {
   readonly notifiable: number
 }
 
-/** The current state: with several extremities, what their states resolve to. */
+/** The current state. With several extremities it is the resolution of their states. */
 export interface StateHead {
-  /** The point of the state log where it stands. */
+  /** The chain of the state log where it stands. */
   readonly chain: number
   readonly seq: number
   readonly state: StateMap
-  /** The last change of `chain`, which is not always the one it stands at. */
+  /** The number of the last change of `chain`; the current state may stand at an earlier one. */
   readonly tip: number
-  /** The highest number of a chain. */
+  /** The highest chain number. */
   readonly lastChain: number
 }
 
-/** Change number `seq` of a chain: sets a state key to an event's number, 0 for none. */
+/** Change number `seq` of a chain: sets a state key to an event's number, or to 0 for none. */
 export interface StateChange {
   readonly chain: number
   readonly seq: number
   readonly keyId: number
   readonly eventNid: number
-  /** What the key was set to before. */
+  /** The key's value before. */
   readonly before: number
 }

@@ -15,27 +15,27 @@ interface Change {
 const SERVER_BYTES = 320
 const USER_BYTES = 32
 
-/** The servers that have users in a room: read when another server first has to do with it, then kept up to date. */
+/** The servers that have users in a room. Read when first needed, then kept up to date. */
 export class JoinedServers {
   #servers: Promise<Map<ServerName, Set<number>>> | undefined
-  /** What came of that. */
+  /** The result of that read. */
   #known: Map<ServerName, Set<number>> | undefined
-  /** Memberships that were committed while that went on. */
+  /** Memberships that were committed during the read. */
   #news: Change[] = []
   #users = 0
 
-  /** Notes a membership that was committed. */
+  /** Records a committed membership. */
   record(change: Change): void {
     if (this.#known) this.#set(this.#known, change)
     else if (this.#servers) this.#news.push(change)
   }
 
-  /** What it holds in memory by now. */
+  /** Bytes in memory. */
   get bytes(): number {
     return this.#known ? this.#known.size * SERVER_BYTES + this.#users * USER_BYTES : 0
   }
 
-  /** The numbers of joined users by server, ours among them. @param read everybody who is joined by the database */
+  /** The numbers of joined users by server, including ours. @param read reads all joined users from the database */
   async of(read: () => Promise<readonly JoinedUser[]>): Promise<ReadonlyMap<ServerName, ReadonlySet<number>>> {
     if (this.#known) return this.#known
     if (!this.#servers) {
@@ -51,7 +51,7 @@ export class JoinedServers {
   #take(users: readonly JoinedUser[]): Map<ServerName, Set<number>> {
     const servers = new Map<ServerName, Set<number>>()
     for (const { user_id: userId, user_nid: userNid } of users) this.#set(servers, { userId, userNid, after: 'join' })
-    // In the order of commits, so that it does not matter which of them the reading had seen.
+    // These come in commit order, so it does not matter which of them the read already saw.
     for (const change of this.#news) this.#set(servers, change)
     this.#news = []
     this.#known = servers

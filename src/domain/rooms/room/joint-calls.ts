@@ -1,4 +1,4 @@
-/** Identical calls that are under way at once are one: each of them gets the answer of the first. */
+/** Merges identical calls that run at the same time: each caller gets the answer of the first call. */
 export interface JointCalls {
   run(name: readonly unknown[], work: () => Promise<void>): Promise<void>
 }

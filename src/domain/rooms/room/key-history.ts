@@ -5,7 +5,7 @@ import type { EventCache } from './event-cache.ts'
 import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 
-/** Reads all that some state keys of a room were ever set to, in every branch; a key that is undefined was never set. */
+/** Reads every value that some state keys of a room ever had, in all branches. A key that is undefined was never set. */
 export async function keyHistories(
   { db, events }: { readonly db: Reader; readonly events: EventCache },
   room: Room,
@@ -22,15 +22,15 @@ export async function keyHistories(
   return (keyId) => KeyValues.of((keyId !== undefined && byKey.get(keyId)) || [], values, parents)
 }
 
-/** Bytes of a change and of what it set the key to, less what a value is made of. */
+/** Bytes of a change and of its value, without what the value refers to. */
 const CHANGE_BYTES = 176
 
-/** The values that one state key had, by point in the log: the events that set it, or what is remembered of them. */
+/** The values that one state key had, by point in the log: the events that set it, or a fact taken from each. */
 export class KeyValues<Value extends { readonly nid: number } = RoomEvent> {
   readonly #byChain: ReadonlyMap<number, readonly KeyChange[]>
   readonly #values: ReadonlyMap<number, Value>
   readonly #parents: ReadonlyMap<number, StatePoint>
-  /** Each value once, in the order of the room's timeline: history that was fetched later comes first. */
+  /** Each value once, in the order of the room's timeline; backfilled history comes first. */
   readonly events: readonly Value[]
 
   constructor(
@@ -59,12 +59,12 @@ export class KeyValues<Value extends { readonly nid: number } = RoomEvent> {
     )
   }
 
-  /** What is worth remembering of each, in place of the event. */
+  /** Replaces each event by the fact that is worth keeping. */
   map<Fact extends { readonly nid: number }>(factOf: (value: Value) => Fact): KeyValues<Fact> {
     return new KeyValues(this.#byChain, this.events.map(factOf), this.#parents)
   }
 
-  /** What it holds in memory, but for the values themselves. */
+  /** Bytes in memory, without the values themselves. */
   get bytes(): number {
     return (this.events.length + this.#parents.size) * CHANGE_BYTES
   }
@@ -79,7 +79,7 @@ export class KeyValues<Value extends { readonly nid: number } = RoomEvent> {
   }
 }
 
-/** What is known without a place in the timeline lies before all of it. */
+/** An event without a place in the timeline counts as before all of it. */
 export function placeOf({ pos }: Pick<RoomEvent, 'pos'>): number {
   return Number.isNaN(pos) ? Number.NEGATIVE_INFINITY : pos
 }

@@ -5,7 +5,7 @@ import type { Users } from '../../users.ts'
 import type { MembershipChange, Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 
-/** The numbers of two events that one after the other set a membership; 0 for none. */
+/** The numbers of two successive events that set one membership; 0 for none. */
 export interface Change {
   readonly userId: UserId
   readonly before: number
@@ -16,16 +16,16 @@ interface ChangedIn {
   readonly room: Room
   readonly serverName: ServerName
   readonly users: Users
-  /** One that is not stored yet. */
+  /** An event that is not stored yet. */
   readonly fresh?: RoomEvent
-  /** What some of the events say, so that they need not be read. */
+  /** The memberships that some of the events set, so that these events need not be read. */
   readonly memberships?: ReadonlyMap<number, Membership> | undefined
 }
 
-/** Whose events are in memory at a time: where a large room is joined all its members change. */
+/** Events of this many changes are in memory at a time: joining a large room changes all its members. */
 const CHANGES_AT_ONCE = 1_000
 
-/** What a change of a room's current state, by whatever caused it, makes of its members. */
+/** The membership changes that follow from a change of the room's current state, whatever caused it. */
 export function changedMembers(
   of: ChangedIn & { readonly from: StateMap; readonly to: StateMap },
 ): Promise<Omit<MembershipChange, 'changedAt'>[]> {
@@ -59,7 +59,7 @@ export async function membersOf(
         displayName: displayNameOf(events.get(after)),
         before: before === 0 ? undefined : membershipIn(before, events),
         after: membershipIn(after, events),
-        // Where branches take a membership back altogether, the event that set it is the last there was.
+        // If state resolution takes a membership away altogether, its last event is the one that had set it.
         eventNid: after === 0 ? before : after,
       })
     }

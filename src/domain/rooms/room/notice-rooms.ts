@@ -6,15 +6,18 @@ import { hasReadAll } from '../../../store/events/receipts.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { RoomRegistry } from './registry.ts'
 
-/** The user in whose name the server speaks to its users; undefined where it does not. */
+/** The user who sends server notices; undefined when they are off. */
 export function noticesUser(config: Pick<Config, 'server_name' | 'server_notices'>): UserId | undefined {
   const { localpart } = config.server_notices
   return localpart === undefined ? undefined : userId(localpart, config.server_name)
 }
 
-/** The rooms in which the server speaks to its users (client-server API, "Server Notices"): nobody leaves or rejects one that they have not read. */
+/**
+ * The rooms in which the server sends notices to its users (client-server API, "Server Notices"). A user cannot leave or reject one without
+ * having read it.
+ */
 export interface NoticeRooms {
-  /** @throws ProtocolError `M_CANNOT_LEAVE_SERVER_NOTICE_ROOM` while a notice has no receipt of theirs */
+  /** @throws ProtocolError `M_CANNOT_LEAVE_SERVER_NOTICE_ROOM` while a notice has no receipt by this user */
   mayLeave(by: Requester, roomId: RoomId): Promise<void>
 }
 
@@ -27,10 +30,10 @@ export function createNoticeRooms(deps: {
   if (speaker === undefined) return { mayLeave: async () => {} }
   return {
     async mayLeave(by, roomId) {
-      // The server itself takes users out whose account ends: they have no login.
+      // Deactivation takes a user out of rooms without a login.
       if (by.userId === speaker || by.tokenNid === 0) return
       const room = await deps.registry.get(roomId)
-      // Nobody else ever acts for this user.
+      // Nobody else acts for this user, so it created the room.
       const create = await room?.stateEvent('m.room.create', '')
       if (!room || create?.sender !== speaker) return
       if (await hasReadAll(deps.db, { roomNid: room.nid, userNid: by.userNid, senderNid: create.senderNid })) return

@@ -16,29 +16,32 @@ import type { Clock } from '../../clock.ts'
 import { PartialState } from './partial-state.ts'
 import type { MembershipChange, Room } from './room.ts'
 
-/** The rooms whose members are still to come, and when those came of the others that were once so. */
+/** The rooms with partial state, and the stream positions at which earlier ones became complete. */
 export interface PartialStateRooms {
   of(roomNid: number): PartialState | undefined
   all(): readonly PartialState[]
-  /** The position in the stream at which a room became whole; undefined for one that always was, and for one that is not. */
+  /**
+   * The stream position at which a room's state became complete. Undefined for a room that never had partial state, and for one that still
+   * has it.
+   */
   completeAt(roomNid: number): number | undefined
-  /** Begins, before the join is written: should that never be, nothing speaks of it but a row that is not looked at. */
+  /** Writes the row before the join is written. If the join is never written, the row has no effect. */
   open(
     room: Room,
     of: { readonly resident: ServerName; readonly servers: readonly ServerName[]; readonly joinId: EventId },
   ): Promise<PartialState>
   failed(partialState: PartialState, reason: string): Promise<void>
-  /** The members of a room came with a commit, whose position is not published yet: nobody's token is past it. */
+  /** The members of a room came with a commit. Its position is not published yet, so no sync token is past it. */
   resynced(write: Pick<ResyncWrite, 'roomNid' | 'joinId' | 'position'>): void
-  /** What had to wait is taken in. */
+  /** All held events are processed. */
   end(partialState: PartialState): void
-  /** Memberships were committed: a room that nobody of ours is in any more needs no resync any more. */
+  /** Memberships were committed. A room without users of ours needs no resync any more. */
   changed(room: Room, members: readonly Pick<MembershipChange, 'isLocal'>[]): void
-  /** Nobody of ours is in the room any more: what is known of it is who is told of that. */
+  /** No user of ours is in the room any more. The row stays: it still says which servers get events such as the leave. */
   leave(partialState: PartialState): Promise<void>
-  /** A room that was left was joined anew, and is known by that. */
+  /** A room that we had left was joined again; the new join replaces the old partial state. */
   supersede(partialState: PartialState): Promise<void>
-  /** The join came to nothing. */
+  /** The join failed. */
   abandon(partialState: PartialState): Promise<void>
 }
 
@@ -112,7 +115,7 @@ export async function openPartialStateRooms(parts: {
     },
     changed({ id, partialState, localMembers }, members) {
       if (!partialState?.holdsEvents || localMembers.size > 0 || !members.some(({ isLocal }) => isLocal)) return
-      // Should they stay, the next start finds nobody in the room.
+      // If the held events stay, the next start finds that no user of ours is in the room, and removes them.
       leave(partialState).catch((err) =>
         parts.log.warn({ err, roomId: id }, 'what waited for a room could not be removed'),
       )

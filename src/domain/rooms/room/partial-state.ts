@@ -4,28 +4,28 @@ import { MAX_SERVERS_MEANWHILE } from '../../limits.ts'
 
 const NONE: ReadonlySet<ServerName> = new Set()
 
-/** Events that wait for the members of a room, and bytes of their JSON. */
+/** Events that are held until the members of their room are known: how many, and the bytes of their JSON. */
 export interface Held {
   readonly count: number
   readonly bytes: number
 }
 
 /**
- * A room of others that our user is in, and whose members are still to come: most of them were left out of what we were told when we
- * joined (server-server API, `PUT send_join`, `omit_members`).
+ * The partial state of a room that we joined through another server: the answer left out most members (server-server API, `PUT send_join`,
+ * `omit_members`).
  */
 export class PartialState {
   readonly roomNid: number
   readonly roomId: RoomId
   readonly resident: ServerName
-  /** Those in the room by the word of the one that let us in. */
+  /** The servers in the room, as the resident server says. */
   readonly servers: ReadonlySet<ServerName>
-  /** Our join: what is missing is of the state before it. */
+  /** Our join event. The missing members are part of the state before it. */
   readonly joinId: EventId
-  /** Rounds in which no server could be used. */
+  /** How many rounds of the resync failed with every server. */
   failures: number
   readonly whole: Promise<void>
-  /** What other servers sent meanwhile, by server. */
+  /** What other servers sent during the resync, by server. */
   readonly held = new Map<ServerName, Held>()
   #stage: 'members' | 'arrears' | 'over' = 'members'
   #isComplete = false
@@ -48,22 +48,22 @@ export class PartialState {
     })
   }
 
-  /** Most members are not known: nobody is judged by their membership. */
+  /** Most members are not known, so no event can be authorised by a sender's membership. */
   get lacksMembers(): boolean {
     return this.#stage === 'members'
   }
 
-  /** Those that are told what passes, as long as nobody knows better: of our user's leaving too, when its resync never ended. */
+  /** The servers that get the room's events until the members are known. They also get our leave, if the resync never completed. */
   get serversMeanwhile(): ReadonlySet<ServerName> {
     return this.#isComplete ? NONE : this.servers
   }
 
-  /** What other servers send waits, or what has waited is not all taken in. */
+  /** Whether events of other servers are held, or not all held events are processed. */
   get holdsEvents(): boolean {
     return this.#stage !== 'over'
   }
 
-  /** All members are there. */
+  /** All members are known. */
   complete(): void {
     if (this.#stage === 'members') this.#stage = 'arrears'
     this.#isComplete = true

@@ -9,7 +9,7 @@ export function encodePosition(pos: number): string {
 
 const POSITION = /^t(-?\d{1,16})$/
 
-/** What a pagination token says; undefined for what no server of this kind ever gave out. */
+/** Reads a pagination token. Undefined if this server cannot have issued it. */
 export function decodePosition(token: string): { readonly pos: number } | { readonly syncToken: string } | undefined {
   if (token.startsWith('s')) return { syncToken: token }
   const match = POSITION.exec(token)

@@ -3,7 +3,7 @@ import { ProtocolError } from '../../../core/errors.ts'
 import type { Room } from './room.ts'
 import type { Viewer } from './viewer.ts'
 
-/** The power levels of a room as it stands. */
+/** The current power levels of a room. */
 export async function powerLevelsOf(room: Room): Promise<PowerLevels> {
   const [levels, create] = await Promise.all([
     room.stateEvent('m.room.power_levels', ''),
@@ -12,7 +12,7 @@ export async function powerLevelsOf(room: Room): Promise<PowerLevels> {
   return readPowerLevels(room.version, levels?.authPdu.content, create?.authPdu)
 }
 
-/** Whether a user is in a room and may decide what it is called: its canonical alias, and so its other public names. */
+/** Whether a user is in a room and may set its canonical alias; such a user may also change its other public names. */
 export async function mayName(room: Room, user: Viewer): Promise<boolean> {
   if (!room.localMembers.has(user.userNid)) return false
   const levels = await powerLevelsOf(room)

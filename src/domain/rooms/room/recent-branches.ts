@@ -9,7 +9,7 @@ interface Branch {
 const KEPT = 64
 const BRANCH_BYTES = 200
 
-/** States of a room's branches, by point: those used last come last. */
+/** The states of a room's branches, by point. The least recently used comes first. */
 export class RecentBranches {
   readonly #branches = new Map<string, Branch>()
   #bytes = 0
@@ -27,7 +27,7 @@ export class RecentBranches {
     return known.state
   }
 
-  /** @param present the room's state now: what a branch shares with it costs nothing more */
+  /** @param present the room's current state: what a branch shares with it takes no more memory */
   keep({ chain, seq }: StatePoint, state: StateMap, present: StateMap): void {
     const key = `${chain} ${seq}`
     this.#drop(key)

@@ -8,22 +8,22 @@ import { createRoomLoader, type RoomLoaderParts } from './room-loader.ts'
 
 /** The rooms in memory, loaded on demand. */
 export interface RoomRegistry {
-  /** The room, or undefined when this server knows none of that id. */
+  /** The room, or undefined when this server does not know it. */
   get(roomId: RoomId): Promise<Room | undefined>
   getByNid(roomNid: number): Promise<Room>
   /** The room if it is in memory. */
   peek(roomNid: number): Room | undefined
-  /** The room that `getByNid` would give, where that takes no waiting. */
+  /** The room that `getByNid` gives, if that needs no waiting. */
   peekAlive(roomNid: number): Room | undefined
-  /** A write of this room was committed: it is the true one, whatever was loaded meanwhile. */
+  /** A write of this room was committed: this copy is the true one, whatever was loaded meanwhile. */
   confirm(room: Room): void
-  /** Forgets a room whose write was refused; the next `get` loads what is true. */
+  /** Forgets a room whose write was refused. The next `get` loads it again. */
   drop(room: Room): void
-  /** A room is gone for good: nobody finds it any more. */
+  /** A room was removed for good; nobody finds it any more. */
   remove(roomNid: number, roomId: RoomId): void
-  /** Changes were missed: every room is read again. */
+  /** Forgets all rooms, because commits were missed: each is loaded again. */
   forgetAll(): void
-  /** Bytes held. */
+  /** Bytes in memory. */
   readonly bytes: number
 }
 
@@ -39,7 +39,7 @@ export function createRoomRegistry(parts: RegistryParts): RoomRegistry {
   const rooms = budget.part<number, Room>({ bytesOf: ({ bytes }) => bytes })
   const nids = createCache<RoomId, number>(ROOM_IDS_REMEMBERED)
   const loading = new Map<number, Promise<Room>>()
-  /** Numbers of rooms that were removed; none is given twice. */
+  /** Numbers of rooms that were removed. No number is used twice. */
   const gone = new Set<number>()
 
   async function load(roomNid: number): Promise<Room> {
@@ -52,7 +52,7 @@ export function createRoomRegistry(parts: RegistryParts): RoomRegistry {
     }
   }
 
-  /** Takes in a room that was loaded, unless another that is as new or newer has been confirmed since. */
+  /** Keeps a room that was loaded, unless a copy as new or newer was confirmed meanwhile. */
   function adopt(loaded: Room): Room {
     const known = rooms.get(loaded.nid)
     if (known?.alive && known.committed.version >= loaded.committed.version) return known
@@ -112,7 +112,7 @@ export function createRoomRegistry(parts: RegistryParts): RoomRegistry {
   }
 }
 
-/** For a reader who found the room a moment ago: the next look does not. */
+/** For a reader who found the room a moment ago. A second look-up does not find it. */
 function removed(): ProtocolError {
   const message = 'A room was removed just now. Send the request again.'
   return new ProtocolError('M_UNKNOWN', message, { status: 503, extra: { retry_after_ms: 100 } })

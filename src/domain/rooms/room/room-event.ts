@@ -8,7 +8,7 @@ import type { EventRow, Standing } from '../../../store/events/events.ts'
 import type { StatePoint } from '../../../store/events/state.ts'
 import type { Head } from './head.ts'
 
-/** The pieces of an event as clients get it, cut where what differs between readers goes. */
+/** The pieces of an event in the client format, cut at the places that differ between readers. */
 export interface Rendered {
   /** From `{` to `"unsigned":{"age":` */
   readonly head: Buffer
@@ -16,62 +16,62 @@ export interface Rendered {
   readonly unsigned: string
   /** What follows `unsigned`, without the closing brace of the event. */
   readonly tail: string
-  /** The events whose content it repeats, with the redactions that were applied to them by then. */
+  /** The events whose content it repeats, with the redactions applied to them when it was rendered. */
   readonly repeated: readonly { readonly nid: number; readonly redactedBy: number | undefined }[]
 }
 
 /**
- * Bytes of an event's members and short texts; of its parsed form, and of its client form, beside their texts. Measured: a test compares
- * what these make with the heap.
+ * Bytes of an event's members and short texts; of its parsed form without its texts; and of its client form without its texts. Measured: a
+ * test compares them with the heap.
  */
 const MEMBERS_BYTES = 420
 const PARSED_BYTES = 400
 const RENDERED_BYTES = 260
 const REPETITION_BYTES = 64
 
-/** An event of a room as this server holds it: its place, and its immutable bytes, parsed when somebody asks. */
+/** An event of a room: its place and its immutable bytes, which are parsed when first needed. */
 export class RoomEvent {
   /** Its number. */
   readonly nid: number
-  /** Position in the stream of all events. */
+  /** Position in the event stream. */
   readonly streamPos: number
   readonly roomNid: number
-  /** Position in the room's timeline; NaN for events that are not part of it. */
+  /** Position in the room's timeline; NaN for events outside the timeline. */
   readonly pos: number
   /** Undefined for accepted events. */
   readonly standing: Standing | undefined
-  /** Why it was rejected or soft-failed. */
+  /** Why the event was rejected or soft-failed. */
   readonly reason: string | undefined
   readonly id: EventId
   readonly type: string
   readonly senderNid: number
-  /** Milliseconds, as its sender's server had it. */
+  /** Milliseconds, by the clock of the sender's server. */
   readonly ts: number
-  /** The room's count of notifiable events, this one included. */
+  /** The room's count of notifiable events up to and including this one. */
   readonly notifiable: number
-  /** Room-local number of its `(type, state_key)`; undefined for message events, and for those that were rejected from the first. */
+  /** Room-local number of its `(type, state_key)`; undefined for message events and for events that were rejected on arrival. */
   readonly keyId: number | undefined
-  /** The state event that this one took the place of. */
+  /** The state event that this one replaced. */
   readonly replacesNid: number | undefined
   /** The redaction that was applied to `json`. */
   readonly redactedBy: number | undefined
   readonly stateChain: number
-  /** The change after which the room's state was that before this event. */
+  /** The last change of the chain before this event. */
   readonly stateSeq: number
-  /** The events by which a state event is authorised. */
+  /** The auth events of a state event. */
   readonly authNids: readonly number[] | undefined
   readonly txnToken: number | undefined
   readonly txnId: string | undefined
-  /** Of a redacted event what authorisation still reads of its content, where that is more than is left. */
+  /** For a redacted event, the content that authorisation still reads, if that is more than the redaction left. */
   readonly authContent: string | undefined
-  /** Canonical JSON as federated. */
+  /** Canonical JSON, as servers exchange it. */
   readonly json: string
   #rendered: Rendered | undefined
   readonly #current: StatePoint | undefined
   #bytes: number
   #pdu: Pdu | undefined
 
-  /** Made for some readers: it tells less than the event itself, and is not shared with others. */
+  /** Whether it was made for one reader: it shows less than the event itself, and no cache shares it. */
   readonly isCopy: boolean
 
   constructor(row: EventRow, pdu?: Pdu, isCopy = false) {
@@ -99,18 +99,18 @@ export class RoomEvent {
     this.json = row.json
     this.isCopy = isCopy
     this.#pdu = pdu
-    // A text with any character beyond Latin-1 takes two bytes for each.
+    // A text with any character beyond Latin-1 takes two bytes per character.
     const textBytes = Buffer.byteLength(row.json) === row.json.length ? row.json.length : 2 * row.json.length
     this.#bytes = MEMBERS_BYTES + textBytes + 8 * (row.auth_nids?.length ?? 0) + 2 * (row.auth_content?.length ?? 0)
     if (pdu) this.#bytes += PARSED_BYTES + this.json.length
   }
 
-  /** What it holds in memory by now: asked for at each use, so it is counted when that grows. */
+  /** Bytes in memory. The caches read it at each use, so growth is stored, not computed. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** The client format, once somebody asked for it. */
+  /** The client format; undefined until it is first needed. */
   get rendered(): Rendered | undefined {
     return this.#rendered
   }
@@ -121,12 +121,12 @@ export class RoomEvent {
     this.#bytes += bytesOf(rendered)
   }
 
-  /** The parsed event. It is shared: never change it. */
+  /** The parsed event. All readers share it: never change it. */
   get pdu(): Pdu {
     if (this.#pdu) return this.#pdu
-    // Our own bytes: they were checked before they were stored.
+    // These bytes are our own: they were checked before they were stored.
     this.#pdu = parseExact(this.json) as Pdu
-    // What is parsed holds the texts once more.
+    // The parsed form holds the texts a second time.
     this.#bytes += PARSED_BYTES + this.json.length
     return this.#pdu
   }
@@ -148,12 +148,12 @@ export class RoomEvent {
     return !Number.isNaN(this.pos)
   }
 
-  /** Whether it was fetched to fill a gap: part of the timeline, and never news. */
+  /** Whether it was backfilled: it is part of the timeline, and no sync shows it as new. */
   get isHistory(): boolean {
     return this.streamPos < 0
   }
 
-  /** Whether the state of the room around it is known, so that others may build on it. */
+  /** Whether the state before it is known, so that other events may build on it. */
   get hasPlace(): boolean {
     return this.stateChain >= 0
   }
@@ -168,34 +168,36 @@ export class RoomEvent {
     return { chain: this.stateChain, seq: this.stateSeq + (this.isState ? 1 : 0) }
   }
 
-  /** The room's current state once this event was taken in: where branches meet, more than what the event itself knew. */
+  /**
+   * The room's current state right after this event came in. With several branches, it holds more than the state after this event alone.
+   */
   get currentPoint(): StatePoint {
     return this.#current ?? this.pointAfter
   }
 
-  /** Whether the room had no other branch when this event was taken in. */
+  /** Whether the room had no other branch when this event came in. */
   get isOnTip(): boolean {
     return this.#current === undefined
   }
 
-  /** How later events of its room name it. */
+  /** How later events of the room refer to it. */
   reference(version: RoomVersion): EventReference {
     return version.referencesCarryHashes ? referenceTo(version, this.pdu) : this.id
   }
 
-  /** The event as the rules of authorisation see it, redacted or not. */
+  /** The event as the auth rules see it, redacted or not. */
   get authPdu(): Pdu {
     return this.authContent === undefined
       ? this.pdu
       : { ...this.pdu, content: parseExact(this.authContent) as JsonObject }
   }
 
-  /** What a redaction leaves of it. */
+  /** The redacted form of the event. */
   redacted(redactionNid: number, json: string, authContent: string | null): RoomEvent {
     return new RoomEvent({ ...this.toRow(), redacted_by: redactionNid, json, auth_content: authContent })
   }
 
-  /** Part of the timeline from here on: its newest event, with the room's state and counts as they are there. */
+  /** The event with its place as the newest of the timeline, with the room's state and counts at that place. */
   shownAt({ pos, nid, notifiable, chain, seq }: Pick<Head, 'pos' | 'nid' | 'notifiable' | 'chain' | 'seq'>): RoomEvent {
     const place = { room_pos: pos, stream_pos: nid, notifiable, current_chain: chain, current_seq: seq }
     return new RoomEvent({ ...this.toRow(), ...place })
@@ -232,17 +234,20 @@ export class RoomEvent {
 
 const COPY = '~'
 
-/** Under which a membership in a room that we take no part in is kept: the event itself may come with its room, and is judged then. */
+/**
+ * The id under which a membership is kept for a room that we are not in. The event itself may come later with its room, and is checked
+ * then.
+ */
 export const copyOf = (eventId: EventId): EventId => `${COPY}${eventId}` as EventId
 
-/** What an event is called in its room. */
+/** The event's id in its room. */
 export function nameOf({ id }: Pick<RoomEvent, 'id'>): EventId {
   return id.startsWith(COPY) ? (id.slice(COPY.length) as EventId) : id
 }
 
 /**
- * The row of an event whose place in its room is not known. (Each member is named: an object put together of several has no fixed
- * layout, and of these there are as many as a large room has members.)
+ * The row of an event whose place in its room is not known. Each member is written out, because an object that is spread from several has
+ * no fixed layout, and a large room has as many of these as members.
  */
 export function outlierRow(
   event: Pick<EventRow, 'event_nid' | 'room_nid' | 'sender_nid' | 'event_id' | 'json'> &

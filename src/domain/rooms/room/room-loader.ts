@@ -15,7 +15,7 @@ import { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 import { StateKeys } from './state-keys.ts'
 
-/** Reads rooms from the database, by number. Those that are wanted in one tick are read together. */
+/** Reads rooms from the database, by number. All rooms that are requested in one tick are read together. */
 export type RoomLoader = (roomNids: readonly number[]) => Promise<ReadonlyMap<number, Room>>
 
 export interface RoomLoaderParts {
@@ -26,7 +26,7 @@ export interface RoomLoaderParts {
 }
 
 export function createRoomLoader({ db, events, serverName, partialStateRooms }: RoomLoaderParts): RoomLoader {
-  /** Reads many rooms in a handful of queries, however many they are. */
+  /** Reads any number of rooms in a handful of queries. */
   async function read(roomNids: readonly number[]): Promise<Map<number, Room>> {
     const rows = await getRooms(db, roomNids)
     const points = new Map(rows.map((row) => [row.room_nid, { chain: row.state_chain, seq: row.state_seq }]))

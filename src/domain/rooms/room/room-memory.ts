@@ -1,13 +1,13 @@
 import { ByteBudget } from '../../../core/byte-budget.ts'
 import { MAX_IDLE_IN_MEMORY_MS, ROOM_MEMORY_BYTES } from '../../limits.ts'
 
-/** How often it is looked for what nobody used. */
+/** How often the budget looks for entries that were not used. */
 const LOOKED_FOR_EVERY_MS = 60_000
 
-/** The one budget for everything that is cached about rooms and their events; what nobody uses for long goes, however much room there is. */
+/** The one memory budget for all caches of rooms and their events. Entries that are unused for long go, even if there is room. */
 export interface RoomMemory {
   readonly budget: ByteBudget
-  /** Bytes held by some of its parts, and by the others. */
+  /** Bytes in memory, of these parts and of all others. */
   use(parts: { readonly events: Held; readonly rooms: Held }): RoomMemoryUse
   close(): void
 }

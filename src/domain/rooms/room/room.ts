@@ -18,7 +18,7 @@ export interface LocalMember {
   readonly userNid: number
   readonly userId: UserId
   readonly displayName: string | undefined
-  /** A position in the stream since which they have been joined. */
+  /** A stream position since which they have been joined. */
   readonly since: number
 }
 
@@ -27,7 +27,7 @@ interface Mentionables {
   readonly nids: ReadonlyMap<UserId, number>
 }
 
-/** Where an event stands: what a room remembers of its newest ones. */
+/** The place of an event; a room keeps the newest ones. */
 export interface Place {
   readonly nid: number
   readonly pos: number
@@ -35,15 +35,15 @@ export interface Place {
   readonly notifiable: number
 }
 
-/** Places of committed events kept at hand, so that a sync that is nearly up to date needs no query. */
+/** This many places of committed events are kept, so that a sync that is nearly up to date needs no query. */
 const TIMELINE_KEPT = 64
 const TIPS_KEPT = 256
-/** Edges that wait to be taken into an auth graph; beyond these it is read anew when it is asked for. */
+/** Edges that wait to be added to the auth graph. When more wait, the graph is read again on the next use. */
 const GRAPH_NEWS_KEPT = 4096
 
 /**
- * Bytes of a room with nothing in it, of a place in its timeline, of a chain's tip, of a local member, and of one among those who can be
- * mentioned. Measured: a test compares what these make with the heap.
+ * Bytes of an empty room, of a place in its timeline, of a chain's tip, of a local member, and of a member who can be mentioned. Measured:
+ * a test compares them with the heap.
  */
 const ROOM_BYTES = 2_000
 const PLACE_BYTES = 64
@@ -52,8 +52,9 @@ const MEMBER_BYTES = 160
 const MENTIONABLE_BYTES = 300
 
 /**
- * A room in memory: numbers of events and what is small; the events themselves are in the cache of events. `pending` runs ahead of `committed`: events are built on one another without waiting for the
- * database, and readers see what is committed. When a write is refused the room is dead, and whoever holds it loads it again.
+ * A room in memory. It holds numbers of events and small values; the events themselves are in the event cache. `pending` runs ahead of
+ * `committed`: new events build on one another without waiting for the database, and readers see what is committed. When a write is
+ * refused, this copy of the room is dead, and whoever holds it loads the room again.
  */
 export class Room {
   readonly nid: number
@@ -63,19 +64,19 @@ export class Room {
   pending: Head
   committed: Head
   alive = true
-  /** Set while its members are still to come. */
+  /** Set while the room has partial state. */
   partialState: PartialState | undefined
   /** How many outliers were enqueued since the room was loaded. */
   outliersTaken = 0
-  /** The last changes of the chains that were written to last. */
+  /** The last change of each chain that was written to recently. */
   readonly tips = new Map<number, number>()
   readonly #branches = new RecentBranches()
-  /** Which events authorise which, of all that may be in a state; read when branches have to be compared. */
+  /** Which events authorise which, among all that may be in a state. Read when branches must be resolved. */
   #authGraph: Promise<AuthGraph> | undefined
   #graphBytes = 0
-  /** State events that were enqueued since the auth graph was asked for, or its reading began. */
+  /** State events that were enqueued since the auth graph was complete, or since the read of it began. */
   #graphNews: Pick<RoomEvent, 'nid' | 'authNids'>[] = []
-  /** Events on their way to the database. */
+  /** Events that are enqueued and not committed. */
   readonly #unsettled = new Map<EventId, RoomEvent>()
   readonly #unsettledByNid = new Map<number, RoomEvent>()
   /** Joined users of this server. */
@@ -83,7 +84,7 @@ export class Room {
   readonly counts: Record<Membership, number> = { join: 0, invite: 0, leave: 0, ban: 0, knock: 0 }
   readonly servers = new JoinedServers()
   #timeline: Place[] = []
-  /** Tells this copy of the room from one that was loaded at another time, and keeps neither. */
+  /** Identifies this copy of the room, without keeping the room in memory. */
   readonly copy: object = {}
   #mentionables: Mentionables | undefined
   readonly #undo = new UndoLog()
@@ -107,7 +108,7 @@ export class Room {
     this.#events = parts.events
   }
 
-  /** What it holds in memory by now, but for what is on its way to the database. */
+  /** Bytes in memory, without events that are not committed. */
   get bytes(): number {
     return (
       ROOM_BYTES +
@@ -123,12 +124,12 @@ export class Room {
     )
   }
 
-  /** How many changes came to branches other than the one where the current state stands, since the room was loaded. */
+  /** How many changes went to branches other than that of the current state, since the room was loaded. */
   get branchChanges(): number {
     return this.#branchChanges
   }
 
-  /** Newest last, without gaps. */
+  /** The newest events, oldest first, without gaps. */
   get timeline(): readonly Place[] {
     return this.#timeline
   }
@@ -138,7 +139,7 @@ export class Room {
     return this.#timeline[0]?.pos ?? this.committed.pos + 1
   }
 
-  /** Takes in what is about to be written: the next event can be built on it. */
+  /** Adds what is about to be written, so that the next event can build on it. */
   enqueued({ events, promoted, changes, after }: Growth): void {
     this.pending = after
     for (const { chain, seq } of changes) this.#noteTip(chain, seq)
@@ -156,14 +157,14 @@ export class Room {
     this.#graphBytes = 0
   }
 
-  /** A chain whose tip is forgotten is branched off where it would have gone on. */
+  /** A chain whose tip is forgotten is not continued: the next change branches off it. */
   #noteTip(chain: number, seq: number): void {
     this.tips.delete(chain)
     this.tips.set(chain, seq)
     if (this.tips.size > TIPS_KEPT) this.tips.delete(this.tips.keys().next().value!)
   }
 
-  /** What was enqueued is in the database. */
+  /** The enqueued events are in the database. */
   settled({ events, promoted }: Pick<Growth, 'events' | 'promoted'>): void {
     for (const event of [...events, ...promoted]) {
       if (this.#unsettled.get(event.id) !== event) continue
@@ -181,12 +182,12 @@ export class Room {
     return this.#unsettled.size === 0
   }
 
-  /** An event on its way to the database. */
+  /** An event that is enqueued and not committed. */
   unsettled(eventId: EventId): RoomEvent | undefined {
     return this.#unsettled.get(eventId)
   }
 
-  /** The auth graph with all that is enqueued. @param read the edges of what is in the database, cited events first */
+  /** The auth graph, including everything enqueued. @param read reads the edges in the database, cited events first */
   async authGraph(read: () => Promise<AuthGraph>): Promise<AuthGraph> {
     if (!this.#authGraph) {
       this.#graphNews = [...this.#unsettled.values()].filter(({ authNids }) => authNids)
@@ -198,7 +199,7 @@ export class Room {
     }
     const reading = this.#authGraph
     const graph = await reading
-    // More came meanwhile than is remembered.
+    // More events came meanwhile than the list keeps.
     if (reading !== this.#authGraph) return this.authGraph(read)
     const news = this.#graphNews.sort((a, b) => a.nid - b.nid)
     this.#graphNews = []
@@ -207,25 +208,25 @@ export class Room {
     return graph
   }
 
-  /** Number of the state event under a pair, 0 when there is none. */
+  /** Number of the state event for a type and state key, 0 when there is none. */
   stateNid(state: StateMap, type: string, stateKey: string): number {
     const keyId = this.keys.idOf(type, stateKey)
     return keyId === undefined ? 0 : getState(state, keyId)
   }
 
-  /** An event that is at hand: on its way to the database, or cached. */
+  /** An event that is in memory: enqueued, or cached. */
   fact(nid: number): RoomEvent | undefined {
     return this.#unsettledByNid.get(nid) ?? this.#events.get(nid)
   }
 
-  /** A committed state event, loaded when need be. */
+  /** A committed state event, loaded if necessary. */
   async stateEvent(type: string, stateKey: string, state = this.committed.state): Promise<RoomEvent | undefined> {
     const nid = this.stateNid(state, type, stateKey)
     if (nid === 0) return undefined
     return this.fact(nid) ?? (await this.#events.load([nid])).get(nid)
   }
 
-  /** Events by number, also those on their way to the database. */
+  /** Events by number, including those not committed yet. */
   async events(nids: readonly number[]): Promise<Map<number, RoomEvent>> {
     const known = new Map<number, RoomEvent>()
     const missing: number[] = []
@@ -238,7 +239,7 @@ export class Room {
     return known
   }
 
-  /** The events at some places of `timeline`, in their order; at once where all are in memory. */
+  /** The events at some places of `timeline`, in their order. Synchronous when all are in memory. */
   eventsAt(places: readonly Place[]): RoomEvent[] | Promise<RoomEvent[]> {
     const found: RoomEvent[] = []
     for (const { nid } of places) {
@@ -254,12 +255,12 @@ export class Room {
     return places.flatMap(({ nid }) => events.get(nid) ?? [])
   }
 
-  /** The state after change `seq` of the current chain by undoing later ones; undefined when that is too long ago. */
+  /** The state after change `seq` of the current chain, found by undoing later changes; undefined when it is too long ago. */
   recentState(chain: number, seq: number): StateMap | undefined {
     return this.#undo.stateAt(this.committed, chain, seq)
   }
 
-  /** The state of a branch, when it was used lately. */
+  /** The state of a branch, if it was used recently. */
   branchState(point: StatePoint): StateMap | undefined {
     if (point.chain === this.pending.chain && point.seq === this.pending.seq) return this.pending.state
     return this.#branches.get(point)
@@ -269,10 +270,10 @@ export class Room {
     this.#branches.keep(point, state, this.pending.state)
   }
 
-  /** Takes over events that were committed, with the head after them. */
+  /** Applies committed events and the head after them. */
   advance(events: readonly RoomEvent[], changes: readonly StateChange[], head: Head): void {
     for (const event of events) {
-      // What is kept has no gaps, but for those that are still open.
+      // `timeline` must have no gaps other than the open ones, so it starts after backfilled history.
       if (event.isHistory) this.#timeline = this.#timeline.filter(({ pos }) => pos > event.pos)
       else if (event.isInTimeline) this.#timeline.push(placeOf(event))
     }
@@ -281,7 +282,7 @@ export class Room {
     this.committed = head
   }
 
-  /** Takes events that were read from the database as the older end of `timeline`, back to where history was fetched. */
+  /** Adds events from the database at the older end of `timeline`, down to backfilled history. */
   extendTimeline(older: readonly RoomEvent[]): void {
     const from = this.timelineFrom
     const news = older.slice(older.findLastIndex(({ isHistory }) => isHistory) + 1)
@@ -291,7 +292,7 @@ export class Room {
     for (const event of fitting.toReversed()) if (!this.#undo.learn(event, this.committed)) return
   }
 
-  /** Local members by the names that mention them; made anew when they change. */
+  /** Local members by the names that mention them; rebuilt when they change. */
   mentionables(): Mentionables {
     this.#mentionables ??= {
       index: indexMentionables([...this.localMembers.values()]),
@@ -300,7 +301,7 @@ export class Room {
     return this.#mentionables
   }
 
-  /** Takes in a membership that was committed. */
+  /** Applies a committed membership. */
   recordMember(change: MembershipChange): void {
     if (change.before !== undefined) this.counts[change.before]--
     this.counts[change.after]++
@@ -320,7 +321,7 @@ function placeOf({ nid, pos, streamPos, notifiable }: RoomEvent): Place {
   return { nid, pos, streamPos, notifiable }
 }
 
-/** What the events of one write make of a room. */
+/** What the events of one write add to a room. */
 export interface Growth {
   readonly events: readonly RoomEvent[]
   readonly promoted: readonly RoomEvent[]
@@ -328,7 +329,7 @@ export interface Growth {
   readonly after: Head
 }
 
-/** A change of somebody's membership. */
+/** A change of a user's membership. */
 export interface MembershipChange {
   readonly userNid: number
   readonly userId: UserId
@@ -337,11 +338,13 @@ export interface MembershipChange {
   readonly before: Membership | undefined
   readonly after: Membership
   readonly eventNid: number
-  /** The position in the stream of the event that brought it: where branches meet, another than the membership's own. */
+  /**
+   * The stream position of the event that brought the change. With several branches, that can be another event than the membership itself.
+   */
   readonly changedAt: number
 }
 
-/** A room that is yet to be written. */
+/** A room that is not written yet. */
 export function emptyRoom(parts: { nid: number; id: RoomId; version: RoomVersion; events: EventCache }): Room {
   const head: Head = {
     version: 0,

@@ -5,24 +5,24 @@ export interface StateKeyName {
   readonly stateKey: string
 }
 
-/** Bytes of a pair beside its texts, and of a type that has pairs with a text of their own. */
+/** Bytes of a pair without its texts, and of a type that has pairs with a non-empty state key. */
 const KEY_BYTES = 120
 const TYPE_BYTES = 280
 
 /** The room-local numbers of `(type, state_key)` pairs. Numbers are dense from 0 and never change. */
 export class StateKeys {
-  /** Of the pairs whose `state_key` is empty, as that of most types is: a map for each would be most of what a small room holds. */
+  /** The pairs with an empty `state_key`, which most types have. A map for each type would be most of a small room's memory. */
   readonly #plain = new Map<string, number>()
   readonly #ids = new Map<string, Map<string, number>>()
   readonly #names: StateKeyName[] = []
   #chars = 0
-  /** How many of them are in the database, or on their way to it. */
+  /** How many of them are in the database, or enqueued for it. */
   #written: number
 
   constructor(rows: readonly StateKeyRow[] = []) {
     const types = new Map<string, string>()
     for (const row of rows) {
-      // One text for all pairs of a type.
+      // All pairs of a type share one text.
       const type = types.get(row.type) ?? row.type
       types.set(type, type)
       this.#set(row.key_id, { type, stateKey: row.state_key })
@@ -46,7 +46,7 @@ export class StateKeys {
     return stateKey === '' ? this.#plain.get(type) : this.#ids.get(type)?.get(stateKey)
   }
 
-  /** What they hold in memory. */
+  /** Bytes in memory. */
   get bytes(): number {
     return this.#names.length * KEY_BYTES + this.#ids.size * TYPE_BYTES + this.#chars
   }
@@ -57,7 +57,7 @@ export class StateKeys {
     return name
   }
 
-  /** The number of a pair, a new one when it has none yet. */
+  /** The number of a pair; a pair without one gets the next. */
   intern(type: string, stateKey: string): number {
     const known = this.idOf(type, stateKey)
     if (known !== undefined) return known
@@ -66,7 +66,7 @@ export class StateKeys {
     return keyId
   }
 
-  /** The pairs that are yet to be written: whoever takes them writes them next. */
+  /** The pairs that are not written yet. The caller must write them next. */
   takeUnwritten(): StateKeyRow[] {
     const first = this.#written
     this.#written = this.#names.length
@@ -79,7 +79,7 @@ export class StateKeys {
     return this.#names.length
   }
 
-  /** Takes back the newest numbers, down to `size`: of events that were not made after all. */
+  /** Takes back the newest numbers, down to `size`, when their events were not made after all. */
   truncate(size: number): void {
     for (const { type, stateKey } of this.#names.splice(size)) {
       this.#chars -= stateKey.length

@@ -4,7 +4,7 @@ import type { StatePoint } from '../../../store/events/state.ts'
 import type { Head, StateChange, StateHead } from './head.ts'
 import type { Room } from './room.ts'
 
-/** A state and where it stands in the log. */
+/** A state and its point in the log. */
 export interface Located {
   readonly point: StatePoint
   readonly state: StateMap
@@ -13,20 +13,20 @@ export interface Located {
 type KeyChange = Pick<StateChange, 'keyId' | 'eventNid' | 'before'>
 
 /**
- * What one write adds to the log of a room's states. A change goes to the tip of the chain that its state stands on; where
- * others have changed that chain since, a new one branches off.
+ * What one write adds to the log of a room's states. A change goes to the tip of the chain of its state. If that chain already has later
+ * changes, a new chain branches off.
  */
 export class StateLog {
   readonly changes: StateChange[] = []
   readonly chains: ChainWrite[] = []
   readonly #room: Room
-  /** The last changes of the chains that this write continues, and of the head's. */
+  /** The last change of each chain that this write continues, and of the head's chain. */
   readonly #tips = new Map<number, number>()
   #lastChain: number
-  /** The chain whose tip is left to the room's present. */
+  /** The chain that only the room's current state may continue. */
   readonly #spared: number | undefined
 
-  /** @param isPast what is written is history: the room's present goes on along its chain */
+  /** @param isPast whether the write is history; then the head's chain stays free for the current state */
   constructor(room: Room, head: Head, isPast = false) {
     this.#room = room
     this.#spared = isPast ? head.chain : undefined
@@ -34,12 +34,12 @@ export class StateLog {
     this.#lastChain = head.lastChain
   }
 
-  /** A chain whose tip is not known is left as it is. */
+  /** A chain whose tip is not known is not continued. */
   #tipOf(chain: number): number | undefined {
     return this.#tips.get(chain) ?? this.#room.tips.get(chain)
   }
 
-  /** The point of a state: that of a candidate that is the same, else a new one, grown from the candidate that is most alike. */
+  /** The point of a state: that of an equal candidate, otherwise a new point that continues the candidate with the fewest differences. */
   locate(state: StateMap, candidates: readonly Located[]): Located {
     let best: { readonly from: Located; readonly changes: readonly KeyChange[] } | undefined
     for (const from of candidates) {
@@ -51,7 +51,7 @@ export class StateLog {
     return { point: this.grow(best.from.point, best.changes), state }
   }
 
-  /** The point after changes. @param branchesOff leaves the tip of the chain to others */
+  /** The point after some changes. @param branchesOff leaves the tip of the chain to others */
   grow(point: StatePoint, changes: readonly KeyChange[], branchesOff = false): StatePoint {
     if (changes.length === 0) return point
     const { chain, seq } = this.#open(point, branchesOff)
@@ -69,12 +69,12 @@ export class StateLog {
     return { point: this.grow(point, [change], branchesOff), state: setState(state, keyId, eventNid) }
   }
 
-  /** The same state at the beginning of a chain of its own: the chain behind it is left to be written on. */
+  /** The same state at the start of a new chain: the chain behind it can still be written to. */
   branchOff({ point, state }: Located): Located {
     return { point: this.#branch(point), state }
   }
 
-  /** The same state at a point where it can be changed. */
+  /** The same state at a point that changes can follow. */
   #open(point: StatePoint, branchesOff = false): StatePoint {
     const isContinued = !branchesOff && point.chain !== this.#spared
     if (isContinued && this.#tipOf(point.chain) === point.seq) return point
@@ -88,19 +88,19 @@ export class StateLog {
     return { chain, seq: 0 }
   }
 
-  /** The parts of a head that speak of a state. */
+  /** The fields of a head that describe its state. */
   head({ point, state }: Located): StateHead {
     const { chain, seq } = point
     return { chain, seq, state, tip: this.#tipOf(chain) ?? Number.NaN, lastChain: this.#lastChain }
   }
 }
 
-/** Where a room's current state stands. */
+/** The current state of a room, with its point. */
 export function whereHeadIs({ chain, seq, state }: StateHead): Located {
   return { point: { chain, seq }, state }
 }
 
-/** The point right before the change that led to a point. */
+/** The point right before the last change of a point. */
 export function beforeChange({ chain, seq }: StatePoint): StatePoint {
   return { chain, seq: seq - 1 }
 }

@@ -2,7 +2,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../core/json.ts
 import { writeJson } from '../../../core/large-integers.ts'
 import { MAX_STRIPPED_STATE, MAX_STRIPPED_STATE_BYTES } from '../../limits.ts'
 
-/** What a room shows to somebody who is not in it (client-server API, "Stripped state"), first what it is recognised by. */
+/** The state that a room shows to a user who is not in it (client-server API, "Stripped state"), the most important types first. */
 const SHOWN_TYPES = [
   'm.room.create',
   'm.room.join_rules',
@@ -14,7 +14,7 @@ const SHOWN_TYPES = [
   'm.room.topic',
 ]
 
-/** What another server shows of a room to somebody who is not in it: as much as makes sense, and fits. Nothing is decided by it. */
+/** Reads the stripped state that another server sent. Keeps what is well-formed and fits the limits. No decision depends on it. */
 export function strippedStateIn(given: JsonValue | undefined, doesNotFit = () => {}): JsonObject[] {
   const events = (Array.isArray(given) ? given : []).slice(0, MAX_STRIPPED_STATE).filter(isObject)
   const stripped = events.flatMap(({ type, state_key, sender, content }) =>
@@ -25,7 +25,7 @@ export function strippedStateIn(given: JsonValue | undefined, doesNotFit = () =>
   return withinBounds(stripped, doesNotFit)
 }
 
-/** Those of the types that are shown, in this order, as long as they fit: one that is too large is passed over. */
+/** The events of the listed types, in the order of the list, as long as they fit. An event that is too large is skipped. */
 export function withinBounds<Shown extends { readonly type: string }>(
   events: readonly Shown[],
   doesNotFit = () => {},

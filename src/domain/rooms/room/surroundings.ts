@@ -4,46 +4,48 @@ import type { StateMap } from '../../../core/state/trie.ts'
 import type { RoomEvent } from './room-event.ts'
 import type { Located } from './state-log.ts'
 
-/** What is known around an event that is to be placed. */
+/** What is known around an event that needs a place. */
 export interface Surroundings {
-  /** The same event, known as an outlier. */
+  /** The same event, if it is stored as an outlier. */
   readonly outlier: RoomEvent | undefined
-  /** Of `prev_events`, those whose place is known. */
+  /** The `prev_events` whose place is known. */
   readonly prevs: readonly RoomEvent[]
-  /** Soft-failed and rejected events that it builds on, and what they build on: the branches behind them end here. */
+  /** Soft-failed and rejected events that it builds on, with those that these build on. The branches behind them end here. */
   readonly passedOver: ReadonlySet<EventId>
-  /** Of what those build on, what has not come. */
+  /** The missing events that those build on. */
   readonly missingBehind: readonly EventId[]
-  /** What it cites, and the create event. */
+  /** The events that it cites, and the create event. */
   readonly cited: ReadonlyMap<EventId, RoomEvent>
-  /** The state before it as another server claims it: where a `prev_events` is missing. */
+  /** The state before it as another server claims it, if one of its `prev_events` is missing. */
   readonly claimed: StateMap | undefined
-  /** The memberships of that state by the numbers of their events, where they are at hand: it may be large. */
+  /** The memberships of that state by event number, where they are in memory: the state may be large. */
   readonly claimedMemberships?: ReadonlyMap<number, Membership>
-  /** Most members are missing in that: they come later, and are written to the log behind the event. */
+  /** Whether most members are missing from that state. The resync writes them to the log behind the event later. */
   readonly lacksMembers?: boolean
-  /** An accepted event refers to it already. */
+  /** Whether an accepted event already refers to it. */
   readonly isReferenced: boolean
-  /** Redactions of it that came before it. */
+  /** Redactions of it that arrived before it. */
   readonly redactions: readonly RoomEvent[]
-  /** What it redacts. */
+  /** The event that it redacts. */
   readonly target: RoomEvent | undefined
-  /** A join of ours that a server of the room has accepted: what we held the room's state to be is no measure of it. */
+  /** Whether it is our own join, which a resident server accepted. The state that we had of the room cannot refuse it. */
   readonly isOwnJoin: boolean
-  /** It is not kept unless the room accepts it. */
+  /** Whether it is stored only if it is accepted. */
   readonly isOffered: boolean
-  /** Set for history that is fetched later: the room's present is none of its business. */
+  /** Set for backfilled history, which does not change the room's current state. */
   readonly past?: Past
 }
 
-/** Where history goes that fills a gap in the timeline. */
+/** Where backfilled history goes in the timeline. */
 export interface Past {
-  /** The place in the timeline. */
+  /** Its position in the timeline. */
   readonly pos: number
-  /** The room's count of notifiable events there: history counts for nobody. */
+  /** The room's count of notifiable events there. Backfilled events never count. */
   readonly notifiable: number
-  /** The state right after the gap, which that within it mostly is. */
+  /** The state right after the gap. Most states within the gap are close to it. */
   readonly near: Located
-  /** The event after the gap: what is missing behind an event that is kept out is missing before this one. */
+  /**
+   * The number of the event after the gap. If an event of the gap is excluded, the events missing before it become missing before this one.
+   */
   readonly holderNid: number
 }

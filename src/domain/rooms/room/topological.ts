@@ -1,13 +1,13 @@
 /** Items in an order in which each comes after those it names. */
 export interface Ordered<Item> {
   readonly order: readonly Item[]
-  /** Items that name each other in a circle, and what is above them. */
+  /** Items that form a circle, and those that depend on one. */
   readonly circular: readonly Item[]
 }
 
 /**
- * Puts items after those they name, otherwise in the order given. Names of what is not among the items do not count.
- * Without recursion, in time linear in items and names.
+ * Puts each item after those it names, and keeps the given order otherwise. Names that match no item are ignored. Uses no recursion, and
+ * takes time linear in items and names.
  */
 export function topological<Item>(
   items: ReadonlyMap<string, Item>,

@@ -2,7 +2,7 @@ import { type StateMap, setState } from '../../../core/state/trie.ts'
 import type { StateChange, StateHead } from './head.ts'
 import type { RoomEvent } from './room-event.ts'
 
-/** A change of state, kept for a while so that recent states can be had by undoing. */
+/** A recent change of state, kept so that earlier states can be found by undoing it. */
 interface Undo {
   readonly seq: number
   readonly keyId: number
@@ -12,7 +12,7 @@ interface Undo {
 const KEPT = 256
 const UNDO_BYTES = 56
 
-/** The last changes of a room's current state, without gaps: they lead back to the states before. */
+/** The last changes of a room's current state, without gaps. Undoing them gives the earlier states. */
 export class UndoLog {
   readonly #undo: Undo[] = []
 
@@ -20,7 +20,7 @@ export class UndoLog {
     return this.#undo.length * UNDO_BYTES
   }
 
-  /** The state after change `seq` of the current chain by undoing later ones; undefined when that is too long ago. */
+  /** The state after change `seq` of the current chain, found by undoing later changes; undefined when it is too long ago. */
   stateAt(present: StateHead, chain: number, seq: number): StateMap | undefined {
     if (chain !== present.chain || seq > present.seq) return undefined
     if (seq === present.seq) return present.state
@@ -34,9 +34,9 @@ export class UndoLog {
   }
 
   /**
-   * Undoing goes back as far as each change led to the next: not past where the current state went over to another branch.
+   * Records changes. Undoing stops where the current state moved to another branch.
    *
-   * @returns how many of the changes are of other branches than the one where the state stands after them
+   * @returns how many of the changes are in other branches than the one where the state stands after them
    */
   record(changes: readonly StateChange[], before: StateHead, after: StateHead): number {
     let at = after.chain === before.chain ? before.seq : -1
@@ -54,7 +54,7 @@ export class UndoLog {
     return elsewhere
   }
 
-  /** Learns from an older state event how to undo it. False once the changes between are not all known. */
+  /** Learns from an older state event how to undo it. False if a change in between is not known. */
   learn(event: RoomEvent, present: StateHead): boolean {
     if (event.keyId === undefined) return true
     const seq = event.stateSeq + 1

@@ -4,7 +4,8 @@ import type { RoomRegistry } from './registry.ts'
 import type { Room } from './room.ts'
 
 /**
- * A room with all its members, for which this waits.
+ * Waits until all members of a room are known.
+ *
  * @throws ProtocolError 503 `M_UNKNOWN` when that takes too long
  */
 export async function wholeRoom(registry: Pick<RoomRegistry, 'getByNid'>, room: Room): Promise<Room> {
