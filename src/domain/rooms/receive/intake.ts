@@ -33,22 +33,22 @@ export interface IntakeParts {
   readonly pduChecks: PduChecks
 }
 
-/** How far a branch of soft-failed and rejected events is followed back to the extremities behind it. */
+/** How many events back a branch of soft-failed and rejected events is followed, to the extremities behind it. */
 const MAX_PASSED_OVER = 1_000
 
-/** Events of one room that a server sent, on their way in: what is missing around them is fetched, what is known is brought to hand. */
+/** Events of one room that a server sent. Fetches the events that are missing around them, and loads those that we have. */
 export class Intake {
   readonly room: Room
   readonly origin: ServerName
   readonly #parts: IntakeParts
-  /** Ids that accepted events refer to though they had not come. */
+  /** Missing events that accepted events refer to. */
   readonly #awaited = new Set<EventId>()
   readonly #redactions = new Map<EventId, number[]>()
-  /** What may still be fetched of what the events cite, and of states and their auth chains. */
+  /** How many auth events may still be fetched for these events. `#claiming` is the same for claimed states and their auth chains. */
   readonly citing: Budget
   readonly #claiming: Budget
   #claimedStates = 0
-  /** The events of this intake that were here before it, as of so many outliers. */
+  /** The events of this intake that we already had, at the time when `outliersTaken` had the value of `#knownAsOf`. */
   readonly #known = new Map<EventId, RoomEvent>()
   #knownAsOf = 0
 
@@ -61,14 +61,14 @@ export class Intake {
     this.#claiming = { left: MAX_CLAIMED_EVENTS, until }
   }
 
-  /** The events, each after what it builds on, and whether something before them is missing. Asks nobody. */
+  /** Sorts the events so that each comes after its previous events, and tells whether any previous event is missing. Sends no query. */
   async order(reads: readonly ReadPdu[]): Promise<{ order: readonly ReadPdu[]; lacks: boolean }> {
     const all = new Map(reads.map((read) => [read.eventId, read]))
     await this.lookUp(reads)
     return { order: topological(all, ({ pdu }) => prevIdsOf(pdu)).order, lacks: this.#withMissing(all).length > 0 }
   }
 
-  /** The events with those that are missing before them, as far as their server has them. Nothing is stored. */
+  /** Adds the missing events before these, as far as the origin has them. Stores nothing. */
   async complete(reads: readonly ReadPdu[]): Promise<readonly ReadPdu[]> {
     const all = new Map(reads.map((read) => [read.eventId, read]))
     await this.lookUp(reads)
@@ -84,14 +84,14 @@ export class Intake {
     return [...all.values()]
   }
 
-  /** An event of this intake if it was known before, without asking anew for each. */
+  /** An event of this intake, if we already had it; saves a query for each. */
   async known(eventId: EventId): Promise<RoomEvent | undefined> {
     const { room } = this
     if (room.outliersTaken === this.#knownAsOf) return room.unsettled(eventId) ?? this.#known.get(eventId)
     return (await this.#parts.outliers.find(room, [eventId])).get(eventId)
   }
 
-  /** What is known of events and of those they build on, in one round trip. */
+  /** Loads what we have of events and of their previous events, in one round trip. */
   async lookUp(reads: readonly ReadPdu[]): Promise<void> {
     const { db, outliers } = this.#parts
     const { room } = this
@@ -107,7 +107,7 @@ export class Intake {
     for (const { target_id, redaction_nid } of redactions) this.#noteRedaction(target_id as EventId, redaction_nid)
   }
 
-  /** Those that build on what is neither known nor among them. */
+  /** The events whose previous events we neither have nor got. */
   #withMissing(all: ReadonlyMap<EventId, ReadPdu>): EventId[] {
     const isPlaced = (id: EventId): boolean => this.#known.get(id)?.hasPlace === true
     const lacks = (id: EventId): boolean => !all.has(id) && !isPlaced(id)
@@ -115,8 +115,8 @@ export class Intake {
   }
 
   /**
-   * How deep our coming into the room is. A branch that was open beside it leads back to all that was said before, which is history and
-   * no news: it is left to a gap. Who came through another server while others of ours were in the room is no such beginning.
+   * The depth at which we came into the room. A branch from before then leads back through the whole history, which is not news: it stays a
+   * gap. A join through another server counts only if no other user of ours was in the room.
    */
   async #arrivalDepth(): Promise<Integer> {
     let first = Number.MAX_SAFE_INTEGER
@@ -144,7 +144,7 @@ export class Intake {
     else if (!known.includes(nid)) known.push(nid)
   }
 
-  /** An event was placed: later ones of this intake may be what it refers to. */
+  /** An event was placed: later events of this intake may be the ones it refers to. */
   placed(event: RoomEvent, around: Surroundings): void {
     if (event.standing !== undefined && !around.isReferenced) return
     const prevs = new Set(around.prevs.map(({ id }) => id))
@@ -158,7 +158,10 @@ export class Intake {
     return type === 'm.room.redaction' ? redactsOf(this.room.version, pdu) : undefined
   }
 
-  /** What is known around an event; text says what could not be had. @param given the state before it, where that was asked for already */
+  /**
+   * What is known around an event, or the reason why something could not be fetched. @param given the state before it, if it was already
+   * fetched
+   */
   async around(
     { eventId, pdu }: ReadPdu,
     outlier: RoomEvent | undefined,
@@ -186,7 +189,7 @@ export class Intake {
     }
   }
 
-  /** The state before an event by its server's word, every event of it checked. */
+  /** The state before an event as the origin claims it, after every event in it is checked. */
   async #claimedState(eventId: EventId): Promise<StateMap | undefined> {
     if (++this.#claimedStates > MAX_CLAIMED_STATES || isOver(this.#claiming)) return undefined
     const ids = await this.#parts.questions.stateIds(this.origin, this.room.id, eventId)
@@ -195,12 +198,12 @@ export class Intake {
     const { outliers } = this.#parts
     const isHad = await outliers.fetch(this.room, this.origin, all, this.#claiming)
     const state = isHad ? stateOf(this.room, ids, await outliers.find(this.room, ids.state)) : undefined
-    // Who claims states in vain is soon listened to no more: looking for what they name is work too.
+    // Looking up the ids that a server names is work too, so a claim that leads nowhere uses up the budget.
     if (state === undefined) this.#claiming.left -= all.length
     return state
   }
 
-  /** What lies behind events that are no part of the timeline: an accepted event that builds on them covers it. */
+  /** The events behind previous events that are outside the timeline. An accepted event that builds on them covers these. */
   async #passedOver(prevs: readonly RoomEvent[]): Promise<Pick<Surroundings, 'passedOver' | 'missingBehind'>> {
     const found = new Set<EventId>()
     const missing: EventId[] = []
@@ -216,7 +219,7 @@ export class Intake {
   }
 }
 
-/** The state that a list of events makes; undefined when one is missing, or two are for the same key. */
+/** The state that a list of events forms. Undefined when one is missing, or two have the same key. */
 export function stateOf(
   room: Room,
   ids: Pick<StateIds, 'state'>,

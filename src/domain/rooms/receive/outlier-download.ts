@@ -6,10 +6,10 @@ import type { RoomEvent } from '../room/room-event.ts'
 import type { FederationQueries } from './federation-queries.ts'
 import type { PduChecks } from './pdu-checks.ts'
 
-/** How many events may still be requested, for the sake of one batch from another server. */
+/** How many events may still be requested for one batch of another server. */
 export interface Budget {
   left: number
-  /** When it is over whatever is left, by the clock of `performance.now()`. */
+  /** The budget also ends at this time, by the clock of `performance.now()`. */
   readonly until?: number
 }
 
@@ -17,12 +17,13 @@ export function isOver({ left, until = Number.POSITIVE_INFINITY }: Budget): bool
   return left <= 0 || performance.now() > until
 }
 
-/** Events by id, also those on their way to the database, and those of other rooms. */
+/** Finds events by id, including those not committed yet and those of other rooms. */
 export type FindEvents = (room: Room, eventIds: readonly EventId[]) => Promise<Map<EventId, RoomEvent>>
 
 /**
- * Downloads what is missing of some events and of what they cite, into `fetched`. Gives up, with false, when a request is answered
- * by nothing of what it was for, or the budget is spent: who names many events and has none costs one look-up and one request.
+ * Downloads the missing ones of some events and of their auth events, into `fetched`. Gives up and returns false when an answer contains
+ * nothing that was asked for, or when the budget is spent. So a server that names many events and has none costs one look-up and one
+ * request.
  */
 export type DownloadOutliers = (
   room: Room,
@@ -38,7 +39,7 @@ export interface OutlierDownloadParts {
 }
 
 const EVENTS_PER_REQUEST = 100
-/** Ids looked up in one query: others read in between. */
+/** Ids per look-up query, so that other readers get their turn. */
 export const IDS_PER_LOOKUP = 1_000
 
 export function createDownloadOutliers(

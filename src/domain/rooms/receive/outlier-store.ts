@@ -11,9 +11,9 @@ import { keyWrites, NO_GRAPH } from '../write/unit.ts'
 import type { FindEvents } from './outlier-download.ts'
 
 /**
- * Judges events by what they cite and stores them; gives those back whose cited events are neither known nor among them.
+ * Authorises events by their auth events and stores them. Returns the events whose auth events are neither known nor among them.
  *
- * @param seen gets each that is stored, or was before
+ * @param seen called with each event that is stored, or was stored before
  */
 export type StoreOutliers = (
   room: Room,
@@ -29,7 +29,7 @@ export interface OutlierStoreParts {
 const EVENTS_PER_COMMIT = 256
 
 export function createStoreOutliers({ users, persister }: OutlierStoreParts, find: FindEvents): StoreOutliers {
-  /** Nothing waits between numbering events and queueing them. */
+  /** There must be no await between numbering events and queueing them. */
   function store(
     room: Room,
     reads: readonly ReadPdu[],
@@ -51,7 +51,7 @@ export function createStoreOutliers({ users, persister }: OutlierStoreParts, fin
     const unit = { ...NO_GRAPH, ...nothing, room, before, after, events: made, keys: keyWrites(room) }
     room.enqueued(unit)
     room.outliersTaken += made.length
-    // What builds on these is queued behind them, and fails with them.
+    // The outliers that build on these are queued behind them, and fail with them.
     return persister.enqueue(unit).then(
       () => undefined,
       () => undefined,
@@ -95,7 +95,7 @@ export function createStoreOutliers({ users, persister }: OutlierStoreParts, fin
       const part = order.slice(at, at + EVENTS_PER_COMMIT)
       const ids = new Set(part.flatMap((read) => [read.eventId, ...needs.get(read)!]))
       const known = await find(room, [...ids])
-      // Of a large state no more is held in the queue than one commit beside the one that is written.
+      // For a large state, the queue holds only one commit besides the one that is being written.
       await stored
       stored = store(room, part, known, needs, (sender) => nids.get(sender)!)
       for (const read of part) {

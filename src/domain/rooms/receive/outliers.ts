@@ -13,18 +13,18 @@ import {
 } from './outlier-download.ts'
 import { createStoreOutliers, type OutlierStoreParts, type StoreOutliers } from './outlier-store.ts'
 
-/** Events that are known for their part in auth chains and claimed states, whatever their place in the room. */
+/** Events that are stored because auth chains or claimed states refer to them, wherever they belong in the room. */
 export interface Outliers {
   readonly find: FindEvents
   /**
-   * Brings to hand what events need to be judged: what they cite, and what that cites. Asks `of` for what is missing,
-   * stores it, and gives all that can be had; what is left out cannot.
+   * Loads the events that authorise some events. Asks the server `of` for the missing ones and stores them. The result lacks what could not
+   * be fetched.
    */
   cite(room: Room, of: ServerName, events: readonly ReadPdu[], budget: Budget): Promise<Map<EventId, RoomEvent>>
-  /** Downloads those of the events that are missing and all that they cite, without storing them. */
+  /** Downloads those of the events that are missing and all their auth events, without storing them. */
   gather(room: Room, of: ServerName, eventIds: readonly EventId[], budget: Budget): Promise<readonly ReadPdu[]>
   readonly take: StoreOutliers
-  /** Fetches those of the events that are missing and all that they cite, and stores them. False when it gave up. */
+  /** Downloads those of the events that are missing and all their auth events, and stores them. False when it gave up. */
   fetch(room: Room, of: ServerName, eventIds: readonly EventId[], budget: Budget): Promise<boolean>
 }
 

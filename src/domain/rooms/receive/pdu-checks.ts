@@ -15,11 +15,11 @@ import { createSignatureChecks, type SignedText } from './signature-checks.ts'
 /** The checks of a remote event that need no other event: shape and size, content hash, room, signatures. */
 export interface PduChecks {
   check(place: ClaimedRoom, raw: ReadJson): Promise<ReadPdu | Refusal>
-  /** Many, in the order given; others get their turn meanwhile. */
+  /** Checks many, in the order given, and yields to other work in between. */
   checkEach(place: ClaimedRoom, raws: readonly ReadJson[]): Promise<(ReadPdu | Refusal)[]>
-  /** More than these are to be checked soon: fetches keys. */
+  /** Announces events that will be checked soon, so that their keys are fetched now. */
   expect(raws: readonly ReadJson[]): void
-  /** Those of many that pass, each once. */
+  /** The events that pass, without duplicates. */
   checkAll(place: ClaimedRoom, raws: readonly ReadJson[]): Promise<ReadPdu[]>
   close(): Promise<void>
 }
@@ -32,7 +32,7 @@ export function isRefusal(read: ReadPdu | Refusal): read is Refusal {
 
 export function createPduChecks({ keys }: { keys: KeyRing }): PduChecks {
   const checks = createSignatureChecks()
-  /** A state of many thousands takes seconds: others get their turn after each portion, however many such states there are. */
+  /** A state of many thousands takes seconds. Other work gets its turn after each portion, however many such states there are. */
   const nextTurn = createLoopTurns()
 
   function read(place: ClaimedRoom, { value, offence }: ReadJson): ReadPdu | Refusal {
@@ -41,7 +41,7 @@ export function createPduChecks({ keys }: { keys: KeyRing }): PduChecks {
     return refuse('the event is of another room')
   }
 
-  /** Checks the signatures of events that were read: all together, so that one of thousands costs little more than the check itself. */
+  /** Checks the signatures of events that were read: all together, so that checking thousands costs little more than the cryptography. */
   async function confirm(version: RoomVersion, events: readonly (ReadPdu | Refusal)[]): Promise<(ReadPdu | Refusal)[]> {
     const vetted = [...events]
     const claims = events.flatMap((event, index) => {
@@ -67,7 +67,7 @@ export function createPduChecks({ keys }: { keys: KeyRing }): PduChecks {
     return vetted
   }
 
-  /** The keys that each claim names: asked for once for all that name the same. */
+  /** The keys that each claim names. Claims that name the same keys share one request. */
   function keysFor(claims: readonly Claim[]): Promise<(readonly VerifyKey[])[]> {
     const asked = new Map<string, Promise<readonly VerifyKey[]>>()
     return Promise.all(
@@ -105,7 +105,7 @@ export function createPduChecks({ keys }: { keys: KeyRing }): PduChecks {
   }
 }
 
-/** That a server signed an event, at its place in the list. */
+/** The claim that a server signed the event at this place in the list. */
 interface Claim {
   readonly place: number
   readonly event: ReadPdu
@@ -121,7 +121,7 @@ function claimsOf(version: RoomVersion, event: ReadPdu, place: number): Claim[] 
   return unsigned ? refuse(`the event lacks a signature of ${unsigned.server}`) : claims
 }
 
-/** So that servers which do not answer are waited for once and together, not in each portion of a large state anew. */
+/** Asks all servers at once. Those that do not answer cost one wait, instead of one in each portion of a large state. */
 function fetchKeysAhead(keys: KeyRing, raws: readonly ReadJson[]): void {
   const wanted = new Map<ServerName, Set<string>>()
   for (const { value } of raws) {
@@ -132,12 +132,12 @@ function fetchKeysAhead(keys: KeyRing, raws: readonly ReadJson[]): void {
     wanted.set(server, keyIds)
   }
   for (const [server, keyIds] of wanted) {
-    // What fails here fails again where it is needed.
+    // A failure here happens again where the key is needed, and is handled there.
     keys.keysOf(server, [...keyIds].slice(0, MAX_KEYS_PER_SERVER)).catch(() => {})
   }
 }
 
-/** The room that an event names, or makes. */
+/** The room that an event names, or that it creates. */
 function roomOf(version: RoomVersion, { pdu, eventId }: ReadPdu): RoomId | undefined {
   const isMaking = version.roomIdIsCreateHash && pdu.type === 'm.room.create'
   return isMaking ? roomIdOfCreate(eventId) : pdu.room_id

@@ -6,13 +6,13 @@ import type { Room } from '../room/room.ts'
 import type { Located } from '../room/state-log.ts'
 import type { Surroundings } from '../room/surroundings.ts'
 
-/** Why an event is kept out of the room. */
+/** Why an event is excluded from the room. */
 export interface Exclusion {
   readonly standing: Exclude<Standing, 'outlier'>
   readonly reason: string
 }
 
-/** An event to be placed, with its number and its sender's. */
+/** An event that needs a place, with its number and its sender's number. */
 export interface Case {
   readonly room: Room
   readonly read: ReadPdu
@@ -21,7 +21,7 @@ export interface Case {
   readonly senderNid: number
 }
 
-/** Where an event stands, by the head that was found. */
+/** The place of an event, relative to the head that it was computed on. */
 export interface Site {
   readonly head: Head
   readonly before: Located

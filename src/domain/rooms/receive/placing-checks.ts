@@ -8,13 +8,13 @@ import type { Head } from '../room/head.ts'
 import type { Room } from '../room/room.ts'
 import type { Case, Exclusion } from './placing-case.ts'
 
-/** State that every event is judged by, and what it does to others. */
+/** State that every check needs, as do the effects of an event on others. */
 export const ALWAYS_LOOKED_AT: readonly StateKeyPair[] = [
   ['m.room.create', ''],
   ['m.room.power_levels', ''],
 ]
 
-/** State events under some keys, ready to be looked up. */
+/** Loads the state events for some keys. */
 export async function stateLookup(room: Room, state: StateMap, keys: readonly StateKeyPair[]): Promise<StateLookup> {
   const nids = keys.map(([type, stateKey]) => room.stateNid(state, type, stateKey))
   const events = await room.events(nids)
@@ -35,7 +35,7 @@ export async function judge(
   const byState = authorise(room.version, pdu, await stateLookup(room, before, keys))
   if (!byState.allowed) return { standing: 'rejected', reason: `by the state before it: ${reasonOf(byState)}` }
   if (around.isOwnJoin || around.past || before === head.state || head.extremities.length === 0) return undefined
-  // With a gap before it, what we hold to be current may be long past: nobody is to be shut out by what we missed.
+  // With a gap before the event, our current state may be outdated: it must not exclude events because of what we missed.
   const isBehind = around.claimed !== undefined
   const current = isBehind ? await branches.resolve(room, [head.state, before]) : head.state
   const byCurrent = authorise(room.version, pdu, await stateLookup(room, current, keys))

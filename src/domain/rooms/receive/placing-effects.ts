@@ -11,19 +11,21 @@ import { isShownOnlyInEffect, takesEffect } from '../write/redaction.ts'
 import type { Case } from './placing-case.ts'
 import { ALWAYS_LOOKED_AT, stateLookup } from './placing-checks.ts'
 
-/** What an accepted event does besides. */
+/** What an accepted event causes besides its own place. */
 export interface Effects {
   readonly redacts: RoomEvent | undefined
-  /** Redactions of it that came before it and take effect, the first to come first. */
+  /** Redactions that arrived before it and take effect, in the order of arrival. */
   readonly redactedBy: readonly RoomEvent[]
-  /** It redacts nothing, or nothing yet: no client is shown it. */
+  /** Whether it is hidden from clients: a redaction that redacts nothing, or nothing yet. */
   readonly isWithheld: boolean
-  /** What it redacts and has not come, or not to its place: an outlier may be in a state, and is then written anew. */
+  /**
+   * The event that it redacts, if that is missing or has no place yet. An outlier may be in a state, and is written again with its place.
+   */
   readonly redactsEarly: EventId | undefined
   readonly highlights: readonly HighlightWrite[]
 }
 
-/** Of an event that is kept out of the room. */
+/** For an excluded event. */
 export const NO_EFFECTS: Effects = {
   redacts: undefined,
   redactedBy: [],
@@ -52,7 +54,7 @@ export async function effectsOf(
   }
 }
 
-/** Those of some redactions that take effect on their target, with the state that was before each. */
+/** The redactions that take effect on their target, each checked against the state before it. */
 async function effective(
   branches: Branches,
   room: Room,

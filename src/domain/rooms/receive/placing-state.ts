@@ -7,12 +7,12 @@ import type { RoomEvent } from '../room/room-event.ts'
 import { type Located, type StateLog, whereHeadIs } from '../room/state-log.ts'
 import type { Case } from './placing-case.ts'
 
-/** Before a room's first event; the first chain of every room starts there. */
+/** The state before a room's first event. The first chain of every room starts there. */
 const BEGINNING: Located = { point: { chain: 0, seq: 0 }, state: EMPTY_STATE }
 
 /**
- * The state before an event: what the states after its `prev_events` resolve to. What a server claims in place of that is the outcome
- * already: resolved once more with one of its parts it may come out as another (room version 1).
+ * The state before an event: the resolution of the states after its `prev_events`. A state that a server claims is used as it is, because
+ * it already is the outcome; another resolution with one of its parts could change it (room version 1).
  */
 export async function locateBefore(
   branches: Branches,
@@ -33,7 +33,7 @@ export async function locateBefore(
   return log.locate(await branches.resolve(room, states), [nearest, ...located])
 }
 
-/** The current state once an event is taken in: what the states after as many extremities as an event may build on resolve to. */
+/** The current state after an event: the resolution of the states after the extremities, as many as one event may build on. */
 export async function locateCurrent(
   branches: Branches,
   log: StateLog,

@@ -13,12 +13,12 @@ import { keyWrites, type Unit } from '../write/unit.ts'
 import type { Case, Site } from './placing-case.ts'
 import type { Effects } from './placing-effects.ts'
 
-/** A gap in the timeline keeps this many places for what may come to fill it. */
+/** A gap in the timeline leaves this many positions free for missing events. */
 export const PLACES_OF_GAP = 2 ** 20
-/** Under every position of the stream: nobody is told of history as of something new. */
+/** Puts backfilled events below every position of the stream, so that nobody gets them as new. */
 const HISTORY_OFFSET = 2 ** 52
 
-/** What follows from an event for the room. */
+/** What an event changes in the room. */
 export interface Consequences {
   readonly log: StateLog
   readonly tips: readonly Extremity[]
@@ -27,7 +27,7 @@ export interface Consequences {
   readonly effects: Effects
 }
 
-/** The extremities with an event: it takes the place of those it builds on, or where it is excluded, what builds on it does. */
+/** The extremities after an event. It replaces those that it builds on. If it is excluded, the events that build on it replace them. */
 export function tipsWith(
   { room, read, around }: Case,
   { head, exclusion }: Site,
@@ -35,7 +35,7 @@ export function tipsWith(
 ): readonly Extremity[] {
   if (around.past || (exclusion && !around.isReferenced)) return head.extremities
   const covered = new Set([...prevIdsOf(read.pdu), ...around.passedOver])
-  // Where nobody of ours was, what we held to be the newest is older than the join.
+  // When no user of ours was in the room, our newest events are older than the join.
   const isStale = around.isOwnJoin && room.localMembers.size === 0
   const others = isStale ? [] : head.extremities.filter(({ id }) => !covered.has(id))
   if (exclusion || (around.isReferenced && others.length > 0)) {
@@ -43,7 +43,7 @@ export function tipsWith(
   }
   const opensBranch = others.length === head.extremities.length
   if (opensBranch && others.length >= MAX_EXTREMITIES) return head.extremities
-  // Those that wait stay behind those that are resolved, so that nobody can push a branch out by making many.
+  // The extremities that wait stay behind those that are resolved, so that nobody can push a branch out by making many.
   const isFirst = head.extremities.slice(0, head.merged).some(({ id }) => covered.has(id))
   const tip = {
     nid: event.nid,
@@ -55,8 +55,8 @@ export function tipsWith(
 }
 
 /**
- * The event as it is stored. Without `consequences` it is good only to be resolved with others. An outlier that is rejected in its
- * place may be in states that other servers claim: there it stays.
+ * The event as it is stored. Without `consequences` it only serves as input for state resolution. An outlier that is rejected at its place
+ * keeps its state key, because claimed states may contain it.
  */
 export function eventOf(one: Case, site: Site, streamPos: number, consequences?: Consequences): RoomEvent {
   const { room, read, around, nid } = one
@@ -111,7 +111,7 @@ function leavesGap({ read, around }: Case): boolean {
   return around.prevs.length < prevIdsOf(read.pdu).length || around.missingBehind.length > 0
 }
 
-/** What is written with an event. @param nextStreamPos gives the positions of what comes into the stream with it */
+/** What is written with an event. @param nextStreamPos gives the stream positions of what the event brings into the stream */
 export function unitOf(
   one: Case,
   site: Site,

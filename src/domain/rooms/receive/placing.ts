@@ -18,15 +18,15 @@ import { type Consequences, eventOf, tipsWith, unitOf } from './placing-unit.ts'
 
 export interface Placed {
   readonly event: RoomEvent
-  /** Resolves when it is durable, or is not to be. */
+  /** Resolves when the event is durable, or refused. */
   readonly outcome: Promise<Outcome>
 }
 
 export interface Placing {
   /**
-   * Puts an event in its place in the room: finds the state before it, judges it by what it cites, by that state and by the
-   * room's current one, and moves the room's head. Resolves when it is queued; 'moved' when the room was written to by others. An
-   * event that is only offered and not accepted is not queued: why not is all that comes of it.
+   * Puts an event in its place: computes the state before it; authorises it by its auth events, by that state and by the room's current
+   * state; and moves the room's head. Resolves when the event is queued; 'moved' when others wrote to the room. An event that is only
+   * offered, and is not accepted, is not queued: the result says why.
    */
   place(room: Room, read: ReadPdu, around: Surroundings): Promise<Placed | Exclusion | 'moved'>
 }
@@ -38,11 +38,11 @@ export interface PlacingParts {
   readonly branches: Branches
 }
 
-/** How often local sends may come between before an event is given up for now. */
+/** How often local sends may come in between before the event is given up for now. */
 const MAX_ATTEMPTS = 32
 
 export function createPlacing({ serverName, users, persister, branches }: PlacingParts): Placing {
-  /** One try on the head as it stands. Nothing waits between finding it unmoved and queueing what moves it. */
+  /** One try on the current head. There must be no await between the check that the head is unmoved and the queueing of what moves it. */
   async function attempt(one: Case): Promise<Placed | Exclusion | 'moved' | 'again'> {
     const { room, read } = one
     const head = room.pending
@@ -77,7 +77,7 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
       site.keyId === undefined ? site.before.state : setState(site.before.state, site.keyId, nid),
     )
     const outcome = persister.enqueue(unit)
-    // Whoever waits for it is told of a failure; until then others are placed.
+    // `record` reports a failure to the caller; until then other events are placed.
     outcome.catch(() => undefined)
     return { event, outcome }
   }

@@ -9,12 +9,12 @@ import type { Outliers } from './outliers.ts'
 import type { Placed, Placing } from './placing.ts'
 import { dropped, type Received, receivedAs, settled } from './received.ts'
 
-/** Events of one room that a server sent at once, and what became of them so far. */
+/** Events of one room that a server sent together, and their outcomes so far. */
 export interface ReceivedBatch {
   readonly results: Map<EventId, Received>
-  /** Those that are not kept unless the room accepts them. */
+  /** Events that are stored only if they are accepted. */
   readonly offered: ReadonlySet<EventId>
-  /** Each is written alone, so that one that cannot be spoils no other. */
+  /** Whether each event is written alone, so that one that cannot be written does not fail the others. */
   isOneByOne: boolean
 }
 
@@ -26,11 +26,11 @@ export interface ReceivePassParts {
 }
 
 /**
- * One pass over a batch, on a room as it is in memory: places each event after those that it builds on, and notes the outcomes. What finds
- * the room moved on stays without one.
+ * One pass over a batch, on one copy of the room: places each event after its previous events, and records the outcomes. Events that found
+ * the room moved get no outcome.
  *
- * @param order the events, each after what it builds on
- * @throws what kept events from being written
+ * @param order the events, each after its previous events
+ * @throws the error that kept events from being written
  */
 export type ReceivePass = (intake: Intake, order: readonly ReadPdu[], batch: ReceivedBatch) => Promise<void>
 
@@ -47,7 +47,7 @@ export function createReceivePass({ registry, outliers, placing, log }: ReceiveP
     if (known && known.roomNid !== room.nid) return dropped('its id is that of an event of another room', eventId)
     if (known?.hasPlace) return receivedAs(eventId, 'known')
     if (pdu.type === 'm.room.create') {
-      // Where a room was joined it is an outlier for good: placed anew it would be a branch without any other state.
+      // After a join, the create event stays an outlier: placed again, it would be a branch without any other state.
       const isOurs = room.stateNid(room.pending.state, pdu.type, '') === known?.nid
       return isOurs ? receivedAs(eventId, 'known') : dropped('the room has another create event', eventId)
     }
@@ -69,16 +69,16 @@ export function createReceivePass({ registry, outliers, placing, log }: ReceiveP
     try {
       return await take(intake, read, isOffered)
     } catch (error) {
-      // On a room that was given up meanwhile nothing needs to fit together.
+      // On a room that is dead by now, inconsistencies are no fault of the event.
       const isItsFault = room.alive && !isOutage(error)
-      // What was begun is half in memory: the next to come reads the room again.
+      // The room in memory is half changed: whoever comes next loads it again.
       registry.drop(room)
       if (isOutage(error)) throw error
       return isItsFault ? failed(read.eventId, error) : 'moved'
     }
   }
 
-  /** Waits until what was placed is written, or refused. */
+  /** Waits until the placed events are written or refused. */
   async function record(placed: readonly Placed[], { results, isOneByOne }: ReceivedBatch): Promise<void> {
     try {
       for (const { event, outcome } of await settled(placed)) {
@@ -107,7 +107,7 @@ export function createReceivePass({ registry, outliers, placing, log }: ReceiveP
   }
 }
 
-/** Whether the database did not answer: the sender is to send its events again. */
+/** Whether the database did not answer. The sender then has to send its events again. */
 export function isOutage(error: unknown): boolean {
   return (error as { status?: number }).status === 503
 }

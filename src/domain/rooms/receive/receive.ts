@@ -12,13 +12,13 @@ import { isRefusal, type PduChecks } from './pdu-checks.ts'
 import { createReceivePass, isOutage, type ReceivedBatch, type ReceivePassParts } from './receive-pass.ts'
 import { dropped, type Received } from './received.ts'
 
-/** The one path by which events of other servers come in (server-server API, "Checks performed on receipt of a PDU"). */
+/** The one path for events of other servers (server-server API, "Checks performed on receipt of a PDU"). */
 export interface Receiver {
   /**
-   * Takes in events of one room that a server sent, in any order. Resolves when they are durable, with an outcome for each, in the
-   * order given. Events of one room are taken in one call after another.
+   * Processes events of one room that a server sent, in any order. Resolves when they are durable, with an outcome for each, in the order
+   * given. Calls for the same room run one after another.
    *
-   * @throws ProtocolError 503 while most of the room's members are not known: nobody could be judged
+   * @throws ProtocolError 503 while most of the room's members are not known, because no event can be authorised
    */
   receive(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[], keep?: Keep): Promise<readonly Received[]>
 }
@@ -29,26 +29,26 @@ export interface ReceiverParts extends ReceivePassParts {
   readonly events: EventCache
   readonly questions: FederationQueries
   readonly pduChecks: PduChecks
-  /** One for each room: what is in one writes events that came from elsewhere. */
+  /** One queue per room: its holder writes remote events. */
   readonly roomQueue: KeyedQueue<RoomId>
 }
 
-/** How often events are taken in anew because others wrote to their room. */
+/** How often events are processed again because others wrote to their room. */
 const MAX_ATTEMPTS = 8
 
-/** Which of the events given are stored: those that are rejected too, so that what builds on them can be judged, or only those accepted. */
+/** Which events are stored: also rejected ones, so that events that build on them can be authorised, or only accepted ones. */
 export type Keep = 'all' | 'accepted'
 
-/** Why events of a room are dropped that we know nothing of. */
+/** The reason for dropping events of a room that we do not know. */
 export const NOT_HERE = 'this server does not take part in the room'
 
 export function createReceiver(parts: ReceiverParts): Receiver {
   const { registry, pduChecks, roomQueue } = parts
   const pass = createReceivePass(parts)
-  /** What is missing in one room is fetched from a server for one batch of its own after another. */
+  /** For each room and server, one batch at a time fetches missing events. */
   const fetching = createKeyedQueue<string>()
 
-  /** The room, if we take part in it or did. */
+  /** The room, if we are or were in it. */
   async function knownRoom(roomId: RoomId): Promise<Room | undefined> {
     const room = await registry.get(roomId)
     return room && room.pending.extremities.length > 0 ? room : undefined
@@ -80,8 +80,8 @@ export function createReceiver(parts: ReceiverParts): Receiver {
   }
 
   /**
-   * Takes events in, with those that are missing before them. While these are asked for the room is open to others: their server may take
-   * its time.
+   * Processes events together with the missing events before them. The room queue is free while these are fetched, because their server may
+   * be slow.
    */
   async function takeWithMissing(
     origin: ServerName,
@@ -116,7 +116,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
   }
 }
 
-/** A circle of events, in room versions whose ids are not hashes. */
+/** Drops events that form a circle, which room versions without hashes as ids allow. */
 function noteCircles(reads: readonly ReadPdu[], order: readonly ReadPdu[], { results }: ReceivedBatch): void {
   if (order.length === reads.length) return
   const ordered = new Set(order.map(({ eventId }) => eventId))

@@ -1,14 +1,14 @@
 import type { EventId } from '../../../core/ids.ts'
 import type { Placed } from './placing.ts'
 
-/** What became of an event that another server sent. */
+/** The outcome for an event that another server sent. */
 export type Received =
   | {
       readonly kind: 'accepted' | 'soft-failed' | 'rejected' | 'known'
       readonly eventId: EventId
       readonly reason?: string
     }
-  /** Not stored: malformed, not signed, or what it needs could not be had. */
+  /** Not stored: it is malformed or not signed, or something that it needs could not be fetched. */
   | { readonly kind: 'dropped'; readonly eventId?: EventId; readonly reason: string }
 
 export function dropped(reason: string, eventId?: EventId): Received {
@@ -20,7 +20,7 @@ export function receivedAs(eventId: EventId, standing: string | undefined, reaso
   return { kind, eventId, ...(reason === undefined ? {} : { reason }) }
 }
 
-/** Waits for all, and only then tells of a failure. */
+/** Waits for all before it throws the first failure. */
 export async function settled(placed: readonly Placed[]): Promise<{ event: Placed['event']; outcome: string }[]> {
   const outcomes = await Promise.allSettled(placed.map(({ outcome }) => outcome))
   const failed = outcomes.find((one) => one.status === 'rejected')

@@ -4,15 +4,15 @@ import type { Database } from '../../../store/db/db.ts'
 import { getStateParts, type StatePart } from '../../../store/events/gaps.ts'
 import type { Room } from '../room/room.ts'
 
-/** Those of the events that this server does not have. */
+/** The events that this server does not have. */
 export async function unknownOf(db: Database, room: Room, eventIds: readonly EventId[]): Promise<EventId[]> {
   const known = await partsOf(db, room, eventIds)
   return eventIds.filter((id) => !known.has(id))
 }
 
 /**
- * The state that events make which another server claims, as changes of one that is much like it. Undefined when one of them is
- * missing, two are for the same key, or it is that of a room with another create event.
+ * The state that another server claims, as changes to a similar state. Undefined when an event is missing, two have the same key, or it has
+ * another create event.
  */
 export async function stateLike(
   db: Database,

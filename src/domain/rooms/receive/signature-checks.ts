@@ -4,9 +4,9 @@ import type { ClaimedSignature } from '../../../core/event/signers.ts'
 import { PUBLIC_KEY_BYTES, SIGNATURE_BYTES, sodiumFile } from '../../../core/signing/ed25519.ts'
 import { verifySignature } from '../../../core/signing/key.ts'
 
-/** Checks signatures: few at once here, many at once in a thread of their own, while the rest of the server goes on. */
+/** Checks signatures: a few at once on this thread, many in a worker thread, so that the rest of the server goes on. */
 export interface SignatureChecks {
-  /** Whether each signature is one by the holder of its key over its text. */
+  /** Whether each signature over its text is valid for its key. */
   areGood(claimed: readonly SignedText[]): Promise<boolean[]>
   close(): Promise<void>
 }
@@ -15,18 +15,18 @@ export interface SignedText extends ClaimedSignature {
   readonly text: string
 }
 
-/** What was asked at once. */
+/** The claims of one call. */
 interface Question {
   readonly claimed: readonly SignedText[]
   readonly answer: (areGood: boolean[]) => void
 }
 
-/** So many are worth the way to another thread. */
+/** From this many on, a worker thread pays off. */
 const WORTH_A_THREAD = 24
-/** A thread with nothing to do for this long is ended: an idle server keeps no memory for it. */
+/** A thread that is idle for this long is ended, so that an idle server uses no memory for it. */
 const IDLE_MS = 30_000
 
-/** Text, not a file, so that it is the same program from source, from the build and in one bundled file. */
+/** The program is text and not a file, so that it is the same from source, from the build and in one bundled file. */
 const PROGRAM = `
   const { parentPort, workerData } = require('node:worker_threads')
   const { createPublicKey, verify } = require('node:crypto')
@@ -61,7 +61,7 @@ const PROGRAM = `
 export function createSignatureChecks(): SignatureChecks {
   let queue: Question[] = []
   let thread: Worker | undefined
-  /** What the thread has been given, in order. */
+  /** The calls that the thread works on, in order. */
   let given: (readonly Question[])[] = []
   let idle: NodeJS.Timeout | undefined
 
@@ -77,7 +77,7 @@ export function createSignatureChecks(): SignatureChecks {
       started.unref()
       idle = setTimeout(() => void started.terminate(), IDLE_MS).unref()
     })
-    // Without it checks go on here.
+    // Without the thread, checks go on here.
     started.on('error', () => started.terminate())
     started.on('exit', () => end(started))
     return started
@@ -127,7 +127,7 @@ function checkHere(questions: readonly Question[]): void {
     answer(claimed.map(({ publicKey, signature, text }) => verifySignature(publicKey, text, signature)))
 }
 
-/** What the thread is given: of each claim the text, or null where key or signature are none, and the two at its place. */
+/** What goes to the thread: the texts, keys and signatures by place. A text is null where the key or the signature is malformed. */
 interface ForThread {
   readonly texts: (string | null)[]
   readonly keys: Buffer

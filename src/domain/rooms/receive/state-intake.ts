@@ -9,43 +9,43 @@ import type { RoomEvent } from '../room/room-event.ts'
 import type { Outliers } from './outliers.ts'
 import { isRefusal, type PduChecks } from './pdu-checks.ts'
 
-/** Events by their place in a list; each may be read anew whenever it is asked for. */
+/** Events by their index in a list. Each is read again on every call. */
 export interface EventList {
   readonly length: number
   at(index: number): ReadJson | undefined
-  /** A member's number or plain string as it is seen without reading the event; undefined where that takes reading. */
+  /** A number or plain string member of an event, if it can be found without reading the event; otherwise undefined. */
   glance?(index: number, name: string): string | number | undefined
 }
 
-/** A room's state, and the auth chain of that state, as a server of the room gives them to one that joins. */
+/** A room's state and the auth chain of that state, as a resident server gives them to a joining server. */
 export interface RoomStateAnswer {
   readonly state: EventList
   readonly authChain: EventList
-  /** Most members are not among the state. */
+  /** Whether most members are missing from the state. */
   readonly areMembersOmitted?: boolean
-  /** The servers that take part, where the server names them. */
+  /** The servers in the room, if the resident server names them. */
   readonly servers?: readonly ServerName[]
 }
 
-/** The state that a server claims, unchecked, by numbers: those of the auth chain, and after them those of the state. */
+/** The state that a server claims, unchecked, by numbers: first the events of the auth chain, then those of the state. */
 export interface ClaimedState {
-  /** The shallowest first: what authorises an event lies before it. */
+  /** Lowest depth first, so that auth events come before the events they authorise. */
   readonly order: Uint32Array
-  /** Numbers of what the room would judge a join by, and of what the auth chain has under the same keys. */
+  /** Numbers of the state events that authorise a join, and of the auth chain's events with the same keys. */
   readonly judges: readonly number[]
   isState(index: number): boolean
   readonly at: (index: number) => ReadJson
 }
 
-/** Of a large room so many events are judged together. */
+/** Events of a large room that are checked and stored together. */
 const EVENTS_AT_ONCE = 256
-/** So many such parts more are in memory as objects. */
+/** How many parts ahead are being checked, and in memory as objects. */
 const PARTS_AHEAD = 3
 const LOOKED_AT_ONCE = 256
-/** Events of an auth chain under the few keys by which a join is judged. */
+/** Limit for the events of an auth chain under the few keys that authorise a join. */
 const MAX_JUDGES = 1_000
 
-/** @param judging keys, type and state key with a zero between, under which the judges are */
+/** @param judging the keys that authorise a join: type and state key with a zero byte between */
 export async function orderClaimed(
   { authChain, state }: RoomStateAnswer,
   expect: PduChecks['expect'],
@@ -59,7 +59,7 @@ export async function orderClaimed(
   const judges: number[] = []
   const servers = new Set<ServerName | undefined>()
 
-  /** Its depth, where no more is wanted of it than that. */
+  /** The event's depth, if it can be found without reading the event. */
   function depthAtAGlance(index: number): number | undefined {
     const sender = judging.size === 0 ? glance(index, 'sender') : undefined
     const isOfKnown = typeof sender === 'string' && servers.has(serverOf(sender))
@@ -76,7 +76,7 @@ export async function orderClaimed(
     const read = at(index)
     if (!isObject(read.value)) return undefined
     const { type, state_key, sender, depth: stated } = read.value
-    // An order to begin with: what old rooms have beyond 2^53-1 may lose its last digits here.
+    // A provisional order: depths above 2^53-1 in old rooms may lose their last digits here.
     depths[index] = typeof stated === 'number' || typeof stated === 'bigint' ? Number(stated) : 0
     if (judging.has(`${type}\0${state_key}`)) judges.push(index)
     if (typeof sender === 'string') servers.add(serverOf(sender))
@@ -95,10 +95,10 @@ export async function orderClaimed(
 }
 
 /**
- * Verifies and stores the state that is claimed, a part at a time. Gives the state that it makes.
+ * Verifies and stores a claimed state, a part at a time. Returns the state that the events form.
  *
- * @param joinId of our join, which is no part of the state before it
- * @param isWanted asked between parts: once it is not, this resolves early
+ * @param joinId our join, which is not part of the state before it
+ * @param isWanted asked between parts; when it returns false, this resolves early
  */
 export async function takeClaimed(
   { pduChecks, outliers }: { readonly pduChecks: PduChecks; readonly outliers: Outliers },
@@ -115,7 +115,7 @@ export async function takeClaimed(
     vetting.catch(() => {})
     return vetting
   }
-  // The signatures of what is next are checked while others are judged and written.
+  // The signatures of the next parts are checked while this one is authorised and written.
   const ahead = Array.from({ length: PARTS_AHEAD }, (_, n) => vetPart(n * EVENTS_AT_ONCE))
   for (let at = 0; at < claimed.order.length && isWanted(); at += EVENTS_AT_ONCE) {
     const part = partAt(at)
@@ -129,18 +129,18 @@ export async function takeClaimed(
     }
     left.push(...(await outliers.take(room, [...reads.values()], state.seen)))
   }
-  // Who is cited comes before who cites, unless somebody was wrong about depths.
+  // Auth events come before the events that cite them, unless a depth was wrong.
   if (left.length > 0) await outliers.take(room, left, state.seen)
   return state
 }
 
-/** The state that a list of events makes, as they come to be known: none when two are for the same key, or one is of another room. */
+/** The state that the listed events form as they are stored. None if two have the same key, or one is of another room. */
 export class ClaimedStateMap {
-  /** By the number of its event. */
+  /** By event number. */
   readonly memberships = new Map<number, Membership>()
   readonly #room: Room
   readonly #expected = new Set<EventId>()
-  /** By key. */
+  /** By state key number. */
   readonly #nids: number[] = []
   #isContradictory = false
 

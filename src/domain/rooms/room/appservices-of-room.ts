@@ -30,7 +30,7 @@ export interface RoomAppservices {
   findAlias(alias: RoomAlias): Promise<boolean>
   /** A room got an alias, or lost one. */
   aliasesChanged(roomNid: number): void
-  /** Told of every event that was committed, in order. */
+  /** Called for every committed event, in order. */
   committed(room: Room, events: readonly RoomEvent[], members: readonly MembershipChange[]): void
   /** The set of users who are typing in a room has changed. */
   typing(roomNid: number, event: () => JsonObject): void

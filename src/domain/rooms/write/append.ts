@@ -33,14 +33,14 @@ import { prepareRedaction, type Redaction } from './redaction.ts'
 import { keyWrites, type Unit } from './unit.ts'
 
 /**
- * Says what to append, given the room as it stands. Called again when the room moves before the events are written, or when what they
- * would replace was replaced by others since it was asked.
+ * Decides what to append to the current state of a room. Called again when the room moves before the events are written, or when another
+ * write changed the state that the drafts would replace.
  */
 export type Plan = (room: Room) => readonly Draft[] | Promise<readonly Draft[]>
 
 export interface Appended {
   readonly room: Room
-  /** In the order of the drafts; when a transaction was repeated, the one event it made. */
+  /** In the order of the drafts. For a repeated transaction, the one event that the first request made. */
   readonly eventIds: readonly EventId[]
 }
 
@@ -57,21 +57,21 @@ export interface AppendParts {
 
 export interface Appender {
   /**
-   * Builds, authorises, signs and stores events of local users, all or none. Resolves once they are durable.
+   * Builds, authorises, signs and stores events of local users, all or none. Resolves when they are durable.
    *
-   * @throws ProtocolError `M_FORBIDDEN` when there is no such room, or the rules refuse one of them
+   * @throws ProtocolError `M_FORBIDDEN` when there is no such room, or the auth rules refuse one of them
    */
   append(roomId: RoomId, plan: Plan, transaction?: Transaction): Promise<Appended>
-  /** The same for a room in hand: a new one, whose first event makes it. */
+  /** The same for a room object: a new room, which its first event creates. */
   appendTo(room: Room, drafts: readonly Draft[], transaction?: Transaction): Promise<Appended | 'moved'>
 }
 
-/** How often a write is built anew because others got ahead of it. */
+/** How often a write is built again because other writes came first. */
 const MAX_ATTEMPTS = 8
-/** How often a write is planned anew because others set the same state: each time one of them got through. */
+/** How often a write is planned again because other writes set the same state. Each time, one of those succeeded. */
 const MAX_PLANS = 256
 
-/** State that a check needed and that has to be read first. */
+/** A check needs state that must be loaded first. */
 class NeedsState extends Error {
   readonly nids: readonly number[]
   constructor(nids: readonly number[]) {
@@ -80,7 +80,7 @@ class NeedsState extends Error {
   }
 }
 
-/** A member whose event is allowed and who has no number yet. */
+/** A member whose event is allowed has no number yet. */
 class NeedsTargets extends Error {
   constructor() {
     super('a member has no number yet')
@@ -110,7 +110,7 @@ export function createAppender(parts: AppendParts): Appender {
     throw new ProtocolError('M_UNKNOWN', 'The room is too busy just now. Send the request again.', { status: 503 })
   }
 
-  /** Whether what made a plan come out as nothing is written: until it is, its caller would be told of what may not happen. */
+  /** Whether the state behind an empty plan is written. Until it is, the caller could get an answer that never becomes true. */
   async function isDurable(room: Room): Promise<boolean> {
     if (!room.isSettled) await parts.persister.idle()
     return room.alive
@@ -126,7 +126,7 @@ export function createAppender(parts: AppendParts): Appender {
     const redactions = await loadRedactions(room, drafts)
     const members = membersIn(drafts)
     let targets = parts.users.known(members)
-    // Those that were read are held until the end: the cache may let them go.
+    // Keeps what was read until the end, because the cache may drop it.
     const read: RoomEvent[] = []
     for (;;) {
       if (!room.alive) return 'moved'
@@ -138,7 +138,7 @@ export function createAppender(parts: AppendParts): Appender {
     }
   }
 
-  /** Nothing waits between building on a head and queueing what moves it. */
+  /** There must be no await between building on a head and queueing the unit that moves it. */
   async function enqueue(unit: Unit): Promise<Appended | 'moved'> {
     const { room } = unit
     room.enqueued(unit)
@@ -185,7 +185,7 @@ type BuildInput = [
 ]
 
 interface Collected {
-  /** State that was read for this. */
+  /** The state that was read for this write. */
   readonly read: readonly RoomEvent[]
   readonly events: RoomEvent[]
   readonly log: StateLog
@@ -251,7 +251,7 @@ interface Circumstances {
   readonly transaction: Transaction | undefined
 }
 
-/** Builds one event on a head and gives the head after it. */
+/** Builds one event on a head. Returns the head after it. */
 function buildOne(
   parts: AppendParts,
   room: Room,

@@ -2,13 +2,13 @@ import { ProtocolError } from '../../../core/errors.ts'
 import type { RoomId } from '../../../core/ids.ts'
 import type { Appender } from './append.ts'
 
-/** Rooms that are about to be removed: their users write no more in them. */
+/** Rooms that are about to be removed. Their users can no longer write in them. */
 export interface ClosedRooms {
   close(roomId: RoomId): void
   reopen(roomId: RoomId): void
   /** @throws ProtocolError `M_FORBIDDEN` */
   mustBeOpen(roomId: RoomId): void
-  /** The same appender for everybody, closed rooms excepted: `M_FORBIDDEN`. */
+  /** An appender that refuses closed rooms with `M_FORBIDDEN`. */
   guard(appender: Appender): Appender
 }
 

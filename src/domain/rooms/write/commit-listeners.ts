@@ -13,10 +13,10 @@ import type { RoomEvent } from '../room/room-event.ts'
 import type { PersisterParts } from './persister.ts'
 import { streamed, type Unit } from './unit.ts'
 
-/** What the writer of events calls. */
+/** The callbacks that the persister calls. */
 export type CommitListeners = Pick<PersisterParts, 'committed' | 'published' | 'refused' | 'missed'>
 
-/** What in memory speaks of rooms and their events. */
+/** What holds rooms and their events in memory. */
 export interface CommitMemory {
   readonly registry: RoomRegistry
   readonly events: EventCache
@@ -33,7 +33,7 @@ export interface CommitMemory {
   readonly typing: { stop(roomNid: number, userNid: number): void }
 }
 
-/** Who is told of each commit once memory is up to date, in this order. */
+/** Who hears of each commit after memory is up to date, in this order. */
 export interface CommitHearers {
   readonly guests: { committed(unit: Unit): void; missed(): void }
   readonly outgoing: { committed(room: Room, events: readonly RoomEvent[]): void }
@@ -42,7 +42,7 @@ export interface CommitHearers {
   readonly notifier: Pick<Notifier, 'wakeRoom' | 'wakeUsers'>
 }
 
-/** Brings what was committed to everything in memory that speaks of it, and then to all who hear of it. */
+/** Applies each commit to everything in memory, and then passes it to all who hear of it. */
 export function createCommitListeners(memory: CommitMemory, hearers: CommitHearers, log: Logger): CommitListeners {
   const { registry, events, partialStateRooms, userRooms, roomEvents, roomMembers, unread, checkpoints } = memory
   const { directory, presence, typing } = memory
@@ -52,7 +52,7 @@ export function createCommitListeners(memory: CommitMemory, hearers: CommitHeare
 
   function takeRedactions({ room, redactions }: Unit): void {
     for (const { event } of redactions) {
-      // Another was committed meanwhile, and the first redaction stands.
+      // Another redaction was committed meanwhile, and the first one stands.
       if (events.get(event.nid)?.redactedBy !== undefined) continue
       events.put(event)
       if (event.isState) directory.redescribe(room.nid)
@@ -85,7 +85,7 @@ export function createCommitListeners(memory: CommitMemory, hearers: CommitHeare
     registry.confirm(room)
     roomEvents.record(room.nid, unit.after.nid)
     for (const event of fresh) {
-      // A large room that is joined would take the place of all that others read.
+      // The members of a large room that was just joined would displace what others read.
       if (event.standing !== 'outlier') events.put(event)
     }
     takeRedactions(unit)
@@ -95,7 +95,7 @@ export function createCommitListeners(memory: CommitMemory, hearers: CommitHeare
     }
     checkpoints.consider(room)
     for (const resync of unit.resynced) {
-      // What it holds in memory of its states lacks what was written behind them.
+      // The states in this copy of the room lack what the resync wrote behind them.
       registry.drop(room)
       partialStateRooms.resynced(resync)
     }

@@ -5,7 +5,7 @@ import type { StateMap } from '../../../core/state/trie.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 
-/** What a local user wants to happen in a room. */
+/** An event that a local user wants to send. */
 export interface Draft {
   readonly type: string
   /** Present on state events. */
@@ -13,7 +13,7 @@ export interface Draft {
   readonly content: JsonObject
   readonly sender: UserId
   readonly senderNid: number
-  /** The event that a redaction is for. */
+  /** The event that a redaction redacts. */
   readonly redacts?: EventId
   /** Milliseconds; now when left out. */
   readonly ts?: number
@@ -22,17 +22,17 @@ export interface Draft {
 /** The transaction id under which a client sent something. */
 export interface Transaction {
   readonly tokenNid: number
-  /** Other logins under which the same id would be the same request. */
+  /** Earlier logins of the device, for which the same id means the same request. */
   readonly earlierTokens: readonly number[]
   readonly txnId: string
-  /** Hash of the whole path. */
+  /** Hash of the request's path. */
   readonly hash: string
 }
 
-/** Reads the state of a head; the room's own facts first, then events of the same unit, which no cache has yet. */
+/** Reads the state of a head: events that the room holds first, then events of the same unit, which no cache has yet. */
 export type StateReader = (type: string, stateKey: string) => RoomEvent | undefined
 
-/** Whether what is to be written is about somebody whose membership is still being fetched. */
+/** Whether a draft changes a membership that the resync has not fetched yet. */
 export function concernsUnknownMember(room: Room, drafts: readonly Draft[]): boolean {
   if (!room.partialState?.lacksMembers) return false
   const { state } = room.pending
@@ -41,7 +41,7 @@ export function concernsUnknownMember(room: Room, drafts: readonly Draft[]): boo
   )
 }
 
-/** Everybody whose membership changes needs a number, though not before the change is known to be allowed. */
+/** The users whose membership changes. They need numbers, but only once the change is known to be allowed. */
 export function membersIn(drafts: readonly Draft[]): UserId[] {
   return drafts.flatMap(({ type, stateKey }) => {
     if (type !== 'm.room.member' || stateKey === undefined) return []
@@ -51,7 +51,7 @@ export function membersIn(drafts: readonly Draft[]): UserId[] {
   })
 }
 
-/** Whether the state that some drafts set is another than when they were made: whoever made them has not seen it. */
+/** Whether the state that some drafts set has changed since they were made, so that their maker has not seen it. */
 export function replacesOthers(room: Room, drafts: readonly Draft[], planned: StateMap): boolean {
   const { state } = room.pending
   if (state === planned) return false

@@ -5,7 +5,7 @@ import type { HighlightWrite } from '../../../store/events/event-writes.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 
-/** The local members to whom an event stands out. */
+/** The local members for whom an event is a highlight. */
 export function highlightsOf(room: Room, event: RoomEvent, state: StateLookup): HighlightWrite[] {
   const create = state('m.room.create', '')
   const levels = readPowerLevels(room.version, state('m.room.power_levels', '')?.content, create)

@@ -8,16 +8,16 @@ import { type Outcome, streamed, type Unit } from './unit.ts'
 import { toBatch } from './unit-batch.ts'
 import { UnitQueue, type Waiting } from './unit-queue.ts'
 
-/** The one writer of events of this process: a queue that is drained once per tick into one commit. */
+/** The one writer of events in this process: a queue that is drained once per tick into one commit. */
 export interface Persister {
-  /** Takes the next number. An event's position in the stream is the last number that was taken when it is enqueued. */
+  /** Takes the next number. An event's stream position is the last number that was taken when it is enqueued. */
   takeNid(): number
-  /** The number taken last. */
+  /** The number that was taken last. */
   lastNid(): number
   enqueue(unit: Unit): Promise<Outcome>
   /** The newest committed stream position. */
   position(): number
-  /** Resolves when all that is queued now has been written or refused. */
+  /** Resolves when everything in the queue now has been written or refused. */
   idle(): Promise<void>
 }
 
@@ -26,13 +26,13 @@ export interface PersisterParts {
   readonly writer: number
   readonly log: Logger
   readonly metrics: Pick<Metrics, 'observeCommit'>
-  /** Told of each committed unit, in order, before its caller is. */
+  /** Called for each committed unit, in order, before its caller gets the answer. */
   committed(unit: Unit): void
-  /** Told once per batch, when all its units are in place. */
+  /** Called once per batch, when all its units are applied. */
   published(): void
-  /** Told of a room whose write was refused. */
+  /** Called for a room whose write was refused. */
   refused(room: Room): void
-  /** Told that events up to a position turned out to be committed though their commit was never answered. */
+  /** Called when events up to a position turn out to be committed although the database never answered their commit. */
   missed(position: number): void
 }
 
@@ -44,12 +44,15 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
   let committedUpTo = last
   const queue = new UnitQueue((room) => parts.refused(room))
   let running: Promise<void> | undefined
-  /** The answer to what was queued last. */
+  /** The answer to the unit that was queued last. */
   let newest: Promise<Outcome> | undefined
-  /** The last commit was not answered: it may have happened. */
+  /** The database did not answer the last commit; it may have happened. */
   let isInDoubt = false
 
-  /** Finds out what became of a commit that was not answered. Asked on the connection that writes, which waits for an earlier one's end. */
+  /**
+   * Finds out whether a commit without an answer happened. The query goes over the writing connection, so it waits for earlier statements
+   * to end.
+   */
   async function resolveDoubt(): Promise<void> {
     const position = await lastPosition(parts.connection, parts.writer)
     isInDoubt = false
@@ -58,7 +61,7 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
     parts.missed(position)
   }
 
-  /** Nobody may write again for long: readers are not to wait for that. */
+  /** Without this, readers would wait until the next write, which may be long. */
   function resolveDoubtSoon(): void {
     setTimeout(() => {
       if (!isInDoubt) return
@@ -97,7 +100,7 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
     queue.answerLater(() => resolve(eventId === undefined ? { kind: 'moved' } : { kind: 'repeated', eventId }))
   }
 
-  /** A failed batch is tried again room by room, so that one that cannot be written spoils no other. */
+  /** Tries a failed batch again room by room, so that one unit that cannot be written does not fail the others. */
   async function recover(group: readonly Waiting[], error: unknown): Promise<void> {
     const rooms = new Set(group.map(({ unit }) => unit.room))
     const isOutage = (error as { status?: number }).status === 503
@@ -136,7 +139,7 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
     takeNid: () => ++last,
     lastNid: () => last,
     position: () => published,
-    // Units are answered in order, so the newest comes last. The whole queue may never be empty while others write.
+    // Units are answered in order, so the newest comes last. While others write, the queue may never be empty.
     async idle() {
       await newest?.catch(() => undefined)
     },

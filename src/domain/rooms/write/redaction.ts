@@ -11,7 +11,7 @@ import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import type { StateReader } from './draft.ts'
 
-/** The effect of a redaction on its target, ready to be written with it. */
+/** The effect of a redaction on its target; one commit writes both. */
 export interface Redaction {
   /** @throws ProtocolError `M_FORBIDDEN` when the redaction's sender may not redact the target */
   apply(redaction: RoomEvent, state: StateReader): RedactedTarget
@@ -35,7 +35,7 @@ export async function prepareRedaction(room: Room, events: EventCache, targetId:
 }
 
 /**
- * Whether a redaction that was accepted takes effect on its target.
+ * Whether an accepted redaction takes effect on its target.
  *
  * @param state before the redaction
  */
@@ -44,18 +44,18 @@ export function takesEffect(room: Room, redaction: RoomEvent, target: RoomEvent,
 }
 
 /**
- * Whether clients see this event only once it has redacted something (room version 3, "Handling redactions"): the rules of
- * authorisation do not say whether it may, so that anybody may send one.
+ * Whether clients see this event only once it has redacted something (room version 3, "Handling redactions"). In such versions the auth
+ * rules do not check redactions, so anybody may send one.
  */
 export function isShownOnlyInEffect(room: Room, { type, pdu }: RoomEvent): boolean {
   return type === 'm.room.redaction' && pdu.state_key === undefined && !room.version.authRulesCoverRedaction
 }
 
 /**
- * Redactions whose target has come take their places after it, as news: clients have not seen them. Those that were fetched as history
- * are told with their target alone.
+ * Puts redactions whose target has come after it in the timeline, as new events: clients have not seen them yet. Backfilled redactions stay
+ * out; they show only on their target.
  *
- * @param nextStreamPos takes the next position of the stream
+ * @param nextStreamPos takes the next stream position
  */
 export function released(
   head: Head,
@@ -78,7 +78,7 @@ function levelsIn({ version }: Room, state: StateLookup): PowerLevels {
   return readPowerLevels(version, state('m.room.power_levels', '')?.content, state('m.room.create', ''))
 }
 
-/** The first redaction stands, here as in the database. */
+/** The first redaction stands, as in the database. */
 export function redactedTarget(room: Room, redaction: RoomEvent, target: RoomEvent): RedactedTarget {
   const json = encodeCanonical(redact(room.version, target.pdu))
   const read = contentForRules(room.version, target.type, target.authPdu.content)

@@ -4,18 +4,18 @@ import type { EventId } from '../../../core/ids.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { Transaction } from './draft.ts'
 
-/** The transaction id of a PUT, and the path it was used on: together with whose it is, what makes "the same request". */
+/** The transaction id of a PUT and the path it was used on. With the sender, they identify a request. */
 export interface ClientTransaction {
   readonly txnId: string
   /** The operation's path without dialect and release. */
   readonly path: string
-  /** Whether it counts for one login alone (seed 2), or for all of the device's. */
+  /** Whether it counts for one login only (seed 2), or for all logins of the device. */
   readonly ofSession?: boolean
 }
 
 /**
- * Makes a PUT with a transaction id happen once. Repeats in flight wait for the first; recent ones are remembered here;
- * older ones, and those before a crash, are refused by the row that was written with the event. Without an id nothing is a repeat.
+ * Makes a request with a transaction id happen once. A repeat waits while the first is in flight; recent answers are in memory. Older
+ * repeats, and those after a crash, run into the row that was written with the event. A request without an id is never a repeat.
  */
 export interface Transactions {
   once(
@@ -26,7 +26,7 @@ export interface Transactions {
 }
 
 const NONE: readonly number[] = []
-/** Bytes of an answer with its key. */
+/** Bytes of an answer and its key. */
 const ANSWER_BYTES = 400
 
 export function createTransactions(budget: ByteBudget): Transactions {
@@ -47,7 +47,7 @@ export function createTransactions(budget: ByteBudget): Transactions {
       }
       const answer = send({ tokenNid, earlierTokens: earlier, txnId, hash: txnHash })
       answers.set(key, answer)
-      // What failed may be tried again under the same id.
+      // A request that failed may be repeated under the same id.
       answer.catch(() => answers.delete(key))
       return answer
     },

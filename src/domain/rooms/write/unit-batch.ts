@@ -3,7 +3,10 @@ import type { Head } from '../room/head.ts'
 import type { MembershipChange, Room } from '../room/room.ts'
 import type { Unit } from './unit.ts'
 
-/** What units write, as one statement takes it. One head per room: from where its first unit began to where its last one ends. Later members win, and the first redaction. */
+/**
+ * Turns units into the batch that one statement writes. It moves each room's head once: from the first unit's head to the last unit's.
+ * Later memberships win, and so does the first redaction.
+ */
 export function toBatch(units: readonly Unit[]): EventBatch {
   const first = new Map<Room, Head>()
   const final = new Map<Room, Head>()
@@ -43,7 +46,7 @@ export function toBatch(units: readonly Unit[]): EventBatch {
   }
 }
 
-/** What the batch itself writes it cannot update a second time: what happens to an event goes into its row. */
+/** One statement cannot update a row that it inserts. A change to an event of the same batch goes into its row. */
 function eventWrites(units: readonly Unit[]): Pick<EventBatch, 'events' | 'promoted' | 'redactions'> {
   const inserted = new Map<number, EventWrite>()
   const promoted = new Map<number, EventWrite>()
@@ -57,7 +60,7 @@ function eventWrites(units: readonly Unit[]): Pick<EventBatch, 'events' | 'promo
     const rows = inserted.has(targetNid) ? inserted : promoted
     const row = rows.get(targetNid)
     if (row === undefined) continue
-    // A redaction that came before its target was first.
+    // A redaction that came before its target was the first.
     if (row.redacted_by === null)
       rows.set(targetNid, { ...row, json, redacted_by: redactionNid, auth_content: authContent })
     redactions.delete(targetNid)
@@ -65,7 +68,7 @@ function eventWrites(units: readonly Unit[]): Pick<EventBatch, 'events' | 'promo
   return { events: [...inserted.values()], promoted: [...promoted.values()], redactions: [...redactions.values()] }
 }
 
-/** A gap that the batch opens and fills is none. */
+/** A gap that the batch both opens and fills is never written. */
 function gapWrites(units: readonly Unit[]): Pick<EventBatch, 'gaps' | 'filled'> {
   const gaps = new Map<string, GapWrite>()
   const filled: GapFilled[] = []

@@ -1,7 +1,7 @@
 import type { Room } from '../room/room.ts'
 import type { Outcome, Unit } from './unit.ts'
 
-/** A unit whose caller waits for what becomes of it. */
+/** A unit whose caller waits for its outcome. */
 export interface Waiting {
   readonly unit: Unit
   readonly resolve: (outcome: Outcome) => void
@@ -10,14 +10,14 @@ export interface Waiting {
 
 const MAX_EVENTS_PER_BATCH = 512
 
-/** The units that wait to be written, in order, and the answers to those that were. */
+/** The units that wait to be written, in order, and the answers for those that were. */
 export class UnitQueue {
   readonly #refused: (room: Room) => void
   #waiting: Waiting[] = []
-  /** Answers of the current batch, given once its position is published: a caller that reads at once finds its event. */
+  /** Answers of the current batch. They go out after its position is published, so that a caller that reads at once finds its event. */
   #answers: (() => void)[] = []
 
-  /** @param refused gets each room whose unit cannot be written as it is */
+  /** @param refused called for each room whose unit cannot be written as it is */
   constructor(refused: (room: Room) => void) {
     this.#refused = refused
   }
@@ -31,8 +31,8 @@ export class UnitQueue {
   }
 
   /**
-   * What fits into one commit: whole units, in order. Units on a dead room are sent back to be built again, and so are those
-   * on a room that was loaded a second time while the first still has units here: a batch moves a head once.
+   * Takes what fits into one commit: whole units, in order. Sends units on a dead room back to be built again. Does the same with units on
+   * a second copy of a room while the first copy still has units here, because a batch moves a head once.
    */
   take(): Waiting[] {
     const taken: Waiting[] = []

@@ -18,15 +18,15 @@ export interface Unit {
   readonly room: Room
   readonly before: Head
   readonly after: Head
-  /** New to us. */
+  /** New events. */
   readonly events: readonly RoomEvent[]
-  /** Outliers that take their place in the room. */
+  /** Outliers that get their place in the room. */
   readonly promoted: readonly RoomEvent[]
   readonly keys: readonly KeyWrite[]
-  /** In the order of their numbers within a chain. */
+  /** In ascending order within each chain. */
   readonly changes: readonly StateChange[]
   readonly chains: readonly ChainWrite[]
-  /** With it the room's members are all there. */
+  /** Resyncs that this unit completes. */
   readonly resynced: readonly ResyncWrite[]
   readonly gaps: readonly GapWrite[]
   readonly filled: readonly GapFilled[]
@@ -37,23 +37,23 @@ export interface Unit {
   readonly redactions: readonly (RedactionWrite & { readonly event: RoomEvent })[]
 }
 
-/** What a unit writes of the event graph that plain growth at the tip does not need. */
+/** The empty values of what an event at the tip of the room does not write. */
 export const NO_GRAPH = { promoted: [], chains: [], resynced: [], gaps: [], filled: [], earlyRedactions: [] } as const
 
-/** State keys that a unit of this room has to write with it: it is the next to be enqueued. */
+/** The new state keys of a room. The caller writes them with its unit, which must be the next to be enqueued. */
 export function keyWrites(room: Room): KeyWrite[] {
   return room.keys
     .takeUnwritten()
     .map(({ key_id, type, state_key }) => ({ roomNid: room.nid, keyId: key_id, type, stateKey: state_key }))
 }
 
-/** The events of a unit that its commit brings into the stream, the new and the promoted. */
+/** The events of a unit that its commit brings into the stream: the new and the promoted. */
 export function streamed(unit: Pick<Unit, 'events' | 'promoted'>): readonly RoomEvent[] {
   return unit.promoted.length === 0 ? unit.events : [...unit.events, ...unit.promoted]
 }
 
 /**
  * `moved`: another write came first; load the room again and build anew.
- * `repeated`: the transaction id was used before, and that event is its answer.
+ * `repeated`: the transaction id was used before, and this event is its answer.
  */
 export type Outcome = { kind: 'committed' } | { kind: 'moved' } | { kind: 'repeated'; eventId: string }
