@@ -21,30 +21,29 @@ import { type HistoryPlacingParts, placePiece } from './history-placing.ts'
 import { serversWithHistory } from './history-servers.ts'
 
 /**
- * `whole`: nothing is missing there. `filled`: some of it came, or all. `unfilled`: no server has it, or none answers.
- * `underway`: somebody is being asked still.
+ * `whole`: nothing is missing there. `filled`: some or all of it came. `unfilled`: no server has it, or none answers. `underway`: a query
+ * is still running.
  */
 export type GapOutcome = 'whole' | 'filled' | 'unfilled' | 'underway'
 
-/** Fetches history that this server does not have from others in the room, a piece at a time (server-server API, `GET backfill`). */
+/** Fetches history that this server lacks from others in the room, a piece at a time (server-server API, `GET backfill`). */
 export interface Backfill {
   /**
-   * Fills what may be missing between two places of a room's timeline with nothing between them. Whoever asks while a room is being
-   * filled waits for that.
+   * Fetches what may be missing between two adjacent places of a room's timeline. Calls for a room share a query that is already running.
    *
-   * @param waitMs how long this caller waits; the fetching goes on
+   * @param waitMs how long this caller waits; the query goes on after that
    */
   fill(room: Room, between: Opening, waitMs: number): Promise<GapOutcome>
   /** What is missing between two such places; undefined when nothing is. */
   open(room: Room, between: Opening): Promise<Gap | undefined>
-  /** Takes in one event from within a gap, by its id, with the gap left open on either side. False when it cannot be had. */
+  /** Fetches one event from within a gap, by its id. The gap stays open on both sides. False when no server gives it. */
   bring(room: Room, gap: Gap, of: ServerName, eventId: EventId): Promise<boolean>
 }
 
-/** Two places of a timeline with nothing between them. */
+/** Two adjacent places of a timeline. */
 export type Opening = Pick<Gap, 'from' | 'below'>
 
-/** How far above a gap the events may be that it lies before: some of what builds on it may have come. */
+/** How far above a gap the events that refer to it may be: some of what builds on it may have come already. */
 const HOLDERS_WITHIN = 2 ** 12
 
 export interface BackfillParts extends HistoryPlacingParts {
@@ -60,7 +59,7 @@ export interface BackfillParts extends HistoryPlacingParts {
 export function createBackfill(parts: BackfillParts): Backfill {
   const { db, clock, log, events, registry, roomQueue, pduChecks } = parts
   const running = new Map<RoomId, Promise<GapOutcome>>()
-  /** Gaps that nobody could fill, by the first event that is missing, until when they are let be. */
+  /** Gaps that no server could fill, by the first missing event, with the time until which nobody is asked again. */
   const resting = new Map<EventId, number>()
 
   async function open(room: Room, { from, below }: Opening): Promise<Gap | undefined> {
@@ -134,7 +133,7 @@ export function createBackfill(parts: BackfillParts): Backfill {
         )
       const gap = running.has(room.id) ? undefined : await open(room, between)
       const outcome = running.get(room.id)
-      // Whether that was this gap is seen when the timeline is read again.
+      // The caller reads the timeline again, and sees whether this gap was the one.
       if (outcome)
         return orUnderway(
           outcome.then(() => 'filled'),

@@ -11,32 +11,30 @@ import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import { topological } from '../room/topological.ts'
 
-/** Events that are missing right before one in the timeline, and where in the timeline they go. */
+/** Events that are missing right before an event in the timeline, and their place there. */
 export interface Gap {
   /** The event that refers to them. */
   readonly holder: RoomEvent
   readonly missing: readonly EventId[]
-  /** The lowest place of the timeline above the gap that is taken. */
+  /** The lowest timeline position above the gap that is taken. */
   readonly from: number
   /** The highest one below it. */
   readonly below: number
 }
 
-/** A piece of history as another server has it, with all that is needed to judge and place it. Nothing of it is stored yet. */
+/** A piece of history from another server, with everything needed to authorise and place it. None of it is stored yet. */
 export interface Piece {
   /** Oldest first. */
   readonly order: readonly ReadPdu[]
-  /** The state before those of them that build on what is missing, by ids. Empty where it is that after the gap. */
+  /** The state before those events that build on missing ones, by event ids. Empty where it equals the state after the gap. */
   readonly claimed: ReadonlyMap<EventId, readonly EventId[]>
-  /** Nothing in it changes the state: that before each of them is the state after the gap. */
+  /** Whether nothing in it changes the state: the state before each event is the state after the gap. */
   readonly isPlain: boolean
-  /** What they cite, and what their states hold, that this server does not have. */
+  /** The events that they cite, and those in their states, that this server does not have. */
   readonly around: readonly ReadPdu[]
 }
 
-/**
- * Puts together what a server gave of a gap with what else it has to be asked for. Undefined when nothing of that belongs into the gap.
- */
+/** Combines what a server gave for a gap with what else it must be asked for. Undefined when none of it belongs in the gap. */
 export async function preparePiece(
   parts: { readonly db: Database; readonly outliers: Outliers; readonly questions: FederationQueries },
   room: Room,
@@ -66,7 +64,7 @@ export async function preparePiece(
   return { order, claimed, isPlain, around: around.filter(({ eventId }) => !among.has(eventId)) }
 }
 
-/** Those events that lead back from what is missing to what is known, oldest first: a server may give whatever it likes. */
+/** The events that connect the missing ones with the known ones, oldest first. A server may give anything. */
 function connected(
   { missing }: Gap,
   given: readonly ReadPdu[],
@@ -85,7 +83,10 @@ function connected(
   return topological(new Map(byDepth.map((read) => [read.eventId, read])), ({ pdu }) => prevIdsOf(pdu)).order
 }
 
-/** One message after another up to the event after the gap: where nothing changes the state, nobody need be asked for it. */
+/**
+ * Whether the events are one line of messages up to the event after the gap. Nothing in it changes the state, so no server need be asked
+ * for it.
+ */
 function isPlainLine({ holder }: Gap, order: readonly ReadPdu[]): boolean {
   const after = [...order.slice(1).map(({ pdu }) => pdu), holder.pdu]
   return order.every(({ eventId, pdu }, index) => {

@@ -20,8 +20,8 @@ export interface HistoryPlacingParts extends IntakeParts {
 }
 
 /**
- * Puts a piece of history into its gap, oldest event first, each judged by what it cites and by the state before it. Resolves when it
- * is durable, with how many events were taken in. Asks nobody; the room's other writers wait.
+ * Puts a piece of history into its gap, oldest event first. Each event is authorised by its auth events and by the state before it.
+ * Resolves when it is durable, with the number of accepted events. Sends no query; other writers of the room wait.
  */
 export async function placePiece(
   parts: HistoryPlacingParts,
@@ -33,7 +33,7 @@ export async function placePiece(
   const { outliers, branches } = parts
   const { holder } = gap
   const lowest = gap.from - piece.order.length
-  // No more was kept free: what goes beyond stays missing.
+  // The gap has no more free positions: what does not fit stays missing.
   if (lowest <= gap.below) return 0
   await outliers.take(room, piece.around)
   const intake = new Intake(parts, room, of)
@@ -90,7 +90,7 @@ async function placeOne(
   return placed
 }
 
-/** The state before an event of a piece where what it builds on does not say that. */
+/** The claimed state before an event of a piece, where its previous events do not determine it. */
 async function claimedBefore(
   db: Database,
   room: Room,

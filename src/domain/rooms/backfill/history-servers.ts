@@ -10,8 +10,8 @@ import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 
 /**
- * Servers in a room that may know what was before an event, the likeliest first: the one that sent the event knew what it builds on;
- * those of the maker and of the powerful have been there for long; large ones are well kept.
+ * Servers in a room that may have the events before an event, the likeliest first. The sender's server had its previous events; servers of
+ * the creator and of powerful members have been there for long; large servers are well maintained.
  */
 export async function serversWithHistory(
   db: Reader,

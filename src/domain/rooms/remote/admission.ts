@@ -17,7 +17,7 @@ import type { RoomEvent } from '../room/room-event.ts'
 import { wholeRoom } from '../room/whole-room.ts'
 import { authoriserFor } from './restricted-join.ts'
 
-/** A change of their membership that a user of another server wants. */
+/** A change of membership that a user of another server requests. */
 export interface Wanted {
   readonly type: 'm.room.member'
   readonly sender: UserId
@@ -25,24 +25,24 @@ export interface Wanted {
   readonly content: JsonObject
 }
 
-/** An event to be completed and signed by the server of its sender. */
+/** An event that the sender's server completes and signs. */
 export interface Template {
   readonly roomVersion: string
   readonly event: JsonObject
 }
 
-/** How this server, being in a room, helps users of other servers to join, leave and knock. */
+/** How this server, as a resident server, helps users of other servers to join, leave and knock. */
 export interface Admission {
   /**
-   * An event that the room would take as it stands (`GET make_join`, `make_leave`, `make_knock`).
+   * An event that the room accepts in its current state (`GET make_join`, `make_leave`, `make_knock`).
    *
-   * @throws ProtocolError `M_NOT_FOUND` when we are not in the room, `M_FORBIDDEN` when its rules refuse, and what
-   * {@link authoriserFor} throws
+   * @throws ProtocolError `M_NOT_FOUND` when we are not in the room, `M_FORBIDDEN` when its rules refuse, and the errors of {@link
+   * authoriserFor}
    */
   template(roomId: RoomId, wanted: Wanted): Promise<Template>
   /**
-   * A join with our signature where one of our members lets the user in; any other comes back as it is (`PUT send_join`).
-   * Whether it is accepted is for the receiver of events to find.
+   * Adds our signature to a join that one of our members authorises (`PUT send_join`). Returns any other join unchanged. The receiver of
+   * events decides whether the join is accepted.
    *
    * @throws ProtocolError as {@link template}, and `M_BAD_JSON`
    */
@@ -57,7 +57,7 @@ export interface AdmissionParts {
 }
 
 export function createAdmission({ registry, serverName, signingKey, clock }: AdmissionParts): Admission {
-  /** A room that we only know of as it was when our last member left is not ours to speak of. */
+  /** If our last member has left a room, our knowledge of it is outdated and we must not answer for it. */
   async function mustBeIn(roomId: RoomId): Promise<Room> {
     const room = await registry.get(roomId)
     if (room && room.localMembers.size > 0) return wholeRoom(registry, room)
@@ -87,7 +87,7 @@ export function createAdmission({ registry, serverName, signingKey, clock }: Adm
         prev_events: head.extremities.slice(0, head.merged).map(({ reference }) => reference),
         auth_events: [...state].filter(([key]) => authKeys.has(key)).map(([, one]) => one.reference(version)),
       }
-      // The signature that the rules ask for with a restricted join will be ours.
+      // The signature that the rules require of a restricted join will be ours.
       mustBeAllowed(room, { ...event, hashes: { sha256: '' }, signatures: { [serverName]: {} } } as Pdu, state)
       return { roomVersion: version.id, event: event as JsonObject }
     },
@@ -117,7 +117,7 @@ function keyText([type, stateKey]: StateKeyPair): string {
   return `${type}\0${stateKey}`
 }
 
-/** The state that decides about an event, as the room stands. */
+/** The current state that authorises an event. */
 async function stateFor(room: Room, event: Parameters<typeof authEventKeys>[1]): Promise<Map<string, RoomEvent>> {
   const keys: readonly StateKeyPair[] = [...authEventKeys(room.version, event), ['m.room.create', '']]
   const found = new Map<string, RoomEvent>()

@@ -11,8 +11,8 @@ import type { RemoteMembers } from './remote-members.ts'
 import { makerOf, type ResidentServers } from './resident-servers.ts'
 
 /**
- * Turns down an invitation to a room of other servers, or takes back a knock. Where none of them takes the answer the user is rid of it
- * all the same.
+ * Rejects an invitation to a room of other servers, or takes back a knock. If no server accepts the leave, the user is rid of it all the
+ * same.
  */
 export type Decline = (
   by: Requester,

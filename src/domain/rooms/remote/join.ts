@@ -11,13 +11,13 @@ import { addSignature } from '../../../core/signing/json-signature.ts'
 import { type SigningKey, verifySignature } from '../../../core/signing/key.ts'
 import type { Clock, Random } from '../../clock.ts'
 
-/** What a user of ours asked for, in a room of other servers. */
+/** A membership that a user of ours requests in a room of other servers. */
 export interface RemoteMembership {
   readonly version: RoomVersion
   readonly roomId: RoomId
   readonly userId: UserId
   readonly membership: 'join' | 'leave' | 'knock'
-  /** What else the event says: profile, reason. */
+  /** The rest of the content: profile, reason. */
   readonly content: JsonObject
 }
 
@@ -29,9 +29,9 @@ export interface RemoteJoinParts {
 }
 
 /**
- * The membership event that a template of another server (`GET make_join`, `make_leave`, `make_knock`) is for, built by us. Of
- * the template we take its place in the room (`prev_events`, `auth_events`, `depth`) and who lets the user in, nothing else: our
- * signature stands under nothing that we did not write.
+ * Builds the membership event for a template of another server (`GET make_join`, `make_leave`, `make_knock`). It takes from the template
+ * only the place in the room (`prev_events`, `auth_events`, `depth`) and the authorising user, so that we sign nothing that we did not
+ * write.
  *
  * @throws ProtocolError `M_UNKNOWN` with status 502 when the template is for something else or is malformed
  */
@@ -73,8 +73,8 @@ export function buildFromTemplate(parts: RemoteJoinParts, wanted: RemoteMembersh
 }
 
 /**
- * Our join with the signature of the server that lets the user in, taken from the event as that server gave it back
- * (`PUT send_join`). Nothing else of that is looked at. Our event as it was, where none is needed.
+ * Adds the authorising server's signature to our join. It is taken from the event that the server gave back (`PUT send_join`), and nothing
+ * else of that event is used. If no signature is needed, our event stays as it was.
  *
  * @param keys of that server, public keys by key id
  * @throws ProtocolError `M_UNKNOWN` with status 502 when the signature is not there
@@ -116,7 +116,7 @@ function authoriserIn({ version, membership }: RemoteMembership, content: JsonOb
   throw unusable('who lets the user in is no user')
 }
 
-/** Checked with the rest of the event once it is built; a version whose references carry hashes needs them to build it. */
+/** They are checked with the rest of the event once it is built. A version whose references carry hashes needs them to build it. */
 function referencesIn(version: RoomVersion, references: readonly JsonValue[]): EventReference[] {
   const isReference = (value: JsonValue): boolean =>
     version.referencesCarryHashes

@@ -21,13 +21,14 @@ import type { RoomEvent } from '../room/room-event.ts'
 import type { Surroundings } from '../room/surroundings.ts'
 
 /**
- * Kicks and bans of users of ours in a room whose members are still to come. They wait like all else; but the servers of a room give its
- * members to nobody who is not in it, so where the last of ours was put out they are judged by what they cite alone.
+ * Kicks and bans of our users in a room with partial state. They are held like all other events. But if our last user was kicked, the
+ * servers of the room no longer give us its members, so these events are authorised by their auth events alone.
  */
 export interface PartialStateKicks {
   /**
-   * Judges those that wait, and puts out whom they put out. For when every server that answers says that none of ours is in the room:
-   * by that, and not by the kick alone, its sender is known to have been in the room still. Whatever does not hold is left waiting.
+   * Authorises the held kicks and bans, and applies those that are valid. Call it when every server that answers says that none of our
+   * users is in the room. Only that shows, and not the kick alone, that its sender was still in the room. Events that do not hold stay
+   * held.
    */
   judge(partialState: PartialState): Promise<void>
 }
@@ -45,10 +46,10 @@ export interface PartialStateKickParts {
 
 const MEMBER = 'm.room.member'
 const AT_MOST = { ofAServer: MAX_KICKS_JUDGED_OF_A_SERVER, all: MAX_KICKS_JUDGED }
-/** How often one is placed anew because others wrote to its room. */
+/** How often an event is placed again because others wrote to its room. */
 const MAX_ATTEMPTS = 8
 
-/** Whether an event, whose shape nobody has looked at, claims to put somebody out of a room. */
+/** Whether an event, whose shape is not checked yet, claims to kick or ban a user. */
 export function isKickOrBan({ type, sender, state_key: target, content }: JsonObject): boolean {
   const membership = isObject(content) ? content.membership : undefined
   return type === MEMBER && sender !== target && (membership === 'leave' || membership === 'ban')
@@ -58,8 +59,8 @@ export function createPartialStateKicks(parts: PartialStateKickParts): PartialSt
   const { db, registry, pduChecks, outliers, roomQueue, log } = parts
 
   /**
-   * Brings to hand what judges an event. Its sender may have come, or come to power, while all that waits: that is looked at first. Then
-   * it is asked for all together, of the sender's server first.
+   * Loads the events that authorise an event. Its sender may have joined, or got power, by an event that is held, so held events come
+   * first. Then asks for the whole auth chain, the sender's server first.
    */
   async function fetchCited(
     { roomId, roomNid, resident }: PartialState,
@@ -99,7 +100,7 @@ export function createPartialStateKicks(parts: PartialStateKickParts): PartialSt
         const outcome = await placeIn(room, read, origin)
         if (outcome !== 'moved') return outcome
       } catch (error) {
-        // What was begun is half in memory: the next to come reads the room again.
+        // The room in memory is half changed: whoever comes next loads it again.
         registry.drop(room)
         throw error
       }
@@ -142,7 +143,7 @@ export function createPartialStateKicks(parts: PartialStateKickParts): PartialSt
     const room = await registry.getByNid(partialState.roomNid)
     const read = await pduChecks.check(room, raw)
     if (isRefusal(read) || read.pdu.state_key !== userId || !isKickOrBan(read.pdu)) return false
-    // What a server sends in the name of another is not what puts anybody out.
+    // A server that sends an event in another server's name cannot kick anybody with it.
     if (serverOf(read.pdu.sender) !== origin || !citesPresent(room, partialState, read)) return false
     await fetchCited(partialState, read, origin)
     return roomQueue.run(partialState.roomId, () => place(partialState, read, origin))
@@ -169,7 +170,7 @@ export function createPartialStateKicks(parts: PartialStateKickParts): PartialSt
   }
 }
 
-/** Nothing is known around such an event but what it cites. */
+/** Of such an event, only its auth events are known. */
 const ALONE: Omit<Surroundings, 'outlier' | 'cited' | 'prevs' | 'claimed'> = {
   passedOver: new Set(),
   missingBehind: [],
@@ -180,7 +181,7 @@ const ALONE: Omit<Surroundings, 'outlier' | 'cited' | 'prevs' | 'claimed'> = {
   isOffered: true,
 }
 
-/** Whether an event cites the membership that its target has: a kick of a time before they came in is none of now. */
+/** Whether an event cites the current membership of its target. A kick from before they joined does not apply. */
 async function citesPresent(room: Room, { joinId }: PartialState, { pdu }: ReadPdu): Promise<boolean> {
   const nid = room.stateNid(room.pending.state, pdu.type, pdu.state_key!)
   const cited = new Set<EventId>(authIdsOf(pdu))
@@ -188,7 +189,7 @@ async function citesPresent(room: Room, { joinId }: PartialState, { pdu }: ReadP
   return cited.has(joinId) || (present !== undefined && cited.has(present))
 }
 
-/** The state that is known, with what an event cites: it is judged by its sender's membership, which is among that alone. */
+/** The known state with an event's auth events. The rules need the membership of its sender, which only the auth events hold. */
 function withCited(room: Room, { pdu }: ReadPdu, cited: ReadonlyMap<EventId, RoomEvent>): StateMap {
   let state = room.pending.state
   for (const id of authIdsOf(pdu)) {

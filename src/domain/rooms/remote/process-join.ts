@@ -20,7 +20,7 @@ import type { PartialStateRooms } from '../room/partial-state-rooms.ts'
 import { emptyRoom, type Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 
-/** Takes part in a room of other servers: by what a resident server tells of it, and a join of ours that it has accepted. */
+/** Joins a room of other servers, with the state that a resident server gave and our join, which it has accepted. */
 export type ProcessJoin = (
   resident: ServerName,
   version: RoomVersion,
@@ -31,11 +31,11 @@ export type ProcessJoin = (
 
 export interface ProcessJoinParts extends Omit<ReceiverParts, 'log'> {
   readonly partialStateRooms: PartialStateRooms
-  /** Has the members fetched that were left out. */
+  /** Starts the resync that fetches the members left out. */
   readonly fill: (partialState: PartialState) => void
 }
 
-/** How often a join is placed anew because others wrote to its room. */
+/** How often a join is placed again because others wrote to its room. */
 const MAX_ATTEMPTS = 8
 
 type Result = Received | 'moved'
@@ -45,13 +45,13 @@ const OTHER_VERSION = 'the room is of another version'
 export function createProcessJoin(parts: ProcessJoinParts): ProcessJoin {
   const { registry, pduChecks, outliers, placing, roomQueue, partialStateRooms } = parts
 
-  /** A room that is to be, or that we took part in before; undefined where that one was of another version. */
+  /** The room to join, new or one that we were in before. Undefined if we were in one of another version. */
   async function roomToJoin(roomId: RoomId, version: RoomVersion): Promise<Room | undefined> {
     const known = await registry.get(roomId)
     if (!known) return emptyRoom({ nid: await nextRoomNid(parts.db), id: roomId, version, events: parts.events })
     if (known.version === version) return known
     if (known.pending.extremities.length > 0) return undefined
-    // Whoever invited us said so, and that is nobody's word: the room's own create event is.
+    // We had the version from an invitation, which proves nothing; the room's own create event does.
     await parts.db.tx((tx) => setRoomVersion(tx, known.nid, version.id))
     registry.drop(known)
     return registry.get(roomId)
@@ -77,10 +77,10 @@ export function createProcessJoin(parts: ProcessJoinParts): ProcessJoin {
     const intake = new Intake(parts, room, resident)
     await intake.lookUp([])
     const prevs = prevIds.flatMap((id) => known.get(id) ?? []).filter((event) => isPlacedIn(room, event))
-    // While others of ours are in the room we know its state ourselves.
+    // If other users of ours are in the room, we already know its state.
     const isKnownHere = room.localMembers.size > 0 && prevs.length === prevIds.length
     const isPartial = answer.areMembersOmitted === true && !isKnownHere
-    // It was strange when we asked: what is left out of a state that is one of several cannot be put in behind it.
+    // We did not know the room when we sent the request, but do now. Members can be written behind a state only if it is the only one.
     if (isPartial && !wasStrange) throw membersAreMissing()
     const cited = authIdsOf(pdu).map((id) => known.get(id)!)
     const before = isPartial ? withMembers(state, cited) : state
@@ -106,11 +106,11 @@ export function createProcessJoin(parts: ProcessJoinParts): ProcessJoin {
       return one?.outcome === 'committed' ? receivedAs(eventId, placed.event.standing, placed.event.reason) : 'moved'
     }
     const result = await place().catch((error) => {
-      // Whether it was written is not known: the resync finds out.
+      // It is not known whether the join was written: the resync finds out.
       if (partialState) parts.fill(partialState)
       throw error
     })
-    // What invitations counted for in memory, while the room was not known, is read anew.
+    // Memory may still hold what invitations said of the room before it was known, so the room is loaded again.
     if (wasStrange) registry.drop(room)
     const isIn = result !== 'moved' && result.kind === 'accepted'
     if (partialState && isIn) parts.fill(partialState)
@@ -155,15 +155,15 @@ export function createProcessJoin(parts: ProcessJoinParts): ProcessJoin {
   }
 }
 
-/** The state by which the rules judge a join. */
+/** The state keys that authorise a join. */
 function keysJudging(version: RoomVersion, join: Pdu): ReadonlySet<string> {
   const keys: readonly StateKeyPair[] = [...authEventKeys(version, join), ['m.room.create', '']]
   return new Set(keys.map(([type, stateKey]) => `${type}\0${stateKey}`))
 }
 
 /**
- * Why a room does not let us in by the state that a server claims: found before anything of that is kept. Members may be left out of
- * the state; those that matter are cited.
+ * Why the room does not let us in by the state that a server claims. This is checked before any of it is stored. The state may lack
+ * members; those that matter here are cited.
  */
 function refusalOf(version: RoomVersion, join: Pdu, judges: readonly ReadPdu[]): string | undefined {
   const find: StateLookup = (type, key) => judges.find(({ pdu }) => pdu.type === type && pdu.state_key === key)?.pdu
@@ -171,7 +171,7 @@ function refusalOf(version: RoomVersion, join: Pdu, judges: readonly ReadPdu[]):
   return verdict.allowed ? undefined : `the room does not let us in: ${reasonOf(verdict)}`
 }
 
-/** A state without members, with those by which the join is judged: they are of the same state. */
+/** A state without members, completed with those that authorise the join: they belong to the same state. */
 function withMembers(state: StateMap, cited: readonly RoomEvent[]): StateMap {
   let known = state
   for (const { type, keyId, nid } of cited) {

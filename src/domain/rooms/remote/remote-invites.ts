@@ -19,8 +19,8 @@ import { inviteStateEvents } from './invite-state.ts'
 import type { Resident } from './resident.ts'
 
 /**
- * Invites a user of another server to a room of ours: that server is asked first, and signs (server-server API, "Inviting to a room").
- * Gives the event.
+ * Invites a user of another server to a room of ours. That server gets the event first, and signs it (server-server API, "Inviting to a
+ * room"). Returns the event.
  */
 export type InviteRemotely = (
   by: Pick<Requester, 'userId'>,
@@ -70,12 +70,12 @@ export function createRemoteInvites(parts: {
     throw new ProtocolError('M_FORBIDDEN', `The room does not accept the invitation: ${received?.reason ?? eventId}.`)
   }
 
-  // The other server takes its time: who invites the same user meanwhile waits to see what comes of it.
+  // The other server may be slow: a second invitation of the same user waits for the outcome of the first.
   return (by, roomId, target, content) =>
     roomQueue.run(`${roomId} ${target}`, () => invite(by, roomId, target, content))
 }
 
-/** The invitation that already says the same, by the same sender. */
+/** An invitation by the same sender with the same content. */
 async function sameInvitation(
   room: Room | undefined,
   sender: UserId,
@@ -87,7 +87,7 @@ async function sameInvitation(
   return encodeCanonical(member.content) === encodeCanonical(content) ? member.id : undefined
 }
 
-/** Our event with the other server's signature, taken from what it gave back: nothing else of that is looked at. */
+/** Our event with the other server's signature. Nothing else of what it gave back is used. */
 async function countersigned(
   keys: KeyRing,
   server: ServerName,

@@ -18,31 +18,30 @@ import { copyOf, outlierRow, RoomEvent } from '../room/room-event.ts'
 import type { Persister } from '../write/persister.ts'
 import { NO_GRAPH } from '../write/unit.ts'
 
-/** A membership of a user of ours in a room that this server takes no part in: an invitation, a knock, or the end of either. */
+/** A membership of a user of ours in a room that this server is not in: an invitation, a knock, or the end of either. */
 export interface RemoteMembershipEvent {
   readonly version: RoomVersion
   readonly roomId: RoomId
   readonly eventId: EventId
   readonly pdu: Pdu
   readonly json: string
-  /** What the room shows to those who are not in it. */
+  /** The stripped state of the room. */
   readonly state: readonly JsonObject[]
-  /** The invitation or knock that it is the end of: where another took its place meanwhile, that one stands. */
+  /** The invitation or knock that this event ends. If another has replaced it meanwhile, that one stands. */
   readonly ends?: RoomEvent
 }
 
 /**
- * What users of ours have to do with rooms that this server is not in. The events are kept by themselves: nothing is known of the room
- * around them.
+ * Memberships of our users in rooms that this server is not in. Their events are stored apart, because the state around them is not known.
  */
 export interface RemoteMembers {
-  /** Keeps a membership and tells the user. Does nothing when the event is known, or this server is in the room by now. */
+  /** Stores a membership and wakes the user. Does nothing when the event is known, or this server is in the room by now. */
   record(event: RemoteMembershipEvent): Promise<void>
-  /** Servers through which the room of an invitation or a knock may be reached: those that it shows something of. */
+  /** Servers through which the room of an invitation or a knock may be reached: those that its stripped state names. */
   waysOf(event: RoomEvent): Promise<ServerName[]>
-  /** The invitation or knock by which a user has to do with such a room; undefined when there is none. */
+  /** The user's invitation or knock for such a room; undefined when there is none. */
   pendingOf(userNid: number, roomId: RoomId): Promise<{ readonly room: Room; readonly event: RoomEvent } | undefined>
-  /** Whether an event cites a membership of the user that another has taken the place of: it is the end of that one. */
+  /** Whether an event cites a membership that is not the user's newest: it ends an older one. */
   isOutdated(pdu: Pdu, pending: RoomEvent): Promise<boolean>
 }
 
@@ -57,7 +56,7 @@ export function createRemoteMembers(parts: {
   readonly persister: Persister
 }): RemoteMembers {
   const { db, registry, events, users, userRooms, persister } = parts
-  /** What is written of one membership is seen before the next is. */
+  /** A membership is visible before the next one is written. */
   const roomQueue = createKeyedQueue<string>()
 
   async function roomOf({ roomId, version }: RemoteMembershipEvent): Promise<Room> {

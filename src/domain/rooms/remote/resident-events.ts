@@ -8,20 +8,20 @@ import type { RoomEvent } from '../room/room-event.ts'
 import { topological } from '../room/topological.ts'
 import { loadIn, mayBeServed, prevIds } from './served-events.ts'
 
-/** Events between some that the asking server has and some that it knows of. */
+/** A range of events: after those that the asking server has, up to some that it knows of. */
 export interface Between {
   readonly earliest: readonly EventId[]
   readonly latest: readonly EventId[]
   readonly limit: number
-  /** What is less deep is of no use to it. */
+  /** The asking server has no use for events of lower depth. */
   readonly minDepth?: Integer
 }
 
-/** The events of a room for other servers that ask for them. */
+/** The events of a room that other servers may fetch. */
 export interface ResidentEvents {
-  /** Those of some events that there are, in the order asked for (`GET event`). */
+  /** Those of the requested events that exist, in the order of the request (`GET event`). */
   events(roomId: RoomId, eventIds: readonly EventId[]): Promise<RoomEvent[]>
-  /** Back from `latest`, without these, as far as `earliest`: those nearest to `latest`, oldest first (`POST get_missing_events`). */
+  /** Events before `latest`, without these, back to `earliest`: those nearest to `latest`, oldest first (`POST get_missing_events`). */
   missingEvents(roomId: RoomId, between: Between): Promise<RoomEvent[]>
   /** Some events and those before them, newest first (`GET backfill`). */
   backfill(roomId: RoomId, eventIds: readonly EventId[], limit: number): Promise<RoomEvent[]>
@@ -34,9 +34,8 @@ export interface ResidentEventParts {
 
 export function createResidentEvents({ registry, events: cache }: ResidentEventParts): ResidentEvents {
   /**
-   * Breadth first along `prev_events`, starting with some events themselves. Ends at those seen before and those that are not deep
-   * enough, after `limit` events that may be given, and after a number of events looked at whatever they are: a query per step, none
-   * for what is cached.
+   * Walks breadth first along `prev_events`, from some events on. Stops at events seen before and at those of too low depth, after `limit`
+   * events that may be served, and after a maximum of events looked at. Each step costs one query, or none for cached events.
    */
   async function walkBack(
     room: Room,

@@ -17,11 +17,11 @@ import { wholeRoom } from '../room/whole-room.ts'
 import { buildFromTemplate, type RemoteJoinParts, withAuthoriser } from './join.ts'
 import type { ProcessJoin } from './process-join.ts'
 
-/** What a user of ours wants in a room that this server is not in. */
+/** A membership that a user of ours requests in a room that this server is not in. */
 export interface RemoteWish {
   readonly roomId: RoomId
   readonly userId: UserId
-  /** What else the event says: profile, reason. */
+  /** The rest of the content: profile, reason. */
   readonly content: JsonObject
   /** Servers that may be in the room, the likeliest first. */
   readonly via: readonly ServerName[]
@@ -30,13 +30,14 @@ export interface RemoteWish {
 /** Memberships in rooms of other servers (server-server API, "Joining Rooms", "Knocking upon a room", "Leaving Rooms"). */
 export interface ResidentServers {
   /**
-   * Joins through one server after another until one lets the user in. Resolves when this server takes part in the room.
+   * Tries one server after another until one lets the user in. Resolves when this server is in the room.
+   *
    * @throws ProtocolError why none does; `M_FORBIDDEN` when none knows the room
    */
   join(wish: RemoteWish): Promise<void>
-  /** Gives the event, which one of them has taken in. @throws ProtocolError why none does */
+  /** Returns the event that one of the servers accepted. @throws ProtocolError why none does */
   leave(wish: RemoteWish): Promise<BuiltEvent>
-  /** The same, with what the room shows to those who are not in it. @throws as {@link join} */
+  /** The same, with the stripped state of the room. @throws as {@link join} */
   knock(wish: RemoteWish): Promise<Knock>
 }
 
@@ -46,16 +47,16 @@ export interface Knock {
   readonly shown: readonly JsonObject[]
 }
 
-/** The server that made a room, as its id has it; room ids of version 12 do not. */
+/** The server that created a room, as its id says. Room ids of version 12 do not say it. */
 export function makerOf(roomId: RoomId): ServerName[] {
   const colon = roomId.indexOf(':')
   return colon === -1 ? [] : [roomId.slice(colon + 1) as ServerName]
 }
 
-/** What no other server says otherwise. */
+/** Errors that every other server would repeat. */
 const FINAL: ReadonlySet<string> = new Set(['M_INCOMPATIBLE_ROOM_VERSION', 'M_UNSUPPORTED_ROOM_VERSION'])
 
-/** Whether it says more of the room than that a server cannot help. */
+/** Whether an error says more about the room than that this server cannot help. */
 function isTelling({ status, errcode }: ProtocolError): boolean {
   return status < 500 && errcode !== 'M_NOT_FOUND'
 }
@@ -66,14 +67,14 @@ export function createResidentServers(
     readonly processJoin: ProcessJoin
     readonly keys: KeyRing
     readonly registry: Pick<RoomRegistry, 'get' | 'getByNid'>
-    /** With whom this server has to do at all. */
+    /** Whether the federation policy allows a server. */
     readonly outgoing: { reaches(server: ServerName): boolean }
   },
 ): ResidentServers {
   const { peers, processJoin, keys, serverName, outgoing, registry } = parts
   const understood = ROOM_VERSIONS.map(({ id }) => id)
 
-  /** Servers do not say whether a room does not let somebody in or is none of theirs: those who would come in hear the former of both. */
+  /** Servers do not say whether a room refuses a user or is unknown to them. The user gets `M_FORBIDDEN` for both. */
   async function intoAny<T>(wish: RemoteWish, attempt: (server: ServerName) => Promise<T>): Promise<T> {
     return throughAny(wish, attempt).catch((error: unknown) => {
       if (!(error instanceof ProtocolError) || error.errcode !== 'M_NOT_FOUND') throw error
@@ -83,7 +84,7 @@ export function createResidentServers(
 
   const arriving = createKeyedQueue<RoomId>()
 
-  /** Whether this server is in the room, or was. */
+  /** Whether this server is or was in the room. */
   async function isKnown(roomId: RoomId): Promise<boolean> {
     const room = await registry.get(roomId)
     return room !== undefined && room.pending.extremities.length > 0
@@ -93,7 +94,7 @@ export function createResidentServers(
     let reason = new ProtocolError('M_NOT_FOUND', `No server is known through which ${roomId} could be reached.`)
     const others = [...new Set(via)].filter((each) => each !== serverName)
     const reached = others.filter(outgoing.reaches)
-    // Where all are shut out, asking one says so.
+    // If the policy refuses all servers, asking one gives the reason.
     for (const server of (reached.length > 0 ? reached : others).slice(0, MAX_SERVERS_TRIED)) {
       try {
         return await attempt(server)
@@ -132,8 +133,8 @@ export function createResidentServers(
   }
 
   /**
-   * What is told of a room that another of our users, or this one by another request, came into meanwhile has to be all of it; nothing
-   * is needed where the user is there.
+   * The answer must hold all members if another of our users, or this one by another request, came into the room meanwhile. Nothing is
+   * needed if the user is in it already.
    */
   async function wholeOf(server: ServerName, { roomId, userId }: RemoteWish, joinId: EventId) {
     const room = await registry.get(roomId)
@@ -144,12 +145,12 @@ export function createResidentServers(
 
   async function joinThrough(server: ServerName, wish: RemoteWish): Promise<void> {
     const { version, built } = await build(server, 'join', wish)
-    // What is left out can be put in later where all that is known of the room is what this server answers.
+    // Members can be written later only if all that we know of the room is this one answer.
     const omitsMembers = !(await isKnown(wish.roomId))
     const answered = await peers.sendJoin(server, wish.roomId, built.eventId, built.json, omitsMembers)
     const json = withAuthoriser(version, built, answered.event, await authoriserKeys(version, built, answered.event))
     const process = (answer: RoomStateAnswer) => processJoin(server, version, wish.roomId, readExactJson(json), answer)
-    // Of those who come in at once the first is told of a room that nobody knew.
+    // Of several users who join at once, the first gets the room while nobody here knows it.
     const first = await arriving.run(wish.roomId, async () =>
       answered.areMembersOmitted && (await isKnown(wish.roomId)) ? undefined : process(answered),
     )

@@ -14,29 +14,30 @@ import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import { loadIn, mayBeServed } from './served-events.ts'
 
-/** A state and what authorises it: canonical JSON of each event. */
+/** A state and its auth chain: the canonical JSON of each event. */
 export interface StateTexts {
   readonly state: readonly string[]
   readonly authChain: readonly string[]
 }
 
-/** What a server that joins a room is given. */
+/** What a joining server gets. */
 export interface JoinAnswer extends StateTexts {
   readonly areMembersOmitted: boolean
 }
 
-/** The states of a room and what authorises them, for other servers that ask for them. */
+/** The states of a room and their auth chains, for other servers that ask. */
 export interface ResidentState {
-  /** All events by which an event is authorised, and those by which these are, and so on, the first of them first (`GET event_auth`). */
+  /** The auth chain of an event, the first events of the room first (`GET event_auth`). */
   authChain(roomId: RoomId, eventId: EventId): Promise<readonly string[] | undefined>
   /** The state before an event and its auth chain (`GET state_ids`); undefined where this server does not know it. */
   stateIds(roomId: RoomId, eventId: EventId): Promise<StateIds | undefined>
   /** The same, in full (`GET state`). */
   stateAt(roomId: RoomId, eventId: EventId): Promise<StateTexts | undefined>
   /**
-   * The state before a join, with what authorises it and the join itself (`PUT send_join`).
+   * The state before a join, with its auth chain and the join itself (`PUT send_join`).
    *
-   * @param omitsMembers without members, except for those whom a room without a name is named after, and each event once
+   * @param omitsMembers whether to leave out members, except those whom a room without a name is named after, and to give each event only
+   * once
    */
   joinAnswer(roomId: RoomId, eventId: EventId, omitsMembers?: boolean): Promise<JoinAnswer | undefined>
 }
@@ -50,18 +51,18 @@ export interface ResidentStateParts {
 
 /** State that names a room. */
 const NAMES = ['m.room.name', 'm.room.canonical_alias']
-/** Members whom a room without a name is named after (client-server API, `m.heroes`). */
+/** This many members give a room without a name its name (client-server API, `m.heroes`). */
 const HEROES = 5
 
 export function createResidentState({ db, registry, events, branches }: ResidentStateParts): ResidentState {
-  /** An event that may be served of its room. */
+  /** An event, if this server may serve it for this room. */
   async function eventIn(roomId: RoomId, eventId: EventId): Promise<{ room: Room; event: RoomEvent } | undefined> {
     const room = await registry.get(roomId)
     const [event] = room ? await loadIn(events, room, [eventId]) : []
     return room && event?.hasPlace && mayBeServed(event) ? { room, event } : undefined
   }
 
-  /** The state before an event and what authorises it, each event as `read` gives it. */
+  /** The state before an event and its auth chain, each event as `read` gives it. */
   async function stateBefore<T>(
     roomId: RoomId,
     eventId: EventId,
@@ -84,8 +85,8 @@ export function createResidentState({ db, registry, events, branches }: Resident
   }
 
   /**
-   * What authorises some state, and an event after it, each event after those that authorise it: what an event cites got its number
-   * before. The create event is of it also where the room's id stands for it.
+   * The auth chain of some state and of an event after it, each event after its auth events: an event has a higher number than what it
+   * cites. The create event is included also where the room's id stands for it.
    */
   async function chainOf(room: Room, state: readonly number[], event?: RoomEvent): Promise<number[]> {
     const cited = event
@@ -135,7 +136,7 @@ export function createResidentState({ db, registry, events, branches }: Resident
   }
 }
 
-/** All events by which some are authorised, and those by which these are, and so on. */
+/** The auth chain of some events. */
 function authChainOf(graph: AuthGraph, nids: readonly number[]): number[] {
   const chain = new Set<number>()
   const open = [...nids]

@@ -3,8 +3,8 @@ import { createResidentEvents, type ResidentEventParts, type ResidentEvents } fr
 import { createResidentState, type ResidentState, type ResidentStateParts } from './resident-state.ts'
 
 /**
- * What this server, being in a room, has for others that ask about it: only events that were not rejected. Whether the asking
- * server may know is for the caller.
+ * What this server, as a resident server, gives other servers about a room: only events that were not rejected. The caller checks whether
+ * the asking server may know.
  */
 export interface Resident extends Admission, ResidentEvents, ResidentState {}
 

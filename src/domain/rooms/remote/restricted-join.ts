@@ -8,11 +8,11 @@ import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 
 /**
- * The local member who lets a user into a room whose join rule is restricted; undefined where nobody can or need.
- * The one with the most power is chosen, so that it stays the same as long as it can.
+ * The local member who authorises a join to a restricted room; undefined where nobody can or need. It is the one with the most power, so
+ * that it stays the same as long as possible.
  *
- * @throws ProtocolError `M_FORBIDDEN` when the user is in none of the rooms that the rule names, `M_UNABLE_TO_AUTHORISE_JOIN` when
- * we cannot know that, `M_UNABLE_TO_GRANT_JOIN` when no local member may invite (server-server API, `GET make_join`)
+ * @throws ProtocolError `M_FORBIDDEN` when the user is in none of the rooms that the rule names, `M_UNABLE_TO_AUTHORISE_JOIN` when we
+ * cannot know that, `M_UNABLE_TO_GRANT_JOIN` when no local member may invite (server-server API, `GET make_join`)
  */
 export async function authoriserFor(
   registry: Pick<RoomRegistry, 'get'>,
@@ -22,7 +22,7 @@ export async function authoriserFor(
   const joinRules = await room.stateEvent('m.room.join_rules', '')
   if (!isRestricted(room, joinRules)) return undefined
   const membership = membershipOf(await room.stateEvent('m.room.member', userId))
-  // Those who are banned nobody lets in, as the rules will say.
+  // A member or invited user needs nobody's authorisation; the rules refuse a banned one later.
   if (membership === 'join' || membership === 'invite' || membership === 'ban') return undefined
   await mustBeInOneOf(registry, joinRules, userId)
   const levels = await powerLevelsOf(room)
@@ -45,7 +45,7 @@ function compare(one: string, other: string): number {
   return one < other ? -1 : Number(one > other)
 }
 
-/** Rooms that a join rule names and that are looked at. */
+/** At most this many of the rooms in a join rule are checked. */
 const MAX_ALLOWED_ROOMS = 50
 
 async function mustBeInOneOf(
@@ -56,7 +56,7 @@ async function mustBeInOneOf(
   let isAllKnown = true
   for (const roomId of allowedRoomsOf(joinRules).slice(0, MAX_ALLOWED_ROOMS)) {
     const allowed = await registry.get(roomId)
-    // What we knew of a room when our last member left it says nothing about who is in it now.
+    // When our last member has left a room, what we knew of it no longer says who is in it.
     if (!allowed || allowed.localMembers.size === 0) isAllKnown = false
     else if (membershipOf(await allowed.stateEvent('m.room.member', userId)) === 'join') return
   }

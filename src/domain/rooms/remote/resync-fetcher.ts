@@ -10,10 +10,11 @@ import type { PartialStateKicks } from './partial-state-kicks.ts'
 import type { ResyncWriter } from './resync-writer.ts'
 
 /**
- * One round of a resync: asks the servers in a room for the state before our join, one after another, until one of them answers with
- * one that can be written.
+ * One round of a resync: asks the servers in a room for the state before our join, one after another, until one gives a state that can be
+ * written.
  *
- * @throws Error with what the last server said, when none could be used; {@link Refused} when none that answers says that we are in the room
+ * @throws Error with what the last server said, when none could be used; {@link Refused} when no server that answers says that we are in
+ * the room
  */
 export type ResyncFetcher = (partialState: PartialState) => Promise<void>
 
@@ -26,15 +27,15 @@ export interface ResyncFetcherParts {
   readonly kicks: PartialStateKicks
 }
 
-/** When a resync is not to go on. */
+/** When a resync stops. */
 export interface ResyncEnd {
   /** Rejects when the process ends. */
   readonly closed: Promise<never>
-  /** Whether the members of a room are still to come, and the process goes on. */
+  /** Whether the room still lacks its members, and the process is not shutting down. */
   isWanted(partialState: PartialState): boolean
 }
 
-/** No server that answers tells this one of the room: none of its users is in it, or so they say. */
+/** No server that answers gives this server the room's state: none of our users is in it, or so they say. */
 export class Refused extends Error {}
 
 /** Why a server cannot be used. */
@@ -46,7 +47,7 @@ interface Failure {
 export function createResyncFetcher(parts: ResyncFetcherParts, write: ResyncWriter, end: ResyncEnd): ResyncFetcher {
   const { log, registry, partialStateRooms } = parts
 
-  /** The one that let us in, and some of the others: in each round other ones. */
+  /** The resident server and some of the others, which change from round to round. */
   function serversToAsk({ resident, servers, failures }: PartialState): ServerName[] {
     const others = [...servers].filter((server) => server !== resident)
     const from = others.length === 0 ? 0 : (failures * (MAX_RESYNC_SERVERS - 1)) % others.length
@@ -58,7 +59,7 @@ export function createResyncFetcher(parts: ResyncFetcherParts, write: ResyncWrit
     try {
       const asking = parts.peers.state(server, partialState.roomId, partialState.joinId)
       asking.catch(() => {})
-      // Whoever leaves the room waits for nobody, and keeps nobody waiting.
+      // If our users leave the room, this stops waiting for the answer.
       const answer = await Promise.race([asking, end.closed, partialState.whole])
       const reason = answer && (await write(partialState, answer, () => end.isWanted(partialState)))
       return reason === undefined ? undefined : { reason, kind: 'useless' }
@@ -70,7 +71,7 @@ export function createResyncFetcher(parts: ResyncFetcherParts, write: ResyncWrit
 
   return async (partialState) => {
     const room = await registry.get(partialState.roomId)
-    // The join was never written, or nobody is in the room any more.
+    // The join was never written, or no user of ours is in the room any more.
     if (room?.nid !== partialState.roomNid || room.localMembers.size === 0) return partialStateRooms.leave(partialState)
     let last = 'no server of the room is known that could be asked'
     const failures: Failure['kind'][] = []

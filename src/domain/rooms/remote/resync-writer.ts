@@ -27,10 +27,10 @@ import type { Persister } from '../write/persister.ts'
 import { keyWrites, NO_GRAPH, type Outcome, type Unit } from '../write/unit.ts'
 
 /**
- * Checks the state that a server answered for a room of partial state, and writes the members in it to the log, behind our join.
+ * Checks the state that a server gave for a room with partial state, and writes its members to the log, behind our join.
  *
- * @param isWanted whether the resync is still to go on; asked again and again
- * @returns why that state cannot be the room's; undefined when the room is whole, or the resync is not wanted any more
+ * @param isWanted whether the resync should go on; asked repeatedly
+ * @returns why this cannot be the room's state; undefined when the room is complete, or the resync is not wanted any more
  */
 export type ResyncWriter = (
   partialState: PartialState,
@@ -49,20 +49,20 @@ export interface ResyncWriterParts {
   readonly pduChecks: PduChecks
   readonly outliers: Outliers
   readonly roomQueue: KeyedQueue<RoomId>
-  /** A room is whole: who reads it is to be told. */
+  /** The state of a room is complete: its readers are to be woken. */
   filled(room: Room): void
 }
 
-/** How often a room's members are written anew because others wrote to it. */
+/** How often a room's members are written again because others wrote to it. */
 const MAX_ATTEMPTS = 8
-/** Members of one commit: whatever else is written in between waits for no more. */
+/** Members per commit, so that other writes in between do not wait long. */
 const MEMBERS_PER_COMMIT = 1_000
 const MEMBER = 'm.room.member'
 
-/** What is written to the log behind a join: at the end of the chain that the join's branches off. */
+/** What is written to the log behind a join: at the end of the chain from which the join's chain branches off. */
 interface Behind {
   readonly changes: readonly StateChange[]
-  /** That the join's chain comes after them. */
+  /** Moves the start of the join's chain after these changes. */
   readonly chain: ChainWrite
 }
 
@@ -79,7 +79,7 @@ export function createResyncWriter(parts: ResyncWriterParts): ResyncWriter {
     const join = (await outliers.find(room, [partialState.joinId])).get(partialState.joinId)!
     const end = await endBehind(room, join)
     if (await db.tx((tx) => removeResyncedPart(tx, room.nid, end))) {
-      // An earlier attempt ended in the middle, and the room as it is in memory counts its members.
+      // An earlier attempt stopped in the middle, and the room in memory counts its members.
       registry.drop(room)
       return 'moved'
     }
@@ -92,14 +92,14 @@ export function createResyncWriter(parts: ResyncWriterParts): ResyncWriter {
     return write(room, partialState, behind(room, join, end, { before, claimed: map }), memberships)
   }
 
-  /** The end of the chain that our join's branches off. */
+  /** The end of the chain from which our join's chain branches off. */
   async function endBehind(room: Room, join: RoomEvent): Promise<StatePoint> {
     const end = (await getChainParents(db, room.nid)).get(join.pointBefore.chain)
     if (!end || join.pointBefore.seq !== 0) throw new Error(`${join.id} does not stand at the beginning of a chain`)
     return end
   }
 
-  /** A part at a time. Nobody finds it in the log before the chain of the join is moved behind it, with the last part. */
+  /** Writes one part after another. No reader finds them in the log until the last part moves the start of the join's chain behind them. */
   async function write(
     room: Room,
     partialState: PartialState,
@@ -122,7 +122,7 @@ export function createResyncWriter(parts: ResyncWriterParts): ResyncWriter {
         ...{ events: [], highlights: [], redactions: [], txn: undefined, keys: keyWrites(room), changes: part },
         resynced: at + MEMBERS_PER_COMMIT < changes.length ? [] : [{ ...chain, joinId: partialState.joinId, position }],
         members: members.map((member) => ({ ...member, changedAt: position })),
-        // No event comes with it, and the stream is to have a position for it: an outlier has one that nobody is shown.
+        // The commit needs a stream position, but adds no event. An outlier takes the position and no client is shown it.
         promoted: [new RoomEvent({ ...create.toRow(), stream_pos: position }, create.pdu)],
       }
       room.enqueued(unit)
@@ -147,7 +147,7 @@ export function createResyncWriter(parts: ResyncWriterParts): ResyncWriter {
     })
 }
 
-/** What is missing in the state before our join, as changes from the end of the chain that the join's branches off. */
+/** What is missing in the state before our join, as changes from the end of the chain from which the join's chain branches off. */
 function behind(
   room: Room,
   join: RoomEvent,
@@ -165,7 +165,7 @@ function behind(
   return { changes, chain: { roomNid: room.nid, chain: join.pointBefore.chain, parentChain: chain, parentSeq: seq } }
 }
 
-/** What changes behind a join make of the members; whoever has come or gone since is known already. */
+/** The members that these changes add. Whoever joined or left since our join is known already. */
 function unknownMembers(room: Room, changes: readonly StateChange[]): Change[] {
   const unknown = changes.filter(({ keyId }) => getState(room.pending.state, keyId) === 0)
   return unknown.map(({ keyId, eventNid }) => {
@@ -173,7 +173,7 @@ function unknownMembers(room: Room, changes: readonly StateChange[]): Change[] {
   })
 }
 
-/** Why what a server claims cannot be the state of the room: what we know of it has to be there, by whatever event. */
+/** Why a claimed state cannot be the room's: it must hold every key that we know, by whatever event. */
 function disagreement(
   room: Room,
   known: StateMap,
@@ -182,7 +182,7 @@ function disagreement(
 ): string | undefined {
   const createKey = room.keys.idOf('m.room.create', '')!
   if (getState(claimed, createKey) !== getState(known, createKey)) return 'it tells of a room with another beginning'
-  // Somebody let us in.
+  // Our own join was authorised, so there must be members.
   if (![...memberships.values()].includes('join')) return 'it tells of nobody who is in the room'
   let lacks = false
   diffState(known, claimed, (_key, _before, after) => {

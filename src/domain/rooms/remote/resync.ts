@@ -7,14 +7,17 @@ import type { PartialState } from '../room/partial-state.ts'
 import { createResyncFetcher, Refused, type ResyncFetcherParts } from './resync-fetcher.ts'
 import { createResyncWriter, type ResyncWriterParts } from './resync-writer.ts'
 
-/** Fetches the members of rooms that were joined without them, and has taken in what other servers sent meanwhile. */
+/** Fetches the members of rooms with partial state, and then has the held events processed. */
 export interface Resync {
   begin(partialState: PartialState): void
-  /** Somebody was put out, it is said: where the servers of the room had nothing for us that may be why, and they are asked again soon. */
+  /**
+   * Says that a held event kicks a user of ours. If the servers of the room refused us their state, that may be why, so they are asked
+   * again soon.
+   */
   hurry(partialState: PartialState): void
-  /** Calls `take` for each room that is whole, to take in what waits for it. */
+  /** Calls `take` for each room whose state is complete, to process its held events. */
   onWhole(take: (partialState: PartialState) => Promise<void>): void
-  /** Goes on with what was begun before the process ended. Nothing begins before. */
+  /** Continues the resyncs from before a restart. No resync begins earlier. */
   start(): void
   close(): Promise<void>
 }
@@ -25,13 +28,13 @@ export interface ResyncParts extends ResyncFetcherParts, ResyncWriterParts {
 }
 
 const RETRIES = { firstMs: 500, longestMs: 3_600_000 }
-/** The process ends. */
+/** The process is shutting down. */
 class Closing extends Error {}
 
-/** Until a room is tried again. */
+/** The pause before a room is tried again. */
 interface Rest {
   readonly timer: NodeJS.Timeout
-  /** When that began, by the clock of `performance.now()`. */
+  /** When the pause began, by the clock of `performance.now()`. */
   readonly since: number
   readonly wasRefused: boolean
 }
@@ -40,7 +43,7 @@ export function createResync(parts: ResyncParts): Resync {
   const { log, partialStateRooms } = parts
   const turns = new Turns(MAX_RESYNCS_AT_ONCE)
   const rests = new Map<PartialState, Rest>()
-  /** Those of which somebody was put out while they were worked on. */
+  /** Rooms for which `hurry` was called during an attempt. */
   const hurried = new WeakSet<PartialState>()
   const running = new Set<Promise<void>>()
   const takers: ((partialState: PartialState) => Promise<void>)[] = []
@@ -57,7 +60,7 @@ export function createResync(parts: ResyncParts): Resync {
     isWanted: (partialState) => partialState.lacksMembers && !isClosing,
   })
 
-  /** One attempt; it tries again by itself. */
+  /** One attempt; on failure it schedules the next. */
   async function attempt(partialState: PartialState): Promise<void> {
     try {
       if (partialState.lacksMembers) await fetchMembers(partialState)

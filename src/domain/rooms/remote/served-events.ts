@@ -4,7 +4,7 @@ import type { EventCache } from '../room/event-cache.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 
-/** Those of some events that a room has, in the order given. */
+/** Those of some events that belong to a room, in the order given. */
 export async function loadIn(events: EventCache, room: Room, eventIds: readonly EventId[]): Promise<RoomEvent[]> {
   const found = await events.loadByIds(eventIds)
   return eventIds.flatMap((id) => {
@@ -14,9 +14,9 @@ export async function loadIn(events: EventCache, room: Room, eventIds: readonly 
 }
 
 /**
- * Whether other servers are sent an event that they ask for. Who names a soft-failed event builds on it, or on what does: it is part of
- * the room's graph then, and what it did to the state has to be the same for all. Nobody is sent one unasked. Rejected events are served
- * to nobody.
+ * Whether this server serves an event to other servers that ask for it. A server that names a soft-failed event builds on it, directly or
+ * not. The event is then part of the room's graph, and its effect on the state must be the same for all. No server gets one unasked.
+ * Rejected events are never served.
  */
 export function mayBeServed(event: RoomEvent): boolean {
   return event.standing !== 'rejected'
