@@ -34,7 +34,7 @@ import type { RoomBase } from './room-base-services.ts'
 import { createTransactions } from './write/transactions.ts'
 import type { WritingServices } from './writing-services.ts'
 
-/** What local users and operators do in rooms, and how memberships pass between servers. */
+/** What local users and operators do in rooms, and memberships across servers. */
 export interface ActingServices {
   readonly rooms: Rooms
   readonly addressInvites: AddressInvites
@@ -65,13 +65,13 @@ export interface ActingParts {
   readonly receiving: Pick<ReceivingServices, 'receiver' | 'processJoin'>
   readonly aliases: Pick<Aliases, 'reserve' | 'release'>
   readonly directory: Pick<RoomDirectory, 'publish'>
-  /** What a user shows of themselves in the rooms they are in. */
+  /** The profile of a user, as member events repeat it. */
   profileOf(userId: UserId): Promise<PublicProfile>
   /** Whether a local user of that id exists and may be invited. */
   isKnownUser(userId: UserId): Promise<boolean>
 }
 
-/** How memberships pass between servers. */
+/** Memberships across servers. */
 interface RemoteServices {
   readonly resident: Resident
   readonly inviteRemotely: InviteRemotely
@@ -80,7 +80,7 @@ interface RemoteServices {
   readonly decline: Decline
 }
 
-/** Whom rooms keep out. */
+/** The checks that keep users out of rooms. */
 interface Barriers {
   readonly blocks: RoomBlocks
   readonly noticeRooms: NoticeRooms

@@ -22,7 +22,7 @@ import type { Room } from './room/room.ts'
 import type { RoomAccess } from './room/room-access.ts'
 import type { Appender } from './write/append.ts'
 
-/** What users find out about rooms, what rooms are called, and what users have read. */
+/** What users read of rooms, the names of rooms, and what users have read. */
 export interface ReadingServices {
   readonly roomReader: RoomReader
   readonly aliases: Aliases
@@ -30,7 +30,7 @@ export interface ReadingServices {
   readonly receipts: Receipts
 }
 
-/** Tells the other servers of a room what passes in it. */
+/** Sends EDUs to the other servers of a room. */
 export interface EduSender {
   toRoom(room: Room, edu: JsonObject): void
 }
@@ -84,7 +84,7 @@ export function createReadingServices(parts: ReadingParts): ReadingServices {
   }
 }
 
-/** Who types, told to syncs, services and servers. */
+/** Typing, sent to syncs, services and other servers. */
 export function createRoomTyping(parts: {
   readonly clock: Clock
   readonly access: RoomAccess
@@ -107,7 +107,7 @@ export function createRoomTyping(parts: {
   })
 }
 
-/** Tells syncs, services and servers that somebody has read. */
+/** Sends new receipts to syncs, services and other servers. */
 function receiptListener(
   parts: Pick<
     ReadingParts,
@@ -116,7 +116,7 @@ function receiptListener(
 ): ReceiptParts['written'] {
   const { serverName, registry, unread, notifier, ledgerWaker, appservices, outgoing } = parts
 
-  /** A room that has just been read is in memory. */
+  /** The room is in memory, because it was just read. */
   function tellOthers({ by, event, threadId, ts }: WrittenReceipt): void {
     if (serverOf(by.userId) !== serverName) return
     const room = registry.peek(event.roomNid)

@@ -17,7 +17,7 @@ import { createResync, type Resync } from './remote/resync.ts'
 import type { RoomBase } from './room-base-services.ts'
 import type { WritingServices } from './writing-services.ts'
 
-/** What takes in events of other servers: those they send, and those that are asked for. */
+/** What receives events of other servers, pushed or fetched. */
 export interface ReceivingServices {
   readonly pduChecks: PduChecks
   readonly receiver: Receiver
@@ -43,8 +43,8 @@ export interface ReceivingParts {
 }
 
 /**
- * Wires what takes in events of other servers: those they send, and those that are asked for, for history and for rooms that were
- * joined without their members. All write to a room in turn.
+ * Wires what receives events of other servers: those that they send, and those that we fetch for backfill and for rooms with partial state.
+ * All share one queue for each room.
  */
 export function createReceivingServices(parts: ReceivingParts): ReceivingServices {
   const { serverName, db, users, clock, random, log, keys, questions, peers, outgoing, notifier } = parts

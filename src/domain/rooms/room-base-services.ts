@@ -13,11 +13,11 @@ import { openPartialStateRooms, type PartialStateRooms } from './room/partial-st
 import { createRoomRegistry, type RoomRegistry } from './room/registry.ts'
 import { openRoomMemory, type RoomMemoryUse } from './room/room-memory.ts'
 
-/** What this process knows of rooms, before anybody reads or writes one. */
+/** What this process holds of rooms, before anything reads or writes one. */
 export interface RoomBase {
-  /** Writes events; no other process writes to this database meanwhile. */
+  /** The connection that writes events. No other process writes to this database meanwhile. */
   readonly writing: Reader
-  /** For everything that is cached about rooms and events. */
+  /** The budget for all caches of rooms and events. */
   readonly budget: ByteBudget
   readonly events: EventCache
   readonly registry: RoomRegistry
@@ -26,10 +26,10 @@ export interface RoomBase {
   readonly erasedUsers: ErasedUsers
   readonly unread: Unread
   readonly checkpoints: Checkpoints
-  /** The newest event of each room, and the newest that changed somebody's membership, as far as this process has seen. */
+  /** The newest event of each room, and below it the newest that changed a membership, as far as this process has seen. */
   readonly roomEvents: RecentChanges
   readonly roomMembers: RecentChanges
-  /** Bytes that are cached about rooms. */
+  /** Bytes in the caches of rooms. */
   memoryUse(): RoomMemoryUse
   close(): void
 }
@@ -37,13 +37,13 @@ export interface RoomBase {
 /** @throws ProtocolError 503 `M_UNKNOWN` when another process writes to this database */
 export async function openRoomBase(parts: {
   readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'log'>
-  /** For what is cached about rooms, where that is not as usual. */
+  /** The memory budget, where it is not the default. */
   readonly memoryBytes?: number | undefined
 }): Promise<RoomBase> {
   const { config, db, clock, log } = parts.base
   const serverName = config.server_name
   const writing = db.dedicated((client) => claimWriter(client, WRITER))
-  // Whatever is read after this, no other process changes.
+  // From here on, no other process changes what is read.
   const position = await lastPosition(writing, WRITER)
   const { budget, use, close } = openRoomMemory(parts.memoryBytes)
   const events = createEventCache({ db, budget })

@@ -28,16 +28,16 @@ export interface RoomServiceParts {
   }
   readonly roomBase: RoomBase
   readonly syncBase: SyncBase
-  /** How other servers are asked, and what they are told. */
+  /** Queries to other servers, and what is sent to them. */
   readonly sending: {
     readonly peers: Peers
     readonly questions: FederationQueries
     readonly outgoing: CommitHearers['outgoing'] & EduSender & { reaches(server: ServerName): boolean }
   }
-  /** Identity servers, asked with their users' tokens. */
+  /** Identity servers, called with their users' tokens. */
   readonly addresses: { readonly identityServers: AskedIdentityServers }
   readonly roomAppservices: RoomAppservices
-  /** Tells other servers of users that theirs come to share a room with. */
+  /** Tells another server about a user of ours once its users share a room with them. */
   readonly newNeighbours: CommitHearers['newNeighbours']
   readonly localUsers: Pick<LocalUsers, 'profileOf' | 'isKnown'>
 }
@@ -50,9 +50,9 @@ export interface RoomServices {
   readonly syncing: SyncServices
   readonly writing: WritingServices
   readonly receiving: ReceivingServices
-  /** The newest committed position of the stream of events. */
+  /** The newest committed position of the event stream. */
   position(): number
-  /** What runs beside the requests, in the order in which it begins. */
+  /** What runs beside the requests, in starting order. */
   readonly running: readonly LifecyclePart[]
 }
 
@@ -172,7 +172,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   }
 }
 
-/** In the order in which it begins: what is stopped first stands last. */
+/** In starting order; the last is stopped first. */
 function runningParts(
   roomBase: RoomBase,
   { presence }: SyncBase,

@@ -18,9 +18,9 @@ import { openPersister, type Persister } from './write/persister.ts'
 export interface WritingServices {
   readonly persister: Persister
   readonly branches: Branches
-  /** Writes in no room that is being removed. */
+  /** Refuses rooms that are being removed. */
   readonly appender: Appender
-  /** Writes in these too. */
+  /** Also writes in rooms that are being removed. */
   readonly unguarded: Appender
   readonly closed: ClosedRooms
   readonly guests: Guests
@@ -45,7 +45,7 @@ export interface WritingParts {
   readonly notifier: CommitHearers['notifier']
 }
 
-/** Wires the one writer of events: who hears of its commits is made before it. */
+/** Wires the one writer of events. The listeners of its commits are made before it. */
 export async function openWritingServices(parts: WritingParts): Promise<WritingServices> {
   const { serverName, db, users, signingKey, clock, random, metrics, log, roomBase } = parts
   const { directory, presence, typing, outgoing, appservices, newNeighbours, notifier } = parts

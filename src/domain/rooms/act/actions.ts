@@ -21,7 +21,7 @@ export interface ActionParts {
   readonly events: Pick<EventCache, 'getById'>
   /** Refuses a canonical alias that does not lead to the room. */
   checkCanonicalAlias(room: Room, content: SentContent['content']): Promise<void>
-  /** Refuses memberships that could not be had by joining and inviting. */
+  /** Refuses memberships that joining and inviting would refuse. */
   checkMember(by: Requester, room: Room, target: string, content: SentContent['content']): Promise<void>
   readonly inviteRemotely: InviteRemotely
   readonly serverName: ServerName
@@ -34,7 +34,7 @@ const OFFENCES: Readonly<Record<JsonOffence, string>> = {
   'lone-surrogate': 'half of a surrogate pair',
 }
 
-/** Refuses what cannot be written as canonical JSON, where the room demands that. Half a character can be written in none. */
+/** Refuses what canonical JSON forbids, if the room version requires that. A lone surrogate is refused in every version. */
 export function checkOffence(version: RoomVersion, offence: JsonOffence | undefined): void {
   if (offence === undefined || (!version.enforcesCanonicalJson && offence !== 'lone-surrogate')) return
   throw new ProtocolError(
@@ -43,7 +43,10 @@ export function checkOffence(version: RoomVersion, offence: JsonOffence | undefi
   )
 }
 
-/** @throws ProtocolError `M_BAD_JSON` for state that lacks what its kind has to have, or has it as something else; of aliases `M_INVALID_PARAM` */
+/**
+ * @throws ProtocolError `M_BAD_JSON` for state that lacks a member its type needs, or has it with a wrong type; `M_INVALID_PARAM` for
+ * aliases
+ */
 export function checkStateContent(type: string, content: JsonObject): void {
   const flaw = flawInState(type, content)
   if (flaw === undefined) return
@@ -115,7 +118,7 @@ export function createRoomActions(parts: ActionParts): Pick<Rooms, 'send' | 'set
   }
 }
 
-/** The target of a redaction that was sent as any other event, with `redacts` in its content. */
+/** The target of a redaction that was sent like any other event, with `redacts` in its content. */
 function redactionTarget({ type, content }: Pick<Draft, 'type' | 'content'>): { redacts?: EventId } {
   if (type !== 'm.room.redaction') return {}
   if (typeof content.redacts !== 'string') {
@@ -124,7 +127,10 @@ function redactionTarget({ type, content }: Pick<Draft, 'type' | 'content'>): { 
   return { redacts: content.redacts as EventId }
 }
 
-/** Who is in the room already was let in by nobody: clients that repeat their member event repeat what let them in (room version 8). */
+/**
+ * Drops the authorising user from the member event of a user who is already in the room: clients that repeat their member event repeat it
+ * too (room version 8).
+ */
 async function withoutStrayAuthoriser(
   room: Room,
   by: Requester,
@@ -138,7 +144,7 @@ async function withoutStrayAuthoriser(
   return content.membership === 'join' && membershipOf(current) === 'join' ? kept : content
 }
 
-/** The event that already says the same, by the same sender: setting it again would tell nobody anything. */
+/** The current state event, if it has the same sender and content. Setting the same state again is no news. */
 async function sameState(
   room: Room,
   by: Requester,

@@ -13,9 +13,9 @@ import type { AskedIdentityServers } from './identity-servers.ts'
 import type { PublicProfile } from './profile-events.ts'
 import type { RoomRequest, Rooms } from './rooms.ts'
 
-/** Whom a client invites without knowing who they are (client-server API, `Invite3pid`). */
+/** A person whom a client invites by an address (client-server API, `Invite3pid`). */
 export interface InvitedAddress {
-  /** The identity server that is asked who owns the address. */
+  /** The identity server that looks up the owner of the address. */
   readonly id_server: string
   readonly id_access_token: string
   readonly medium: string
@@ -25,12 +25,12 @@ export interface InvitedAddress {
 /** Inviting people by their addresses. */
 export interface AddressInvites {
   /**
-   * Invites who owns the address; when nobody is known to, leaves an `m.room.third_party_invite` in the room for who will.
+   * Invites the owner of the address. If the owner is unknown, leaves an `m.room.third_party_invite` in the room for a later owner.
    *
    * @throws ProtocolError `M_FORBIDDEN` when the user may not invite, and what the identity server answers
    */
   invite(by: Requester, roomId: RoomId, invited: InvitedAddress, details: { reason?: string }): Promise<void>
-  /** Makes a room and invites people into it by user id and by address. What is wrong with an address is said before it is made. */
+  /** Creates a room and invites people by user id and by address. Errors in an address are raised before the room is created. */
   createRoom(
     by: Requester,
     request: RoomRequest & { readonly invite_3pid?: readonly InvitedAddress[] },
@@ -47,7 +47,7 @@ export interface AddressInviteParts {
   profileOf(userId: UserId): Promise<PublicProfile>
 }
 
-/** What an identity server writes into its mail of a room: the key of the request, the event, the key of its content. */
+/** State that an identity server writes into its mail about a room: the key of the request, the event type, the key of its content. */
 const SHOWN = [
   ['room_alias', 'm.room.canonical_alias', 'alias'],
   ['room_avatar_url', 'm.room.avatar', 'url'],
@@ -59,7 +59,7 @@ const SHOWN = [
 export function createAddressInvites(parts: AddressInviteParts): AddressInvites {
   const { appender, registry, identityServers, rooms, log } = parts
 
-  /** Asked before an identity server is: it sends a mail. */
+  /** Checked before the identity server is called, because that sends a mail. */
   async function requireMayInvite(by: Requester, roomId: RoomId): Promise<Room> {
     const room = mustBeMember(await registry.get(roomId), by)
     const levels = await powerLevelsOf(room)
@@ -89,7 +89,7 @@ export function createAddressInvites(parts: AddressInviteParts): AddressInvites 
     try {
       stored = await identityServers.storeInvite(server, token, await invitationOf(by, room, invited))
     } catch (error) {
-      // Bound since the look.
+      // The address was bound after the look-up.
       const owner = error instanceof ProtocolError && error.errcode === 'M_THREEPID_IN_USE' && error.extra.mxid
       if (isUserId(owner)) return owner
       throw error
@@ -122,7 +122,7 @@ export function createAddressInvites(parts: AddressInviteParts): AddressInvites 
       const made = await rooms.create(by, { ...request, invite: [...(request.invite ?? []), ...known] }, offence)
       for (const [index, address] of addresses.entries()) {
         if (owners[index] !== undefined) continue
-        // The room is there, and its maker has to learn of it: whom it does not show as invited can be invited again.
+        // The room exists and its creator must get the answer. They can invite again whoever it does not show as invited.
         await invite(by, made.roomId, address, {}).catch((err) =>
           log.warn({ err, roomId: made.roomId }, 'an address was not invited to a new room'),
         )
@@ -132,7 +132,7 @@ export function createAddressInvites(parts: AddressInviteParts): AddressInvites 
   }
 }
 
-/** The state event that stands for an invitation kept by an identity server, read from its answer to `store-invite`. */
+/** The state event for an invitation that an identity server stores, read from its answer to `store-invite`. */
 function eventOf(stored: JsonObject, server: string): { stateKey: string; content: JsonObject } {
   const { token, display_name: shown, public_keys: listed } = stored
   const keys = (Array.isArray(listed) ? listed : []).map((key, index) => keyOf(key, server, index === 0))
@@ -146,7 +146,7 @@ function eventOf(stored: JsonObject, server: string): { stateKey: string; conten
   return { stateKey: token, content: { display_name: shown, ...first, public_keys: named } }
 }
 
-/** Older interfaces list bare keys: the long-term one, then that of the invitation. */
+/** Older interfaces list bare keys: first the long-term key, then that of the invitation. */
 function keyOf(key: JsonValue, server: string, isFirst: boolean): JsonObject | undefined {
   const otherwise = `https://${server}/_matrix/identity/v2/pubkey/${isFirst ? '' : 'ephemeral/'}isvalid`
   if (typeof key === 'string') return { public_key: key, key_validity_url: otherwise }

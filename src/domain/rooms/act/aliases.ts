@@ -24,7 +24,7 @@ import type { RoomAccess } from '../room/room-access.ts'
 import type { Appender } from '../write/append.ts'
 import { withoutAlias } from './canonical-alias.ts'
 
-/** Where an alias leads. */
+/** The room that an alias leads to. */
 export interface AliasTarget {
   readonly room_id: RoomId
   /** Servers through which the room can be joined. */
@@ -34,26 +34,33 @@ export interface AliasTarget {
 /** Names of rooms on this server (client-server API, "Room aliases"). */
 export interface Aliases {
   /**
-   * Names a room that the user is in. An application service names any that this server knows, in its own namespace.
+   * Gives an alias to a room that the user is in. An application service may do so for any room that this server knows, in its own
+   * namespace.
+   *
    * @throws ProtocolError `M_EXCLUSIVE`; 409 `M_UNKNOWN` when the alias is taken, `M_INVALID_PARAM` when it cannot be one of this server
    */
   create(by: Requester, alias: RoomAlias, roomId: RoomId): Promise<void>
-  /** Asks the server of the alias where that is another. @throws ProtocolError `M_NOT_FOUND`, 502 `M_UNKNOWN` */
+  /** Asks the alias's own server if it is another one. @throws ProtocolError `M_NOT_FOUND`, 502 `M_UNKNOWN` */
   resolve(alias: RoomAlias): Promise<AliasTarget>
-  /** An alias of this server; a service that keeps it may make its room now. @throws ProtocolError `M_NOT_FOUND`, 408 `M_CONNECTION_TIMEOUT` */
+  /**
+   * An alias of this server. A service that manages it may create its room first. @throws ProtocolError `M_NOT_FOUND`, 408
+   * `M_CONNECTION_TIMEOUT`
+   */
   resolveHere(alias: RoomAlias): Promise<AliasTarget>
-  /** The room that an id or an alias stands for. @throws ProtocolError `M_INVALID_PARAM`, and as `resolve` */
+  /** The room for an id or an alias. @throws ProtocolError `M_INVALID_PARAM`, and as `resolve` */
   targetOf(idOrAlias: string): Promise<AliasTarget>
   /**
-   * For who made the alias, or who may name the room. It goes from the canonical alias too, where the user may change that.
+   * Allowed for the creator of the alias, and for users who may set the room's canonical alias. Removes it from the canonical alias too,
+   * where the user may change that.
+   *
    * @throws ProtocolError `M_EXCLUSIVE`, `M_FORBIDDEN`, `M_NOT_FOUND`
    */
   remove(by: Requester, alias: RoomAlias): Promise<void>
-  /** All aliases of a room here, for those in it. */
+  /** All local aliases of a room, for its members. */
   ofRoom(by: Requester, roomId: RoomId): Promise<RoomAlias[]>
-  /** Takes an alias for a room that is about to be made. @throws ProtocolError `M_ROOM_IN_USE`, `M_INVALID_PARAM`, `M_EXCLUSIVE` */
+  /** Reserves an alias for a room that is about to be created. @throws ProtocolError `M_ROOM_IN_USE`, `M_INVALID_PARAM`, `M_EXCLUSIVE` */
   reserve(by: Requester, localpart: string, roomNid: number): Promise<RoomAlias>
-  /** Gives back what was reserved for a room that was not made. */
+  /** Releases the alias of a room that was not created. */
   release(alias: RoomAlias): Promise<void>
 }
 
@@ -68,7 +75,7 @@ export interface AliasParts {
   readonly appservices: Pick<RoomAppservices, 'requireAlias' | 'findAlias' | 'aliasesChanged'>
 }
 
-/** A reservation of which no room came within this time is void: whoever made it is gone. */
+/** A reservation without a room expires after this time: its process is gone. */
 const RESERVED_FOR_MS = 10 * 60 * 1000
 
 export function createAliases(parts: AliasParts): Aliases {
@@ -136,7 +143,7 @@ export function createAliases(parts: AliasParts): Aliases {
         return [{ type: 'm.room.canonical_alias', stateKey: '', content, sender: by.userId, senderNid: by.userNid }]
       })
     } catch (error) {
-      // The alias is gone all the same.
+      // The alias itself is removed all the same.
       if (!(error instanceof ProtocolError && error.errcode === 'M_FORBIDDEN')) throw error
     }
   }

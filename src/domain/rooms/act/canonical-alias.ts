@@ -6,7 +6,7 @@ import type { Reader } from '../../../store/db/db.ts'
 import { getAliases } from '../../../store/rooms/aliases.ts'
 import type { Room } from '../room/room.ts'
 
-/** The aliases that content of `m.room.canonical_alias` names. @throws ProtocolError `M_INVALID_PARAM` when one is malformed */
+/** The aliases in the content of `m.room.canonical_alias`. @throws ProtocolError `M_INVALID_PARAM` when one is malformed */
 function aliasesIn({ alias, alt_aliases: alternatives = [] }: JsonObject): RoomAlias[] {
   if (!Array.isArray(alternatives))
     throw new ProtocolError('M_INVALID_PARAM', '`alt_aliases` must be a list of aliases.')
@@ -18,8 +18,8 @@ function aliasesIn({ alias, alt_aliases: alternatives = [] }: JsonObject): RoomA
 }
 
 /**
- * Refuses a canonical alias that does not lead to the room. Those that the room names already are let be, so that one which
- * no longer leads anywhere does not stand in the way of changing another.
+ * Refuses a canonical alias that does not lead to the room. Does not check those that the room already has, so that a dead alias does not
+ * prevent changing another.
  *
  * @throws ProtocolError `M_INVALID_PARAM`, `M_BAD_ALIAS`
  */
@@ -36,7 +36,7 @@ export function createCanonicalAliasCheck({ db }: { db: Reader }) {
   }
 }
 
-/** The content of `m.room.canonical_alias` without an alias; undefined when it does not name it. */
+/** The content of `m.room.canonical_alias` without an alias; undefined when it does not contain it. */
 export function withoutAlias(content: JsonObject, alias: RoomAlias): JsonObject | undefined {
   const event = { content }
   const alternatives = altAliasesOf(event)

@@ -3,12 +3,12 @@ import type { JsonObject } from '../../../core/json.ts'
 import type { RoomVersion } from '../../../core/room-version.ts'
 import type { RoomRequest } from './rooms.ts'
 
-/** What a preset of `createRoom` stands for (client-server API, "Creation" of rooms). */
+/** What a preset of `createRoom` sets (client-server API, "Creation" of rooms). */
 interface Preset {
   readonly joinRule: 'public' | 'invite'
   readonly historyVisibility: 'shared'
   readonly guestAccess: boolean
-  /** The invited get the same powers as the creator. */
+  /** Whether invited users get the same powers as the creator. */
   readonly trustsInvited: boolean
 }
 
@@ -23,10 +23,10 @@ export function presetOf(request: RoomRequest): Preset {
 }
 
 const CREATOR_LEVEL = 100
-/** Above all but creators where these stand above every level: only they end the room. */
+/** Where creators stand above every level, this is above everybody else, so that only creators can replace the room. */
 const TOMBSTONE_LEVEL_UNDER_CREATORS = 150
 
-/** The first power levels of a room, with what the client wants otherwise put over them key by key. */
+/** The first power levels of a room. The client's own values override them key by key. */
 export function powerLevels(
   version: RoomVersion,
   creator: UserId,

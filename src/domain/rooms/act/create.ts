@@ -18,7 +18,7 @@ import { powerLevels, presetOf } from './create-presets.ts'
 import type { MembershipParts } from './membership.ts'
 import type { RoomRequest, Rooms } from './rooms.ts'
 
-/** Names of rooms on this server, as far as making a room needs them. */
+/** The aliases of this server, as far as creating a room needs them. */
 export interface RoomNames {
   /** The full alias of a localpart. @throws ProtocolError when it is malformed or taken */
   reserve(by: Requester, localpart: string, roomNid: number): Promise<RoomAlias>
@@ -37,19 +37,19 @@ export interface CreateParts
   readonly defaultVersion: string
 }
 
-/** Invitations in one `createRoom`. */
+/** Limit for invitations in one `createRoom`. */
 const MAX_INVITES = 500
 const MAX_INITIAL_STATE = 200
 
-/** How often a new room whose id another got at the same time is made again. */
+/** How often a room is created again because another one got the same id. */
 const MAX_ATTEMPTS = 8
 
 export function createRoomMaker(parts: CreateParts): Rooms['create'] {
   let newestCreation = 0
 
   /**
-   * The time of a create event, another for each. Where a room's id is the hash of this event, two rooms that one user makes
-   * in the same millisecond would otherwise be the same room.
+   * The time of a create event, different for each. Where a room's id is the hash of this event, two rooms that one user creates in the
+   * same millisecond would otherwise be the same room.
    */
   function creationTime(): number {
     newestCreation = Math.max(parts.clock.now(), newestCreation + 1)
@@ -73,7 +73,7 @@ export function createRoomMaker(parts: CreateParts): Rooms['create'] {
     })
   }
 
-  /** Their servers sign, which takes the room. It is there by now, and its maker has to learn of it whatever they say. */
+  /** The invited users' servers have to sign, so the room must exist first. Its creator gets the answer whatever these servers say. */
   async function inviteElsewhere(by: Requester, roomId: RoomId, request: RoomRequest, invited: readonly UserId[]) {
     const content = { membership: 'invite', ...(request.is_direct === true && { is_direct: true }) }
     for (const userId of invited.filter((each) => serverOf(each) !== parts.serverName)) {
@@ -108,7 +108,9 @@ export function createRoomMaker(parts: CreateParts): Rooms['create'] {
   }
 }
 
-/** Its maker asked for a room that its own first events cannot make: by powers they do not have in it, or by what no rule allows. */
+/**
+ * Turns a refusal of the room's first events into an error about the request: its creator lacks the power for them, or no rule allows them.
+ */
 function becauseOfRules(error: unknown): never {
   const isRefused = error instanceof ProtocolError && error.errcode === 'M_FORBIDDEN'
   throw isRefused
@@ -116,7 +118,7 @@ function becauseOfRules(error: unknown): never {
     : error
 }
 
-/** A room of which nobody who is named could ever change the power levels again is lost to whoever made it. */
+/** Refuses power levels that neither the creator nor any named user could ever change. */
 function mustBeRunnable(version: RoomVersion, by: Requester, drafts: readonly Draft[]): void {
   if (version.creatorsAreInfinite) return
   const content = drafts.find(({ type, stateKey }) => type === 'm.room.power_levels' && stateKey === '')?.content ?? {}
@@ -152,7 +154,7 @@ function newRoom(parts: CreateParts, nid: number, version: RoomVersion, create: 
   return emptyRoom({ nid, id: roomIdFor(parts, version, create), version, events: parts.events })
 }
 
-/** A random id, or the hash of the create event, which is built here once to learn it and again, the same, when it is stored. */
+/** A random id, or the hash of the create event. For the hash, the event is built here, and again identically when it is stored. */
 function roomIdFor(parts: CreateParts, version: RoomVersion, create: Draft): RoomId {
   if (!version.roomIdIsCreateHash)
     return `!${parts.random.bytes(18).toString('base64url')}:${parts.serverName}` as RoomId
@@ -205,7 +207,7 @@ function state(by: Requester, type: string, content: JsonObject, ts?: number, st
   }
 }
 
-/** All after the create event, in the order the specification gives (client-server API, `POST createRoom`). */
+/** All events after the create event, in the order of the specification (client-server API, `POST createRoom`). */
 async function firstEvents(
   parts: CreateParts,
   by: Requester,

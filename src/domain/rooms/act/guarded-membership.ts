@@ -5,7 +5,10 @@ import type { RoomRegistry } from '../room/registry.ts'
 import type { ClosedRooms } from '../write/closed-rooms.ts'
 import type { MembershipActions } from './membership.ts'
 
-/** Memberships as operators restrain them: no way into blocked rooms and rooms that are removed, none out of an unread notices room. */
+/**
+ * Membership changes with the restrictions of operators: nobody enters a blocked room or one that is being removed, and nobody leaves a
+ * notices room with unread notices.
+ */
 export function createGuardedMembership(parts: {
   readonly membership: MembershipActions
   readonly closed: ClosedRooms
@@ -18,7 +21,7 @@ export function createGuardedMembership(parts: {
   return {
     ...membership,
     async join(by, roomId, details) {
-      // Through another server it would come back while its rows are still going.
+      // A join through another server would bring the room back while its rows are being deleted.
       closed.mustBeOpen(roomId)
       await blocks.mustBeFree(roomId)
       await membership.join(by, roomId, details)

@@ -9,32 +9,32 @@ import type { Appender } from '../write/append.ts'
 import type { Draft } from '../write/draft.ts'
 import type { Unit } from '../write/unit.ts'
 
-/** The rooms that may not be open to guests any more. */
+/** The rooms that may have closed to guests. */
 export interface GuestRooms {
-  /** Told of each unit right after its commit. */
+  /** Called for each unit right after its commit. */
   committed(unit: Pick<Unit, 'room' | 'before' | 'after' | 'redactions'>): void
-  /** Commits happened of which it was not told: all rooms with guests are looked at again. */
+  /** Commits happened without a call to `committed`: all rooms with guests are checked again. */
   missed(): void
   onWake(listener: () => void): void
-  /** Rooms that have to be looked at. */
+  /** Rooms to check. */
   readonly due: Set<number>
-  /** Whether all rooms with guests have to be looked at. That they are is then taken for granted. */
+  /** Whether all rooms with guests must be checked. The caller then checks them: the next call gives false. */
   takeSurvey(): boolean
 }
 
-/** What rooms that stop being open to guests do to the guests in them (client-server API, "Guest Access"): these leave. */
+/** Removes guests from rooms that stop being open to them (client-server API, "Guest Access"). */
 export interface Guests {
   onWake(listener: () => void): void
-  /** Has guests leave where they have to. The first time it looks at all rooms with guests: an earlier process may not have come to it. */
+  /** Makes guests leave where they must. The first call checks all rooms with guests, because an earlier process may not have got to it. */
   putOut(isClosed: () => boolean): Promise<void>
 }
 
-/** Guests that leave in one commit. */
+/** Guests who leave in one commit. */
 const AT_ONCE = 50
 
 const GUEST_ACCESS = 'm.room.guest_access'
 
-/** @throws ProtocolError `M_GUEST_ACCESS_FORBIDDEN` unless the room lets guests in, as it stands with all that is being written */
+/** @throws ProtocolError `M_GUEST_ACCESS_FORBIDDEN` unless the room is open to guests, counting events that are not written yet */
 export async function admitGuest(room: Room): Promise<void> {
   if (await isOpen(room)) return
   throw new ProtocolError('M_GUEST_ACCESS_FORBIDDEN', 'Guests may not join this room.')
@@ -44,7 +44,7 @@ async function isOpen(room: Room): Promise<boolean> {
   return guestAccessOf(await room.stateEvent(GUEST_ACCESS, '', room.pending.state)) === 'can_join'
 }
 
-/** Whether a unit may have changed what the room says of guests. */
+/** Whether a unit may have changed the guest access of its room. */
 function concernsGuests({ room, before, after, redactions }: Parameters<GuestRooms['committed']>[0]): boolean {
   if (redactions.some(({ event }) => event.type === GUEST_ACCESS)) return true
   if (before.state === after.state) return false
@@ -119,7 +119,7 @@ export function createGuests(parts: {
         try {
           await empty(roomNid)
         } catch (error) {
-          // A room that refuses it keeps them: it is being removed, say.
+          // The room refuses the leave, for example because it is being removed.
           if (error instanceof ProtocolError && error.errcode === 'M_FORBIDDEN') continue
           due.add(roomNid)
           throw error

@@ -14,13 +14,13 @@ export interface InviteParts {
   readonly registry: RoomRegistry
   readonly serverName: ServerName
   readonly inviteRemotely: InviteRemotely
-  /** What a user shows of themselves in the rooms they are in; nothing for users of other servers. */
+  /** The profile of a user, as member events repeat it; empty for users of other servers. */
   profileOf(userId: UserId): Promise<PublicProfile>
   /** Whether a local user of that id exists and may be invited. */
   isKnownUser(userId: UserId): Promise<boolean>
 }
 
-/** How local users invite others: by an event of ours, which the server of a user from elsewhere has to sign too. */
+/** How local users invite others: by an event of ours, which the server of a remote user must sign too. */
 export function createInvite(parts: InviteParts): Rooms['invite'] {
   const { appender, registry, serverName, inviteRemotely } = parts
 

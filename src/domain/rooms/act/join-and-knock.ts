@@ -15,11 +15,11 @@ export interface JoinAndKnockParts extends ViaServerParts {
   readonly appender: Appender
   readonly thirdPartyInvites: ThirdPartyInvites
   readonly residentServers: ResidentServers
-  /** What a user shows of themselves in the rooms they are in; nothing for users of other servers. */
+  /** The profile of a user, as member events repeat it; empty for users of other servers. */
   profileOf(userId: UserId): Promise<PublicProfile>
 }
 
-/** How local users enter a room, or ask to: by an event of ours, or through a resident server where none of ours is in the room. */
+/** How local users join a room or knock: by an event of ours, or through a resident server if none of our users is in the room. */
 export function createJoinAndKnock(parts: JoinAndKnockParts): Pick<Rooms, 'join' | 'knock'> {
   const { appender, registry, residentServers, thirdPartyInvites, remoteMembers } = parts
   const viaServers = createViaServers(parts)
@@ -32,7 +32,7 @@ export function createJoinAndKnock(parts: JoinAndKnockParts): Pick<Rooms, 'join'
     await thirdPartyInvites.claim({ roomId, sender, target: mxid, signed: { ...signed } })
   }
 
-  /** Who never had to do with a room that does not let them in hears the same as if there were none. */
+  /** A user without any membership in a room that refuses them gets the same error as for a room that does not exist. */
   async function hideFromStrangers(by: Requester, roomId: RoomId, error: unknown): Promise<never> {
     const room = await registry.get(roomId)
     const isRefused = error instanceof ProtocolError && error.errcode === 'M_FORBIDDEN'
@@ -86,7 +86,7 @@ export function createJoinAndKnock(parts: JoinAndKnockParts): Pick<Rooms, 'join'
   }
 }
 
-/** Whether another server may let somebody in where ours cannot tell that it may, or has nobody to do it (rooms, "Restricted rooms"). */
+/** Whether another server may let the user in where ours cannot tell, or has no member who may do it (rooms, "Restricted rooms"). */
 function isBeyondUs(error: unknown): boolean {
   if (!(error instanceof ProtocolError)) return false
   return error.errcode === 'M_UNABLE_TO_GRANT_JOIN' || error.errcode === 'M_UNABLE_TO_AUTHORISE_JOIN'

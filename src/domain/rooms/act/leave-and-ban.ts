@@ -20,11 +20,11 @@ export interface LeaveAndBanParts {
   readonly decline: Decline
 }
 
-/** How local users leave rooms, and put others out or let them come back. */
+/** How local users leave rooms, and kick, ban and unban others. */
 export function createLeaveAndBan(parts: LeaveAndBanParts): Pick<Rooms, 'leave' | 'kick' | 'ban' | 'unban' | 'forget'> {
   const { db, appender, registry, remoteMembers, decline } = parts
 
-  /** Takes back a membership: kicking, rejecting, unbanning. `from` names what must be there to be taken back. */
+  /** Ends a membership: kicks, rejects, unbans. `from` names the memberships that it may end. */
   async function setLeave(
     by: Requester,
     roomId: RoomId,

@@ -7,7 +7,7 @@ import type { Room } from '../room/room.ts'
 import { wholeRoom } from '../room/whole-room.ts'
 import type { Draft } from '../write/draft.ts'
 
-/** The member event by which a local user changes a membership. @param reason why, in the user's words */
+/** The member event with which a local user changes a membership. @param reason in the user's words */
 export function memberDraft(by: Requester, target: UserId, content: JsonObject, reason: string | undefined): Draft {
   return {
     type: 'm.room.member',
@@ -18,17 +18,17 @@ export function memberDraft(by: Requester, target: UserId, content: JsonObject, 
   }
 }
 
-/** A user's membership in a room, with all that is queued to be written. */
+/** A user's membership in a room, including events that are not written yet. */
 export async function membershipIn(room: Room, userId: UserId): Promise<Membership> {
   return membershipOf(await room.stateEvent('m.room.member', userId, room.pending.state))
 }
 
-/** Whether a room has a member event of a user, whatever it says. */
+/** Whether a room has a member event of a user, of any membership. */
 export async function wasMember(room: Room, userId: UserId): Promise<boolean> {
   return (await room.stateEvent('m.room.member', userId, room.pending.state)) !== undefined
 }
 
-/** In a room of partial state, whoever wants to do something about a member who is not known there yet waits for the resync. */
+/** In a room with partial state, an action on a member who is not known yet waits for the resync. */
 export async function untilMemberKnown(
   registry: Pick<RoomRegistry, 'get' | 'getByNid'>,
   roomId: RoomId,

@@ -17,7 +17,7 @@ export interface MembershipParts extends JoinAndKnockParts, LeaveAndBanParts, In
 
 export type MembershipActions = Pick<Rooms, 'join' | 'knock' | 'leave' | 'invite' | 'kick' | 'ban' | 'unban' | 'forget'>
 
-/** Repeated while they are under way, as clients do that wait for another server, they are done once. */
+/** Clients repeat these requests while they wait for another server. A repeat joins the one that is in flight. */
 export function createMembership(parts: MembershipParts): MembershipActions {
   const calls = createJointCalls()
   const { join, knock } = createJoinAndKnock(parts)
@@ -37,7 +37,7 @@ export function createMembership(parts: MembershipParts): MembershipActions {
 }
 
 /**
- * What joining and inviting take beside the rules of the room, for memberships that are set as any other state.
+ * What joining and inviting require besides the auth rules, for memberships that are set like any other state.
  *
  * @throws ProtocolError `M_GUEST_ACCESS_FORBIDDEN`, `M_NOT_FOUND`
  */

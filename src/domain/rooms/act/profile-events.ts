@@ -9,15 +9,15 @@ import type { Room } from '../room/room.ts'
 import type { Appender } from '../write/append.ts'
 import type { Draft } from '../write/draft.ts'
 
-/** What a member event says of who it is about. */
+/** The profile that a member event shows. */
 export interface PublicProfile {
   readonly displayname?: string
   readonly avatar_url?: string
 }
 
-/** Carries changed names and avatars into the rooms that users are in. */
+/** Copies changed names and avatars into the rooms that users are in. */
 export interface ProfileEvents {
-  /** A room that refuses the new member event, such as one whose join rule nobody understands, keeps the old one. */
+  /** A room that refuses the new member event keeps the old one, for example when its join rule is unknown. */
   profileChanged(userId: UserId): Promise<void>
 }
 
@@ -38,7 +38,7 @@ export function createProfileEvents(parts: {
       if (userNid === undefined) return
       const rooms = await userRooms.of(userNid)
       const joined = [...rooms].flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
-      // Read anew for each room: another change may be on its way through the rooms at the same time.
+      // The profile is read again for each room, because another change may be going through the rooms at the same time.
       const plan = async (room: Room) => memberDraft(room, { userId, userNid }, await parts.profileOf(userId))
       const carryInto = async (nid: number) => {
         const { id } = await registry.getByNid(nid)
@@ -56,7 +56,7 @@ function passOverRefusal(error: unknown): void {
   if (!(error instanceof ProtocolError)) throw error
 }
 
-/** The member event with the new profile; nothing when the user has left meanwhile or it says the same already. */
+/** The member event with the new profile. Nothing when the user has left meanwhile, or the profile is the same. */
 async function memberDraft(
   room: Room,
   { userId, userNid }: { userId: UserId; userNid: number },
@@ -71,7 +71,7 @@ async function memberDraft(
   return [{ type: 'm.room.member', stateKey: userId, content, sender: userId, senderNid: userNid }]
 }
 
-/** The fields of a profile that member events repeat. */
+/** The profile fields that member events repeat. */
 export function publicProfile(profile: Readonly<Record<string, JsonValue>>): PublicProfile {
   const { displayname, avatar_url } = profile
   return {

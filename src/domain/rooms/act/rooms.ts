@@ -3,11 +3,11 @@ import type { JsonObject, JsonOffence } from '../../../core/json.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { ClientTransaction } from '../write/transactions.ts'
 
-/** Content as it came in a body, with what canonical JSON would forbid in it. */
+/** Content from a request body, with anything in it that canonical JSON forbids. */
 export interface SentContent {
   readonly content: JsonObject
   readonly offence: JsonOffence | undefined
-  /** When it happened, in milliseconds; now when left out. */
+  /** When it happened, in milliseconds; by default now. */
   readonly ts?: number
 }
 
@@ -34,13 +34,13 @@ export interface RoomRequest {
 export interface JoinDetails {
   readonly reason?: string
   readonly third_party_signed?: SignedForInvite
-  /** Servers that may be in the room, where this one is not. */
+  /** Servers that may be in the room, if this one is not. */
   readonly via?: readonly ServerName[]
-  /** What else the member event is to say, of which this server knows nothing. */
+  /** Other members of the member event, which have no meaning to this server. */
   readonly others?: JsonObject
 }
 
-/** An identity server's word that an address which was invited is a user's (client-server API, "Third-party Signed"). */
+/** An identity server's statement that an invited address belongs to a user (client-server API, "Third-party Signed"). */
 export interface SignedForInvite {
   readonly sender: UserId
   readonly mxid: UserId
@@ -48,27 +48,27 @@ export interface SignedForInvite {
   readonly signatures: JsonObject
 }
 
-/** What local users do in rooms. Each resolves once it is durable and throws a ProtocolError when it may not be done. */
+/** What local users do in rooms. Each call resolves when it is durable, and throws a ProtocolError when it is not allowed. */
 export interface Rooms {
   create(
     by: Requester,
     request: RoomRequest,
     offence: JsonOffence | undefined,
   ): Promise<{ roomId: RoomId; alias: RoomAlias | undefined }>
-  /** Accepts first what `third_party_signed` proves to be the user's: an invitation of one of their addresses. */
+  /** First accepts the invitation of one of the user's addresses that `third_party_signed` proves. */
   join(by: Requester, roomId: RoomId, details: JoinDetails): Promise<void>
-  /** Asks those in a room to be let in. @param details `via`: servers that may be in the room, where this one is not */
+  /** Asks the members of a room to be let in. @param details `via`: servers that may be in the room, if this one is not */
   knock(by: Requester, roomId: RoomId, details: Pick<JoinDetails, 'reason' | 'via'>): Promise<void>
   leave(by: Requester, roomId: RoomId, details: { reason?: string }): Promise<void>
   invite(by: Requester, roomId: RoomId, target: UserId, details: { reason?: string }): Promise<void>
   kick(by: Requester, roomId: RoomId, target: UserId, details: { reason?: string }): Promise<void>
   ban(by: Requester, roomId: RoomId, target: UserId, details: { reason?: string }): Promise<void>
   unban(by: Requester, roomId: RoomId, target: UserId, details: { reason?: string }): Promise<void>
-  /** Leaves the room out of the user's lists. `M_UNKNOWN` while they are still in it. */
+  /** Removes the room from the user's lists. `M_UNKNOWN` while they are still in it. */
   forget(by: Requester, roomId: RoomId): Promise<void>
-  /** @throws ProtocolError `M_FORBIDDEN` when the two are in no room together */
+  /** @throws ProtocolError `M_FORBIDDEN` when the two share no room */
   mustShareRoom(by: Requester, other: UserId): Promise<void>
-  /** @param transaction what makes it happen once; without it each call is a new event */
+  /** @param transaction makes it happen once; without it each call is a new event */
   send(
     by: Requester,
     roomId: RoomId,

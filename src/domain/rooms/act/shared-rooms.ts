@@ -4,7 +4,7 @@ import type { UserRooms } from '../../sync/user-rooms.ts'
 import type { RoomRegistry } from '../room/registry.ts'
 import type { Rooms } from './rooms.ts'
 
-/** Whether two users are in a room together, which some of what a user may know of another takes. */
+/** Whether two users share a room. Some information about a user is only for such users. */
 export function createSharedRoomCheck(parts: {
   readonly userRooms: UserRooms
   readonly registry: Pick<RoomRegistry, 'getByNid'>

@@ -16,30 +16,30 @@ import type { Appender } from '../write/append.ts'
 import type { AskedIdentityServers } from './identity-servers.ts'
 import type { PublicProfile } from './profile-events.ts'
 
-/** Somebody's claim to an invitation that was made to an address: `signed` is an identity server's word for it. */
+/** A claim to an invitation that was made to an address. `signed` is the identity server's statement. */
 export interface InviteClaim {
   readonly roomId: RoomId
-  /** Who invited the address. */
+  /** The user who invited the address. */
   readonly sender: UserId
-  /** Who owns it. */
+  /** The owner of the address. */
   readonly target: UserId
   /** `{mxid, token, signatures}`. */
   readonly signed: JsonObject
 }
 
-/** Invitations to addresses, on their way to becoming invitations of users. */
+/** Turns invitations of addresses into invitations of users. */
 export interface ThirdPartyInvites {
   /**
-   * Invites the owner of an address for whom the room has an `m.room.third_party_invite`, in the name of who made that. Nothing
-   * happens when they were invited or are in the room, or have left since.
+   * Invites the owner of an address for which the room has an `m.room.third_party_invite`, in the name of its sender. Does nothing if the
+   * owner was invited already, is in the room, or has left since.
    *
-   * @throws ProtocolError 403 `M_FORBIDDEN` when the claim is not good, 404 `M_NOT_FOUND` when the room has no such invitation, 502
-   * `M_UNKNOWN` when whoever has to be asked cannot be just now
+   * @throws ProtocolError 403 `M_FORBIDDEN` when the claim is invalid, 404 `M_NOT_FOUND` when the room has no such invitation, 502
+   * `M_UNKNOWN` when a server that must be asked is not available now
    */
   claim(claim: InviteClaim): Promise<void>
   /**
-   * Takes the body of `3pid/onbind`: an identity server says which user an address belongs to now, and what waited for it.
-   * Claims that are no good are dropped; those that fail for now make it fail once all have been tried, so that it is sent again.
+   * Processes the body of `3pid/onbind`: an identity server says which user owns an address now, and which invitations waited for it.
+   * Invalid claims are dropped. If a claim fails for now, the call fails after all are tried, so that the server sends it again.
    *
    * @throws ProtocolError `M_BAD_JSON`, `M_INVALID_PARAM`, `M_NOT_FOUND`, 503 `M_UNKNOWN`
    */
@@ -67,7 +67,7 @@ export function createThirdPartyInvites(parts: ThirdPartyInviteParts): ThirdPart
   const { appender, registry, users, serverName, identityServers, log } = parts
   const roomQueue = createKeyedQueue<string>()
 
-  /** A key that was taken back vouches for nothing more, whatever it signed before. */
+  /** A revoked key proves nothing any more, whatever it signed before. */
   async function requireStandingKey(signed: JsonObject, invite: RoomEvent): Promise<void> {
     for (const { publicKey, validityUrl } of vouchingKeys(signed, invite.authPdu.content)) {
       if (validityUrl === undefined || (await isStanding(validityUrl, publicKey))) return
@@ -111,7 +111,7 @@ export function createThirdPartyInvites(parts: ThirdPartyInviteParts): ThirdPart
     })
   }
 
-  /** The owner's server is given the invitation, and signs it. */
+  /** Sends the invitation to the owner's server, which signs it. */
   async function claimElsewhere(
     roomId: RoomId,
     invite: RoomEvent,
@@ -126,14 +126,14 @@ export function createThirdPartyInvites(parts: ThirdPartyInviteParts): ThirdPart
 
   async function claim(wanted: InviteClaim): Promise<void> {
     const { roomId, sender, target, signed } = wanted
-    // One after the other: whether a claim is answered is seen before it is written.
+    // One after the other: a claim sees the result of the one before.
     if (serverOf(sender) === serverName) return roomQueue.run(`${roomId} ${target}`, () => claimHere(wanted))
     const event = { type: 'm.room.member', room_id: roomId, sender, state_key: target }
     const content = { membership: 'invite', third_party_invite: { display_name: '', signed } }
     await parts.peers.exchangeInvite(serverOf(sender), roomId, { ...event, content })
   }
 
-  /** Gives what stood in the way for now. */
+  /** Returns the error of a failure that may pass. */
   async function attempt(wanted: InviteClaim): Promise<Error | undefined> {
     try {
       await claim(wanted)
@@ -167,8 +167,8 @@ export function createThirdPartyInvites(parts: ThirdPartyInviteParts): ThirdPart
 }
 
 /**
- * Whether the invitation has led to something: its owner is in the room, invited or banned, or came and went after it was made.
- * Who repeats an identity server's word, which is no secret, does not get an invitation that was declined made again.
+ * Whether the invitation is used up: its owner is in the room, invited or banned, or joined and left after it was made. Anybody can repeat
+ * the identity server's statement, which is no secret, so a declined invitation must not be made again.
  */
 async function isAnswered(room: Room, invite: RoomEvent, target: UserId): Promise<boolean> {
   const member = await room.stateEvent('m.room.member', target, room.pending.state)

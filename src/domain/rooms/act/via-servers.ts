@@ -8,15 +8,15 @@ import { serversToTell } from '../room/destinations.ts'
 import { powerLevelsOf } from '../room/power.ts'
 import type { RoomRegistry } from '../room/registry.ts'
 
-/** The servers by which a user of ours may enter a room. */
+/** The servers through which a user of ours may enter a room. */
 export interface ViaServers {
   /**
-   * Those by which a room has to be entered that none of our users is in; undefined when it is ours to change.
+   * Where to enter a room that none of our users is in. Undefined when this server can write to the room itself.
    *
-   * @param via those that the user named
+   * @param via the servers that the user named
    */
   into(by: Requester, roomId: RoomId, via: readonly ServerName[]): Promise<readonly ServerName[] | undefined>
-  /** The other servers in a room, those of members with most power first: who may let others in is among these. */
+  /** The other servers in a room, those of members with the most power first: one of these can authorise a join. */
   inRoom(roomId: RoomId): Promise<readonly ServerName[]>
 }
 
@@ -40,7 +40,7 @@ export function createViaServers({ db, registry, serverName, remoteMembers }: Vi
       const servers = [...new Set([...inviter, ...via, ...makerOf(roomId), ...(known?.keys() ?? [])])].filter(
         (server) => server !== serverName,
       )
-      // Told apart from a room that others know, there being nobody to ask.
+      // Undefined also if nobody else knows the room, because there is no server to ask.
       return servers.length === 0 ? undefined : servers
     },
 

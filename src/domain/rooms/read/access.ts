@@ -46,7 +46,7 @@ export function createRoomAccess({ db, registry, events, erasedUsers, budget }: 
     return (await firstMembership(room, viewer)) ?? (await histories.of(room, viewer)).membershipAt
   }
 
-  /** Of whom the room knows at most an invitation before their newest membership, which takes no reading of history. */
+  /** The membership of a viewer who had at most an invitation before their newest membership. This needs no history. */
   async function firstMembership(room: Room, { userId }: Viewer): Promise<MembershipAt | undefined> {
     const member = await room.stateEvent('m.room.member', userId)
     if (!member?.isInTimeline || !member.isOnTip || member.isHistory) return undefined
@@ -58,7 +58,7 @@ export function createRoomAccess({ db, registry, events, erasedUsers, budget }: 
     return ({ pos }) => (pos >= member.pos ? after : invite !== undefined && pos >= invite.pos ? before : 'leave')
   }
 
-  /** How the viewer may read a room; undefined when not at all. */
+  /** What the viewer may read of a room; undefined when nothing. */
   async function admit(viewer: Viewer, room: Room): Promise<Readable | undefined> {
     const present = { room, departure: undefined, upTo: room.committed.pos, seesState: true }
     if (room.localMembers.has(viewer.userNid)) return present
@@ -139,8 +139,8 @@ async function isWorldReadable(room: Room): Promise<boolean> {
 }
 
 /**
- * The common case, decided without reading history: the viewer is in the room and either was there before all of the events,
- * or the room shares its history and did so when they were sent.
+ * The common case, decided without reading history: the viewer is in the room, and either joined before all of the events, or the room
+ * shares its history and did so when they were sent.
  */
 async function seesAll(viewer: Viewer, room: Room, events: readonly RoomEvent[]): Promise<boolean> {
   const member = room.localMembers.get(viewer.userNid)
@@ -154,8 +154,8 @@ async function seesAll(viewer: Viewer, room: Room, events: readonly RoomEvent[])
   const setting = await room.stateEvent('m.room.history_visibility', '')
   const visibility = historyVisibilityOf(setting)
   if (visibility !== 'shared' && visibility !== 'world_readable') return false
-  // One that is known without its place says nothing about when it came to be in force.
+  // An event without a place in the timeline does not say when it took effect.
   if (setting && !setting.isInTimeline) return false
-  // What was never set before was shared.
+  // Without an earlier setting, history was shared.
   return isAllSince(setting?.replacesNid === undefined ? 0 : setting.streamPos)
 }

@@ -1,15 +1,15 @@
 export interface DirectoryQuery {
-  /** The server whose directory is wanted; this one unless said. */
+  /** The server whose directory is requested; by default this one. */
   readonly server?: string | undefined
-  /** A network behind an application service. */
+  /** A network of an application service. */
   readonly network?: string | undefined
-  /** The rooms of all networks too. */
+  /** Whether to include the rooms of all networks. */
   readonly allNetworks?: boolean | undefined
   readonly limit?: number | undefined
   /** `next_batch` or `prev_batch` of an earlier answer. */
   readonly since?: string | undefined
-  /** To be found in name, topic or alias. */
+  /** A text to find in name, topic or alias. */
   readonly term?: string | undefined
-  /** Types of rooms; null for those that have none. */
+  /** Room types; null stands for rooms without a type. */
   readonly types?: readonly (string | null)[] | undefined
 }

@@ -23,16 +23,18 @@ import { listElsewhere } from './remote-directory.ts'
 
 export type DirectoryVisibility = 'public' | 'private'
 
-/** The rooms that this server shows to everybody (client-server API, "Published room directory"), or another shows. */
+/** The published rooms of this server (client-server API, "Published room directory"), or of another. */
 export interface RoomDirectory {
-  /** Largest rooms first. @throws ProtocolError `M_INVALID_PARAM` for a `since` that this server never gave out; what other servers say */
+  /**
+   * Largest rooms first. @throws ProtocolError `M_INVALID_PARAM` for a `since` that this server never issued; the errors of other servers
+   */
   list(query: DirectoryQuery): Promise<JsonObject>
   /** @throws ProtocolError `M_NOT_FOUND` */
   visibilityOf(roomId: RoomId): Promise<DirectoryVisibility>
-  /** For who may name the room. @throws ProtocolError `M_NOT_FOUND`, `M_FORBIDDEN` */
+  /** Allowed for users who may set the room's canonical alias. @throws ProtocolError `M_NOT_FOUND`, `M_FORBIDDEN` */
   setVisibility(by: Viewer, roomId: RoomId, visibility: DirectoryVisibility): Promise<void>
   publish(roomNid: number): Promise<void>
-  /** A state event of a room was redacted, which changes what the room says of itself and not its state. */
+  /** A state event of a room was redacted. That changes the room's entry, although the state is the same. */
   redescribe(roomNid: number): void
 }
 
@@ -49,14 +51,14 @@ const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 500
 /** Bytes of an entry with short texts. */
 const ENTRY_BYTES = 900
-/** Rooms loaded at once to be described. */
+/** How many rooms are loaded at once to make their entries. */
 const WIDTH = 16
 
 export function createRoomDirectory({ serverName, db, registry, clock, peers, budget }: DirectoryParts): RoomDirectory {
-  // What is searched is what is shown in lower case, in most of its length.
+  // The search text is the shown text in lower case, so it grows with it.
   const entries = budget.part<number, DirectoryEntry>({ bytesOf: ({ text }) => ENTRY_BYTES + 4 * text.length })
 
-  /** Whatever an entry shows is state, so it holds until the room's state moves on or is redacted. */
+  /** An entry shows only state, so it holds until the state changes or is redacted. */
   async function entryOf(row: PublishedRow): Promise<DirectoryEntry> {
     const known = entries.get(row.room_nid)
     if (known && known.chain === row.state_chain && known.seq === row.state_seq) return known
@@ -65,7 +67,7 @@ export function createRoomDirectory({ serverName, db, registry, clock, peers, bu
     return entry
   }
 
-  /** A network is named by its service and, after a bar, its own id. */
+  /** A network's name is its service and, after a bar, the network's own id. */
   function rowsFor({ network, allNetworks }: DirectoryQuery): Promise<PublishedRow[]> {
     if (allNetworks) return getRoomsOfAllNetworks(db)
     if (network === undefined || network === '') return getPublishedRooms(db)
@@ -117,7 +119,7 @@ function matcher({ term = '', types }: DirectoryQuery): (entry: DirectoryEntry) 
   return (entry) => entry.text.includes(sought) && (types === undefined || types.includes(entry.type ?? null))
 }
 
-/** A place in the order of the list, and whether to go on after it or back before it. */
+/** A place in the list, and whether to go on after it or back before it. */
 const TOKEN = /^([np])(\d{1,15})_(\d{1,15})$/
 
 function tokenFor(direction: 'n' | 'p', { joined, roomNid }: Place): string {

@@ -7,18 +7,18 @@ import type { Room } from '../room/room.ts'
 import { RoomEvent } from '../room/room-event.ts'
 
 /**
- * Users who asked to be forgotten. Their messages are shown redacted to everybody who was not in the room by then
- * (client-server API, `POST account/deactivate`, `erase`). State stays readable: rooms go on with the names they have.
+ * Users who asked for erasure. Their messages are shown redacted to everybody who was not in the room by then (client-server API, `POST
+ * account/deactivate`, `erase`). State stays readable: rooms keep their names.
  */
 export interface ErasedUsers {
-  /** How far the stream of events was when the user was erased; undefined for all others. */
+  /** The position in the event stream at which the user was erased; undefined for all others. */
   positionOf(userNid: number): number | undefined
-  /** Notes an erasure that was committed. */
+  /** Notes a committed erasure. */
   add(userNid: number, position: number): void
   /**
-   * Those events as a reader sees them who was in the room at some and not at others.
+   * The events as one reader sees them, who was in the room at some of them and not at others.
    *
-   * @param wasInRoom whether the reader was in the room at an event or came between it and a position of the stream
+   * @param wasInRoom whether the reader was in the room at an event, or joined between it and a stream position
    */
   veil(
     room: Room,
@@ -31,7 +31,7 @@ export async function openErasedUsers({ db, events }: { db: Reader; events: Even
   const positions = new Map<number, number>()
   for (const { user_nid, erased_pos } of await listErasedUsers(db)) positions.set(user_nid, erased_pos ?? 0)
 
-  /** The state that these events took the place of and repeat, where an erased user set it. */
+  /** State of erased users that these events replaced and repeat. */
   async function erasedBefore(candidates: readonly RoomEvent[]): Promise<ReadonlyMap<number, RoomEvent>> {
     const nids = candidates.flatMap(({ replacesNid }) => replacesNid ?? [])
     const replaced = nids.length === 0 ? [] : [...(await events.load(nids)).values()]
@@ -59,7 +59,7 @@ export async function openErasedUsers({ db, events }: { db: Reader; events: Even
   }
 }
 
-/** An event for some readers, which repeats nothing of what it took the place of. */
+/** A copy of an event for one reader, without the content of the state that it replaced. */
 function copyOf(event: RoomEvent, json: string): RoomEvent {
   return new RoomEvent({ ...event.toRow(), replaces_nid: null, json }, undefined, true)
 }

@@ -16,11 +16,11 @@ import type { RoomEvent } from '../room/room-event.ts'
 import { BEGINNING, type Direction, type Timeline } from './timeline.ts'
 
 /**
- * The event nearest to a time: the first at or after it (`f`), the last at or before it (`b`). Where history is missing next to what
- * is known, other servers are asked for one that is nearer (client-server API, `GET timestamp_to_event`).
+ * The event nearest to a time: the first at or after it (`f`), or the last at or before it (`b`). Where history is missing next to it,
+ * other servers are asked for a nearer one (client-server API, `GET timestamp_to_event`).
  *
  * @param ts milliseconds
- * @throws ProtocolError `M_FORBIDDEN` for strangers to the room, `M_NOT_FOUND`
+ * @throws ProtocolError `M_FORBIDDEN` for users who may not read the room, `M_NOT_FOUND`
  */
 export type EventAtTime = (
   by: Requester,
@@ -49,7 +49,7 @@ export function createEventAtTime(parts: EventAtTimeParts): EventAtTime {
 
   async function known(by: Requester, room: Room, upTo: number, wanted: Wanted): Promise<RoomEvent | undefined> {
     const { ts, direction } = wanted
-    // It may have to walk through much of the room.
+    // This query may have to read much of the room.
     const [nearest] = await nearestEvents({ query: db.scan }, room.nid, ts, direction, 1)
     const from = nearest?.room_pos ?? Number.POSITIVE_INFINITY
     const stretch = direction === 'f' ? { after: from - 1, upTo } : { after: BEGINNING, upTo: Math.min(from, upTo) }
@@ -58,7 +58,7 @@ export function createEventAtTime(parts: EventAtTimeParts): EventAtTime {
     return (await timeline.page(by, { room, direction, ...stretch }, 1, fits)).events[0]
   }
 
-  /** Where something nearer may be missing: between the event that is known and the next towards the time. */
+  /** The gap in which a nearer event may be missing: between the event that was found and the next one towards the time. */
   async function gapNextTo(room: Room, found: RoomEvent | undefined, direction: Direction): Promise<Gap | undefined> {
     if (direction === 'f') {
       if (!found) return undefined
@@ -114,7 +114,7 @@ function isNearer(at: number, found: RoomEvent | undefined, { ts, direction }: W
   return direction === 'f' ? at >= ts && at < (found?.ts ?? Infinity) : at <= ts && at > (found?.ts ?? -Infinity)
 }
 
-/** What is known by then; who asks later finds what came since. */
+/** The answer, or undefined when it takes too long. A later request finds what has come since. */
 function within<T>(until: AbortSignal, answer: Promise<T>): Promise<T | undefined> {
   return Promise.race([
     answer,

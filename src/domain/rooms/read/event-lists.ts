@@ -10,7 +10,7 @@ export function readingOf(by: Pick<Requester, 'tokenNid' | 'earlierTokens'>, roo
   return { now: clock.now(), tokenNid: by.tokenNid, earlierTokens: by.earlierTokens, roomId }
 }
 
-/** Writes events as a JSON array. What they refer to must be at hand already: see `loadReferences`. */
+/** Writes events as a JSON array. What they refer to must be loaded already: see `loadReferences`. */
 export function writeEventList(out: JsonBytes, events: readonly RoomEvent[], reading: Reading): void {
   out.text('[')
   for (const [index, event] of events.entries()) {

@@ -32,15 +32,18 @@ export interface ContextQuery {
 }
 
 /**
- * What happened in a room, as far as the reader may see it. Answers are complete JSON bodies, put together from events that
- * are kept as bytes. Source: client-server API, "Getting events for a room", "Lazy-loading room members".
+ * The events of a room that the reader may see. Answers are complete JSON bodies, put together from the stored bytes of events. Source:
+ * client-server API, "Getting events for a room", "Lazy-loading room members".
  */
 export interface HistoryReader {
-  /** @throws ProtocolError `M_NOT_FOUND` also for strangers to the room */
+  /** @throws ProtocolError `M_NOT_FOUND`, also for users who may not read the room */
   event(by: Requester, roomId: RoomId, eventId: EventId): Promise<JsonBytes>
-  /** A page of history, for who is in the room or was, or for all where it is open to the world. Without `end` nothing is left in its direction; an empty page with one is not the last. */
+  /**
+   * A page of history, for users who are or were in the room, and for all if it is world readable. Without `end` nothing is left in its
+   * direction; an empty page with an `end` is not the last.
+   */
   messages(by: Requester, roomId: RoomId, query: MessagesQuery): Promise<JsonBytes>
-  /** What was said around an event, and the state of the room after it. */
+  /** The events around an event, and the state of the room after it. */
   context(by: Requester, roomId: RoomId, eventId: EventId, query: ContextQuery): Promise<JsonBytes>
 }
 
@@ -73,10 +76,10 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
     return { room, direction, after: after ?? BEGINNING, upTo: upper }
   }
 
-  /** Other servers are bothered for members alone. */
+  /** Other servers are only asked on behalf of members. */
   const isMember = (by: Requester, room: Room): boolean => room.localMembers.has(by.userNid)
 
-  /** The member events of those who sent these events, as they stood after the newest of them. */
+  /** The member events of the senders of these events, as of the newest of them. */
   async function membersOf(room: Room, senders: readonly RoomEvent[], newest: RoomEvent): Promise<RoomEvent[]> {
     const keyIds = [...new Set(senders.map(({ sender }) => sender))].flatMap(
       (sender) => room.keys.idOf('m.room.member', sender) ?? [],
@@ -100,7 +103,7 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
     return filter.roomMatches(room.id) ? state.filter(filter.eventMatches) : []
   }
 
-  /** The merely invited see of the state what its history shows them, and what they saw when they were there before. */
+  /** An invited user sees only the state that history visibility shows them, and what they saw when they were in the room before. */
   async function stateFor(by: Requester, { room, departure }: Readable, state: RoomEvent[]): Promise<RoomEvent[]> {
     if (isMember(by, room)) return state
     if (membershipOf(await room.stateEvent('m.room.member', by.userId)) !== 'invite') return state

@@ -13,19 +13,19 @@ import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import type { Viewer } from '../room/viewer.ts'
 
-/** All that ever decided about what one user sees of a room. */
+/** Everything that decides what one user sees of a room. */
 export interface ViewerHistory {
   /** Whether the user may see an event of the room. */
   sees(event: RoomEvent): boolean
-  /** The user's membership at an event, with what the event itself changes. */
+  /** The user's membership at an event. It includes what the event itself changes. */
   membershipAt(event: RoomEvent): Membership
-  /** Whether the user was joined at an event, or came between it and a position of the stream. */
+  /** Whether the user was joined at an event, or joined between it and a stream position. */
   wasJoinedBy(event: RoomEvent, position: number): boolean
-  /** The newest event by which the user stopped being joined; undefined while they are joined or if they never were. */
+  /** The newest event that ended the user's join; undefined while they are joined, or if they never were. */
   readonly departure: RoomEvent | undefined
-  /** The highest position up to one at which there may be something for the user to see; undefined when there is none. */
+  /** The highest position, at most `pos`, that may hold something the user can see; undefined when there is none. */
   mayShowUpTo(pos: number): number | undefined
-  /** Whether the room was readable by the world at any time after an event. */
+  /** Whether the room was world readable at any time after an event. */
   wasWorldReadableAfter(event: RoomEvent): boolean
 }
 
@@ -33,25 +33,25 @@ export interface ViewerHistories {
   of(room: Room, viewer: Viewer): Promise<ViewerHistory>
 }
 
-/** What is remembered of an event that set one of the two keys, in place of the event. */
+/** What is kept of an event that set one of the two keys, in place of the event. */
 interface Fact extends Pick<RoomEvent, 'nid' | 'pos' | 'streamPos'> {
   readonly visibility: HistoryVisibility
   readonly membership: Membership
 }
 
 interface Remembered {
-  /** The copy of the room that it was read with: another counts its branches anew. */
+  /** The copy of the room that it was read with. Another copy counts its branches from zero. */
   readonly copy: object
   readonly stamp: string
   readonly history: ViewerHistory
   readonly bytes: number
 }
 
-/** Bytes of a history with nothing in it, and of a fact. */
+/** Bytes of an empty history, and of a fact. */
 const HISTORY_BYTES = 1_500
 const FACT_BYTES = 72
 
-/** Reads the room's history visibility and the user's membership through all of the state log; kept until either changes. */
+/** Reads the room's history visibility and the user's membership from the whole state log. The result is cached until either changes. */
 export function createViewerHistories(parts: {
   readonly db: Reader
   readonly events: EventCache
@@ -75,7 +75,7 @@ export function createViewerHistories(parts: {
     async of(room, { userId, userNid }) {
       const { state } = room.committed
       const visibility = room.stateNid(state, 'm.room.history_visibility', '')
-      // Taken before reading: what is committed meanwhile makes the next call read again.
+      // Taken before the read: a commit during the read makes the next call read again.
       const stamp = `${room.branchChanges} ${visibility} ${room.stateNid(state, 'm.room.member', userId)}`
       const key = `${room.nid} ${userNid}`
       const remembered = known.get(key)
@@ -123,7 +123,7 @@ function historyFrom(
   ]
 
   return {
-    // Where branches meet, what was in force at an event is not told by its position.
+    // With branches, the position of an event does not say which value applied at it.
     mayShowUpTo: (pos) => (isBranched ? pos : lastWithin(open, pos)),
     departure,
     sees(event) {
@@ -144,7 +144,7 @@ function historyFrom(
   }
 }
 
-/** Whether a member joined between an event and a position of the stream. */
+/** Whether a member joined between an event and a stream position. */
 export function cameBetween(member: KeyValues, event: RoomEvent, position: number): boolean {
   return member.events.some((change) => isBetween(change, event, position) && membershipOf(change) === 'join')
 }
@@ -158,7 +158,7 @@ interface PositionSpan {
   readonly to: number
 }
 
-/** From which position to which a key was such, the events that began and ended it among them. */
+/** The ranges of positions in which a key had such a value, including the events at both ends. */
 function spansWhere({ events }: KeyValues<Fact>, isSuch: (value: Fact | undefined) => boolean): PositionSpan[] {
   const values = [undefined, ...events]
   return values.flatMap((value, index) => {
@@ -175,7 +175,7 @@ function lastWithin(spans: readonly PositionSpan[], pos: number): number | undef
   return ends.length === 0 ? undefined : Math.max(...ends)
 }
 
-/** Only an event that sets one of the two keys is seen differently after it than before. */
+/** Only an event that sets one of the two keys sees a different value after it than before. */
 function after(
   keys: DecidingKeys,
   event: RoomEvent,
@@ -187,7 +187,7 @@ function after(
   return before
 }
 
-/** The membership event that followed the last join: profile changes are joins too, so it is not one of them. */
+/** The membership event after the last join. A profile change is a join too, so it is never the result. */
 function departureIn(memberships: readonly RoomEvent[]): RoomEvent | undefined {
   const lastJoin = memberships.findLastIndex((event) => membershipOf(event) === 'join')
   return lastJoin === -1 ? undefined : memberships[lastJoin + 1]

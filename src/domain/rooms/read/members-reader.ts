@@ -22,18 +22,18 @@ import type { Positions } from './positions.ts'
 import { BEGINNING } from './timeline.ts'
 import { readWholeState, type WholeStateParts } from './whole-state.ts'
 
-/** Which members are wanted: those with one membership, or without another, or either; all when neither is given. */
+/** Which members to give: those with one membership, or without another, or either; all when neither is set. */
 export interface MembersQuery {
-  /** A pagination token: the members as they were then. */
+  /** A pagination token: gives the members as of then. */
   readonly at: string | undefined
   readonly membership: Membership | undefined
   readonly notMembership: Membership | undefined
 }
 
-/** The members of rooms: as they are, for those who left as they were when they did, or as they were at a moment. */
+/** The members of rooms: the current ones; for users who left, those at the time they left; or those at a given moment. */
 export interface MembersReader {
   members(by: Requester, roomId: RoomId, query: MembersQuery): Promise<JsonBytes>
-  /** Names and pictures of those who are in the room now; for those in it, and for services of which any user is. */
+  /** Names and avatars of the current members. For members, and for services with a user in the room. */
   joinedMembers(by: Requester, roomId: RoomId): Promise<JsonObject>
   joinedRooms(by: Requester): Promise<RoomId[]>
 }
@@ -55,7 +55,7 @@ export function createMembersReader(parts: MembersReaderParts): MembersReader {
     return [...(await events.load(nids)).values()].sort((a, b) => a.pos - b.pos)
   }
 
-  /** The event after which the members are wanted; undefined for the present, 'nothing' for before the room's first event. */
+  /** The event after which the members are requested; undefined for now, 'nothing' for before the room's first event. */
   async function momentOf(
     by: Requester,
     readable: Readable,
@@ -120,7 +120,7 @@ export function createMembersReader(parts: MembersReaderParts): MembersReader {
   }
 }
 
-/** Both keys are always there: clients are known that want them. */
+/** Both keys are always present, because some clients need them. */
 function profileIn(member: RoomEvent | undefined): JsonObject {
   return { display_name: displayNameOf(member) ?? null, avatar_url: avatarUrlOf(member) ?? null }
 }

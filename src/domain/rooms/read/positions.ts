@@ -5,9 +5,9 @@ import { eventPositionOf } from '../../sync/token.ts'
 import { decodePosition } from '../room/position-token.ts'
 import type { Room } from '../room/room.ts'
 
-/** Reads pagination tokens, those of rooms and those of sync. */
+/** Reads pagination tokens, of rooms and of sync. */
 export interface Positions {
-  /** The timeline position in a room that a token stands for. @throws ProtocolError `M_INVALID_PARAM` for what is no token */
+  /** The timeline position of a token in a room. @throws ProtocolError `M_INVALID_PARAM` for a text that is no token */
   positionOf(token: string, room: Room): Promise<number>
 }
 

@@ -15,7 +15,7 @@ import { createKeepRelated } from './related.ts'
 import { createStateReader, type StateReader } from './state-reader.ts'
 import { createTimeline } from './timeline.ts'
 
-/** Everything that is read of rooms by asking; what comes by itself is the business of sync. */
+/** Everything that clients request about rooms. What they get without a request comes from sync. */
 export type RoomReader = HistoryReader & StateReader & MembersReader & { readonly eventAtTime: EventAtTime }
 
 export function createRoomReader(parts: {

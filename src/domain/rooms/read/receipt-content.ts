@@ -7,7 +7,7 @@ export function receiptContents(rows: readonly ReceiptRow[]): Map<number, JsonOb
   for (const row of rows) {
     const room = entry(rooms, row.room_nid)
     const users = child(child(room, row.event_id), row.kind)
-    // The format has one place for each user's receipts at an event; the one for the whole room says most.
+    // The format has one place for each user's receipts at an event. The receipt for the whole room takes it, because it says the most.
     if (row.thread_id !== '' && Object.hasOwn(users, row.user_id)) continue
     users[row.user_id] = row.thread_id === '' ? { ts: row.ts } : { ts: row.ts, thread_id: row.thread_id }
   }

@@ -25,17 +25,17 @@ export function isMarkerKind(kind: string): kind is MarkerKind {
 
 export interface Receipts {
   /**
-   * Notes how far a user has read: for all (`m.read`), for themselves (`m.read.private`), or as the marker of what they have
-   * read in full. None ever moves backwards.
+   * Records how far a user has read: for all to see (`m.read`), for themselves (`m.read.private`), or as the fully-read marker. None ever
+   * moves backwards.
    *
    * @param threadId the root of a thread, or `main`; undefined for the whole room
-   * @throws ProtocolError `M_FORBIDDEN` for who is not in the room, `M_NOT_FOUND` for an event that is not there for the user,
-   *   `M_INVALID_PARAM` for a thread that the event is not in
+   * @throws ProtocolError `M_FORBIDDEN` for users who are not in the room, `M_NOT_FOUND` for an event that the user cannot see,
+   * `M_INVALID_PARAM` for a thread that the event is not in
    */
   mark(by: Requester, roomId: RoomId, kind: MarkerKind, eventId: EventId, threadId?: string): Promise<void>
-  /** Several markers of a room in one go. */
+  /** Sets several markers of a room at once. */
   markAll(by: Requester, roomId: RoomId, marks: { readonly [Kind in MarkerKind]?: EventId }): Promise<void>
-  /** Takes the public receipt of a user of another server. @param ts milliseconds, by that server's clock */
+  /** Records the public receipt of a user of another server. @param ts milliseconds, by that server's clock */
   receive(who: Viewer, event: RoomEvent, ts: number | undefined, threadId: string | undefined): Promise<void>
   /** The content of `m.receipt` for each room with receipts between two ledger positions that the user may see. */
   between(
@@ -52,33 +52,33 @@ export interface ReceiptParts {
   readonly clock: Clock
   readonly access: RoomAccess
   readonly events: EventCache
-  /** Wakes users after something only they see was written. */
+  /** Wakes users after something that only they see was written. */
   readonly waker: Waker
-  /** Told of every receipt that was written, before its position is published. */
+  /** Called for every receipt that was written, before its position is published. */
   written(receipt: WrittenReceipt): void
 }
 
 export interface WrittenReceipt {
   readonly by: Viewer
   readonly event: RoomEvent
-  /** All members may see it, not only its user. */
+  /** Whether all members may see it; otherwise only its user may. */
   readonly isPublic: boolean
-  /** It says what was read of the room's main timeline, not of a thread. */
+  /** Whether it is about the room's main timeline, and not about a thread. */
   readonly isForRoom: boolean
   /** '' for a receipt of the whole room. */
   readonly threadId: string
   readonly ts: number
-  /** Its place in the ledger. */
+  /** Its position in the ledger. */
   readonly position: number
 }
 
-/** How many relations lead from an event to its thread at most: an edit of a reply in it, say. */
+/** The most relations that are followed from an event to its thread, for example from an edit of a reply in it. */
 const MAX_HOPS = 3
 
 export function createReceipts(parts: ReceiptParts): Receipts {
   const { db, ledger, clock, access, events } = parts
 
-  /** The root of the thread that an event is in, or `main`. */
+  /** The root of the event's thread, or `main`. */
   async function threadOf(event: RoomEvent): Promise<string> {
     let at: RoomEvent | undefined = event
     for (let hop = 0; at && hop < MAX_HOPS; hop++) {

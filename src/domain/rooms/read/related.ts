@@ -10,8 +10,8 @@ import type { RoomEvent } from '../room/room-event.ts'
 import type { Viewer } from '../room/viewer.ts'
 
 /**
- * Those of a room's events to which others relate as a filter asks for (client-server API, "Relationship types"), in the same order.
- * Of the events after the oldest of them a bounded number is looked through, and only those count that the viewer may see.
+ * The events to which others relate as the filter requires (client-server API, "Relationship types"), in the same order. The search covers
+ * a bounded number of events after the oldest of these, and only events that the viewer may see count.
  */
 export type KeepRelated = (
   viewer: Viewer,
@@ -43,7 +43,7 @@ export function createKeepRelated({
   }
 }
 
-/** The event to which one relates in one of the wanted ways. */
+/** The event that an event relates to in one of the requested ways. */
 function targetOf({ content }: RoomEvent, { relTypes }: RelatedBy): string | undefined {
   const relation = content['m.relates_to']
   if (!isObject(relation)) return undefined

@@ -6,7 +6,8 @@ import type { DirectoryQuery } from './directory-query.ts'
 const MAX_LIMIT = 500
 
 /**
- * The directory of another server (server-server API, "Published Room Directory"), with what makes sense of its answer.
+ * The directory of another server (server-server API, "Published Room Directory"): the well-formed parts of its answer.
+ *
  * @throws ProtocolError what that server answers; 502 `M_UNKNOWN` when it cannot be asked
  */
 export async function listElsewhere(

@@ -13,9 +13,9 @@ import type { RoomEvent } from '../room/room-event.ts'
 import { readingOf } from './event-lists.ts'
 import { readWholeState, type WholeStateParts } from './whole-state.ts'
 
-/** The state of rooms: as it is, or for those who left as it was when they did. */
+/** The state of rooms: the current state, or for users who left, the state when they left. */
 export interface StateReader {
-  /** All of it, as a JSON array. */
+  /** The whole state, as a JSON array. */
   state(by: Requester, roomId: RoomId): Promise<JsonBytes>
   /** One state event, or its content alone. @throws ProtocolError `M_NOT_FOUND` */
   stateEvent(
@@ -53,7 +53,7 @@ export function createStateReader(parts: StateReaderParts): StateReader {
     return part
   }
 
-  /** What is too much to be held at a time is loaded as it is sent. */
+  /** A state that is too large to hold at once is loaded while it is sent. */
   async function* otherParts(nids: readonly number[], reading: Reading): AsyncGenerator<JsonBytes> {
     for (let wanted = nids; wanted.length > 0; ) {
       const { found, left } = await events.loadLarge(wanted, MAX_ANSWER_PART_BYTES)

@@ -19,7 +19,7 @@ export interface Stretch {
   readonly direction: Direction
   readonly after: number
   readonly upTo: number
-  /** What is missing is asked for from other servers, within a time. */
+  /** Whether to ask other servers for missing events, for a limited time. */
   readonly isFilled?: boolean
 }
 
@@ -30,7 +30,7 @@ export interface Page {
 }
 
 export interface Timeline {
-  /** Up to `limit` events that the viewer may see and that `wants` takes. A page may be empty and yet not be the last. */
+  /** Up to `limit` events that the viewer may see and that pass `wants`. A page may be empty and still not be the last. */
   page(
     viewer: Viewer,
     stretch: Stretch,
@@ -40,12 +40,12 @@ export interface Timeline {
   ): Promise<Page>
 }
 
-/** Before any event, wherever history may begin. */
+/** Lower than any event, wherever backfilled history may begin. */
 export const BEGINNING = -(2 ** 50)
 
-/** How many events one request looks through for those that are wanted. */
+/** How many events one request searches for those that it wants. */
 const MAX_SCANNED = 2_000
-/** Smallest batch once the first did not hold enough. */
+/** The smallest batch after the first. */
 const MIN_BATCH = 100
 
 export function createTimeline(parts: {
@@ -89,7 +89,7 @@ export function createTimeline(parts: {
     let rest = stretch
     let scanned = 0
     while (scanned < MAX_SCANNED) {
-      // One more than wanted, to know whether there are more.
+      // One more than wanted, to see whether there are more.
       const size = Math.max(limit - found.length + 1, scanned === 0 ? 0 : MIN_BATCH)
       const events = await read(rest, size)
       const isLast = events.length < size
@@ -129,8 +129,8 @@ export function createTimeline(parts: {
 }
 
 /**
- * The first place where something may be missing in a stretch that was read: positions follow one another everywhere else. Who reads
- * forwards from the beginning begins with what is known.
+ * The first gap in a stretch that was read: elsewhere positions are consecutive. A reader who goes forwards from the beginning starts at
+ * the first known event.
  */
 function gapIn(
   { direction, upTo, after }: Stretch,
@@ -158,7 +158,7 @@ function isBefore({ from, below }: Opening, { pos }: RoomEvent, { direction }: S
   return direction === 'b' ? pos >= from : pos <= below
 }
 
-/** What is left to be read once it was tried to fill a gap, or the page that ends there. */
+/** What is left to read after an attempt to fill a gap, or the page that ends at the gap. */
 function afterGap(
   rest: Stretch,
   { from: above, below }: Opening,
@@ -170,9 +170,10 @@ function afterGap(
   const resume = isBackwards ? above - 1 : below
   if (outcome === 'filled') return from(rest, resume)
   if (outcome === 'underway' && (isBackwards || found.length > 0)) return { events: found, next: resume }
-  // Who was given nothing takes the same place for the end. The next one is as free: gaps are filled from above.
+  // A client that gets an empty page with its own position takes that for the end. So it gets the next position, which is free too, because
+  // gaps are filled from above.
   if (outcome === 'underway' && above - below > 2) return { events: found, next: below + 1 }
-  // Who was given something may ask once more, when others may answer again.
+  // A client that got events may ask again, when other servers may answer.
   if (isBackwards && isLast && below === rest.after)
     return { events: found, next: outcome === 'unfilled' && found.length > 0 ? resume : undefined }
   return from(rest, isBackwards ? below : above - 1)
@@ -183,7 +184,7 @@ function from(stretch: Stretch, position: number): Stretch {
   return stretch.direction === 'b' ? { ...stretch, upTo: position } : { ...stretch, after: position }
 }
 
-/** Where reading goes on after an event, or where it started when there was none. */
+/** The position after an event, or the start when there was none. */
 function positionAfter(event: RoomEvent | undefined, { direction, after, upTo }: Stretch): number {
   if (!event) return direction === 'b' ? upTo : after
   return direction === 'b' ? event.pos - 1 : event.pos

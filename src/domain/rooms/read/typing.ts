@@ -7,9 +7,9 @@ import type { Room } from '../room/room.ts'
 import type { RoomAccess } from '../room/room-access.ts'
 import type { Viewer } from '../room/viewer.ts'
 
-/** Who types in rooms. Kept in memory: it is over in seconds. */
+/** Who types in rooms. Kept in memory, because it is over in seconds. */
 export interface Typing {
-  /** A user types for so many milliseconds, or no longer. @throws ProtocolError `M_FORBIDDEN` for who is not in the room */
+  /** A user types for this many milliseconds, or stops. @throws ProtocolError `M_FORBIDDEN` for users who are not in the room */
   set(by: Requester, roomId: RoomId, timeoutMs: number | undefined): Promise<void>
   /** Who types, in the order in which they began, and the position at which that last changed; undefined when nobody has. */
   inRoom(roomNid: number): { readonly userIds: readonly UserId[]; readonly position: number } | undefined
@@ -23,11 +23,11 @@ export interface Typing {
 export interface TypingParts {
   readonly clock: Clock
   readonly access: RoomAccess
-  /** The next position in the stream of what lives in memory. */
+  /** The next position in the ephemeral stream. */
   nextPosition(): number
-  /** Told of a room in which somebody began or stopped, and who types there now. */
+  /** Called when a user begins or stops typing in a room, with all who type there now. */
   changed(roomNid: number, userIds: () => Iterable<UserId>): void
-  /** Told of what a user of ours does in a room. */
+  /** Called when a user of ours begins or stops typing. */
   told(room: Room, userId: UserId, isTyping: boolean): void
 }
 
@@ -63,7 +63,7 @@ export function createTyping({ clock, access, nextPosition, changed, told }: Typ
     move(roomNid, room)
   }
 
-  /** Timers only wake; the clock decides. */
+  /** A timer only wakes; the clock decides what has expired. */
   function expire(roomNid: number, userNid: number): void {
     const typist = rooms.peek(roomNid)?.typists.get(userNid)
     if (typist && typist.until <= clock.now()) stop(roomNid, userNid)

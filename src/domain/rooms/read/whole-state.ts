@@ -10,7 +10,8 @@ export interface WholeStateParts {
 }
 
 /**
- * A room whose state is to be read whole: where its members are still to come, that waits for them.
+ * A room whose whole state is requested. In a room with partial state, this waits for the resync.
+ *
  * @throws ProtocolError as {@link RoomAccess.mustReadState}; 503 `M_UNKNOWN` when it takes too long
  */
 export async function readWholeState(

@@ -29,7 +29,7 @@ export interface ResyncFetcherParts {
 
 /** When a resync stops. */
 export interface ResyncEnd {
-  /** Rejects when the process ends. */
+  /** Rejects when the process shuts down. */
   readonly closed: Promise<never>
   /** Whether the room still lacks its members, and the process is not shutting down. */
   isWanted(partialState: PartialState): boolean

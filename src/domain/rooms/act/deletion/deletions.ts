@@ -20,22 +20,23 @@ import type { ClosedRooms } from '../../write/closed-rooms.ts'
 import { createEvacuation, type EvacuationParts } from './evacuation.ts'
 import { createPurge, type PurgeParts } from './purge.ts'
 
-/** Removing rooms from this server: begun by operators, carried out by a worker, and finished whatever stops in between. */
+/** Removes rooms from this server: operators begin a removal, a worker carries it out, and a restart does not stop it. */
 export interface RoomDeletions {
   /**
-   * Closes a room at once and has the rest done. Gives the deletion's id.
-   * @throws ProtocolError `M_NOT_FOUND` for a room that this server does not know, `M_UNKNOWN` (400) when it is being removed already
+   * Closes a room at once and schedules the rest. Returns the deletion's id.
+   *
+   * @throws ProtocolError `M_NOT_FOUND` for a room that this server does not know, `M_UNKNOWN` (400) when it is already being removed
    */
   begin(by: string, roomId: RoomId, request: DeletionRequest & { readonly block: boolean }): Promise<string>
   /** @throws ProtocolError `M_NOT_FOUND` */
   status(deletionId: string): Promise<JsonObject>
-  /** @throws ProtocolError `M_NOT_FOUND` when there is none of this room */
+  /** @throws ProtocolError `M_NOT_FOUND` when the room has none */
   ofRoom(roomId: RoomId): Promise<JsonObject[]>
-  /** Closes what was to be removed when this process began. Before anybody asks for rooms. */
+  /** Closes the rooms whose removal an earlier process began. Call it before anything asks for rooms. */
   resume(): Promise<void>
-  /** Goes on with what was begun. What has to wait for other servers is left for the next time. @param isOver asked between steps */
+  /** Continues all deletions. One that has to wait for other servers is left for the next call. @param isOver asked between steps */
   runAll(isOver: () => boolean): Promise<void>
-  /** Calls when there is something to do. */
+  /** Calls the listener when there is something to do. */
   onWake(listener: () => void): void
 }
 
@@ -46,9 +47,9 @@ export interface DeletionParts extends EvacuationParts, PurgeParts {
 }
 
 const ID_BYTES = 12
-/** Clients that wait for news get this long to be told that their users have left. */
+/** How long waiting clients have to learn that their users have left. */
 const FAREWELL_MS = 500
-/** And other servers this long. */
+/** How long other servers have for that. */
 const DELIVERY_MS = 10 * 60_000
 
 export function createRoomDeletions(parts: DeletionParts): RoomDeletions {
@@ -68,7 +69,9 @@ export function createRoomDeletions(parts: DeletionParts): RoomDeletions {
     return request.forcePurge ? [] : evacuation.remaining(room_nid)
   }
 
-  /** Ours and other servers are told first that our users have left; those that are not told in time find out when they next ask. */
+  /**
+   * Local clients and other servers learn first that our users have left. Those that do not get it in time find out on their next request.
+   */
   async function purgeOnceTold(deletion: DeletionRow, isBegun: boolean, isOver: () => boolean): Promise<boolean> {
     if (!isBegun) {
       const isPatient = clock.now() < deletion.asked_at + DELIVERY_MS

@@ -21,14 +21,15 @@ import type { Appender } from '../../write/append.ts'
 import type { Draft } from '../../write/draft.ts'
 import type { Rooms } from '../rooms.ts'
 
-/** Puts the users of this server out of a closed room, each by a leave event of their own, and into another if that is wanted. */
+/** Makes the users of this server leave a closed room, each by a leave event of their own, and moves them into another if requested. */
 export interface Evacuation {
   /**
-   * Goes on where it was broken off, if it was.
-   * @param isOver asked between steps; once it is, this resolves early
+   * Continues where an earlier run stopped.
+   *
+   * @param isOver asked between steps; when it returns true, this resolves early
    */
   run(deletion: DeletionRow, isOver: () => boolean): Promise<void>
-  /** Those of this server who are still in the room, invited to it or knocking. */
+  /** Users of this server who are still in the room, invited to it or knocking. */
   remaining(roomNid: number): Promise<UserId[]>
   /** Whether users of other servers are in the room. */
   isShared(roomNid: number): Promise<boolean>
@@ -38,13 +39,13 @@ export interface EvacuationParts {
   readonly serverName: ServerName
   readonly db: Database
   readonly users: Users
-  /** That writes in closed rooms too. */
+  /** An appender that also writes in closed rooms. */
   readonly appender: Appender
   readonly rooms: Pick<Rooms, 'create'>
 }
 
 const USERS_AT_ONCE = 50
-/** In the new room its users read only. */
+/** The users of the new room can only read. */
 const READERS_LEVEL = -10
 
 export function createEvacuation(parts: EvacuationParts): Evacuation {
@@ -60,7 +61,7 @@ export function createEvacuation(parts: EvacuationParts): Evacuation {
     return { userId, userNid, deviceId: '', tokenNid: 0, isGuest: false }
   }
 
-  /** The room in place of the old one. One that was made and not noted before a crash is left behind with its maker alone. */
+  /** The room that replaces the old one. If a crash came between creating it and noting it, a room stays behind with only its creator. */
   async function newRoomOf(deletion: DeletionRow): Promise<RoomId | undefined> {
     const { newRoomUserId, roomName, message } = deletion.request
     if (newRoomUserId === undefined || deletion.new_room_id !== null) return deletion.new_room_id ?? undefined
@@ -82,7 +83,7 @@ export function createEvacuation(parts: EvacuationParts): Evacuation {
     return members
   }
 
-  /** Those who are in the old room, into the new one; who is there already stays. */
+  /** Moves those who are in the old room into the new one. Users who are there already stay. */
   async function settle(batch: readonly UserId[], from: RoomId, to: RoomId, maker: Requester): Promise<void> {
     const nids = await users.intern(batch)
     const joined = new Set<UserId>()
@@ -115,7 +116,7 @@ export function createEvacuation(parts: EvacuationParts): Evacuation {
     })
   }
 
-  /** Gives those for whom it could not be done. One who is refused does not keep the others. */
+  /** Returns the users for whom it failed. One user's refusal does not affect the others. */
   async function move(batch: readonly UserId[], work: (some: readonly UserId[]) => Promise<void>): Promise<UserId[]> {
     try {
       await work(batch)
@@ -158,7 +159,7 @@ export function createEvacuation(parts: EvacuationParts): Evacuation {
         await db.tx((tx) => noteMoved(tx, id, at + batch.length, failed))
       }
       if (isOver()) return
-      // Who came in while the room was being closed.
+      // Adds users who came in while the room was being closed.
       const listed = new Set([...members, ...((await findDeletion(db, id))?.failed ?? [])])
       const late = (await remaining(deletion.room_nid)).filter((userId) => !listed.has(userId))
       if (late.length > 0) await move(late, (some) => putOut(some, roomId))
@@ -174,7 +175,7 @@ function member(target: UserId, content: JsonObject, by: Pick<Requester, 'userId
   return { type: 'm.room.member', stateKey: target, content, sender: by.userId, senderNid: by.userNid }
 }
 
-/** That the rules or the room say no, rather than that the database is away. */
+/** Whether the auth rules or the room refused it, and not, for example, the database. */
 function isRefusal(error: unknown): boolean {
   return error instanceof ProtocolError && error.status < 500
 }

@@ -7,11 +7,11 @@ import type { UserRooms } from '../../../sync/user-rooms.ts'
 import type { EventCache } from '../../room/event-cache.ts'
 import type { RoomRegistry } from '../../room/registry.ts'
 
-/** Removes every row that speaks of a room, a little at a time, and lets nobody find the room meanwhile. */
+/** Removes every row about a room, a little at a time, while nobody can find the room. */
 export interface Purge {
-  /** What is in memory forgets the room. */
+  /** Removes the room from memory. */
   forget(room: PurgedRoom): void
-  /** Goes on where it was broken off, if it was. False when it was broken off again, by `isOver`. */
+  /** Continues where an earlier run stopped. False when `isOver` stopped it again. */
   run(deletion: DeletionRow, isOver: () => boolean): Promise<boolean>
 }
 
@@ -22,12 +22,12 @@ export interface PurgeParts {
   readonly registry: RoomRegistry
   readonly events: EventCache
   readonly userRooms: UserRooms
-  /** Resolves when all that is queued for the writer of events has been written or refused. */
+  /** Resolves when everything in the queue of the event writer has been written or refused. */
   idle(): Promise<void>
 }
 
 const ROWS_AT_ONCE = 2_000
-/** Transaction ids are kept for a little less. */
+/** The server keeps transaction ids for a little less than this. */
 const TRANSACTION_IDS_KEPT_MS = 48 * 3_600_000
 
 export function createPurge(parts: PurgeParts): Purge {
@@ -56,7 +56,7 @@ export function createPurge(parts: PurgeParts): Purge {
         })
       }
       await db.tx((tx) => sweepLate(tx, room))
-      // The same events may come again from other servers, under other numbers.
+      // The same events may come again from other servers, with other numbers.
       events.forgetAll()
       return true
     },

@@ -13,15 +13,15 @@ import { MAX_SPACE_CHILDREN } from '../../../limits.ts'
 import { describeRoom } from '../../room/directory-entry.ts'
 import type { Room } from '../../room/room.ts'
 
-/** How people come into a room, or to see it from outside. */
+/** Who may join a room, or see it from outside. */
 export interface Openness {
-  /** Anybody may read it, join or ask to be let in. */
+  /** Whether anybody may read it, join or knock. */
   readonly isOpen: boolean
-  /** Rooms whose members may join; empty where that is not the rule. */
+  /** Rooms whose members may join; empty under any other join rule. */
   readonly allowed: readonly RoomId[]
 }
 
-/** A room as it is shown to those who may join it (client-server API, `RoomSummary`). */
+/** The summary of a room, for users who may join it (client-server API, `RoomSummary`). */
 export async function summaryOf(room: Room): Promise<JsonObject> {
   const [{ json }, { allowed }, encryption] = await Promise.all([
     describeRoom(room),
@@ -38,7 +38,7 @@ export async function summaryOf(room: Room): Promise<JsonObject> {
 
 const OPEN_RULES: ReadonlySet<string> = new Set(['public', 'knock', 'knock_restricted'])
 
-/** Rules that the room's version does not know let nobody in. */
+/** A join rule that the room's version does not know lets nobody in. */
 export async function opennessOf(room: Room): Promise<Openness> {
   const [rules, visibility] = await Promise.all([
     room.stateEvent('m.room.join_rules', ''),
@@ -51,7 +51,7 @@ export async function opennessOf(room: Room): Promise<Openness> {
   return { isOpen, allowed: isRestricted ? allowedRoomsOf(rules) : [] }
 }
 
-/** The rooms that a space names, in their order; none where the room is no space. */
+/** The children of a space, in their order; none if the room is not a space. */
 export async function childrenOf(room: Room, suggestedOnly: boolean): Promise<SpaceChild[]> {
   if (createContentOf(await room.stateEvent('m.room.create', '')).type !== 'm.space') return []
   const { state } = room.committed

@@ -7,21 +7,21 @@ import type { Peers } from '../../../../outbound/peers.ts'
 import type { Clock } from '../../../clock.ts'
 import { MAX_SPACE_ANSWER_CHARS, MAX_SPACE_CHILDREN, MAX_SPACE_SERVERS_TRIED } from '../../../limits.ts'
 
-/** A room as a server that is in it shows it to ours. */
+/** A room as a server in it describes it to ours. */
 export interface RemoteSpace {
   readonly summary: JsonObject
   readonly children: readonly SpaceChild[]
-  /** Summaries of rooms that it names, without theirs. */
+  /** Summaries of its children, without their own children. */
   readonly told: ReadonlyMap<RoomId, JsonObject>
-  /** Rooms that it names and that nobody here may see, as it says. */
+  /** Children that nobody on this server may see, as the other server says. */
   readonly inaccessible: ReadonlySet<RoomId>
-  /** Of its JSON. */
+  /** The length of its JSON in characters. */
   readonly chars: number
 }
 
 /**
- * Asks servers for a room until one tells of it (server-server API, `GET hierarchy`); undefined when none does. What each told is told
- * again for a while, by server: nobody can speak of a room to those who have it from another.
+ * Asks servers for a room until one describes it (server-server API, `GET hierarchy`); undefined when none does. Answers are cached for a
+ * while, by server, so that no server's answer replaces another's.
  */
 export type AskForSpace = (
   roomId: RoomId,
@@ -32,7 +32,7 @@ export type AskForSpace = (
 const KEPT_MS = 5 * 60_000
 const REFUSALS_KEPT_MS = 10_000
 
-/** Bytes of an answer that tells nothing, and what a character of one comes to once it is parsed. */
+/** Bytes of an empty answer, and bytes of a parsed answer per character. */
 const ANSWER_BYTES = 600
 const BYTES_PER_CHAR = 3
 
@@ -114,7 +114,7 @@ const listOf = (value: JsonValue | undefined): readonly JsonValue[] =>
 const TEXTS = ['name', 'topic', 'canonical_alias', 'avatar_url', 'join_rule', 'room_type', 'encryption', 'room_version']
 const MAX_TEXT_CHARS = 4_096
 
-/** As much of a summary as makes sense. */
+/** The well-formed parts of a summary. */
 function readSummary(given: JsonValue | undefined): JsonObject | undefined {
   if (!isObject(given) || !isRoomId(given.room_id)) return undefined
   const { room_id, num_joined_members: joined, allowed_room_ids: allowed } = given

@@ -15,16 +15,17 @@ import { childrenOf, type Openness, opennessOf, summaryOf } from './local-space.
 import { createRemoteSpaces } from './remote-spaces.ts'
 import { type Sight, type TreeQuery, walkTree } from './tree.ts'
 
-/** Rooms as they are shown to those who may join them, by themselves or as a space has them. */
+/** Summaries of rooms for users who may join them, one by one or as the tree of a space. */
 export interface Spaces {
   /**
-   * A page of a space's rooms, and of theirs, depth first (client-server API, `GET hierarchy`).
+   * A page of the tree of a space's rooms, depth first (client-server API, `GET hierarchy`).
+   *
    * @throws ProtocolError `M_FORBIDDEN` where there is no such room for the user, `M_INVALID_PARAM` for a token that is not ours
    */
   hierarchy(by: Requester, roomId: RoomId, query: TreeQuery): Promise<JsonObject>
   /**
-   * @param by undefined for those who did not say who they are: for them other servers are not asked
-   * @param via servers that may be in the room, where this one is not
+   * @param by undefined for an anonymous user, for whom no other server is asked
+   * @param via servers that may be in the room, if this one is not
    * @throws ProtocolError `M_NOT_FOUND` where there is no such room for the user
    */
   summary(by: Requester | undefined, roomId: RoomId, via: readonly ServerName[]): Promise<JsonObject>
@@ -66,7 +67,7 @@ export function createSpaces(parts: SpaceParts): Spaces {
     return false
   }
 
-  /** A room that this server is in: nobody else need be asked. Null where it is not for the user. */
+  /** A room that this server is in, so that no other server need be asked. Null if the user may not see it. */
   async function seeHere(
     by: Requester | undefined,
     roomId: RoomId,
@@ -112,7 +113,7 @@ export function createSpaces(parts: SpaceParts): Spaces {
 
 function opennessIn({ world_readable, join_rule: rule, allowed_room_ids: allowed }: JsonObject): Openness {
   return {
-    // What is not said is `public` (client-server API, `PublishedRoomsChunk`).
+    // The default is `public` (client-server API, `PublishedRoomsChunk`).
     isOpen: world_readable === true || OPEN_ELSEWHERE.has(rule ?? 'public'),
     allowed: rule === 'restricted' && Array.isArray(allowed) ? allowed.filter(isRoomId) : [],
   }

@@ -16,44 +16,44 @@ export interface TreeQuery {
 export interface Sight {
   readonly summary: JsonObject
   readonly children: readonly SpaceChild[]
-  /** What the room's server tells of those without being asked. */
+  /** Summaries of the children, which the room's server gave with its answer. */
   readonly told?: ReadonlyMap<RoomId, JsonObject>
   readonly inaccessible?: ReadonlySet<RoomId>
 }
 
 /** How a user sees rooms. */
 export interface Eyes {
-  /** Null for a room of this server that is not for the user; undefined for one that this server is not in. */
+  /** Null for a room of this server that the user may not see; undefined for one that this server is not in. */
   here(roomId: RoomId, suggestedOnly: boolean): Promise<Sight | null | undefined>
   elsewhere(roomId: RoomId, via: readonly ServerName[], suggestedOnly: boolean): Promise<Sight | undefined>
   /** Whether the user may see the room of a summary that another server gave. */
   maySee(summary: JsonObject): Promise<boolean>
 }
 
-/** A room to be looked at. */
+/** A room to visit. */
 interface Item {
   readonly roomId: RoomId
   readonly via: readonly ServerName[]
   readonly depth: number
-  /** Its summary by the word of the space that names it. */
+  /** Its summary in the answer for its parent space. */
   readonly told: JsonObject | undefined
 }
 
-/** What every page of one walk is asked with. */
+/** The parameters that all pages of one walk share. */
 interface Walk {
-  /** Rooms that were given on earlier pages. */
+  /** Rooms on earlier pages. */
   readonly skip: number
   readonly maxDepth: number
   readonly suggestedOnly: boolean
 }
 
-/** How many rooms are asked for beside the one that is waited for. */
+/** How many rooms are requested ahead, besides the one that is waited for. */
 const ASKED_AHEAD = 5
 const TOKEN = /^h(\d{1,6})_(\d{1,3})_([01])$/
 
 /**
- * A page of a tree of rooms, depth first, each once however often it is named. The tree is walked anew for each page, so that nothing is
- * kept between them; rooms of other servers are remembered elsewhere.
+ * A page of a tree of rooms, depth first, each room once however many spaces name it. Each page walks the tree again, so that nothing is
+ * kept between pages; answers for rooms of other servers are cached elsewhere.
  */
 export async function walkTree(root: RoomId, query: TreeQuery, clock: Clock, eyes: Eyes): Promise<JsonObject> {
   const { skip, maxDepth, suggestedOnly } = readQuery(query)
@@ -81,7 +81,7 @@ export async function walkTree(root: RoomId, query: TreeQuery, clock: Clock, eye
   return { rooms }
 }
 
-/** The token says what the first page was asked with. @throws ProtocolError `M_INVALID_PARAM` */
+/** A token holds the parameters of the first page. @throws ProtocolError `M_INVALID_PARAM` */
 function readQuery({ from, maxDepth, suggestedOnly }: TreeQuery): Walk {
   if (from === undefined) {
     return {
@@ -110,23 +110,23 @@ async function look(
   if (here !== undefined) return here ?? undefined
   const isTold = told !== undefined && (await eyes.maySee(told))
   const asTold = isTold ? { summary: told, children: [] } : undefined
-  // Of what is no space there is nothing more to be known.
+  // A room that is not a space has no children to ask for.
   if (told && told.room_type !== 'm.space') return asTold
   for (const ahead of stack.slice(-ASKED_AHEAD)) void askAhead(eyes, ahead, suggestedOnly)
   return (await eyes.elsewhere(roomId, via, suggestedOnly)) ?? asTold
 }
 
-/** The answer is remembered for when its turn comes. */
+/** The answer is cached until its turn comes. */
 async function askAhead(eyes: Eyes, { roomId, via, told }: Item, suggestedOnly: boolean): Promise<void> {
   if (told) return
   try {
     if ((await eyes.here(roomId, suggestedOnly)) === undefined) await eyes.elsewhere(roomId, via, suggestedOnly)
   } catch {
-    // Whoever waits for it is told.
+    // The visit of this room raises the error again.
   }
 }
 
-/** The rooms that a space names, the first of them last: the next to be looked at. */
+/** The children of a space in reverse order, so that the first is visited next. */
 function below({ depth }: Item, { children, told, inaccessible }: Sight): Item[] {
   return children
     .filter(({ roomId }) => inaccessible?.has(roomId) !== true)
