@@ -4,7 +4,7 @@ import { type AccountDataRow, accountDataOf } from '../../store/accounts/account
 import { MAX_ANSWER_PART_BYTES } from '../limits.ts'
 import type { Look } from './look.ts'
 
-/** Those pieces that a filter wants, or may want once their contents are there. */
+/** The entries that a filter wants, or may want once their contents are loaded. */
 export function wantedData(pieces: readonly AccountDataRow[], filter: EventMatcher): readonly AccountDataRow[] {
   if (filter.matchesAll || pieces.length === 0) return pieces
   return pieces.filter((piece) => {
@@ -14,7 +14,7 @@ export function wantedData(pieces: readonly AccountDataRow[], filter: EventMatch
   })
 }
 
-/** Writes `,"account_data":{"events":[...]}`, or nothing. Contents that were too much to be held are read as they are sent. */
+/** Writes `,"account_data":{"events":[...]}`, or nothing. Contents that were too large to hold are loaded while they are sent. */
 export function writeAccountData(
   out: JsonBytes,
   look: Look,

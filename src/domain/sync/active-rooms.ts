@@ -2,7 +2,7 @@ import { getRoomsChangedSince } from '../../store/rooms/rooms.ts'
 import type { SyncSources } from './sources.ts'
 import type { EventPosition } from './token.ts'
 
-/** Those of the rooms that have events after a position. Asks the database only about what this process has not seen. */
+/** The rooms that have events after a position. Queries the database only about changes that this process has not seen. */
 export async function roomsWithEvents(
   { db, roomEvents }: Pick<SyncSources, 'db' | 'roomEvents'>,
   since: EventPosition,

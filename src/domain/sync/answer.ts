@@ -22,17 +22,17 @@ import { encodeStreamToken, isNewer, type StreamPosition } from './token.ts'
 import type { UserRoom } from './user-rooms.ts'
 
 export interface Answer {
-  /** Nothing is new to the client. */
+  /** Whether it holds no news for the client. */
   readonly isEmpty: boolean
-  /** Undefined where the client has read as far as everything is, and keeps its token. */
+  /** Undefined where no position has moved, so that the client keeps its token. */
   readonly json: JsonBytes | undefined
 }
 
 export const NOTHING_NEW: Answer = { isEmpty: true, json: undefined }
 
-/** Events read ahead for each room of a first sync. */
+/** How many events per room a first sync loads ahead. */
 const MAX_WARMED_EVENTS = 64
-/** Rooms that are looked at side by side: enough to fill the database's pipeline, few enough to bound memory. */
+/** How many rooms are read side by side: enough to fill the database's pipeline, few enough to bound memory. */
 const ROOMS_AT_ONCE = 200
 
 /** What is new for a user between two positions (client-server API, `GET sync`). */
@@ -82,7 +82,7 @@ export async function answerOf(
   return { isEmpty, json: out.text('}') }
 }
 
-/** An answer with nothing in it, of which the client goes on with this token. */
+/** An empty answer, after which the client continues with this token. */
 export function nothingNew(token: string, counts: KeyCounts): JsonBytes {
   const out = new JsonBytes().text(`{"next_batch":${JSON.stringify(token)}`)
   writeToDevice(out, [])
@@ -93,16 +93,16 @@ export function nothingNew(token: string, counts: KeyCounts): JsonBytes {
 /** The rooms of a user at the end of a look. */
 interface Standing {
   readonly joined: ReadonlyMap<number, UserRoom>
-  /** Of the others, those that there are news of. */
+  /** Other rooms that have news. */
   readonly entered: readonly RoomNews[]
-  /** Those that the user left within the look. */
+  /** Rooms that the user left within the look. */
   readonly departed: readonly number[]
 }
 
 const NO_ROOMS: ReadonlySet<number> = new Set()
 
 function standingOf(look: Look, rooms: ReadonlyMap<number, UserRoom>): Standing | Promise<Standing> {
-  // What is written and not yet published counts from the next answer on.
+  // A change that is written but not yet published belongs to the next answer.
   const early: number[] = []
   for (const [roomNid, { changedAt }] of rooms) if (isNewer(changedAt, look.now.events)) early.push(roomNid)
   if (early.length === 0) return standingAt(look, rooms, NO_ROOMS)
@@ -121,7 +121,7 @@ function standingAt(look: Look, rooms: ReadonlyMap<number, UserRoom>, joinedBefo
   const departed: number[] = []
   const isLazy = look.request.filter.room.state.lazyLoadMembers
   for (const [roomNid, membership] of rooms) {
-    // Who wants all members is told of the room once they are there.
+    // A client that does not load members lazily gets the room once all its members are known.
     if (!isLazy && membership.membership === 'join' && hasPartialState(look, roomNid)) continue
     const isEarly = isNewer(membership.changedAt, look.now.events)
     if (isEarly ? joinedBefore.has(roomNid) : membership.membership === 'join') {
@@ -134,7 +134,7 @@ function standingAt(look: Look, rooms: ReadonlyMap<number, UserRoom>, joinedBefo
   return { joined, entered, departed }
 }
 
-/** Of the rooms a user is not in: news of invitations and leaving, and at first the standing invitations. */
+/** Whether the answer shows a room that the user is not in: new invitations and leaves, and in a first sync all standing invitations. */
 function isOfInterest({ since, now, request }: Look, { membership, changedAt, forgotten }: UserRoom): boolean {
   if (forgotten || isNewer(changedAt, now.events)) return false
   if (since) return isNewer(changedAt, since.events)
@@ -154,7 +154,7 @@ function changedAccountData({ sources, by, since, now }: Look): readonly Account
 
 const NO_ROWS: readonly AccountDataRow[] = []
 
-/** As `newsOfJoined`, where memory alone tells what is new since the last sync; undefined where it does not. */
+/** The result of `newsOfJoined`, if memory alone knows what is new since the last sync; otherwise undefined. */
 function recentNews(
   look: Look,
   joined: ReadonlyMap<number, UserRoom>,
@@ -172,7 +172,7 @@ function recentNews(
   return news
 }
 
-/** The joined rooms in which something is new, with what is. */
+/** The joined rooms with news, and the news. */
 async function newsOfJoined(
   look: Look,
   joined: ReadonlyMap<number, UserRoom>,
@@ -220,7 +220,7 @@ function typesAnew({ sources, since }: Look, roomNid: number): boolean {
   return typing !== undefined && since !== undefined && typing.position > since.ephemeral
 }
 
-/** Reads what a first sync needs of many rooms at once, instead of room by room. */
+/** Loads what a first sync needs of many rooms at once, instead of room by room. */
 async function warm({ sources, by, request }: Look, roomNids: readonly number[]): Promise<void> {
   const rooms = await Promise.all(roomNids.map((nid) => sources.registry.getByNid(nid)))
   const cold = rooms.filter(({ timeline }) => timeline.length === 0)
@@ -299,7 +299,7 @@ function writeEvents(out: JsonBytes, name: string, events: readonly object[]): v
   if (events.length > 0) out.text(`,"${name}":{"events":${writeJson(events)}}`)
 }
 
-/** Written in every answer: clients look for it. */
+/** Written in every answer, because clients expect it. */
 function writeToDevice(out: JsonBytes, messages: readonly ToDeviceRow[]): void {
   out.text(',"to_device":{"events":[')
   messages.forEach(({ sender, type, content }, index) => {
@@ -309,7 +309,7 @@ function writeToDevice(out: JsonBytes, messages: readonly ToDeviceRow[]): void {
   out.text(']}')
 }
 
-/** Written in every answer, as the messages are. */
+/** Written in every answer, like the messages. */
 function writeKeys(out: JsonBytes, { changed, left }: DeviceChanges, counts: KeyCounts): void {
   if (changed.length + left.length === 0) out.text(',"device_lists":{"changed":[],"left":[]}')
   else out.text(',"device_lists":').value({ changed, left })
@@ -317,7 +317,7 @@ function writeKeys(out: JsonBytes, { changed, left }: DeviceChanges, counts: Key
   out.text(`,"device_unused_fallback_key_types":${counts.unusedFallbackJson}`)
 }
 
-/** Presence of those who share a small room with the user, and their own: where it changed, and of new neighbours as it is. */
+/** Presence of the user and of those who share a small room with them: what changed, and for new neighbours the current presence. */
 function presenceEvents(
   look: Look,
   joined: ReadonlyMap<number, UserRoom>,

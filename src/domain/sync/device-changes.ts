@@ -10,22 +10,22 @@ import { type Span, wasFilledWithin } from './look.ts'
 import { isNewer, type StreamPosition } from './token.ts'
 import type { UserRoom } from './user-rooms.ts'
 
-/** What a client does about the device lists that it keeps (client-server API, "Tracking the device list for a user"). */
+/** What a client does with the device lists that it keeps (client-server API, "Tracking the device list for a user"). */
 export interface DeviceChanges {
-  /** To be asked for again: users who share a room and changed their keys, or who came to share a room. */
+  /** Users whose keys the client must fetch again: their keys changed, or they now share a room with the user. */
   readonly changed: readonly UserId[]
-  /** To be forgotten: users who share no room any more. */
+  /** Users whose keys the client can forget: they share no room with the user any more. */
   readonly left: readonly UserId[]
 }
 
-/** The same, with those whom the user has come to share a room with; by number. */
+/** The same, with the numbers of the users who now share a room with the user. */
 export interface NeighbourChanges extends DeviceChanges {
   readonly neighbours: readonly number[]
 }
 
 type Since = Span & { readonly since: StreamPosition }
 
-/** Who came into the rooms of a user and who went, by number. */
+/** The numbers of users who came into the user's rooms, and of those who went. */
 interface Moves {
   readonly came: Set<number>
   readonly went: Set<number>
@@ -34,19 +34,19 @@ interface Moves {
 interface RoomMoves extends Moves {
   /** Joined before and after, by another event. */
   readonly stayed: Set<number>
-  /** The user was gone for a while: all others are as new as in a room that was entered. */
+  /** Whether the user was away in between. Then all other members count as new, as in a room that the user entered. */
   readonly isBack: boolean
 }
 
 const NONE: NeighbourChanges = { changed: [], left: [], neighbours: [] }
-/** Changes of one's profile that are looked back through for a leave between them; who made more is taken for somebody who left. */
+/** How many profile changes are followed back in search of a leave between them. A user with more counts as one who left. */
 const MAX_PROFILE_CHANGES = 20
 
 /**
- * The device lists that changed for a user. A span in which nobody's keys and nobody's membership changed costs no query.
+ * The device lists that changed for a user. A span without changes of keys or memberships costs no query.
  *
  * @param joined the rooms that the user is joined to at the end of the span
- * @param active those of them that have events in the span, at least
+ * @param active those of them that have events in the span, or more
  * @param departed other rooms, in which the user's membership changed in the span
  */
 export function deviceChanges(
@@ -67,14 +67,14 @@ export function deviceChanges(
   return changesOf({ ...span, since }, joined, { moved, departed, suspects, isOwn })
 }
 
-/** Where there may be something to tell. */
+/** Where changes may be. */
 interface Hints {
   /** Rooms of the user where memberships changed. */
   readonly moved: readonly number[]
   readonly departed: readonly number[]
-  /** Rooms where somebody's keys changed. */
+  /** Rooms where a member's keys changed. */
   readonly suspects: readonly number[]
-  /** The user's own keys changed, or what the user alone sees of others'. */
+  /** Whether the user's own keys changed, or keys of others that only the user sees. */
   readonly isOwn: boolean
 }
 
@@ -99,7 +99,7 @@ export function changedWithin({ changedAt }: UserRoom, since: StreamPosition, no
   return isNewer(changedAt, since.events) && !isNewer(changedAt, now.events)
 }
 
-/** Those who share a room by it, or did before. */
+/** The users who came to share a room with the user, or shared one before, in rooms where memberships changed. */
 async function movesIn(span: Since, moved: readonly number[], departed: readonly number[]): Promise<Moves> {
   const { sources, since } = span
   const came = new Set<number>()
@@ -109,7 +109,7 @@ async function movesIn(span: Since, moved: readonly number[], departed: readonly
   await Promise.all([
     ...moved.map(async (nid) => {
       const room = await sources.registry.getByNid(nid)
-      // Those who were there before the user and are known only now are as new as in a room that was entered.
+      // After a resync the known members are as new as in a room that the user entered, even those who were there before.
       const moves = wasFilledWithin(span, nid) ? undefined : await movesOf(span, room)
       if (moves === undefined) return void entered.push(nid)
       if (moves.isBack) entered.push(nid)
@@ -120,7 +120,7 @@ async function movesIn(span: Since, moved: readonly number[], departed: readonly
       const moves = await movesOf(span, await sources.registry.getByNid(nid))
       if (moves === undefined) return
       left.push(nid)
-      // Who came after the user had gone is none of their business.
+      // The user learns nothing of users who came after their own leave.
       for (const user of [...moves.went, ...moves.stayed]) went.add(user)
     }),
   ])
@@ -133,7 +133,7 @@ async function movesIn(span: Since, moved: readonly number[], departed: readonly
   return { came, went }
 }
 
-/** Who came into a room and who left it; undefined when the user was not there at the beginning. */
+/** Who came into a room and who left it; undefined when the user was not in it at the beginning. */
 async function movesOf(span: Since, room: Room): Promise<RoomMoves | undefined> {
   const known = await knownState(span, room)
   if (known === undefined) return undefined
@@ -154,7 +154,7 @@ async function movesOf(span: Since, room: Room): Promise<RoomMoves | undefined> 
     const [was, is] = [before, after].map((nid) => (nid === 0 ? 'leave' : membershipOf(events.get(nid))))
     const wasAway = was === 'join' && is === 'join' && (await leftBetween(sources, before, events.get(after)))
     if (wasAway && userId === by.userId) isBack = true
-    // The invited are encrypted for as well, where they may read from their invitation on.
+    // Clients encrypt for invited users too, where these may read from their invitation on.
     const isNew =
       wasAway || (is === 'join' && was !== 'join') || (is === 'invite' && was !== 'join' && was !== 'invite')
     if (isNew) moves.came.add(nids.get(userId)!)
@@ -163,7 +163,7 @@ async function movesOf(span: Since, room: Room): Promise<RoomMoves | undefined> 
   return { ...moves, isBack }
 }
 
-/** Whether somebody who is joined by both of two events was not, between them. */
+/** Whether a user who is joined in both events was not joined at some time in between. */
 async function leftBetween(
   { events }: Pick<Span['sources'], 'events'>,
   before: number,
@@ -178,7 +178,7 @@ async function leftBetween(
   return at?.replacesNid === undefined
 }
 
-/** Of those who moved, who is a new neighbour and who is none any more. */
+/** Which of those who moved are new neighbours, and which are no neighbours any more. */
 async function told(
   { sources, by, since }: Since,
   joined: ReadonlyMap<number, UserRoom>,

@@ -1,10 +1,10 @@
 import type { Random } from '../clock.ts'
 
-/** The stream of what lives in memory and ends with the process: who types, and how users are. */
+/** The stream of what lives in memory and ends with the process: typing and presence. */
 export interface EphemeralStream {
-  /** Tells the positions of this process from those of others. */
+  /** Distinguishes the positions of this process from those of earlier ones. */
   readonly run: string
-  /** The newest position that was taken. */
+  /** The position that was taken last. */
   position(): number
   /** Takes the next position. */
   next(): number

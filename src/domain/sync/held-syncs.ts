@@ -2,37 +2,34 @@ import type { Requester } from '../accounts/requester.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import { MAX_HELD_SYNCS_PER_DEVICE, MAX_HELD_SYNCS_PER_USER } from '../limits.ts'
 
-/** What is asked of sessions that syncs end with. */
+/** What held syncs need of the sessions they belong to. */
 export type WatchedSessions = Pick<Sessions, 'onForget' | 'isRemembered' | 'endOf' | 'verify'>
 
-/**
- * The syncs that clients hold open. One that is too many for its device or its user ends, the oldest first; and one whose session
- * ends, ends with it.
- */
+/** The syncs that clients hold open. When a device or a user has too many, the oldest ends. When a session ends, its syncs end. */
 export interface HeldSyncs {
   hold(by: Requester, what?: 'waiting' | 'sending'): HeldSync
-  /** When the session of a sync ends by itself. */
+  /** When the session of a sync expires. */
   endOf(by: Requester): number
-  /** How many were ended since the start, because there were too many, or with their session. */
+  /** How many syncs were ended since the start, because there were too many, or with their session. */
   readonly ended: { readonly displaced: number; readonly withSession: number }
 }
 
 export interface HeldSync {
   /**
-   * Set once it has to end, with nothing that is new: the promise resolves where it ends as if nothing had happened, and rejects
-   * with what a request in its session would get now.
+   * Set once the sync must end without news. The promise resolves if it should end like one without news, and rejects with the error that a
+   * request in its session would get now.
    */
   readonly over: Promise<void> | undefined
-  /** Called when it has to end. */
+  /** The listener is called when the sync must end. */
   onOver(listener: () => void): void
-  /** Has its session looked at: it may have ended by itself. */
+  /** Has the session checked, because it may have expired. */
   end(): void
   release(): void
 }
 
-/** @param sessions where there are none, no sync ends with its session */
+/** @param sessions without them, no sync ends with its session */
 export function createHeldSyncs(sessions?: WatchedSessions): HeldSyncs {
-  /** Of each user in the order of their coming. Those that are over are not among them. */
+  /** The held syncs of each user, the oldest first, without those that are over. */
   const byUser = new Map<number, Set<Held>>()
   const ended = { displaced: 0, withSession: 0 }
 
@@ -41,7 +38,7 @@ export function createHeldSyncs(sessions?: WatchedSessions): HeldSyncs {
     over: Promise<void> | undefined
     #listener: () => void = () => {}
 
-    /** What is being sent is not too many: its bytes are counted. */
+    /** Whether it waits. An answer that is being sent does not count here, because its bytes are counted. */
     readonly isWaiting: boolean
 
     constructor(by: Requester, isWaiting: boolean) {
@@ -54,7 +51,7 @@ export function createHeldSyncs(sessions?: WatchedSessions): HeldSyncs {
       if (this.over) listener()
     }
 
-    /** With the service's own token nothing has ended: what it may still do is for its next request to hear. */
+    /** With the service's own token no session ends. Its next request hears what the service may still do. */
     end(): void {
       if (this.over) return
       ended.withSession += 1
@@ -68,7 +65,7 @@ export function createHeldSyncs(sessions?: WatchedSessions): HeldSyncs {
 
     #end(over: Promise<void>): void {
       this.over = over
-      // Whoever holds it hears of the failure; until then nobody listens.
+      // The holder hears of a failure. Until it awaits the promise, the failure must not count as unhandled.
       over.catch(() => {})
       this.release()
       this.#listener()

@@ -6,7 +6,7 @@ import { strippedState } from '../rooms/room/client-event.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { Look, RoomNews, Section } from './look.ts'
 
-/** What the room shows, and the membership: of a room that nobody here is in what came with the invitation. */
+/** The stripped state and the membership. For a room that this server is not in, the stripped state came with the invitation. */
 async function shownOf({ sources, by }: Look, room: Room, eventNid: number) {
   const member = (await sources.events.load([eventNid])).get(eventNid)
   if (member?.standing === 'outlier') return [await getStrippedState(sources.db, member.id), member] as const
@@ -14,7 +14,7 @@ async function shownOf({ sources, by }: Look, room: Room, eventNid: number) {
   return [await inviteState(room, own?.sender === by.userId ? undefined : own?.sender), own] as const
 }
 
-/** A room that the user was invited to or knocked on: a few pieces of state by which to recognise it. */
+/** A room that the user was invited to or knocked on: some state by which to recognise it. */
 export async function invitedSection(look: Look, news: RoomNews): Promise<Section | undefined> {
   const { sources, request } = look
   const room = await sources.registry.getByNid(news.roomNid)

@@ -60,7 +60,7 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   return { roomId: room.id, json: out }
 }
 
-/** What the client knows of the room's state; undefined when it was not in the room at its position, so that all is new to it. */
+/** The state that the client knows. Undefined when the user was not in the room at the client's position, so that all of it is new. */
 export function knownState(look: Span, room: Room): StateMap | undefined | Promise<StateMap | undefined> {
   const { since, by, sources } = look
   if (!since) return undefined
@@ -78,7 +78,7 @@ async function knownIfJoined(
   return (await isJoinedIn(state, room, by, sources)) ? state : undefined
 }
 
-/** Whether a user is joined to a room by some state of it. */
+/** Whether a user is joined to a room in a given state. */
 export async function isJoinedIn(
   state: StateMap,
   room: Room,
@@ -90,7 +90,7 @@ export async function isJoinedIn(
   return nid !== 0 && membershipOf((await events.load([nid])).get(nid)) === 'join'
 }
 
-/** Also what is older than the client's position, for a room that is new to it: it was told none of that. */
+/** For a room that is new to the client, also what is older than the client's position, because the client was not sent it. */
 async function allNews({ sources, by, now }: Look, room: Room, news: RoomNews): Promise<RoomNews> {
   const [receipts, accountData] = await Promise.all([
     sources.receipts(by, [room.nid], 0, now.ledger),
@@ -116,8 +116,8 @@ async function stateBefore(look: Look, room: Room, { events }: TimelineSlice): P
 }
 
 /**
- * The state from which the timeline leads to the state now. What the timeline does not account for, since branches of the room met
- * or since a filter or the history's visibility left events out, is in it from the start.
+ * The state before the timeline, such that the timeline leads to the current state. It already includes changes that the timeline does not
+ * show, because state resolution made them, or because a filter or history visibility left events out.
  */
 export function beforeTimeline(begin: StateMap, { events }: TimelineSlice, end: StateMap): StateMap {
   const told = new Set(events.map(({ keyId }) => keyId))
@@ -138,7 +138,7 @@ function writeTimeline(out: JsonBytes, look: Look, room: Room, slice: TimelineSl
   out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}}`)
 }
 
-/** `age` within shared events is this much off at most. */
+/** How far `age` in shared events can be off. */
 const SHARED_FOR_MS = 250
 
 function sharedEvents(look: Look, room: Room, events: readonly RoomEvent[]): Buffer | undefined {
@@ -155,7 +155,7 @@ function sharedEvents(look: Look, room: Room, events: readonly RoomEvent[]): Buf
   return json
 }
 
-/** The user has read on: the count of what is unread changed, also where receipts are not wanted. */
+/** The user has read further: the unread count changed, even if the filter leaves receipts out. */
 function movesUnread({ by }: Look, { receipts = {} }: RoomNews): boolean {
   return Object.values(receipts).some(
     (kinds) =>
@@ -163,7 +163,7 @@ function movesUnread({ by }: Look, { receipts = {} }: RoomNews): boolean {
   )
 }
 
-/** What comes with a room and is no event of it; empty when nothing does. */
+/** What comes with a room besides its events; empty when there is nothing. */
 function extrasOf(look: Look, room: Room, news: RoomNews): JsonBytes {
   const out = new JsonBytes()
   const { ephemeral, accountData } = look.request.filter.room
@@ -184,7 +184,7 @@ function extrasOf(look: Look, room: Room, news: RoomNews): JsonBytes {
   return out
 }
 
-/** State that a summary counts, or that decides whether it names heroes. */
+/** State that the summary counts, or that decides whether it names heroes. */
 const SUMMED = new Set(['m.room.member', 'm.room.name', 'm.room.canonical_alias'])
 const isSummed = ({ type }: RoomEvent): boolean => SUMMED.has(type)
 

@@ -8,8 +8,8 @@ import type { UserRooms } from './user-rooms.ts'
 
 export interface KeyChanges {
   /**
-   * Whose device lists changed since a sync (client-server API, `GET keys/changes`). What changed after `to` is told too: a client
-   * asks for it again at worst.
+   * Whose device lists changed since a sync (client-server API, `GET keys/changes`). Includes changes after `to`: at worst, a client
+   * fetches some keys twice.
    *
    * @throws ProtocolError `M_INVALID_PARAM` for a token that is not ours
    */

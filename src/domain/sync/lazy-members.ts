@@ -1,25 +1,25 @@
 import type { ByteBudget } from '../../core/byte-budget.ts'
 import type { EventPosition } from './token.ts'
 
-/** How a client was told of a member. */
+/** A member event that a client was sent. */
 export interface ToldMember {
-  /** By which event. */
+  /** The number of the event. */
   readonly nid: number
-  /** In the answer that led to this position. */
+  /** The position of the answer that held it. */
   readonly at: EventPosition
 }
 
 /**
- * Which members each client was already told about in a room, so that lazy loading does not repeat them.
- * Forgetting one only means telling it again.
+ * Which members each client was already sent in a room, so that lazy loading does not repeat them. An entry that is forgotten only means
+ * that the member is sent again.
  */
 export interface LazyMembers {
   /**
-   * The members that a client at a position has been told about. What was told in answers after that position is forgotten: the client
-   * did not get them, or went back.
+   * The members that a client at a position was sent. Forgets those of answers after that position: the client did not get these answers,
+   * or went back.
    */
   of(tokenNid: number, roomNid: number, since: EventPosition | undefined): ReadonlyMap<string, ToldMember>
-  /** A client is told of more, in the answer that leads from one position to another. Without the first it starts over. */
+  /** Records the members in an answer that leads from one position to another. Without the first position, the client starts over. */
   tell(
     tokenNid: number,
     roomNid: number,
@@ -30,13 +30,13 @@ export interface LazyMembers {
 }
 
 const MAX_MEMBERS_PER_ROOM = 2_000
-/** Bytes of what one client knows of a room, and of each member in it. */
+/** Bytes of the entry for a client in a room, and of each member in it. */
 const TOLD_BYTES = 340
 const MEMBER_BYTES = 136
 
 interface Told {
   readonly members: Map<string, ToldMember>
-  /** The newest answer that told of one. */
+  /** The position of the newest answer that held a member. */
   newest: EventPosition
 }
 

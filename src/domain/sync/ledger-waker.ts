@@ -3,9 +3,8 @@ import type { Notifier } from './notifier.ts'
 import { RecentChanges } from './recent-changes.ts'
 
 /**
- * Wakes syncs after something was written to the ledger, and remembers whom it concerned, so that everybody else's sync
- * need not ask the database. Call it between the commit and the publishing of its position: who reads at a position finds what
- * was noted for it.
+ * Wakes syncs after a write to the ledger, and records whom it concerned, so that other syncs need no query. Call it between the commit and
+ * the publishing of its position, so that a reader at a position finds the record for it.
  */
 export interface LedgerWaker {
   /** All members of a room may see it: receipts. */

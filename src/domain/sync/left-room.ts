@@ -12,7 +12,7 @@ import type { TimelineSlice } from './room-timeline.ts'
 import { isWanted, shownTimeline } from './shown-timeline.ts'
 import { type EventPosition, isNewer, writerOf } from './token.ts'
 
-/** A room that the user left, was kicked or banned from: what happened up to then, and nothing after. */
+/** A room that the user left, or was kicked or banned from: what happened up to then, and nothing after. */
 export async function leftSection(look: Look, news: RoomNews): Promise<Section | undefined> {
   const { sources, request } = look
   const room = await sources.registry.getByNid(news.roomNid)
@@ -51,7 +51,7 @@ function nidsOf({ request }: Look, room: Room, untold: RoomEvent | undefined): n
   return untold && request.filter.room.state.roomMatches(room.id) ? [untold.nid] : []
 }
 
-/** What the user saw of the room up to where they left it. */
+/** What the user saw of the room until they left. */
 function timelineUntil(
   look: Look,
   room: Room,
@@ -64,7 +64,7 @@ function timelineUntil(
   return shownTimeline(look, room, { since: since?.events, upTo: until(now.events, end), seesFrom, ...below })
 }
 
-/** The state as the user left it, with how they left where the timeline does not tell. */
+/** The state when the user left, with the leave itself if the timeline does not show it. */
 async function stateUntil(
   look: Look,
   room: Room,
@@ -82,19 +82,19 @@ async function stateUntil(
   return stateToTell(look, room, { target, known, isFull, timeline: slice.events, heroes: [] })
 }
 
-/** A room that nobody here was in: an invitation was declined or taken back. */
+/** A room that this server was never in: an invitation was declined or withdrawn. */
 function declinedSection(look: Look, room: Room, leaving: RoomEvent): Section {
   const out = new JsonBytes().text('{"timeline":{"events":')
   writeEventList(out, look, [leaving]).text(',"limited":false},"state":{"events":[]}}')
   return { roomId: room.id, json: out }
 }
 
-/** The user is out because branches of the room met: by an event that is older than what the client knows, or by none at all. */
+/** Whether state resolution took the user out of the room: by an event that is older than the client's position, or by none at all. */
 function wasUndone({ since }: Look, { membership }: RoomNews, leaving: RoomEvent): boolean {
   return since !== undefined && membership.changedAt !== leaving.streamPos && !isNewer(leaving.streamPos, since.events)
 }
 
-/** The event that ended the user's being joined; undefined when the client knows of that. A kick may be followed by a ban. */
+/** The event that ended the user's join; undefined when the client already knows it. A ban may follow a kick. */
 async function departureOf({ sources, since }: Look, leaving: RoomEvent): Promise<RoomEvent | undefined> {
   for (let at = leaving; at.replacesNid !== undefined; ) {
     const before = (await sources.events.load([at.replacesNid])).get(at.replacesNid)

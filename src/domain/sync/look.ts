@@ -10,19 +10,19 @@ import { isNewer, type StreamPosition } from './token.ts'
 import type { UserRoom } from './user-rooms.ts'
 
 export interface SyncRequest {
-  /** The token of the answer before; none asks for everything. */
+  /** The token of the previous answer. Without it, everything is sent. */
   readonly since: string | undefined
   readonly filter: CompiledFilter
   readonly fullState: boolean
   readonly timeoutMs: number
-  /** State after the timeline instead of before it, under the stable or the unstable key. */
+  /** Gives the state after the timeline instead of before it, under the stable or the unstable key. */
   readonly stateAfter: 'state_after' | 'org.matrix.msc4222.state_after' | undefined
   readonly presence: PresenceState
-  /** Aborted when the client has gone. */
+  /** Aborted when the client disconnects. */
   readonly signal: Cancellation
 }
 
-/** What lies between two positions for a user. */
+/** The range between two positions, for one user. */
 export interface Span {
   readonly sources: SyncSources
   readonly by: Requester
@@ -30,13 +30,13 @@ export interface Span {
   readonly now: StreamPosition
 }
 
-/** One look at everything, between two positions. */
+/** One pass over everything between two positions. */
 export interface Look extends Span {
   readonly request: SyncRequest
   readonly timeMs: number
 }
 
-/** A room with what is known to be new in it besides events. */
+/** A room and its news other than events. */
 export interface RoomNews {
   readonly roomNid: number
   readonly membership: UserRoom
@@ -44,20 +44,20 @@ export interface RoomNews {
   readonly accountData: readonly AccountDataRow[]
 }
 
-/** A room's part of an answer. */
+/** A room's part of the answer. */
 export interface Section {
   readonly roomId: string
   readonly json: JsonBytes
 }
 
-/** Whether a room's members came within a span: it was joined without them. */
+/** Whether a resync of the room completed within a span. */
 export function wasFilledWithin({ sources, since, now }: Span, roomNid: number): boolean {
   const completeAt = sources.partialStateRooms.completeAt(roomNid)
   if (completeAt === undefined || since === undefined) return false
   return isNewer(completeAt, since.events) && !isNewer(completeAt, now.events)
 }
 
-/** Whether a room's members are not all there at the end of a span. */
+/** Whether a room still has partial state at the end of a span. */
 export function hasPartialState({ sources, now }: Span, roomNid: number): boolean {
   const completeAt = sources.partialStateRooms.completeAt(roomNid)
   return completeAt === undefined

@@ -3,8 +3,8 @@ import { createHeldSyncs, type HeldSyncs, type WatchedSessions } from './held-sy
 import { createWaking, type Wake } from './waking.ts'
 
 /**
- * Wakes long polls. A wake-up is a hint: whoever is woken looks for what is new and may find nothing.
- * All wake-ups of a tick are given together, so that a burst of events wakes a client once; many are given in slices.
+ * Wakes long polls. A wake-up is a hint: a sync that wakes looks for news and may find none. All wake-ups of a tick go out together, so
+ * that a burst of events wakes a client once; many go out in slices.
  */
 export interface Notifier {
   /** Something happened in a room that its members may see. */
@@ -13,10 +13,10 @@ export interface Notifier {
   wakeUsers(userNids: Iterable<number>): void
   /** Resolves at the first wake-up of the user or of one of the rooms, after `timeoutMs`, or when `signal` aborts. */
   wait(interest: Interest, timeoutMs: number, signal: Cancellation): Wait
-  /** Ends all waits, and every later one at once: the server is stopping. */
+  /** Ends all waits, and every later one at once, because the server is stopping. */
   drain(): void
   readonly isDraining: boolean
-  /** Who waits, by session. */
+  /** The waiting syncs, by session. */
   readonly held: HeldSyncs
   /** How many wait now. */
   waiting(): number
@@ -58,7 +58,7 @@ class Index {
   }
 }
 
-/** @param sessions what waits ends with them; with none where there are none */
+/** @param sessions waiting syncs end with their session; without sessions none does */
 export function createNotifier(sessions?: WatchedSessions): Notifier {
   const byRoom = new Index()
   const byUser = new Index()
@@ -74,7 +74,7 @@ export function createNotifier(sessions?: WatchedSessions): Notifier {
     scheduled = true
     setImmediate(() => {
       scheduled = false
-      // Who waits again while these are woken is not among them.
+      // A sync that waits again while these wake is not included.
       waking.add([...dueUsers].flatMap((userNid) => [...byUser.of(userNid)]))
       for (const roomNid of dueRooms) waking.add(byRoom.of(roomNid))
       dueUsers.clear()

@@ -6,7 +6,7 @@ import type { Notifier } from './notifier.ts'
 import type { PresenceOf, PresenceParts } from './presence.ts'
 import type { UserRooms } from './user-rooms.ts'
 
-/** Who is told how users are: syncs, services and servers. All hints: when the database is away, they see it when they next look. */
+/** Passes presence on to syncs, services and servers. All are hints: if the database is away, they see it the next time they look. */
 export function presenceListeners(deps: {
   readonly registry: Pick<RoomRegistry, 'peek'>
   readonly userRooms: UserRooms
@@ -18,7 +18,7 @@ export function presenceListeners(deps: {
   const { registry, userRooms, notifier, services, log, tellServers } = deps
   const untold = (err: unknown) => log.debug({ err }, 'somebody was not told of a presence')
 
-  /** Wakes those who see a user's presence. */
+  /** Wakes the users who see a user's presence. */
   async function wakeNeighbours(userNid: number, residentServers: ReadonlySet<number> | undefined): Promise<void> {
     const own = residentServers ? [] : [...(await userRooms.of(userNid))]
     const joined = own.flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))

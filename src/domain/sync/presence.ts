@@ -10,28 +10,28 @@ export interface PresenceOf {
   readonly userId: UserId
   readonly state: PresenceState
   readonly statusMessage: string | undefined
-  /** Milliseconds; when they last did something. */
+  /** Milliseconds; the user's last activity. */
   readonly activeAt: number
-  /** Where others see it, of a user of another server; undefined of our own. */
+  /** The rooms in which others see a user of another server; undefined for our own. */
   readonly roomNids: ReadonlySet<number> | undefined
 }
 
-/** Who is about. Kept in memory: after a restart everybody is offline until they are heard of. */
+/** Presence of users. Kept in memory: after a restart every user is offline until there is news of them. */
 export interface Presence {
   of(userId: UserId): PresenceOf | undefined
   ofNumber(userNid: number): PresenceOf | undefined
-  /** A user says how they are. */
+  /** A user sets their presence. */
   set(user: { userNid: number; userId: UserId }, state: PresenceState, statusMessage: string | undefined): void
-  /** A user's client syncs, which keeps them as they are; `set_presence` says otherwise. */
+  /** A user's client syncs, which keeps their presence unless `set_presence` changes it. */
   seen(user: { userNid: number; userId: UserId }, state: PresenceState): void
-  /** Another server tells how one of its users is. */
+  /** Another server reports the presence of one of its users. */
   heard(
     user: { userNid: number; userId: UserId; roomNids: ReadonlySet<number> },
     is: Pick<PresenceOf, 'state' | 'statusMessage' | 'activeAt'>,
   ): void
-  /** The same of a user who shares no room with ours yet: a server may say so while one of ours is still on the way into its room. */
+  /** The same for a user who shares no room with ours yet: a server may report it while one of our users is still joining its room. */
   heardOfStranger(userId: UserId, is: Pick<PresenceOf, 'state' | 'statusMessage' | 'activeAt'>): void
-  /** A user of another server has come into a room, or is in it no more. */
+  /** A user of another server has joined a room, or left it. */
   moved(user: { userNid: number; userId: UserId }, roomNid: number, isJoined: boolean): void
   /** The users whose presence changed after a position, newest last. */
   changedSince(position: number): readonly [userNid: number, presence: PresenceOf][]
@@ -42,28 +42,28 @@ export interface Presence {
 interface Entry extends PresenceOf {
   readonly position: number
   activeAt: number
-  /** Without another word they are offline from then on. */
+  /** The user is offline after this time, unless there is news. */
   until: number
   readonly toldAt: number
 }
 
-/** Without a sync for this long a user is offline. */
+/** A user is offline after this long without a sync. */
 const GONE_AFTER_MS = 90_000
-/** The same of users of other servers, which repeat what they say about as often as we do. */
+/** The same for users of other servers, which repeat their reports about as often as we do. */
 const REMOTE_GONE_AFTER_MS = 30 * 60_000
 const TELL_EVERY_MS = 25 * 60_000
 const SWEEP_EVERY_MS = 15_000
-/** Active within this long is active now. */
+/** A user counts as currently active for this long. */
 const CURRENTLY_MS = 60_000
 const MAX_USERS = 100_000
 
 export interface PresenceParts {
   readonly clock: Clock
   readonly enabled: boolean
-  /** The next position in the stream of what lives in memory. */
+  /** The next position in the ephemeral stream. */
   nextPosition(): number
   changed(userNid: number, presence: PresenceOf): void
-  /** Told how users of ours are, for other servers. */
+  /** Called with the presence of our users, for other servers. */
   told(userNid: number, presence: PresenceOf): void
 }
 
@@ -156,7 +156,7 @@ export function createPresence({ clock, enabled, nextPosition, changed, told }: 
   }
 }
 
-/** The content of `m.presence`; somebody never heard of is offline. */
+/** The content of `m.presence`. A user without news is offline. */
 export function presenceContent(presence: PresenceOf | undefined, timeMs: number): JsonObject {
   if (!presence) return { presence: 'offline' }
   const { state, statusMessage, activeAt } = presence

@@ -6,7 +6,7 @@ import { type Reading, writeClientEvent } from '../rooms/room/client-event.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { Look } from './look.ts'
 
-/** An event in the federation format, or cut down to the fields that a filter names. */
+/** An event in the federation format, or reduced to the fields that a filter names. */
 export function projectEvent(event: RoomEvent, look: Look, reading: Reading): JsonObject {
   const { eventFields, eventFormat } = look.request.filter
   if (eventFormat === 'federation') return { ...event.pdu, event_id: event.id }

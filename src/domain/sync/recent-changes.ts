@@ -1,15 +1,15 @@
 /**
- * Remembers, per room or user, the newest position at which something changed, so that an idle sync asks the database nothing.
- * It knows all changes after `floor`; for what a reader has not seen from before, the answer is "perhaps".
+ * Keeps, per room or user, the newest position of a change, so that an idle sync needs no query. It knows all changes after `floor`; for a
+ * reader before that, the answer is "perhaps".
  */
 export class RecentChanges {
   readonly #newest = new Map<number, number>()
   #floor: number
-  /** Nothing at all has changed after it. */
+  /** Nothing at all has changed after this position. */
   #latest: number
   readonly #max: number
 
-  /** @param floor the position when this process began to watch */
+  /** @param floor the position at which this process began to watch */
   constructor(floor: number, max = 100_000) {
     this.#floor = floor
     this.#latest = floor
@@ -24,19 +24,19 @@ export class RecentChanges {
     this.#latest = Math.max(this.#latest, position)
   }
 
-  /** Something that is not known here may have changed, up to a position. */
+  /** Changes that were missed may have happened up to a position. */
   forget(position: number): void {
     this.#newest.clear()
     this.#floor = position
     this.#latest = Math.max(this.#latest, position)
   }
 
-  /** Whether nothing changed after `position`, whatever the key. */
+  /** Whether nothing changed after `position`, for any key. */
   isQuietSince(position: number): boolean {
     return position >= this.#latest
   }
 
-  /** Whether anything changed after `position`: yes, no, or not known here. */
+  /** Whether the key changed after `position`: yes, no, or unknown. */
   since(key: number, position: number): boolean | undefined {
     const newest = this.#newest.get(key)
     if (newest !== undefined && newest > position) return true

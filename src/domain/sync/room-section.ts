@@ -31,26 +31,26 @@ function writeEvents(out: JsonBytes, look: Look, events: readonly RoomEvent[], m
   })
 }
 
-/** The state that goes with a slice of timeline, by the filter; numbers of events. */
+/** What decides which state goes with a slice of the timeline. */
 export interface StateWish {
-  /** The state to tell. */
+  /** The state to send. */
   readonly target: StateMap
-  /** What the client knows already, if anything. */
+  /** The state that the client already knows, if any. */
   readonly known: StateMap | undefined
-  /** Tell all of it nevertheless. */
+  /** Whether to send all of it nevertheless. */
   readonly isFull: boolean
   readonly timeline: readonly RoomEvent[]
-  /** Those after whom a nameless room is called. */
+  /** The users after whom a room without a name is named. */
   readonly heroes: readonly string[]
 }
 
-/** Which state events to tell: what changed, less the members that lazy loading leaves out, with those it needs. */
+/** The numbers of the state events to send: what changed, and with lazy loading only the members that the client needs. */
 export function stateToTell(look: Look, room: Room, wish: StateWish): number[] {
   const { target, known, isFull } = wish
   const { state: filter } = look.request.filter.room
   if (!filter.roomMatches(room.id)) return []
   const nids = new Set<number>()
-  // Members that changed are told whoever they are: the client may know them as they were.
+  // Changed members are always sent, because the client may know their old member event.
   if (known) diffState(known, target, (_keyId, _before, nid) => nids.add(nid))
   const isLazy = filter.lazyLoadMembers
   const isTold = (keyId: number) => !isLazy || room.keys.nameOf(keyId).type !== 'm.room.member'
@@ -60,10 +60,10 @@ export function stateToTell(look: Look, room: Room, wish: StateWish): number[] {
   return [...nids]
 }
 
-/** The members that the client needs to show this timeline and the room's name, less those it was told about as they are. */
+/** The members that the client needs for this timeline and for the room's name, without those that it was already sent. */
 function lazyMembers(look: Look, room: Room, { target, isFull, timeline, heroes }: StateWish): number[] {
   const { by, sources, request, now } = look
-  // Who starts over is told all again.
+  // A client that starts over gets all again.
   const since = isFull ? undefined : look.since?.events
   const told = sources.lazyMembers.of(by.tokenNid, room.nid, since)
   const needed = new Map<string, number>()
@@ -80,11 +80,11 @@ function lazyMembers(look: Look, room: Room, { target, isFull, timeline, heroes 
 export interface RoomState {
   readonly room: Room
   readonly events: readonly RoomEvent[]
-  /** Those that are too much to be held: they are loaded as they are sent. Which of them the filter wants is found out then. */
+  /** The rest of a state that is too large to hold. It is loaded, and filtered, while it is sent. */
   readonly left: readonly number[]
 }
 
-/** Loads state events, leaves out those that the filter does not want, and brings to hand what writing them needs. */
+/** Loads state events, drops those that the filter does not want, and loads what writing the others needs. */
 export async function loadState(look: Look, room: Room, nids: readonly number[]): Promise<RoomState> {
   if (nids.length === 0) return { room, events: [], left: [] }
   const { events } = look.sources

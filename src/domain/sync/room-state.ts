@@ -7,11 +7,11 @@ import type { Place, Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { type EventPosition, isNewer } from './token.ts'
 
-/** What a room's state was, at points that clients ask about. */
+/** A room's state at the points that clients ask about. */
 export interface RoomStates {
-  /** The state that an event of the room was sent in. */
+  /** The state right before an event of the room. */
   before(room: Room, event: RoomEvent): Promise<StateMap>
-  /** The state that a reader at a stream position knew; empty when the room had no events by then. At once where it is in memory. */
+  /** The state that a reader at a stream position knew; empty when the room had no events by then. Synchronous where it is in memory. */
   at(room: Room, position: EventPosition): StateMap | Promise<StateMap>
 }
 

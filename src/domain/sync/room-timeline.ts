@@ -9,31 +9,31 @@ import { type EventPosition, isNewer } from './token.ts'
 export interface TimelineWish {
   /** Give only what a reader at this position has not seen. */
   readonly since: EventPosition | undefined
-  /** Nothing that was committed after this. */
+  /** Give nothing that was committed after this. */
   readonly upTo: EventPosition
   readonly limit: number
   readonly wants: ((event: RoomEvent) => boolean) | undefined
-  /** Only what lies before this place of the room's timeline, to go on from an earlier slice. */
+  /** Give only what lies below this timeline position, to continue an earlier slice. */
   readonly below?: number
 }
 
 export interface TimelineSlice {
   /** Oldest first. */
   readonly events: readonly RoomEvent[]
-  /** There are more events after `since` than were given. */
+  /** Whether there are more events after `since` than these. */
   readonly limited: boolean
 }
 
 export interface RawSlice extends TimelineSlice {
-  /** Where to go on with what the limit cut off. */
+  /** The position at which the events that the limit cut off continue. */
   readonly rest?: number
 }
 
 export const PAGE = 64
-/** How far back one sync looks for events that pass a filter and that its reader may see. */
+/** How far back one sync searches for events that pass a filter and that its reader may see. */
 export const MAX_EVENTS_SCANNED = 640
 
-/** The newest events of a room: at once where memory reaches far enough back, else from the database too. */
+/** The newest events of a room: synchronous where memory reaches far enough back, otherwise also from the database. */
 export function readTimeline(
   db: Reader,
   cache: EventCache,
@@ -47,7 +47,7 @@ export function readTimeline(
   return reading.take(recent) ?? readOlder(db, cache, room, reading)
 }
 
-/** Goes on before what is in memory. */
+/** Continues before the events in memory. */
 async function readOlder(db: Reader, cache: EventCache, room: Room, reading: TimelineReading): Promise<RawSlice> {
   const { below = Number.POSITIVE_INFINITY, limit } = reading.wish
   const size = reading.wish.below === undefined ? Math.min(PAGE, limit + 1) : PAGE
@@ -63,13 +63,13 @@ async function readOlder(db: Reader, cache: EventCache, room: Room, reading: Tim
   return reading.atBeginning()
 }
 
-/** What a slice takes of a room's events, which come newest first. */
+/** Collects a slice from a room's events, which come newest first. */
 class TimelineReading {
   readonly wish: TimelineWish
   readonly #found: RoomEvent[] = []
   #scanned = 0
   #bytes = 0
-  /** Where the event after the next one stands. */
+  /** The position of the event that was read before. */
   #laterPos: number | undefined
 
   constructor(wish: TimelineWish) {
@@ -77,14 +77,14 @@ class TimelineReading {
     this.#laterPos = wish.below
   }
 
-  /** The slice, once these are enough for it. */
+  /** Returns the slice, once these events are enough for it. */
   take(page: readonly RoomEvent[]): RawSlice | undefined {
     const { upTo, since, wants, limit } = this.wish
     for (const event of page) {
-      // Clients page backwards for fetched history.
+      // Clients paginate backwards for backfilled history.
       if (event.isHistory) return this.#slice(true)
       if (isNewer(event.streamPos, upTo)) continue
-      // They page backwards for what is missing in between, too.
+      // They also paginate backwards for missing events in between.
       if (this.#laterPos !== undefined && this.#laterPos - event.pos > 1) return this.#slice(true)
       if (since && !isNewer(event.streamPos, since)) return this.#slice(false)
       if (!wants || wants(event)) {
@@ -99,7 +99,7 @@ class TimelineReading {
     return this.#scanned >= MAX_EVENTS_SCANNED ? this.#slice(true) : undefined
   }
 
-  /** There is nothing older. A room that was joined elsewhere begins with a gap. */
+  /** There is no older event. A room that was joined through another server begins with a gap. */
   atBeginning(): RawSlice {
     return this.#slice(this.#laterPos !== undefined && this.#laterPos > 1)
   }
@@ -109,7 +109,7 @@ class TimelineReading {
   }
 }
 
-/** Places in memory that are to be looked at, newest first: as far as a sync that is nearly up to date wants to know. */
+/** Places in memory to look at, newest first: as far as a sync that is nearly up to date needs. */
 function placesWanted(
   { timeline }: Room,
   { since, upTo, limit, wants, below = Number.POSITIVE_INFINITY }: TimelineWish,

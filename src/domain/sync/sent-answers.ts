@@ -7,34 +7,34 @@ import type { Requester } from '../accounts/requester.ts'
 import { MAX_ANSWER_BYTES_PER_USER, MAX_ANSWER_PART_BYTES, MAX_WHOLE_ANSWER_BYTES } from '../limits.ts'
 import type { HeldSyncs } from './held-syncs.ts'
 
-/** What is sent of an answer to a sync, all at once or as it is made. */
+/** The body of an answer to a sync, whole or made in pieces. */
 export interface SentAnswer {
   readonly body: Buffer | Readable
-  /** To be called when the client has it all, or is gone. */
+  /** The sender calls this when the client has all of it, or is gone. */
   readonly closed?: () => void
 }
 
 /**
- * The answers that are on their way. A large one is made in pieces while it is sent, each when the client has taken the one before,
- * so that none is in memory as a whole; and it is broken off when the session ends.
+ * The answers that are being sent. A large one is made in pieces, each when the client has taken the one before, so that no answer is in
+ * memory as a whole. It is broken off when the session ends.
  */
 export interface SentAnswers {
-  /** @throws ProtocolError `M_LIMIT_EXCEEDED` while the user's client leaves too much of earlier answers with us */
+  /** @throws ProtocolError `M_LIMIT_EXCEEDED` while the user's clients leave too much of earlier answers unread */
   mustHaveRoom(by: Requester): void
   send(by: Requester, json: JsonBytes): SentAnswer
-  /** Of all users. */
+  /** The unread bytes of all users. */
   readonly bytes: number
 }
 
-/** Smaller ones are not counted. */
+/** Smaller answers are not counted. */
 const COUNTED_BYTES = 16 * 1024
-/** Of one that is made in pieces: the piece that is made and the one that waits to be written. */
+/** The memory of an answer in pieces: the piece that was made and the one that waits to be written. */
 const IN_PIECES_BYTES = 2 * MAX_ANSWER_PART_BYTES
 const RETRY_AFTER_MS = 1_000
 
 export function createSentAnswers({ held }: { readonly held: HeldSyncs }): SentAnswers {
   const bytesOf = new Map<number, number>()
-  /** Of each user one piece is made at a time. */
+  /** For each user, one piece is made at a time. */
   const turns = createKeyedQueue<number>()
   let total = 0
 
@@ -52,7 +52,7 @@ export function createSentAnswers({ held }: { readonly held: HeldSyncs }): SentA
     }
   }
 
-  /** In one piece it is sent sooner, and with less work, as long as few wait to be taken. */
+  /** A whole answer is sent sooner and with less work, so it is preferred while few bytes are unread. */
   function mayBeWhole(bytes: number): boolean {
     if (bytes <= 2 * MAX_ANSWER_PART_BYTES) return true
     return bytes <= MAX_WHOLE_ANSWER_BYTES && total + bytes <= 8 * MAX_WHOLE_ANSWER_BYTES
@@ -96,7 +96,7 @@ export function createSentAnswers({ held }: { readonly held: HeldSyncs }): SentA
       }
       const body = Readable.from(pieces(by, json))
       guard(by, body)
-      // Pieces that are ready are held until they are sent.
+      // Pieces that are ready stay in memory until they are sent.
       return { body, closed: count(by, IN_PIECES_BYTES + json.length) }
     },
     get bytes() {

@@ -1,13 +1,13 @@
 import type { BudgetPart, ByteBudget } from '../../core/byte-budget.ts'
 
-/** The newest stretch of a room's timeline as sync last wrote it. */
+/** The newest stretch of a room's timeline as sync wrote it last. */
 export interface SharedStretch {
   readonly key: string
   readonly madeAt: number
   readonly json: Buffer
 }
 
-/** By room, for the many who are woken by the same events. */
+/** By room, for the many syncs that the same events wake. */
 export type SharedStretches = Pick<BudgetPart<number, SharedStretch>, 'get' | 'set'>
 
 const STRETCH_BYTES = 300

@@ -13,15 +13,13 @@ import {
 const DEFAULT_TIMELINE = 10
 const MAX_TIMELINE = 1000
 
-/** What a reader may be shown of a room's timeline, before the filter. */
+/** What a reader may see of a room's timeline, before the filter applies. */
 export interface Stretch extends Pick<TimelineWish, 'since' | 'upTo' | 'below'> {
-  /** The reader may see everything from this position of the stream on. */
+  /** The reader may see everything from this stream position on. */
   readonly seesFrom: number
 }
 
-/**
- * The newest events of a room that the reader wants and may see. What history visibility hides is passed over, for what lies before it.
- */
+/** The newest events of a room that the reader wants and may see. It skips what history visibility hides, and continues before that. */
 export function shownTimeline(look: Look, room: Room, stretch: Stretch): TimelineSlice | Promise<TimelineSlice> {
   const { timeline: filter } = look.request.filter.room
   if (!filter.roomMatches(room.id)) return { events: [], limited: false }
@@ -31,7 +29,7 @@ export function shownTimeline(look: Look, room: Room, stretch: Stretch): Timelin
   return shownOf(look, room, stretch, first)
 }
 
-/** What is shown of the first slice, or what is found before it. */
+/** What the reader sees of the first slice, or if that is hidden, of what comes before it. */
 function shownOf(look: Look, room: Room, stretch: Stretch, first: RawSlice): TimelineSlice | Promise<TimelineSlice> {
   const { relatedBy } = look.request.filter.room.timeline
   const oldest = first.events[0]
@@ -61,7 +59,7 @@ function limitOf({ request }: Look): number {
   return Math.min(Math.max(0, request.filter.room.timeline.limit ?? DEFAULT_TIMELINE), MAX_TIMELINE)
 }
 
-/** Whether a timeline may hold an event by the filter. */
+/** Whether the filter lets an event into a timeline. */
 export function isWanted(look: Look, room: Room, { type, sender, content }: RoomEvent): boolean {
   const { timeline: filter } = look.request.filter.room
   if (filter.relatedBy || !filter.roomMatches(room.id)) return false
@@ -73,7 +71,7 @@ interface Reading {
   read(below: number): RawSlice | Promise<RawSlice>
 }
 
-/** Goes on from a slice for as long as what it holds is hidden, or lacks the relations that are asked for. */
+/** Continues from a slice as long as its events are hidden, or lack the relations that the filter asks for. */
 async function passOver(look: Look, room: Room, first: RawSlice, { limit, read }: Reading): Promise<TimelineSlice> {
   const { visibleTo, mayShowUpTo, keepRelated } = look.sources
   const { relatedBy } = look.request.filter.room.timeline
@@ -89,18 +87,18 @@ async function passOver(look: Look, room: Room, first: RawSlice, { limit, read }
     if (!oldest || isOver) return shown.slice(slice.limited)
     const open = await mayShowUpTo(look.by, room, oldest.pos - 1)
     if (open === undefined) return shown.slice(false)
-    // What was fetched of history is to be asked for by turning back the pages.
+    // Clients get backfilled history by paginating backwards.
     if (open <= 0) return shown.slice(true)
     slice = await read(Math.min(slice.rest!, open + 1))
   }
 }
 
-/** The events that are shown, gathered from the newest back. */
+/** Collects the events to show, from the newest back. */
 class ShownPart {
   readonly #limit: number
   readonly #events: RoomEvent[] = []
   readonly #told = new Set<number>()
-  /** State that was set out of the reader's sight after all that is shown so far. */
+  /** State keys that a hidden event set after all events shown so far. */
   readonly #hidden = new Set<number>()
 
   constructor(limit: number) {
@@ -108,8 +106,8 @@ class ShownPart {
   }
 
   /**
-   * Takes what is wanted of what is visible of some events, oldest first. False when there is more than may be shown, or when the
-   * next would set a piece of state that was set again out of sight: the reader would be left with what is no longer so.
+   * Takes the wanted ones of some visible events, oldest first. Returns false when there are more than the limit allows, or when the next
+   * event would set a state key that a hidden event set again later: the reader would be left with outdated state.
    */
   take(events: readonly RoomEvent[], visible: readonly RoomEvent[], wanted: readonly RoomEvent[]): boolean {
     const seen = new Set(visible.map(({ nid }) => nid))

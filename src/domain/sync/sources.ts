@@ -36,29 +36,29 @@ export interface SyncSources {
   readonly inboxes: Inboxes
   /** The newest event of each room, as far as this process has seen. */
   readonly roomEvents: RecentChanges
-  /** The newest event of each room that changed somebody's membership. */
+  /** The newest event of each room that changed a membership. */
   readonly roomMembers: RecentChanges
-  /** The rooms whose members are still to come, and when they came. */
+  /** The rooms with partial state, and the positions at which earlier ones became complete. */
   readonly partialStateRooms: Pick<PartialStateRooms, 'of' | 'completeAt'>
   readonly users: Users
   readonly deviceLists: DeviceLists
   readonly keyCounts: DeviceKeyCounts
-  /** The newest ledger entry about each room: receipts. */
+  /** The newest ledger entry for each room: receipts. */
   readonly roomLedger: RecentChanges
-  /** The newest ledger entry of each user: account data. */
+  /** The newest ledger entry for each user: account data. */
   readonly userLedger: RecentChanges
-  /** Who types in a room, and at which position that changed; undefined when nobody did since the start. */
+  /** Who types in a room, and the position at which that last changed; undefined when nobody did since the start. */
   typing(roomNid: number): { readonly userIds: readonly UserId[]; readonly position: number } | undefined
-  /** The content of `m.receipt` for each room that has receipts between two ledger positions which the user may see. */
+  /** The content of `m.receipt` for each room with receipts between two ledger positions that the user may see. */
   receipts(
     by: Requester,
     roomNids: readonly number[],
     after: number,
     upTo: number,
   ): Promise<ReadonlyMap<number, JsonObject>>
-  /** Those of a room's events that the user may see. */
+  /** The events of a room that the user may see. */
   readonly visibleTo: RoomAccess['visibleTo']
-  /** The user's membership at each of them. */
+  /** The user's membership at each of these events. */
   readonly membershipsAt: RoomAccess['membershipsAt']
   readonly mayShowUpTo: RoomAccess['mayShowUpTo']
   readonly keepRelated: KeepRelated

@@ -12,7 +12,7 @@ import { createPresence, type Presence, type PresenceOf } from './presence.ts'
 import { presenceListeners } from './presence-listeners.ts'
 import type { UserRooms } from './user-rooms.ts'
 
-/** What wakes syncs, and what they show beside rooms: how users are, their devices, and messages to these. */
+/** What wakes syncs, and what they show besides rooms: presence, devices, and messages to devices. */
 export interface SyncBase {
   readonly notifier: Notifier
   readonly ledgerWaker: LedgerWaker
@@ -27,13 +27,13 @@ const MAX_DEVICES_IN_MEMORY = 50_000
 
 export function createSyncBase(parts: {
   readonly base: Pick<HomeserverBase, 'config' | 'db' | 'ledger' | 'clock' | 'random' | 'log'> & {
-    /** With these syncs end; none does where there are none. */
+    /** Syncs end with their sessions; without sessions none does. */
     readonly sessions?: WatchedSessions
   }
   readonly roomBase: { readonly registry: RoomRegistry; readonly userRooms: UserRooms }
-  /** Application services, told of users and devices. */
+  /** Application services, which get news of users and devices. */
   readonly services: Pick<AppserviceNews, 'presenceChanged' | 'besides' | 'devicesChanged' | 'told'>
-  /** Other servers, told of our users and their devices. */
+  /** Other servers, which get news of our users and their devices. */
   readonly sending: {
     readonly deviceListNews: RemoteDeviceLists
     presenceNews(userNid: number, is: PresenceOf): Promise<void>

@@ -31,7 +31,7 @@ export interface SyncServiceParts {
   readonly access: RoomAccess
   readonly typing: Typing
   readonly receipts: Receipts
-  /** The newest committed position of the stream of events. */
+  /** The newest committed position of the event stream. */
   position(): number
 }
 

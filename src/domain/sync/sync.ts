@@ -14,15 +14,15 @@ import type { UserRoom, UserRooms } from './user-rooms.ts'
 
 export interface Sync {
   /**
-   * What is new to a client since its token, waiting for news when there are none. Gives the JSON of the answer.
+   * Returns the JSON of what is new to a client since its token. Waits for news when there is none.
    *
-   * @throws ProtocolError `M_INVALID_PARAM` for a token that is not ours; `M_LIMIT_EXCEEDED` for who does not read earlier answers;
-   *   what a request in the session would get, once that ended
+   * @throws ProtocolError `M_INVALID_PARAM` for a token that is not ours; `M_LIMIT_EXCEEDED` for a client that does not read earlier
+   * answers; if the session ended, the error that a request in it would get
    */
   sync(by: Requester, request: SyncRequest): Promise<SentAnswer>
-  /** Sends what a user asked for, and may be large, as syncs are sent. */
+  /** Sends an answer to another request, which may be large, the way syncs are sent. */
   send(by: Requester, json: JsonBytes): SentAnswer
-  /** What of answers is in memory because clients have not taken it yet. */
+  /** Bytes of answers in memory that clients have not taken yet. */
   bytesUnderWay(): number
 }
 
@@ -34,7 +34,7 @@ export interface SyncParts {
   readonly presence: Presence
   readonly userRooms: UserRooms
   readonly sources: SyncSources
-  /** How far everything is now. */
+  /** The current position of every stream. */
   now(): StreamPosition
 }
 
@@ -43,8 +43,8 @@ export function createSync(parts: SyncParts): Sync {
   const answers = createSentAnswers(notifier)
 
   /**
-   * A position of an earlier run knows nothing of what lives in memory now. One from before a database was restored may be ahead
-   * of it: messages that are still to come are not acknowledged by that.
+   * A position of an earlier run says nothing about what is in memory now. A position from before the database was restored may be ahead of
+   * it, and must not acknowledge messages that are still to come.
    */
   function readSince(token: string | undefined): StreamPosition | undefined {
     if (token === undefined || token === '') return undefined
@@ -55,20 +55,20 @@ export function createSync(parts: SyncParts): Sync {
     return since.run === run ? since : { ...since, ephemeral: 0 }
   }
 
-  /** What a sync says that ends before there is anything new. */
+  /** The answer of a sync that ends without news. */
   function unchanged(by: Requester, token: string): JsonBytes | Promise<JsonBytes> {
     const counts = sources.keyCounts.of(by)
     return counts instanceof Promise ? counts.then((read) => nothingNew(token, read)) : nothingNew(token, counts)
   }
 
-  /** Begins to listen for what the user may see: what comes from now on wakes. */
+  /** Begins to listen for what the user may see. From now on, news wakes the sync. */
   function listen(by: Requester, rooms: Rooms, { signal }: SyncRequest, until: number): Wait {
     const roomNids: number[] = []
     for (const [nid, { membership }] of rooms) if (membership === 'join') roomNids.push(nid)
     return notifier.wait({ userNid: by.userNid, roomNids }, until - clock.now(), signal)
   }
 
-  /** Listens before it looks, so that nothing comes in between unheard, and waits where there is nothing new. */
+  /** Listens before it looks, so that it misses nothing in between. Waits if there is no news. */
   async function waitForNews(
     by: Requester,
     request: SyncRequest,
@@ -105,9 +105,9 @@ export function createSync(parts: SyncParts): Sync {
     }
   }
 
-  /** What is new by now, as positions tell; where they tell of nothing no more is looked at. */
+  /** What is new now. If no position has moved, it reads nothing else. */
   function lookAt(by: Requester, request: SyncRequest, since: StreamPosition | undefined): Answer | Promise<Answer> {
-    // Read before the position is taken: a room that is left while they are read has events up to the position.
+    // Read before the position is taken. If the user leaves a room during the read, the room has events up to the position.
     const rooms = parts.userRooms.of(by.userNid)
     if (rooms instanceof Promise) return rooms.then(() => lookNow(by, request, since))
     return lookNow(by, request, since)

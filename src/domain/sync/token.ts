@@ -1,18 +1,18 @@
 import { WRITER_SPAN } from '../../store/events/events.ts'
 
 /**
- * How far into the streams a client has read. Opaque to clients.
+ * How far a client has read each stream. Opaque to clients.
  *
- * `events` has one position per writer, so that several processes can write at once; an event is new to a reader when
- * its number is above the reader's position for its writer.
+ * `events` has one position per writer, so that several processes can write at once. An event is new to a reader when its number is above
+ * the reader's position for its writer.
  */
 export interface StreamPosition {
   readonly events: EventPosition
   /** Account data, receipts, devices. */
   readonly ledger: number
-  /** The ledger position up to which messages to the device were given: behind `ledger` while there were too many for one answer. */
+  /** The ledger position up to which the device got its messages. It is behind `ledger` while there are too many for one answer. */
   readonly toDevice: number
-  /** Typing and presence, which live in memory: counted from the start of one run of the server. */
+  /** Typing and presence, which live in memory. Counted from the start of one run of the server. */
   readonly ephemeral: number
   readonly run: string
 }
@@ -41,8 +41,8 @@ export function isNewer(eventNid: number, position: EventPosition): boolean {
 }
 
 /**
- * `s`, then the parts: event positions by dots, the ledger, run and ephemeral position, and where messages to the device stand
- * unless that is where the ledger does.
+ * `s`, then the parts: event positions separated by dots, the ledger, the run and the ephemeral position, and the position for messages to
+ * the device if that differs from the ledger's.
  */
 export function encodeStreamToken({ events, ledger, toDevice, ephemeral, run }: StreamPosition): string {
   const rest = toDevice === ledger ? '' : `_${toDevice}`
@@ -51,7 +51,7 @@ export function encodeStreamToken({ events, ledger, toDevice, ephemeral, run }: 
 
 const TOKEN = /^s(\d{1,16}(?:\.\d{1,16})*)_(\d{1,16})_([a-z0-9]{1,16})\.(\d{1,16})(?:_(\d{1,16}))?$/
 
-/** The position, or undefined for what is no token of ours. */
+/** The position, or undefined for a text that is no token of ours. */
 export function decodeStreamToken(token: string): StreamPosition | undefined {
   const match = TOKEN.exec(token)
   if (!match) return undefined
@@ -65,7 +65,7 @@ export function decodeStreamToken(token: string): StreamPosition | undefined {
   }
 }
 
-/** How far a sync token had read the events, or undefined for what is no sync token. */
+/** The event position in a sync token, or undefined for a text that is no sync token. */
 export function eventPositionOf(token: string): EventPosition | undefined {
   return decodeStreamToken(token)?.events
 }

@@ -14,7 +14,7 @@ interface RoomCount {
   readonly notifiable: number
 }
 
-/** How far a user has read a room, and what stands out after that: places in its timeline. */
+/** How far a user has read a room, and the highlights after that, as timeline positions. */
 interface Mark {
   pos: number
   notifiable: number
@@ -22,23 +22,23 @@ interface Mark {
 }
 
 /**
- * Unread counts by arithmetic: a room counts its notifiable events, so what a user has not read is the count now less the
- * count at what they read last. Sending counts as reading. Only mentions are kept one by one.
+ * Unread counts by arithmetic. A room counts its notifiable events; the unread count is the count now minus the count at the last event
+ * read. Sending counts as reading. Only mentions are kept one by one.
  */
 export interface Unread {
-  /** @param rooms the rooms and their counts of notifiable events now */
+  /** @param rooms the rooms and their current counts of notifiable events */
   counts(userNid: number, rooms: readonly RoomCount[]): Promise<Map<number, UnreadCounts>>
-  /** Of one room; at once where what the user has read of it is in memory. */
+  /** The counts of one room; synchronous where the user's marker is in memory. */
   count(userNid: number, roomNid: number, notifiable: number): UnreadCounts | Promise<UnreadCounts>
   /** A user has read a room up to an event. */
   read(userNid: number, event: RoomEvent): void
-  /** An event was committed, and stands out to some. */
+  /** An event was committed, and is a highlight for some users. */
   appended(event: RoomEvent, highlights: readonly HighlightWrite[]): void
-  /** Events were missed: what everybody has read is read again. */
+  /** Commits were missed: all read markers are loaded again. */
   forgetAll(): void
 }
 
-/** Bytes of a user's marks, and of one of them, mentions among it. */
+/** Bytes of a user's marks, and of one mark with its mentions. */
 const MARKS_BYTES = 200
 const MARK_BYTES = 136
 

@@ -6,19 +6,19 @@ export interface UserRoom {
   readonly membership: Membership
   /** The membership event. */
   readonly eventNid: number
-  /** Where in the stream the membership came to be. */
+  /** The stream position at which the membership changed. */
   readonly changedAt: number
   readonly forgotten: boolean
 }
 
-/** The rooms of users who are about: read once, then kept up to date by what is committed. */
+/** The rooms of active users: read once, then kept up to date by commits. */
 export interface UserRooms {
   of(userNid: number): ReadonlyMap<number, UserRoom> | Promise<ReadonlyMap<number, UserRoom>>
   changed(userNid: number, roomNid: number, room: UserRoom): void
   forgotten(userNid: number, roomNid: number): void
-  /** A room is gone for good. */
+  /** A room was removed for good. */
   removed(roomNid: number): void
-  /** Changes were missed: everybody's rooms are read again. */
+  /** Commits were missed: all users' rooms are loaded again. */
   forgetAll(): void
 }
 
@@ -29,7 +29,7 @@ const ROOM_BYTES = 112
 export function createUserRooms({ db, budget }: { db: Reader; budget: ByteBudget }): UserRooms {
   const users = budget.part<number, Map<number, UserRoom>>({ bytesOf: ({ size }) => ROOMS_BYTES + size * ROOM_BYTES })
   const loading = new Map<number, Promise<Map<number, UserRoom>>>()
-  /** Numbers of rooms that were removed; none is given twice. */
+  /** Numbers of rooms that were removed. No number is used twice. */
   const gone = new Set<number>()
   /** Changes that were committed while a user's rooms were being read. */
   const meanwhile = new Map<number, [roomNid: number, room: UserRoom][]>()

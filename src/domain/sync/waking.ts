@@ -3,13 +3,13 @@ import { WAKING_SLICE_MS } from '../limits.ts'
 export type Wake = () => void
 
 /**
- * Gives wake-ups in slices of a few milliseconds, between which others get their turn; what a woken sync does at once is counted too.
- * Groups take turns, so that the few who wait in one room do not stand behind the thousands of another.
+ * Sends wake-ups in slices of a few milliseconds, with other work in between. What a woken sync does at once counts towards its slice.
+ * Groups take turns, so that the few who wait in one room need not wait for the thousands of another.
  */
 export interface Waking {
-  /** Those who are to be woken for one reason, as they are now. */
+  /** Adds those to wake for one reason, as they are now. */
   add(wakes: Iterable<Wake>): void
-  /** Begins, unless it is at it. */
+  /** Starts, unless it is running. */
   run(): void
 }
 
@@ -18,9 +18,12 @@ interface Group {
   next: number
 }
 
-/** Of one group before another has its turn. */
+/** How many of a group wake before the next group has its turn. */
 const OF_A_GROUP = 4
-/** Of a slice: at first, at least and at most. Answers that are made together are also sent together, which is cheaper for both sides. */
+/**
+ * Wake-ups per slice: at first, at least and at most. Answers that are made together are also sent together, which is cheaper for both
+ * sides.
+ */
 const AT_FIRST = 16
 const AT_LEAST = 4
 const AT_MOST = 128
@@ -43,14 +46,14 @@ export function createWaking(sliceMs = WAKING_SLICE_MS): Waking {
     return taken
   }
 
-  /** As many as would have fitted into a slice, going by this one; twice as many at most, since the next may be dearer. */
+  /** Chooses the next size: as many as would have fitted into this slice, and at most twice as many, since the next ones may cost more. */
   function adapt(woken: number, tookMs: number): void {
     if (woken < atOnce && tookMs < sliceMs) return
     const fitting = Math.floor((woken * sliceMs) / Math.max(tookMs, 0.1))
     atOnce = Math.min(Math.max(fitting, AT_LEAST), 2 * atOnce, AT_MOST)
   }
 
-  /** The promises that the wake-ups settle are looked after between these two, and nothing else is. */
+  /** Between these two callbacks, only the promises that the wake-ups settle are processed. */
   function slice(): void {
     let woken = 0
     let begun = 0
