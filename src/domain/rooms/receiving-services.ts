@@ -71,7 +71,7 @@ export function createReceivingServices(parts: ReceivingParts): ReceivingService
     roomQueue,
     partialStateRooms,
     kicks,
-    filled(room) {
+    completed(room) {
       checkpoints.consider(room)
       notifier.wakeRoom(room.nid)
     },
@@ -101,7 +101,7 @@ export function createReceivingServices(parts: ReceivingParts): ReceivingService
       placing,
       roomQueue,
       partialStateRooms,
-      fill: resync.begin,
+      resync: resync.begin,
     }),
     backfill: createBackfill({
       serverName,

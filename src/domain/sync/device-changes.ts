@@ -6,7 +6,7 @@ import { joinedIn, joinedMembers } from '../../store/rooms/rooms.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { knownState } from './joined-room.ts'
-import { type Span, wasFilledWithin } from './look.ts'
+import { type Span, wasResyncedWithin } from './look.ts'
 import { isNewer, type StreamPosition } from './token.ts'
 import type { UserRoom } from './user-rooms.ts'
 
@@ -110,7 +110,7 @@ async function movesIn(span: Since, moved: readonly number[], departed: readonly
     ...moved.map(async (nid) => {
       const room = await sources.registry.getByNid(nid)
       // After a resync the known members are as new as in a room that the user entered, even those who were there before.
-      const moves = wasFilledWithin(span, nid) ? undefined : await movesOf(span, room)
+      const moves = wasResyncedWithin(span, nid) ? undefined : await movesOf(span, room)
       if (moves === undefined) return void entered.push(nid)
       if (moves.isBack) entered.push(nid)
       for (const user of moves.came) came.add(user)

@@ -11,7 +11,7 @@ import { encodePosition } from '../rooms/room/position-token.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { wantedData, writeAccountData } from './account-data-section.ts'
-import { type Look, type RoomNews, type Section, type Span, wasFilledWithin } from './look.ts'
+import { type Look, type RoomNews, type Section, type Span, wasResyncedWithin } from './look.ts'
 import { eventList, loadState, stateToTell, writeEventList, writeState } from './room-section.ts'
 import type { TimelineSlice } from './room-timeline.ts'
 import { shownTimeline } from './shown-timeline.ts'
@@ -24,8 +24,8 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   const { registry } = look.sources
   const room = registry.peekAlive(news.roomNid) ?? (await registry.getByNid(news.roomNid))
   if (!look.request.filter.room.roomMatches(room.id)) return undefined
-  const wasFilled = wasFilledWithin(look, room.nid)
-  const isNew = wasFilled && !look.request.filter.room.state.lazyLoadMembers
+  const wasResynced = wasResyncedWithin(look, room.nid)
+  const isNew = wasResynced && !look.request.filter.room.state.lazyLoadMembers
   const knowing = isNew ? undefined : knownState(look, room)
   const known = knowing instanceof Promise ? await knowing : knowing
   const reading = timelineOf(look, room, known === undefined)
@@ -39,7 +39,7 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   const ending = stateNow(look, room)
   const end = ending instanceof Promise ? await ending : ending
   const target = look.request.stateAfter === undefined ? beforeTimeline(begin, slice, end) : end
-  const isSummedUp = isFull || wasFilled || slice.limited || slice.events.some(isSummed)
+  const isSummedUp = isFull || wasResynced || slice.limited || slice.events.some(isSummed)
   const summary = isSummedUp ? await summaryOf(look, room) : undefined
   const heroes = summary?.['m.heroes'] ?? []
   const wish = { target, known, isFull, timeline: slice.events, heroes }

@@ -51,7 +51,7 @@ export interface Section {
 }
 
 /** Whether a resync of the room completed within a span. */
-export function wasFilledWithin({ sources, since, now }: Span, roomNid: number): boolean {
+export function wasResyncedWithin({ sources, since, now }: Span, roomNid: number): boolean {
   const completeAt = sources.partialStateRooms.completeAt(roomNid)
   if (completeAt === undefined || since === undefined) return false
   return isNewer(completeAt, since.events) && !isNewer(completeAt, now.events)

@@ -32,7 +32,7 @@ export type ProcessJoin = (
 export interface ProcessJoinParts extends Omit<ReceiverParts, 'log'> {
   readonly partialStateRooms: PartialStateRooms
   /** Starts the resync that fetches the members left out. */
-  readonly fill: (partialState: PartialState) => void
+  readonly resync: (partialState: PartialState) => void
 }
 
 /** How often a join is placed again because others wrote to its room. */
@@ -107,13 +107,13 @@ export function createProcessJoin(parts: ProcessJoinParts): ProcessJoin {
     }
     const result = await place().catch((error) => {
       // It is not known whether the join was written: the resync finds out.
-      if (partialState) parts.fill(partialState)
+      if (partialState) parts.resync(partialState)
       throw error
     })
     // Memory may still hold what invitations said of the room before it was known, so the room is loaded again.
     if (wasStrange) registry.drop(room)
     const isIn = result !== 'moved' && result.kind === 'accepted'
-    if (partialState && isIn) parts.fill(partialState)
+    if (partialState && isIn) parts.resync(partialState)
     else if (partialState) await partialStateRooms.abandon(partialState)
     else if (room.partialState && isIn && !isKnownHere) await partialStateRooms.supersede(room.partialState)
     return result

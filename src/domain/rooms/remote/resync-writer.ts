@@ -50,7 +50,7 @@ export interface ResyncWriterParts {
   readonly outliers: Outliers
   readonly roomQueue: KeyedQueue<RoomId>
   /** The state of a room is complete: its readers are to be woken. */
-  filled(room: Room): void
+  completed(room: Room): void
 }
 
 /** How often a room's members are written again because others wrote to it. */
@@ -130,7 +130,7 @@ export function createResyncWriter(parts: ResyncWriterParts): ResyncWriter {
       written.catch(() => {})
     }
     if ((await written)!.kind !== 'committed') return 'moved'
-    parts.filled(await registry.getByNid(room.nid))
+    parts.completed(await registry.getByNid(room.nid))
     log.info({ roomId: partialState.roomId, members: changes.length }, 'the resync of a room is complete')
     return undefined
   }
