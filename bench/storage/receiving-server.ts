@@ -51,7 +51,7 @@ export async function openReceivingServer(): Promise<ReceivingServer> {
     signingKey: key,
     serverKeys: keyRingOf(theirs),
     peers: NO_PEERS,
-    questions: NOBODY,
+    queries: NOBODY,
   })
   const userId = `@maker:${HERE}` as UserId
   const userNid = (await users.intern([userId])).get(userId)!

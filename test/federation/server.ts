@@ -66,7 +66,7 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
       signingKey,
       serverKeys: keys,
       peers,
-      questions: questionsOf(name),
+      queries: questionsOf(name),
     })
     return { db, users, engine }
   }

@@ -33,9 +33,9 @@ export async function openRoomEngine(parts: {
   readonly signingKey: SigningKey
   readonly serverKeys: KeyRing
   readonly peers: Peers
-  readonly questions: FederationQueries
+  readonly queries: FederationQueries
 }): Promise<RoomEngine> {
-  const { config, signingKey, serverKeys, peers, questions } = parts
+  const { config, signingKey, serverKeys, peers, queries } = parts
   const { db, users, clock, random, log } = parts.base
   const ledger = await openLedger(db)
   const metrics = createMetrics({ version: '0.0.0-test', node: '' })
@@ -51,7 +51,7 @@ export async function openRoomEngine(parts: {
     base,
     roomBase,
     syncBase,
-    sending: { peers, questions, outgoing: { committed: () => {}, toRoom: () => {}, reaches: () => true } },
+    sending: { peers, queries, outgoing: { committed: () => {}, toRoom: () => {}, reaches: () => true } },
     newNeighbours: { committed: () => {} },
     addresses: { identityServers: NO_IDENTITY_SERVERS },
     roomAppservices: NO_APPSERVICES,

@@ -26,7 +26,7 @@ export interface SendingServices {
   /** Hands them messages to devices of their users. */
   readonly sentMessages: RemoteToDevice
   /** Asks them for events and states of rooms. */
-  readonly questions: FederationQueries
+  readonly queries: FederationQueries
   /** Asks them for keys of their users. */
   readonly remoteKeys: RemoteKeys
   /** Asks them for profiles of their users. */
@@ -59,7 +59,7 @@ export function createSendingServices(parts: {
     deviceListNews: createDeviceListNews({ serverName, db, clock, users, registry, outgoing }),
     presenceNews: createPresenceNews({ db, clock, registry, userRooms, edu: outgoing.edu }),
     sentMessages: createSentMessages({ clock, random, outgoing }),
-    questions: createFederationQueries({ peers, log }),
+    queries: createFederationQueries({ peers, log }),
     remoteKeys: createRemoteKeys({ peers }),
     askProfile: createRemoteProfiles({ peers, clock }),
   }

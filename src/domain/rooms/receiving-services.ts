@@ -34,7 +34,7 @@ export interface ReceivingParts {
   readonly random: Random
   readonly log: Logger
   readonly keys: KeyRing
-  readonly questions: FederationQueries
+  readonly queries: FederationQueries
   readonly peers: Peers
   readonly outgoing: { reaches(server: ServerName): boolean }
   readonly notifier: { wakeRoom(roomNid: number): void }
@@ -47,12 +47,12 @@ export interface ReceivingParts {
  * All share one queue for each room.
  */
 export function createReceivingServices(parts: ReceivingParts): ReceivingServices {
-  const { serverName, db, users, clock, random, log, keys, questions, peers, outgoing, notifier } = parts
+  const { serverName, db, users, clock, random, log, keys, queries, peers, outgoing, notifier } = parts
   const { events, registry, partialStateRooms, checkpoints } = parts.roomBase
   const { persister, branches } = parts.writing
   const roomQueue = createKeyedQueue<RoomId>()
   const pduChecks = createPduChecks({ keys })
-  const outliers = createOutliers({ events, users, persister, questions, pduChecks })
+  const outliers = createOutliers({ events, users, persister, queries, pduChecks })
   const placing = createPlacing({ serverName, users, persister, branches })
   const kicks = createPartialStateKicks({ db, peers, registry, pduChecks, outliers, placing, roomQueue, log })
   const resync = createResync({
@@ -83,7 +83,7 @@ export function createReceivingServices(parts: ReceivingParts): ReceivingService
       db,
       events,
       registry,
-      questions,
+      queries,
       pduChecks,
       outliers,
       placing,
@@ -95,7 +95,7 @@ export function createReceivingServices(parts: ReceivingParts): ReceivingService
       db,
       events,
       registry,
-      questions,
+      queries,
       pduChecks,
       outliers,
       placing,
@@ -110,7 +110,7 @@ export function createReceivingServices(parts: ReceivingParts): ReceivingService
       log,
       events,
       registry,
-      questions,
+      queries,
       pduChecks,
       outliers,
       placing,

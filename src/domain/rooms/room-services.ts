@@ -31,7 +31,7 @@ export interface RoomServiceParts {
   /** Queries to other servers, and what is sent to them. */
   readonly sending: {
     readonly peers: Peers
-    readonly questions: FederationQueries
+    readonly queries: FederationQueries
     readonly outgoing: CommitHearers['outgoing'] & EduSender & { reaches(server: ServerName): boolean }
   }
   /** Identity servers, called with their users' tokens. */
@@ -61,7 +61,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const { config, db, ledger, users, signingKey, serverKeys: keys, clock, random, metrics, log } = parts.base
   const { roomBase, syncBase, localUsers, roomAppservices: appservices, newNeighbours } = parts
   const { identityServers } = parts.addresses
-  const { peers, questions, outgoing } = parts.sending
+  const { peers, queries, outgoing } = parts.sending
   const { events, registry, userRooms, budget, unread, erasedUsers } = roomBase
   const { notifier, ledgerWaker, presence, ephemeral } = syncBase
   const serverName = config.server_name
@@ -97,7 +97,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     random,
     log,
     keys,
-    questions,
+    queries,
     peers,
     outgoing,
     notifier,

@@ -46,7 +46,7 @@ export async function startWatchedServer(): Promise<WatchedServer> {
   const errors: string[] = []
   const log = pino({ level: 'error' }, { write: (line: string) => void errors.push(line) })
   const of = (roomId: RoomId): FederationQueries => ({ ...NOBODY, ...answers.get(roomId) })
-  const questions: FederationQueries = {
+  const queries: FederationQueries = {
     missingEvents: (server, roomId, between) => of(roomId).missingEvents(server, roomId, between),
     stateIds: (server, roomId, eventId) => of(roomId).stateIds(server, roomId, eventId),
     events: (server, roomId, eventIds) => of(roomId).events(server, roomId, eventIds),
@@ -68,7 +68,7 @@ export async function startWatchedServer(): Promise<WatchedServer> {
       signingKey: KEYS[NAME as string as 'delta.test'],
       serverKeys: keys,
       peers: obligingPeers((server) => (KEYS as Readonly<Record<string, SigningKey>>)[server]),
-      questions,
+      queries,
     })
     const userNid = (await users.intern([WATCHER])).get(WATCHER)!
     return {

@@ -122,7 +122,7 @@ export function createBackfill(parts: BackfillParts): Backfill {
       const { from, below } = gap
       if (from - below < 2 * HOLDERS_WITHIN) return false
       const place = Math.max(Math.floor((from + below) / 2), from - PLACES_OF_GAP)
-      const reads = await pduChecks.checkAll(room, await parts.questions.events(of, room.id, [eventId]))
+      const reads = await pduChecks.checkAll(room, await parts.queries.events(of, room.id, [eventId]))
       return (await take(room, of, { ...gap, missing: [eventId], from: place + 1 }, reads)) === 1
     },
     async fill(room, between, waitMs) {

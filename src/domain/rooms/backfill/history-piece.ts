@@ -36,13 +36,13 @@ export interface Piece {
 
 /** Combines what a server gave for a gap with what else it must be asked for. Undefined when none of it belongs in the gap. */
 export async function preparePiece(
-  parts: { readonly db: Database; readonly outliers: Outliers; readonly questions: FederationQueries },
+  parts: { readonly db: Database; readonly outliers: Outliers; readonly queries: FederationQueries },
   room: Room,
   of: ServerName,
   gap: Gap,
   given: readonly ReadPdu[],
 ): Promise<Piece | undefined> {
-  const { db, outliers, questions } = parts
+  const { db, outliers, queries } = parts
   const known = await outliers.find(room, [...new Set(given.flatMap((read) => [read.eventId, ...prevIdsOf(read.pdu)]))])
   const order = connected(gap, given, known)
   if (order.length === 0) return undefined
@@ -53,7 +53,7 @@ export async function preparePiece(
   )
   const claimed = new Map<EventId, readonly EventId[]>()
   for (const { eventId } of isPlain ? [] : lacking.slice(0, MAX_CLAIMED_STATES)) {
-    const answer = await questions.stateIds(of, room.id, eventId)
+    const answer = await queries.stateIds(of, room.id, eventId)
     if (answer) claimed.set(eventId, answer.state)
   }
   const cited = new Set([...order.flatMap(({ pdu }) => authIdsOf(pdu)), ...impliedIds(room)])

@@ -29,7 +29,7 @@ export interface IntakeParts {
   readonly serverName: ServerName
   readonly db: Reader
   readonly outliers: Outliers
-  readonly questions: FederationQueries
+  readonly queries: FederationQueries
   readonly pduChecks: PduChecks
 }
 
@@ -126,14 +126,14 @@ export class Intake {
   }
 
   async #fetch(latest: readonly EventId[], minDepth: Integer): Promise<ReadPdu[]> {
-    const { questions, pduChecks } = this.#parts
+    const { queries, pduChecks } = this.#parts
     const between = {
       earliest: this.room.pending.extremities.map(({ id }) => id),
       latest: latest.slice(-MAX_MISSING_EVENTS),
       limit: MAX_MISSING_EVENTS,
       minDepth,
     }
-    const answer = await questions.missingEvents(this.origin, this.room.id, between)
+    const answer = await queries.missingEvents(this.origin, this.room.id, between)
     const reads = await pduChecks.checkAll(this.room, answer.slice(0, MAX_MISSING_EVENTS))
     return reads.filter(({ pdu }) => pdu.depth >= minDepth)
   }
@@ -192,7 +192,7 @@ export class Intake {
   /** The state before an event as the origin claims it, after every event in it is checked. */
   async #claimedState(eventId: EventId): Promise<StateMap | undefined> {
     if (++this.#claimedStates > MAX_CLAIMED_STATES || isOver(this.#claiming)) return undefined
-    const ids = await this.#parts.questions.stateIds(this.origin, this.room.id, eventId)
+    const ids = await this.#parts.queries.stateIds(this.origin, this.room.id, eventId)
     const all = ids ? [...ids.authChain, ...ids.state] : []
     if (!ids || all.length > this.#claiming.left) return undefined
     const { outliers } = this.#parts

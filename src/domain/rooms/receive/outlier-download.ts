@@ -34,7 +34,7 @@ export type DownloadOutliers = (
 ) => Promise<boolean>
 
 export interface OutlierDownloadParts {
-  readonly questions: FederationQueries
+  readonly queries: FederationQueries
   readonly pduChecks: PduChecks
 }
 
@@ -43,7 +43,7 @@ const EVENTS_PER_REQUEST = 100
 export const IDS_PER_LOOKUP = 1_000
 
 export function createDownloadOutliers(
-  { questions: queries, pduChecks }: OutlierDownloadParts,
+  { queries, pduChecks }: OutlierDownloadParts,
   find: FindEvents,
 ): DownloadOutliers {
   async function request(room: Room, of: ServerName, eventIds: readonly EventId[], budget: Budget): Promise<ReadPdu[]> {

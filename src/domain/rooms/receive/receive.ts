@@ -27,7 +27,7 @@ export interface ReceiverParts extends ReceivePassParts {
   readonly serverName: ServerName
   readonly db: Database
   readonly events: EventCache
-  readonly questions: FederationQueries
+  readonly queries: FederationQueries
   readonly pduChecks: PduChecks
   /** One queue per room: its holder writes remote events. */
   readonly roomQueue: KeyedQueue<RoomId>

@@ -16,7 +16,7 @@ export interface SignedText extends ClaimedSignature {
 }
 
 /** The claims of one call. */
-interface Question {
+interface Check {
   readonly claimed: readonly SignedText[]
   readonly answer: (areGood: boolean[]) => void
 }
@@ -59,10 +59,10 @@ const PROGRAM = `
 `
 
 export function createSignatureChecks(): SignatureChecks {
-  let queue: Question[] = []
+  let queue: Check[] = []
   let thread: Worker | undefined
   /** The calls that the thread works on, in order. */
-  let given: (readonly Question[])[] = []
+  let given: (readonly Check[])[] = []
   let idle: NodeJS.Timeout | undefined
 
   function start(): Worker {
@@ -88,23 +88,23 @@ export function createSignatureChecks(): SignatureChecks {
     const left = given
     thread = undefined
     given = []
-    for (const questions of left) checkHere(questions)
+    for (const checks of left) checkHere(checks)
   }
 
-  function checkThere(questions: readonly Question[]): void {
+  function checkThere(checks: readonly Check[]): void {
     clearTimeout(idle)
     thread ??= start()
     thread.ref()
-    given.push(questions)
-    thread.postMessage(toThread(questions.flatMap(({ claimed }) => claimed)))
+    given.push(checks)
+    thread.postMessage(toThread(checks.flatMap(({ claimed }) => claimed)))
   }
 
   function flush(): void {
-    const questions = queue
+    const checks = queue
     queue = []
-    const size = questions.reduce((sum, { claimed }) => sum + claimed.length, 0)
-    if (size < WORTH_A_THREAD) checkHere(questions)
-    else checkThere(questions)
+    const size = checks.reduce((sum, { claimed }) => sum + claimed.length, 0)
+    if (size < WORTH_A_THREAD) checkHere(checks)
+    else checkThere(checks)
   }
 
   return {
@@ -122,8 +122,8 @@ export function createSignatureChecks(): SignatureChecks {
   }
 }
 
-function checkHere(questions: readonly Question[]): void {
-  for (const { claimed, answer } of questions)
+function checkHere(checks: readonly Check[]): void {
+  for (const { claimed, answer } of checks)
     answer(claimed.map(({ publicKey, signature, text }) => verifySignature(publicKey, text, signature)))
 }
 
