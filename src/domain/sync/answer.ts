@@ -330,18 +330,18 @@ function presenceEvents(
   const isSeen = (userNid: number, { roomNids }: PresenceOf) =>
     userNid === by.userNid || rooms.some(({ nid, localMembers }) => roomNids?.has(nid) || localMembers.has(userNid))
   const events: JsonObject[] = []
-  const tell = (userNid: number, presence: PresenceOf) => {
+  const add = (userNid: number, presence: PresenceOf) => {
     if (!isSeen(userNid, presence)) return
     const event = presenceEvent(presence, timeMs)
     if (request.filter.presence.eventMatches(event)) events.push(event)
   }
   for (const [userNid, presence] of news) {
-    if (since !== undefined || presence.state !== 'offline') tell(userNid, presence)
+    if (since !== undefined || presence.state !== 'offline') add(userNid, presence)
   }
-  const told = new Set(neighbours.length === 0 ? [] : news.map(([userNid]) => userNid))
+  const sent = new Set(neighbours.length === 0 ? [] : news.map(([userNid]) => userNid))
   for (const userNid of neighbours) {
-    const presence = told.has(userNid) ? undefined : sources.presence.ofNumber(userNid)
-    if (presence && presence.state !== 'offline') tell(userNid, presence)
+    const presence = sent.has(userNid) ? undefined : sources.presence.ofNumber(userNid)
+    if (presence && presence.state !== 'offline') add(userNid, presence)
   }
   return events
 }

@@ -85,7 +85,7 @@ async function changesOf(span: Since, joined: ReadonlyMap<number, UserRoom>, hin
     moved.length + departed.length === 0 ? undefined : movesIn(span, moved, departed),
   ])
   if (keys.length === 0 && (moves === undefined || moves.came.size + moves.went.size === 0)) return NONE
-  return told(span, joined, keys, moves ?? { came: new Set(), went: new Set() })
+  return neighbourChanges(span, joined, keys, moves ?? { came: new Set(), went: new Set() })
 }
 
 async function changedKeys({ sources, by, since, now }: Since, { suspects, isOwn }: Hints): Promise<number[]> {
@@ -179,7 +179,7 @@ async function leftBetween(
 }
 
 /** Which of those who moved are new neighbours, and which are no neighbours any more. */
-async function told(
+async function neighbourChanges(
   { sources, by, since }: Since,
   joined: ReadonlyMap<number, UserRoom>,
   keys: readonly number[],

@@ -12,7 +12,7 @@ import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { wantedData, writeAccountData } from './account-data-section.ts'
 import { type Look, type RoomNews, type Section, type Span, wasResyncedWithin } from './look.ts'
-import { eventList, loadState, stateToTell, writeEventList, writeState } from './room-section.ts'
+import { eventList, loadState, stateToSend, writeEventList, writeState } from './room-section.ts'
 import type { TimelineSlice } from './room-timeline.ts'
 import { shownTimeline } from './shown-timeline.ts'
 import { isNewer, type StreamPosition } from './token.ts'
@@ -43,7 +43,7 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   const summary = isSummedUp ? await summaryOf(look, room) : undefined
   const heroes = summary?.['m.heroes'] ?? []
   const wish = { target, known, isFull, timeline: slice.events, heroes }
-  const nids = stateToTell(look, room, wish)
+  const nids = stateToSend(look, room, wish)
   const state = nids.length === 0 ? { room, events: [], left: [] } : await loadState(look, room, nids)
   const extras = extrasOf(look, room, known === undefined && look.since ? await allNews(look, room, news) : news)
   const isSilent =
@@ -120,10 +120,10 @@ async function stateBefore(look: Look, room: Room, { events }: TimelineSlice): P
  * show, because state resolution made them, or because a filter or history visibility left events out.
  */
 export function beforeTimeline(begin: StateMap, { events }: TimelineSlice, end: StateMap): StateMap {
-  const told = new Set(events.map(({ keyId }) => keyId))
+  const shown = new Set(events.map(({ keyId }) => keyId))
   let target = begin
   diffState(begin, end, (keyId, _, now) => {
-    if (now !== 0 && !told.has(keyId)) target = setState(target, keyId, now)
+    if (now !== 0 && !shown.has(keyId)) target = setState(target, keyId, now)
   })
   return target
 }

@@ -2,7 +2,7 @@ import type { ByteBudget } from '../../core/byte-budget.ts'
 import type { EventPosition } from './token.ts'
 
 /** A member event that a client was sent. */
-export interface ToldMember {
+export interface SentMember {
   /** The number of the event. */
   readonly nid: number
   /** The position of the answer that held it. */
@@ -18,9 +18,9 @@ export interface LazyMembers {
    * The members that a client at a position was sent. Forgets those of answers after that position: the client did not get these answers,
    * or went back.
    */
-  of(tokenNid: number, roomNid: number, since: EventPosition | undefined): ReadonlyMap<string, ToldMember>
+  of(tokenNid: number, roomNid: number, since: EventPosition | undefined): ReadonlyMap<string, SentMember>
   /** Records the members in an answer that leads from one position to another. Without the first position, the client starts over. */
-  tell(
+  record(
     tokenNid: number,
     roomNid: number,
     since: EventPosition | undefined,
@@ -31,41 +31,43 @@ export interface LazyMembers {
 
 const MAX_MEMBERS_PER_ROOM = 2_000
 /** Bytes of the entry for a client in a room, and of each member in it. */
-const TOLD_BYTES = 340
+const CLIENT_BYTES = 340
 const MEMBER_BYTES = 136
 
-interface Told {
-  readonly members: Map<string, ToldMember>
+interface SentMembers {
+  readonly members: Map<string, SentMember>
   /** The position of the newest answer that held a member. */
   newest: EventPosition
 }
 
 export function createLazyMembers(budget: ByteBudget): LazyMembers {
-  const clients = budget.part<string, Told>({ bytesOf: ({ members }) => TOLD_BYTES + members.size * MEMBER_BYTES })
+  const clients = budget.part<string, SentMembers>({
+    bytesOf: ({ members }) => CLIENT_BYTES + members.size * MEMBER_BYTES,
+  })
 
   return {
     of(tokenNid, roomNid, since) {
-      const told = clients.get(`${tokenNid} ${roomNid}`)
-      if (!since || !told) return NOBODY
-      if (isAfter(told.newest, since)) {
-        for (const [userId, { at }] of told.members) if (isAfter(at, since)) told.members.delete(userId)
-        told.newest = since
+      const sent = clients.get(`${tokenNid} ${roomNid}`)
+      if (!since || !sent) return NOBODY
+      if (isAfter(sent.newest, since)) {
+        for (const [userId, { at }] of sent.members) if (isAfter(at, since)) sent.members.delete(userId)
+        sent.newest = since
       }
-      return told.members
+      return sent.members
     },
-    tell(tokenNid, roomNid, since, news, at) {
+    record(tokenNid, roomNid, since, news, at) {
       if (news.size === 0 && since) return
       const key = `${tokenNid} ${roomNid}`
-      const told = since && clients.get(key)
-      const isKept = told && told.members.size < MAX_MEMBERS_PER_ROOM
-      const members = isKept ? told.members : new Map<string, ToldMember>()
+      const sent = since && clients.get(key)
+      const isKept = sent && sent.members.size < MAX_MEMBERS_PER_ROOM
+      const members = isKept ? sent.members : new Map<string, SentMember>()
       for (const [userId, nid] of news) members.set(userId, { nid, at })
       clients.set(key, { members, newest: at })
     },
   }
 }
 
-const NOBODY: ReadonlyMap<string, ToldMember> = new Map()
+const NOBODY: ReadonlyMap<string, SentMember> = new Map()
 
 function isAfter(at: EventPosition, since: EventPosition): boolean {
   return at.some((nid, writer) => nid > (since[writer] ?? 0))

@@ -7,7 +7,7 @@ import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { beforeTimeline, knownState } from './joined-room.ts'
 import type { Look, RoomNews, Section } from './look.ts'
-import { loadState, stateToTell, writeEventList, writeState } from './room-section.ts'
+import { loadState, stateToSend, writeEventList, writeState } from './room-section.ts'
 import type { TimelineSlice } from './room-timeline.ts'
 import { isWanted, shownTimeline } from './shown-timeline.ts'
 import { type EventPosition, isNewer, writerOf } from './token.ts'
@@ -25,20 +25,20 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
   const end = isUndone ? news.membership.changedAt : departure?.streamPos
   const slice = end === undefined ? NOTHING : await timelineUntil(look, room, end, isUndone ? undefined : departure)
   const isApart = end === undefined || (isUndone ? membershipOf(leaving) !== 'join' : departure !== leaving)
-  const told = isApart && isWanted(look, room, leaving) ? [...slice.events, leaving] : slice.events
+  const shown = isApart && isWanted(look, room, leaving) ? [...slice.events, leaving] : slice.events
   const [membershipAt] = await Promise.all([
-    sources.membershipsAt(look.by, room, told),
-    loadReferences(sources.events, told),
+    sources.membershipsAt(look.by, room, shown),
+    loadReferences(sources.events, shown),
   ])
   const [first] = slice.events
-  const untold = isApart && !told.includes(leaving) ? leaving : undefined
+  const unshown = isApart && !shown.includes(leaving) ? leaving : undefined
   const nids =
     end === undefined
-      ? nidsOf(look, room, untold)
-      : await stateUntil(look, room, { slice, end, untold, begin: first ?? departure ?? leaving })
-  const before = first ? first.pos - 1 : (departure ?? leaving).pos - (told.length > 0 ? 1 : 0)
+      ? nidsOf(look, room, unshown)
+      : await stateUntil(look, room, { slice, end, unshown, begin: first ?? departure ?? leaving })
+  const before = first ? first.pos - 1 : (departure ?? leaving).pos - (shown.length > 0 ? 1 : 0)
   const out = new JsonBytes().text('{"timeline":{"events":')
-  writeEventList(out, look, told, membershipAt)
+  writeEventList(out, look, shown, membershipAt)
   out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}}`)
   out.text(',"state":{"events":')
   writeState(out, look, await loadState(look, room, nids)).text('}}')
@@ -47,8 +47,8 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
 
 const NOTHING: TimelineSlice = { events: [], limited: false }
 
-function nidsOf({ request }: Look, room: Room, untold: RoomEvent | undefined): number[] {
-  return untold && request.filter.room.state.roomMatches(room.id) ? [untold.nid] : []
+function nidsOf({ request }: Look, room: Room, unshown: RoomEvent | undefined): number[] {
+  return unshown && request.filter.room.state.roomMatches(room.id) ? [unshown.nid] : []
 }
 
 /** What the user saw of the room until they left. */
@@ -68,7 +68,12 @@ function timelineUntil(
 async function stateUntil(
   look: Look,
   room: Room,
-  { slice, end, untold, begin }: { slice: TimelineSlice; end: number; untold: RoomEvent | undefined; begin: RoomEvent },
+  {
+    slice,
+    end,
+    unshown,
+    begin,
+  }: { slice: TimelineSlice; end: number; unshown: RoomEvent | undefined; begin: RoomEvent },
 ): Promise<number[]> {
   const { states } = look.sources
   const [before, after, known] = await Promise.all([
@@ -77,9 +82,9 @@ async function stateUntil(
     knownState(look, room),
   ])
   const leadingTo = beforeTimeline(before, slice, after)
-  const target = untold?.keyId === undefined ? leadingTo : setState(leadingTo, untold.keyId, untold.nid)
+  const target = unshown?.keyId === undefined ? leadingTo : setState(leadingTo, unshown.keyId, unshown.nid)
   const isFull = known === undefined || look.request.fullState
-  return stateToTell(look, room, { target, known, isFull, timeline: slice.events, heroes: [] })
+  return stateToSend(look, room, { target, known, isFull, timeline: slice.events, heroes: [] })
 }
 
 /** A room that this server was never in: an invitation was declined or withdrawn. */

@@ -14,9 +14,9 @@ export function presenceListeners(deps: {
   readonly services: Pick<AppserviceNews, 'presenceChanged'>
   readonly log: Logger
   tellServers(userNid: number, presence: PresenceOf): Promise<void>
-}): Pick<PresenceParts, 'changed' | 'told'> {
+}): Pick<PresenceParts, 'changed' | 'toServers'> {
   const { registry, userRooms, notifier, services, log, tellServers } = deps
-  const untold = (err: unknown) => log.debug({ err }, 'somebody was not told of a presence')
+  const failed = (err: unknown) => log.debug({ err }, 'somebody was not told of a presence')
 
   /** Wakes the users who see a user's presence. */
   async function wakeNeighbours(userNid: number, residentServers: ReadonlySet<number> | undefined): Promise<void> {
@@ -30,9 +30,9 @@ export function presenceListeners(deps: {
 
   return {
     changed(userNid, { userId, roomNids }) {
-      wakeNeighbours(userNid, roomNids).catch(untold)
-      services.presenceChanged(userNid, userId).catch(untold)
+      wakeNeighbours(userNid, roomNids).catch(failed)
+      services.presenceChanged(userNid, userId).catch(failed)
     },
-    told: (userNid, presence) => void tellServers(userNid, presence).catch(untold),
+    toServers: (userNid, presence) => void tellServers(userNid, presence).catch(failed),
   }
 }

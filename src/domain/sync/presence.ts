@@ -44,7 +44,7 @@ interface Entry extends PresenceOf {
   activeAt: number
   /** The user is offline after this time, unless there is news. */
   until: number
-  readonly toldAt: number
+  readonly sentAt: number
 }
 
 /** A user is offline after this long without a sync. */
@@ -64,25 +64,25 @@ export interface PresenceParts {
   nextPosition(): number
   changed(userNid: number, presence: PresenceOf): void
   /** Called with the presence of our users, for other servers. */
-  told(userNid: number, presence: PresenceOf): void
+  toServers(userNid: number, presence: PresenceOf): void
 }
 
-export function createPresence({ clock, enabled, nextPosition, changed, told }: PresenceParts): Presence {
+export function createPresence({ clock, enabled, nextPosition, changed, toServers }: PresenceParts): Presence {
   /** In the order of their last change. */
   const users = new Map<number, Entry>()
   const nids = new Map<UserId, number>()
-  const strangers = createCache<UserId, Omit<Entry, 'position' | 'toldAt' | 'roomNids'>>(MAX_STRANGERS_PRESENT)
+  const strangers = createCache<UserId, Omit<Entry, 'position' | 'sentAt' | 'roomNids'>>(MAX_STRANGERS_PRESENT)
   let last = 0
 
-  function put(userNid: number, given: Omit<Entry, 'position' | 'toldAt'>): void {
-    const entry = { ...given, toldAt: clock.now() }
+  function put(userNid: number, given: Omit<Entry, 'position' | 'sentAt'>): void {
+    const entry = { ...given, sentAt: clock.now() }
     last = nextPosition()
     users.delete(userNid)
     users.set(userNid, { ...entry, position: last })
     nids.set(entry.userId, userNid)
     if (users.size > MAX_USERS) forgetOldest()
     changed(userNid, entry)
-    if (entry.roomNids === undefined) told(userNid, entry)
+    if (entry.roomNids === undefined) toServers(userNid, entry)
   }
 
   function forgetOldest(): void {
@@ -96,9 +96,9 @@ export function createPresence({ clock, enabled, nextPosition, changed, told }: 
     for (const [userNid, entry] of [...users]) {
       if (entry.state === 'offline') continue
       if (entry.until < now) put(userNid, { ...entry, state: 'offline' })
-      else if (entry.roomNids === undefined && entry.toldAt < now - TELL_EVERY_MS) {
-        users.set(userNid, { ...entry, toldAt: now })
-        told(userNid, entry)
+      else if (entry.roomNids === undefined && entry.sentAt < now - TELL_EVERY_MS) {
+        users.set(userNid, { ...entry, sentAt: now })
+        toServers(userNid, entry)
       }
     }
   }

@@ -45,7 +45,7 @@ export interface StateWish {
 }
 
 /** The numbers of the state events to send: what changed, and with lazy loading only the members that the client needs. */
-export function stateToTell(look: Look, room: Room, wish: StateWish): number[] {
+export function stateToSend(look: Look, room: Room, wish: StateWish): number[] {
   const { target, known, isFull } = wish
   const { state: filter } = look.request.filter.room
   if (!filter.roomMatches(room.id)) return []
@@ -53,8 +53,8 @@ export function stateToTell(look: Look, room: Room, wish: StateWish): number[] {
   // Changed members are always sent, because the client may know their old member event.
   if (known) diffState(known, target, (_keyId, _before, nid) => nids.add(nid))
   const isLazy = filter.lazyLoadMembers
-  const isTold = (keyId: number) => !isLazy || room.keys.nameOf(keyId).type !== 'm.room.member'
-  if (isFull) forEachState(target, (keyId, nid) => void (isTold(keyId) && nids.add(nid)))
+  const isSent = (keyId: number) => !isLazy || room.keys.nameOf(keyId).type !== 'm.room.member'
+  if (isFull) forEachState(target, (keyId, nid) => void (isSent(keyId) && nids.add(nid)))
   if (isLazy) for (const nid of lazyMembers(look, room, wish)) nids.add(nid)
   nids.delete(0)
   return [...nids]
@@ -65,14 +65,14 @@ function lazyMembers(look: Look, room: Room, { target, isFull, timeline, heroes 
   const { by, sources, request, now } = look
   // A client that starts over gets all again.
   const since = isFull ? undefined : look.since?.events
-  const told = sources.lazyMembers.of(by.tokenNid, room.nid, since)
+  const sent = sources.lazyMembers.of(by.tokenNid, room.nid, since)
   const needed = new Map<string, number>()
   for (const userId of [...timeline.map(({ sender }) => sender), ...heroes, ...(isFull ? [by.userId] : [])]) {
     const nid = room.stateNid(target, 'm.room.member', userId)
-    const isRedundant = told.get(userId)?.nid === nid && !request.filter.room.state.includeRedundantMembers
+    const isRedundant = sent.get(userId)?.nid === nid && !request.filter.room.state.includeRedundantMembers
     if (nid !== 0 && !isRedundant) needed.set(userId, nid)
   }
-  sources.lazyMembers.tell(by.tokenNid, room.nid, since, needed, now.events)
+  sources.lazyMembers.record(by.tokenNid, room.nid, since, needed, now.events)
   return [...needed.values()]
 }
 

@@ -97,7 +97,7 @@ async function passOver(look: Look, room: Room, first: RawSlice, { limit, read }
 class ShownPart {
   readonly #limit: number
   readonly #events: RoomEvent[] = []
-  readonly #told = new Set<number>()
+  readonly #shown = new Set<number>()
   /** State keys that a hidden event set after all events shown so far. */
   readonly #hidden = new Set<number>()
 
@@ -113,11 +113,11 @@ class ShownPart {
     const seen = new Set(visible.map(({ nid }) => nid))
     const taken = new Map(wanted.map((event) => [event.nid, event]))
     for (const { nid, keyId } of events.toReversed()) {
-      if (!seen.has(nid) && keyId !== undefined && !this.#told.has(keyId)) this.#hidden.add(keyId)
+      if (!seen.has(nid) && keyId !== undefined && !this.#shown.has(keyId)) this.#hidden.add(keyId)
       const event = taken.get(nid)
       if (!event) continue
       if (this.#events.length === this.#limit || (keyId !== undefined && this.#hidden.has(keyId))) return false
-      if (keyId !== undefined) this.#told.add(keyId)
+      if (keyId !== undefined) this.#shown.add(keyId)
       this.#events.push(event)
     }
     return true

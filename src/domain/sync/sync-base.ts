@@ -45,13 +45,13 @@ export function createSyncBase(parts: {
   const { deviceListNews: remote, presenceNews: tellServers } = parts.sending
   const notifier = createNotifier(sessions)
   const ephemeral = createEphemeralStream(random)
-  const { changed, told } = presenceListeners({ registry, userRooms, notifier, services, log, tellServers })
+  const { changed, toServers } = presenceListeners({ registry, userRooms, notifier, services, log, tellServers })
   const presence = createPresence({
     clock,
     enabled: config.presence.enabled,
     nextPosition: ephemeral.next,
     changed,
-    told,
+    toServers,
   })
   return {
     notifier,
