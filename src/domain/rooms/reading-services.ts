@@ -102,7 +102,7 @@ export function createRoomTyping(parts: {
       notifier.wakeRoom(roomNid)
       appservices.typing(roomNid, () => ({ type: 'm.typing', content: { user_ids: [...user_ids()] } }))
     },
-    told: (room, user_id, typing) =>
+    toServers: (room, user_id, typing) =>
       outgoing.toRoom(room, { edu_type: 'm.typing', content: { room_id: room.id, user_id, typing } }),
   })
 }

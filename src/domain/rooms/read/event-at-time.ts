@@ -76,10 +76,10 @@ export function createEventAtTime(parts: EventAtTimeParts): EventAtTime {
   async function askFor(room: Room, gap: Gap, found: RoomEvent | undefined, wanted: Wanted, until: AbortSignal) {
     for (const server of await serversWithHistory(db, room, gap.holder, parts.serverName)) {
       if (until.aborted) return undefined
-      const told = await ask(server, room, wanted)
-      if (!told || !isNearer(told.ts, found, wanted)) continue
-      if (!(await backfill.bring(room, gap, server, told.eventId))) continue
-      const event = await events.getById(told.eventId)
+      const answered = await ask(server, room, wanted)
+      if (!answered || !isNearer(answered.ts, found, wanted)) continue
+      if (!(await backfill.bring(room, gap, server, answered.eventId))) continue
+      const event = await events.getById(answered.eventId)
       if (event?.roomNid === room.nid && isNearer(event.ts, found, wanted)) return event
     }
     return undefined

@@ -28,7 +28,7 @@ export interface TypingParts {
   /** Called when a user begins or stops typing in a room, with all who type there now. */
   changed(roomNid: number, userIds: () => Iterable<UserId>): void
   /** Called when a user of ours begins or stops typing. */
-  told(room: Room, userId: UserId, isTyping: boolean): void
+  toServers(room: Room, userId: UserId, isTyping: boolean): void
 }
 
 interface Typist {
@@ -42,7 +42,7 @@ interface RoomTyping {
   position: number
 }
 
-export function createTyping({ clock, access, nextPosition, changed, told }: TypingParts): Typing {
+export function createTyping({ clock, access, nextPosition, changed, toServers }: TypingParts): Typing {
   const rooms = createCache<number, RoomTyping>(MAX_ROOMS_WITH_TYPING, {
     dispose: ({ typists }) => {
       for (const { timer } of typists.values()) clearTimeout(timer)
@@ -90,7 +90,7 @@ export function createTyping({ clock, access, nextPosition, changed, told }: Typ
     async set(by, roomId, timeoutMs) {
       const room = await access.mustBeInRoom(by, roomId)
       setFor(room, by, timeoutMs ?? 0)
-      told(room, by.userId, (timeoutMs ?? 0) > 0)
+      toServers(room, by.userId, (timeoutMs ?? 0) > 0)
     },
     setFor,
     inRoom(roomNid) {

@@ -26,10 +26,10 @@ export async function inviteStateEvents(room: Room, inviter: string | undefined)
 }
 
 async function shownOf(room: Room, inviter: string | undefined): Promise<RoomEvent[]> {
-  const told = INVITE_STATE.map((type) => room.stateEvent(type, ''))
+  const loading = INVITE_STATE.map((type) => room.stateEvent(type, ''))
   // Clients show the inviter's name.
-  if (inviter !== undefined) told.push(room.stateEvent('m.room.member', inviter))
-  const events = await Promise.all(told)
+  if (inviter !== undefined) loading.push(room.stateEvent('m.room.member', inviter))
+  const events = await Promise.all(loading)
   const found = events.filter((event): event is RoomEvent => event !== undefined)
   const shown = new Set(withinBounds(found.map(({ pdu }) => pdu)))
   return found.filter(({ pdu }) => shown.has(pdu))

@@ -12,7 +12,7 @@ export interface RemoteSpace {
   readonly summary: JsonObject
   readonly children: readonly SpaceChild[]
   /** Summaries of its children, without their own children. */
-  readonly told: ReadonlyMap<RoomId, JsonObject>
+  readonly summaries: ReadonlyMap<RoomId, JsonObject>
   /** Children that nobody on this server may see, as the other server says. */
   readonly inaccessible: ReadonlySet<RoomId>
   /** The length of its JSON in characters. */
@@ -61,7 +61,7 @@ export function createRemoteSpaces(deps: {
     }
   }
 
-  function told(server: ServerName, roomId: RoomId, suggestedOnly: boolean): Promise<RemoteSpace | undefined> {
+  function askOnce(server: ServerName, roomId: RoomId, suggestedOnly: boolean): Promise<RemoteSpace | undefined> {
     const key = `${server} ${roomId} ${suggestedOnly}`
     const known = answers.get(key)
     if (known && known.until > clock.now()) return known.space
@@ -82,7 +82,7 @@ export function createRemoteSpaces(deps: {
   return async (roomId, via, suggestedOnly) => {
     const servers = [...new Set(via)].filter((server) => server !== serverName)
     for (const server of servers.slice(0, MAX_SPACE_SERVERS_TRIED)) {
-      const space = await told(server, roomId, suggestedOnly)
+      const space = await askOnce(server, roomId, suggestedOnly)
       if (space) return space
     }
     return undefined
@@ -93,7 +93,7 @@ function readSpace(roomId: RoomId, answer: JsonObject): RemoteSpace | undefined 
   const { room, children, inaccessible_children: inaccessible } = answer
   const summary = readSummary(room)
   if (!isObject(room) || summary?.room_id !== roomId) return undefined
-  const told = listOf(children)
+  const given = listOf(children)
     .map(readSummary)
     .filter((child) => child !== undefined)
   const space = {
@@ -101,11 +101,13 @@ function readSpace(roomId: RoomId, answer: JsonObject): RemoteSpace | undefined 
     children: listOf(room.children_state)
       .flatMap((child) => readSpaceChild(child) ?? [])
       .sort(compareSpaceChildren),
-    told: new Map(told.map((child) => [child.room_id as RoomId, child])),
+    summaries: new Map(given.map((child) => [child.room_id as RoomId, child])),
     inaccessible: new Set(listOf(inaccessible).filter(isRoomId)),
   }
-  const chars = JSON.stringify([summary, space.children, told]).length
-  return chars > MAX_SPACE_ANSWER_CHARS ? { ...space, children: [], told: new Map(), chars: 0 } : { ...space, chars }
+  const chars = JSON.stringify([summary, space.children, given]).length
+  return chars > MAX_SPACE_ANSWER_CHARS
+    ? { ...space, children: [], summaries: new Map(), chars: 0 }
+    : { ...space, chars }
 }
 
 const listOf = (value: JsonValue | undefined): readonly JsonValue[] =>

@@ -17,7 +17,7 @@ export interface Sight {
   readonly summary: JsonObject
   readonly children: readonly SpaceChild[]
   /** Summaries of the children, which the room's server gave with its answer. */
-  readonly told?: ReadonlyMap<RoomId, JsonObject>
+  readonly summaries?: ReadonlyMap<RoomId, JsonObject>
   readonly inaccessible?: ReadonlySet<RoomId>
 }
 
@@ -36,7 +36,7 @@ interface Item {
   readonly via: readonly ServerName[]
   readonly depth: number
   /** Its summary in the answer for its parent space. */
-  readonly told: JsonObject | undefined
+  readonly claimed: JsonObject | undefined
 }
 
 /** The parameters that all pages of one walk share. */
@@ -62,7 +62,7 @@ export async function walkTree(root: RoomId, query: TreeQuery, clock: Clock, eye
   const next = (passed: number) => ({ next_batch: `h${passed}_${maxDepth}_${suggestedOnly ? 1 : 0}` })
   const rooms: JsonObject[] = []
   const seen = new Set<RoomId>()
-  const stack: Item[] = [{ roomId: root, via: [], depth: 0, told: undefined }]
+  const stack: Item[] = [{ roomId: root, via: [], depth: 0, claimed: undefined }]
   let passed = 0
   while (stack.length > 0 && seen.size < MAX_ROOMS_WALKED) {
     if (rooms.length === limit || (seen.size > 0 && clock.now() > end)) {
@@ -102,23 +102,23 @@ function readQuery({ from, maxDepth, suggestedOnly }: TreeQuery): Walk {
 
 async function look(
   eyes: Eyes,
-  { roomId, via, told }: Item,
+  { roomId, via, claimed }: Item,
   suggestedOnly: boolean,
   stack: readonly Item[],
 ): Promise<Sight | undefined> {
   const here = await eyes.here(roomId, suggestedOnly)
   if (here !== undefined) return here ?? undefined
-  const isTold = told !== undefined && (await eyes.maySee(told))
-  const asTold = isTold ? { summary: told, children: [] } : undefined
+  const isSeen = claimed !== undefined && (await eyes.maySee(claimed))
+  const asClaimed = isSeen ? { summary: claimed, children: [] } : undefined
   // A room that is not a space has no children to ask for.
-  if (told && told.room_type !== 'm.space') return asTold
+  if (claimed && claimed.room_type !== 'm.space') return asClaimed
   for (const ahead of stack.slice(-ASKED_AHEAD)) void askAhead(eyes, ahead, suggestedOnly)
-  return (await eyes.elsewhere(roomId, via, suggestedOnly)) ?? asTold
+  return (await eyes.elsewhere(roomId, via, suggestedOnly)) ?? asClaimed
 }
 
 /** The answer is cached until its turn comes. */
-async function askAhead(eyes: Eyes, { roomId, via, told }: Item, suggestedOnly: boolean): Promise<void> {
-  if (told) return
+async function askAhead(eyes: Eyes, { roomId, via, claimed }: Item, suggestedOnly: boolean): Promise<void> {
+  if (claimed) return
   try {
     if ((await eyes.here(roomId, suggestedOnly)) === undefined) await eyes.elsewhere(roomId, via, suggestedOnly)
   } catch {
@@ -127,9 +127,9 @@ async function askAhead(eyes: Eyes, { roomId, via, told }: Item, suggestedOnly: 
 }
 
 /** The children of a space in reverse order, so that the first is visited next. */
-function below({ depth }: Item, { children, told, inaccessible }: Sight): Item[] {
+function below({ depth }: Item, { children, summaries, inaccessible }: Sight): Item[] {
   return children
     .filter(({ roomId }) => inaccessible?.has(roomId) !== true)
-    .map(({ roomId, via }) => ({ roomId, via, depth: depth + 1, told: told?.get(roomId) }))
+    .map(({ roomId, via }) => ({ roomId, via, depth: depth + 1, claimed: summaries?.get(roomId) }))
     .reverse()
 }
