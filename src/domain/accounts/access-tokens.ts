@@ -9,7 +9,7 @@ export function newAccessToken(random: Random): string {
   return ACCESS_TOKENS.make(random)
 }
 
-/** Whether a text was ever an access token of this server. */
+/** Whether a text has the form of an access token of this server. */
 export function isAccessToken(token: string): boolean {
   return ACCESS_TOKENS.recognises(token)
 }

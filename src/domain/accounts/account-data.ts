@@ -7,19 +7,21 @@ import type { Ledger } from '../../store/db/ledger.ts'
 import type { BoundMetrics } from '../bound-metrics.ts'
 import { MAX_ACCOUNT_DATA_BYTES, MAX_ACCOUNT_DATA_BYTES_PER_USER, MAX_ACCOUNT_DATA_PER_USER } from '../limits.ts'
 
-/** Wakes the syncs of users about something of theirs that was written at a position of the ledger. */
+/** Wakes a user's syncs after something of theirs was written to the ledger at a position. */
 export interface Waker {
   wakeUsers(userNids: readonly number[], position: number): void
 }
 
 export interface AccountData {
-  /** What a user keeps under a type, for a room or (undefined) for the account. @throws ProtocolError `M_NOT_FOUND` */
+  /** The content of a type in a user's account data, of a room or (undefined) of the account. @throws ProtocolError `M_NOT_FOUND` */
   get(userNid: number, roomId: RoomId | undefined, type: string): Promise<JsonObject>
-  /** @throws ProtocolError `M_BAD_JSON` (405) for a type that the server itself writes, `M_TOO_LARGE`, `M_FORBIDDEN` for too many pieces */
+  /**
+   * @throws ProtocolError `M_BAD_JSON` (405) for a type that only the server writes, `M_TOO_LARGE`, `M_FORBIDDEN` for too many entries
+   */
   set(userNid: number, roomId: RoomId | undefined, type: string, content: JsonObject): Promise<void>
 }
 
-/** Written by `read_markers` and by the endpoints of push rules. */
+/** `read_markers` and the endpoints of push rules write these. */
 const OF_THE_SERVER = new Set(['m.fully_read', 'm.push_rules'])
 
 export function createAccountData(deps: {
@@ -30,7 +32,7 @@ export function createAccountData(deps: {
 }): AccountData {
   const { db, ledger, notifier, bounds } = deps
 
-  /** What is being written: of each user pieces and bytes. */
+  /** Writes in flight: the number of entries and bytes of each user. */
   const underWay = new Map<number, { pieces: number; bytes: number }>()
 
   function refused(errcode: 'M_TOO_LARGE' | 'M_FORBIDDEN', text: string): ProtocolError {
@@ -38,7 +40,7 @@ export function createAccountData(deps: {
     return new ProtocolError(errcode, text)
   }
 
-  /** Runs a write that fits into what the account may keep, together with all that are under way. */
+  /** Runs a write if it fits within the account's limits, together with all writes in flight. */
   async function withinBounds(userNid: number, roomId: string, type: string, text: string, write: () => Promise<void>) {
     const bytes = Buffer.byteLength(text) + Buffer.byteLength(type) + Buffer.byteLength(roomId)
     if (Buffer.byteLength(text) > MAX_ACCOUNT_DATA_BYTES) {
@@ -48,7 +50,8 @@ export function createAccountData(deps: {
     underWay.set(userNid, together)
     together.pieces += 1
     together.bytes += bytes
-    // As they are now: one that ends before the answer comes may be missing in it. Those that begin later count this one.
+    // These are the sums at this moment. The query may not yet see a write that ends before it answers. Writes that begin later count
+    // this one.
     const { pieces: piecesTogether, bytes: bytesTogether } = together
     try {
       const kept = await measureAccountData(db, userNid, roomId, type)

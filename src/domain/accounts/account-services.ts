@@ -28,7 +28,7 @@ import type { AskProfile } from './remote-profiles.ts'
 import type { Sessions } from './sessions.ts'
 import { createTokenRenewal, type TokenRenewal } from './token-renewal.ts'
 
-/** The services about accounts, as endpoints know them. */
+/** The services for accounts, as endpoints call them. */
 export interface AccountServices {
   readonly passwords: Passwords
   readonly sessions: Sessions
@@ -51,24 +51,24 @@ export interface AccountServices {
 export interface AccountParts {
   readonly base: Pick<HomeserverBase, 'config' | 'db' | 'ledger' | 'sessions' | 'clock' | 'random' | 'log'> & {
     readonly metrics: { readonly bounds: BoundMetrics }
-    /** Calls the vendor of captchas. */
+    /** Calls the captcha vendor. */
     readonly outbound: { readonly client: Pick<GuardedClient, 'request'> }
   }
-  /** `ledgerWaker` is told of account data, after it was written. */
+  /** `ledgerWaker` is called after account data was written. */
   readonly syncBase: { readonly ledgerWaker: Waker; readonly deviceLists: Pick<DeviceLists, 'change'> }
   readonly roomBase: { readonly erasedUsers: Pick<ErasedUsers, 'add'> }
-  /** Left by those who end their account, and told of changed names and avatars. */
+  /** A deactivated account leaves them, and they learn of changed names and avatars. */
   readonly rooms: {
     readonly acting: { readonly rooms: Pick<Rooms, 'leave'>; readonly profileEvents: ProfileListener }
-    /** How far the stream of events is. */
+    /** The stream position of events. */
     position(): number
   }
-  /** The names that application services keep for themselves, and whether one has just made a user. */
+  /** The user names that application services reserve, and whether a service has just made a user. */
   readonly appserviceBase: { readonly exclusive: ExclusiveUsers; readonly queries: Pick<AppserviceQueries, 'findUser'> }
   readonly addresses: {
-    /** Its accounts end with those here. */
+    /** Deactivating an account here also ends its account there. */
     readonly identity: { readonly accounts: Pick<IdentityAccounts, 'removeAll'> }
-    /** Addresses of accounts, and the stages that show one. */
+    /** Addresses of accounts, and the stages that prove one. */
     readonly contact: {
       readonly services: { readonly contacts: Contacts }
       readonly stages: Readonly<Record<string, UiaStage>>
@@ -79,7 +79,7 @@ export interface AccountParts {
   readonly sending: { readonly askProfile: AskProfile }
 }
 
-/** Wires the services about accounts. Whoever makes them closes `passwords`, before the database. */
+/** Wires the services for accounts. The caller closes `passwords`, before the database. */
 export function createAccountServices(parts: AccountParts): AccountServices {
   const { config, db, ledger, sessions, clock, random, log, metrics, outbound } = parts.base
   const { crossSigning } = parts.keys

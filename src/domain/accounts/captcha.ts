@@ -8,7 +8,7 @@ import type { UiaStage } from './interactive-auth.ts'
 
 export const CAPTCHA_STAGE = 'm.login.recaptcha'
 
-/** The stage `m.login.recaptcha`, whoever the vendor is (client-server API, "Google ReCaptcha"); undefined where none is configured. */
+/** The stage `m.login.recaptcha`, for any vendor (client-server API, "Google ReCaptcha"); undefined where none is configured. */
 export function captchaStage(deps: {
   readonly config: Pick<Config, 'registration'>
   readonly client: Pick<GuardedClient, 'request'>

@@ -8,7 +8,7 @@ import { newUserId } from './new-user-id.ts'
 import type { Passwords } from './passwords.ts'
 
 /**
- * Makes an account by the operator's will, whether registration is open or not.
+ * Makes an account for the operator, whether registration is open or not.
  * @throws ProtocolError `M_INVALID_USERNAME`, `M_USER_IN_USE`, `M_EXCLUSIVE`, `M_WEAK_PASSWORD`
  */
 export async function createUser(

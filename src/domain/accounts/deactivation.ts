@@ -23,28 +23,28 @@ import type { ErasedUsers } from '../rooms/read/erased-users.ts'
 import type { Devices } from './devices.ts'
 import type { Requester } from './requester.ts'
 
-/** Whose account ends. */
+/** The user whose account is deactivated. */
 export type EndingUser = Pick<Requester, 'userNid' | 'userId'>
 
-/** The end of accounts (client-server API, "Account deactivation"). What is left to do is a row: it survives restarts. */
+/** Deactivates accounts (client-server API, "Account deactivation"). A row records what is left to do, so that it survives restarts. */
 export interface Deactivation {
   /**
-   * Ends an account at once: nothing logs in to it or acts for it any more, and nobody else gets its name. Its rooms are left and
-   * its invitations rejected a little later. Once more changes nothing, but an erasure.
-   * @returns whether all addresses were unbound that had been bound
+   * Deactivates an account at once: nobody can log in to it or act for it any more, and nobody else can take its name. A worker leaves
+   * its rooms and rejects its invitations a little later. A second call changes nothing, except that it may erase the user.
+   * @returns whether all addresses that had been bound were unbound
    */
   deactivate(
     user: EndingUser,
     wish: { readonly erase: boolean; readonly idServer: string | undefined },
   ): Promise<UnbindResult>
-  /** Goes on with what is due, and gives how many accounts that were. What fails is due again later. */
+  /** Continues the deactivations that are due and returns how many there were. One that fails is due again later. */
   continueDue(): Promise<number>
-  /** Calls the listener whenever something becomes due. */
+  /** Calls the listener whenever a deactivation becomes due. */
   onWake(listener: () => void): void
 }
 
 const AT_ONCE = 5
-/** A process that took one and said no more: others try after this. */
+/** A process may die after it took a deactivation. Another one may take it after this time. */
 const LEASE_MS = 120_000
 const FIRST_PAUSE_MS = 10_000
 const LONGEST_PAUSE_MS = 3_600_000
@@ -59,7 +59,7 @@ export function createDeactivation(deps: {
   readonly contacts: Pick<Contacts, 'removeAll'>
   readonly identityAccounts: Pick<IdentityAccounts, 'removeAll'>
   readonly erasedUsers: Pick<ErasedUsers, 'add'>
-  /** How far the stream of events is. */
+  /** The stream position of events. */
   readonly position: () => number
   readonly rooms: { leave(by: Requester, roomId: RoomId, details: object): Promise<void> }
   readonly log: Logger
@@ -67,7 +67,7 @@ export function createDeactivation(deps: {
   const { db, clock, devices, crossSigning, contacts, identityAccounts, rooms, erasedUsers, log } = deps
   const listeners: (() => void)[] = []
 
-  /** Everything that must not wait for rooms. May be done twice. */
+  /** Everything that must not wait for the rooms. It may run twice. */
   async function cutOff({ userNid, userId }: EndingUser, idServer: string | undefined): Promise<UnbindResult> {
     await devices.removeAll(userNid)
     await crossSigning.removeAll(userNid)
@@ -79,7 +79,7 @@ export function createDeactivation(deps: {
     try {
       await rooms.leave({ userId, userNid, deviceId: '', tokenNid: 0, isGuest: false }, roomId, {})
     } catch (error) {
-      // The room does not let them go, or is not there any more: asking again would change nothing.
+      // The room refuses the leave, or does not exist any more: another attempt would change nothing.
       if (!(error instanceof ProtocolError) || error.status >= 500) throw error
       log.info({ user_id: userId, room_id: roomId, reason: error.message }, 'a deactivated user stays in a room')
     }

@@ -29,22 +29,20 @@ export interface Devices {
   list(userNid: number): Promise<Device[]>
   /** @throws ProtocolError `M_NOT_FOUND` */
   get(userNid: number, deviceId: string): Promise<Device>
-  /** Tells those who share a room with the user of a device that a login made, and other servers of its name. */
+  /** After a login made a device: tells the users who share a room with its user, and gives its name to other servers. */
   announce(userNid: number, issued: Pick<Issued, 'deviceId' | 'isNewDevice'>): Promise<void>
   /** Gives a device another name; undefined changes nothing. @throws ProtocolError `M_NOT_FOUND` */
   rename(userNid: number, deviceId: string, name: string | null | undefined): Promise<void>
-  /**
-   * Makes a device that nobody is logged in on, as application services do; false when it is there. @throws ProtocolError `M_INVALID_PARAM`
-   */
+  /** Makes a device without a login, as application services do. Returns false if it exists. @throws ProtocolError `M_INVALID_PARAM` */
   make(userNid: number, deviceId: string, name: string | null | undefined): Promise<boolean>
   /**
-   * Removes devices: ends their sessions, and takes their keys and what waits for them along. The one way in which a device goes.
-   * Ids that are no devices are passed over.
+   * Removes devices, their sessions, their keys and the messages that wait for them. Nothing else removes a device. Ignores ids that are
+   * no devices.
    */
   remove(userNid: number, deviceIds: readonly string[]): Promise<void>
-  /** Removes all devices, or all but one, and the login tokens by which others could come. */
+  /** Removes all devices, or all but one, and the login tokens that would still allow a login. */
   removeAll(userNid: number, except?: string): Promise<void>
-  /** Removes the devices that were not used for longest, where there are more than a user may have. */
+  /** Removes the devices that were unused for longest, if a user has too many. */
   trim(userNid: number): Promise<void>
 }
 
@@ -119,7 +117,7 @@ export function createDevices(deps: {
         userNid,
         ids.filter((deviceId) => deviceId !== except),
       )
-      // Who acts without a device, as users of application services do, is remembered all the same.
+      // This also forgets requesters without a device, such as users of application services.
       if (except === undefined) sessions.forget(userNid)
     },
     trim: async (userNid) => remove(userNid, await findUnusedDevices(db, userNid, MAX_DEVICES_PER_USER)),

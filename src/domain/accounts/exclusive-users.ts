@@ -1,7 +1,7 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
 
-/** Names that only application services may take. */
+/** User names that only application services may take. */
 export interface ExclusiveUsers {
   isReserved(userId: UserId): boolean
 }

@@ -10,23 +10,23 @@ import { MAX_FILTERS_PER_USER } from '../limits.ts'
 
 export interface Filters {
   /**
-   * Keeps a filter and gives its id: the same for the same definition.
+   * Stores a filter and returns its id. Equal definitions get the same id.
    * @throws ProtocolError `M_BAD_JSON`, `M_INVALID_PARAM`
    */
   define(userNid: number, definition: JsonObject): Promise<string>
-  /** The definition as it was given. @throws ProtocolError `M_NOT_FOUND` */
+  /** The definition as the client sent it. @throws ProtocolError `M_NOT_FOUND` */
   get(userNid: number, filterId: string): Promise<Filter>
-  /** Ready to be applied. @throws as `get` */
+  /** The filter, compiled. @throws as `get` */
   compiled(userNid: number, filterId: string): Promise<CompiledFilter>
   /**
-   * The filter of a request: its definition as JSON, or the id of one that was kept; none wants everything.
+   * The filter of a request: its definition as JSON, or the id of a stored one. Without either, nothing is filtered out.
    * @throws as `get` and `define`
    */
   ofRequest(userNid: number, text: string | undefined): CompiledFilter | Promise<CompiledFilter>
 }
 
 const MAX_COMPILED = 1000
-/** A longer definition is compiled each time: kept, a thousand of them would be too much. */
+/** A longer definition is compiled each time: a cache of a thousand of them would take too much memory. */
 const MAX_REMEMBERED_CHARS = 4096
 
 export function createFilters({ db }: { readonly db: Database }): Filters {

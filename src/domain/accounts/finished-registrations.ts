@@ -9,25 +9,25 @@ import { type Issued, issueToken, type TokenDeps } from './issue-token.ts'
 import type { Sessions } from './sessions.ts'
 import { bodyHash, storedId } from './uia-seal.ts'
 
-/** What a registration led to: its account, and the device that was logged in with it. */
+/** The result of a registration: its account, and the device that it logged in. */
 export interface FinishedRegistration {
   readonly userNid: number
   readonly userId: UserId
   readonly deviceId?: string
 }
 
-/** A request to register that belongs to a session: its id, and the body that counts, without `auth`. */
+/** A registration request in a session: the session's id, and the body without `auth`. */
 export interface RegistrationCall {
   readonly session: string
   readonly body: JsonObject
 }
 
 /**
- * Registrations whose answer may have been lost: who sends the session again, alone or with the same body, gets the same user, and
- * its device a new token. Only as long as that device is there, so that nobody comes back who was logged out.
+ * Registrations whose answer may have been lost. A client that sends the session again, alone or with the same body, gets the same user
+ * and a new token for its device. This works only while the device exists, so a client that was logged out stays out.
  */
 export interface FinishedRegistrations {
-  /** In the transaction that makes the account. */
+  /** Runs in the transaction that makes the account. */
   record(tx: Tx, call: RegistrationCall, finished: FinishedRegistration): Promise<void>
   find(call: RegistrationCall): Promise<FinishedRegistration | undefined>
   repeat(finished: FinishedRegistration, canRefresh: boolean | undefined): Promise<Issued | undefined>

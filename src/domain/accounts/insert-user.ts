@@ -7,11 +7,11 @@ import type { Clock } from '../clock.ts'
 
 /** What kind of account to make. */
 export interface NewUser {
-  /** A PHC string; undefined for an account that nobody logs in to by password. */
+  /** A PHC string; undefined for an account without a password. */
   readonly passwordHash: string | undefined
   readonly isGuest: boolean
   readonly isAdmin: boolean
-  /** The application service whose user it is. */
+  /** The application service that the user belongs to. */
   readonly appserviceId?: string
 }
 
@@ -24,7 +24,7 @@ export async function requireFree(reader: Reader, id: UserId): Promise<void> {
   if ((await findAccount(reader, id)) !== undefined) throw inUse()
 }
 
-/** Makes the account of a user of this server and gives its number. @throws ProtocolError `M_USER_IN_USE` */
+/** Makes the account of a local user and returns its numeric id. @throws ProtocolError `M_USER_IN_USE` */
 export async function insertUser(tx: Tx, clock: Clock, id: UserId, user: NewUser): Promise<number> {
   const userNid = (await internUsers(tx, [id])).get(id) as number
   if (!(await insertAccount(tx, { ...user, userNid, createdAt: clock.now() }))) throw inUse()

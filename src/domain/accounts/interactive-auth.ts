@@ -10,54 +10,58 @@ import { createUiaSessions, sessionEnded, stageUnwanted, type UiaOperation, type
 
 export interface UiaAttempt extends UiaOperation {
   readonly requester: Requester | undefined
-  /** The body's `auth`. */
+  /** The `auth` of the request's body. */
   readonly auth: JsonObject | undefined
 }
 
-/** Either all that one flow wants, or the 401 body that says what is still to do. */
+/** Either the proof of a complete flow, or the 401 body that lists the stages left to do. */
 export type UiaOutcome =
-  /** `body`: what the first request of the session wanted, where this one named the session alone. */
+  /** `body`: the body of the session's first request, if this one sent only the session. */
   { readonly proof: UiaProof; readonly body?: JsonObject } | { readonly challenge: JsonObject }
 
 /** One type of authentication. */
 export interface UiaStage {
-  /** What a client needs to begin it: goes to `params[stage]` of the challenge. */
+  /** The `params[stage]` of the challenge: what a client needs to begin the stage. */
   params?(): JsonObject
   /**
-   * Judges what the client sent with `auth`; `session` is the id of the UIA session, `address` where the call comes from. Gives what it established, never a secret.
-   * @throws ProtocolError when it is wrong: told in the 401, to be tried again
+   * Checks what the client sent in `auth`. `session` is the id of the UIA session, `address` where the call comes from. Returns what it
+   * established, never a secret.
+   * @throws ProtocolError if it is wrong. The 401 contains the error, and the client may try again
    */
   prove(
     auth: JsonObject,
     call: { readonly requester: UiaCaller | undefined; readonly session: string; readonly address?: string },
   ): Promise<JsonObject>
   /**
-   * What was established elsewhere since `prove` was last called: asked when a client polls by the session alone. Clients may also poll
-   * by repeating themselves, so attempts at such a stage are not counted.
+   * What was established out of band since the last call of `prove`. It is called when a client polls with the session alone. Clients may
+   * also poll by repeating their request, so attempts at such a stage are not counted.
    */
   poll?(call: { readonly session: string }): Promise<JsonObject | undefined>
 }
 
-/** Those that this server knows, by the name of their type. */
+/** The stages that this server knows, by their type. */
 export type UiaStages = Readonly<Record<string, UiaStage>>
 
-/** Whose account it is about, where there is one already. */
+/** The user to authenticate, if the account exists already. */
 export type UiaCaller = Pick<Requester, 'userNid' | 'userId'>
 
 export interface InteractiveAuth {
-  /** @throws ProtocolError `M_FORBIDDEN` when the session was begun for another request; what stages throw that is no 4xx, and 429 */
+  /**
+   * @throws ProtocolError `M_FORBIDDEN` if the session was begun for another request. Also rethrows 429, and errors of stages that are no
+   *   4xx
+   */
   advance(attempt: UiaAttempt): Promise<UiaOutcome>
   /**
-   * A stage finished out of band: on a fallback page, by single sign-on. Once more changes nothing.
-   * @throws ProtocolError `M_NOT_FOUND` when the session is unknown, `M_BAD_STATE` when it does not want this stage now
+   * Completes a stage that was finished out of band: on a fallback page, or by single sign-on. A second call changes nothing.
+   * @throws ProtocolError `M_NOT_FOUND` if the session is unknown, `M_BAD_STATE` if this stage is not one of its next
    */
   complete(session: string, stage: string, proof: JsonObject): Promise<void>
   /**
-   * What a person entered on the fallback page of a stage: judged, and completed when it holds.
+   * Checks what a person entered on a stage's fallback page, and completes the stage if it is right.
    * @throws ProtocolError as `complete`, and what the stage throws
    */
   submit(session: string, stage: string, auth: JsonObject): Promise<void>
-  /** What a fallback page needs: all stages of its flows, what is completed, and whose session it is. */
+  /** What a fallback page needs: the stages of all flows, the completed ones, and the session's user. */
   look(session: string): Promise<UiaView | undefined>
 }
 
@@ -68,11 +72,11 @@ export interface UiaView {
   readonly operation: string
   readonly stages: readonly string[]
   readonly completed: readonly string[]
-  /** The stages that may be completed now. */
+  /** The stages that may come next. */
   readonly next: readonly string[]
 }
 
-/** Ends a stage that only a fallback page or another place outside this request can complete. */
+/** The `prove` of a stage that can only be completed out of band, such as on a fallback page. */
 export function outOfBand(advice: string): UiaStage['prove'] {
   return async () => {
     throw new ProtocolError('M_UNAUTHORIZED', advice)
@@ -82,8 +86,8 @@ export function outOfBand(advice: string): UiaStage['prove'] {
 /**
  * User-interactive authentication (client-server API, "User-Interactive Authentication API").
  *
- * A session belongs to one operation of one user and, once anything is completed, to one body. It ends the moment it is complete,
- * so that nothing can be authorised twice by it. A call that completes all stages at once is never stored.
+ * A session belongs to one operation of one user and, once a stage is complete, to one body. It ends as soon as a flow is complete, so
+ * that it authorises nothing twice. A call that completes a whole flow at once is never stored.
  */
 export function createInteractiveAuth(deps: {
   readonly db: Database
@@ -107,7 +111,7 @@ export function createInteractiveAuth(deps: {
     }
   }
 
-  /** Begins anew, and says why. */
+  /** Begins a new session and tells the client why. */
   async function restart(attempt: UiaAttempt): Promise<UiaOutcome> {
     const error = new ProtocolError('M_UNKNOWN', 'This session is not known or has ended. Start again.', {
       status: 401,
@@ -187,13 +191,13 @@ async function poll(stages: UiaStages, attempt: UiaAttempt, session: UiaSession)
   return {}
 }
 
-/** Whether an attempt counts against the session: those that may be repeated to poll do not. */
+/** Whether an attempt counts against the session. Attempts at stages that clients poll by repetition do not. */
 function isCounted(stages: UiaStages, { type }: JsonObject): boolean {
   const polls = typeof type === 'string' && Object.hasOwn(stages, type) && stages[type]?.poll !== undefined
   return type !== undefined && !polls
 }
 
-/** What the client proves with this call, judged before the session is locked: hashing a password takes time. */
+/** What the client proves with this call. It is checked before the session is locked, because hashing a password takes time. */
 async function prove(stages: UiaStages, auth: JsonObject, attempt: UiaAttempt, session: UiaSession): Promise<UiaProof> {
   const { type } = auth
   if (type === undefined) return poll(stages, attempt, session)

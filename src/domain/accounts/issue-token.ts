@@ -8,23 +8,23 @@ import { hashToken } from '../opaque-tokens.ts'
 import { checkText } from '../text.ts'
 import { newAccessToken, newRefreshToken } from './access-tokens.ts'
 
-/** The device that a login is for: the client's own, or a new one. */
+/** The device of a login: one that the client names, or a new one. */
 export interface DeviceWish {
   readonly deviceId: string | undefined
-  /** The name of a new device; one that exists keeps its own. */
+  /** The name of a new device. An existing device keeps its name. */
   readonly displayName: string | undefined
-  /** The client can renew its access token, so that it gets a short one. */
+  /** Whether the client can refresh its access token. If so it gets a short-lived one. */
   readonly canRefresh?: boolean | undefined
 }
 
-/** A login that was granted. The tokens are told once and kept nowhere. */
+/** A successful login. Its tokens are returned once and never stored. */
 export interface Issued {
   readonly accessToken: string
   readonly deviceId: string
-  /** Who logs in a user that others may share rooms with has to announce it, after the commit. */
+  /** Whether the device is new. If so the caller must announce it after the commit, unless the user cannot share rooms. */
   readonly isNewDevice: boolean
   readonly refreshToken?: string
-  /** Undefined for an access token that does not end by itself. */
+  /** Undefined for an access token that does not expire. */
   readonly expiresInMs?: number
 }
 
@@ -41,19 +41,19 @@ function newDeviceId(random: Random): string {
   return [...random.bytes(DEVICE_ID_LETTERS)].map((byte) => LETTERS[byte % LETTERS.length]).join('')
 }
 
-/** @throws ProtocolError `M_INVALID_PARAM` for a device id or name that cannot be kept */
+/** @throws ProtocolError `M_INVALID_PARAM` for a device id or name that cannot be stored */
 export function checkDeviceWish({ deviceId, displayName }: DeviceWish): void {
   if (deviceId !== undefined) checkText('device_id', deviceId, MAX_DEVICE_ID_CHARS)
   if (displayName !== undefined) checkText('initial_device_display_name', displayName, MAX_DEVICE_NAME_CHARS)
 }
 
-/** For how long an access token is good; undefined: until it is taken away. */
+/** The lifetime of an access token; undefined if it does not expire. */
 export function tokenLifetimeMs({ sessions }: Pick<Config, 'sessions'>, canRefresh: boolean): number | undefined {
   if (canRefresh) return sessions.access_token_minutes * 60_000
   return sessions.token_lifetime_hours === 0 ? undefined : sessions.token_lifetime_hours * 3_600_000
 }
 
-/** Logs a device of the user in. The tokens that the device had before stop working: the caller must forget them after the commit. */
+/** Logs the user in on a device. Earlier tokens of the device stop working: the caller must forget them after the commit. */
 export async function issueToken(tx: Tx, deps: TokenDeps, userNid: number, wish: DeviceWish): Promise<Issued> {
   const createdAt = deps.clock.now()
   const deviceId = wish.deviceId || newDeviceId(deps.random)

@@ -5,13 +5,13 @@ import { findProfile } from '../../store/accounts/profiles.ts'
 import type { AppserviceQueries } from '../appservices/queries.ts'
 import type { Base } from '../base.ts'
 
-/** What rooms and other servers ask about users of ours. */
+/** Answers questions of rooms and other servers about local users. */
 export interface LocalUsers {
-  /** The number of a user of ours whose account has not ended. */
+  /** The numeric id of a local user whose account is active. */
   find(userId: UserId): Promise<number | undefined>
-  /** Whether a user exists who may be invited, perhaps made by an application service just now; users of other servers do. */
+  /** Whether a user exists who may be invited. An application service may make a local one just now. Remote users always count. */
   isKnown(userId: UserId): Promise<boolean>
-  /** All fields of a user's profile; none for users of other servers. */
+  /** All fields of a local user's profile; none for remote users. */
   profileOf(userId: UserId): Promise<Readonly<Record<string, JsonValue>>>
 }
 

@@ -6,20 +6,20 @@ import { BRAKE_FACTOR, MAX_LOGIN_COUNTERS } from '../limits.ts'
 import { createSpending } from '../spending.ts'
 
 /**
- * Counts passwords that were wrong: for each account by the address that they came from, and for each account altogether. Nobody can use up
- * what the owner has at an address of theirs, and who comes from many addresses is slowed down all the same.
+ * Counts wrong passwords: for each account and address, and for each account in all. Nobody can use up the attempts that the owner has at
+ * their usual addresses, and an attack from many addresses is slowed down too.
  */
 export interface LoginBrake {
   /**
-   * To be called before a password is looked at. Gives what is to be called when it was right: only wrong ones count.
+   * Call this before a password is checked. Returns a function to call if it was right: only wrong ones count.
    *
-   * @param account what it is called by, whether it exists or not
-   * @param place the address, or the session, from which it comes
-   * @param isKnown whether the account's sessions have been there; asked when too much went wrong from elsewhere
+   * @param account the name of the account, whether it exists or not
+   * @param place the address, or the session, that the attempt comes from
+   * @param isKnown whether a session of the account was there. Called only if there were too many wrong ones from elsewhere
    * @throws ProtocolError `M_LIMIT_EXCEEDED`
    */
   begin(account: string, place: string, isKnown: () => Promise<boolean>): Promise<() => void>
-  /** How many were refused since the start. */
+  /** How many attempts were refused since the start. */
   refusals(): number
 }
 
@@ -59,7 +59,7 @@ export function createLoginBrake(deps: {
   }
 }
 
-/** As long for whatever was sent. */
+/** A key of fixed length, however long the text is. */
 function shortOf(text: string): string {
   return hash('sha256', text, 'base64').slice(0, 22)
 }

@@ -7,10 +7,10 @@ import type { Clock, Random } from '../clock.ts'
 import { hashToken, tokenKind } from '../opaque-tokens.ts'
 import { accountLocked } from './requester.ts'
 
-/** Tokens by which a client logs in once (client-server API, "Token-based user login"). */
+/** Tokens that allow one login (client-server API, "Token-based user login"). */
 export interface LoginTokens {
   issue(userNid: number): Promise<{ readonly token: string; readonly expiresInMs: number }>
-  /** Uses one up and gives whose it was. @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED` */
+  /** Consumes a token and returns its user. @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED` */
   redeem(tx: Tx, token: string): Promise<{ readonly userNid: number; readonly userId: UserId }>
 }
 

@@ -31,32 +31,32 @@ export interface LoggedIn extends Issued {
 
 export interface Logins {
   /**
-   * Logs a device in by password. Takes the same time whether the user exists or not. Wrong ones are counted by account and address.
+   * Logs a device in by password. Takes the same time whether the user exists or not. Wrong passwords are counted by account and address.
    * @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED`, `M_LIMIT_EXCEEDED`
    */
   byPassword(credentials: JsonObject, device: DeviceWish, address: string): Promise<LoggedIn>
   /**
-   * Logs a device in by a login token, which is used up.
+   * Logs a device in by a login token, and consumes it.
    * @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED`
    */
   byToken(token: string, device: DeviceWish): Promise<LoggedIn>
-  /** How a user can prove again who they are: by password, where there is one, or by single sign-on. */
+  /** How a user can authenticate again: by password, if the account has one, or by single sign-on. */
   proofsOf(userNid: number): Promise<readonly UiaFlow[]>
-  /** The stage `m.login.password`: the requester's own password again. Without a requester it says whose it is. */
+  /** The stage `m.login.password`: the requester gives their own password again. Without a requester, `auth` names the user. */
   provePassword: UiaStage['prove']
-  /** Passwords that were not looked at since the start, because too many were wrong. */
+  /** Attempts that were refused unchecked since the start, because too many passwords were wrong. */
   refusals(): number
   /** Ends the requester's session and removes its device. */
   logout(requester: Requester): Promise<void>
-  /** Ends all sessions of the requester and removes the devices. */
+  /** Ends all sessions of the requester and removes all devices. */
   logoutAll(requester: Requester): Promise<void>
 }
 
 /** Where a password comes from. */
 interface From {
-  /** Whose session proves it again. */
+  /** The user of the session, if the requester authenticates again. */
   readonly userNid?: number | undefined
-  /** As `networkOf` has it. */
+  /** As `networkOf` returns it. */
   readonly network: string
 }
 
@@ -89,7 +89,7 @@ export function createLogins(deps: {
     return undefined
   }
 
-  /** The account, and what its logins are counted by. Takes the same number of queries whether there is one or not. */
+  /** The account, and the key that counts its logins. Runs the same number of queries whether the account exists or not. */
   async function find(identified: Identified): Promise<AccountRow | undefined> {
     if (identified.kind === 'user') return firstAccount(identified.ids)
     const owner = await findThreepidOwner(db, identified.medium, identified.address)
@@ -106,7 +106,7 @@ export function createLogins(deps: {
     passwords.mustHaveRoom()
     const account = await find(identified)
     const fits = await passwords.verify(password, account?.password_hash)
-    // An account that has ended has no password by which its owner could be told from others.
+    // A deactivated account has no password that could prove who the owner is.
     const isEnded = account !== undefined && account.deactivated_at !== null
     if (isEnded && (fits || account.password_hash === null)) throw deactivated()
     if (account === undefined || !fits) throw new ProtocolError('M_FORBIDDEN', REFUSED)
@@ -114,14 +114,14 @@ export function createLogins(deps: {
     return account
   }
 
-  /** Whether the owner has been there: by a session of theirs, or at an address where one was lately. */
+  /** Whether the owner was at this place: with this session, or at an address where a session was lately. */
   async function isKnown(account: AccountRow | undefined, { userNid, network }: From): Promise<boolean> {
     if (userNid !== undefined) return account?.user_nid === userNid
-    // Asked of nobody too, so that it takes as long.
+    // Also queried without an account, so that it takes the same time.
     return sessions.hasBeenAt(account?.user_nid ?? 0, network)
   }
 
-  /** What was true when the password was checked must still be: the password may have been changed, or the account ended, meanwhile. */
+  /** The password may have changed, or the account may have been deactivated, since the password was checked. */
   async function requireUnchanged(tx: Tx, account: AccountRow): Promise<void> {
     const now = await lockAccount(tx, account.user_nid)
     if (now === undefined || now.deactivated_at !== null) throw deactivated()
@@ -129,7 +129,7 @@ export function createLogins(deps: {
     if (now.password_hash !== account.password_hash) throw new ProtocolError('M_FORBIDDEN', REFUSED)
   }
 
-  /** Hashes again at today's cost, now that the password is at hand. */
+  /** A new hash at the configured cost. This is possible only now that the server has the password. */
   async function refreshedHash(account: AccountRow, password: string): Promise<string | undefined> {
     if (account.password_hash === null || !passwords.isOutdated(account.password_hash)) return undefined
     return passwords.hash(password)

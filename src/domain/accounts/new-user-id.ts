@@ -5,7 +5,7 @@ import type { Random } from '../clock.ts'
 const CHOSEN_NAME_BYTES = 8
 
 /**
- * The id of a new user with this name. Names are lower case; capitals are what a phone's keyboard makes of them.
+ * The id of a new user with this name. Phone keyboards capitalise names, so capitals become lower case.
  * @throws ProtocolError `M_INVALID_USERNAME`
  */
 export function newUserId(username: string, server: ServerName): UserId {
@@ -15,7 +15,7 @@ export function newUserId(username: string, server: ServerName): UserId {
   throw new ProtocolError('M_INVALID_USERNAME', error)
 }
 
-/** A name that nobody has. */
+/** A random name that nobody has. */
 export function chosenName(prefix: string, random: Random): string {
   return prefix + random.bytes(CHOSEN_NAME_BYTES).toString('hex')
 }

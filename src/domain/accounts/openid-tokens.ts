@@ -5,11 +5,11 @@ import type { Clock, Random } from '../clock.ts'
 import { hashToken, tokenKind } from '../opaque-tokens.ts'
 import type { Requester } from './requester.ts'
 
-/** Tokens by which others, such as an identity service, learn who a user of this server is (client-server API, "OpenID"). */
+/** Tokens that tell a third party, such as an identity service, who a local user is (client-server API, "OpenID"). */
 export interface OpenIdTokens {
-  /** A new token and the seconds for which it is good. */
+  /** A new token and its lifetime in seconds. */
   issue(requester: Requester): Promise<{ readonly accessToken: string; readonly expiresIn: number }>
-  /** Whom a token stands for; undefined when it is not, or no longer, good. */
+  /** The user of a token; undefined if it is unknown or has expired. */
   userOf(accessToken: string): Promise<UserId | undefined>
 }
 

@@ -10,12 +10,12 @@ import type { Passwords } from './passwords.ts'
 import type { Requester } from './requester.ts'
 import type { UiaFlow, UiaProof } from './uia-flows.ts'
 
-/** New passwords, for those who know the old one and for those who have forgotten it (client-server API, "Password management"). */
+/** Changes passwords, for users who know theirs and for those who have forgotten it (client-server API, "Password management"). */
 export interface PasswordChanges {
-  /** How somebody may show whose account it is: as `Logins.proofsOf` with a token, and by an address of the account in any case. */
+  /** How a user may prove that the account is theirs: by an address of the account, and with a token also as in `Logins.proofsOf`. */
   flows(requester: Requester | undefined): Promise<readonly UiaFlow[]>
   /**
-   * Gives the account another password. With `logoutDevices` all its devices go but the requester's own, whose token stays good.
+   * Sets the account's password. With `logoutDevices` removes all its devices except the requester's own, whose token stays valid.
    * @throws ProtocolError `M_WEAK_PASSWORD`, `M_THREEPID_AUTH_FAILED`, `M_FORBIDDEN`, `M_USER_DEACTIVATED`
    */
   change(

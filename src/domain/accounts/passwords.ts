@@ -8,15 +8,18 @@ import { formatPhc, parsePhc, type ScryptCost, type ScryptHash } from './phc.ts'
 import { createScryptPool } from './scrypt-pool.ts'
 
 export interface Passwords {
-  /** @throws ProtocolError `M_WEAK_PASSWORD` for one that may not be chosen here */
+  /** @throws ProtocolError `M_WEAK_PASSWORD` if the password is not allowed here */
   checkNew(password: string): void
-  /** @throws ProtocolError 429 `M_LIMIT_EXCEEDED` while so many wait for a hash that no more can */
+  /** @throws ProtocolError 429 `M_LIMIT_EXCEEDED` if too many hashes wait already */
   mustHaveRoom(): void
   /** The PHC string to store. */
   hash(password: string): Promise<string>
-  /** Whether the password fits the stored hash. Without one it takes as long and says no, so that nobody learns which users exist. */
+  /**
+   * Whether the password matches the stored hash. Without a hash it takes as long and returns false, so that nobody learns which users
+   * exist.
+   */
   verify(password: string, stored: string | null | undefined): Promise<boolean>
-  /** Whether a stored hash costs something else than new ones do. */
+  /** Whether a stored hash has another cost than new ones. */
   isOutdated(stored: string): boolean
   close(): Promise<void>
 }
@@ -36,7 +39,7 @@ export function createPasswords(deps: {
   const pool = createScryptPool()
   const nobody: ScryptHash = { ...cost, salt: Buffer.alloc(SALT_BYTES), digest: Buffer.alloc(32) }
 
-  // The same password in another Unicode form is the same password.
+  // Different Unicode forms of a password count as the same password.
   const derive = (password: string, salt: Buffer, at: ScryptCost): Promise<Buffer> =>
     pool.derive(password.normalize('NFKC'), salt, {
       log2Cost: at.log2Cost,

@@ -1,11 +1,11 @@
-/** What one scrypt hash costs. */
+/** The cost parameters of a scrypt hash. */
 export interface ScryptCost {
   readonly log2Cost: number
   readonly blockSize: number
   readonly parallelism: number
 }
 
-/** A password hash as it is stored, taken apart. */
+/** A stored password hash, parsed. */
 export interface ScryptHash extends ScryptCost {
   readonly salt: Buffer
   readonly digest: Buffer
@@ -23,7 +23,7 @@ export function formatPhc(hash: ScryptHash): string {
   return `$scrypt$ln=${log2Cost},r=${blockSize},p=${parallelism}$${unpadded(salt)}$${unpadded(digest)}`
 }
 
-/** Takes a stored hash apart; undefined when it is not one of ours. */
+/** Parses a stored hash; undefined if it is not one of ours. */
 export function parsePhc(text: string): ScryptHash | undefined {
   const [, log2Cost, blockSize, parallelism, salt, digest] = PHC.exec(text) ?? []
   if (salt === undefined || digest === undefined) return undefined

@@ -8,21 +8,21 @@ import { checkText } from '../text.ts'
 import type { AskProfile } from './remote-profiles.ts'
 import type { Requester } from './requester.ts'
 
-/** What carries a changed name or avatar into the member events of the user's rooms. */
+/** Copies a changed name or avatar into the member events of the user's rooms. */
 export interface ProfileListener {
   profileChanged(userId: UserId, profile: ProfileFields): Promise<void>
 }
 
 export interface Profiles {
-  /** @throws ProtocolError `M_NOT_FOUND` for a user that their server does not have; 502 when that one cannot be asked */
+  /** @throws ProtocolError `M_NOT_FOUND` if the user's server does not know the user; 502 if that server does not answer */
   get(userId: UserId): Promise<ProfileFields>
-  /** One field: undefined when it is not set. @throws as `get` */
+  /** One field; undefined if it is not set. @throws as `get` */
   getField(userId: UserId, name: string): Promise<JsonValue | undefined>
   /** Sets a field; null or undefined removes it. @throws ProtocolError `M_INVALID_PARAM`, `M_KEY_TOO_LARGE`, `M_PROFILE_TOO_LARGE` */
   setField(requester: Requester, name: string, value: JsonValue | undefined): Promise<void>
 }
 
-/** The fields that member events repeat. */
+/** The fields that member events copy. */
 const IN_MEMBER_EVENTS = new Set(['displayname', 'avatar_url'])
 
 /** Field names follow the common namespaced identifier grammar (appendices). */
@@ -45,7 +45,7 @@ export function createProfiles(deps: {
   readonly db: Database
   readonly listener: ProfileListener
   readonly askProfile: AskProfile
-  /** Whether an application service says that it has just made a user of this server. */
+  /** Asks the application services whether one has just made a local user. */
   askService(userId: UserId): Promise<boolean>
 }): Profiles {
   const { serverName, db, listener, askProfile, askService } = deps

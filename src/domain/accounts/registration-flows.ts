@@ -5,14 +5,16 @@ import { TERMS_STAGE } from './registration-terms.ts'
 import { TOKEN_STAGE } from './registration-tokens.ts'
 import type { UiaFlow } from './uia-flows.ts'
 
-/** Each list, and where a stage may be added, the list with it too. */
+/** Each flow, and for each the same one with a contact stage added if that is optional. */
 function withContact(flows: readonly UiaFlow[], wish: Config['registration']['email'], stage: string): UiaFlow[] {
   if (wish === 'no') return [...flows]
   const longer = flows.map((flow) => [...flow, stage])
   return wish === 'required' ? longer : [...flows, ...longer]
 }
 
-/** The ways to an account: what the configuration asks for, the proof of being wanted first and the addresses last. */
+/**
+ * The flows of registration, as configured. The stages that prove that a person may register come first, those that prove addresses last.
+ */
 export function registrationFlows({ registration }: Pick<Config, 'registration'>, needsToken: boolean): UiaFlow[] {
   const first = [
     ...(needsToken ? [TOKEN_STAGE] : []),

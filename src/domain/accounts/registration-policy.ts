@@ -12,10 +12,10 @@ function isLoopback(host: string): boolean {
 }
 
 /**
- * Whether anyone who reaches the server may make an account.
+ * Whether anybody who reaches the server may make an account.
  *
- * `auto` means: only where no one but this machine can reach it. A reverse proxy listens elsewhere and calls from loopback, so any
- * sign of one, in the configuration or in the request, closes it.
+ * `auto` means: only if nobody outside this machine can reach it. A reverse proxy listens elsewhere and calls from loopback, so any sign
+ * of a proxy, in the configuration or in the request, closes registration.
  */
 export function isRegistrationOpen(config: PolicyConfig, isForwarded: boolean): boolean {
   const { enabled } = config.registration
@@ -25,7 +25,7 @@ export function isRegistrationOpen(config: PolicyConfig, isForwarded: boolean): 
   return isLoopback(listen.host) && trusted_proxies.length === 0 && !isPublic && !isForwarded
 }
 
-/** What somebody is told who may not register, and what the operator can do about it. */
+/** The error for people who may not register, with what the operator can do about it. */
 export function registrationClosed(): ProtocolError {
   return new ProtocolError(
     'M_FORBIDDEN',

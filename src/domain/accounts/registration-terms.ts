@@ -7,11 +7,11 @@ import type { UiaProof } from './uia-flows.ts'
 
 export const TERMS_STAGE = 'm.login.terms'
 
-/** The policies that people accept when they make an account (client-server API, "Terms of service at registration"). */
+/** The policies that people accept when they register (client-server API, "Terms of service at registration"). */
 export interface RegistrationTerms {
   readonly policies: readonly Policy[]
   readonly stage: UiaStage
-  /** Notes what a new user has accepted, if anything: each policy by its first language. */
+  /** Records which policies a new user has accepted, if any: each policy by its URL in the first language. */
   record(tx: Tx, userNid: number, proof: UiaProof, now: number): Promise<void>
 }
 

@@ -13,18 +13,18 @@ import type { UiaProof } from './interactive-auth.ts'
 
 export const TOKEN_STAGE = 'm.login.registration_token'
 
-/** Tokens that let their holders make an account: the configured one, and those in the database with a number of uses. */
+/** Tokens that allow a registration: the configured one, and those in the database, which may have a limited number of uses. */
 export interface RegistrationTokens {
-  /** Whether anybody could register by a token now. */
+  /** Whether anybody could register with a token now. */
   isAnyUsable(): Promise<boolean>
   isValid(token: string): Promise<boolean>
   /** The stage `m.login.registration_token`. @throws ProtocolError `M_MISSING_PARAM`, `M_UNAUTHORIZED` */
   prove(auth: JsonObject): Promise<JsonObject>
-  /** Counts the use of the proven token, if any, so that it cannot be used too often. @throws ProtocolError `M_FORBIDDEN` */
+  /** Counts one use of the proven token, if any, so that nobody exceeds its number of uses. @throws ProtocolError `M_FORBIDDEN` */
   redeem(tx: Tx, proof: UiaProof): Promise<void>
 }
 
-/** What a token may be (client-server API, "Token-authenticated registration"). Nothing else is looked up. */
+/** The grammar of a token (client-server API, "Token-authenticated registration"). No other text is looked up. */
 export const REGISTRATION_TOKEN = /^[A-Za-z0-9._~-]{1,64}$/
 
 function sameSecret(left: string, right: string): boolean {

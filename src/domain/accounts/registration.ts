@@ -25,21 +25,21 @@ import type { Sessions } from './sessions.ts'
 import type { UiaFlow, UiaProof } from './uia-flows.ts'
 import { requireRoomForUser } from './user-cap.ts'
 
-/** What can be judged of a wish for an account before anyone authenticates. */
+/** The part of a registration that can be checked before anyone authenticates. */
 export interface AccountWish {
   /** Undefined lets the server choose. */
   readonly username: string | undefined
   readonly password: string | undefined
   readonly device: DeviceWish
-  /** The token of a guest whose account is to become a user's, under the name that it has. */
+  /** The token of a guest whose account becomes a user's account and keeps its name. */
   readonly guestToken: string | undefined
 }
 
 export interface NewAccount extends AccountWish {
   readonly password: string
-  /** Whether a login is made too. */
+  /** Whether the registration also logs a device in. */
   readonly logsIn: boolean
-  /** The session of the authentication, where it had one. */
+  /** The session of the authentication, if there was one. */
   readonly call?: RegistrationCall | undefined
 }
 
@@ -50,23 +50,23 @@ export interface Registered {
 
 export interface Registration {
   readonly finished: FinishedRegistrations
-  /** Whether anyone may make an account, without a token. */
+  /** Whether anybody may register without a token. */
   isOpen(isForwarded: boolean): boolean
-  /** The flows that lead to an account now. @throws ProtocolError `M_FORBIDDEN` with advice when none does */
+  /** The flows by which one can register now. @throws ProtocolError `M_FORBIDDEN` with advice if there is none */
   flows(isForwarded: boolean): Promise<readonly UiaFlow[]>
   /**
-   * The id that a user name would get. Reserves nothing.
+   * The id that a user name would get. It does not reserve the name.
    * @throws ProtocolError `M_INVALID_USERNAME`, `M_USER_IN_USE`, `M_EXCLUSIVE`
    */
   checkAvailable(username: string): Promise<UserId>
   /** @throws as `checkAvailable`, and `M_WEAK_PASSWORD`, `M_INVALID_PARAM`; `M_UNKNOWN_TOKEN` or `M_FORBIDDEN` for a guest's token */
   check(wish: AccountWish): Promise<void>
   /**
-   * Makes an account. A registration token in the proof is counted in the same transaction, and proven addresses become its own.
+   * Makes an account. The same transaction counts a use of the registration token in the proof, and adds proven addresses to the account.
    * @throws as `check`, and `M_FORBIDDEN`, `M_THREEPID_IN_USE`, `M_RESOURCE_LIMIT_EXCEEDED`
    */
   register(account: NewAccount, proof: UiaProof): Promise<Registered>
-  /** @throws ProtocolError `M_FORBIDDEN` where guests are not welcome */
+  /** @throws ProtocolError `M_FORBIDDEN` if guests are not allowed */
   registerGuest(displayName: string | undefined, isForwarded: boolean): Promise<Registered>
 }
 
@@ -101,7 +101,7 @@ export function createRegistration(deps: RegistrationDeps): Registration {
     return wanted
   }
 
-  /** The guest who wants to stay. A guest keeps the name by which others know it. */
+  /** The guest who becomes a user. Others know the guest by this name, so it does not change. */
   async function guestOf(token: string, username: string | undefined): Promise<Requester> {
     const guest = await sessions.find(token)
     if (guest === undefined) throw new ProtocolError('M_UNKNOWN_TOKEN', "The guest's access token is not known here.")
@@ -117,7 +117,7 @@ export function createRegistration(deps: RegistrationDeps): Registration {
     return userNid
   }
 
-  /** What the stages established about the new user. */
+  /** Stores what the stages established about the new user. */
   async function keep(tx: Tx, userNid: number, proof: UiaProof): Promise<void> {
     await registrationTerms.record(tx, userNid, proof, clock.now())
     await contacts.addFrom(tx, userNid, proof)
@@ -134,13 +134,13 @@ export function createRegistration(deps: RegistrationDeps): Registration {
       const issued = account.logsIn ? await issueToken(tx, deps, guest.userNid, account.device) : undefined
       return remembered(tx, account, guest.userNid, { userId: guest.userId, issued })
     })
-    // What the guest's device was trusted with ends with the guest.
+    // Keys and messages of the guest's device end with the guest.
     await devices.removeAll(guest.userNid, registered.issued?.deviceId)
     sessions.forget(guest.userNid)
     return registered
   }
 
-  /** The answer may be lost: it can be asked for again. */
+  /** Records the registration: the answer may be lost, and then the client sends the request again. */
   async function remembered(
     tx: Tx,
     { call }: NewAccount,

@@ -8,16 +8,16 @@ import type { Clock } from '../clock.ts'
 import { MAX_PROFILE_BYTES, MAX_REMEMBERED_PROFILES } from '../limits.ts'
 
 /**
- * The profile of a user of another server, as that one tells it (server-server API, `GET query/profile`). Clients ask often, and
- * anybody may: what was told is told again for a minute.
+ * The profile of a remote user, from their server (server-server API, `GET query/profile`). Clients request it often, and anybody may, so
+ * an answer is cached for a minute.
  *
- * @throws ProtocolError `M_NOT_FOUND` for users that their server does not have; 502 `M_UNKNOWN` when it cannot be asked
+ * @throws ProtocolError `M_NOT_FOUND` if the server does not know the user; 502 `M_UNKNOWN` if the server does not answer
  */
 export type AskProfile = (userId: UserId) => Promise<ProfileFields>
 
 const KEPT_MS = 60_000
 
-/** Clients take name and avatar for text without looking. */
+/** Clients assume without a check that name and avatar are text. */
 const TEXTS = new Set(['displayname', 'avatar_url'])
 
 const readable = (profile: JsonObject): ProfileFields =>

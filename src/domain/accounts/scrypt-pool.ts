@@ -11,27 +11,28 @@ interface Job extends ScryptCost {
   readonly reject: (error: Error) => void
 }
 
-/** Derives scrypt keys in threads of their own, so that neither the event loop nor the file-system threads wait for them. */
+/** Derives scrypt keys in threads of its own, so that they block neither the event loop nor the file-system threads. */
 export interface ScryptPool {
-  /** @throws ProtocolError 429 `M_LIMIT_EXCEEDED` when too many wait already: asked before other work is done for a login */
+  /** Call this before a login does other work. @throws ProtocolError 429 `M_LIMIT_EXCEEDED` if too many hashes wait already */
   mustHaveRoom(): void
-  /** @throws ProtocolError 429 `M_LIMIT_EXCEEDED` when too many wait already */
+  /** @throws ProtocolError 429 `M_LIMIT_EXCEEDED` if too many hashes wait already */
   derive(password: string, salt: Buffer, cost: ScryptCost): Promise<Buffer>
   close(): Promise<void>
 }
 
-/** One core is left to all else, as long as there are two. */
+/** With two cores or more, one is left to everything else. */
 const THREADS = Math.max(1, Math.min(2, availableParallelism() - 1))
 const DIGEST_BYTES = 32
-/** A thread with nothing to do for this long is ended: an idle server keeps no memory for passwords. */
+/** A thread that was idle for this long ends, so that an idle server uses no memory for passwords. */
 const IDLE_MS = 30_000
 
-/** Text, not a file, so that it is the same program from source, from the build and in one bundled file. */
+/** The program is text and not a file, so that it is the same from source, from the build and in one bundled file. */
 const PROGRAM = `
 const { parentPort } = require('node:worker_threads')
 const { scryptSync } = require('node:crypto')
 const { constants, platform, setPriority } = require('node:os')
-// On Linux of this thread alone: whoever waits for a login waits a little longer, nobody else does. Elsewhere it would be the process.
+// On Linux this sets the priority of this thread alone, so that only logins wait a little longer. Elsewhere it would apply to the whole
+// process.
 if (platform() === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
 parentPort.on('message', ({ password, salt, N, r, p, length }) => {
   try {

@@ -9,28 +9,28 @@ import { networkOf } from '../network.ts'
 import { hashAccessToken, isAccessToken } from './access-tokens.ts'
 import { accountLocked, type Requester } from './requester.ts'
 
-/** Who is behind a token, remembered; and when each device was last here. */
+/** Finds the user of an access token, with a cache, and records when each device was last seen. */
 export interface Sessions {
   /**
-   * Whose token this is. Answers at once when it was seen lately.
-   * @throws ProtocolError `M_UNKNOWN_TOKEN` with `soft_logout` when it has ended by itself
+   * The user of a token. Returns without a promise if the token is cached.
+   * @throws ProtocolError `M_UNKNOWN_TOKEN` with `soft_logout` if the token has expired
    */
   find(token: string): Requester | undefined | Promise<Requester | undefined>
-  /** Notes that a device was here; written later, with others, and at most once a minute per device. */
+  /** Records that a device was seen. It is written later, together with others, and at most once a minute per device. */
   seen(requester: Requester, ip: () => string, userAgent: string | undefined): void
-  /** Whether a session of the user was at an address of this network lately, as `networkOf` has it. */
+  /** Whether a session of the user was seen at an address of this network lately. `networkOf` gives the network. */
   hasBeenAt(userNid: number, network: string): Promise<boolean>
-  /** Forgets the tokens of a user's device, or of all the user's devices, after their rows are gone. */
+  /** Removes tokens of a user's device, or of all the user's devices, from the cache. Call it after their rows are deleted. */
   forget(userNid: number, deviceId?: string): void
-  /** Called whenever something is forgotten: all sessions of a user, or those of a device. */
+  /** Calls the listener after each `forget`: for all sessions of a user, or those of one device. */
   onForget(listener: (userNid: number, deviceId?: string) => void): void
-  /** Whether a requester was found lately and not forgotten since. */
+  /** Whether the requester is still in the cache. */
   isRemembered(requester: Requester): boolean
-  /** When the requester's token ends by itself; never, where it does not. */
+  /** When the requester's token expires; Infinity if it does not. */
   endOf(requester: Requester): number
   /**
-   * Whether the session that a requester was found by goes on, with whatever token by now.
-   * @throws ProtocolError what a request in it would get: `M_UNKNOWN_TOKEN`, `M_USER_LOCKED`
+   * Checks that the requester's session still exists. Its token may have been refreshed since.
+   * @throws ProtocolError as a request in it would: `M_UNKNOWN_TOKEN`, `M_USER_LOCKED`
    */
   verify(requester: Requester): Promise<void>
   /** Writes what `seen` has collected. */
@@ -66,7 +66,7 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
   const addresses = createCache<string, number>(MAX_KNOWN_ADDRESSES)
   let sightings = new Map<string, Sighting>()
   let timer: NodeJS.Timeout | undefined
-  // A look-up that began before something was forgotten may have read what is now gone: it is not remembered.
+  // A query that began before a `forget` may have read rows that are gone now, so its result is not cached.
   let forgotten = 0
   const listeners: ((userNid: number, deviceId?: string) => void)[] = []
 
@@ -78,7 +78,7 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
     entry.isRemembered = true
   }
 
-  /** What ends by itself can be renewed, and its device logs in again: nothing that the client keeps is lost. */
+  /** A client can refresh an expired token, or its device logs in again. So this is a soft logout, and the client keeps its data. */
   function holderOf({ requester, expiresAt }: Entry): Requester {
     if (clock.now() < expiresAt) return requester
     throw expired()
@@ -138,7 +138,7 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
         ip: address,
         userAgent: userAgent?.slice(0, MAX_USER_AGENT_CHARS),
       })
-      // What cannot be written is lost: the next sighting follows within a minute.
+      // A failed write is dropped: the device is seen again within a minute.
       timer ??= setTimeout(() => void flush().catch(() => {}), FLUSH_EVERY_MS).unref()
     },
     async hasBeenAt(userNid, network) {

@@ -13,12 +13,12 @@ export interface Renewed {
   readonly expiresInMs: number | undefined
 }
 
-/** New access tokens for clients that ask in time (client-server API, "Refreshing access tokens"). */
+/** Refreshes access tokens (client-server API, "Refreshing access tokens"). */
 export interface TokenRenewal {
   /**
-   * A new access token and a new refresh token for the device. The refresh token that was given stays good until one of the two is
-   * used, in case the answer is lost. After that its use means that two have it: the device is logged out, softly.
-   * @throws ProtocolError `M_UNKNOWN_TOKEN`, with `soft_logout` where the device can log in again; `M_USER_DEACTIVATED`, `M_USER_LOCKED`
+   * A new access token and a new refresh token for the device. The old refresh token stays valid until one of the new tokens is used, in
+   * case the answer is lost. If it is used after that, two clients have it: the device is logged out, softly.
+   * @throws ProtocolError `M_UNKNOWN_TOKEN`, with `soft_logout` if the device can log in again; `M_USER_DEACTIVATED`, `M_USER_LOCKED`
    */
   renew(refreshToken: string): Promise<Renewed>
 }

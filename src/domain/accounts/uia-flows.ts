@@ -3,7 +3,7 @@ import type { JsonObject } from '../../core/json.ts'
 /** Stages to complete, in this order: `['m.login.recaptcha', 'm.login.terms']`. */
 export type UiaFlow = readonly string[]
 
-/** The stages that were completed, each with what it established. Never a password. */
+/** The completed stages, each with what it established. It never contains a password. */
 export type UiaProof = Readonly<Record<string, JsonObject>>
 
 export function isFlowDone(flows: readonly UiaFlow[], completed: UiaProof): boolean {
@@ -11,8 +11,8 @@ export function isFlowDone(flows: readonly UiaFlow[], completed: UiaProof): bool
 }
 
 /**
- * The stages that may come next: in each flow that begins with all that is completed, the one after
- * (client-server API, "User-Interactive Authentication API": the stages of a flow are completed in order).
+ * The stages that may come next: for each flow that begins with the completed stages, the one after them (client-server API,
+ * "User-Interactive Authentication API": the stages of a flow are completed in order).
  */
 export function nextStages(flows: readonly UiaFlow[], completed: UiaProof): string[] {
   const done = Object.keys(completed)

@@ -8,19 +8,24 @@ const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** What is stored of a session's id: who reads the table can take up no session. */
+/** A session's id as it is stored. Somebody who reads the table cannot continue a session. */
 export function storedId(id: string): string {
   return createHash('sha256').update(id).digest('base64')
 }
 
-/** Keyed by what only the client has: the body may hold a new password, that must not be guessed from its hash. */
+/**
+ * A hash of the body, keyed with the session's id, which only the client has. The body may hold a new password, and nobody must be able
+ * to guess it from the hash.
+ */
 export function bodyHash(id: string, body: JsonObject): Buffer {
   return createHmac('sha256', id).update(encodeCanonical(body)).digest()
 }
 
 const keyOf = (id: string): Buffer => createHmac('sha256', id).update('uia body').digest()
 
-/** The body of a session's first request, readable to who has the session's id. Undefined for one that is empty or too long to be kept. */
+/**
+ * The body of a session's first request, encrypted with the session's id. Undefined for a body that is empty or too long to be stored.
+ */
 export function sealedBody(id: string, body: JsonObject, random: Random): Buffer | undefined {
   if (Object.keys(body).length === 0) return undefined
   const text = Buffer.from(JSON.stringify(body))

@@ -18,10 +18,10 @@ import { bodyHash, openedBody, sealedBody, storedId } from './uia-seal.ts'
 
 /** The request that is being authorised. */
 export interface UiaOperation {
-  /** Method, path and parameters of the call: `DELETE C/devices/ABC`. What was proven for one operation counts for no other. */
+  /** Method, path and parameters of the call: `DELETE C/devices/ABC`. A proof for one operation does not count for another. */
   readonly operation: string
   readonly requester: Requester | undefined
-  /** Where the call comes from, as limits count it. */
+  /** The address that the call comes from, as limits count it. */
   readonly address: string
   /** The body without `auth`. */
   readonly body: JsonObject
@@ -29,15 +29,15 @@ export interface UiaOperation {
 }
 
 export interface UiaSession {
-  /** What the client holds. */
+  /** The session id that the client has. */
   readonly id: string
   readonly isStored: boolean
   readonly completed: UiaProof
-  /** What the first request wanted, where this one names the session alone. */
+  /** The body of the first request, if this one sent only the session. */
   readonly firstBody?: JsonObject
 }
 
-/** A session as a page sees it, that knows nothing of the request. */
+/** A session as a fallback page sees it. The page does not know the request. */
 interface FoundSession {
   readonly userNid: number | undefined
   readonly operation: string
@@ -46,7 +46,7 @@ interface FoundSession {
 }
 
 const SESSION_BYTES = 18
-/** As `fresh` makes them. */
+/** `fresh` makes ids of this form. */
 const SESSION_ID = /^[\w-]{24}$/
 
 function isUiaSessionId(text: string): boolean {
@@ -70,12 +70,12 @@ function parsed(row: UiaSessionRow): FoundSession {
   }
 }
 
-/** The rows behind interactive authentication. */
+/** Stores the sessions of interactive authentication. */
 export function createUiaSessions(deps: { readonly db: Database; readonly clock: Clock; readonly random: Random }) {
   const { db, clock, random } = deps
   const notBefore = (): number => clock.now() - UIA_SESSION_MS
 
-  /** The body counts from the first completed stage on; what was completed elsewhere was completed for the body of the beginning. */
+  /** The body counts from the first completed stage on. A stage that was completed out of band counts for the first body. */
   function check(row: UiaSessionRow, id: string, request: UiaOperation): UiaSession {
     const completed = JSON.parse(row.completed) as UiaProof
     const isBound = row.body_hash !== null && Object.keys(completed).length > 0
@@ -91,7 +91,7 @@ export function createUiaSessions(deps: { readonly db: Database; readonly clock:
       operation,
       userNid: requester?.userNid,
       address: requester === undefined ? address : undefined,
-      // Who has no account yet may first look at the flows, and choose a name later.
+      // A user without an account may look at the flows first, and choose a name later.
       bodyHash: requester && bodyHash(id, body),
       body: requester === undefined ? sealedBody(id, body, random) : undefined,
       flows: JSON.stringify(flows),
@@ -108,7 +108,7 @@ export function createUiaSessions(deps: { readonly db: Database; readonly clock:
       completed: {},
     }),
 
-    /** The session, stored. */
+    /** Stores the session if it is not stored yet. */
     async ensure(session: UiaSession, request: UiaOperation): Promise<UiaSession> {
       if (session.isStored) return session
       await db.tx((tx) => begin(tx, session.id, request))
@@ -116,8 +116,8 @@ export function createUiaSessions(deps: { readonly db: Database; readonly clock:
     },
 
     /**
-     * The session that a client names, undefined when it is gone. An attempt at a stage is counted, and one too many ends it.
-     * @throws ProtocolError `M_FORBIDDEN` when it was begun for another request
+     * The session that a client names; undefined if it has ended. An attempt at a stage is counted, and one too many ends the session.
+     * @throws ProtocolError `M_FORBIDDEN` if it was begun for another request
      */
     async open(id: string, request: UiaOperation, isAttempt: boolean): Promise<UiaSession | undefined> {
       if (!isUiaSessionId(id)) return undefined
@@ -131,7 +131,7 @@ export function createUiaSessions(deps: { readonly db: Database; readonly clock:
       return session
     },
 
-    /** Adds what was proven, and removes the session once a flow is done. Undefined when it is gone meanwhile. */
+    /** Adds what was proven, and removes the session once a flow is complete. Undefined if the session has ended meanwhile. */
     async record(session: UiaSession, proven: UiaProof, request: UiaOperation): Promise<UiaSession | undefined> {
       const { id } = session
       return db.tx(async (tx) => {
@@ -146,7 +146,7 @@ export function createUiaSessions(deps: { readonly db: Database; readonly clock:
           const isBound = Object.keys(completed).length > 0
           const bound = isBound ? bodyHash(id, request.body) : (row.body_hash ?? undefined)
           const state = { bodyHash: bound, completed: JSON.stringify(completed), flows: JSON.stringify(request.flows) }
-          // Who chooses another name meanwhile wants that one.
+          // If the user chooses another name meanwhile, that name counts.
           const body = request.requester === undefined ? sealedBody(id, request.body, random) : undefined
           await updateUiaSession(tx, row.session_id, { ...state, body })
         }
@@ -154,7 +154,7 @@ export function createUiaSessions(deps: { readonly db: Database; readonly clock:
       })
     },
 
-    /** A stage that was finished out of band. @throws as `InteractiveAuth.complete` */
+    /** Completes a stage that was finished out of band. @throws as `InteractiveAuth.complete` */
     async complete(id: string, stage: string, proof: JsonObject): Promise<void> {
       await db.tx(async (tx) => {
         const row = isUiaSessionId(id) ? await lockUiaSession(tx, storedId(id), notBefore()) : undefined

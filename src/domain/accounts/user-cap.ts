@@ -4,7 +4,8 @@ import { countUsers } from '../../store/accounts/accounts.ts'
 import type { Tx } from '../../store/db/db.ts'
 
 /**
- * Keeps the number of accounts within `registration.max_users`: call before one is made or revived, in the same transaction.
+ * Keeps the number of accounts within `registration.max_users`. Call it before an account is made or reactivated, in the same
+ * transaction.
  * @throws ProtocolError `M_RESOURCE_LIMIT_EXCEEDED` with `admin_contact` (client-server API, "Server administration")
  */
 export async function requireRoomForUser(tx: Tx, config: Pick<Config, 'registration' | 'well_known'>): Promise<void> {

@@ -4,15 +4,15 @@ import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { isMedium, type Medium, normaliseAddress } from '../../core/threepid.ts'
 import { readPhoneNumber } from '../identity/phone-numbers.ts'
 
-/** Whom a login or a password stage is about: by ids, to be tried in their order, or by an address of theirs. */
+/** The user of a login or a password stage: by ids, to be tried in order, or by an address of the account. */
 export type Identified =
   | { readonly kind: 'user'; readonly ids: readonly UserId[] }
   | { readonly kind: 'threepid'; readonly medium: Medium; readonly address: string }
 
 /**
  * Reads the `identifier` object (client-server API, "Identifier types": `m.id.user`, `m.id.thirdparty`, `m.id.phone`), or the `user`,
- * `medium` and `address` keys of older clients. What is well formed and nobody's is no error: it must take as long as any other.
- * @throws ProtocolError `M_MISSING_PARAM`, `M_BAD_JSON`, `M_UNKNOWN` for a kind of identifier that is not served
+ * `medium` and `address` keys of older clients. A well-formed identifier of nobody is no error: it must take as long as any other.
+ * @throws ProtocolError `M_MISSING_PARAM`, `M_BAD_JSON`, `M_UNKNOWN` for an identifier type that is not supported
  */
 export async function identifiedBy(request: JsonObject, server: ServerName): Promise<Identified> {
   const { identifier } = request
@@ -24,7 +24,7 @@ export async function identifiedBy(request: JsonObject, server: ServerName): Pro
     case 'm.id.thirdparty':
       return byAddress(required(identifier, 'medium'), required(identifier, 'address'))
     case 'm.id.phone':
-      // `number` is what the key was called while it was a proposal.
+      // An earlier draft of the specification called the key `number`.
       return byPhone(required(identifier, 'country'), required(identifier, 'phone' in identifier ? 'phone' : 'number'))
     default: {
       const error = "This server knows identifiers of the types 'm.id.user', 'm.id.thirdparty' and 'm.id.phone'."
@@ -59,7 +59,7 @@ function byName(name: string, server: ServerName): Identified {
 function byAddress(medium: string, address: string): Identified {
   if (!isMedium(medium)) throw new ProtocolError('M_UNKNOWN', "A 'medium' is 'email' or 'msisdn'.", { status: 400 })
   const normal = normaliseAddress(medium, address)
-  // No table can hold it, so that it is nobody's.
+  // Postgres cannot store a NUL, so nobody has this name.
   return normal.includes('\0') ? { kind: 'user', ids: [] } : { kind: 'threepid', medium, address: normal }
 }
 
