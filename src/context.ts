@@ -24,7 +24,7 @@ import { endpointServices } from './endpoint-services.ts'
 import { createAddressServices, identityWorkers } from './identity-role.ts'
 import { homeserverWorkers } from './workers/homeserver-workers.ts'
 
-/** Makes the areas, each of those before it, and starts what runs beside the requests. */
+/** Makes the areas, each from those before it, and lists what runs beside the requests. */
 export async function createContext(options: ContextOptions): Promise<Context> {
   const base = await openHomeserverBase(options)
   const { db, outbound, messenger, metrics, log } = base
@@ -62,7 +62,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     { name: 'the database', stop: db.close },
     { name: 'passwords', stop: accounts.passwords.close },
     { name: 'sessions', stop: base.sessions.close },
-    // After the client that it calls with: what is under way ends with that.
+    // Listed before the client that it calls with, so it stops after it: closing the client ends the calls in flight.
     { name: 'events to application services', stop: eventsOut.close },
     { name: 'calls to others', stop: outbound.close },
     { name: 'media', stop: media.close },

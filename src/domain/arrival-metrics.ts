@@ -1,16 +1,16 @@
-/** What is not let in, and what of it there is at the moment. */
+/** Counts the bodies and connections that the server refuses, and shows how many bytes of bodies are in memory. */
 export interface ArrivalMetrics {
-  /** A body that was not taken, and why. */
+  /** Counts a body that was refused, and why. */
   refusedBody(reason: BodyRefusal): void
-  /** A connection that was ended, and why. */
+  /** Counts a connection that was closed, and why. */
   endedConnection(reason: ConnectionEnd): void
-  /** From now on these are read whenever somebody asks for the metrics. */
+  /** Registers a gauge. It is read whenever somebody fetches the metrics. */
   watchBodies(bytes: () => number): void
   watchConnections(count: () => number): void
 }
 
-/** It was longer than the caller may send, came too slowly, or there was too much under way of its sender, or of all. */
+/** The body was longer than the caller may send, it came too slowly, or its sender or all senders together had too much in flight. */
 export type BodyRefusal = 'too long' | 'too slow' | 'sender' | 'everybody'
 
-/** There were too many of one address or in all, it made room for another, or it sent no request in time. */
+/** There were too many connections from one address or in all, the connection made room for another, or it sent no request in time. */
 export type ConnectionEnd = 'address' | 'all' | 'made room' | 'silent'

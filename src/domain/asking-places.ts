@@ -1,8 +1,11 @@
-/** So much is asked of other servers at a time: for one user, and for all together. Who waits behind others gets a turn when theirs end. */
+/**
+ * Limits how many requests to other servers run at a time, for one user and for all users together. Users who wait get their turns in
+ * order.
+ */
 export class AskingPlaces {
   readonly #inAll: number
   readonly #running = new Map<number, number>()
-  /** Of each user who waits, in the order in which users are served. */
+  /** The waiting requests of each user, in the order in which users get a turn. */
   readonly #waiting = new Map<number, Waiting>()
   #taken = 0
 
@@ -10,12 +13,12 @@ export class AskingPlaces {
     this.#inAll = inAll
   }
 
-  /** What is asked now. */
+  /** How many requests are running. */
   get taken(): number {
     return this.#taken
   }
 
-  /** Resolves to true with a place, which `leave` gives back, or to false when the signal came first. */
+  /** Resolves to true with a place, which `leave` gives back, or to false if the signal came first. */
   enter(userNid: number, atOnce: number, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return Promise.resolve(false)
     if (!this.#waiting.has(userNid) && this.#isFree(userNid, atOnce)) {
@@ -56,7 +59,7 @@ export class AskingPlaces {
     this.#running.set(userNid, (this.#running.get(userNid) ?? 0) + 1)
   }
 
-  /** To the first user who may have one more, and who then stands behind the others. */
+  /** Gives the place to the first user who may have one more. That user then goes to the end of the queue. */
   #passOn(): void {
     for (const [userNid, waiting] of this.#waiting) {
       if (this.#taken >= this.#inAll) return

@@ -1,6 +1,9 @@
 import type { Random } from './clock.ts'
 
-/** How long to leave somebody alone who did not answer so often: twice as long each time. Not all at once, who were lost at once. */
+/**
+ * How long to wait after so many failures in a row: each pause is twice as long as the one before. A random part spreads the retries of
+ * those that failed together.
+ */
 export function pauseAfter(
   failures: number,
   bounds: { readonly firstMs: number; readonly longestMs: number },

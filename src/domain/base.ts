@@ -19,8 +19,8 @@ import type { RateLimits } from './rate-limits.ts'
 import type { Users } from './users.ts'
 
 /**
- * What a homeserver and an identity service alone both stand on: the database, calls to others and their keys, messages to people.
- * Each area says which of these it takes.
+ * What a homeserver and a standalone identity service both need: the database, outgoing calls, keys, messages to people. Each area says
+ * which of these it takes.
  */
 export interface Base {
   readonly config: Config
@@ -31,15 +31,15 @@ export interface Base {
   readonly metrics: Metrics
   /** This server's own release: `0.1.0`. */
   readonly version: string
-  /** With whom this server deals. */
+  /** Which servers this server talks to. */
   readonly policy: ServerPolicy
   readonly signingKey: OwnSigningKey
   readonly identityKeys: IdentityKeyRing
-  /** Keys of other servers, remembered. */
+  /** Cached keys of other servers. */
   readonly serverKeys: ServerKeyRing
-  /** Asks other servers for theirs. */
+  /** Fetches keys from other servers. */
   readonly fetcher: KeyFetcher
-  /** Calls that we make. */
+  /** Outgoing calls. */
   readonly outbound: Outbound
   /** Sends mails and text messages. */
   readonly messenger: Messenger
@@ -49,7 +49,7 @@ export interface Base {
   ready(): Promise<boolean>
 }
 
-/** What a homeserver stands on besides, before it has rooms and accounts. */
+/** What a homeserver needs in addition, before it has rooms and accounts. */
 export interface HomeserverBase extends Base {
   readonly ledger: Ledger
   readonly users: Users

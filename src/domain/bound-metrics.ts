@@ -1,12 +1,12 @@
-/** How often the bounds of `limits.ts` have held something back that no other metric counts. */
+/** Counts how often a limit of `limits.ts` refused something. Limits with a metric of their own are left out. */
 export interface BoundMetrics {
   reached(bound: Bound, times?: number): void
 }
 
 /**
- * Other servers that a user's request was not to reach, account data, a body that was not written anew for its signature, a file for
- * which the disk is too full; and of invitations by other servers those that are too large or too many, and events of the stripped
- * state that do not fit.
+ * What was refused: requests to other servers on behalf of a user, account data, a body that was not encoded again to check its
+ * signature, a file for which the disk is too full, invitations of other servers that are too large or too many, and events of the
+ * stripped state that do not fit.
  */
 export type Bound =
   | 'fan-out'

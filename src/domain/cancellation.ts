@@ -1,4 +1,4 @@
-/** Tells that nobody waits any more for what is being done. An `AbortSignal` is one; a request has one that costs less. */
+/** Says that nobody waits for a result any more. An `AbortSignal` is one; a request has a cheaper one. */
 export interface Cancellation {
   readonly aborted: boolean
   addEventListener(type: 'abort', listener: () => void, options?: { readonly once?: boolean }): void

@@ -16,31 +16,31 @@ import { createSpending } from './spending.ts'
 
 type By = Pick<Requester, 'userNid' | 'isGuest' | 'isUnlimited'>
 
-/** What one request of a user makes of requests to other servers. */
+/** Limits the requests to other servers that one request of a user causes. */
 export interface FanOut {
   /**
-   * Which of the servers of some users a request may reach: those that share a room with the requester, and a few others, within what
-   * the requester has left. That is less afterwards.
+   * Which servers of these users a request may reach: those that share a room with the requester, and a few others. Each server counts
+   * against the requester's allowance.
    */
   admit(by: By, userIds: readonly UserId[]): Promise<ReadonlySet<ServerName>>
   /**
-   * The same for a request that reaches all of them, or none.
+   * The same for a request that must reach all of the servers or none.
    *
    * @throws ProtocolError `M_TOO_LARGE`, `M_LIMIT_EXCEEDED`
    */
   require(by: By, userIds: readonly UserId[]): Promise<void>
-  /** Asks servers, so many at a time. Who fails, or has had no turn within the time, is not in the result. */
+  /** Asks servers, so many at a time. A server that fails, or gets no turn in time, is not in the result. */
   ask<T>(
     by: By,
     servers: Iterable<ServerName>,
     timeoutMs: number,
     ask: (server: ServerName, timeoutMs: number) => Promise<T>,
   ): Promise<Map<ServerName, T>>
-  /** How many servers are being asked. */
+  /** How many requests to servers are running. */
   asking(): number
 }
 
-/** For so long a server that a user has reached may be reached again without being counted. */
+/** A server that a user has reached does not count again for this long. */
 const REACHED_MS = 60 * 60 * 1000
 
 type Kind = 'neighbours' | 'strangers'
@@ -72,12 +72,12 @@ export function createFanOut(parts: {
   const capsOf = ({ isGuest }: By) => (isGuest ? FAN_OUT_CAPS.guest : FAN_OUT_CAPS.user)
   const isUnlimited = (by: By) => by.isUnlimited === true || overrides.get(by.userNid)?.per_second === 0
 
-  /** Strangers that a user has reached lately are not counted again: what is bounded is how many different ones. */
+  /** The allowance bounds the number of different servers. So a server that the user reached lately is not counted again. */
   const reached = createCache<string, number>(MAX_FAN_OUT_REMEMBERED)
   const isCounted = (by: By, kind: Kind, server: ServerName) =>
     kind === 'neighbours' || (reached.get(`${by.userNid} ${server}`) ?? 0) < clock.now() - REACHED_MS
 
-  /** Takes for those that count, as many as there is something left for, and gives what may be reached. */
+  /** Takes from the allowance for each server that counts, as long as it lasts, and returns the servers that may be reached. */
   function take(by: By, kind: Kind, servers: readonly ServerName[]): readonly ServerName[] {
     if (isUnlimited(by)) return servers
     const [counted, free] = [true, false].map((is) => servers.filter((server) => isCounted(by, kind, server) === is))
@@ -86,13 +86,13 @@ export function createFanOut(parts: {
     return [...free!, ...given]
   }
 
-  /** The servers of rooms whose members are still being fetched: nobody knows yet who is in them. */
+  /** The servers of partial-state rooms: nobody knows yet who is in them. */
   function serversMeanwhile({ userNid }: By): Set<ServerName> {
     const mine = partialStateRooms.all().filter(({ roomNid }) => registry.peek(roomNid)?.localMembers.has(userNid))
     return new Set(mine.flatMap(({ serversMeanwhile: servers }) => [...servers]))
   }
 
-  /** The servers by what they are to the requester, the requester's own left out. */
+  /** The servers, sorted by their relation to the requester. The requester's own server is left out. */
   async function sorted(by: By, userIds: readonly UserId[]): Promise<Readonly<Record<Kind, readonly ServerName[]>>> {
     const others = userIds.filter((userId) => serverOf(userId) !== serverName)
     if (others.length === 0) return { neighbours: [], strangers: [] }
@@ -146,7 +146,7 @@ export function createFanOut(parts: {
             left.delete(server)
             answers.set(server, await ask(server, Math.max(1, end - clock.now())))
           } catch {
-            // As if it had not been asked.
+            // A server that had no turn in time counts as not asked.
           } finally {
             places.leave(by.userNid)
           }

@@ -1,20 +1,20 @@
 import type { Logger } from 'pino'
 
-/** What runs beside the requests, or holds something that has to be given back. */
+/** Something that runs beside the requests, or holds a resource that has to be released. */
 export interface LifecyclePart {
-  /** As logs call it. */
+  /** Its name in the logs. */
   readonly name: string
   start?(): unknown
-  /** Resolves once nothing of it runs any more. */
+  /** Resolves once it has stopped. */
   stop?(): unknown
 }
 
-/** Starts all, in order: each may use those before it. Fails with the first that does. */
+/** Starts all parts in order: each may use those before it. Fails with the first one that fails. */
 export async function startAll(parts: readonly LifecyclePart[]): Promise<void> {
   for (const part of parts) await part.start?.()
 }
 
-/** Stops all, the last one first. One that cannot be stopped is logged, and keeps none of the others running. */
+/** Stops all parts, the last one first. If one fails to stop, that is logged and the others are stopped all the same. */
 export async function stopAll(parts: readonly LifecyclePart[], log: Pick<Logger, 'error'>): Promise<void> {
   for (const part of parts.toReversed()) {
     try {
@@ -25,7 +25,7 @@ export async function stopAll(parts: readonly LifecyclePart[], log: Pick<Logger,
   }
 }
 
-/** What runs from its start to its stop. @param begin begins, and gives what ends it */
+/** A part that runs from its start to its stop. @param begin starts it and returns what stops it */
 export function worker(name: string, begin: () => { close(): unknown }): LifecyclePart {
   let running: { close(): unknown } | undefined
   return {

@@ -15,9 +15,9 @@ export interface Metrics {
   readonly bounds: BoundMetrics
   readonly media: MediaMetrics
   readonly identity: IdentityMetrics
-  /** From now on these are read whenever somebody asks for the metrics. */
+  /** Registers the gauges. They are read whenever somebody fetches the metrics. */
   watch(levels: Levels): void
-  /** Also what Node.js says of its process. Once in a process: its observers stay until the end. */
+  /** Adds the metrics of the Node.js process. Call it once in a process: its observers stay until the end. */
   watchProcess(): void
   /** The end of the certificate that HTTPS is served with, in milliseconds, read whenever somebody asks. */
   watchCertificate(validUntil: () => number): void
@@ -25,27 +25,27 @@ export interface Metrics {
   text(): Promise<string>
 }
 
-/** What goes up and down. */
+/** Values that go up and down. */
 export interface Levels {
   /** Syncs that wait for news. */
   waitingSyncs(): number
-  /** Bytes of syncs' answers that clients have not taken yet. */
+  /** Bytes of sync answers that clients have not read yet. */
   answerBytes?(): number
-  /** Syncs that were ended while they waited, since the start. */
+  /** Waiting syncs that were ended, since the start. */
   endedSyncs?(): { readonly displaced: number; readonly withSession: number }
   /** Transactions that wait for a connection. */
   waitingTransactions(): number
   /** Requests of other servers that wait for their turn. */
   waitingPeerRequests(): number
-  /** Servers that are being asked on behalf of users; where there are users. */
+  /** Requests to other servers on behalf of users that are running. Only where there are users. */
   serversAsked?(): number
-  /** Passwords that were not looked at since the start, because too many were wrong; where there are accounts. */
+  /** Logins that were refused unchecked since the start, because too many passwords were wrong. Only where there are accounts. */
   refusedLogins?(): number
   /** Bytes that are cached about rooms, by kind. */
   roomMemory?(): Readonly<Record<'events' | 'rooms' | 'others', number>>
-  /** People who were here within thirty days, as they were counted last; where there are accounts. */
+  /** Users who were active in the last thirty days, as last counted. Only where there are accounts. */
   monthlyActiveUsers?(): number
-  /** How often in a row each application service has not taken what it is sent; by id. */
+  /** How many deliveries in a row each application service has failed to take, by its id. */
   appserviceFailures?(): ReadonlyMap<string, number>
 }
 

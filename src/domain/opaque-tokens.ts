@@ -2,11 +2,11 @@ import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { Random } from './clock.ts'
 
-/** Tokens of one kind, told apart from others by how they begin. */
+/** Tokens of one kind. A prefix tells the kinds apart. */
 export interface TokenKind {
-  /** A new token: 256 random bits between a prefix, which tells secret scanners what they have found, and a checksum. */
+  /** A new token: 256 random bits between a prefix, by which secret scanners recognise it, and a checksum. */
   make(random: Random): string
-  /** Whether a text was ever such a token of this server. */
+  /** Whether a text has the form of such a token. */
   recognises(text: string): boolean
 }
 

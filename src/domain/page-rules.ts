@@ -1,18 +1,18 @@
 import type { Errcode } from '../core/errors.ts'
 import type { PageRules } from '../core/page-template.ts'
 
-/** A page, as its template knows it. Every template may also use `brand` and `server_name`. */
+/** What a page's template may use. Every template may also use `brand` and `server_name`. */
 interface PageKind extends PageRules {
-  /** What may be wrong with a form that the page shows again: values in small letters, such as `m_forbidden`. */
+  /** The errors that the page has its own words for when it shows a form again: error codes in small letters, such as `m_forbidden`. */
   readonly problems?: readonly Errcode[]
 }
 
-/** How a form is sent, and what was wrong with it the last time: in words, and again where its code is none of the page's own. */
+/** How a form is sent, and the error of the last attempt: in words, and again if the page has no words of its own for its code. */
 const FORM = ['form', 'problem', 'other_problem'] as const
 const LINK = ['email', 'msisdn', 'errcode'] as const
 const SSO_FAILURE = { values: ['provider', 'again', 'client', 'errcode'] } as const satisfies PageKind
 
-/** The pages for people, by the names of their templates. */
+/** The web pages, by the names of their templates. */
 export const PAGES = {
   'welcome.page': { values: ['address', 'version', 'is_open'] },
   'welcome-identity.page': { values: ['address', 'version', 'policies', 'name', 'link'] },

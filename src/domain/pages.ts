@@ -10,23 +10,23 @@ import { brandOf } from './public-address.ts'
 export type PageValues<Name extends PageName> = { readonly [value in PageValue<Name>]?: TemplateValue | undefined }
 
 export interface PageLook {
-  /** Most wanted first. */
+  /** The user's languages, most wanted first. */
   readonly languages: readonly string[]
-  /** The language of what a page shows, where its words are not all that it says. */
+  /** The language of the page's content, if it comes from elsewhere. */
   readonly language?: string | undefined
-  /** What was wrong with a form that is shown again. */
+  /** The error of the last attempt, for a form that is shown again. */
   readonly problem?: ProtocolError | undefined
-  /** A script that the page is to run. */
+  /** A script that the page runs. */
   readonly script?: string | undefined
 }
 
 export interface RenderedPage {
   readonly html: string
-  /** Its style sheets, in the words of a Content-Security-Policy. */
+  /** Sources of its style sheets, for a Content-Security-Policy. */
   readonly styles: readonly string[]
 }
 
-/** Pages for people, in the words that come with the program or in the operator's own. */
+/** Web pages, from the built-in templates or the operator's own. */
 export interface Pages {
   render<Name extends PageName>(name: Name, values: PageValues<Name>, look: PageLook): RenderedPage
   readonly languages: readonly string[]
@@ -39,7 +39,7 @@ interface Frame extends PageFrame {
 export const FRAME = 'frame.html'
 const NAMES = Object.keys(PAGES) as PageName[]
 
-/** Names a style or a script by its hash, in the words of a Content-Security-Policy. */
+/** Names a style or a script by its hash, as a source for a Content-Security-Policy. */
 export function sourceOf(text: string): string {
   return `'sha256-${hash('sha256', text, 'base64')}'`
 }
@@ -55,7 +55,7 @@ function readFrame(source: string): Frame {
   return { ...frame, sources: frame.styles.map(sourceOf) }
 }
 
-/** A problem in words, and by its code where the page has words of its own for it. */
+/** An error in words, and by its code if the page has its own words for it. */
 function problemValues(name: PageName, problem: ProtocolError | undefined): TemplateValues {
   if (problem === undefined) return {}
   const code = kindOf(name).problems?.find((each) => each === problem.errcode)
@@ -63,7 +63,7 @@ function problemValues(name: PageName, problem: ProtocolError | undefined): Temp
   return { problem: message, [code === undefined ? 'other_problem' : code.toLowerCase()]: message }
 }
 
-/** Reads our own pages and, over them, those of the operator. @throws Error that names file and line */
+/** Reads our own pages, and those of the operator in their place. @throws Error that names file and line */
 export async function loadPages(config: Pick<Config, 'identity' | 'server_name'>): Promise<Pages> {
   const { templates_dir: directory } = config.identity
   const readers = Object.fromEntries(NAMES.map((name) => [name, readerOf(name)]))

@@ -6,15 +6,15 @@ import {
 import type { Database } from '../store/db/db.ts'
 import type { Clock } from './clock.ts'
 
-/** How many events a user may send; `per_second` 0 lifts every limit. */
+/** A user's own limit of events; `per_second` 0 lifts every limit. */
 export interface RateLimitOverride {
   readonly per_second: number
   readonly burst: number
 }
 
-/** The users who have limits of their own. Known in memory, so that no request asks for them. */
+/** The users who have limits of their own. They are in memory, so that no request has to query them. */
 export interface RateLimitOverrides {
-  /** Undefined for a user with the limits of the configuration. What another process has set is seen within half a minute. */
+  /** Undefined for a user with the configured limits. A change by another process takes effect within half a minute. */
   get(userNid: number): RateLimitOverride | undefined
   set(userNid: number, override: RateLimitOverride): Promise<void>
   remove(userNid: number): Promise<void>
@@ -22,7 +22,7 @@ export interface RateLimitOverrides {
 
 const READ_EVERY_MS = 30_000
 
-/** Reads the overrides before it answers. */
+/** Loads the overrides, then resolves. */
 export async function openRateLimitOverrides(deps: {
   readonly db: Database
   readonly clock: Clock
@@ -40,7 +40,7 @@ export async function openRateLimitOverrides(deps: {
   await read()
   return {
     get(userNid) {
-      // What cannot be read now stays as it was, until the next time.
+      // If the read fails, the overrides stay as they were until the next one.
       if (clock.now() - readAt >= READ_EVERY_MS) void read().catch(() => {})
       return known.get(userNid)
     },

@@ -5,16 +5,16 @@ import type { RateLimitOverrides } from './rate-limit-overrides.ts'
 
 export type LimitName = Exclude<keyof Config['rate_limits'], 'enabled'>
 
-/** Buckets in memory; each is one of a named kind for one user, address or account. */
+/** Token buckets in memory. Each has a named kind and belongs to one user, address or account. */
 export interface RateLimits {
   /**
-   * Takes one token; an empty bucket throws 429 `M_LIMIT_EXCEEDED` with `retry_after_ms`. A number is a user's, who may have limits
-   * of their own.
+   * Takes one token; an empty bucket throws 429 `M_LIMIT_EXCEEDED` with `retry_after_ms`. A numeric key is a user, who may have limits of
+   * their own.
    */
   take(name: LimitName, key: string | number): void
 }
 
-/** No kind remembers more keys than this; the one that was idle longest is dropped first. */
+/** The most keys of one kind that are remembered. The one that was idle for longest is dropped first. */
 const MAX_KEYS = 20_000
 
 export function createRateLimits(deps: {
@@ -25,7 +25,7 @@ export function createRateLimits(deps: {
   const { overrides } = deps
   const limits = deps.config.rate_limits
   if (!limits.enabled) return { take: () => {} }
-  // Of each bucket only the moment is kept at which it will be full again.
+  // A bucket is stored as the time at which it will be full again.
   const kinds = new Map<LimitName, Map<string | number, number>>()
 
   function bucketsOf(name: LimitName): Map<string | number, number> {
@@ -36,7 +36,7 @@ export function createRateLimits(deps: {
     return made
   }
 
-  /** Written at the map's end, so that its order is the order of last use. */
+  /** A new entry goes to the end of the map, so the map's order is the order of last use. */
   function remember(buckets: Map<string | number, number>, key: string | number, fullAt: number): void {
     buckets.delete(key)
     buckets.set(key, fullAt)
@@ -53,7 +53,7 @@ export function createRateLimits(deps: {
       const tokenMs = 1000 / per_second
       const now = deps.clock.now()
       const buckets = bucketsOf(name)
-      // A clock that was set back must not leave a bucket emptier than empty.
+      // If the clock was set back, a bucket must not become emptier than empty.
       const fullAt = Math.min(Math.max(buckets.get(key) ?? now, now), now + burst * tokenMs)
       const waitMs = fullAt + tokenMs - (now + burst * tokenMs)
       remember(buckets, key, waitMs > 0 ? fullAt : fullAt + tokenMs)

@@ -14,7 +14,7 @@ export interface RequestTally {
   text(): string
 }
 
-/** Counts requests in plain numbers: prom-client's own histogram takes about 3 µs per observation, which the send path would feel. */
+/** Counts requests in plain numbers: prom-client's own histogram takes about 3 µs per observation, which would slow down sends. */
 export function createRequestTally(): RequestTally {
   const tallies = new Map<string, Tally>()
   return {

@@ -27,13 +27,16 @@ import type { KeyChanges } from './sync/key-changes.ts'
 import type { Presence } from './sync/presence.ts'
 import type { Sync } from './sync/sync.ts'
 
-/** Everything that endpoints call, one property per service. Their areas are made in context.ts, and named one by one in endpoint-services.ts. */
+/**
+ * Everything that endpoints call, one property per service. `context.ts` makes the areas, and `endpoint-services.ts` lists the services
+ * one by one.
+ */
 export interface Services extends AccountServices, ContactServices, E2eServices, KeyServices {
   readonly config: Config
   readonly clock: Clock
   /** This server's own release: `0.1.0`. */
   readonly version: string
-  /** Pages for people, by `loadPages(config)`. */
+  /** The web pages, from `loadPages(config)`. */
   readonly pages: Pages
   readonly rateLimits: RateLimits
   readonly rateLimitOverrides: RateLimitOverrides
@@ -49,15 +52,15 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   readonly sync: Sync
   readonly keyChanges: KeyChanges
   readonly presence: Presence
-  /** This server's signing keys, for others. */
+  /** This server's signing keys, as other servers see them. */
   readonly ownKeys: OwnKeys
   readonly admin: AdminServices
-  /** What other servers ask, made in federation/federation-services.ts. */
+  /** What other servers request, made in federation/federation-services.ts. */
   readonly federation: FederationServices
   readonly singleSignOn: SingleSignOn
   /** Bridges and bots, made in appservices/appservice-services.ts. */
   readonly appservices: AppserviceServices
   readonly media: MediaServices
-  /** The identity service's, made in identity/identity-services.ts. */
+  /** The identity service, made in identity/identity-services.ts. */
   readonly identity: IdentityServices
 }

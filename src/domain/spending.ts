@@ -2,27 +2,27 @@ import { createCache } from '../core/cache.ts'
 import type { Clock } from './clock.ts'
 
 export interface Bucket {
-  /** What is there to begin with, and at most. */
+  /** How many tokens a bucket holds when it is full. */
   readonly burst: number
   readonly perSecond: number
 }
 
-/** Token buckets from which several are taken at a time. */
+/** Token buckets from which a caller takes several tokens at a time. */
 export interface Spending {
-  /** Takes as many as there are, up to a number, and gives how many. */
+  /** Takes as many tokens as there are, up to `atMost`, and returns how many. */
   take(key: string | number, atMost: number, bucket: Bucket): number
-  /** Undoes a taking. */
+  /** Puts tokens back. */
   giveBack(key: string | number, count: number, bucket: Bucket): void
-  /** How long it is until so many are there. 0 where they are. Milliseconds. */
+  /** Milliseconds until the bucket holds this many tokens; 0 if it does now. */
   waitMs(key: string | number, count: number, bucket: Bucket): number
 }
 
-/** @param max buckets that are remembered; the one that was idle longest is full again first */
+/** @param max how many buckets are remembered. The one that was idle for longest is dropped first, and so is full again */
 export function createSpending({ clock, max }: { readonly clock: Clock; readonly max: number }): Spending {
-  /** When each will be full again. */
+  /** When each bucket will be full again. */
   const fullAt = createCache<string | number, number>(max)
 
-  /** How long it is until a bucket is full. A clock that was set back must not leave it emptier than empty. */
+  /** Milliseconds until a bucket is full. If the clock was set back, it must not become emptier than empty. */
   function untilFull(key: string | number, { burst, perSecond }: Bucket): number {
     const ms = (fullAt.get(key) ?? 0) - clock.now()
     return Math.min(Math.max(ms, 0), (burst * 1_000) / perSecond)

@@ -2,7 +2,7 @@ import { ProtocolError } from '../core/errors.ts'
 
 /**
  * Checks a text that a person chose and that is stored as it is.
- * @throws ProtocolError `M_INVALID_PARAM` when it is longer than `max` or holds a NUL, which Postgres cannot store.
+ * @throws ProtocolError `M_INVALID_PARAM` if it is longer than `max` or holds a NUL, which Postgres cannot store.
  */
 export function checkText(name: string, value: string, max: number): void {
   if (value.length > max) throw new ProtocolError('M_INVALID_PARAM', `'${name}' is longer than ${max} characters.`)

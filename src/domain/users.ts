@@ -3,13 +3,13 @@ import type { UserId } from '../core/ids.ts'
 import { findUserNids, internUsers, userIdsOf } from '../store/accounts/users.ts'
 import type { Database } from '../store/db/db.ts'
 
-/** User ids and their numbers. */
+/** User ids and their numeric ids. */
 export interface Users {
-  /** The numbers of users, made for those never seen before. */
+  /** The numeric ids of users. A user without one gets one. */
   intern(userIds: readonly UserId[]): Promise<Map<UserId, number>>
-  /** The numbers at hand without asking the database. */
+  /** The cached numeric ids, without a database query. */
   known(userIds: readonly UserId[]): Map<UserId, number>
-  /** The number of a user if it was ever seen. */
+  /** The numeric id of a user, undefined if the user has none. */
   find(userId: UserId): Promise<number | undefined>
   idsOf(userNids: readonly number[]): Promise<Map<number, UserId>>
 }
