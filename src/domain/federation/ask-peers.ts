@@ -4,10 +4,10 @@ import type { ReadJson } from '../../core/json.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import type { FederationQueries } from '../rooms/receive/federation-queries.ts'
 
-/** Single events that are asked for side by side. */
+/** Single events that are requested in parallel. */
 const AT_ONCE = 16
 
-/** What the room engine asks, put to other servers. Who does not answer has nothing to say. */
+/** Sends the room engine's questions to other servers. If a server does not answer, the result is undefined or empty. */
 export function createFederationQueries({
   peers,
   log,

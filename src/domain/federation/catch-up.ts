@@ -16,12 +16,12 @@ export interface CatchUpParts {
 }
 
 /**
- * Reads what a server is owed from an event on: all of it where that is little, else of each room the newest alone, by which it knows
- * what to ask for. That is our last event, and the events that nothing in the room refers to yet, whoever sent them: their servers may
- * be away by now. Rooms come a part at a time, those that were quiet longest first, so each is told once.
+ * Reads the events that a server missed, from an event on. If they are few, it reads all of them. Otherwise it reads only the newest of
+ * each room, from which the server can fetch the rest: our last event, and the forward extremities, whoever sent them, because their
+ * servers may be unreachable by now. Rooms come in batches, those that were quiet for longest first, so that each comes once.
  */
 export function createCatchUp({ db, serverName, registry, events, access }: CatchUpParts) {
-  /** Our own events, then what has been sent in their rooms since. */
+  /** Our own events, then the forward extremities of their rooms that others sent. */
   async function told(server: ServerName, nids: readonly number[], ends: readonly RoomEnd[]): Promise<OutgoingPdu[]> {
     const pdus: OutgoingPdu[] = [...(await events.load(nids)).values()].sort((a, b) => a.nid - b.nid)
     for (const end of ends) {
@@ -30,7 +30,7 @@ export function createCatchUp({ db, serverName, registry, events, access }: Catc
     return pdus
   }
 
-  /** What nothing in a room refers to yet, as far as a server may see it. */
+  /** A room's other forward extremities, as far as the server may see them. */
   async function branches(server: ServerName, end: RoomEnd): Promise<readonly OutgoingPdu[]> {
     const others = end.extremities.filter((nid) => nid !== end.event_nid)
     const newest = others.sort((a, b) => b - a).slice(0, MAX_BRANCHES_TOLD)

@@ -6,7 +6,10 @@ import { MAX_LOGGED_DESTINATIONS } from '../limits.ts'
 
 type Severity = 'info' | 'warn' | 'error'
 
-/** The log about servers that are sent to: a line for each in a minute, unless a graver one comes. The next says how many it stands for. */
+/**
+ * The log of destinations: at most one line a minute for each server, unless a more severe one comes. The next line says how many were
+ * left out.
+ */
 export type DestinationLog = (
   severity: Severity,
   server: ServerName,

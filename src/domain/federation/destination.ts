@@ -19,7 +19,7 @@ import {
 import type { DestinationLog } from './destination-log.ts'
 import type { Turns } from './turns.ts'
 
-/** An event on its way. */
+/** An event that is being sent. */
 export interface OutgoingPdu {
   readonly nid: number
   readonly json: string
@@ -31,24 +31,24 @@ export interface DestinationParts {
   readonly clock: Clock
   readonly random: Random
   readonly log: DestinationLog
-  /** What was not kept in memory, from a number on. */
+  /** Events that were not kept in memory, from a nid on. */
   missed(server: ServerName, from: number): Promise<Missed>
-  /** The next of the EDUs that the database keeps for it. */
+  /** The next stored EDUs for the server. */
   keptEdus(server: ServerName): Promise<KeptEdu[]>
-  /** They were taken, or are not to be sent any more. */
+  /** Deletes stored EDUs: the server has them, or they will not be sent any more. */
   taken(nids: readonly number[]): Promise<void>
-  /** Where those wait that may not be there, and those that have not been there for long. */
+  /** The queues of servers that may be unreachable, and of those that have been unreachable for long. */
   readonly turns: { readonly doubtful: Turns; readonly gone: Turns }
-  /** Whether anything is sent yet. */
+  /** Whether sending has begun. */
   isOpen(): boolean
-  /** What is to be remembered of it may be something else from now on. */
+  /** Called when the destination's `row` may have changed. */
   changed(destination: Destination): void
 }
 
 export interface Missed {
   /** In the order in which they are sent. */
   readonly pdus: readonly OutgoingPdu[]
-  /** Where to read on; all before is among those. */
+  /** The nid from which to read on; `pdus` holds everything before. */
   readonly next: number
 }
 
@@ -57,44 +57,44 @@ interface Transaction {
   readonly body: string
   readonly pdus: readonly OutgoingPdu[]
   readonly keptEdus: readonly number[]
-  /** EDUs that pass. */
+  /** The number of EDUs that are not stored. */
   readonly edus: number
 }
 
 const FIRST_PAUSE_MS = 2_000
 const LONGEST_PAUSE_MS = 6 * 3_600_000
-/** After so many failures in a row nothing is kept in memory for a server, and it is only asked whether it is there. */
+/** After this many failures in a row no events are kept in memory for a server, and retries send an empty transaction first. */
 const PATIENCE = 3
-/** After so many, some half an hour apart, it is gone: with all that are, it is tried in a queue that never costs much. */
+/** After this many failures, some of them half an hour apart, the server counts as gone. All such servers share one slow queue. */
 const GONE_AFTER = 10
-/** How often an event is refused before it is passed over. */
+/** How often the server must refuse an event before we skip it. */
 const REFUSALS_BELIEVED = 3
 
 /**
- * One server that is sent to: one transaction at a time, in order, each repeated as it was until it is answered. When it does not
- * answer it is left alone for longer and longer; what comes meanwhile is remembered by its number alone.
+ * One server that events are sent to. It gets one transaction at a time, in order, and each is repeated unchanged until the server
+ * answers. While the server does not answer, the pauses grow, and only the nids of new events are remembered.
  *
- * What it refuses for good (400, 413) is cut in halves, until a single event is left that it has refused several times: that is passed
- * over, and what follows is sent.
+ * A transaction that the server refuses for good (400, 413) is cut in halves until a single event is left. If the server refuses that one
+ * several times, we skip it and send what follows.
  */
 export class Destination {
   readonly server: ServerName
   readonly #parts: DestinationParts
   #pdus: OutgoingPdu[] = []
   #edus: JsonObject[] = []
-  /** The database keeps EDUs for it. */
+  /** Whether the database has EDUs for it. */
   #hasKept = false
-  /** What was sent and not answered. */
+  /** The transaction that was sent and not answered. */
   #inFlight: Transaction | undefined
-  /** The first event that is not in memory. */
+  /** The nid of the first event that is not in memory. */
   #missedFrom: number | undefined
-  /** The newest of those that are not in memory. */
+  /** The nid of the newest event that is not in memory. */
   #lastMissed = 0
   #failures = 0
   #retryAt = 0
-  /** It was lagging when the process started: whether it is there has to be seen. */
+  /** The server lagged behind when the process started, so it may be unreachable. */
   #isDoubtful: boolean
-  /** What one transaction may hold that is not to be lost: less, while some of it is refused. */
+  /** The most PDUs and stored EDUs in one transaction. It shrinks while the server refuses some of them. */
   #width = MAX_PDUS_PER_TRANSACTION
   #refusals = 0
   #timer: NodeJS.Timeout | undefined
@@ -108,11 +108,11 @@ export class Destination {
     if (!row) return
     this.#missedFrom = row.first_unsent
     this.#failures = row.failures
-    // It is tried as soon as it is its turn, however long it has been away: perhaps it was us.
+    // The first attempt after a start ignores the pause, however long the server was unreachable: perhaps the fault was ours.
     this.#retryAt = row.failures > 0 ? 0 : row.retry_at
   }
 
-  /** What is to be remembered of it; undefined when it has everything. */
+  /** The row to store for it; undefined if it has everything. */
   get row(): DestinationRow | undefined {
     const inMemory = [...(this.#inFlight?.pdus ?? []), ...this.#pdus].map(({ nid }) => nid)
     const first = Math.min(...inMemory, this.#missedFrom ?? Number.POSITIVE_INFINITY)
@@ -129,7 +129,7 @@ export class Destination {
     return hasPdus || this.#edus.length > 0 || this.#hasKept || this.#inFlight !== undefined
   }
 
-  /** It does not answer, and not for the first time. */
+  /** It has not answered several times in a row. */
   get #isAway(): boolean {
     return this.#failures >= PATIENCE
   }
@@ -149,7 +149,7 @@ export class Destination {
     this.#lastMissed = Math.max(this.#lastMissed, nid)
   }
 
-  /** What nobody hears in time is not worth hearing. */
+  /** An EDU that arrives late is useless, so none waits for an unreachable server. */
   edu(edu: JsonObject): void {
     if (this.#isAway) return
     if (this.#edus.length >= MAX_EDUS_WAITING) this.#edus.shift()
@@ -157,14 +157,14 @@ export class Destination {
     this.wake()
   }
 
-  /** The database keeps EDUs for it. @param isFromBefore what was kept when the process started */
+  /** The database has EDUs for it. @param isFromBefore whether they were there when the process started */
   kept(isFromBefore = false): void {
     this.#hasKept = true
     this.#isDoubtful ||= isFromBefore
     this.wake()
   }
 
-  /** It was heard of: perhaps it hears us too. */
+  /** The server sent us a request, so perhaps we can reach it again. */
   heard(): void {
     if (this.#failures === 0 && !this.#isDoubtful) return
     this.#leaveTurns()
@@ -221,12 +221,12 @@ export class Destination {
 
   async #work(): Promise<void> {
     try {
-      // Nothing is read from the database for who is not there.
+      // For an unreachable server nothing is read from the database: an empty transaction first tests whether it answers.
       if (this.#isAway) await this.#send(this.#transaction([], [], []))
       for (let next = await this.#next(); next && !this.#closed; next = await this.#next()) {
         this.#inFlight = next
         if (await this.#isTaken(next)) await this.#settle(next)
-        // The connection is free again after that: else the next transaction would have another made.
+        // The connection is free only after this. Without it the next transaction would open another one.
         await othersTurn()
       }
       this.#isDoubtful = false
@@ -247,7 +247,9 @@ export class Destination {
     this.#inFlight = undefined
   }
 
-  /** Whether it is done with. What was refused goes back to be sent in smaller parts. */
+  /**
+   * Whether the transaction is finished. If the server refused it, its parts go back into the queue and are sent in smaller transactions.
+   */
   async #isTaken(sent: Transaction): Promise<boolean> {
     try {
       this.#report(await this.#send(sent))
@@ -297,7 +299,7 @@ export class Destination {
 
   async #readKept(atMost: number): Promise<readonly KeptEdu[]> {
     if (!this.#hasKept || atMost === 0) return []
-    // Before the reading: one that comes meanwhile may not be among it.
+    // Reset before the read: EDUs that arrive during it may not be in the result.
     this.#hasKept = false
     try {
       const found = await this.#parts.keptEdus(this.server)
@@ -312,7 +314,7 @@ export class Destination {
   async #readMissed(from: number): Promise<void> {
     const lastBefore = this.#lastMissed
     const { pdus, next } = await this.#parts.missed(this.server, from)
-    // One that came while this was read may not be among it.
+    // Events that came during the read may not be in the result.
     const isAll = pdus.length === 0 && this.#lastMissed === lastBefore
     this.#missedFrom = isAll ? undefined : next
     this.#pdus.push(...pdus)
@@ -323,7 +325,7 @@ export class Destination {
     const toldMs = toldPause(error)
     this.#isDoubtful = false
     if (toldMs !== undefined && isLimit(error)) {
-      // It is there, and says when it will listen.
+      // The server answers, and says when it accepts requests again.
       this.#retryAt = clock.now() + toldMs
       return
     }
@@ -336,7 +338,7 @@ export class Destination {
       log('info', this.server, { reason: error.message }, 'a server does not take what it is sent')
   }
 
-  /** Its events are found again by number, what the database keeps is there, and the rest will be of no use by then. */
+  /** Clears the memory: events are found again by nid, stored EDUs are in the database, and other EDUs would arrive too late. */
   #letGo(): void {
     for (const { nid } of [...(this.#inFlight?.pdus ?? []), ...this.#pdus]) this.#miss(nid)
     this.#hasKept ||= (this.#inFlight?.keptEdus.length ?? 0) > 0
@@ -356,14 +358,14 @@ export class Destination {
   }
 }
 
-/** Not the server, but what it was sent is at fault: it would say the same again. */
+/** The transaction is at fault and not the server: the same one would get the same answer again. */
 function isRefusal(error: unknown): boolean {
   return error instanceof ProtocolError && (error.status === 400 || error.status === 413)
 }
 
 const isLimit = (error: unknown): boolean => error instanceof ProtocolError && error.status === 429
 
-/** How long a server asks to be left alone, within bounds. */
+/** The pause that a server asks for, within limits. */
 function toldPause(error: unknown): number | undefined {
   const ms = error instanceof ProtocolError ? error.extra.retry_after_ms : undefined
   return typeof ms === 'number' ? Math.min(ms, MAX_TOLD_PAUSE_MS) : undefined

@@ -13,10 +13,10 @@ import type { Users } from '../users.ts'
 import type { Outgoing } from './outgoing.ts'
 
 /**
- * Tells other servers that devices of our users changed, until they have taken it (server-server API, `m.device_list_update`).
+ * Sends changes of our users' device lists to other servers until they have them (server-server API, `m.device_list_update`).
  *
- * Word of several changes that waits for a server is one word of the last. It names the change before it, and who has not heard of that
- * knows that it has to ask for the whole list.
+ * If several changes wait for a server, only the last is sent. It names the change before it, so a server that did not get that one knows
+ * that it must fetch the whole list.
  */
 export function createDeviceListNews(deps: {
   readonly serverName: ServerName
@@ -32,10 +32,10 @@ export function createDeviceListNews(deps: {
     const keys = await readLocalKeys(tx, serverName, new Map([[userId, []]]), undefined)
     const all = keys.devices.get(userId) ?? new Map<string, string>()
     const { devices = [...all.keys()].slice(0, 1), position, before } = change
-    // Of what is not in one device the whole list has to be asked for.
+    // If the change is not in exactly one device, the other server must fetch the whole list.
     const isOne = change.devices?.length === 1 && before > 0
     const list = { user_id: userId, stream_id: position, prev_id: isOne ? [before] : [] }
-    // Devices that have no keys are told by their names alone.
+    // A device without keys is sent with its name alone.
     const keyless = new Map<string, JsonObject>()
     if (devices.some((deviceId) => !all.has(deviceId))) {
       for (const { device_id, display_name } of await listDevices(tx, userNid)) {

@@ -30,7 +30,7 @@ export interface EduParts {
   readonly deviceLists: Pick<DeviceLists, 'changedElsewhere'>
 }
 
-/** How long somebody of another server types when it does not say that they stopped. */
+/** How long a remote user counts as typing if no stop arrives. */
 const TYPING_MS = 30_000
 
 interface Member {
@@ -39,11 +39,11 @@ interface Member {
   readonly userNid: number
 }
 
-/** What passes in rooms and is no event, as other servers tell it of their own users; all else is passed over. */
+/** Processes EDUs of other servers about their own users. All other EDUs are ignored. */
 export function createEduHandlers(parts: EduParts): Readonly<Record<string, EduHandler>> {
   const { registry, events, users, access, typing, receipts } = parts
 
-  /** A user of the server itself who is in a room that we are in. */
+  /** A user of that server who is in a room that we are in. */
   async function memberOf(origin: ServerName, roomId: JsonValue | undefined, userId: JsonValue | undefined) {
     if (!isRoomId(roomId) || !isUserId(userId) || serverOf(userId) !== origin) return undefined
     const room = await registry.get(roomId as RoomId)
@@ -63,7 +63,7 @@ export function createEduHandlers(parts: EduParts): Readonly<Record<string, EduH
     await receipts.receive(who, event, at, typeof threadId === 'string' ? threadId : undefined)
   }
 
-  /** Nothing is kept of others' devices: who has to know them asks, so that no update before this one can have been missed. */
+  /** Nothing of remote device lists is stored. Whoever needs one fetches it, so a missed update does no harm. */
   async function deviceChange(origin: ServerName, { user_id: userId }: JsonObject): Promise<void> {
     if (!isUserId(userId) || serverOf(userId) !== origin) return
     const userNid = await users.find(userId)

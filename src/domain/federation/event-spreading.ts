@@ -12,27 +12,27 @@ import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { Destination } from './destination.ts'
 import type { SendingRecord } from './sending-record.ts'
 
-/** An event on its way to the servers of its room. */
+/** An event to be sent to the servers of its room. */
 export interface Entry {
   readonly room: Room
   readonly event: RoomEvent
-  /** The server that it came from, where it is passed on. */
+  /** The server that it came from, if we forward it. */
   readonly except: ServerName | undefined
 }
 
-/** Events that were committed, until every destination knows of those that concern it. */
+/** Committed events that are not in the queues of all their destinations yet. */
 export class SpreadingQueue {
   readonly entries: Entry[] = []
-  /** The last event that was committed, and the last up to which every destination knows of all that concern it. */
+  /** The nid of the last committed event, and the position up to which all destinations have their events queued. */
   seen = 0
   position = 0
   readonly #held = new Set<{ readonly position: number }>()
 
-  /** Up to where all is handed on. */
+  /** The position up to which all events are queued. */
   readonly handedOn = (): number =>
     Math.min(this.entries.length > 0 ? this.position : this.seen, ...[...this.#held].map((hold) => hold.position))
 
-  /** What is handed on does not go beyond a position until the caller says that it may. */
+  /** Keeps `handedOn` at a position or before, until the caller releases it. */
   holdBack(position: number): () => void {
     const hold = { position }
     this.#held.add(hold)
@@ -40,14 +40,14 @@ export class SpreadingQueue {
   }
 }
 
-/** Hands events to the destinations of their rooms' servers, in order. */
+/** Puts events into the queues of their rooms' servers, in order. */
 export interface EventSpreading {
   add(entries: readonly Entry[]): void
-  /** Takes up events that were committed after a position, and of which nothing was noted. */
+  /** Continues after a restart with the events that were committed after a position. */
   takeUp(from: number): Promise<void>
-  /** Takes up what was to be passed on. */
+  /** Continues after a restart with the events that were to be forwarded. */
   takeUpForwards(): Promise<void>
-  /** Resolves when what is under way is handed out, or could not be. */
+  /** Resolves once the current events are queued, or could not be. */
   idle(): Promise<void>
 }
 
@@ -70,7 +70,7 @@ export function createEventSpreading(parts: {
 
   function serversFor({ event, except }: Entry, present: ReadonlySet<ServerName>): ServerName[] {
     const servers = new Set(present)
-    // Who is put out is told so.
+    // The server of a kicked or banned user must get that event too.
     if (event.type === 'm.room.member') servers.add(serverOf(event.pdu.state_key as UserId))
     if (except !== undefined) servers.delete(except)
     if (isInvitation(event)) servers.delete(targetsServer(event, present))
@@ -92,7 +92,7 @@ export function createEventSpreading(parts: {
     queue.position = queue.seen
   }
 
-  /** Goes on until all are handed out: a database that is away comes back. */
+  /** Retries until all events are queued: the database may be unreachable for a while. */
   function startSpreading(): void {
     spreading ??= spread()
       .catch((err) => {
@@ -139,7 +139,7 @@ function isInvitation(event: RoomEvent): boolean {
   return event.type === 'm.room.member' && event.content.membership === 'invite'
 }
 
-/** The invited user's server was given the invitation by hand, unless it is in the room anyway. */
+/** The invited user's server already got the invitation by `invite`, unless it is in the room anyway. */
 function targetsServer(event: RoomEvent, present: ReadonlySet<ServerName>): ServerName {
   const server = serverOf(event.pdu.state_key as UserId)
   return present.has(server) ? ('' as ServerName) : server

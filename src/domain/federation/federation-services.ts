@@ -32,7 +32,7 @@ import { createSignedRequests, type SignedRequests } from './signed-requests.ts'
 import { createSpaceAnswers, type SpaceAnswers } from './space-answers.ts'
 import { createTransactions, type Transactions } from './transactions.ts'
 
-/** What other servers ask of this one. */
+/** Answers requests of other servers. */
 export interface FederationServices {
   readonly signedRequests: SignedRequests
   readonly queues: ServerQueues
@@ -42,11 +42,11 @@ export interface FederationServices {
   readonly handshakes: Handshakes
   readonly transactions: Transactions
   readonly invitations: Invitations
-  /** How the access list of a room stands to a server; see {@link ServerAccess.standing}. */
+  /** Whether a room's server ACL allows a server; see {@link ServerAccess.standing}. */
   standing(server: ServerName, roomId: RoomId): ReturnType<ServerAccess['standing']>
 }
 
-/** Wires what answers other servers. */
+/** Wires the services that answer other servers. */
 export function createFederationServices(parts: {
   readonly base: HomeserverBase
   readonly localUsers: Pick<LocalUsers, 'find'>
@@ -122,7 +122,7 @@ export function createFederationServices(parts: {
   }
 }
 
-/** What of the federation's rows is due for removal at a moment. */
+/** Deletes expired rows of the federation. */
 export const federationChores: readonly ((tx: Tx, now: number, atMost: number) => Promise<number>)[] = [
   (tx, now, atMost) => forgetTransactions(tx, now - TRANSACTION_KEPT_MS, atMost),
   (tx, now, atMost) => forgetKeyAnswers(tx, now - KEY_ANSWERS_KEPT_MS, atMost),

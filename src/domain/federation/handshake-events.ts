@@ -13,7 +13,8 @@ import type { HandshakeMembership, HandshakeRoomParts, HandshakeRooms } from './
 import { shutOut } from './server-access.ts'
 
 /**
- * Takes in the signed event with which a handshake ends. Gives the room, and the event as the room has it: canonical JSON.
+ * Processes the signed event with which a handshake ends (`send_join`, `send_leave`, `send_knock`). Returns the event as the room has it,
+ * as canonical JSON.
  *
  * @throws ProtocolError as {@link HandshakeRooms.roomFor}; `M_BAD_JSON`, `M_INVALID_PARAM`, `M_FORBIDDEN`
  */
@@ -28,14 +29,17 @@ export type TakeHandshakeEvent = (
 export interface HandshakeEventParts extends HandshakeRoomParts {
   readonly serverName: ServerName
   readonly receiver: Receiver
-  /** An event that came by a handshake, and that nobody but us will tell the other servers of. Resolves when that is sure to happen. */
+  /**
+   * Forwards an event that came by a handshake, since nobody else sends it to the other servers. Resolves once it is sure to be
+   * forwarded.
+   */
   accepted(room: Room, event: RoomEvent, from: ServerName): Promise<void>
 }
 
 export function createTakeHandshakeEvent(parts: HandshakeEventParts, rooms: HandshakeRooms): TakeHandshakeEvent {
   const { registry, resident, receiver, access } = parts
 
-  /** What is wrong with an event is told to those who could have found the room by asking for a template. */
+  /** Only a server that could get a template for the room learns what is wrong with an event. Others get the template's error. */
   async function membershipOf(
     room: Room,
     asking: ServerName,
@@ -54,8 +58,8 @@ export function createTakeHandshakeEvent(parts: HandshakeEventParts, rooms: Hand
   }
 
   /**
-   * Before anything is fetched or kept for the sake of an event: that the room would take it as it stands. Not what was taken
-   * already and comes again, nor a join that a member on another server lets in, of which we know less than that server.
+   * Checks, before anything is fetched or stored for an event, that the room would accept it now. It skips an event that was accepted
+   * before, and a join that another server's member authorised: that server knows more than we do.
    */
   async function mustBeWelcome(room: Room, asking: ServerName, eventId: EventId, pdu: Pdu): Promise<void> {
     const authoriser = room.version.restrictedJoins ? joinAuthoriserOf(pdu.content) : undefined
@@ -78,14 +82,14 @@ export function createTakeHandshakeEvent(parts: HandshakeEventParts, rooms: Hand
     const [received] = await receiver.receive(asking, roomId, [signed], 'accepted')
     if (received?.kind !== 'accepted' && received?.kind !== 'known') {
       const text = `The event was not accepted: ${received?.reason ?? 'for no reason that is known'}.`
-      // Its shape was looked at: what is dropped without being named has no good signature.
+      // The shape was checked before. So an event that is dropped without a reason has no valid signature.
       const isIncomplete = received?.kind === 'dropped' && received.eventId !== undefined
       const refused = new ProtocolError(isIncomplete ? 'M_INVALID_PARAM' : 'M_FORBIDDEN', text)
       return rooms.hideFromStrangers(asking, room, userId, Promise.reject(refused))
     }
     const [stored] = await resident.events(roomId, [eventId])
     if (!stored) throw new ProtocolError('M_FORBIDDEN', 'The room does not accept this event.')
-    // One that is sent again may have been taken in just before a crash.
+    // A repeated event may have been accepted just before a crash.
     const isNow = received.kind === 'accepted' || (await room.stateEvent('m.room.member', userId))?.nid === stored.nid
     if (isNow) await parts.accepted(room, stored, asking)
     return { room, json: stored.json }
@@ -93,7 +97,7 @@ export function createTakeHandshakeEvent(parts: HandshakeEventParts, rooms: Hand
 }
 
 /**
- * What can be seen from the request alone, whatever room it is for, and so tells nobody whether there is such a room.
+ * Checks what the request alone shows, whatever room it is for. So the error does not reveal whether the room exists.
  * @throws ProtocolError `M_BAD_JSON`, `M_INVALID_PARAM`, `M_FORBIDDEN` for a user of another server
  */
 function mustBeShaped(
@@ -104,7 +108,7 @@ function mustBeShaped(
 ): void {
   const versions = ROOM_VERSIONS.filter((version) => membership !== 'knock' || version.knocking)
   let read = readPdu(versions.at(-1)!, value, offence)
-  // Most have the format of the newest.
+  // Most events have the format of the newest version.
   for (const version of versions.slice(0, -1).reverse()) if (isRefusal(read)) read = readPdu(version, value, offence)
   if (isRefusal(read)) throw malformed(read)
   const { pdu } = read
@@ -120,7 +124,7 @@ function mustBeShaped(
   }
 }
 
-/** What an event is told that cannot be read as one. */
+/** The error for an event that cannot be parsed. */
 export function malformed({ errcode, reason }: Refusal): ProtocolError {
   return new ProtocolError(errcode === 'M_BAD_JSON' ? errcode : 'M_INVALID_PARAM', `The event is malformed: ${reason}.`)
 }
@@ -130,7 +134,7 @@ export function notTheOne(why: string): ProtocolError {
 }
 
 /**
- * What takes the version of the room to be seen: the format of the event, and its id.
+ * Checks what depends on the room's version: the event's format, and its id.
  * @throws ProtocolError `M_BAD_JSON`, `M_INVALID_PARAM`
  */
 function requireFormat(room: Room, eventId: EventId, { value, offence }: ReadJson): Pdu {

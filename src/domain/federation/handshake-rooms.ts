@@ -7,16 +7,22 @@ import type { Room } from '../rooms/room/room.ts'
 import { wholeRoom } from '../rooms/room/whole-room.ts'
 import { type ServerAccess, shutOut } from './server-access.ts'
 
-/** What a user of another server may want to become in a room through this one. */
+/** The membership that a remote user wants in a room through this server. */
 export type HandshakeMembership = 'join' | 'leave' | 'knock'
 
-/** Rooms as they are shown to servers that want a user of theirs in or out: who is a stranger hears the same as of no room. */
+/**
+ * Rooms, for servers that want one of their users to join, leave or knock. A server that may not know of a room gets the same answer as
+ * for an unknown room.
+ */
 export interface HandshakeRooms {
-  /** A room with all its members. @throws ProtocolError `M_NOT_FOUND`; `M_FORBIDDEN` where the room's access list shuts the server out */
+  /** A room with all its members. @throws ProtocolError `M_NOT_FOUND`; `M_FORBIDDEN` if the room's server ACL denies the server */
   roomFor(asking: ServerName, roomId: RoomId): Promise<Room>
-  /** Gives an answer about a user, or `M_NOT_FOUND` in place of a refusal that says that there is such a room. */
+  /** Returns the answer about a user. If it is a refusal that would reveal the room, it throws `M_NOT_FOUND` instead. */
   hideFromStrangers<T>(asking: ServerName, room: Room, userId: UserId, answer: Promise<T>): Promise<T>
-  /** A template for a user's event. @throws ProtocolError as the rules of the room have it, hidden from strangers */
+  /**
+   * A template for a user's event. @throws ProtocolError as the room's rules require, or `M_NOT_FOUND` for servers that may not know of
+   * the room
+   */
   templateFor(room: Room, asking: ServerName, userId: UserId, membership: HandshakeMembership): Promise<Template>
 }
 
@@ -49,7 +55,7 @@ export function createHandshakeRooms({ registry, resident, access }: HandshakeRo
       const standing = await access.standing(asking, room)
       if (standing === 'refused') throw shutOut(asking)
       if (!room || standing === 'not-here') throw notHere()
-      // To wait is to say that there is such a room.
+      // Waiting would reveal that the room exists.
       if (room.partialState?.lacksMembers && !(await access.mayKnowOf(asking, room))) throw notHere()
       return wholeRoom(registry, room)
     },

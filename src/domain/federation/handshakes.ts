@@ -8,29 +8,30 @@ import { createTakeHandshakeEvent, type HandshakeEventParts } from './handshake-
 import { createHandshakeRooms, type HandshakeMembership, isNotHere } from './handshake-rooms.ts'
 
 export interface JoinedRoom extends JoinAnswer {
-  /** The join as the room has it, with our signature where it needs one. Canonical JSON. */
+  /** The join as the room has it, with our signature if it needs one. Canonical JSON. */
   readonly event: string
-  /** Those that were in the room before it. */
+  /** The servers that were in the room before the join. */
   readonly servers: readonly ServerName[]
 }
 
-/** How users of other servers join, leave and knock through this one (server-server API, "Joining Rooms" and what follows). */
+/**
+ * Lets users of other servers join, leave and knock through this server (server-server API, "Joining Rooms" and the sections after it).
+ */
 export interface Handshakes {
   /**
    * A template for the user's event.
    *
-   * @param versions that the asking server understands; undefined where that does not matter
-   * @throws ProtocolError `M_NOT_FOUND` for rooms that this server is not in, and for those that are none of the asking server's
-   * business (who leaves is told `M_FORBIDDEN` of both); `M_INCOMPATIBLE_ROOM_VERSION`; `M_FORBIDDEN` and others as the rules of the
-   * room have it
+   * @param versions room versions that the asking server supports; undefined if that does not matter
+   * @throws ProtocolError `M_NOT_FOUND` for rooms that this server is not in, and for those that the asking server may not know of (for a
+   *   leave, `M_FORBIDDEN` in both cases); `M_INCOMPATIBLE_ROOM_VERSION`; `M_FORBIDDEN` and others as the room's rules require
    */
   make(asking: ServerName, roomId: RoomId, wanted: WantedMembership): Promise<Template>
   /**
-   * Takes a signed event in.
+   * Processes a signed event.
    *
-   * @param omitsMembers the asking server does without most of the members for now
-   * @throws ProtocolError as {@link make}; `M_BAD_JSON` for what is no canonical JSON, `M_INVALID_PARAM` for another event than was to be
-   * sent, `M_FORBIDDEN` for one of another server's user or without a good signature
+   * @param omitsMembers whether the asking server accepts partial state
+   * @throws ProtocolError as {@link make}; `M_BAD_JSON` for a body that is no canonical JSON, `M_INVALID_PARAM` for another event than
+   *   the template's, `M_FORBIDDEN` for a user of a third server or an invalid signature
    */
   sendJoin(
     asking: ServerName,
@@ -40,7 +41,7 @@ export interface Handshakes {
     omitsMembers?: boolean,
   ): Promise<JoinedRoom>
   sendLeave(asking: ServerName, roomId: RoomId, eventId: EventId, event: ReadJson): Promise<void>
-  /** Gives what the room shows to those who are not in it. */
+  /** Returns the room's stripped state. */
   sendKnock(asking: ServerName, roomId: RoomId, eventId: EventId, event: ReadJson): Promise<JsonObject[]>
 }
 
@@ -50,10 +51,10 @@ export interface WantedMembership {
   readonly versions?: readonly string[]
 }
 
-/** Rooms of so many members are given whole: to ask a second time would cost more. */
+/** A room with up to this many members is sent whole: a second request would cost more. */
 const MEMBERS_GIVEN_ANYWAY = 20
 
-/** To leave one has to be in a room: of one that there is not this is said too (seed 3, `make_leave`). */
+/** Nobody can leave a room without being in it. An unknown room gets the same answer (seed 3, `make_leave`). */
 const notIn = (userId: UserId) => new ProtocolError('M_FORBIDDEN', `${userId} is not in this room.`)
 
 export function createHandshakes(parts: HandshakeEventParts): Handshakes {

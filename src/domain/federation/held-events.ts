@@ -11,17 +11,17 @@ import type { PartialStateRooms } from '../rooms/room/partial-state-rooms.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { HeldReceipts } from './held-receipts.ts'
 
-/** What a transaction's answer says of one of its events. */
+/** What the answer to a transaction says about one of its events. */
 export interface Outcome {
   readonly eventId: string | undefined
   readonly error: string | undefined
 }
 
-/** Events of rooms whose members are still to come: they are kept until there is something to judge them by. */
+/** Events of partial-state rooms. They are held until the resync is done and they can be checked. */
 export interface HeldEvents {
   /**
-   * Keeps what a server sent. Resolves when it is durable, with an outcome for each; undefined when nothing has to wait any more.
-   * What is one too many is refused, and thereby asked for when later events build on it.
+   * Stores what a server sent. Resolves once it is durable, with an outcome for each event; undefined if events need not be held any
+   * more. Events above the limit are refused, and will be fetched when later events refer to them.
    */
   hold(
     origin: ServerName,
@@ -29,7 +29,7 @@ export interface HeldEvents {
     partialState: PartialState,
     pdus: readonly ReadJson[],
   ): Promise<Outcome[] | undefined>
-  /** Takes in all that waits, in the order in which it came, what was read after all that, and ends the waiting. */
+  /** Processes all held events in the order in which they came, then what arrived meanwhile, and stops holding. */
   takeAll(partialState: PartialState): Promise<void>
 }
 
@@ -40,7 +40,7 @@ const isWithin = ({ count, bytes }: Held, cap: Held): boolean => count <= cap.co
 export function createHeldEvents(parts: {
   readonly db: Database
   readonly partialStateRooms: Pick<PartialStateRooms, 'end'>
-  /** In which keeping and ending go one after another, for a room: nothing is kept that nobody takes. */
+  /** Runs holding and the end of holding one after another for a room, so that no event is held that nobody processes. */
   readonly turns: KeyedQueue<number>
   readonly receipts: Pick<HeldReceipts, 'takeSome'>
   take(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<unknown>
@@ -99,7 +99,7 @@ export function createHeldEvents(parts: {
     async takeAll(partialState) {
       while (partialState.holdsEvents) {
         while (partialState.holdsEvents && (await takeSome(partialState))) {
-          // As long as there are some.
+          // Repeats while events are left.
         }
         if (partialState.holdsEvents && (await receipts.takeSome(partialState))) continue
         await turns.run(partialState.roomNid, async () => {

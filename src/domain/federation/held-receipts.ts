@@ -15,13 +15,13 @@ import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { ServerAccess } from './server-access.ts'
 
 /**
- * What users of other servers have read in rooms whose members are still to come: whether they are in the room is not known, nor are the
- * events. Nobody tells it again, so it is kept.
+ * Receipts of remote users in partial-state rooms. During the resync we do not know whether the user is in the room, nor the event.
+ * Nobody sends a receipt again, so it is held.
  */
 export interface HeldReceipts {
-  /** Keeps those of an `m.receipt` that have to wait, until they are durable, and gives the content without them. */
+  /** Stores the receipts of an `m.receipt` that must wait. Resolves once they are durable, with the content without them. */
   hold(origin: ServerName, content: JsonObject): Promise<JsonObject>
-  /** Takes in some that wait. False when none does. */
+  /** Processes some held receipts. Returns false if there are none. */
   takeSome(partialState: PartialState): Promise<boolean>
 }
 
@@ -34,14 +34,14 @@ export function createHeldReceipts(parts: {
   readonly registry: Pick<RoomRegistry, 'get'>
   readonly access: Pick<ServerAccess, 'isIn'>
   readonly partialStateRooms: Pick<PartialStateRooms, 'all'>
-  /** In which what is kept for a room and the end of keeping go one after another. */
+  /** Runs holding and the end of holding one after another for a room. */
   readonly turns: KeyedQueue<number>
-  /** Takes in the content of an `m.receipt`. */
+  /** Processes the content of an `m.receipt`. */
   take(origin: ServerName, content: JsonObject): Promise<void>
 }): HeldReceipts {
   const { db, registry, access, turns } = parts
 
-  /** Whether those of a room have to wait. Those of a server that is not known to be in it do not, and come to nothing. */
+  /** Whether receipts of a room must wait. Receipts of a server that is not known to be in the room do not wait, and have no effect. */
   async function holdIn(origin: ServerName, roomId: string, kinds: JsonValue): Promise<boolean> {
     const room = isRoomId(roomId) ? await registry.get(roomId) : undefined
     if (!room?.partialState?.holdsEvents || !(await access.isIn(origin, room))) return false

@@ -23,7 +23,7 @@ import { strippedStateIn } from '../rooms/room/stripped-state.ts'
 import { malformed, notTheOne } from './handshake-events.ts'
 import { type ServerAccess, shutOut } from './server-access.ts'
 
-/** An invitation of a user of ours by a user of another server. */
+/** An invitation of a local user by a remote user. */
 export interface ReceivedInvitation {
   readonly roomId: RoomId
   readonly eventId: EventId
@@ -32,14 +32,18 @@ export interface ReceivedInvitation {
   readonly inviteState: JsonValue | undefined
 }
 
-/** Takes invitations from other servers (server-server API, "Inviting to a room"). */
+/** Receives invitations from other servers (server-server API, "Inviting to a room"). */
 export interface Invitations {
   /**
-   * Gives the event with this server's signature.
-   * @throws ProtocolError `M_INCOMPATIBLE_ROOM_VERSION`, `M_BAD_JSON`, `M_INVALID_PARAM`, `M_FORBIDDEN`, `M_TOO_LARGE`, `M_LIMIT_EXCEEDED`
+   * Returns the event with this server's signature.
+   * @throws ProtocolError `M_INCOMPATIBLE_ROOM_VERSION`, `M_BAD_JSON`, `M_INVALID_PARAM`, `M_FORBIDDEN`, `M_TOO_LARGE`,
+   *   `M_LIMIT_EXCEEDED`
    */
   receive(asking: ServerName, invitation: ReceivedInvitation): Promise<JsonObject>
-  /** Takes back what was sent so, or refuses a knock. Gives the event's id; undefined when there is nothing of the kind, or it is not theirs to do. */
+  /**
+   * Processes an event that takes back such an invitation or refuses a knock. Returns its id; undefined if there is no such invitation or
+   * knock, or the sender may not do that.
+   */
   rescind(asking: ServerName, roomId: RoomId, event: ReadJson): Promise<EventId | undefined>
 }
 
@@ -53,13 +57,13 @@ export interface InvitationParts {
   readonly remoteMembers: RemoteMembers
   readonly registry: Pick<RoomRegistry, 'get'>
   readonly access: Pick<ServerAccess, 'standing'>
-  /** Rooms that the operator wants nobody in. */
+  /** Rooms that the operator has blocked. */
   readonly blocks: Pick<RoomBlocks, 'mustBeFree'>
-  /** The number of a user of ours who may be invited. */
+  /** The numeric id of a local user who may be invited. */
   findUser(userId: UserId): Promise<number | undefined>
 }
 
-/** Nobody answers many invitations at once. */
+/** Nobody answers many invitations in a short time. */
 const RETRY_AFTER_MS = 10 * 60 * 1000
 
 export function createInvitations(parts: InvitationParts): Invitations {
@@ -90,7 +94,7 @@ export function createInvitations(parts: InvitationParts): Invitations {
     return pdu
   }
 
-  /** One user's sync holds them all. */
+  /** One sync of the user contains all open invitations. */
   async function requirePlace(asking: ServerName, { content }: Pdu, userNid: number): Promise<void> {
     if (Buffer.byteLength(JSON.stringify(content)) > MAX_INVITATION_BYTES) {
       bounds.reached('invitation size')
@@ -136,8 +140,8 @@ export function createInvitations(parts: InvitationParts): Invitations {
       const isEnd =
         pdu.type === 'm.room.member' && (pdu.content.membership === 'leave' || pdu.content.membership === 'ban')
       if (!isEnd || serverOf(pdu.sender) !== asking) return undefined
-      // Of the power levels there nothing is known. Those at home where the invitation came from may take it back; what a knock is
-      // called is known in the room alone.
+      // We do not know the room's power levels. So a user of the inviting server may take back an invitation. For a knock any sender
+      // counts, because only the room knows who may refuse it.
       const isTheirs =
         membershipOf(pending.event) === 'knock'
           ? authIdsOf(pdu).includes(nameOf(pending.event))

@@ -8,27 +8,27 @@ import { verifySignature } from '../../core/signing/key.ts'
 import { MAX_KEYS_PER_ANSWER } from '../limits.ts'
 
 export interface ServerKey extends VerifyKey {
-  /** Out of use. What it signed before `validUntilTs` stays good. */
+  /** An old key. Signatures from before `validUntilTs` stay valid. */
   readonly isOld: boolean
 }
 
-/** No answer lets its keys count for longer, so that a stolen key can be withdrawn (server-server API, "Publishing Keys"). */
+/** The longest time for which an answer's keys count, so that a stolen key can be withdrawn (server-server API, "Publishing Keys"). */
 export const LONGEST_VALIDITY_MS = 7 * 24 * 3_600_000
 
 const KEY_ID = /^ed25519:[^\0]{1,200}$/
 
-/** Keys whose secret halves are in everybody's hands (CVE-2026-24044): nothing that they sign is believed. */
+/** Keys whose private halves are public knowledge (CVE-2026-24044). Their signatures are never accepted. */
 const EXPOSED = new Set(['l/O9hxMVKB6Lg+3Hqf0FQQZhVESQcMzbPN1Cz2nM3og'])
 
-/** @param publicKey in base64, in any of its spellings */
+/** @param publicKey in base64 of any variant */
 export function isExposed(publicKey: string): boolean {
   return EXPOSED.has(encodeBase64(decodeBase64(publicKey) ?? Buffer.alloc(0)))
 }
 
 /**
- * What a server says of its keys (server-server API, `GET K/server`), whoever passed it on.
+ * Checks a server's key document (server-server API, `GET K/server`), whether it came from the server or a notary.
  *
- * @returns undefined unless it is about `server`, at least one of its keys in use has signed it, and none of them in vain
+ * @returns undefined unless it is about `server`, at least one current key has signed it, and no signature of these keys is invalid
  */
 export function readKeyAnswer(server: ServerName, answer: JsonObject, now: number): readonly ServerKey[] | undefined {
   const { server_name, valid_until_ts, verify_keys, old_verify_keys } = answer
@@ -39,7 +39,7 @@ export function readKeyAnswer(server: ServerName, answer: JsonObject, now: numbe
     validUntilTs: Math.min(valid_until_ts, limit),
   }))
   if (!isSignedByItsKeys(server, answer, current)) return undefined
-  // Whatever it says: what is out of use signs nothing from now on.
+  // Whatever the answer says, an old key signs nothing from now on.
   const old = listed(old_verify_keys).flatMap(([keyId, { key, expired_ts }]) =>
     isMoment(expired_ts) ? [{ keyId, publicKey: key, isOld: true, validUntilTs: Math.min(expired_ts, now - 1) }] : [],
   )
@@ -56,7 +56,7 @@ function isSignedByItsKeys(server: ServerName, answer: JsonObject, keys: readonl
   return signed.length > 0 && signed.every(Boolean)
 }
 
-/** The ed25519 keys of a list, as far as they are keys. */
+/** The valid ed25519 keys of a list. */
 function listed(keys: JsonValue | undefined): (readonly [string, JsonObject & { readonly key: string }])[] {
   if (!isObject(keys)) return []
   return Object.entries(keys)

@@ -13,7 +13,7 @@ import { isExposed, LONGEST_VALIDITY_MS, type ServerKey } from './key-answer.ts'
 import { createKeySources, type ToldKeys } from './key-sources.ts'
 import type { OwnSigningKey } from './own-signing-key.ts'
 
-/** The keys of other servers, and of which ones there are any at hand. */
+/** The keys of other servers, and which of them are in memory. */
 export interface ServerKeyRing extends KeyRing {
   /** Whether keys of a server are in memory. */
   knows(server: ServerName): boolean
@@ -21,10 +21,10 @@ export interface ServerKeyRing extends KeyRing {
 
 type Keys = ReadonlyMap<string, ServerKey>
 
-/** After answers, one after the other, that did not bring the key that was looked for. */
+/** The first pause after an answer without the key that was looked for. */
 const FIRST_VAIN_PAUSE_MS = 10_000
 const LONGEST_VAIN_PAUSE_MS = 5 * 60_000
-/** After failures, one after the other. */
+/** The first pause after a request that failed. */
 const FIRST_FAILURE_PAUSE_MS = 60_000
 const LONGEST_FAILURE_PAUSE_MS = 3_600_000
 
@@ -37,10 +37,10 @@ interface Attempts {
 const NO_ATTEMPTS: Attempts = { notBefore: 0, failures: 0, inVain: 0 }
 
 /**
- * The signing keys of other servers (server-server API, "Retrieving server keys"): from memory, from the database, and from the
- * server itself or key servers when one that is asked for is missing or has run out. Whoever asks meanwhile waits for the same
- * request. A new key is fetched at once; who makes up names of keys has the server asked less and less. While it does not answer,
- * what is known of it stays in use.
+ * The signing keys of other servers (server-server API, "Retrieving server keys"). They come from memory, from the database, or, if a key
+ * is missing or expired, from the server itself or key servers. Callers in the meantime share the same request. A new key id is requested
+ * at once, but made-up key ids make the requests to that server rarer and rarer. While the server does not answer, its known keys stay in
+ * use.
  */
 export function createKeyRing(deps: {
   readonly config: Pick<Config, 'server_name' | 'outbound'>
@@ -63,7 +63,7 @@ export function createKeyRing(deps: {
     return byId(rows.map(fromRow).filter(({ publicKey }) => !isExposed(publicKey)))
   }
 
-  /** Whether asking the server would tell nothing new about these keys. */
+  /** Whether the server could have nothing new about these keys. */
   function suffice(keys: Keys, keyIds: readonly string[]): boolean {
     const now = clock.now()
     return keyIds.every((keyId) => {
@@ -117,7 +117,7 @@ export function createKeyRing(deps: {
     let keys = remembered.get(server) ?? (await remember(server, fromStore(server)))
     const asked = running.get(server)
     if (asked !== undefined && !suffice(keys, keyIds)) keys = await asked
-    // What was asked for others may not have brought the keys that are wanted here.
+    // A request that another caller started may not have brought the keys that are needed here.
     if (!suffice(keys, keyIds) && mayAsk(server)) keys = await refreshOnce(server, keyIds)
     return keyIds.flatMap((keyId) => keys.get(keyId) ?? [])
   }
@@ -135,7 +135,7 @@ export function createKeyRing(deps: {
   return { keysOf, knows: (server) => (remembered.get(server)?.size ?? 0) > 0 }
 }
 
-/** Keys of many servers that come in while the database is written to are written together. */
+/** Writes the keys of many servers together: those that arrive while the database writes go into the next write. */
 function saver(db: Database): (server: ServerName, keys: readonly ServerKey[]) => Promise<void> {
   const write = perTick(async (entries: readonly (readonly [ServerName, readonly ServerKey[]])[]) => {
     const rows = entries.flatMap(([server, keys]) => keys.map((key) => toRow(server, key)))
@@ -145,7 +145,7 @@ function saver(db: Database): (server: ServerName, keys: readonly ServerKey[]) =
   return async (server, keys) => void (await write([[server, keys]]))
 }
 
-/** A key server may not have heard yet that a key went out of use. */
+/** A key server may not know yet that a key has been retired. */
 function newsIn({ keys, isFirstHand }: ToldKeys, known: Keys): readonly ServerKey[] {
   return isFirstHand ? keys : keys.filter((key) => isNews(key, known.get(key.keyId)))
 }

@@ -8,34 +8,34 @@ import { MAX_KEY_REQUESTS_AT_ONCE, MAX_KEYS_PER_SERVER, MAX_NOTARY_SERVERS } fro
 import type { KeyRing } from '../rooms/receive/federation-queries.ts'
 import { readKeyAnswer, type ServerKey } from './key-answer.ts'
 
-/** What is said of a server's keys. */
+/** A server's keys, and who sent them. */
 export interface ToldKeys {
   readonly keys: readonly ServerKey[]
-  /** By the server itself. */
+  /** Whether the server itself sent them. */
   readonly isFirstHand: boolean
 }
 
-/** Who is asked for the keys of a server: the server, and the key servers for one that does not answer. */
+/** Requests a server's keys: from the server, or from key servers if it does not answer. */
 export interface KeySources {
-  /** Undefined when nobody gives an answer that can be believed. */
+  /** Undefined if there is no valid answer. */
   ask(server: ServerName, keyIds: readonly string[]): Promise<ToldKeys | undefined>
 }
 
 /**
- * With so many servers being asked at once, as when a large room is joined, key servers are asked first: they tell the keys of many in
- * one answer, and no dead server has to be waited for.
+ * When this many servers are being asked, as at the join of a large room, key servers are asked first: one answer has the keys of many
+ * servers, and no unreachable server delays it.
  */
 const MANY = 8
-/** A server that answers at all does so sooner. */
+/** A server that answers at all does so within this time. */
 const PATIENCE_MS = 1_000
-/** Requests to one key server. While they are under way, what comes is gathered for the next. */
+/** Requests to one key server at a time. Meanwhile further queries are collected for the next request. */
 const BATCHES_AT_ONCE = 2
 
 export function createKeySources(deps: {
   readonly keyServers: readonly ServerName[]
   readonly clock: Clock
   readonly fetcher: KeyFetcher
-  /** The keys of key servers. */
+  /** The keys of the key servers. */
   readonly keysOf: KeyRing['keysOf']
 }): KeySources {
   const { keyServers, clock, fetcher, keysOf } = deps
@@ -57,7 +57,9 @@ export function createKeySources(deps: {
     return keys.some(({ keyId, publicKey }) => verifyJson(answer, notary, keyId, publicKey))
   }
 
-  /** What a key server has signed counts as said by the server itself. The first that knows a key is believed. */
+  /**
+   * A document that a key server has signed counts like one from the server itself. The first key server that knows a key is believed.
+   */
   async function byNotaries(server: ServerName, keyIds: readonly string[]): Promise<ToldKeys | undefined> {
     const found = new Map<string, ServerKey>()
     for (const { name, ask } of notaries) {
@@ -73,7 +75,7 @@ export function createKeySources(deps: {
 
   return {
     async ask(server, keyIds) {
-      // A key server speaks for itself, or two of them would wait for each other.
+      // A key server is asked for its own keys directly, or two of them would wait for each other.
       if (keyServers.includes(server)) return byItself(server)
       asking++
       try {
@@ -94,7 +96,7 @@ function isGood({ isOld, validUntilTs }: ServerKey, now: number): boolean {
 
 type Batch = Map<ServerName, Set<string>>
 
-/** Asks for many servers in one request, and gives each the answers about it. */
+/** Asks about many servers in one request, and gives each caller the answers about its server. */
 function batched(load: (wanted: Batch) => Promise<readonly JsonObject[]>) {
   let gathered: { readonly wanted: Batch; readonly answers: Promise<readonly JsonObject[]> } | undefined
   const inTurn = limitedTo(BATCHES_AT_ONCE)
@@ -118,8 +120,8 @@ function batched(load: (wanted: Batch) => Promise<readonly JsonObject[]>) {
 }
 
 /**
- * Runs at most so many at once; the others in the order in which they came. What takes longer than is waited for makes room for the
- * next: servers that do not answer hold up no other.
+ * Runs at most `atOnce` tasks at a time, the others in order. A task that takes longer than `patienceMs` gives up its place, so servers
+ * that do not answer delay no others.
  */
 function limitedTo(atOnce: number, patienceMs?: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = []

@@ -13,22 +13,22 @@ import { type Presence, type PresenceOf, presenceContent } from '../sync/presenc
 import type { UserRooms } from '../sync/user-rooms.ts'
 import type { Outgoing } from './outgoing.ts'
 
-/** Tells servers of users of ours with whom theirs have come to share a room: of their devices, and how they are. */
+/** When a local user comes to share a room with another server's users, sends that server the user's device list and presence. */
 export interface NewNeighbours {
-  /** Takes note of memberships right after their commit. */
+  /** Processes membership changes right after their commit. */
   committed(room: Room, members: readonly MembershipChange[]): void
-  /** Tells of those who came after a position, of which the process that ended may have told nobody. */
+  /** Processes the joins after a position: the previous process may not have sent anything about them. */
   takeUp(position: number): Promise<void>
 }
 
-/** At a start: more do not come in the seconds before a crash. */
+/** The most joins processed at a start: in the seconds before a crash there are no more. */
 const MAX_TAKEN_UP = 1_000
 
 const hasCome = ({ before, after }: MembershipChange): boolean => after === 'join' && before !== 'join'
 
 /**
- * A server that never shared a room with a user heard of no change of the user's devices: it is given the version of the list, so that
- * it asks for the whole of it. Nothing of this is certain to arrive; who encrypts for the user asks for the devices anyway.
+ * A server that shared no room with a user has heard of no change of the user's devices. It gets the list's version, so that it fetches
+ * the whole list. Delivery is not guaranteed: a client that encrypts for the user fetches the devices anyway.
  */
 export function createNewNeighbours(parts: {
   readonly base: Pick<Base, 'db' | 'clock' | 'log'>
@@ -70,7 +70,7 @@ export function createNewNeighbours(parts: {
     if (isTold) deviceLists.told(strange)
   }
 
-  /** Those of some servers that share no other room with a user, as far as that is quickly found. */
+  /** Those of some servers that share no other room with a user, as far as that can be found quickly. */
   async function strangersTo(userNid: number, roomNid: number, servers: readonly ServerName[]): Promise<ServerName[]> {
     const strange = new Set(servers)
     const since = ({ localMembers }: Room) => localMembers.get(userNid)?.since ?? 0
@@ -80,14 +80,14 @@ export function createNewNeighbours(parts: {
       if (nid === roomNid || membership !== 'join') continue
       if (strange.size === 0) break
       const room = registry.peek(nid) ?? (left-- > 0 ? await registry.getByNid(nid) : undefined)
-      // Of two rooms that were joined one after the other the first brought the server.
+      // If two rooms were joined one after the other, the first one brought the server.
       if (!room?.isShared || since(room) > since(here)) continue
       for (const server of await serversToTell(db, room)) strange.delete(server)
     }
     return [...strange]
   }
 
-  /** Servers of which these are the first users in a small room are told how ours in it are. */
+  /** Sends the presence of local users in a small room to servers that are new in it. */
   async function othersCame(room: Room, came: readonly MembershipChange[]): Promise<void> {
     const joined = await room.servers.of(() => getJoinedUsers(db, room.nid))
     const nids = new Set(came.map(({ userNid }) => userNid))
@@ -105,7 +105,7 @@ export function createNewNeighbours(parts: {
     others: readonly MembershipChange[],
   ): Promise<void> {
     for (const member of own) await ownCame(room, member)
-    // Of a room that one of ours has just come to, the others there are no news.
+    // If a local user has only just joined the room, its other members are no news.
     if (own.length === 0 && others.length > 0 && room.localMembers.size > 0 && isSmall(room)) {
       await othersCame(room, others)
     }

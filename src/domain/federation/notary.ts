@@ -18,23 +18,23 @@ import {
 import { readKeyAnswer } from './key-answer.ts'
 import type { OwnKeys } from './own-keys.ts'
 
-/** Tells the keys of other servers, and stands for them with a signature (server-server API, "Querying Keys Through Another Server"). */
+/** Answers with the keys of other servers and signs the answer (server-server API, "Querying Keys Through Another Server"). */
 export interface Notary {
   /**
-   * Gives what each server says of its keys, all of them. One that does not answer is spoken for by its last answer; one that never
-   * answered is left out.
+   * Returns all key documents of each server. For a server that does not answer, it returns the last one; a server that never answered is
+   * left out.
    *
-   * @param wanted for each server, until when its keys should be valid at least, in ms; undefined where nobody said
+   * @param wanted for each server, the time in ms until which its keys should be valid; undefined if the request names none
    * @throws ProtocolError `M_TOO_LARGE` for too many servers at once
    */
   query(wanted: ReadonlyMap<ServerName, number | undefined>): Promise<JsonObject[]>
 }
 
 const AT_ONCE = 8
-/** A server whose last answer is getting old, or that gave none, is not asked more often than this. */
+/** The shortest time between requests to a server whose last answer is getting old, or that gave none. */
 const PAUSE_MS = 60_000
 
-/** How often a server may still be asked beyond the pause, as of a moment. */
+/** How many requests to a server are still allowed within the pause, at a moment. */
 interface Insistence {
   readonly left: number
   readonly at: number
@@ -75,8 +75,8 @@ export function createNotary(deps: {
   }
 
   /**
-   * Whether a server may be asked though it was a moment ago: what is known does not last as long as somebody needs. Whoever insists for
-   * the sake of asking uses up what there is, whatever they ask for.
+   * Whether a server may be asked again within the pause, because its known keys expire before the time that the caller needs. Each such
+   * request counts, whichever key it asks for.
    */
   function mayInsist(server: ServerName): boolean {
     const now = clock.now()
@@ -87,7 +87,7 @@ export function createNotary(deps: {
     return isAllowed
   }
 
-  /** Good for half of the time that was left when it came, so that what went out of use is not told for long. */
+  /** An answer is fresh for half of its remaining validity, so that retired keys are not given out for long. */
   function isFresh({ fetched_at, valid_until }: KeyAnswerRow, minimum: number): boolean {
     return valid_until >= minimum && clock.now() < fetched_at + (valid_until - fetched_at) / 2
   }

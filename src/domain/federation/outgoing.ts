@@ -28,32 +28,35 @@ import { SendingRecord } from './sending-record.ts'
 import { createServerAccess } from './server-access.ts'
 import { Turns } from './turns.ts'
 
-/** What this server sends to others by itself (server-server API, "Transactions"). */
+/** Sends events and EDUs to other servers (server-server API, "Transactions"). */
 export interface Outgoing {
-  /** Whether anything is ever sent to a server: not to this one, and not to those that are shut out. */
+  /** Whether this server sends to another: not to itself, and not to blocked servers. */
   reaches(server: ServerName): boolean
-  /** Takes note of events right after their commit, in order. */
+  /** Queues events right after their commit, in order. */
   committed(room: Room, events: readonly RoomEvent[]): void
-  /** Passes on an event of another server that only we were given. Resolves once that is certain to happen. */
+  /** Forwards an event of another server that only we got. Resolves once it is sure to be forwarded. */
   forward(room: Room, event: RoomEvent, from: ServerName): Promise<void>
-  /** Tells the other servers of a room something that need not outlive the process. */
+  /** Sends an EDU to the other servers of a room. It is not stored. */
   toRoom(room: Room, edu: JsonObject): void
-  /** The same for some servers. */
+  /** Sends an EDU to some servers. It is not stored. */
   edu(servers: Iterable<ServerName>, edu: JsonObject): void
-  /** EDUs for some servers were committed to the database, to stay there until they are taken. */
+  /** EDUs for some servers were stored in the database. They stay there until the servers have them. */
   kept(servers: Iterable<ServerName>): void
-  /** A server has spoken to us. */
+  /** A server has sent us a request. */
   heard(server: ServerName): void
-  /** What is noted as handed on does not go beyond a position until the caller says that it may: a start begins there again. */
+  /** Keeps the recorded position at `position` or before until the caller releases it: a restart continues from there. */
   holdBack(position: number): () => void
-  /** Takes up what was left when the process ended. Gives the position up to which it had handed on all; undefined at the first start. */
+  /**
+   * Continues where the previous process ended. Returns the position up to which that one had queued everything; undefined at the first
+   * start.
+   */
   start(position: number): Promise<number | undefined>
   /** Begins to send. */
   open(): void
   close(): Promise<void>
 }
 
-/** Servers with nothing to be said to that are kept in memory. */
+/** Destinations without anything to send that are kept in memory. */
 const MAX_IDLE_DESTINATIONS = 2_000
 
 export interface OutgoingParts {
@@ -95,7 +98,7 @@ export function createOutgoing(parts: OutgoingParts): Outgoing {
     for (const server of servers) if (reaches(server)) destinations.of(server).kept(isFromBefore)
   }
 
-  /** Who lagged behind is tried again, first who failed least. */
+  /** Retries the servers that lagged behind, those with the fewest failures first. */
   async function takeUpDestinations(): Promise<void> {
     const rows = await getDestinations(db)
     record.begin(rows, await serversWithPartings(db))
@@ -159,9 +162,9 @@ export function createOutgoing(parts: OutgoingParts): Outgoing {
 interface Destinations {
   of(server: ServerName): Destination
   known(server: ServerName): Destination | undefined
-  /** Those that lagged behind when the process ended. */
+  /** The destinations that lagged behind when the previous process ended. */
   takeUp(rows: readonly DestinationRow[]): void
-  /** Begins to send to those that are reached. */
+  /** Begins to send to all servers for which `reaches` is true. */
   open(reaches: (server: ServerName) => boolean): void
   close(): Promise<void>
 }
@@ -194,7 +197,7 @@ function createDestinations(parts: OutgoingParts, record: SendingRecord): Destin
     for (const [server, destination] of destinations) {
       if (destination.isIdle && !record.has(server)) destinations.delete(server)
     }
-    // Not for each new one, where none of the others is idle.
+    // Not checked for every new destination, if none of the others is idle.
     mayBeKept = destinations.size + MAX_IDLE_DESTINATIONS
   }
 
@@ -215,7 +218,7 @@ function createDestinations(parts: OutgoingParts, record: SendingRecord): Destin
     open(reaches) {
       isOpen = true
       for (const [server, destination] of destinations) {
-        // Who is shut out for a while keeps its place.
+        // A server that is blocked for a while keeps its place.
         if (!destination.isIdle && reaches(server)) destination.wake()
       }
     },
@@ -229,7 +232,10 @@ function isOwn({ standing, isInTimeline, isHistory, sender }: RoomEvent, serverN
   return standing === undefined && isInTimeline && !isHistory && serverOf(sender) === serverName
 }
 
-/** The first of ours has come in: the server that let them in has the event, and passes it on (server-server API, "Joining Rooms"). */
+/**
+ * The first local user has joined. The server that handled the join has the event and sends it to the others (server-server API, "Joining
+ * Rooms").
+ */
 function isArrival({ type, senderNid, streamPos }: RoomEvent, { localMembers }: Room): boolean {
   return type === 'm.room.member' && localMembers.size === 1 && localMembers.get(senderNid)?.since === streamPos
 }

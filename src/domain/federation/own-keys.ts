@@ -4,15 +4,15 @@ import { signJson } from '../../core/signing/json-signature.ts'
 import type { Clock } from '../clock.ts'
 import type { FormerKey, OwnSigningKey } from './own-signing-key.ts'
 
-/** What this server says of its own signing keys. */
+/** Publishes and rotates this server's signing keys. */
 export interface OwnKeys {
-  /** Signed, in the shape of `GET K/server` (server-server API, "Publishing Keys"). */
+  /** The signed document of `GET K/server` (server-server API, "Publishing Keys"). */
   published(): JsonObject
-  /** Puts a new key into use, and gives it with the one before. */
+  /** Puts a new key into use, and returns it with the old one. */
   rotate(): Promise<{ readonly keyId: string; readonly publicKey: string; readonly former: FormerKey }>
 }
 
-/** Others ask again after this. */
+/** Other servers ask again after this time. */
 const VALIDITY_MS = 24 * 3_600_000
 
 export function createOwnKeys(deps: {

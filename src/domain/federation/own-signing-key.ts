@@ -1,31 +1,31 @@
 import type { SigningKey } from '../../core/signing/key.ts'
 
-/** A key that this server signed with before. */
+/** An old key of this server. */
 export interface FormerKey {
   readonly keyId: string
   /** Unpadded base64. */
   readonly publicKey: string
-  /** What it signed up to this moment (milliseconds) is good. */
+  /** Its signatures from before this time (milliseconds) stay valid. */
   readonly expiredTs: number
 }
 
 export interface OwnKeyRing {
   readonly current: SigningKey
-  /** The last one first. */
+  /** The newest first. */
   readonly former: readonly FormerKey[]
 }
 
-/** This server's signing key: whoever holds it signs with the key that is in use at that moment. */
+/** This server's signing key. It always signs with the key that is in use at the moment. */
 export interface OwnSigningKey extends SigningKey {
   readonly former: readonly FormerKey[]
-  /** Puts a new key into use, once it is kept. Who calls meanwhile gets the same one. */
+  /** Puts a new key into use once it is stored. Concurrent calls get the same one. */
   rotate(now: number): Promise<FormerKey>
 }
 
-/** While the new key is written down, the old one signs on. */
+/** While the new key is being stored, the old one signs. */
 const TIME_TO_WRITE_MS = 60_000
 
-/** @param renew makes a key, keeps it for the next start, and gives the ring with it in use; the one before is good until `expiredTs` */
+/** @param renew makes a key, stores it for the next start, and returns the ring with it in use; the old key is valid until `expiredTs` */
 export function createOwnSigningKey(
   first: OwnKeyRing,
   renew: (ring: OwnKeyRing, expiredTs: number) => Promise<OwnKeyRing>,

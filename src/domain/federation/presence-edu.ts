@@ -10,7 +10,7 @@ import type { EduHandler } from './transaction-edus.ts'
 
 const STATES: readonly JsonValue[] = ['online', 'unavailable', 'offline'] satisfies PresenceState[]
 
-/** How users of another server are, as that server tells it; of those who share no room with ours it is kept for when they do. */
+/** Processes presence of other servers' users. Presence of a user who shares no room with ours is kept in case that changes. */
 export function createPresenceEdu(parts: {
   readonly db: Reader
   readonly clock: Clock
@@ -24,7 +24,7 @@ export function createPresenceEdu(parts: {
       const { user_id: userId, presence: state, status_msg: status, last_active_ago: ago } = isObject(one) ? one : {}
       if (!isUserId(userId) || serverOf(userId) !== origin || !STATES.includes(state ?? null)) continue
       const userNid = await users.find(userId)
-      // Memberships of others are not kept up to date in memory.
+      // Memberships of remote users in memory may be out of date.
       const rows = userNid === undefined ? [] : await getMemberships(db, userNid)
       const roomNids = new Set(rows.flatMap((row) => (row.membership === 'join' ? [row.room_nid] : [])))
       const isAgo = typeof ago === 'number' && Number.isSafeInteger(ago) && ago >= 0

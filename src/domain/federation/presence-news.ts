@@ -9,8 +9,8 @@ import { type PresenceOf, presenceContent } from '../sync/presence.ts'
 import type { UserRooms } from '../sync/user-rooms.ts'
 
 /**
- * Tells the servers with which a user of ours shares a small room how the user is. Of rooms in which nothing has happened for long,
- * so that they are not in memory, a few are looked at: all of them at every coming and going would cost more than it is worth.
+ * Sends a local user's presence to the servers with which the user shares a small room. Rooms that were quiet for long are not in memory,
+ * and only a few of them are loaded: loading all of them at every change would cost too much.
  */
 export function createPresenceNews(deps: {
   readonly db: Reader

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../core/json.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import type { RemoteKeys } from '../keys/remote-keys.ts'
 
-/** What clients ask of other servers' users and devices, put to those servers. */
+/** Sends clients' questions about remote users and devices to those users' servers. */
 export function createRemoteKeys({ peers }: { readonly peers: Pick<Peers, 'post'> }): RemoteKeys {
   return {
     query: (server, deviceKeys, timeoutMs) =>

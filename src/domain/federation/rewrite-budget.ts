@@ -4,12 +4,11 @@ import type { Clock } from '../clock.ts'
 import { MAX_REWRITTEN_BODY_BYTES, MAX_VAIN_REWRITES, VAIN_REWRITES_FOR_MS } from '../limits.ts'
 
 /**
- * Bodies that are not the canonical JSON which was signed are written anew to be checked, and whoever made up a signature has that
- * done for nothing. What was done for nothing counts, for an address and for all of them; who has been right is not made to wait
- * for the others.
+ * If a signature does not fit a body's bytes, the body is encoded as canonical JSON and checked again. A forged signature makes us do
+ * that in vain. Such work is limited for each address and for all of them; an address that was right lately does not wait for the others.
  */
 export interface RewriteBudget {
-  /** Has the check made, and gives what it gives; false without making it where the budget is spent or the body too long. */
+  /** Runs the check and returns its result. Returns false without running it if the budget is used up or the body is too long. */
   allow(bytes: number, addressKey: () => string, check: () => boolean): boolean
 }
 
@@ -46,7 +45,7 @@ export function createRewriteBudget({
       const ofThis = vain.get(key) ?? 0
       if (ofThis >= MAX_VAIN_REWRITES.ofAddress) return refused()
       if (vainInAll >= MAX_VAIN_REWRITES.inAll && !right.has(key)) return refused()
-      // Counted before: what is no JSON at all throws.
+      // Counted before the check, because a body that is no JSON throws.
       vain.set(key, ofThis + bytes)
       vainInAll += bytes
       if (!check()) return false

@@ -14,10 +14,10 @@ import { wholeRoom } from '../rooms/room/whole-room.ts'
 import { type ServerAccess, shutOut } from './server-access.ts'
 
 /**
- * What other servers learn of the rooms that they share with us. Events are canonical JSON.
+ * Answers other servers about the rooms that they share with us. Events are canonical JSON.
  *
- * @throws ProtocolError each: `M_FORBIDDEN` for servers that are not in the room, be there such a room or not; `M_NOT_FOUND` for what
- * is not there or is not for them
+ * @throws ProtocolError each: `M_FORBIDDEN` for servers that are not in the room, whether the room exists or not; `M_NOT_FOUND` for what
+ *   does not exist or is not for them
  */
 export interface RoomAnswers {
   /** `GET event/{eventId}`. */
@@ -27,13 +27,13 @@ export interface RoomAnswers {
   /** `GET state_ids/{roomId}`. */
   stateIds(asking: ServerName, roomId: RoomId, eventId: EventId): Promise<StateIds>
   /**
-   * `GET event_auth/{roomId}/{eventId}`: the auth chain of an event. Who was put out of a room may ask it of what put them out: by then
-   * they may not have been told by whom.
+   * `GET event_auth/{roomId}/{eventId}`: the auth chain of an event. The server of a user who was kicked or banned may request it for
+   * that event, because it may not know the sender yet.
    */
   authChain(asking: ServerName, roomId: RoomId, eventId: EventId): Promise<readonly string[]>
   /** `GET backfill/{roomId}`: some events and those before them, newest first. */
   backfill(asking: ServerName, roomId: RoomId, eventIds: readonly EventId[], limit: number): Promise<string[]>
-  /** `GET timestamp_to_event/{roomId}`: of the events nearest to a time the first that the server may read. */
+  /** `GET timestamp_to_event/{roomId}`: of the events nearest to a time, the first that the server may read. */
   eventAtTime(
     asking: ServerName,
     roomId: RoomId,
@@ -44,7 +44,7 @@ export interface RoomAnswers {
   missingEvents(asking: ServerName, roomId: RoomId, between: Between): Promise<string[]>
 }
 
-/** Events near a time that are looked at for one that the asking server may read. */
+/** Events near a time that are examined for one that the asking server may read. */
 const LOOKED_AT = 100
 
 export function createRoomAnswers(parts: {
@@ -70,7 +70,7 @@ export function createRoomAnswers(parts: {
     if (event?.roomNid !== room.nid || event.standing !== undefined || !isKickOrBan(event.pdu)) return false
     const target = event.pdu.state_key
     if (!isUserId(target) || serverOf(target) !== asking || event.replacesNid === undefined) return false
-    // Whose knock was refused, or invitation taken back, was never told of the room.
+    // A user whose knock was refused or whose invitation was taken back never saw the room.
     return membershipOf((await events.load([event.replacesNid])).get(event.replacesNid)) === 'join'
   }
 

@@ -22,23 +22,23 @@ interface News {
   readonly marks: readonly number[]
 }
 
-/** What the database knows of how far events were sent. It is told every two seconds, of what changed alone. */
+/** Stores how far events were sent. It writes what changed, every two seconds. */
 export class SendingRecord {
   readonly #deps: { readonly db: Database; readonly clock: Clock; readonly log: Logger; position(): number }
-  /** Those that lag behind, as it stands there. */
+  /** The stored rows of servers that lag behind. */
   readonly #saved = new Map<ServerName, DestinationRow>()
-  /** The servers that are owed an event of a room that leads to them no more. */
+  /** Servers that still need the event by which their last user left a room. */
   readonly #parted = new Set<ServerName>()
   readonly #changed = new Set<Destination>()
-  /** Such events that are new. */
+  /** New events of that kind, to be stored. */
   #partings: { readonly destination: Destination; readonly eventNid: number }[] = []
-  /** Forwarded events of which every destination knows that needs them. */
+  /** Forwarded events that are in the queues of all their destinations. */
   #handedOn: number[] = []
   #position = -1
   #timer: NodeJS.Timeout | undefined
   #saving: Promise<void> | undefined
 
-  /** @param deps.position up to which every destination knows of all events that concern it */
+  /** @param deps.position up to which all destinations have their events queued */
   constructor(deps: { readonly db: Database; readonly clock: Clock; readonly log: Logger; position(): number }) {
     this.#deps = deps
   }
@@ -47,7 +47,7 @@ export class SendingRecord {
     return this.#saved.has(server)
   }
 
-  /** What stood there when the process began. */
+  /** The stored rows at the start of the process. */
   begin(rows: readonly DestinationRow[], parted: readonly ServerName[]): void {
     for (const row of rows) this.#saved.set(row.server, row)
     for (const server of parted) this.#parted.add(server)
@@ -58,7 +58,7 @@ export class SendingRecord {
     this.soon()
   }
 
-  /** An event puts the last user of a server out of a room. */
+  /** An event kicks or bans the last user of a server. */
   part(destination: Destination, eventNid: number): void {
     this.#partings.push({ destination, eventNid })
   }
@@ -95,7 +95,7 @@ export class SendingRecord {
     return waiting === 0 && this.#deps.position() === this.#position
   }
 
-  /** The position and who lags behind it, as of one moment. */
+  /** Stores the position and the servers that lag behind it, as of one moment. */
   async saveNow(): Promise<void> {
     if (this.#isWhole) return
     const changed = [...this.#changed]

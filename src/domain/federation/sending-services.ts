@@ -15,21 +15,21 @@ import { createPresenceNews } from './presence-news.ts'
 import { createRemoteKeys } from './remote-keys.ts'
 import { createSentMessages } from './sent-messages.ts'
 
-/** How other servers are asked, and what they are told. */
+/** Sends requests, events and EDUs to other servers. */
 export interface SendingServices {
   readonly peers: Peers
   readonly outgoing: Outgoing
-  /** Tells them of devices of our users. */
+  /** Sends changes of our users' device lists. */
   readonly deviceListNews: RemoteDeviceLists
-  /** Tells them how a user of ours is. */
+  /** Sends a local user's presence. */
   presenceNews(userNid: number, is: PresenceOf): Promise<void>
-  /** Hands them messages to devices of their users. */
+  /** Sends to-device messages. */
   readonly sentMessages: RemoteToDevice
   /** Asks them for events and states of rooms. */
   readonly queries: FederationQueries
   /** Asks them for keys of their users. */
   readonly remoteKeys: RemoteKeys
-  /** Asks them for profiles of their users. */
+  /** Requests their users' profiles. */
   readonly askProfile: AskProfile
 }
 
@@ -65,7 +65,7 @@ export function createSendingServices(parts: {
   }
 }
 
-/** Takes up what the process that ended left to be sent. @param position the newest committed one */
+/** Continues with what the previous process left to send. @param position the newest committed one */
 export async function startSending(
   { outgoing }: Pick<SendingServices, 'outgoing'>,
   newNeighbours: NewNeighbours,

@@ -9,7 +9,10 @@ import type { RemoteToDevice } from '../e2e/to-device.ts'
 import { TO_DEVICE_EDU_BYTES } from '../limits.ts'
 import type { Outgoing } from './outgoing.ts'
 
-/** Messages of our users to devices of others, kept until their server has taken them (server-server API, `m.direct_to_device`). */
+/**
+ * To-device messages of our users to remote users. They are stored until the remote server has them (server-server API,
+ * `m.direct_to_device`).
+ */
 export function createSentMessages(deps: {
   readonly clock: Clock
   readonly random: Random
@@ -22,7 +25,7 @@ export function createSentMessages(deps: {
       const reached = [...byServer].filter(([server]) => outgoing.reaches(server))
       const edus = reached.flatMap(([server, some]) =>
         portions(some).map((messages) => {
-          // Other servers know a message by it that comes again.
+          // Other servers recognise a repeated message by this id.
           const message_id = random.bytes(18).toString('base64url')
           const content = { sender, type, message_id, messages }
           return { server, json: encodeCanonical({ edu_type: 'm.direct_to_device', content }) }
@@ -34,7 +37,7 @@ export function createSentMessages(deps: {
   }
 }
 
-/** As `messages` of EDUs, none much larger than an event. */
+/** The messages as the `messages` of EDUs, none much larger than an event. */
 function portions(entries: readonly ToDeviceEntry[]): JsonObject[] {
   const all: Map<string, Map<string, JsonObject>>[] = []
   let room = 0

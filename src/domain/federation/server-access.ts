@@ -21,38 +21,39 @@ import { wholeRoom } from '../rooms/room/whole-room.ts'
 
 /** The one place that decides what another server may know of a room, and whether it may take part. */
 export interface ServerAccess {
-  /** Whether the room's access list lets a server take part (client-server API, `m.room.server_acl`). */
+  /** Whether the room's server ACL allows a server to take part (client-server API, `m.room.server_acl`). */
   isAllowed(server: ServerName, room: Room): Promise<boolean>
   /**
-   * Whether a server may take part in a room, whatever else it takes: it is `refused` by the access list of a room that it may know of;
-   * of one that it may not, and of rooms that we are not in, it hears that they are not `here`.
+   * Whether a server may take part in a room, as far as the ACL says. `refused`: the ACL denies it, and the server may know of the room.
+   * If it may not know of the room, or we are not in the room, the answer is that the room is not `here`.
    */
   standing(server: ServerName, room: Room | undefined): Promise<'allowed' | 'refused' | 'not-here'>
   /**
-   * That there is a room is no secret to servers with users in it or invited to it, nor of a room that anybody may join, knock at or
-   * read, or that lets in who is in another room where the server is.
+   * Whether a server may know that a room exists. It may if one of its users is in the room or invited, if anybody may join, knock or
+   * read, or if the room admits members of another room in which the server is.
    */
   mayKnowOf(server: ServerName, room: Room): Promise<boolean>
   /**
-   * A room that the asking server has a user in, by what is told of it where its members are still to come. Others hear the same about rooms that there are and rooms that there are not.
+   * A room in which the asking server has a user. In a partial-state room the servers that the join's answer named count. Other servers
+   * get the same answer whether the room exists or not.
    *
    * @throws ProtocolError `M_FORBIDDEN`
    */
   mustBeIn(server: ServerName, roomId: RoomId): Promise<Room>
-  /** The same, without a word. */
+  /** The same as a question, without an error. */
   isIn(server: ServerName, room: Room): Promise<boolean>
-  /** The servers that have users in a room, with the numbers of these. */
+  /** The servers that have users in a room, with the numeric ids of these. */
   serversOf(room: Room): Promise<ReadonlyMap<ServerName, ReadonlySet<number>>>
   /** Those of a room's events that the server may see in full. */
   readable(server: ServerName, room: Room, events: readonly RoomEvent[]): Promise<readonly RoomEvent[]>
   /**
-   * Events of a room that the server is in, as it may see them: messages of a time when none of its users could have read them
-   * are told redacted, and so are those of users who were erased before it came. State is told as it is: the server may ask for the state at any event.
+   * Events of a room that the server is in, as it may see them. Messages from a time when none of its users could read them are redacted,
+   * and so are those of users who were erased before it joined. State is not redacted: the server may request the state at any event.
    */
   shownTo(server: ServerName, room: Room, events: readonly RoomEvent[]): Promise<string[]>
 }
 
-/** Access lists that are kept compiled, by the length of their JSON: each room of other servers may bring one of 64 KiB. */
+/** Total length in JSON of the server ACLs that are cached in compiled form. Each remote room may have one of 64 KiB. */
 const ACL_CHARS_KEPT = 4_000_000
 
 interface CompiledAcl {
@@ -72,7 +73,7 @@ export function createServerAccess(parts: {
   async function aclOf(room: Room): Promise<ServerAcl> {
     const event = await room.stateEvent('m.room.server_acl', '')
     if (event === undefined) return compileServerAcl(undefined)
-    // A redacted list is another one.
+    // A redacted ACL event has other content.
     const known = event.redactedBy === undefined ? acls.get(event.nid) : undefined
     if (known) return known.acl
     const acl = compileServerAcl(event.pdu.content)
@@ -84,7 +85,7 @@ export function createServerAccess(parts: {
   const serversOf = (room: Room) => room.servers.of(() => getJoinedUsers(db, room.nid))
 
   async function isIn(server: ServerName, room: Room): Promise<boolean> {
-    // What we know of a room that none of our users is in is of the past.
+    // If no local user is in the room, what we know of it is out of date.
     if (room.localMembers.size === 0 || !(await isAllowed(server, room))) return false
     return isSaidToBeIn(server, room) || (await serversOf(room)).has(server)
   }
@@ -93,7 +94,7 @@ export function createServerAccess(parts: {
     return partialState?.lacksMembers === true && partialState.servers.has(server)
   }
 
-  /** Who may read messages of a closed time is known once the members are. */
+  /** Who may read messages of restricted visibility is known only when the members are. */
   async function asReadable(room: Room): Promise<Room> {
     if (!room.partialState?.lacksMembers) return room
     const visibility = historyVisibilityOf(await room.stateEvent('m.room.history_visibility', ''))
@@ -112,7 +113,7 @@ export function createServerAccess(parts: {
     return false
   }
 
-  /** What the memberships of a server's users ever were. */
+  /** All memberships that a server's users ever had in a room. */
   async function membersFrom(server: ServerName, room: Room): Promise<KeyValues[]> {
     const memberKeys = [...room.keys.ofType('m.room.member')].flatMap(([user, keyId]) =>
       serverOf(user) === server ? [keyId] : [],
@@ -120,7 +121,7 @@ export function createServerAccess(parts: {
     return memberKeys.map(await keyHistories(parts, room, memberKeys))
   }
 
-  /** Whether any of a server's users was in the room at an event, or came between it and a position of the stream. */
+  /** Whether any of a server's users was in the room at an event, or joined between it and a stream position. */
   async function wasIn(server: ServerName, room: Room): Promise<(event: RoomEvent, position: number) => boolean> {
     const members = await membersFrom(server, room)
     return (event, position) =>
@@ -129,7 +130,7 @@ export function createServerAccess(parts: {
       )
   }
 
-  /** Which messages a server may read; undefined when that is all of them, as in nearly every room. */
+  /** Which messages a server may read; undefined if it may read all of them, as in nearly every room. */
   async function readableBy(server: ServerName, room: Room): Promise<((event: RoomEvent) => boolean) | undefined> {
     const visibilityKey = room.keys.idOf('m.room.history_visibility', '')
     const visibilityOf = (await keyHistories(parts, room, [visibilityKey]))(visibilityKey)
@@ -179,7 +180,7 @@ export function createServerAccess(parts: {
   }
 }
 
-/** What a server hears of a room whose access list shuts it out. */
+/** The error for a server that the room's ACL denies. */
 export const shutOut = (server: ServerName): ProtocolError =>
   new ProtocolError('M_FORBIDDEN', `The access list of this room shuts ${server} out.`)
 

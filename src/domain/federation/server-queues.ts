@@ -4,13 +4,13 @@ import type { ServerName } from '../../core/ids.ts'
 import type { Cancellation } from '../cancellation.ts'
 import { MAX_WAITING_PEER_BYTES } from '../limits.ts'
 
-/** What servers ask is done in turn for each, so that one which asks much waits for itself and nobody else does. */
+/** Each server's requests have their own queue, so a server that sends many delays only itself. */
 export interface ServerQueues {
   /**
-   * Does the work of a server when its turn comes.
+   * Runs a server's work when its turn comes.
    *
-   * @param held what is kept in memory while it waits, in bytes, and what tells that nobody waits for the answer any more
-   * @throws ProtocolError 429 `M_LIMIT_EXCEEDED` with `retry_after_ms` where too much waits already
+   * @param held the bytes of memory that it holds while it waits, and the signal that nobody waits for the answer any more
+   * @throws ProtocolError 429 `M_LIMIT_EXCEEDED` with `retry_after_ms` if too much waits already
    */
   run<T>(server: ServerName, held: Held, work: () => T | Promise<T>): Promise<T>
   /** How many requests wait, of all servers. */
@@ -24,7 +24,7 @@ export interface Held {
 
 interface Queue {
   running: number
-  /** In the order of their coming. */
+  /** In the order of arrival. */
   readonly waiting: Set<() => void>
 }
 
@@ -63,7 +63,7 @@ export function createServerQueues({ config }: { readonly config: Pick<Config, '
   return {
     async run(server, held, work) {
       const queue = queueOf(server)
-      // A place that becomes free goes to the first who waits without being counted down in between.
+      // A free place goes directly to the first one that waits, so `running` is not counted down in between.
       if (queue.running < atOnce) queue.running++
       else await turn(queue, held)
       try {
@@ -78,7 +78,9 @@ export function createServerQueues({ config }: { readonly config: Pick<Config, '
   }
 }
 
-/** Resolves when its turn has come. Who has gone away gives up the place: a server that repeats itself does not queue twice. */
+/**
+ * Resolves when its turn has come. A request that was cancelled gives up its place, so a server that repeats one does not queue twice.
+ */
 function placeIn({ waiting }: Queue, signal: Cancellation): Promise<void> {
   return new Promise((resolve, reject) => {
     const leave = (): void => {

@@ -14,19 +14,19 @@ import { createRewriteBudget } from './rewrite-budget.ts'
 /** A request of another server, as it came. */
 export interface SignedRequest {
   readonly method: string
-  /** Path and query, untouched: what was signed is the text that was sent. */
+  /** Path and query, untouched: the signature covers the text that was sent. */
   readonly uri: string
-  /** The body; undefined when there is none. */
+  /** The body; undefined if there is none. */
   readonly body: SignedBody | undefined
 }
 
 export interface SignedBody {
   readonly bytes: Uint8Array
-  /** What it says: asked for only when the signature is not over the bytes as they are. Throws for what is no JSON. */
+  /** Parses the body. It is called only if the signature does not fit the bytes as they came. Throws if it is no JSON. */
   read(): JsonValue
 }
 
-/** What the headers of a request say: a server that may be behind it, and what its keys have to confirm. */
+/** What a request's headers claim: the server that may have sent it, and the signatures to verify. */
 export interface Claim {
   readonly origin: ServerName
   readonly signatures: readonly {
@@ -36,19 +36,19 @@ export interface Claim {
   }[]
 }
 
-/** Tells which server sent a request (server-server API, "Request Authentication"): by its headers first, then with its body. */
+/** Finds out which server sent a request (server-server API, "Request Authentication"): first from its headers, then with its body. */
 export interface SignedRequests {
   /**
-   * Needs no body, so that none is read for nobody.
+   * Needs no body, so that no body is read for a false claim.
    *
    * @param authorizations every `Authorization` header: a server may sign with several keys
-   * @param stranger called before work is done for a server of which nothing is known: anybody can make up names
+   * @param stranger called before any work is done for an unknown server, because anybody can make up names
    * @throws ProtocolError 401 `M_UNAUTHORIZED` unless the request is signed, for this server, with a key of the one server that all of
-   * its signatures name; `M_FORBIDDEN` for a server that is shut out; what `stranger` throws
+   *   its signatures name; `M_FORBIDDEN` for a blocked server; what `stranger` throws
    */
   claimOf(authorizations: readonly string[], stranger: () => void): Promise<Claim>
   /**
-   * @param addressKey where it came from, as limits count it
+   * @param addressKey the address that it came from, as limits count it
    * @throws ProtocolError 401 `M_UNAUTHORIZED` unless a key that is valid now confirms the signature
    */
   confirm(claim: Claim, request: SignedRequest, addressKey: () => string): ServerName
@@ -68,7 +68,7 @@ export function createSignedRequests(deps: {
   readonly bounds: BoundMetrics
   readonly keys: ServerKeyRing
   readonly policy: ServerPolicy
-  /** Told of each server that has proven to be itself. */
+  /** Called for each server that has proven its identity. */
   heard(server: ServerName): void
 }): SignedRequests {
   const { serverName, clock, keys, policy, heard } = deps

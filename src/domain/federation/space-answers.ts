@@ -7,13 +7,12 @@ import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { ServerAccess } from './server-access.ts'
 
-/** What other servers are shown of spaces. */
+/** Answers other servers about spaces. */
 export interface SpaceAnswers {
   /**
-   * A room with the rooms that it names, as far as users of the asking server may come in or look in (server-server API,
-   * `GET hierarchy`).
+   * A room and its children, as far as the asking server's users may join or read them (server-server API, `GET hierarchy`).
    *
-   * @throws ProtocolError `M_NOT_FOUND` where there is no such room, or none for them
+   * @throws ProtocolError `M_NOT_FOUND` if there is no such room, or they may not know of it
    */
   hierarchy(asking: ServerName, roomId: RoomId, suggestedOnly: boolean): Promise<JsonObject>
 }
@@ -24,7 +23,7 @@ export function createSpaceAnswers(parts: {
 }): SpaceAnswers {
   const { registry, access } = parts
 
-  /** Of a room that none of our users is in we know the past alone. */
+  /** If no local user is in a room, what we know of it is out of date. */
   async function present(roomId: RoomId): Promise<Room | undefined> {
     const room = await registry.get(roomId)
     return room && room.localMembers.size > 0 ? room : undefined

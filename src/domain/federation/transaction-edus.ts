@@ -9,14 +9,14 @@ import type { RoomRegistry } from '../rooms/room/registry.ts'
 import { createHeldReceipts, type HeldReceipts } from './held-receipts.ts'
 import type { ServerAccess } from './server-access.ts'
 
-/** An ephemeral unit of data: `{edu_type, content}`. */
+/** Processes the content of an EDU: `{edu_type, content}`. */
 export type EduHandler = (origin: ServerName, content: JsonObject) => Promise<void>
 
 /** The EDUs of other servers' transactions. */
 export interface TransactionEdus {
-  /** Takes one in. Of what is malformed or of no type that is known, nothing comes. @throws ProtocolError 503 */
+  /** Processes one. A malformed EDU, or one of an unknown type, has no effect. @throws ProtocolError 503 */
   take(origin: ServerName, edu: JsonValue): Promise<void>
-  /** Receipts that wait until the members of their room are known. */
+  /** Receipts that wait for the resync of their room. */
   readonly heldReceipts: HeldReceipts
 }
 
@@ -29,7 +29,7 @@ export interface TransactionEduParts {
   readonly log: Pick<Logger, 'error'>
 }
 
-/** @param turns in which what is held for a room and the end of holding go one after another */
+/** @param turns runs holding and the end of holding one after another for a room */
 export function createTransactionEdus(parts: TransactionEduParts, turns: KeyedQueue<number>): TransactionEdus {
   const { db, registry, access, partialStateRooms, edus, log } = parts
   const heldReceipts = createHeldReceipts({

@@ -18,16 +18,16 @@ import type { HeldReceipts } from './held-receipts.ts'
 import type { Invitations } from './invitations.ts'
 import type { ServerAccess } from './server-access.ts'
 
-/** The events of other servers' transactions, a room at a time. */
+/** The PDUs of other servers' transactions, one room at a time. */
 export interface TransactionPdus {
   /**
-   * Takes in what a server sent for one room. Resolves when it is durable, with an outcome for each. One room that fails holds up no
-   * other: its events have an error each.
+   * Processes what a server sent for one room. Resolves once it is durable, with an outcome for each event. A room that fails does not
+   * affect others: each of its events gets an error.
    *
-   * @throws ProtocolError 503: the sender is to send them again
+   * @throws ProtocolError 503: the sender will send them again
    */
   take(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<readonly Outcome[]>
-  /** Takes in what had to wait until the members of a room are known, oldest first, and ends the waiting. */
+  /** Processes the events and receipts that waited for a room's resync, oldest first, and stops holding. */
   takeHeld(partialState: PartialState): Promise<void>
 }
 
@@ -42,9 +42,9 @@ export interface TransactionPduParts {
   readonly log: Pick<Logger, 'error'>
 }
 
-/** What holds events and receipts of a room whose members are still to come. */
+/** Holds events and receipts of partial-state rooms. */
 export interface Holding {
-  /** In which what is held for a room and the end of holding go one after another. */
+  /** Runs holding and the end of holding one after another for a room. */
   readonly turns: KeyedQueue<number>
   readonly receipts: HeldReceipts
 }
@@ -89,7 +89,7 @@ export function createTransactionPdus(parts: TransactionPduParts, { turns, recei
     return Promise.all(
       received.map(async (one, index) => {
         if (takenBack[index] !== undefined) return { eventId: takenBack[index], error: undefined }
-        // A server that is not in the room hears what it would of one that nobody here knows.
+        // A server that is not in the room gets the same answer as for an unknown room.
         const error = isHidden && one.kind !== 'accepted' ? NOT_HERE : errorOf(one)
         const told = error === NOT_HERE ? undefined : one.eventId
         return { eventId: told ?? (await idIn(pdus[index]!)), error }
@@ -97,14 +97,14 @@ export function createTransactionPdus(parts: TransactionPduParts, { turns, recei
     )
   }
 
-  /** Of rooms that we are not in we hear when an invitation is no more. */
+  /** We may get an event that takes back an invitation to a room that we are not in. */
   async function takeBackInvitations(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]) {
     const takenBack: (EventId | undefined)[] = []
     for (const pdu of pdus) takenBack.push(await invitations.rescind(origin, roomId, pdu))
     return takenBack
   }
 
-  /** One room that fails, or takes long, holds up no other. */
+  /** A room that fails, or takes long, does not affect others. */
   async function takeSafely(
     origin: ServerName,
     roomId: RoomId,
@@ -114,7 +114,7 @@ export function createTransactionPdus(parts: TransactionPduParts, { turns, recei
     try {
       return await take(origin, roomId, pdus)
     } catch (err) {
-      // Told as such, the sender sends it again.
+      // With this status the sender sends the transaction again.
       if (err instanceof ProtocolError && err.status === 503) throw err
       log.error({ err, origin, roomId }, 'events of another server could not be taken in')
       return pdus.map(({ value }) => ({ eventId: statedId(value), error: 'this server failed to take it in' }))
@@ -131,7 +131,9 @@ function isOfOurs({ localMembers }: Room, userId: JsonValue | undefined): boolea
   return [...localMembers.values()].some((member) => member.userId === userId)
 }
 
-/** The id that an event of an old room version states itself; those of others are not told without knowing the version. */
+/**
+ * The event id that an event of an old room version contains. In later versions the id cannot be computed without knowing the version.
+ */
 function statedId(pdu: JsonValue): string | undefined {
   return isObject(pdu) && typeof pdu.event_id === 'string' ? pdu.event_id : undefined
 }

@@ -21,16 +21,16 @@ export interface ReceivedTransaction {
   readonly edus: readonly JsonValue[]
 }
 
-/** Takes in what other servers send (server-server API, "Transactions"). */
+/** Processes the transactions of other servers (server-server API, "Transactions"). */
 export interface Transactions {
   /**
-   * Gives the body of the answer: an entry per event whose id can be told, with an error for those that were not taken in. The same
-   * transaction gets the same answer again, also after a restart, and is not taken in a second time.
+   * Returns the body of the answer: an entry for each event whose id is known, with an error if it was not accepted. A repeated
+   * transaction gets the same answer, even after a restart, and is not processed again.
    *
    * @throws ProtocolError `M_TOO_LARGE`
    */
   receive(transaction: ReceivedTransaction): Promise<string>
-  /** Takes in what had to wait until the members of a room are known, oldest first, and ends the waiting. */
+  /** Processes the events and receipts that waited for a room's resync, oldest first, and stops holding. */
   takeHeld(partialState: PartialState): Promise<void>
 }
 

@@ -1,23 +1,23 @@
-/** Tries at servers of which it is doubtful that they answer: so many at a time, one after another, in the order in which they came. */
+/** A queue of attempts to reach servers that may be unreachable. So many run at a time, in the order in which they came. */
 export class Turns {
   readonly #waiting = new Set<() => Promise<void>>()
   readonly #everyMs: number
   #free: number
   #timer: NodeJS.Timeout | undefined
 
-  /** @param everyMs from the beginning of one to that of the next */
+  /** @param everyMs the shortest time between the starts of two attempts */
   constructor(atOnce: number, everyMs = 0) {
     this.#free = atOnce
     this.#everyMs = everyMs
   }
 
-  /** Has its turn sooner or later; once, however often it is asked for before that. */
+  /** Queues an attempt, unless it is queued already. */
   add(attempt: () => Promise<void>): void {
     this.#waiting.add(attempt)
     this.#next()
   }
 
-  /** Wants no turn any more. */
+  /** Removes an attempt from the queue. */
   drop(attempt: () => Promise<void>): void {
     this.#waiting.delete(attempt)
   }
