@@ -22,18 +22,18 @@ export type ClaimedKeys = ReadonlyMap<UserId, ReadonlyMap<string, string>>
 
 export interface KeyClaims {
   /**
-   * Gives away keys of devices, of each the one that was uploaded first, or the fallback key where none is left. No one-time key
-   * is ever given twice. Values are JSON (client-server API, `POST keys/claim`).
+   * Claims one key of each device: the one-time key that was uploaded first, or the fallback key if none is left. No one-time key is ever
+   * given out twice. Values are JSON (client-server API, `POST keys/claim`).
    *
    * @param timeoutMs how long other servers may take
    * @throws ProtocolError `M_TOO_LARGE`
    */
   claim(by: Requester, wanted: WantedKeys, timeoutMs: number): Promise<{ keys: ClaimedKeys; failures: JsonObject }>
-  /** The same for users of this server alone: for those who ask on behalf of other servers. Others are passed over. @throws as `claim` */
+  /** The same for local users alone, on behalf of another server. Remote users are ignored. @throws as `claim` */
   claimLocal(wanted: WantedKeys): Promise<ClaimedKeys>
 }
 
-/** Wishes of one statement. */
+/** Claims in one statement. */
 const WISHES_AT_ONCE = 500
 
 export function createKeyClaims(deps: {
@@ -48,7 +48,7 @@ export function createKeyClaims(deps: {
 }): KeyClaims {
   const { serverName, db, ledger, clock, counts, remote, fanOut, services } = deps
 
-  /** Committed before it resolves: a key that might have been told to somebody is gone, whatever happens to us. */
+  /** It is committed before this resolves: a key that somebody may have got is gone, even after a crash. */
   async function take(wishes: readonly KeyWish[], userIds: ReadonlyMap<number, UserId>): Promise<readonly TakenKey[]> {
     const owners = services.ownersOf(new Set(wishes.map(({ userNid }) => userIds.get(userNid)!)))
     let fallen: readonly TakenKey[] = []
@@ -141,7 +141,7 @@ function byServer(wanted: WantedKeys, own: ServerName): Map<ServerName, Map<User
   return servers
 }
 
-/** What was asked for, of what another server gave, as far as it is well-formed. */
+/** The well-formed part of another server's answer that was asked for. */
 function readRemote(wanted: WantedKeys, answer: JsonObject): Map<UserId, Map<string, string>> {
   const keys = new Map<UserId, Map<string, string>>()
   const users = isObject(answer.one_time_keys) ? answer.one_time_keys : {}
@@ -155,7 +155,7 @@ function readRemote(wanted: WantedKeys, answer: JsonObject): Map<UserId, Map<str
         const { json } = readOneTimeKey(name, value, userId)
         put(keys, userId, deviceId, name, json)
       } catch {
-        // As if the device had none.
+        // The device counts as having no key.
       }
     }
   }

@@ -22,13 +22,13 @@ import {
 import type { Requester } from '../accounts/requester.ts'
 import type { DeviceLists } from './device-lists.ts'
 
-/** The keys of an upload, unread. */
+/** The keys of an upload, unparsed. */
 export type CrossSigningUpload = { readonly [Usage in KeyUsage]: JsonObject | undefined }
 
 export interface CrossSigning {
   /**
-   * Whether an upload puts keys in the place of others, or beside them: only the first keys of a user, and the same again, are
-   * taken without the user proving who they are (client-server API, `POST keys/device_signing/upload`).
+   * Whether an upload replaces or adds keys. Only a user's first keys, and a repeated upload, are accepted without authentication
+   * (client-server API, `POST keys/device_signing/upload`).
    *
    * @throws ProtocolError as `upload`
    */
@@ -36,18 +36,18 @@ export interface CrossSigning {
   /**
    * Publishes a user's cross-signing keys, all or none.
    *
-   * @param isProven whether the user has proven who they are; else keys that are there stay
-   * @throws ProtocolError `M_INVALID_PARAM`, `M_INVALID_SIGNATURE`, `M_MISSING_PARAM` without a master key, `M_FORBIDDEN` for a key
-   *   that is named as a device
+   * @param isProven whether the user has authenticated; if not, existing keys stay
+   * @throws ProtocolError `M_INVALID_PARAM`, `M_INVALID_SIGNATURE`, `M_MISSING_PARAM` without a master key, `M_FORBIDDEN` for a key with
+   *   the name of a device
    */
   upload(by: Requester, upload: CrossSigningUpload, isProven: boolean): Promise<void>
-  /** Removes the keys of a user who is no more, and the signatures by and of them. */
+  /** Removes the keys of a deactivated user, and all signatures that the user made or that are on these keys. */
   removeAll(userNid: number): Promise<void>
 }
 
-/** A key that is not stored as it is. */
+/** A key that differs from the stored one. */
 interface NewKey extends CrossSigningKey {
-  /** The master key's; null of the master key. */
+  /** The master key's signature; null for the master key itself. */
   readonly signature: string | null
   readonly emptySignatures: string | null
 }
@@ -56,7 +56,7 @@ interface Checked {
   readonly keys: readonly NewKey[]
   /** Keys that a new master key has not signed. */
   readonly orphans: readonly KeyUsage[]
-  /** What else the user signed the keys with, as it came: clients verify it. */
+  /** The user's other signatures on the keys, unchecked: clients verify them. */
   readonly signatures: readonly KeySignatureRow[]
   readonly isFirst: boolean
 }
@@ -93,7 +93,7 @@ export function createCrossSigning(deps: {
     }
   }
 
-  /** Signatures name devices and keys alike, so no two may have one name. */
+  /** Signatures name devices and keys in the same way, so no two may share a name. */
   async function checkNames(
     { userNid }: Requester,
     keys: readonly CrossSigningKey[],
@@ -139,7 +139,7 @@ export function createCrossSigning(deps: {
   }
 }
 
-/** Those by the user, without the master key's, which is kept with the key. */
+/** The user's signatures except the master key's, which is stored with the key. */
 function otherSignatures({ userNid }: Requester, key: NewKey, master: string): KeySignatureRow[] {
   const row = { target_nid: userNid, target: key.publicKey, signer_nid: userNid }
   return [...key.signatures].flatMap(([signer_key, signature]) => {

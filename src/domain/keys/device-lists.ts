@@ -8,48 +8,46 @@ import type { Notifier } from '../sync/notifier.ts'
 import { RecentChanges } from '../sync/recent-changes.ts'
 import type { UserRooms } from '../sync/user-rooms.ts'
 
-/** Who is to be told: the user with all who share a room, the user alone, or nobody since nothing changed. */
+/** Who hears of a change: the user and all who share a room, the user alone, or nobody because nothing changed. */
 export type Audience = 'sharing' | 'self' | 'nobody'
 
-/** What a change makes of a user's list. */
+/** A change of a user's device list. */
 export interface DeviceListChange {
-  /** The new version of the list. */
+  /** The list's new version. */
   readonly position: number
-  /** The version before; 0 when there was none. */
+  /** The version before; 0 if there was none. */
   readonly before: number
-  /** What changed; undefined where that is not in one device or the other. */
+  /** The devices that changed; undefined if the change is not limited to some devices. */
   readonly devices: readonly string[] | undefined
 }
 
-/** What a write did. */
+/** The result of a write. */
 export interface DeviceListWrite<T> {
   readonly audience: Audience
   readonly result: T
-  /** The devices whose keys or names changed, or that are gone; undefined where keys of the user did. */
+  /** The devices that were removed, or whose keys or names changed; undefined if the user's own keys changed. */
   readonly devices?: readonly string[] | undefined
 }
 
-/** Other servers, which keep lists of our users' devices. */
+/** Sends our users' device-list changes to other servers. */
 export interface RemoteDeviceLists {
-  /** Those that have users in some rooms. */
+  /** The servers that have users in some rooms. */
   serversIn(roomNids: Iterable<number>): Promise<readonly ServerName[]>
-  /** Keeps word of a change for servers, in the transaction of the change. */
+  /** Stores a change to be sent to servers, in the transaction of the change. */
   tell(tx: Tx, userNid: number, servers: readonly ServerName[], change: DeviceListChange): Promise<void>
-  /** To be called after that transaction was committed. */
+  /** Call this after that transaction is committed. */
   told(servers: readonly ServerName[]): void
 }
 
-/** The one way in which keys and devices of users change, so that syncs are told of it. */
+/** The only way to change keys and devices of users, so that syncs always hear of it. */
 export interface DeviceLists {
-  /** Runs `write` in the ledger's next commit, and tells whom it names. What it gives beside the audience is handed through. */
+  /** Runs `write` in the ledger's next commit, and wakes the audience that it returns. Its other results are passed through. */
   change<T>(userNid: number, write: (tx: Tx, position: number) => Promise<DeviceListWrite<T>>): Promise<T>
-  /**
-   * A user of another server has changed their devices or keys. Those who share a room are told, and ask that server again.
-   */
+  /** A remote user has changed their devices or keys. Users who share a room hear of it, and fetch the keys again. */
   changedElsewhere(userNid: number): Promise<void>
-  /** The newest change of somebody joined to a room, by the room. */
+  /** The newest change by a member of a room, for each room. */
   readonly rooms: RecentChanges
-  /** The newest change that a user is told of whatever their rooms. */
+  /** The newest change that a user must hear of in any case, for each user. */
   readonly users: RecentChanges
 }
 
@@ -81,7 +79,7 @@ export function createDeviceLists(deps: {
     rooms,
     users,
     async change(userNid, write) {
-      // Who comes to share a room with the user while this is written is told for that reason.
+      // A user who comes to share a room during this write hears of the devices for that reason.
       const memberships = await userRooms.of(userNid)
       const joined = () => [...memberships].flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
       const servers = await remote.serversIn(joined())
@@ -105,7 +103,7 @@ export function createDeviceLists(deps: {
       return result
     },
     async changedElsewhere(userNid) {
-      // Memberships of others are not kept up to date in memory.
+      // Memberships of remote users in memory may be out of date.
       const rows = await getMemberships(db, userNid)
       const joined = rows.flatMap(({ membership, room_nid }) => (membership === 'join' ? [room_nid] : []))
       if (joined.length === 0) return

@@ -5,13 +5,13 @@ import { perTick } from '../../store/db/per-tick.ts'
 import { countKeys, type KeyCountRow } from '../../store/keys/one-time-keys.ts'
 import type { Notifier } from '../sync/notifier.ts'
 
-/** What a device is told of its own keys in every sync. */
+/** What every sync tells a device about its own keys. */
 export interface KeyCounts {
   /** By algorithm. */
   readonly oneTime: ReadonlyMap<string, number>
   /** Algorithms. */
   readonly unusedFallback: readonly string[]
-  /** The same as JSON, which every sync repeats. */
+  /** `oneTime` as JSON, because every sync repeats it. */
   readonly oneTimeJson: string
   readonly unusedFallbackJson: string
 }
@@ -21,18 +21,18 @@ interface Device {
   readonly deviceId: string
 }
 
-/** The counts of devices that are about: read once, and again after they changed. */
+/** The key counts of active devices: they are read once, and again after a change. */
 export interface DeviceKeyCounts {
   of(device: Device): KeyCounts | Promise<KeyCounts>
-  /** Keys of a device were given away, by the ledger's entry at `position`: its sync is to tell. */
+  /** Keys of a device were claimed, in the ledger's entry at `position`. Its sync must tell it. */
   fell(device: Device, position: number): void
-  /** The device has uploaded keys, and is told by the answer to that. */
+  /** The device has uploaded keys. The answer to the upload holds the new counts. */
   rose(device: Device): void
-  /** Whether keys of the device were given away after a ledger position, as far as this process has seen. */
+  /** Whether keys of the device were claimed after a ledger position, as far as this process has seen. */
   fellSince(device: Device, position: number): boolean
 }
 
-/** Clients take a missing algorithm for "as before": the one that is in use is always named. */
+/** Clients read a missing algorithm as "no change", so the usual one is always named. */
 const USUAL_ALGORITHM = 'signed_curve25519'
 
 export function createDeviceKeyCounts(deps: {
@@ -44,7 +44,7 @@ export function createDeviceKeyCounts(deps: {
   const { db, notifier } = deps
   const counts = createCache<string, KeyCounts>(deps.maxDevices)
   const fallen = createCache<string, number>(deps.maxDevices)
-  /** What was read before something changed is not kept. */
+  /** A result that was read before a change is not cached. */
   let changes = 0
   deps.ledger.onMissed(() => {
     changes += 1

@@ -10,7 +10,7 @@ import type { RemoteKeys } from './remote-keys.ts'
 import { createKeySignatures, type KeySignatures } from './signatures.ts'
 import { createKeyUploads, type KeyUploads } from './upload.ts'
 
-/** The services about end-to-end keys, as endpoints know them. */
+/** The services for end-to-end keys, as endpoints call them. */
 export interface KeyServices {
   readonly keyUploads: KeyUploads
   readonly keyQueries: KeyQueries

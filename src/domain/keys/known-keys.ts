@@ -1,15 +1,15 @@
 import type { UserId } from '../../core/ids.ts'
 
-/** Keys of users as JSON texts, ready to be sent. */
+/** Keys of users as JSON texts, ready to send. */
 export interface KnownKeys {
-  /** By user and device. A user with no entry is not known. */
+  /** By user and device. A user without an entry is unknown. */
   readonly devices: Map<UserId, ReadonlyMap<string, string>>
   readonly master: Map<UserId, string>
   readonly self_signing: Map<UserId, string>
   readonly user_signing: Map<UserId, string>
 }
 
-/** By signer, then by the name of the key that signs. */
+/** By signer, then by the name of the signing key. */
 export type SignatureMap = Map<UserId, Map<string, string>>
 
 export function noKeys(): KnownKeys {
@@ -22,11 +22,11 @@ export function addSignature(signatures: SignatureMap, signer: UserId, keyId: st
 }
 
 /**
- * A signed object as it is sent.
+ * A signed object as JSON.
  *
- * @param json canonical JSON of all but the signatures; not parsed again
- * @param beside what the server says beside a device's keys (`unsigned`); of a cross-signing key, which is as it was uploaded, what
- *   stands in the place of signatures while it has none (`empty`, JSON)
+ * @param json canonical JSON of everything except the signatures; not parsed again
+ * @param beside for a device's keys what the server adds (`unsigned`); for a cross-signing key, which stays as it was uploaded, the value
+ *   of `signatures` if there are none (`empty`, JSON)
  */
 export function writeSigned(
   json: string,

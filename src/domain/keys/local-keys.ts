@@ -11,13 +11,13 @@ import { type DeviceKeyRow, deviceKeysOf, findLocalUsers } from '../../store/key
 import type { Requester } from '../accounts/requester.ts'
 import { addSignature, type KnownKeys, noKeys, type SignatureMap, writeSigned } from './known-keys.ts'
 
-/** Users with the devices that are asked for; none means all. */
+/** Users and their requested devices; an empty list means all devices. */
 export type AskedKeys = ReadonlyMap<UserId, readonly string[]>
 
-/** Nobody: no user has this number. */
+/** No user has this id. */
 const NOBODY = 0
 
-/** The keys of users of this server, with the signatures that the viewer may see: those by the user, and their own. */
+/** The keys of local users, with the signatures that the viewer may see: the user's and the viewer's own. */
 export async function readLocalKeys(
   reader: Reader,
   serverName: ServerName,
@@ -54,10 +54,10 @@ export async function readLocalKeys(
   return known
 }
 
-/** Signatures that were added to a user's keys, by what they sign. */
+/** Signatures that were added to a user's keys, by the key that they sign. */
 type Added = ReadonlyMap<string, readonly (KeySignatureRow & { readonly signer: UserId })[]>
 
-/** All the rows are by the user or by the viewer. */
+/** All rows are signatures by the user or the viewer. */
 function addedBy(
   userId: UserId,
   viewer: Pick<Requester, 'userId' | 'userNid'> | undefined,

@@ -17,16 +17,16 @@ import { failuresOf, type RemoteKeys } from './remote-keys.ts'
 
 export interface KeyQueries {
   /**
-   * The keys of users and their devices, with the signatures that the requester may see: those by the user, and their own
+   * The keys of users and their devices, with the signatures that the requester may see: the user's and the requester's own
    * (client-server API, `POST keys/query`).
    *
    * @param timeoutMs how long other servers may take
    * @throws ProtocolError `M_TOO_LARGE`
    */
   query(by: Requester, asked: AskedKeys, timeoutMs: number): Promise<{ keys: KnownKeys; failures: JsonObject }>
-  /** The same for users of this server alone, with what anybody may see: for other servers. @throws ProtocolError `M_TOO_LARGE` */
+  /** The same for local users alone, with the signatures that anybody may see: for other servers. @throws ProtocolError `M_TOO_LARGE` */
   queryLocal(asked: AskedKeys): Promise<KnownKeys>
-  /** All devices of one user of this server, with a version: the keys are as new as it says, or newer. */
+  /** All devices of one local user, with a version. The keys are as new as that version, or newer. */
   listOf(userId: UserId): Promise<{ version: number; keys: KnownKeys } | undefined>
 }
 

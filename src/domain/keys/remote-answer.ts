@@ -6,17 +6,17 @@ import { offenceIn } from '../../core/signing/canonical-json.ts'
 import { MAX_DEVICE_NAME_CHARS } from '../limits.ts'
 import { addSignature, type KnownKeys, noKeys, type SignatureMap, writeSigned } from './known-keys.ts'
 
-/** Signatures of one user's keys that came from elsewhere than the user's server. */
+/** Signatures on one user's keys that did not come from that user's server. */
 export interface OwnSignature {
   readonly signer: UserId
   readonly keyId: string
   readonly signature: string
 }
 
-/** A signature of a master key by the user who asks. */
+/** The requester's signature on a master key. */
 export type OwnSignatureOf = (userId: UserId, publicKey: string) => OwnSignature | undefined
 
-/** What another server said about the users that it was asked about. What is malformed, or about others, reaches nobody. */
+/** Reads another server's answer about the users that it was asked about. Malformed parts, and parts about others, are dropped. */
 export function readRemoteKeys(
   asked: ReadonlyMap<UserId, readonly string[]>,
   answer: JsonObject,
@@ -60,7 +60,7 @@ function readDevices(userId: UserId, devices: JsonObject, ids: readonly string[]
   return read
 }
 
-/** What is refused of one's own users is passed over of others'. */
+/** An error that refuses a local user's keys only drops a remote user's. */
 function attempt(read: () => void): void {
   try {
     read()

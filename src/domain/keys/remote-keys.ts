@@ -1,9 +1,9 @@
 import type { ServerName, UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 
-/** What is asked of other servers about their users' keys. Answers are not believed without a check. */
+/** Requests other servers' users' keys. The answers are checked before use. */
 export interface RemoteKeys {
-  /** The body of the answer to `POST user/keys/query`. Throws when there is none within the time. Milliseconds. */
+  /** The body of the answer to `POST user/keys/query`. Throws if none comes within `timeoutMs` (milliseconds). */
   query(
     server: ServerName,
     deviceKeys: Readonly<Record<UserId, readonly string[]>>,
@@ -23,7 +23,7 @@ const NOT_ASKED = {
   message: 'This server was not asked: your requests name too many. Ask for the users of fewer servers, or later.',
 }
 
-/** What an answer says of the servers that gave none. */
+/** The `failures` of an answer: the servers that did not answer. */
 export function failuresOf(
   servers: Iterable<ServerName>,
   asked: ReadonlySet<ServerName>,

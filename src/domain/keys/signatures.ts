@@ -16,29 +16,29 @@ import type { Users } from '../users.ts'
 import type { Audience, DeviceLists } from './device-lists.ts'
 import type { RemoteKeys } from './remote-keys.ts'
 
-/** Objects with new signatures, by user and by device id or public key. */
+/** Objects with new signatures, by user, then by device id or public key. */
 export type SignedKeys = ReadonlyMap<UserId, JsonObject>
 
 export interface KeySignatures {
   /**
-   * Adds signatures of a user's own keys to them: of devices, by the self-signing key, and of the master key, by devices; and of other
+   * Adds a user's signatures to keys: on the user's devices, by the self-signing key; on the user's master key, by devices; and on other
    * users' master keys, by the user-signing key, which nobody else sees (client-server API, `POST keys/signatures/upload`).
    *
-   * @returns what was refused, by user and key; all else was stored
+   * @returns what was refused, by user and key; everything else was stored
    * @throws ProtocolError `M_TOO_LARGE`
    */
   upload(by: Requester, signed: SignedKeys): Promise<JsonObject>
 }
 
-/** What may be signed, and by whom. */
+/** A key that may be signed, and the keys that may sign it. */
 interface Target {
-  /** What signatures cover. */
+  /** The JSON that signatures cover. */
   readonly json: string
-  /** Public keys by their names. */
+  /** Public keys by their key ids. */
   readonly signers: ReadonlyMap<string, string>
 }
 
-/** Of another user; the JSON is what signatures cover. */
+/** Another user's master key, and the JSON that signatures cover. */
 interface MasterKey {
   readonly publicKey: string
   readonly json: string
@@ -56,7 +56,7 @@ export function createKeySignatures(deps: {
 }): KeySignatures {
   const { serverName, db, users, deviceLists, remote } = deps
 
-  /** What the user may sign of their own, and what signs others' master keys. */
+  /** The user's own keys that may be signed, and the key that signs others' master keys. */
   async function ownTargets({ userNid }: Requester): Promise<{ targets: Targets; userSigning: string | undefined }> {
     const [devices, keys] = await Promise.all([deviceKeysOf(db, [userNid]), crossSigningKeysOf(db, [userNid])])
     const keyOf = (usage: KeyUsage) => keys.find((key) => key.usage === usage)
@@ -161,7 +161,7 @@ function namedKeys(publicKey: string | undefined): ReadonlyMap<string, string> {
 }
 
 /**
- * The signatures of an object by keys that may sign it. Others, such as the device's own, may stand beside them.
+ * The valid signatures on an object by keys that may sign it. Other signatures, such as the device's own, may be present and are ignored.
  * @throws ProtocolError `M_NOT_FOUND`, `M_INVALID_PARAM`, `M_INVALID_SIGNATURE`
  */
 function goodSignatures(by: Requester, target: Target | undefined, object: JsonValue): [string, string][] {
@@ -179,7 +179,7 @@ function goodSignatures(by: Requester, target: Target | undefined, object: JsonV
   return good
 }
 
-/** Master keys as another server tells them, as far as they are well-formed. */
+/** The well-formed master keys in another server's answer. */
 function readMasterKeys(userIds: readonly UserId[], answer: JsonObject): Map<UserId, MasterKey> {
   const found = new Map<UserId, MasterKey>()
   const told = isObject(answer.master_keys) ? answer.master_keys : {}
@@ -190,7 +190,7 @@ function readMasterKeys(userIds: readonly UserId[], answer: JsonObject): Map<Use
         found.set(userId, readCrossSigningKey(object, 'master', userId))
       }
     } catch {
-      // As if the user had none.
+      // The user counts as having none.
     }
   }
   return found

@@ -11,7 +11,7 @@ import { MAX_KEY_ALGORITHMS_PER_DEVICE, MAX_KEYS_PER_UPLOAD, MAX_ONE_TIME_KEYS_P
 import type { DeviceLists, DeviceListWrite } from './device-lists.ts'
 import type { DeviceKeyCounts, KeyCounts } from './key-counts.ts'
 
-/** What a device publishes; each part may be left out. */
+/** The keys that a device publishes; each part is optional. */
 export interface KeyUpload {
   readonly deviceKeys: JsonObject | undefined
   readonly oneTimeKeys: JsonObject
@@ -20,23 +20,23 @@ export interface KeyUpload {
 
 export interface KeyUploads {
   /**
-   * Publishes keys of the requester's device, all or none; what is published already is passed over. Gives what is left of its
-   * one-time keys (client-server API, `POST keys/upload`). Signatures are kept as they come: clients verify them.
+   * Publishes keys of the requester's device, all or none. Keys that are published already are skipped. Returns the counts of unclaimed
+   * one-time keys (client-server API, `POST keys/upload`). Signatures are stored unchecked: clients verify them.
    *
-   * @throws ProtocolError `M_BAD_JSON` for keys that lack a member; `M_INVALID_PARAM` for keys that are malformed, too many, or known by
-   *   the same name as others; `M_TOO_LARGE`, `M_FORBIDDEN` for a device that is named as a cross-signing key
+   * @throws ProtocolError `M_BAD_JSON` for keys that lack a member; `M_INVALID_PARAM` for keys that are malformed, too many, or have the
+   *   name of other keys; `M_TOO_LARGE`, `M_FORBIDDEN` for a device with the name of a cross-signing key
    */
   upload(by: Requester, upload: KeyUpload): Promise<KeyCounts>
 }
 
-/** Keys of the right shape that may differ from what is stored. */
+/** Well-formed keys that may differ from the stored ones. */
 interface Wanted {
   readonly deviceKeys: DeviceKeys | undefined
-  /** The device's keys are others, or it signed them otherwise. */
+  /** The device's keys or its own signatures on them differ. */
   readonly isRekeyed: boolean
-  /** The device's keys are others: no signature of those before holds for them. */
+  /** The device's keys differ, so the signatures on the old keys do not apply. */
   readonly isOther: boolean
-  /** The device signs with another key than before: it is another device under the same id. */
+  /** The device has another signing key: it is another device under the same id. */
   readonly isOtherDevice: boolean
   readonly oneTimeKeys: readonly NamedKey[]
   readonly fallbackKeys: readonly NamedKey[]
@@ -74,18 +74,18 @@ export function createKeyUploads(deps: {
     return wanted
   }
 
-  /** Signatures name devices and cross-signing keys alike. */
+  /** Signatures name devices and cross-signing keys in the same way. */
   async function checkName({ userNid, deviceId }: Requester): Promise<void> {
     const keys = await crossSigningKeysOf(db, [userNid])
     if (!keys.some(({ public_key }) => public_key === deviceId)) return
     throw new ProtocolError('M_FORBIDDEN', 'One of your cross-signing keys has the name of this device.')
   }
 
-  /** Counted without a lock: a burst may go a little beyond. */
+  /** Counted without a lock: a burst may exceed the limit a little. */
   async function checkRoom(by: Requester, { oneTimeKeys, fallbackKeys, isOtherDevice }: Wanted): Promise<void> {
     const sent = new Map<string, number>()
     for (const { algorithm } of oneTimeKeys) sent.set(algorithm, (sent.get(algorithm) ?? 0) + 1)
-    // Of another device under the same id nothing stays.
+    // Nothing is kept from another device under the same id.
     const known = isOtherDevice ? undefined : await counts.of(by)
     for (const [algorithm, count] of sent) {
       if (count + (known?.oneTime.get(algorithm) ?? 0) <= MAX_ONE_TIME_KEYS_PER_ALGORITHM) continue
@@ -111,7 +111,7 @@ export function createKeyUploads(deps: {
     throw new ProtocolError('M_INVALID_PARAM', `There is another one-time key ${name} of this device already.`)
   }
 
-  /** Gives whether others see other keys than before. */
+  /** Returns whether other users see different keys than before. */
   async function storeDevice(tx: Tx, by: Requester, keys: DeviceKeys, wanted: Wanted, position: number) {
     const { userNid, deviceId } = by
     if (wanted.isOther) await forgetSignaturesOf(tx, userNid, deviceId)
@@ -130,7 +130,7 @@ export function createKeyUploads(deps: {
       oneTimeKeys.length > 0 && storeOneTimeKeys(tx, by, oneTimeKeys),
       fallbackKeys.length > 0 && storeFallbackKeys(tx, by, fallbackKeys),
     ])
-    // Another upload of the device may have come first: then this one fails, and is rolled back.
+    // Another upload of the device may have been first. Then this one fails and is rolled back.
     await checkClash(tx, by, wanted)
     return { audience: isChanged ? 'sharing' : 'nobody', result: undefined, devices: [by.deviceId] }
   }
