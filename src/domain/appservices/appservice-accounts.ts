@@ -13,19 +13,19 @@ import type { Clock, Random } from '../clock.ts'
 import type { Appservice } from './appservice.ts'
 import type { AppserviceRegistry } from './registry.ts'
 
-/** Accounts that application services make and log in to, with `m.login.application_service`. */
+/** Accounts of application services: makes them, and logs in to them with `m.login.application_service`. */
 export interface AppserviceAccounts {
   /**
-   * Makes the account of a user in the service's namespace; logs a device in unless told not to.
+   * Makes the account of a user in the service's namespace. Logs a device in unless the request says not to.
    * @throws ProtocolError `M_EXCLUSIVE` outside its namespaces, `M_INVALID_USERNAME`, `M_USER_IN_USE`
    */
   register(
     service: Appservice,
     wish: { readonly username: string; readonly device: DeviceWish; readonly logsIn: boolean },
   ): Promise<{ readonly userId: UserId; readonly issued: Issued | undefined }>
-  /** @throws ProtocolError `M_EXCLUSIVE` outside its namespaces, `M_FORBIDDEN` for who has no account, `M_USER_DEACTIVATED` */
+  /** @throws ProtocolError `M_EXCLUSIVE` outside its namespaces, `M_FORBIDDEN` if there is no account, `M_USER_DEACTIVATED` */
   login(service: Appservice, whom: JsonObject, device: DeviceWish): Promise<Issued & { readonly userId: UserId }>
-  /** Makes the own users of all services that have none yet, so that people can invite them before the service has called. */
+  /** Makes the accounts of the services' own users, so that people can invite them before the service has called. */
   makeSenders(): Promise<void>
 }
 
@@ -51,7 +51,7 @@ export function createAppserviceAccounts(deps: {
     }
   }
 
-  /** The user of an `identifier`, exactly as it is written: names of bridges may have capitals. */
+  /** The user of an `identifier`, exactly as written: names of bridges may have capitals. */
   function nameOf(whom: JsonObject): UserId {
     const { identifier, user } = whom
     const name = isObject(identifier) && identifier.type === 'm.id.user' ? identifier.user : user
@@ -66,7 +66,7 @@ export function createAppserviceAccounts(deps: {
     async register(service, { username, device, logsIn }) {
       checkDeviceWish(device)
       const id = userId(username, server_name)
-      // A name that is not written as it would be kept would not be the name that the service goes on to use.
+      // If we changed the spelling of a name, the service would go on with a name that does not exist.
       if (!isNewLocalpart(username, server_name) && id !== service.sender) {
         const error = 'A user name may hold the letters a to z, digits and . _ = - / + only, and not be too long.'
         throw new ProtocolError('M_INVALID_USERNAME', error)

@@ -30,13 +30,13 @@ import { type AppserviceQueries, createAppserviceQueries } from './queries.ts'
 import { type AppserviceRegistry, createAppserviceRegistry } from './registry.ts'
 import { createThirdParty, type ThirdParty } from './third-party.ts'
 
-/** What is known of application services before accounts are: others ask whether a name is free. */
+/** The part of the application services that exists before accounts: it says whether a name is free. */
 export interface AppserviceNames {
   readonly registry: AppserviceRegistry
   readonly exclusive: ExclusiveNames
 }
 
-/** @throws RegistrationError for what is wrong in a registration file */
+/** @throws RegistrationError for an error in a registration file */
 export async function openAppserviceNames(config: Config, random: Random, log: Logger): Promise<AppserviceNames> {
   const builtIn = noticesRegistration(config, random)
   const registry = createAppserviceRegistry({ serverName: config.server_name, log, builtIn })
@@ -44,7 +44,7 @@ export async function openAppserviceNames(config: Config, random: Random, log: L
   return { registry, exclusive: createExclusiveNames(registry) }
 }
 
-/** What is known of application services, and asked of them, before there are rooms and accounts. */
+/** The part of the application services that exists before rooms and accounts. */
 export interface AppserviceBase extends AppserviceNames {
   readonly news: AppserviceNews
   readonly queries: AppserviceQueries
@@ -72,10 +72,10 @@ export async function openAppserviceBase(parts: {
   }
 }
 
-/** What application services are sent. */
+/** Sends events to application services. */
 export interface AppserviceEvents {
   readonly eventsOut: EventsOut
-  /** What rooms ask and tell of them. */
+  /** What rooms use of it. */
   readonly roomAppservices: RoomAppservices
 }
 
@@ -116,7 +116,7 @@ export function createAppserviceEvents(parts: {
   return { eventsOut, roomAppservices }
 }
 
-/** Application services, as endpoints know them. */
+/** The application services, as endpoints call them. */
 export interface AppserviceServices {
   readonly registry: AppserviceRegistry
   readonly callers: AppserviceCallers
@@ -153,7 +153,7 @@ export async function createAppserviceServices(deps: {
   }
 }
 
-/** Longer than any server goes on sending what was taken. */
+/** Longer than any server repeats a transaction that was accepted. */
 const TRANSACTIONS_KEPT_MS = 30 * 24 * 3_600_000
 
 /** What the janitor removes. */
@@ -162,7 +162,7 @@ export const appserviceChores = [
   newsChore,
 ] as const
 
-/** Starts hosted services, and begins to send. Whoever calls this closes `eventsOut`, after the client. */
+/** Starts hosted services, and begins to send. The caller closes `eventsOut`, after the client. */
 export async function startAppservices(deps: {
   readonly base: Pick<Base, 'config'>
   readonly appserviceBase: Pick<AppserviceBase, 'hosted'>
@@ -176,7 +176,7 @@ export async function startAppservices(deps: {
   const { profiles } = deps.accounts
   const { accounts, callers } = deps.appservices
   const { hosted } = deps.appserviceBase
-  // What hosted services do from here on is new to the others.
+  // Events of hosted services from here on are new to the other services.
   const position = deps.rooms.position()
   await hosted.start((service) => createHostedHost({ config, rooms, profiles, accounts, callers }, service))
   await deps.eventsOut.start(position)

@@ -3,7 +3,7 @@ import type { Registration } from '../../core/appservice/registration.ts'
 import type { ServerName, UserId } from '../../core/ids.ts'
 import { userId } from '../../core/ids.ts'
 
-/** An application service as it is registered now. */
+/** A registered application service. */
 export interface Appservice {
   readonly id: string
   readonly registration: Registration
@@ -26,7 +26,7 @@ function digestOf(token: string): Buffer {
   return hash('sha256', token, 'buffer')
 }
 
-/** The service whose `as_token` this is. All are compared, and each in the same time, whatever the token. */
+/** The service with this `as_token`. It is compared with all of them in constant time. */
 export function findByToken(services: readonly Appservice[], token: string): Appservice | undefined {
   if (services.length === 0) return undefined
   const digest = digestOf(token)

@@ -11,16 +11,16 @@ import { MAX_REMEMBERED_GHOSTS } from '../limits.ts'
 import type { Appservice } from './appservice.ts'
 import type { AppserviceRegistry } from './registry.ts'
 
-/** As whom a service calls: what the query of its request says. */
+/** The user and device that a service's request names in its query. */
 export interface Masquerade {
   readonly userId: string | undefined
   readonly deviceId: string | undefined
 }
 
-/** Who calls with the `as_token` of an application service (application service API, "Identity assertion"). */
+/** Identifies requests with an `as_token` (application service API, "Identity assertion"). */
 export interface AppserviceCallers {
   /**
-   * The user as whom the service calls, its own one unless it names another; undefined for tokens of others.
+   * The user that the service acts as: its own one unless it names another; undefined for any other token.
    * @throws ProtocolError `M_FORBIDDEN` for a user outside its namespaces, or without an account; `M_UNKNOWN_DEVICE`
    */
   find(token: string, as: Masquerade): Requester | Promise<Requester> | undefined
@@ -31,14 +31,14 @@ export interface CallerDeps {
   readonly serverName: ServerName
   readonly registry: AppserviceRegistry
   readonly sessions: Pick<Sessions, 'onForget'>
-  /** Told of a service that calls. */
+  /** Called when a service has sent a request. */
   heard(id: string): void
 }
 
 export function createAppserviceCallers(deps: CallerDeps): AppserviceCallers {
   const { db, serverName, registry, sessions, heard } = deps
   const remembered = createCache<string, Requester>(MAX_REMEMBERED_GHOSTS)
-  // An account that was read before it ended must not be remembered after.
+  // An account that was read before its deactivation must not be cached after it.
   let forgotten = 0
   const forgetAll = () => {
     forgotten += 1
@@ -95,8 +95,8 @@ export function createAppserviceCallers(deps: CallerDeps): AppserviceCallers {
 }
 
 /**
- * The scope of transaction ids: a number for the user and the device that no login has, and the same after a restart. Each user has
- * its own, because frameworks number the requests of each.
+ * The scope of transaction ids: a number for user and device that no login has, and that stays the same after a restart. Each user has
+ * its own, because frameworks number the requests of each user.
  */
 function scopeOf(userNid: number, deviceId: string): number {
   if (deviceId === '') return -userNid

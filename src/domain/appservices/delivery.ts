@@ -5,12 +5,12 @@ import type { Deliver } from './service-queues.ts'
 
 const TRANSACTION_MS = 60_000
 
-/** Where a service is called; undefined where it wants no traffic. */
+/** The URL and token of a service; undefined if it wants no traffic. */
 export function targetOf({ registration: { url, hs_token } }: Appservice): AppserviceTarget | undefined {
   return url === null ? undefined : { url, hs_token }
 }
 
-/** What went wrong, in words for logs. */
+/** Why a delivery failed, for the log. */
 export function whyNot(answer: AppserviceAnswer): string {
   if (answer.kind === 'unanswered') return answer.detail
   return `it answered ${answer.status}: ${answer.text.slice(0, 200)}`

@@ -9,22 +9,22 @@ import { wantsEphemeral } from './news.ts'
 import type { ServiceQueue } from './service-queue.ts'
 import { createServiceQueues, type ServiceQueueParts } from './service-queues.ts'
 
-/** What application services are sent by themselves (application service API, "Pushing events"). */
+/** Pushes events to application services (application service API, "Pushing events"). */
 export interface EventsOut {
-  /** Takes note of events right after their commit, in order. */
+  /** Queues events right after their commit, in order. */
   committed(room: Room, events: readonly RoomEvent[], members: readonly MembershipChange[]): void
   aliasesChanged(roomNid: number): void
-  /** Events up to a position were committed of which it was not told. */
+  /** Events up to a position were committed without a call of `committed`. */
   missed(position: number): void
-  /** Who types in a room has changed, which services that ask for it are told. */
+  /** Sends a room's typing users to interested services. */
   typing(roomNid: number, event: () => JsonObject): void
-  /** Somebody has read. */
+  /** Sends a read receipt to interested services. */
   read(receipt: () => ReadReceipt): void
-  /** A service has spoken to us. */
+  /** A service has sent us a request. */
   heard(id: string): void
-  /** How often in a row each has not taken what it is sent, by id. */
+  /** How many deliveries in a row each service has failed to take, by id. */
   failures(): ReadonlyMap<string, number>
-  /** Takes up what was left when the process ended. @param position the newest committed one */
+  /** Continues where the previous process ended. @param position the newest committed one */
   start(position: number): Promise<void>
   close(): Promise<void>
 }
@@ -60,7 +60,7 @@ export function createEventsOut(parts: ServiceQueueParts): EventsOut {
     }
   }
 
-  /** All have to read what was not handed to them. */
+  /** All queues must read the stream for what they did not get. */
   function miss(): void {
     waiting = []
     interest.clear()
@@ -119,17 +119,17 @@ export function createEventsOut(parts: ServiceQueueParts): EventsOut {
   }
 }
 
-/** What passes in rooms beside events, told to services that ask for it. */
+/** Sends typing and receipts to services that ask for them. */
 function createTold(
   { db, registry, news, log }: ServiceQueueParts,
   queues: ReadonlyMap<string, ServiceQueue>,
   interest: Pick<Interest, 'inRoom'>,
 ): Pick<EventsOut, 'typing' | 'read'> {
-  /** Whether there is anybody who would be told. */
+  /** Whether any service wants them. */
   const isHeard = () => registry.all().some((service) => wantsEphemeral(service) && queues.has(service.id))
   const untold = (err: unknown) => log.debug({ err }, 'no service was told what passes in a room')
 
-  /** The name of a room, and the services that it concerns. */
+  /** The name of a room, and the services that are interested in it. */
   async function around(roomNid: number) {
     const [room] = await getRooms(db, [roomNid])
     if (room === undefined) return undefined

@@ -4,10 +4,10 @@ import type { ExclusiveUsers } from '../accounts/exclusive-users.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { AppserviceRegistry } from './registry.ts'
 
-/** Names that application services keep for themselves, and those outside which they may make none. */
+/** The names that application services reserve, and the namespaces in which each may make names. */
 export interface ExclusiveNames extends ExclusiveUsers {
   /**
-   * Whether this caller may make, or delete, this alias: a person one that no service keeps, a service one in its own namespace.
+   * Whether this caller may make or delete the alias: a person if no service reserves it, a service if it is in its own namespace.
    * @throws ProtocolError `M_EXCLUSIVE`
    */
   requireAlias(by: Pick<Requester, 'appservice'>, alias: RoomAlias): void

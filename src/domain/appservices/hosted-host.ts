@@ -9,7 +9,7 @@ import type { AppserviceAccounts } from './appservice-accounts.ts'
 import type { AppserviceCallers } from './callers.ts'
 import type { HostedHost, HostedUser } from './hosted-service.ts'
 
-/** What a hosted service acts through: the same accounts, limits and permissions as with its token over HTTP. */
+/** Lets a hosted service act with the same accounts, limits and permissions as with its token over HTTP. */
 export function createHostedHost(
   deps: {
     readonly config: Pick<Config, 'server_name'>
@@ -27,7 +27,7 @@ export function createHostedHost(
     try {
       return (await callers.find(service.registration.as_token, as))!
     } catch (error) {
-      // Made by two at once, it is there all the same.
+      // If two calls make it at once, the second finds the account.
       const device = { deviceId: undefined, displayName: undefined }
       await accounts.register(service, { username: localpart, device, logsIn: false }).catch((reason: unknown) => {
         if (!(reason instanceof ProtocolError && reason.errcode === 'M_USER_IN_USE')) throw error

@@ -13,13 +13,12 @@ import type { Appservice } from './appservice.ts'
 import type { CreateHostedService, HostedHost, HostedService } from './hosted-service.ts'
 import type { AppserviceRegistry } from './registry.ts'
 
-/** A service in this process, as who has its `hs_token` may ask it (application service API, "Application Services"). */
+/** A service in this process, as a caller with its `hs_token` uses it (application service API, "Application Services"). */
 export interface HostedAppservice {
   readonly id: string
   /**
-   * Works through a transaction once, also across a crash.
-   * @throws ProtocolError `M_BAD_JSON`, `M_INVALID_PARAM` for other events under the id of one that was worked through, and whatever
-   *   the service does
+   * Processes a transaction once, even across a crash.
+   * @throws ProtocolError `M_BAD_JSON`, `M_INVALID_PARAM` for other events under the id of a processed one, and the service's own errors
    */
   take(txnId: string, body: JsonObject): Promise<void>
   /** @throws ProtocolError `M_NOT_FOUND` */
@@ -34,13 +33,13 @@ export interface HostedAppservice {
 
 /** The application services that run inside this process. */
 export interface HostedAppservices {
-  /** The service that this is the `hs_token` of. */
+  /** The service with this `hs_token`. */
   byToken(token: string): HostedAppservice | undefined
-  /** Hands a transaction to a hosted service; undefined when this one is not hosted. */
+  /** Delivers a transaction to a hosted service; undefined if this one is not hosted. */
   deliver(service: Appservice, txnId: string, body: string): Promise<string | undefined> | undefined
-  /** What a hosted service answers; undefined when this one is not hosted. */
+  /** The answer of a hosted service; undefined if this one is not hosted. */
   ask(id: string, request: AppserviceRequest): Promise<AppserviceAnswer> | undefined
-  /** Starts those that are registered and do not run yet. */
+  /** Starts the registered ones that do not run yet. */
   start(hostOf: (service: Appservice) => HostedHost): Promise<void>
 }
 
@@ -61,7 +60,7 @@ export function createHostedAppservices(deps: {
     log.info({ appservice: service.id, module }, 'an application service runs in this process')
   }
 
-  /** One that cannot be started leaves the others, and the server, as they are: its events wait for it. */
+  /** A service that fails to start does not affect the others or the server: its events wait for it. */
   async function startNew(): Promise<void> {
     if (hostOf === undefined) return
     for (const service of registry.all()) {
@@ -153,7 +152,7 @@ function hosted(
   }
 }
 
-/** What stays the same where events are written anew for a repetition: which they are. */
+/** Identifies a transaction's events. Their JSON may differ when it is repeated, but this does not. */
 function digestOf(events: readonly JsonObject[]): Buffer {
   return hash('sha256', JSON.stringify(events.map((event) => event.event_id ?? event)), 'buffer')
 }
@@ -162,7 +161,7 @@ function areObjects(value: JsonValue | undefined): value is JsonObject[] {
   return Array.isArray(value) && value.every(isObject)
 }
 
-/** The answer to what is asked of others over HTTP. */
+/** Answers a request that other services get over HTTP. */
 async function answerOf(one: HostedAppservice, { path }: AppserviceRequest): Promise<AppserviceAnswer> {
   const { pathname, searchParams } = new URL(path, 'http://here')
   const [, area, kind, name] = pathname.split('/').map(decodeURIComponent)

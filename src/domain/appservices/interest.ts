@@ -26,26 +26,26 @@ export interface PlacedEvent {
 }
 
 /**
- * Which services an event concerns (application service API, "Registration"): by the room's id or aliases, by users of theirs who are
- * in the room, by its sender or by the user it is about. Asked about events in the order of the stream: what it remembers of a
- * room moves on with them, so that an event that is read again days later concerns whom it concerned then.
+ * Which services an event concerns (application service API, "Registration"): by the room's id or aliases, by their users in the room, by
+ * the sender, or by the user that it is about. Ask in stream order: the cached view of a room moves on with the events, so that an event
+ * that is read again days later concerns the same services as before.
  */
 export interface Interest {
-  /** Makes the acquaintance of the rooms of these events, all at once: `of` then answers at once. Undefined where it knows them. */
+  /** Loads the rooms of these events together, so that `of` answers without a query. Undefined if they are loaded. */
   meet(events: readonly PlacedEvent[]): Promise<void> | undefined
   of(room: RoomName, event: RoomEvent): readonly Appservice[] | Promise<readonly Appservice[]>
-  /** The services that an ephemeral event of a room concerns now. */
+  /** The services that an ephemeral event of a room concerns at the moment. */
   inRoom(room: RoomName): Promise<readonly Appservice[]>
-  /** Memberships or aliases of a room changed in a way that no event showed. */
+  /** Call this when memberships or aliases of a room changed without an event. */
   forget(roomNid: number): void
   clear(): void
 }
 
-/** Why services care for a room: always, or for as long as these users of theirs are in it. */
+/** Why services are interested in a room: always, or as long as these users of theirs are in it. */
 interface RoomInterest {
   readonly always: ReadonlySet<Appservice>
   readonly joined: Map<Appservice, Set<string>>
-  /** Both together, until that changes. */
+  /** Both together; undefined after a change. */
   all: readonly Appservice[] | undefined
 }
 
@@ -60,7 +60,7 @@ export function createInterest(deps: {
   const { db, events, serverName, registry } = deps
   const rooms = createCache<number, RoomInterest>(MAX_ROOMS_WITH_INTEREST)
 
-  /** How often something was forgotten: what was being read then may be older. */
+  /** Counts calls of `forget`: a read that began before one may be out of date. */
   let forgotten = 0
 
   function claimants(userId: string): readonly Appservice[] {
@@ -87,7 +87,7 @@ export function createInterest(deps: {
     return event?.content.membership === 'join'
   }
 
-  /** @param wanted rooms by number, and as of which event of the stream */
+  /** @param wanted rooms by nid, each with the event of the stream as of which it is wanted */
   async function load(wanted: ReadonlyMap<number, Wanted>): Promise<Map<number, RoomInterest>> {
     const before = forgotten
     const nids = [...wanted.keys()]
@@ -121,7 +121,7 @@ export function createInterest(deps: {
     return interest.all
   }
 
-  /** Those concerned, and then what the event changes for the next. */
+  /** The services that the event concerns. Then applies the event's changes for the next. */
   function take(interest: RoomInterest, event: RoomEvent): readonly Appservice[] {
     const target = targetOf(event)
     const concerned = withThese(everybody(interest), claimants(event.sender))
@@ -157,7 +157,7 @@ export function createInterest(deps: {
   }
 }
 
-/** A room, and the position of its first event that is asked about. */
+/** A room, and the stream position of the first event in question. */
 interface Wanted {
   readonly room: RoomName
   readonly upTo: number

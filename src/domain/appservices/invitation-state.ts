@@ -6,10 +6,10 @@ import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { AppserviceRegistry } from './registry.ts'
 
-/** What their rooms show with invitations, by the number of the event. */
+/** The stripped state of invitations, by the nid of the event. */
 export type InvitationState = ReadonlyMap<number, readonly JsonObject[]>
 
-/** Reads, for those events of a transaction that invite users of a service, what the invited see of the room. */
+/** Reads the stripped state for those events of a transaction that invite users of a service. */
 export function createInvitationState(parts: {
   readonly services: Pick<AppserviceRegistry, 'claimsOn'>
   readonly registry: Pick<RoomRegistry, 'getByNid'>
@@ -23,14 +23,14 @@ export function createInvitationState(parts: {
   }
 
   async function stateFor({ roomNid, sender }: RoomEvent): Promise<readonly JsonObject[]> {
-    // A room that was deleted meanwhile shows nothing.
+    // A deleted room has no stripped state.
     const room = await registry.getByNid(roomNid).catch(() => undefined)
     return room ? inviteState(room, sender) : []
   }
 
   return async (serviceId, taken) => {
     const states = new Map<number, readonly JsonObject[]>()
-    /** Who makes a room for a bridge invites many into it at once. */
+    /** A bridge invites many users at once when it makes a room. */
     const read = new Map<string, Promise<readonly JsonObject[]>>()
     for (const event of taken) {
       if (!invites(serviceId, event)) continue

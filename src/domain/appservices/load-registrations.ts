@@ -10,7 +10,7 @@ import {
 import { readRegistrationFiles } from '../../outbound/registration-files.ts'
 import { MAX_APPSERVICES } from '../limits.ts'
 
-/** Everything wrong with the registration files at once, one line each: where, and what. */
+/** All errors in the registration files, one line each: where, and what. */
 export class RegistrationError extends Error {
   constructor(problems: readonly { readonly origin: string; readonly message: string }[]) {
     super(problems.map(({ origin, message }) => `${origin}: ${message}`).join('\n'))
@@ -47,7 +47,7 @@ function withModule(path: string, read: ReadRegistration): ReadRegistration {
   return { ...read, registration: { ...registration, hosted: resolve(dirname(path), registration.hosted) } }
 }
 
-/** Large, and of use only to servers that have application services. */
+/** The module is large, and only servers with application services need it. */
 async function loadEngine(): Promise<Engine> {
   return (await import('re2js')).RE2JS
 }

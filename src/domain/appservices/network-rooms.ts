@@ -6,9 +6,9 @@ import type { Requester } from '../accounts/requester.ts'
 import type { DirectoryVisibility } from '../rooms/read/directory.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 
-/** What application services list of their networks (client-server API, "Application service room directory"). */
+/** The rooms of their networks that application services list (client-server API, "Application service room directory"). */
 export interface NetworkRooms {
-  /** @throws ProtocolError `M_FORBIDDEN` for who is no service, `M_NOT_FOUND` */
+  /** @throws ProtocolError `M_FORBIDDEN` if the caller is no service, `M_NOT_FOUND` */
   setVisibility(
     by: Pick<Requester, 'appservice'>,
     networkId: string,

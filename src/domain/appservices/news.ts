@@ -27,30 +27,30 @@ import {
 import type { Appservice } from './appservice.ts'
 import type { AppserviceRegistry } from './registry.ts'
 
-/** Services that are to be told of a change, found before it is written. */
+/** The ids of services that must hear of a change. They are found before the change is written. */
 export type Told = readonly string[]
 
-/** Messages to devices of services' users. */
+/** To-device messages to services' users. */
 export interface ServiceMessages {
-  /** Who takes messages to these users; most often nobody. */
+  /** The services of these users that want their messages; most often none. */
   takersOf(userIds: Iterable<UserId>): readonly MessageTaker[]
-  /** In the ledger's commit that put the messages into inboxes, under its position. */
+  /** Runs in the ledger's commit that puts the messages into inboxes, under its position. */
   take(tx: Tx, takers: readonly MessageTaker[], position: number): Promise<void>
-  /** After that commit. */
+  /** Call this after that commit. */
   taken(takers: readonly MessageTaker[]): void
 }
 
-/** What services are told of keys and devices. */
+/** Changes of keys and devices, for services. */
 export interface ServiceDeviceNews {
-  /** Those that share a room with a user. */
+  /** The services that share a room with a user. */
   besides(userNid: number): Promise<Told>
-  /** In the ledger's commit in which the user's devices changed. */
+  /** Runs in the ledger's commit in which the user's devices changed. */
   devicesChanged(tx: Tx, told: Told, userNid: number): Promise<void>
-  /** Whose users these devices are of, of which keys were given away. */
+  /** The services of these users, whose keys were claimed. */
   ownersOf(userIds: Iterable<UserId>): Told
-  /** In the ledger's commit that gave the keys away. */
+  /** Runs in the ledger's commit in which the keys were claimed. */
   keysFell(tx: Tx, devices: readonly { readonly userId: UserId; readonly deviceId: string }[]): Promise<void>
-  /** After the commit of either. */
+  /** Call this after either commit. */
   told(told: Told): void
 }
 
@@ -63,21 +63,21 @@ export const NO_DEVICE_NEWS: ServiceDeviceNews = {
 }
 
 /**
- * What services that ask for it are sent beside events: a row each until it is answered, a newer one in the place of an older one.
- * Where no service asks, nothing is looked up and nothing written.
+ * What services get beside events, if they ask for it. Each item is a row until the service has answered; a newer row replaces an older
+ * one. If no service asks, nothing is read or written.
  */
 export interface AppserviceNews extends ServiceMessages, ServiceDeviceNews {
-  /** A user came, went or said how they are. */
+  /** A user's presence changed. */
   presenceChanged(userNid: number, userId: UserId): Promise<void>
-  /** Somebody has read. Public receipts are for the services of the room, private ones for those whose user it is. */
+  /** A user has read. Public receipts go to the services of the room, private ones to the user's own services. */
   receipt(services: readonly Appservice[], name: string, event: JsonObject): Promise<void>
-  /** Services that may be told what a user of theirs alone sees. */
+  /** Services that may get what only their own user may see. */
   ephemeralOwners(userId: UserId): readonly Appservice[]
-  /** The oldest that were not answered, as many as a transaction may hold. */
+  /** The oldest unanswered rows, as many as one transaction may hold. */
   read(id: string, after: number): Promise<{ readonly rows: readonly NewsRow[]; readonly isFull: boolean }>
-  /** A service has answered all up to a number. */
+  /** A service has answered all rows up to this number. */
   answered(id: string, upTo: number): void
-  /** Calls `listener` with each service for which there is news. */
+  /** Calls `listener` with each service that has new rows. */
   onNews(listener: (id: string) => void): void
 }
 
@@ -96,7 +96,7 @@ export function createAppserviceNews(deps: {
   let listener: (id: string) => void = () => {}
   let forEphemeral: Told = []
   let forDevices: Told = []
-  /** What may have come in for a service since it was counted. */
+  /** Rows that may have been added for a service since the last count. */
   const uncounted = new Map<string, number>()
   const renew = () => {
     const idsOf = (wants: (service: Appservice) => boolean) =>

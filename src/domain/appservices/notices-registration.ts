@@ -4,10 +4,12 @@ import type { Registration } from '../../core/appservice/registration.ts'
 import { userId } from '../../core/ids.ts'
 import type { Random } from '../clock.ts'
 
-/** The service in this process in whose name the server speaks to its users. */
+/** The service in this process that owns the user of server notices. */
 export const NOTICES_SERVICE = 'hearth.server_notices'
 
-/** Its registration: the user of `server_notices.localpart` is its own, and it asks for no events. None where there are no notices. */
+/**
+ * Its registration: the user of `server_notices.localpart` is its own, and it asks for no events. Undefined if server notices are off.
+ */
 export function noticesRegistration(
   { server_notices: { localpart }, server_name }: Pick<Config, 'server_notices' | 'server_name'>,
   random: Random,
@@ -19,7 +21,7 @@ export function noticesRegistration(
     {
       id: NOTICES_SERVICE,
       url: null,
-      // Told to nobody: it is called from inside.
+      // Nobody knows this token, because only this process calls the service.
       as_token: token(),
       hs_token: token(),
       sender_localpart: localpart,

@@ -1,18 +1,18 @@
 import type { Clock } from '../clock.ts'
 
-/** How application services take turns, and how often. */
+/** The order and rate at which application services get transactions. */
 export interface Pace {
-  /** Resolves when one's turn has come: one after another, with what else this process has to do in between. */
+  /** Resolves when it is the caller's turn. Turns are taken one after another, with the process's other work in between. */
   turn(): Promise<void>
   /**
-   * How long a beat is now. A service that is busy is sent what has come once a beat, all services at the same time: what is written
-   * down of them shares a commit.
+   * The length of a beat now, in ms. A busy service gets one transaction a beat, and all services get theirs at the same time, so that
+   * their rows share a commit.
    */
   beatMs(): number
 }
 
 const BEAT_MS = 100
-/** Fewer and larger transactions, while this process has hardly time for anything else. */
+/** A longer beat means fewer and larger transactions, when the process is very busy. */
 const LONG_BEAT_MS = 2 * BEAT_MS
 const LITTLE_TIME = 0.8
 const LOOK_EVERY_MS = 500

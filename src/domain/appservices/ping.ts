@@ -7,9 +7,10 @@ const PING_MS = 10_000
 const MAX_SHOWN_CHARS = 1_000
 
 /**
- * Asks a service for a sign of life, as it wishes (application service API, "Pinging").
- * @returns how long it took, in milliseconds
- * @throws ProtocolError `M_FORBIDDEN` for who is not that service; `M_URL_NOT_SET`, `M_BAD_STATUS`, `M_CONNECTION_FAILED`, `M_CONNECTION_TIMEOUT`
+ * Pings a service at its own request (application service API, "Pinging").
+ * @returns the duration in milliseconds
+ * @throws ProtocolError `M_FORBIDDEN` if the caller is not that service; `M_URL_NOT_SET`, `M_BAD_STATUS`, `M_CONNECTION_FAILED`,
+ *   `M_CONNECTION_TIMEOUT`
  */
 export async function pingAppservice(
   client: AppserviceClient,

@@ -8,20 +8,20 @@ import { targetOf, whyNot } from './delivery.ts'
 import type { HostedAppservices } from './hosted.ts'
 import type { AppserviceRegistry } from './registry.ts'
 
-/** Asks services for what they make when they are asked for it (application service API, "Querying"). */
+/** Asks services for users and aliases that they make on request (application service API, "Querying"). */
 export interface AppserviceQueries {
-  /** Whether a service says that it has just made this user of its namespace. */
+  /** Whether a service has just made this user of its namespace. */
   findUser(userId: UserId): Promise<boolean>
   /**
    * The same for an alias.
-   * @throws ProtocolError 408 `M_CONNECTION_TIMEOUT` when a service that claims it does not answer
+   * @throws ProtocolError 408 `M_CONNECTION_TIMEOUT` if a service whose namespace contains it does not answer
    */
   findAlias(alias: RoomAlias): Promise<boolean>
 }
 
 type Operation = AppserviceRequest['operation']
 
-/** Somebody waits for the answer. */
+/** This is short, because a user waits for the answer. */
 const TRY_MS = 6_000
 const PAUSES_MS = [100, 400]
 const ALL_TRIES_MS = 12_000
@@ -34,7 +34,7 @@ export function createAppserviceQueries(deps: {
   readonly log: Logger
 }): AppserviceQueries {
   const { serverName, registry, hosted, client, log } = deps
-  /** Questions under way: whoever asks the same meanwhile waits with the first. */
+  /** Queries in flight. A second caller shares the first one's answer. */
   const asking = new Map<string, Promise<boolean>>()
 
   function once(service: Appservice, request: AppserviceRequest): Promise<AppserviceAnswer> | undefined {
@@ -42,7 +42,7 @@ export function createAppserviceQueries(deps: {
     return hosted.ask(service.id, request) ?? (target && client.ask(target, request))
   }
 
-  /** Tries until there is an answer of any kind to the question. */
+  /** Retries until there is an answer of any kind. */
   async function insist(
     service: Appservice,
     path: string,
@@ -69,7 +69,7 @@ export function createAppserviceQueries(deps: {
     throw new ProtocolError('M_CONNECTION_TIMEOUT', error, { status: 408 })
   }
 
-  /** The services are asked in turn: one that has it will have made it. */
+  /** Asks the services one after another. One that confirms has made the user or room. */
   async function askAll(services: readonly Appservice[], path: string, operation: Operation): Promise<boolean> {
     let failure: unknown
     for (const service of services) {
@@ -97,7 +97,7 @@ export function createAppserviceQueries(deps: {
   }
 
   return {
-    // A user that nobody tells of is a user that there is not.
+    // If no service confirms a user, the user does not exist.
     findUser: (userId) => find('users', userId).catch(() => false),
     findAlias: (alias) => find('aliases', alias),
   }

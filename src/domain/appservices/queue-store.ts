@@ -1,9 +1,9 @@
 import { type QueueRow, saveQueues } from '../../store/appservices/appservice-queue.ts'
 import type { Database } from '../../store/db/db.ts'
 
-/** Writes how services stand; all that wait while one commit is under way share the next. */
+/** Stores the services' queue rows. Rows that wait during one commit share the next. */
 export interface QueueStore {
-  /** Resolves when the row is durable. A newer row of the same service takes the place of one that still waits. */
+  /** Resolves when the row is durable. A newer row of the same service replaces one that still waits. */
   save(row: QueueRow): Promise<void>
 }
 
@@ -13,7 +13,7 @@ export function createQueueStore(db: Database): QueueStore {
   let running: Promise<void> | undefined
 
   async function write(): Promise<void> {
-    // All that come with one beat.
+    // Lets all rows of one beat arrive.
     await new Promise(setImmediate)
     await running?.catch(() => {})
     const rows = [...waiting.values()]

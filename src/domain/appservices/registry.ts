@@ -6,26 +6,26 @@ import type { ServerName } from '../../core/ids.ts'
 import { MAX_REMEMBERED_NAMESPACES } from '../limits.ts'
 import { type Appservice, appserviceOf, findByToken } from './appservice.ts'
 
-/** A service that an id lies in a namespace of. */
+/** A service whose namespace contains an id. */
 export interface Claim {
   readonly service: Appservice
   readonly exclusive: boolean
 }
 
-/** The application services of this server, and whose namespaces an id lies in. */
+/** The application services of this server and their namespaces. */
 export interface AppserviceRegistry {
   /** In the order of their registrations. */
   all(): readonly Appservice[]
   byId(id: string): Appservice | undefined
-  /** The service that a token is the `as_token` of. */
+  /** The service with this `as_token`. */
   byToken(token: string): Appservice | undefined
-  /** Who claims an id of this kind, each service once. A service's own user is claimed by it, exclusively. */
+  /** The services whose namespaces contain an id of this kind, each once. A service's own user counts as exclusive. */
   claimsOn(kind: NamespaceKind, id: string): readonly Claim[]
-  /** Whether these are the registrations in force. */
+  /** Whether these registrations are the current ones. */
   isAsNow(registrations: readonly Registration[]): boolean
-  /** Puts these in the place of all there were, and tells who listens. */
+  /** Replaces all registrations, and calls the listeners. */
   replace(registrations: readonly Registration[]): void
-  /** Called with every change, after it. */
+  /** Calls the listener after every change. */
   onChange(listener: () => void): void
 }
 
@@ -35,7 +35,7 @@ const NOBODY: readonly Claim[] = []
 export function createAppserviceRegistry(deps: {
   readonly serverName: ServerName
   readonly log: Logger
-  /** Services that are part of this process, registered in any case. */
+  /** Services that are part of this process and always registered. */
   readonly builtIn?: readonly Registration[]
 }): AppserviceRegistry {
   const { serverName, log, builtIn = [] } = deps
@@ -88,12 +88,12 @@ export function createAppserviceRegistry(deps: {
   }
 }
 
-/** What they say; compiled expressions follow from it. */
+/** The registrations as text. The compiled expressions are left out, since they follow from it. */
 function textOf(registrations: readonly Registration[]): string {
   return JSON.stringify(registrations, (key, value: unknown) => (key === 'expression' ? undefined : value))
 }
 
-/** Exclusively where one of its namespaces says so. */
+/** A claim is exclusive if one of the service's namespaces is. */
 function oncePerService(claims: readonly Claim[]): readonly Claim[] {
   if (claims.length === 0) return NOBODY
   const byService = new Map<Appservice, Claim>()

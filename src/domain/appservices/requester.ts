@@ -1,7 +1,7 @@
 import type { Appservice } from './appservice.ts'
 import type { HostedAppservice } from './hosted.ts'
 
-/** An application service that speaks for itself. */
+/** An application service that acts as itself. */
 export interface AppserviceRequester {
   readonly appservice: Appservice
   readonly isUnlimited: true

@@ -21,10 +21,10 @@ import type { Pace } from './pace.ts'
 import type { QueueStore } from './queue-store.ts'
 import { EPHEMERAL, type TransactionExtras } from './transaction-extras.ts'
 
-/** A page of the stream, read for a service that had not seen it. */
+/** A page of the stream, read for a service that has missed it. */
 export interface ReadPage {
   readonly concerning: readonly PlacedEvent[]
-  /** Everything up to here was looked at. */
+  /** Everything up to this position was examined. */
   readonly upTo: number
   /** There may be more. */
   readonly isFull: boolean
@@ -38,44 +38,44 @@ export interface ServiceQueueParts {
   readonly events: EventCache
   readonly store: QueueStore
   readonly pace: Pace
-  /** Hands a transaction to the service; gives why it was not taken. */
+  /** Delivers a transaction to the service. Returns why it failed, if it did. */
   deliver(txnId: string, body: string): Promise<string | undefined>
-  /** The stream after a position, with what of it concerns the service. */
+  /** Reads the stream after a position, with the events that concern the service. */
   read(after: number): Promise<ReadPage>
-  /** What the next transaction holds beside events; the news after a number, where there is any. */
+  /** The parts of the next transaction beside events: news after a number, if there are any. */
   extras(newsAfter: number | undefined, taken: readonly RoomEvent[]): Promise<TransactionExtras>
-  /** What their rooms show to the service's users whom some of these events invite. */
+  /** The stripped state for those events that invite the service's users. */
   invitationState(taken: readonly RoomEvent[]): Promise<InvitationState>
-  /** The service has answered all news up to a number. */
+  /** The service has answered all news up to this number. */
   answered(newsUpTo: number): void
 }
 
 const PAUSES = { firstMs: 1_000, longestMs: 3_600_000 }
-/** A clock that was moved, or a machine that slept, is noticed within this. */
+/** A changed clock, or a machine that slept, is noticed within this time. */
 const LOOK_AGAIN_MS = 500
 
 /**
- * What one service is to be sent: one transaction at a time, in the order of the stream, each written down before it is sent and
- * repeated as it was until it is answered. Events beyond what is kept in memory are read again from the stream.
+ * The queue of one service. It sends one transaction at a time, in stream order. Each is stored before it is sent, and repeated unchanged
+ * until the service answers. Events above the limit in memory are read again from the stream.
  */
 export class ServiceQueue {
   readonly #parts: ServiceQueueParts
   #row: QueueRow
   #queued: PlacedEvent[] = []
-  /** Who types, by room. */
+  /** The typing users of each room. */
   readonly #typing = new Map<string, JsonObject>()
-  /** There may be news that is not under way. */
+  /** Whether there may be news that is not in flight. */
   #hasNews = true
-  /** News up to here is removed, or about to be. */
+  /** News up to this number is deleted, or will be in a moment. */
   #removedUpTo = 0
-  /** All that concerns it up to here is queued, under way or delivered. */
+  /** All events that concern it up to this position are queued, in flight or delivered. */
   #queuedUpTo: number
-  /** The newest position that was not queued; at or below `#queuedUpTo` when none is missed. */
+  /** The newest position that was not queued; at or below `#queuedUpTo` if none was missed. */
   #missedTo: number
-  /** What was offered while the stream is being read. */
+  /** Events that arrived while the stream is being read. */
   #meanwhile: PlacedEvent[] | undefined
   #begunAt = 0
-  /** What is written down. That a transaction was answered need not be at once: the next one says so too. */
+  /** The stored row. The answer to a transaction need not be stored at once: the next row contains it. */
   #saved: QueueRow | undefined
   #timer: NodeJS.Timeout | undefined
   #timerAt = 0
@@ -83,9 +83,9 @@ export class ServiceQueue {
   #closed = false
 
   /**
-   * @param saved the row as it is written down
-   * @param row how the service stands, where nothing is written down yet
-   * @param current the newest position of the stream: what lies between the row's and it is read
+   * @param saved the stored row
+   * @param row the initial row, if none is stored yet
+   * @param current the newest stream position: the events between the row's position and this one are read
    */
   constructor(parts: ServiceQueueParts, saved: QueueRow | undefined, row: QueueRow, current: number) {
     this.#parts = parts
@@ -103,7 +103,7 @@ export class ServiceQueue {
     return this.#missedTo > this.#queuedUpTo
   }
 
-  /** The next event that concerns it. */
+  /** Queues the next event that concerns it. */
   offer(room: RoomName, event: RoomEvent): void {
     if (event.streamPos <= this.#queuedUpTo) return
     if (this.isBehind || this.#queued.length >= this.#mostInMemory) {
@@ -118,7 +118,7 @@ export class ServiceQueue {
     this.wake()
   }
 
-  /** What concerns it was offered up to here, or was not: then it is to be read. */
+  /** All events up to a position were examined. If those that concern it were not offered, they must be read. */
   looked(position: number, wasOffered: boolean): void {
     if (!wasOffered) {
       this.#missedTo = Math.max(this.#missedTo, position)
@@ -130,7 +130,7 @@ export class ServiceQueue {
     if (this.isBehind) this.wake()
   }
 
-  /** Who types in a room now. What nobody hears in time is not worth hearing. */
+  /** The typing users of a room. An EDU that arrives late is useless. */
   typing(roomId: string, event: JsonObject): void {
     if (this.#row.failures > 0) return
     this.#typing.delete(roomId)
@@ -138,13 +138,13 @@ export class ServiceQueue {
     this.wake()
   }
 
-  /** There is news beside events. */
+  /** There are news beside events. */
   noticed(): void {
     this.#hasNews = true
     this.wake()
   }
 
-  /** The service was heard of: it is up. */
+  /** The service has sent us a request, so it is up. */
   heard(): void {
     if (this.#row.failures === 0 || this.#row.retry_at === 0) return
     this.#row = { ...this.#row, retry_at: 0 }
@@ -179,10 +179,10 @@ export class ServiceQueue {
     return this.#row.failures === 0 ? MAX_APPSERVICE_EVENTS_IN_MEMORY : MAX_EVENTS_IN_MEMORY_FOR_ABSENT_APPSERVICE
   }
 
-  /** When the next transaction may begin: at once after a quiet time or when there is much, else with the next beat. */
+  /** When the next transaction may begin: at once after a quiet time or if there is much to send, otherwise at the next beat. */
   get #due(): number {
     const now = this.#parts.clock.now()
-    // By a clock that was moved back a pause would last for ever.
+    // If the clock was moved back, a pause must not last for ever.
     const retryAt = this.#row.retry_at > now + 2 * PAUSES.longestMs ? 0 : this.#row.retry_at
     const begunAt = this.#begunAt > now ? 0 : this.#begunAt
     if (this.isBehind || this.#queued.length >= MAX_EVENTS_PER_APPSERVICE_TRANSACTION) return retryAt
@@ -199,7 +199,7 @@ export class ServiceQueue {
     return this.#saved === this.#row
   }
 
-  /** Notes how far it is where that moved without a transaction. */
+  /** Stores the position if it moved without a transaction. */
   async rest(): Promise<void> {
     if (this.#running) return
     if (!this.#hasWork && this.#row.position < this.#queuedUpTo) {
@@ -230,7 +230,7 @@ export class ServiceQueue {
         if (this.#due <= this.#parts.clock.now() && (await this.#begin())) await this.#save()
       }
     } catch (err) {
-      // The database: what was not written down is not sent.
+      // The database failed: a transaction that was not stored is not sent.
       this.#parts.log.error(
         { err, appservice: this.#parts.id },
         'a transaction for an application service could not be made',
@@ -239,7 +239,7 @@ export class ServiceQueue {
     }
   }
 
-  /** Makes the next transaction, which is to be written down before it is sent. False when there is nothing to be sent. */
+  /** Makes the next transaction, which must be stored before it is sent. False if there is nothing to send. */
   async #begin(): Promise<boolean> {
     while (this.#queued.length < MAX_EVENTS_PER_APPSERVICE_TRANSACTION && this.isBehind) await this.#readOn()
     const { clock, events } = this.#parts
@@ -249,7 +249,7 @@ export class ServiceQueue {
     const extras = await this.#readExtras(takenEvents)
     const typing = [...this.#typing]
     const isEmpty = taken.length + typing.length + extras.fields.length + extras.ephemeral.length === 0
-    // News that turned out to be none is through with as well.
+    // News that turned out to be empty count as answered too.
     if (isEmpty && extras.upTo === undefined) return false
     if (isEmpty) {
       this.#row = { ...this.#row, news_position: extras.upTo! }
@@ -281,7 +281,10 @@ export class ServiceQueue {
     }
   }
 
-  /** Reads a page of the stream. After the last one, what was offered meanwhile follows: else a busy stream would never be caught up with. */
+  /**
+   * Reads a page of the stream. After the last page, the events that arrived meanwhile are queued: otherwise a busy stream would never be
+   * caught up with.
+   */
   async #readOn(): Promise<void> {
     const target = this.#missedTo
     this.#meanwhile = []
@@ -298,7 +301,7 @@ export class ServiceQueue {
     }
   }
 
-  /** A service that is away costs little memory: what lies behind this is read again. */
+  /** Limits the memory of an unreachable service's queue: later events are read again. */
   #forgetMost(): void {
     const kept = this.#queued.slice(0, MAX_EVENTS_IN_MEMORY_FOR_ABSENT_APPSERVICE)
     const last = kept.at(-1)
@@ -329,14 +332,14 @@ export class ServiceQueue {
   }
 }
 
-/** The row once what was under way is answered. */
+/** The row after the answer to the transaction in flight. */
 function delivered(row: QueueRow): QueueRow {
   const news_position = row.news_up_to ?? row.news_position
   const nothing = { body: null, up_to: null, news_up_to: null, failures: 0, retry_at: 0 }
   return { ...row, ...nothing, position: row.up_to!, news_position }
 }
 
-/** The body of `PUT A/transactions/{txnId}`: as many of the events as it may hold, and at least one. */
+/** The body of `PUT A/transactions/{txnId}`: as many of the events as fit, and at least one. */
 function writeTransaction(
   taken: readonly PlacedEvent[],
   shown: InvitationState,
@@ -359,7 +362,7 @@ function writeTransaction(
   return { body: out.text('}').toBuffer().toString('utf8'), count }
 }
 
-/** An invitation with what the room shows to the invited (application service API, "Pushing events"). */
+/** An invitation with its stripped state (application service API, "Pushing events"). */
 function withInviteState(invitation: JsonBytes, invite_room_state: readonly JsonObject[]): string {
   const event = readExact(invitation.toBuffer().toString('utf8'))
   if (!isObject(event) || !isObject(event.unsigned)) throw new Error('an event is an object')

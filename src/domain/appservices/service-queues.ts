@@ -16,15 +16,15 @@ import type { AppserviceRegistry } from './registry.ts'
 import { type ReadPage, ServiceQueue } from './service-queue.ts'
 import { createTransactionExtras, type ExtrasParts, NO_EXTRAS } from './transaction-extras.ts'
 
-/** Hands a transaction to a service; gives why it was not taken. */
+/** Delivers a transaction to a service. Returns why it failed, if it did. */
 export type Deliver = (service: Appservice, txnId: string, body: string) => Promise<string | undefined>
 
-/** A queue for each service that is sent events, as services come, change and go. */
+/** A queue for each service that gets events. It follows changes of the registrations. */
 export interface ServiceQueues {
   readonly byId: ReadonlyMap<string, ServiceQueue>
-  /** Begins with what was left when the process ended. */
+  /** Continues where the previous process ended. */
   start(rows: readonly QueueRow[]): void
-  /** From now on no queue comes or goes. */
+  /** Stops adding and removing queues. */
   freeze(): void
   close(): Promise<void>
 }
@@ -46,7 +46,9 @@ export interface ServiceQueueParts {
 
 const PAGE = 200
 
-/** @param stream whom events concern, which may be others when services change; and the newest committed position */
+/**
+ * @param stream finds the services that events concern, which may differ after a registration change; and the newest committed position
+ */
 export function createServiceQueues(
   parts: ServiceQueueParts,
   stream: { readonly interest: Pick<Interest, 'clear'>; seen(): number },
@@ -55,7 +57,7 @@ export function createServiceQueues(
   const store = createQueueStore(db)
   const pace = createPace(clock)
   const byId = new Map<string, ServiceQueue>()
-  /** Services that went, and whose last transaction is still under way: one that comes again goes on from there. */
+  /** Removed services whose last transaction is still in flight. A service that comes back continues from there. */
   const closing = new Set<string>()
   let isOver = false
   let rows = new Map<string, QueueRow>()
@@ -71,13 +73,13 @@ export function createServiceQueues(
     const queue = new ServiceQueue(
       {
         ...{ id, clock, random, log, store, pace, events },
-        // As it is registered now.
+        // Uses the current registration.
         deliver: async (txnId, body) => {
           const now = registry.byId(id)
           return now === undefined ? 'it is no longer registered' : deliver(now, txnId, body)
         },
         async read(after) {
-          // What it remembers holds where it ended.
+          // The cached interest is valid only at the position where it ended.
           if (after !== readUpTo) own.clear()
           const page = await readFor(id, own, after)
           readUpTo = page.upTo
@@ -98,7 +100,7 @@ export function createServiceQueues(
     queue.wake()
   }
 
-  /** Services that came, changed or went. */
+  /** Adds, replaces and removes queues after a registration change. */
   function renew(): void {
     if (isOver) return
     stream.interest.clear()
@@ -137,7 +139,7 @@ export function createServiceQueues(
   }
 }
 
-/** Goes through the stream for one service, which was not there when it passed. */
+/** Reads the stream for one service that missed it. */
 function createStreamReader(db: Database, events: EventCache) {
   return async (id: string, own: Interest, after: number): Promise<ReadPage> => {
     const found = await getStream(db, after, PAGE)
@@ -149,7 +151,7 @@ function createStreamReader(db: Database, events: EventCache) {
     const placed: PlacedEvent[] = []
     for (const { event_nid, room_nid } of found) {
       const [event, room] = [loaded.get(event_nid), ids.get(room_nid)]
-      // A room that was deleted meanwhile is nobody's.
+      // An event of a deleted room concerns no service.
       if (event !== undefined && room !== undefined) placed.push({ room: { nid: room_nid, id: room }, event })
     }
     await own.meet(placed)
@@ -162,7 +164,7 @@ function createStreamReader(db: Database, events: EventCache) {
   }
 }
 
-/** @param txn_id the moment: no number of an earlier life of this database comes again */
+/** @param txn_id the current time, so that a restored database does not reuse a number */
 function freshRow(appservice_id: string, position: number, txn_id: number): QueueRow {
   const none = { body: null, up_to: null, failures: 0, retry_at: 0, news_position: 0, news_up_to: null }
   return { appservice_id, position, txn_id, ...none }

@@ -13,15 +13,15 @@ import type { AppserviceRegistry } from './registry.ts'
 
 export type ThirdPartyKind = 'user' | 'location'
 
-/** Networks on the other side of bridges, all services together (client-server API, "Third-party Lookups"). */
+/** Third-party networks of all bridges together (client-server API, "Third-party Lookups"). */
 export interface ThirdParty {
-  /** What is known of every protocol that a service provides. */
+  /** The metadata of every protocol that a service provides. */
   protocols(): Promise<Readonly<Record<string, JsonObject>>>
   /** @throws ProtocolError `M_NOT_FOUND` for a protocol that no service provides */
   protocol(name: string): Promise<JsonObject>
-  /** Users, or places, of a network that have these fields. @throws ProtocolError `M_NOT_FOUND` for none */
+  /** Users or locations of a network with these fields. @throws ProtocolError `M_NOT_FOUND` if there are none */
   search(kind: ThirdPartyKind, protocol: string, fields: URLSearchParams): Promise<JsonObject[]>
-  /** Who a user, or what an alias, is on the other side. @throws ProtocolError `M_NOT_FOUND` for none */
+  /** What a user id or an alias stands for on the network. @throws ProtocolError `M_NOT_FOUND` if there is nothing */
   lookUp(kind: ThirdPartyKind, id: string): Promise<JsonObject[]>
 }
 
@@ -46,7 +46,7 @@ export function createThirdParty(deps: {
     path: string,
   ): Promise<JsonValue | undefined> {
     const target = targetOf(service)
-    // The name under which it came, before it was part of the specification.
+    // The path that was in use before the specification had it.
     const legacyPath = `/_matrix/app/unstable${path}`
     const request = { operation, path, legacyPath, timeoutMs: ASK_MS }
     const answer: AppserviceAnswer | undefined = await (hosted.ask(service.id, request) ??
@@ -64,7 +64,7 @@ export function createThirdParty(deps: {
       'GET A/thirdparty/protocol/{protocol}',
       `/thirdparty/protocol/${encodeURIComponent(protocol)}`,
     )
-    // The older interface gives it under its name.
+    // On the older path the metadata is under the protocol's name.
     const found = isObject(answer) && isProtocol(answer[protocol]) ? answer[protocol] : answer
     return isProtocol(found) ? namedInstances(service, found) : undefined
   }
@@ -75,7 +75,7 @@ export function createThirdParty(deps: {
     if (known !== undefined && known.until > clock.now()) return known.answer
     const answer = describe(service, protocol)
     described.set(key, { until: clock.now() + PROTOCOL_KEPT_MS, answer })
-    // What could not be had is asked for again.
+    // A failed request is not cached.
     void answer.then((found) => found === undefined && described.delete(key))
     return answer
   }
@@ -83,7 +83,7 @@ export function createThirdParty(deps: {
   const providers = (protocol: string) =>
     registry.all().filter(({ registration }) => registration.protocols.includes(protocol))
 
-  /** As the first service describes it, with the instances of all. */
+  /** The first service's metadata, with the instances of all services. */
   async function merged(protocol: string): Promise<JsonObject | undefined> {
     const found = await Promise.all(providers(protocol).map((service) => description(service, protocol)))
     const [first, ...others] = found.filter((one) => one !== undefined)
@@ -127,7 +127,7 @@ export function createThirdParty(deps: {
   }
 }
 
-/** The table "Third-party protocol". */
+/** The table "Third-party protocol" of the specification. */
 function isProtocol(value: JsonValue | undefined): value is JsonObject {
   return (
     isObject(value) &&
@@ -139,7 +139,7 @@ function isProtocol(value: JsonValue | undefined): value is JsonObject {
   )
 }
 
-/** Clients name a network by an id that no other service's network has. */
+/** Clients name a network by its instance id, so the ids of different services' networks must differ. */
 function namedInstances({ id }: Appservice, protocol: JsonObject): JsonObject {
   const instances = (protocol.instances as JsonValue[]).filter(
     (instance): instance is JsonObject =>
@@ -154,7 +154,7 @@ function namedInstances({ id }: Appservice, protocol: JsonObject): JsonObject {
   }
 }
 
-/** The tables "Third-party user" and "location": what is not whole is left out. */
+/** The tables "Third-party user" and "location". Incomplete results are dropped. */
 function isResult(kind: ThirdPartyKind): (value: JsonValue) => value is JsonObject {
   const named = kind === 'user' ? isUserId : isRoomAlias
   const name = kind === 'user' ? 'userid' : 'alias'

@@ -15,13 +15,13 @@ import type { Appservice } from './appservice.ts'
 import { type AppserviceNews, wantsDeviceData, wantsEphemeral } from './news.ts'
 import type { AppserviceRegistry } from './registry.ts'
 
-/** What a transaction holds beside its events. */
+/** The parts of a transaction beside its events. */
 export interface TransactionExtras {
   /** Events as JSON. */
   readonly ephemeral: readonly string[]
-  /** Other keys of the body, as they are called in the specification or its proposals, with their JSON. */
+  /** Other keys of the body, by their names in the specification or its proposals, with their JSON. */
   readonly fields: readonly { readonly names: readonly string[]; readonly json: string }[]
-  /** The number of the last of the news that it holds; undefined when it holds none. */
+  /** The number of the last news item in it; undefined if there is none. */
   readonly upTo: number | undefined
   /** There may be more news after these. */
   readonly isFull: boolean
@@ -29,7 +29,7 @@ export interface TransactionExtras {
 
 export const NO_EXTRAS: TransactionExtras = { ephemeral: [], fields: [], upTo: undefined, isFull: false }
 
-/** Frameworks read one name, or the other; a key that is not in the specification yet has both. */
+/** Frameworks read one name or the other, so a key that is not in the specification yet has both. */
 export const EPHEMERAL = ['ephemeral', 'de.sorunome.msc2409.ephemeral']
 const TO_DEVICE = ['to_device', 'de.sorunome.msc2409.to_device']
 const encryption = (name: string) => [name, `org.matrix.msc3202.${name}`]
@@ -44,16 +44,19 @@ export interface ExtrasParts {
   presenceOf(userId: UserId): PresenceOf | undefined
 }
 
-/** Whose membership changed, by whether a service's own users share a room with them for it. */
+/** Users whose membership changed, by whether the service's own users now share a room with them. */
 interface Moves {
   readonly came: Set<UserId>
   readonly went: Set<UserId>
-  /** Rooms that users of the service came into, or left. */
+  /** Rooms that users of the service joined or left. */
   readonly entered: Set<number>
   readonly left: Set<number>
 }
 
-/** Reads what goes into a service's next transaction beside `taken`: its news after a number, and what those events mean for device lists. */
+/**
+ * Reads the parts of a service's next transaction beside `taken`: its news after a number, and the device-list changes that follow from
+ * those events.
+ */
 export function createTransactionExtras(parts: ExtrasParts) {
   const { db, registry, clock, news, events, keyCounts, presenceOf } = parts
 
@@ -84,7 +87,7 @@ export function createTransactionExtras(parts: ExtrasParts) {
     return found.flatMap((users) => users.slice(0, MAX_DEVICE_LISTS_PER_ROOM).map(({ user_id }) => user_id))
   }
 
-  /** By what is so now: that events were long on their way changes nothing about it. */
+  /** Uses the current state, even if the events were delayed for long. */
   async function deviceLists(service: Appservice, changed: readonly UserId[], taken: readonly RoomEvent[]) {
     const { came, went, entered, left } = await movesIn(service, taken)
     const maybeChanged = new Set([...changed, ...came, ...(await membersOf(entered))])
@@ -98,7 +101,7 @@ export function createTransactionExtras(parts: ExtrasParts) {
     return told.changed.length + told.left.length === 0 ? undefined : told
   }
 
-  /** User id, then device id, of what is left of their keys. */
+  /** The counts of unclaimed keys by user id, then device id. */
   async function countsOf(names: readonly string[]) {
     const devices = names.map((name) => {
       const space = name.indexOf(' ')
@@ -151,7 +154,7 @@ export function createTransactionExtras(parts: ExtrasParts) {
   }
 }
 
-/** As many as a transaction may hold, and at least one. */
+/** As many rows as a transaction may hold, and at least one. */
 function fitting(rows: readonly NewsRow[]): readonly NewsRow[] {
   let bytes = 0
   const end = rows.findIndex(({ content }, index) => {
