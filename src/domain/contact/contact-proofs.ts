@@ -11,16 +11,16 @@ import type { SessionProof } from '../identity/session-proofs.ts'
 import type { ContactSessions } from './contact-sessions.ts'
 import { type NamedProof, type ProvenThreepid, PURPOSES, type Purpose } from './proof.ts'
 
-/** The stages of interactive authentication that show an address. */
+/** The stages of interactive authentication that prove an address. */
 export const CONTACT_STAGES = { email: 'm.login.email.identity', msisdn: 'm.login.msisdn' } as const
 
-/** What validated sessions are good for: each of them once. */
+/** Uses validated sessions as proofs, each of them once. */
 export interface ContactProofs {
-  /** `m.login.email.identity` and `m.login.msisdn`, with `threepid_creds` or by polling once they were sent. */
+  /** `m.login.email.identity` and `m.login.msisdn`. Clients send `threepid_creds`, and may poll after that. */
   readonly stages: Readonly<Record<string, UiaStage>>
-  /** What a session shows, without using it. @throws ProtocolError `M_THREEPID_AUTH_FAILED` */
+  /** The address that a session proves. It does not use the session up. @throws ProtocolError `M_THREEPID_AUTH_FAILED` */
   find(proof: SessionProof): Promise<ProvenThreepid>
-  /** Uses a session for something that happens once, by `ProvenThreepid.session`. False when it was used before. */
+  /** Uses a session up, by `ProvenThreepid.session`. False if it was used before. */
   use(tx: Tx, session: string, purpose: string): Promise<boolean>
 }
 
@@ -39,7 +39,7 @@ const REASONS: Partial<Record<Errcode, string>> = {
 }
 
 function readCreds(auth: JsonObject): NamedProof {
-  // Clients before release r0.4 of the interface wrote it in the second way.
+  // Before release r0.4 of the API clients wrote it the second way.
   const creds = auth.threepid_creds ?? auth.threepidCreds
   if (!isObject(creds)) throw new ProtocolError('M_MISSING_PARAM', "Key 'threepid_creds' is missing.")
   const { sid, client_secret: clientSecret } = creds
@@ -64,7 +64,7 @@ function provenBy({ medium, address, validatedAt, purpose }: ProvenThreepid): Js
 
 export type ShownThreepid = Omit<ProvenThreepid, 'session'>
 
-/** The addresses that interactive authentication has shown for this purpose. */
+/** The addresses that interactive authentication has proven for this purpose. */
 export function threepidsIn(proof: UiaProof, purpose: Purpose): ShownThreepid[] {
   return Object.values(CONTACT_STAGES).flatMap((stage) => {
     const { medium, address, validated_at: validatedAt, purpose: shownFor } = proof[stage] ?? {}
@@ -93,7 +93,7 @@ export function createContactProofs(deps: {
     }
   }
 
-  /** The first time it is shown is remembered, so that the client may poll by the session of the authentication alone. */
+  /** Stores the first proof, so that the client may poll with the session of the authentication alone. */
   async function findFor(proof: NamedProof, shownTo: Buffer): Promise<ProvenThreepid> {
     try {
       return await sessions.findValidated(proof)

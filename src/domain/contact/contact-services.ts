@@ -14,16 +14,16 @@ import { createDelegatedSessions } from './delegated-sessions.ts'
 import type { IdentityServers } from './identity-servers.ts'
 import { createTokenRequests, type TokenRequests } from './token-requests.ts'
 
-/** The services about addresses of accounts, as endpoints know them. */
+/** The services for addresses of accounts, as endpoints call them. */
 export interface ContactServices {
   readonly contacts: Contacts
   readonly contactSessions: ContactSessions
   readonly contactTokens: TokenRequests
-  /** The identity servers that users name, this one's among them. */
+  /** The identity servers that users may name, including this one's. */
   readonly identityServers: IdentityServers
 }
 
-/** Wires the services about addresses, and makes the stages of interactive authentication that show one. */
+/** Wires the services for addresses, and makes the stages of interactive authentication that prove one. */
 export function createContactServices(deps: {
   readonly config: Config
   readonly db: Database
@@ -49,9 +49,9 @@ export function createContactServices(deps: {
   }
 }
 
-/** What sessions were used for is removed once no session of that time can be good any more. */
+/** Deletes the record of used sessions once no session of that time can be valid any more. */
 export function contactChore(config: Pick<Config, 'identity'>) {
-  // Shown at the very end of its first life, validated at once, and used at the end of the second.
+  // A session may be validated at the end of its first lifetime and used at the end of the second.
   const keptMs = 2 * config.identity.sessions.lifetime_hours * 3_600_000
   return async (tx: Tx, now: number, atMost: number): Promise<number> =>
     (await forgetProofs(tx, now - keptMs, atMost)) + (await forgetDelegatedSessions(tx, now, atMost))

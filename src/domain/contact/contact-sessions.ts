@@ -15,18 +15,18 @@ import { type NamedProof, type ProvenThreepid, PURPOSES, type Purpose } from './
 /** The homeserver's own validation sessions. */
 export interface ContactSessions {
   of(purpose: Purpose): ValidationSessions
-  /** Where the token of a session is submitted, by a link or by a client (`submit_url`). */
+  /** The URL to which a link or a client submits a session's token (`submit_url`). */
   submitUrl(purpose: Purpose, medium: Medium, dialect: Dialect): string
   /**
-   * What a session has shown, whatever it was begun for. @throws as `ValidationSessions.findValidated`, and what the identity server
-   * answers that keeps the session
+   * The address that a session proves, for any purpose. @throws as `ValidationSessions.findValidated`, and errors of the identity server
+   * that has the session
    */
   findValidated(proof: NamedProof): Promise<ProvenThreepid>
-  /** The same for a session whose secret was checked before; undefined while it shows nothing. */
+  /** The same for a session whose secret was checked before; undefined while it proves nothing. */
   findKnown(sid: string): Promise<ProvenThreepid | undefined>
 }
 
-/** Sessions of the homeserver are told from those of the identity service by their realm. */
+/** The realm separates sessions of the homeserver from those of the identity service. */
 const realmOf = (purpose: Purpose): string => `homeserver ${purpose}`
 
 export function createContactSessions(deps: {

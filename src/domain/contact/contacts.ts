@@ -29,23 +29,23 @@ import {
 /** The addresses of accounts (client-server API, "Adding Account Administrative Contact Information"). */
 export interface Contacts extends Pick<ThreepidBinds, 'bind'> {
   list(userNid: number): Promise<UserThreepidRow[]>
-  /** Gives a new account the addresses that its registration has shown. @throws ProtocolError `M_THREEPID_IN_USE` */
+  /** Adds to a new account the addresses that its registration has proven. @throws ProtocolError `M_THREEPID_IN_USE` */
   addFrom(tx: Tx, userNid: number, proof: UiaProof): Promise<void>
   /**
-   * Whose account has the address that was shown for a new password, and had it when it was shown.
-   * @throws ProtocolError `M_THREEPID_AUTH_FAILED` when nobody's
+   * The owner of the address that was proven for a new password. The account must have had it when it was proven.
+   * @throws ProtocolError `M_THREEPID_AUTH_FAILED` if it is nobody's
    */
   ownerOf(proof: UiaProof): Promise<ThreepidOwner>
   /** Adds the address of a validated session. @throws ProtocolError `M_THREEPID_AUTH_FAILED`, `M_THREEPID_IN_USE` */
   add(owner: Owner, proof: SessionProof): Promise<void>
   /**
-   * Takes an address from the account, and unbinds it.
+   * Removes an address from the account, and unbinds it.
    * @param idServer where it is unbound; undefined: wherever it was bound
    */
   remove(owner: Owner, threepid: NamedThreepid, idServer: string | undefined): Promise<UnbindResult>
-  /** Unbinds an address, which stays on the account. @throws ProtocolError as `IdentityServers` for an `idServer` that is named */
+  /** Unbinds an address, which stays on the account. @throws ProtocolError as `IdentityServers`, if `idServer` is given */
   unbind(owner: Owner, threepid: NamedThreepid, idServer: string | undefined): Promise<UnbindResult>
-  /** For an account that ends: takes all addresses from it and unbinds them. Nothing to unbind is a success. */
+  /** For a deactivated account: removes and unbinds all its addresses. It succeeds if there is nothing to unbind. */
   removeAll(userNid: number, idServer?: string): Promise<UnbindResult>
 }
 
@@ -74,7 +74,7 @@ export function createContacts(
       const [shown] = threepidsIn(proof, 'password')
       if (shown === undefined) throw new ProtocolError('M_THREEPID_AUTH_FAILED', 'No address was confirmed.')
       const owner = await findThreepidOwner(db, shown.medium, shown.address)
-      // Whoever had an address before its owner did shows nothing about the owner.
+      // A proof from before the account had the address proves nothing about the account's owner.
       if (owner === undefined || owner.added_at > shown.validatedAt) {
         throw new ProtocolError('M_THREEPID_AUTH_FAILED', 'No account has had this address since it was confirmed.')
       }
@@ -88,7 +88,7 @@ export function createContacts(
       const once = `add ${userNid} ${random.bytes(8).toString('hex')}`
       await db.tx(async (tx) => {
         if (await proofs.use(tx, threepid.session, once)) return insert(tx, userNid, threepid)
-        // The answer to the first call may have been lost.
+        // The client may have lost the answer to a first call.
         const owner = await findThreepidOwner(tx, threepid.medium, threepid.address)
         if (owner?.user_nid === userNid) return
         throw new ProtocolError('M_THREEPID_AUTH_FAILED', 'This session has been used before.')

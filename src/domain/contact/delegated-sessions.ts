@@ -15,7 +15,7 @@ import type { AddressWish, BegunSession } from './identity-server.ts'
 import type { IdentityServers } from './identity-servers.ts'
 import type { NamedProof, ProvenThreepid, Purpose } from './proof.ts'
 
-/** The identity server that a client has validate an address, and its user's token there. */
+/** The identity server that a client names for validation, and the user's token there. */
 export interface NamedServer {
   readonly server: ServerName
   readonly accessToken: string
@@ -24,20 +24,20 @@ export interface NamedServer {
 export interface Delegation extends NamedServer {
   readonly purpose: Purpose
   readonly medium: Medium
-  /** In its normal form: what the identity server must have validated in the end. */
+  /** Normalised: the identity server must validate exactly this one. */
   readonly address: string
 }
 
-/** Validation of addresses by identity servers (client-server API, `id_server` of the operations named `requestToken`). */
+/** Address validation by identity servers (client-server API, `id_server` of the operations named `requestToken`). */
 export interface DelegatedSessions {
   /**
-   * Has an identity server begin a session, which then is good for one purpose and address.
-   * @throws ProtocolError what the identity server answered
+   * Has an identity server begin a session. It counts for one purpose and address.
+   * @throws ProtocolError the identity server's error
    */
   begin(delegation: Delegation, wish: AddressWish, request: TokenRequest): Promise<BegunSession>
   /**
-   * What a session has shown, as its identity server says now; undefined for one that was not begun through here.
-   * @throws ProtocolError `M_THREEPID_AUTH_FAILED` when it shows another address, and what the identity server answered
+   * The address that a session proves, as its identity server says now; undefined if it was not begun here.
+   * @throws ProtocolError `M_THREEPID_AUTH_FAILED` if it proves another address, and the identity server's errors
    */
   find(proof: NamedProof): Promise<ProvenThreepid | undefined>
 }
@@ -48,7 +48,7 @@ const TAG_BYTES = 16
 
 const keyOf = (sid: string, clientSecret: string): Buffer => hash('sha256', `${sid}\0${clientSecret}`, 'buffer')
 
-/** The client secret is kept nowhere: who reads the database alone reads no token. */
+/** The token is encrypted with the client secret, which is never stored: somebody who reads the database cannot read the token. */
 const cipherKey = (clientSecret: string, sid: string): Buffer =>
   Buffer.from(hkdfSync('sha256', clientSecret, sid, 'id_access_token', 32))
 
@@ -74,7 +74,7 @@ export function createDelegatedSessions(deps: {
   const { config, db, clock, random, identityServers } = deps
   const lifetimeMs = 2 * config.identity.sessions.lifetime_hours * 3_600_000
 
-  /** A client may have a newer token by now. */
+  /** The client may have got a newer token meanwhile. */
   function tokenFor(row: DelegatedSessionRow, proof: NamedProof): string {
     if (proof.idServer !== undefined && identityServers.normalise(proof.idServer) !== row.id_server) {
       throw new ProtocolError('M_THREEPID_AUTH_FAILED', `This session was begun with ${row.id_server}.`)
@@ -103,7 +103,7 @@ export function createDelegatedSessions(deps: {
       if (found.medium !== row.medium || found.address !== row.address) {
         throw new ProtocolError('M_THREEPID_AUTH_FAILED', 'This session shows another address than it was begun for.')
       }
-      // Nothing was shown in the future.
+      // A validation cannot lie in the future.
       const validatedAt = Math.min(found.validatedAt, clock.now())
       return { ...found, validatedAt, purpose: row.purpose as Purpose, session: `${row.id_server} ${row.sid}` }
     },

@@ -4,12 +4,12 @@ import type { Medium } from '../../core/threepid.ts'
 import type { SessionProof, ValidatedThreepid } from '../identity/session-proofs.ts'
 import type { TokenRequest } from '../identity/sessions.ts'
 
-/** An address as somebody typed it, who is to be sent a token. */
+/** An address as a person typed it, to which a token is sent. */
 export type AddressWish =
   | { readonly medium: 'email'; readonly email: string }
   | { readonly medium: 'msisdn'; readonly country: string; readonly number: string }
 
-/** What a client is told about a session that was begun. */
+/** What a client learns about a new session. */
 export type BegunSession = {
   sid: string
   /** Where the client submits the code that it asks its user for. */
@@ -19,15 +19,15 @@ export type BegunSession = {
   intl_fmt?: string
 }
 
-/** The address where a key can be checked is absent from servers of the first generation. */
+/** Servers of version 1 do not send the URL at which a key can be checked. */
 export type PublicKeyOfInvite = { public_key: string; key_validity_url?: string }
 
-/** What becomes of an address that nobody has bound: the makings of an `m.room.third_party_invite` event. */
+/** The content of an `m.room.third_party_invite` event for an unbound address. */
 export type ThirdPartyInvite = {
   token: string
-  /** The address, made unreadable for others. */
+  /** The address, masked for others. */
   display_name: string
-  /** The long-term key of the identity server first, then the one made for this invitation. Never empty. */
+  /** The identity server's long-term key first, then the one for this invitation. Never empty. */
   public_keys: PublicKeyOfInvite[]
 }
 
@@ -36,18 +36,18 @@ export interface BoundThreepid {
   readonly address: string
 }
 
-/** What is asked for: any medium, any spelling of the address. */
+/** An address to look up: any medium, any spelling. */
 export interface AskedThreepid {
   readonly medium: string
   readonly address: string
 }
 
-/** Whether an identity server has ended a binding, or is not one that does so for us. */
+/** Whether an identity server has unbound, or does not support that for us. */
 export type UnbindResult = 'success' | 'no-support'
 
 /**
- * An identity server as this homeserver uses it for its users, who bring the access tokens (identity service API). Whatever the
- * server refuses is a `ProtocolError` with its code and status; 502 or 504 `M_UNKNOWN` is one that does not answer.
+ * An identity server, as this homeserver uses it for its users, who bring the access tokens (identity service API). A refusal is a
+ * `ProtocolError` with the server's code and status; 502 or 504 `M_UNKNOWN` if it does not answer.
  */
 export interface IdentityServer {
   lookup(accessToken: string, threepid: AskedThreepid): Promise<UserId | undefined>
@@ -56,6 +56,6 @@ export interface IdentityServer {
   requestToken(accessToken: string, wish: AddressWish, request: TokenRequest): Promise<BegunSession>
   getValidated3pid(accessToken: string, proof: SessionProof): Promise<ValidatedThreepid>
   bind(accessToken: string, proof: SessionProof, userId: UserId): Promise<BoundThreepid>
-  /** By the homeserver's own right: it signs for its user. */
+  /** Unbinds by a request that the homeserver signs for its user. */
   unbind(threepid: BoundThreepid, userId: UserId): Promise<UnbindResult>
 }

@@ -20,11 +20,12 @@ type Named<Methods> = {
 }
 
 /**
- * The identity servers that users may name (`id_server`): ours, and those that the operator trusts. Every method takes the name first.
- * @throws ProtocolError `M_INVALID_PARAM` for what is no server name, `M_SERVER_NOT_TRUSTED`, and as {@link IdentityServer}
+ * The identity servers that users may name (`id_server`): ours, and those that the operator trusts. The first argument of every method is
+ * the name.
+ * @throws ProtocolError `M_INVALID_PARAM` for an invalid server name, `M_SERVER_NOT_TRUSTED`, and as {@link IdentityServer}
  */
 export interface IdentityServers extends Named<IdentityServer> {
-  /** The name in the one spelling that is stored. */
+  /** The normal form of a name, as it is stored. */
   normalise(name: string): ServerName
   readonly isKeyValid: KeyValidity
 }

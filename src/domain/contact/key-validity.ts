@@ -4,13 +4,13 @@ import type { IdentityClient } from '../../outbound/identity.ts'
 import type { IdentityServices } from '../identity/identity-services.ts'
 import { identityBaseUrl } from '../public-address.ts'
 
-/** Whether an identity server stands by a key of its own. @throws Error when it cannot be asked just now */
+/** Whether an identity server confirms that a key is its own. @throws Error if it cannot be reached now */
 export type KeyValidity = (validityUrl: string, publicKey: string) => Promise<boolean>
 
-/** Asks where an invitation says that its keys can be checked; of our own identity service, without HTTP. */
+/** Asks the URL that an invitation names for checking its keys. Asks our own identity service without HTTP. */
 export function createKeyValidity(deps: {
   readonly config: Pick<Config, 'public_base_url' | 'listen' | 'identity'>
-  /** Undefined where this server is none. */
+  /** Undefined if this process has none. */
   readonly own: Pick<IdentityServices, 'keys'> | undefined
   readonly client: IdentityClient
 }): KeyValidity {

@@ -6,7 +6,7 @@ import { inviteKeys } from '../identity/invite-keys.ts'
 import type { IdentityRequester } from '../identity/requester.ts'
 import type { IdentityServer } from './identity-server.ts'
 
-/** The identity service of this process, asked without HTTP: the same checks, the same errors. */
+/** The identity service of this process, called without HTTP: the same checks, the same errors. */
 export function createOwnIdentityServer(deps: {
   readonly config: Pick<Config, 'server_name' | 'public_base_url' | 'listen' | 'identity'>
   readonly identity: Pick<

@@ -1,16 +1,16 @@
 import type { SessionProof, ValidatedThreepid } from '../identity/session-proofs.ts'
 
-/** What an address is validated for. A session that was begun for one purpose counts for no other. */
+/** The purpose of a validation. A session for one purpose does not count for another. */
 export const PURPOSES = ['register', 'password', 'add'] as const
 export type Purpose = (typeof PURPOSES)[number]
 
 export interface ProvenThreepid extends ValidatedThreepid {
   readonly purpose: Purpose
-  /** Which session shows it, among those of all servers. */
+  /** The session's id, unique among those of all servers. */
   readonly session: string
 }
 
-/** A session as clients show it; with the identity server that keeps it, where they were told to name one. */
+/** A session as clients send it, with its identity server if they named one. */
 export interface NamedProof extends SessionProof {
   readonly idServer?: string | undefined
   readonly accessToken?: string | undefined

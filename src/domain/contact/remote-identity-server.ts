@@ -10,13 +10,13 @@ import { isMedium, normaliseAddress } from '../../core/threepid.ts'
 import { type IdentityAnswer, type IdentityClient, IdentityServerError } from '../../outbound/identity.ts'
 import type { IdentityServer, PublicKeyOfInvite } from './identity-server.ts'
 
-/** What may stand in a header. */
+/** Characters that a header may contain. */
 const TOKEN = /^[\x21-\x7e]{1,4096}$/
 
-/** What is asked of an identity server, whatever stands for the right to ask. */
+/** A request to an identity server, without its authorisation. */
 type Request = Pick<Parameters<IdentityClient['call']>[0], 'method' | 'path' | 'body'>
 
-/** An identity server of others, over HTTP. What it says is checked before anything is made of it. */
+/** A remote identity server, over HTTP. Its answers are checked before use. */
 export function createRemoteIdentityServer(
   deps: {
     readonly config: Pick<Config, 'server_name'>
@@ -54,7 +54,7 @@ export function createRemoteIdentityServer(
     return new ProtocolError('M_UNKNOWN', `The identity server ${server} answered what it should not.`, { status: 502 })
   }
 
-  /** The hash details are asked for each time: a server may change its pepper whenever it likes. */
+  /** The hash details are requested each time: a server may change its pepper at any time. */
   async function lookupOnce(accessToken: string, medium: string, address: string): Promise<JsonValue | undefined> {
     const { algorithms, lookup_pepper: pepper } = await ask(accessToken, { method: 'GET', path: '/hash_details' })
     if (!Array.isArray(algorithms) || typeof pepper !== 'string' || !isMedium(medium)) throw nonsense()
@@ -71,7 +71,7 @@ export function createRemoteIdentityServer(
     return Object.hasOwn(mappings, entry) ? mappings[entry] : undefined
   }
 
-  /** Homeservers that are in use sign `destination_is`, whatever federation calls it. */
+  /** Homeservers in use sign `destination_is`, although federation calls it `destination`. */
   function signatureFor(uri: string, content: JsonObject): string {
     const origin = config.server_name
     const text = signedText({ method: 'POST', uri, origin, destination_is: server, content })
@@ -122,14 +122,16 @@ export function createRemoteIdentityServer(
       const request = { method: 'POST', path: '/3pid/unbind', body } as const
       const { status, body: answer } = await call(request, (uri) => signatureFor(uri, body))
       if (status >= 200 && status <= 299) return 'success'
-      // It knows no such request, or does not unbind for homeservers.
+      // The server does not know the request, or does not unbind for homeservers.
       if (status === 404 || status === 405 || status === 501) return 'no-support'
       throw passedOn(server, status, answer)
     },
   }
 }
 
-/** Both shapes of `public_keys`: the keys alone, and with addresses. Older servers have `public_key` besides, some nothing else. */
+/**
+ * Reads both shapes of `public_keys`: the keys alone, and with URLs. Older servers also have `public_key`, and some have nothing else.
+ */
 function keysIn({ public_keys: list, public_key: single }: JsonObject): PublicKeyOfInvite[] {
   const entries = Array.isArray(list) && list.length > 0 ? list : [single]
   return entries.flatMap((entry) => {
@@ -139,16 +141,16 @@ function keysIn({ public_keys: list, public_key: single }: JsonObject): PublicKe
   })
 }
 
-/** An errcode's grammar; what others make up is sent on as well. */
+/** The grammar of an errcode. Unknown codes are passed on as well. */
 const ERRCODE = /^[A-Z][A-Z0-9_.]{0,99}$/
 const MAX_TEXT_CHARS = 500
-/** Of a token for another server: to a client they would say that its own session here is over. */
+/** These errors are about a token for another server. A client would read them as the end of its own session here. */
 const NOT_OF_HERE: ReadonlySet<string> = new Set(['M_UNKNOWN_TOKEN', 'M_MISSING_TOKEN'])
 
-/** The error of an identity server, as this one tells it to the client. */
+/** The error of an identity server, in the form that the client gets. */
 function passedOn(server: ServerName, status: number, body: JsonObject | undefined): ProtocolError {
   const { errcode, error } = body ?? {}
-  // What went wrong there is no failure of ours, and no answer to the client.
+  // A failure of that server is neither an error of ours nor an answer for the client.
   if (status < 400 || status > 499 || typeof errcode !== 'string' || !ERRCODE.test(errcode)) {
     return new ProtocolError('M_UNKNOWN', `The identity server ${server} answered with status ${status}.`, {
       status: 502,

@@ -17,28 +17,28 @@ import { MAX_THREEPID_BINDS_PER_USER } from '../limits.ts'
 import type { UnbindResult } from './identity-server.ts'
 import type { IdentityServers } from './identity-servers.ts'
 
-/** Who asks. */
+/** The user who asks. */
 export type Owner = Pick<Requester, 'userNid' | 'userId'>
 
-/** A client names an address in whatever spelling it has. */
+/** An address in any spelling, as a client names it. */
 export interface NamedThreepid {
   readonly medium: Medium
   readonly address: string
 }
 
-/** Where the addresses of accounts are bound: with which identity servers, as far as this server did it. */
+/** Binds and unbinds addresses of accounts, and remembers the identity servers where this server bound them. */
 export interface ThreepidBinds {
-  /** Publishes an address with an identity server, and remembers where. @throws ProtocolError as `IdentityServers` */
+  /** Binds an address at an identity server, and remembers where. @throws ProtocolError as `IdentityServers` */
   bind(owner: Owner, idServer: string, accessToken: string, proof: SessionProof): Promise<void>
   /** Unbinds an address at one server. @throws ProtocolError as `IdentityServers` */
   unbindAt(owner: Owner, threepid: NamedThreepid, idServer: string): Promise<UnbindResult>
   /** Unbinds an address wherever it was bound. */
   unbindTracked(owner: Owner, threepid: NamedThreepid): Promise<UnbindResult>
-  /** Unbinds addresses of an account that they are taken from: what fails stays on the list of what is still to be unbound. */
+  /** Unbinds addresses that are removed from an account. A failed one stays on the list of bindings to undo. */
   unbindEach(userId: UserId, userNid: number, binds: readonly ThreepidBindRow[]): Promise<UnbindResult>
-  /** The same of one. */
+  /** The same for one. */
   unbindOne(userId: UserId, userNid: number, bind: ThreepidBindRow): Promise<UnbindResult>
-  /** An identity server's name as it is kept; undefined for one that is not trusted. @throws ProtocolError `M_INVALID_PARAM` */
+  /** The normal form of an identity server's name; undefined if it is not trusted. @throws ProtocolError `M_INVALID_PARAM` */
   trustedServer(idServer: string): string | undefined
 }
 
@@ -50,7 +50,7 @@ export interface ThreepidBindParts {
 }
 
 export function createThreepidBinds({ db, clock, identityServers, log }: ThreepidBindParts): ThreepidBinds {
-  /** A failure is no reason to keep the address on the account: it stays on the list of what is still to be unbound. */
+  /** If it fails, the address is still removed from the account. The binding stays on the list of bindings to undo. */
   async function unbindOne(userId: UserId, userNid: number, bind: ThreepidBindRow): Promise<UnbindResult> {
     try {
       const result = await identityServers.unbind(bind.id_server, bind, userId)
@@ -78,7 +78,7 @@ export function createThreepidBinds({ db, clock, identityServers, log }: Threepi
     unbindEach,
     async bind({ userNid, userId }, idServer, accessToken, proof) {
       const server = identityServers.normalise(idServer)
-      // Beyond it we could not end what we began.
+      // Beyond the limit we could not undo the binding later.
       if ((await countThreepidBinds(db, userNid)) >= MAX_THREEPID_BINDS_PER_USER) {
         throw new ProtocolError('M_THREEPID_DENIED', `An account may bind ${MAX_THREEPID_BINDS_PER_USER} addresses.`)
       }
@@ -94,12 +94,12 @@ export function createThreepidBinds({ db, clock, identityServers, log }: Threepi
       }
       return result
     },
-    // Where an address was bound, nobody may know: then there is nothing that this server can do.
+    // If we do not know where an address was bound, this server can do nothing.
     async unbindTracked({ userId, userNid }, threepid) {
       const binds = await bindsOf(userNid, threepid)
       return binds.length === 0 ? 'no-support' : unbindEach(userId, userNid, binds)
     },
-    // One that is not trusted: it was never bound there through us.
+    // We never bind at a server that is not trusted.
     trustedServer(idServer) {
       try {
         return identityServers.normalise(idServer)

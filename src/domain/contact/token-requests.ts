@@ -14,15 +14,16 @@ import type { AddressWish, BegunSession } from './identity-server.ts'
 import type { IdentityServers } from './identity-servers.ts'
 import type { Purpose } from './proof.ts'
 
-/** Beginning to validate an address with this homeserver (client-server API, the operations named `requestToken`). */
+/** Begins the validation of an address by this homeserver (client-server API, the operations named `requestToken`). */
 export interface TokenRequests {
   /**
-   * Sends a token, or has the identity server do so which the client names, where this homeserver does not validate such addresses.
-   * For a new password the address has to belong to an account, for all else it must not; where that is hidden, nothing is sent to
-   * others, and the answer is as if it were.
+   * Sends a token, or has the identity server send it that the client names, if this homeserver does not validate such addresses. For a
+   * new password the address must belong to an account; for everything else it must not. If the configuration hides whether it does, no
+   * message is sent in the wrong case, and the answer looks the same.
    *
-   * @throws ProtocolError `M_SERVER_NOT_TRUSTED` and what an identity server answers; `M_INVALID_PARAM` for what is no address, 403 `M_THREEPID_DENIED` for one that is not served,
-   * `M_THREEPID_IN_USE`, `M_THREEPID_NOT_FOUND`, `M_EMAIL_SEND_ERROR`, `M_SEND_ERROR`, `M_LIMIT_EXCEEDED`
+   * @throws ProtocolError `M_SERVER_NOT_TRUSTED` and errors of an identity server; `M_INVALID_PARAM` for an invalid address, 403
+   *   `M_THREEPID_DENIED` for one that is not served, `M_THREEPID_IN_USE`, `M_THREEPID_NOT_FOUND`, `M_EMAIL_SEND_ERROR`, `M_SEND_ERROR`,
+   *   `M_LIMIT_EXCEEDED`
    */
   request(
     purpose: Purpose,
@@ -32,13 +33,13 @@ export interface TokenRequests {
   ): Promise<BegunSession>
 }
 
-/** `id_server` and `id_access_token`: they mean nothing where this homeserver validates addresses itself. */
+/** `id_server` and `id_access_token`. They are ignored if this homeserver validates addresses itself. */
 export interface NamedByClient {
   readonly idServer: string | undefined
   readonly accessToken: string | undefined
 }
 
-/** What the identity service calls what the client interface has other names for. */
+/** Errors of the identity service that have other names in the client-server API. */
 const TOLD_AS: Partial<Record<Errcode, Errcode>> = {
   M_INVALID_EMAIL: 'M_INVALID_PARAM',
   M_INVALID_ADDRESS: 'M_INVALID_PARAM',
@@ -101,7 +102,9 @@ export function createTokenRequests(deps: {
     }
   }
 
-  /** A refusal tells whether an address has an account here, so it counts as a message does: nobody tries addresses without end. */
+  /**
+   * A refusal reveals whether an address has an account here. So it counts like a message, and nobody can try addresses without limit.
+   */
   async function refuse(purpose: Purpose, wished: WishedAddress, sender: string): Promise<never> {
     await sendLimits.take({ ...wished, sender })
     throw purpose !== 'password'
@@ -114,7 +117,7 @@ export function createTokenRequests(deps: {
     return isOwned === (purpose === 'password')
   }
 
-  /** Whether nobody is to learn which addresses accounts have. */
+  /** Whether the answer must not reveal which addresses have accounts. */
   function hidesKnown(isForwarded: boolean): boolean {
     const { hide_known: hides } = config.contact
     return hides === 'auto' ? !isRegistrationOpen(config, isForwarded) : hides

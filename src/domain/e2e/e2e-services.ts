@@ -6,7 +6,7 @@ import { createKeyBackups, type KeyBackups } from './key-backups.ts'
 import { createReceivedMessages, type ReceivedMessages } from './received-messages.ts'
 import { createToDevice, type RemoteToDevice, type ToDevice } from './to-device.ts'
 
-/** What clients need to encrypt from end to end. */
+/** The services for end-to-end encryption. */
 export interface E2eServices {
   readonly toDevice: ToDevice
   readonly receivedMessages: ReceivedMessages

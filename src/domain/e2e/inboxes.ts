@@ -11,41 +11,41 @@ import {
 } from '../../store/keys/to-device.ts'
 import { MAX_TO_DEVICE_PER_SYNC, MAX_TO_DEVICE_WAITING, TO_DEVICE_COUNTED_EVERY } from '../limits.ts'
 
-/** What a sync gives a device of the messages that wait for it. */
+/** The messages of one sync. */
 export interface Mail {
-  /** The ledger position up to which it is complete. */
+  /** The ledger position up to which the messages are complete. */
   readonly upTo: number
-  /** The messages; none that a client has acknowledged by now, in a sync beside this one. */
+  /** The messages, without those that the client has acknowledged meanwhile in a parallel sync. */
   messages(): readonly ToDeviceRow[]
 }
 
 /**
- * Messages that wait for devices. What is known of an inbox stays in memory, so that a sync of a device for which nothing waits
- * asks the database nothing.
+ * To-device messages that wait for devices. The state of an inbox is cached, so that a sync of a device without messages does not query
+ * the database.
  */
 export interface Inboxes {
   /**
-   * The messages to a device after ledger position `after`, up to and with `upTo`, as many as fit into an answer. Its client has
-   * those up to `after`: they are removed before this resolves, and never given again.
+   * The messages to a device after ledger position `after`, up to and including `upTo`, as many as fit into an answer. The client has
+   * those up to `after`: they are deleted before this resolves, and never sent again.
    */
   read(device: DeviceKey, after: number, upTo: number): Mail | Promise<Mail>
-  /** Whether nothing waits for a device, as far as memory knows: false where the database has not been asked yet. */
+  /** Whether the inbox is known to be empty. False if the database has not been read yet. */
   isEmpty(device: DeviceKey): boolean
-  /** Messages were committed at a position. To be called before it is published. */
+  /** Messages were committed at a position. Call this before the position is published. */
   arrived(devices: readonly DeviceKey[], position: number): void
-  /** Brings those devices' inboxes to their cap that may be above it. */
+  /** Brings the inboxes of those devices down to their limit, if they may exceed it. */
   trim(devices: readonly DeviceKey[]): Promise<void>
 }
 
 interface Inbox {
-  /** Nothing older waits than the one, nothing newer than the other: Infinity and 0 when nothing does. */
+  /** No message is older than `oldest` or newer than `newest`: Infinity and 0 if there is none. */
   oldest: number
   newest: number
-  /** A client came back with a token of this position. */
+  /** The highest position in a token of the client. */
   acknowledged: number
-  /** Messages that came in since it was counted. */
+  /** Messages that arrived since the last count. */
   uncounted: number
-  /** Finds out what was written before this process began to watch. */
+  /** Reads what was written before this process began to watch. */
   known: Promise<void> | undefined
   isKnown: boolean
 }
@@ -142,7 +142,7 @@ export function createInboxes({ db, ledger }: { readonly db: Database; readonly 
 
 const noMessages = (): readonly ToDeviceRow[] => []
 
-/** As many messages as fit into an answer. A call's two messages to one device share a position and stay together. */
+/** As many messages as fit into an answer. Two messages of one call to one device share a position and stay together. */
 function wholeCalls(rows: readonly ToDeviceRow[]): readonly ToDeviceRow[] {
   if (rows.length <= MAX_TO_DEVICE_PER_SYNC) return rows
   const next = rows[MAX_TO_DEVICE_PER_SYNC]!.position

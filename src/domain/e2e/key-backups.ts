@@ -26,12 +26,12 @@ import {
 } from '../limits.ts'
 import { checkText } from '../text.ts'
 
-/** A key of a room as a client backs it up (client-server API, `KeyBackupData`). */
+/** A room key as a client backs it up (client-server API, `KeyBackupData`). */
 export interface KeyBackupData {
   readonly first_message_index: number
   readonly forwarded_count: number
   readonly is_verified: boolean
-  /** As the client has it: encrypted. */
+  /** Encrypted by the client. */
   readonly session_data: JsonObject | string
 }
 
@@ -50,39 +50,39 @@ export interface BackupInfo extends BackupDescription {
   readonly count: number
 }
 
-/** A backup after its keys were changed. */
+/** The state of a backup after a change of its keys. */
 export interface KeysChanged {
-  /** Another one than before exactly when keys have changed. */
+  /** It changes exactly when the keys change. */
   readonly etag: string
   readonly count: number
 }
 
-/** Keys as they are read, a part at a time. */
+/** Keys, in parts as they are read. */
 export type BackedUpKeys = AsyncIterable<readonly BackedUpKey[]>
 
-/** Backups of the keys of encrypted rooms (client-server API, "Server-side key backups"). Versions are decimal numbers that rise. */
+/** Backups of the keys of encrypted rooms (client-server API, "Server-side key backups"). Versions are increasing decimal numbers. */
 export interface KeyBackups {
-  /** Makes a backup, which is the current one from now on, and gives its version. @throws ProtocolError `M_INVALID_PARAM` */
+  /** Makes a backup and returns its version. It becomes the current one. @throws ProtocolError `M_INVALID_PARAM` */
   create(userNid: number, description: BackupDescription): Promise<string>
   /** A version, or the current one. @throws ProtocolError `M_NOT_FOUND` */
   get(userNid: number, version?: string): Promise<BackupInfo>
   /**
-   * Changes `auth_data`. @throws ProtocolError `M_NOT_FOUND`; `M_INVALID_PARAM` for another algorithm, or another version in the
-   * body than in the path
+   * Changes `auth_data`. @throws ProtocolError `M_NOT_FOUND`; `M_INVALID_PARAM` for another algorithm, or if the body names another
+   * version than the path
    */
   update(userNid: number, version: string, body: BackupDescription & { readonly version?: string }): Promise<void>
-  /** Removes a version and its keys, also one that was removed before. @throws ProtocolError `M_NOT_FOUND` */
+  /** Removes a version and its keys. A second call succeeds too. @throws ProtocolError `M_NOT_FOUND` */
   remove(userNid: number, version: string): Promise<void>
   /**
-   * Puts keys into the current backup, where they are better than those that are there.
+   * Puts keys into the current backup, if they are better than the stored ones.
    * @throws ProtocolError `M_WRONG_ROOM_KEYS_VERSION`, `M_NOT_FOUND`, `M_INVALID_PARAM`, `M_TOO_LARGE`
    */
   putKeys(userNid: number, version: string, keys: RoomKeys): Promise<KeysChanged>
   /** One key. @throws ProtocolError `M_NOT_FOUND` */
   getKey(userNid: number, version: string, roomId: RoomId, sessionId: string): Promise<KeyBackupData>
-  /** All keys of a version, or those of a room, in the order of rooms. @throws ProtocolError `M_NOT_FOUND` */
+  /** All keys of a version, or those of a room, ordered by room. @throws ProtocolError `M_NOT_FOUND` */
   getKeys(userNid: number, version: string, roomId?: RoomId): Promise<BackedUpKeys>
-  /** @throws ProtocolError `M_NOT_FOUND` where there is no such version */
+  /** @throws ProtocolError `M_NOT_FOUND` if there is no such version */
   removeKeys(userNid: number, version: string, place: KeyPlace): Promise<KeysChanged>
 }
 

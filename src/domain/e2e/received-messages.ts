@@ -17,10 +17,10 @@ import { usersOf } from './to-device.ts'
 
 export interface ReceivedMessages {
   /**
-   * Takes in messages to devices of ours, once for each origin and `message_id`, whatever transaction they come in. What is malformed,
-   * or by a user of another server than the one that says it, is passed over (server-server API, `m.direct_to_device`).
+   * Stores to-device messages for local devices, once for each origin and `message_id`, in whatever transaction they come. Malformed
+   * ones, and those whose sender is not a user of the origin, are ignored (server-server API, `m.direct_to_device`).
    *
-   * @throws ProtocolError 503 while the database is away
+   * @throws ProtocolError 503 while the database is unreachable
    */
   receive(origin: ServerName, content: JsonObject): Promise<void>
 }
@@ -72,7 +72,7 @@ function isText(value: JsonValue | undefined): value is string {
   return typeof value === 'string' && isWellFormed(value) && !value.includes('\0')
 }
 
-/** One that is too large is left out, and spoils no other. */
+/** A message that is too large is dropped without affecting the others. */
 function entriesOf(messages: JsonObject, serverName: ServerName): ToDeviceEntry[] {
   return Object.entries(messages).flatMap(([userId, devices]) => {
     if (!isUserId(userId) || serverOf(userId) !== serverName || !isObject(devices)) return []

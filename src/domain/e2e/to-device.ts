@@ -20,27 +20,27 @@ export type ToDeviceMessages = Readonly<Record<string, Readonly<Record<string, J
 export interface ToDeviceRequest {
   readonly type: string
   readonly messages: ToDeviceMessages
-  /** What canonical JSON forbids in the messages. */
+  /** What the messages contain that canonical JSON forbids. */
   readonly offence: JsonOffence | undefined
   /** The request's path with its transaction id. */
   readonly path: string
 }
 
-/** Messages to users of other servers. */
+/** To-device messages to remote users. */
 export interface RemoteToDevice {
-  /** Queues messages to be delivered, inside the transaction in which the others of the same call are. Called once per call of a client. */
+  /** Queues messages for delivery, in the transaction that stores the local ones of the same call. Called once per call of a client. */
   send(
     tx: Tx,
     message: { readonly sender: UserId; readonly type: string; readonly entries: readonly ToDeviceEntry[] },
   ): Promise<void>
-  /** To be called after that transaction was committed. */
+  /** Call this after that transaction is committed. */
   sent(entries: readonly ToDeviceEntry[]): void
 }
 
 export interface ToDevice {
   /**
-   * Sends messages to devices, once for each device of the sender and transaction id (client-server API, `PUT sendToDevice`).
-   * Users and devices that do not exist are passed over. All of a call arrive, or none; those of one sender in the order of its calls.
+   * Sends to-device messages, once for each device of the sender and transaction id (client-server API, `PUT sendToDevice`). Unknown
+   * users and devices are ignored. All messages of a call arrive, or none; those of one sender arrive in the order of the calls.
    *
    * @throws ProtocolError `M_INVALID_PARAM`, `M_BAD_JSON`, `M_TOO_LARGE`, `M_LIMIT_EXCEEDED`
    */
@@ -52,7 +52,7 @@ export function createToDevice(deps: {
   readonly ledger: Ledger
   readonly clock: Clock
   readonly inboxes: Inboxes
-  /** Woken after messages were written: the sync notifier. */
+  /** The sync notifier, woken after messages were written. */
   readonly notifier: Pick<Notifier, 'wakeUsers'>
   readonly remote: RemoteToDevice
   readonly fanOut: Pick<FanOut, 'require'>
@@ -100,7 +100,7 @@ export function createToDevice(deps: {
   }
 }
 
-/** Each once. */
+/** The users of the entries, each once. */
 export function usersOf(entries: readonly ToDeviceEntry[]): ReadonlySet<UserId> {
   return new Set(entries.map(({ userId }) => userId))
 }
@@ -111,7 +111,7 @@ function tooLarge(): ProtocolError {
   return new ProtocolError('M_TOO_LARGE', message)
 }
 
-/** The messages one by one. A device id that none can have is passed over with its message. */
+/** The messages one by one. A message to an impossible device id is dropped. */
 function entriesOf(messages: ToDeviceMessages): ToDeviceEntry[] {
   const entries: ToDeviceEntry[] = []
   for (const [userId, devices] of Object.entries(messages)) {

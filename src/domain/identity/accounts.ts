@@ -23,18 +23,18 @@ import type { IdentityRequester } from './requester.ts'
 /** Who may use the identity service, and by which tokens (identity service API, "Authentication"). */
 export interface IdentityAccounts {
   /**
-   * Registers the user for whom a homeserver vouches, and gives a new access token.
-   * @throws ProtocolError `M_INVALID_PARAM` for what is no server name and no token, `M_UNAUTHORIZED` when the homeserver does not vouch for one
-   * of its own users, `M_UNKNOWN` (502) when it cannot be asked
+   * Registers the user that a homeserver confirms, and returns a new access token.
+   * @throws ProtocolError `M_INVALID_PARAM` for an invalid server name or token, `M_UNAUTHORIZED` if the homeserver does not confirm one
+   *   of its own users, `M_UNKNOWN` (502) if it does not answer
    */
   register(serverName: string, openIdToken: string): Promise<string>
-  /** Whose token this is. Answers at once when it was seen lately. */
+  /** The user of a token. Returns without a promise if the token is cached. */
   find(token: string): IdentityRequester | undefined | Promise<IdentityRequester | undefined>
-  /** The token stops working; the user's others do not. */
+  /** Ends the token. The user's other tokens stay valid. */
   logout(requester: IdentityRequester): Promise<void>
-  /** The account is gone, with its tokens and what it accepted. Gives how many tokens it had; undefined where there is none. */
+  /** Deletes the account with its tokens and accepted terms. Returns how many tokens it had; undefined if there is none. */
   erase(userId: UserId): Promise<number | undefined>
-  /** All tokens of a user stop working. */
+  /** Ends all tokens of a user. */
   removeAll(userId: UserId): Promise<void>
 }
 
@@ -45,7 +45,7 @@ interface Entry {
 
 const IDENTITY_TOKENS = tokenKind('hearth_identity_')
 const MAX_REMEMBERED = 50_000
-/** The time of last use is written no more often than this. */
+/** The time of last use is stored at most this often. */
 const TOUCH_EVERY_MS = 300_000
 
 /** @throws ProtocolError `M_INVALID_PARAM` */
@@ -54,7 +54,7 @@ function checkServerName(name: string): ServerName {
   throw new ProtocolError('M_INVALID_PARAM', 'The server name is not one.')
 }
 
-/** Only a server's own users are believed to it: the name after the FIRST colon must be the one that was asked. */
+/** A server may confirm only its own users: the part after the FIRST colon must be the server that was asked. */
 function checkSubject(sub: string | undefined, server: ServerName): UserId {
   if (isUserId(sub) && serverOf(sub).toLowerCase() === server.toLowerCase()) return sub
   throw new ProtocolError('M_UNAUTHORIZED', 'The homeserver does not vouch for a user of its own by this token.')
@@ -74,7 +74,7 @@ export function createIdentityAccounts(deps: {
   const remembered = createCache<string, Entry>(MAX_REMEMBERED, {
     dispose: ({ requester }) => keyOf.delete(requester.tokenNid),
   })
-  // A look-up that began before a token was removed may have read what is now gone: it is not remembered.
+  // A query that began before a token was removed may have read rows that are gone now, so its result is not cached.
   let removals = 0
 
   const isHere = (server: ServerName): boolean =>

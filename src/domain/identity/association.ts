@@ -3,7 +3,7 @@ import type { Signatures } from '../../core/signing/json-signature.ts'
 import type { BindingRow } from '../../store/identity/bindings.ts'
 import type { IdentityKeys } from './keys.ts'
 
-/** That an address is a user's, in the words of this service (identity service API, "Association"). Times in milliseconds. */
+/** A signed statement that an address is a user's (identity service API, "Association"). Times in milliseconds. */
 export type Association = {
   address: string
   medium: string
@@ -15,10 +15,10 @@ export type Association = {
 
 export type SignedAssociation = Association & { signatures: Signatures }
 
-/** A hundred years of 365 days, as in the specification's example: an association holds until somebody ends it. */
+/** A hundred years of 365 days, as in the specification's example: an association lasts until it is unbound. */
 const VALID_MS = 100 * 365 * 86_400_000
 
-/** A binding as it is shown, signed with the current key. */
+/** A binding as an association, signed with the current key. */
 export function signedAssociation(
   keys: Pick<IdentityKeys, 'sign'>,
   { address, medium, user_id: mxid, bound_at: ts }: BindingRow,

@@ -17,7 +17,7 @@ import type { IdentityMetrics } from './identity-metrics.ts'
 import type { IdentityKeys } from './keys.ts'
 import type { IdentityRequester } from './requester.ts'
 
-/** How a person shows that an address is theirs: a validation session and its secret. */
+/** Proves that an address is the caller's: a validation session and its secret. */
 export interface Proof {
   readonly sid: string
   readonly clientSecret: string
@@ -28,31 +28,31 @@ export interface Threepid {
   readonly address: string
 }
 
-/** Which addresses are whose (identity service API, "Establishing associations"). */
+/** Bindings of addresses to users (identity service API, "Establishing associations"). */
 export interface Bindings {
   /**
-   * Publishes that the address of a validated session is a user's, and no longer anybody else's.
+   * Binds the address of a validated session to a user. It replaces an earlier binding.
    *
-   * @param by who asks; undefined in the first generation of the interface, where anybody may bind to anybody
-   * @throws ProtocolError `M_INVALID_PARAM`, 403 `M_UNAUTHORIZED` for another user than who asks, and what a session that is not
-   * a validated one gives
+   * @param by the requester; undefined in version 1 of the API, where anybody may bind to anybody
+   * @throws ProtocolError `M_INVALID_PARAM`, 403 `M_UNAUTHORIZED` for another user than the requester, and errors of a session that is
+   *   not validated
    */
   bind(proof: Proof, mxid: string, by: IdentityRequester | undefined): Promise<SignedAssociation>
   /**
-   * Ends it by the right of whoever has the address. No error when there was nothing to end.
-   * @throws ProtocolError `M_INVALID_PARAM`, `M_FORBIDDEN` when the session does not show that the address is theirs
+   * Unbinds at the request of the address's owner. No error if it was not bound.
+   * @throws ProtocolError `M_INVALID_PARAM`, `M_FORBIDDEN` if the session does not prove the address
    */
   unbind(proof: Proof, threepid: Threepid, mxid: string): Promise<void>
-  /** Ends it by the right of the operator, and leaves no trace of the user. Gives whether it was still there. */
+  /** Unbinds for the operator, and deletes every trace of the user. Returns whether it was still bound. */
   erase(binding: ThreepidRow & { readonly user_id: UserId }): Promise<boolean>
   /**
-   * Ends it by the right of the user's homeserver, which has signed for this.
-   * @throws ProtocolError `M_INVALID_PARAM`, `M_FORBIDDEN` when the user is not that server's
+   * Unbinds at the signed request of the user's homeserver.
+   * @throws ProtocolError `M_INVALID_PARAM`, `M_FORBIDDEN` if the user is not that server's
    */
   unbindFor(server: ServerName, threepid: Threepid, mxid: string): Promise<void>
 }
 
-/** What a session that does not prove anything answers. */
+/** The errors of a session that proves nothing. */
 const NO_PROOF: ReadonlySet<Errcode> = new Set(['M_NO_VALID_SESSION', 'M_SESSION_EXPIRED', 'M_SESSION_NOT_VALIDATED'])
 
 function checkUserId(mxid: string): UserId {
@@ -71,7 +71,7 @@ export function createBindings(deps: {
   readonly clock: Clock
   readonly keys: Pick<IdentityKeys, 'sign'>
   readonly sessions: { findValidated(proof: Proof): Promise<Threepid> }
-  /** Told when invitations wait to be delivered. */
+  /** Woken when invitations wait to be delivered. */
   readonly deliveries: { wake(): void }
   readonly metrics: Pick<IdentityMetrics, 'binding'>
 }): Bindings {
@@ -95,7 +95,7 @@ export function createBindings(deps: {
     return isGone
   }
 
-  /** An unbind has one answer for whatever is wrong with its credentials. */
+  /** An unbind gives the same error for anything wrong with its credentials. */
   async function provenBy(proof: Proof): Promise<Threepid> {
     try {
       return await sessions.findValidated(proof)

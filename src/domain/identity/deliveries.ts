@@ -15,16 +15,16 @@ import type { HomeserverAnswer, HomeserverCalls } from './homeserver-calls.ts'
 import type { IdentityMetrics } from './identity-metrics.ts'
 import type { IdentityKeys } from './keys.ts'
 
-/** The homeserver of this process, told without HTTP. */
+/** The homeserver in this process, called without HTTP. */
 export interface OwnHomeserver {
   readonly serverName: ServerName
-  /** Takes the body of `3pid/onbind`. @throws Error when it has to be told again */
+  /** Processes the body of `3pid/onbind`. @throws Error if it must be delivered again */
   bound(body: JsonObject): Promise<void>
 }
 
-/** That invitations became due: told by who binds an address, heard by who delivers. */
+/** Signals that invitations are due: whoever binds an address wakes it, the deliverer listens. */
 export interface DueDeliveries {
-  /** Says that something became due. */
+  /** Signals that something is due. */
   wake(): void
   /** Calls the listener at every wake. */
   onWake(listener: () => void): void
@@ -41,18 +41,18 @@ export function createDueDeliveries(): DueDeliveries {
 }
 
 /**
- * Tells homeservers of the invitations that waited for an address of one of their users (server-server API, `3pid/onbind`). The queue
- * is a table: it survives restarts, and processes share it. A homeserver that has taken its invitations is never told of them again.
+ * Delivers waiting invitations to the homeserver of a user who bound the address (server-server API, `3pid/onbind`). The queue is a
+ * table: it survives restarts, and processes share it. A homeserver that accepted its invitations never gets them again.
  */
 export interface InviteDeliveries {
-  /** Calls the listener whenever something became due. */
+  /** Calls the listener whenever something is due. */
   onWake(listener: () => void): void
-  /** Sends what is due, and gives how many were tried. None fails for the caller: what was not taken is due again later. */
+  /** Delivers what is due and returns how many deliveries it tried. It never fails: a failed delivery is due again later. */
   deliverDue(): Promise<number>
 }
 
 const AT_ONCE = 10
-/** A process that took a delivery and said no more: others try it after this. */
+/** A process may die after it took a delivery. Another one may take it after this time. */
 const LEASE_MS = 120_000
 const FIRST_PAUSE_MS = 5_000
 const LONGEST_PAUSE_MS = 3_600_000
@@ -75,7 +75,7 @@ export function createInviteDeliveries(deps: {
   const { config, db, clock, keys, homeservers, ownHomeserver, due, metrics, log } = deps
   const keptMs = config.identity.invites.delivery_days * DAY_MS
 
-  /** In parts: nobody signs this request, and of what is not signed servers read little. */
+  /** In parts: the request is unsigned, and servers read little of an unsigned body. */
   async function bodiesOf({ delivery_nid, user_id: mxid, association }: DeliveryRow): Promise<JsonObject[]> {
     const rows = await findInvitesOf(db, delivery_nid)
     const invites = rows.map(({ medium, address, room_id, sender, token }) => ({
@@ -92,7 +92,7 @@ export function createInviteDeliveries(deps: {
     if (server === ownHomeserver?.serverName) return ownHomeserver.bound(body)
     if (!isServerName(server)) throw new Error('no server name')
     let answer = await homeservers.call(server, { method: 'PUT', path: ONBIND, body })
-    // The specification says PUT; what is in use answers to POST alone.
+    // The specification says PUT, but servers in use only answer POST.
     if (isUnknownMethod(answer)) answer = await homeservers.call(server, { method: 'POST', path: ONBIND, body })
     if (answer.status < 200 || answer.status > 299) throw new Error(`it answered ${answer.status}`)
   }

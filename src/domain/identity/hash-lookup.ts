@@ -8,9 +8,9 @@ export interface FoundByHash extends RememberedLookup {
   readonly source: 'memory' | 'database'
 }
 
-/** Bindings by the hashes of their addresses: from memory where they are there, else from the database. */
+/** Finds bindings by the hashes of their addresses, in memory if they are loaded, otherwise in the database. */
 export interface HashLookup {
-  /** Gives the users of those entries that are bound, and the pepper that they were found by. Entries that are no hashes match nothing. */
+  /** Returns the users of the bound entries, and the pepper of the lookup. Entries that are no hashes match nothing. */
   find(pepper: string, entries: readonly string[]): Promise<FoundByHash>
   /** How many bindings are in memory. */
   remembered(): number
@@ -21,12 +21,12 @@ export interface HashLookup {
 const MAX_SOUGHT_AT_ONCE = 5_000
 
 export function createHashLookup({ db, log }: { readonly db: Database; readonly log: Logger }): HashLookup {
-  // A thousand addresses take milliseconds, for which nobody's sync should have to wait, and few of one another's.
+  // A thousand addresses take milliseconds. Syncs should not wait for that, and lookups little for each other.
   const connect = (): Reader => db.dedicated((client) => client.query('SET enable_seqscan = off').then(() => {}))
   const connections = [connect(), connect()] as const
   const memory = createLookupMemory({ checks: connections[0], db, log })
   let turn: 0 | 1 = 0
-  /** About how many addresses the database is looking for. */
+  /** Roughly how many addresses the database is looking up. */
   let sought = 0
 
   async function findInDatabase(pepper: string, entries: readonly string[]): Promise<FoundByHash> {
@@ -55,7 +55,7 @@ export function createHashLookup({ db, log }: { readonly db: Database; readonly 
       if (found !== undefined) return { ...found, source: 'memory' }
       const loading = memory.loading()
       if (loading === undefined || sought < MAX_SOUGHT_AT_ONCE) return findInDatabase(pepper, entries)
-      // The database has more to do than it can. Soon it need not look.
+      // The database is overloaded. Once the bindings are in memory, it need not be asked.
       await loading
       const later = await memory.find(pepper, entries)
       return later === undefined ? findInDatabase(pepper, entries) : { ...later, source: 'memory' }

@@ -3,15 +3,15 @@ import type { JsonObject, JsonValue } from '../../core/json.ts'
 
 export interface HomeserverAnswer {
   readonly status: number
-  /** Undefined when it was not JSON. */
+  /** Undefined if it was not JSON. */
   readonly body: JsonValue | undefined
 }
 
-/** Requests of the identity service to homeservers, found by their names as in federation. */
+/** Requests of the identity service to homeservers, which it discovers as federation does. */
 export interface HomeserverCalls {
   /**
-   * @param request its path is beneath the root: `federation/v1/3pid/onbind`
-   * @throws Error when the server cannot be reached
+   * @param request its path is relative to the root: `federation/v1/3pid/onbind`
+   * @throws Error if the server cannot be reached
    */
   call(
     server: ServerName,

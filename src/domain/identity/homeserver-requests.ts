@@ -17,7 +17,7 @@ export interface SignedRequest {
   readonly content: JsonObject
 }
 
-/** Tells which homeserver has signed a request to the identity service. */
+/** Finds out which homeserver has signed a request to the identity service. */
 export interface HomeserverRequests {
   /** @throws ProtocolError `M_FORBIDDEN` unless the request is validly signed, for this service, by the server that it names */
   signerOf(request: SignedRequest): Promise<ServerName>
@@ -33,8 +33,8 @@ export function createHomeserverRequests(deps: {
   const refusal = (): ProtocolError => new ProtocolError('M_FORBIDDEN', 'The homeserver signature is not valid.')
 
   /**
-   * The texts that may have been signed: homeservers write `destination_is`, the specification of federation `destination`, and
-   * which of our names they know us by only they know, unless the header says so.
+   * The texts that may have been signed. Homeservers write `destination_is`, the federation specification `destination`; and unless the
+   * header says it, we do not know which of our names they used.
    */
   function* signedTexts({ method, uri, content }: SignedRequest, origin: ServerName, destination: string | undefined) {
     for (const name of destination === undefined ? names : [destination]) {

@@ -1,17 +1,17 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** What is counted of the identity service. The counts say how much there is of each, and never whose. */
+/** Counts the identity service's work. No count says anything about a person. */
 export interface IdentityMetrics {
-  /** One call. `source`: who answered, memory or the database, or that it was asked without hashing. */
+  /** One call. `source`: memory or the database, or a lookup without hashes. */
   lookup(source: 'memory' | 'database' | 'plain', asked: number, found: number): void
-  /** A session to validate an address was begun, or an address validated. */
+  /** A validation session was begun, or an address was validated. */
   session(medium: 'email' | 'msisdn', step: 'requested' | 'validated'): void
-  /** A mail or a text message, of the homeserver too where that is in the same process. */
+  /** A mail or a text message, including the homeserver's if it is in the same process. */
   message(medium: 'email' | 'msisdn', outcome: 'sent' | 'failed' | 'rejected'): void
   binding(act: 'bind' | 'unbind'): void
-  /** Deliveries that `failed` are tried again; those `given_up` are not. */
+  /** `failed` deliveries are tried again; `given_up` ones are not. */
   invitations(step: 'stored' | 'delivered' | 'failed' | 'given_up', count: number): void
-  /** From now on these are read whenever somebody asks for the metrics. */
+  /** Registers the gauges. They are read whenever somebody fetches the metrics. */
   watch(levels: IdentityLevels): void
 }
 
@@ -24,11 +24,11 @@ export interface IdentityLevels {
 export interface PepperLevels {
   /** When the current pepper came into use, in milliseconds. */
   readonly since: number
-  /** The part of all bindings that is hashed with the next pepper; 1 where no rotation is under way. */
+  /** The share of bindings that have a hash with the next pepper; 1 without a rotation. */
   readonly progress: number
 }
 
-/** Whoever asks for the metrics does not wait longer for a database that is away. */
+/** The metrics do not wait longer than this for an unreachable database. */
 const PATIENCE_MS = 1_000
 
 export function createIdentityMetrics(registers: Registry[]): IdentityMetrics {

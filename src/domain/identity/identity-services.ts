@@ -32,7 +32,7 @@ import { EXPIRED_KEPT_MS } from './session-proofs.ts'
 import { createValidationSessions, type Realm, type ValidationSessions } from './sessions.ts'
 import { createTerms, type Terms } from './terms.ts'
 
-/** The services of the identity role, as endpoints know them. */
+/** The services of the identity role, as endpoints call them. */
 export interface IdentityServices {
   readonly accounts: IdentityAccounts
   readonly terms: Terms
@@ -52,14 +52,14 @@ export interface IdentityParts {
   readonly db: Database
   readonly clock: Clock
   readonly random: Random
-  /** The homeserver's own tokens, where it is in this process. */
+  /** The homeserver's own tokens, if it is in this process. */
   readonly openIdTokens: Pick<OpenIdTokens, 'userOf'>
-  /** How other homeservers are asked about theirs. */
+  /** Verifies tokens with other homeservers. */
   readonly openIdVerifier: OpenIdVerifier
   readonly keyRing: IdentityKeyRing
-  /** Sends mails and text messages; whoever opened it closes it. */
+  /** Sends mails and text messages. The code that opened it closes it. */
   readonly messenger: Messenger
-  /** Keys of homeservers, which may end the bindings of their users. */
+  /** Keys of homeservers, which may unbind their users. */
   readonly serverKeys: KeyRing
   readonly metrics: IdentityMetrics
   readonly log: Logger
@@ -106,12 +106,12 @@ function identityRealm(config: Pick<Config, 'public_base_url' | 'listen' | 'iden
 
 type Chore = (tx: Tx, now: number, atMost: number) => Promise<number>
 
-/** When a token was last used is known within some minutes only. */
+/** The time of a token's last use is only known to a few minutes. */
 const TOKEN_GRACE_MS = 3_600_000
-/** Who is late with the mail of an invitation that was delivered may still sign for it. */
+/** A user who is late with the mail of a delivered invitation may still sign for it. */
 const DELIVERED_KEPT_MS = 30 * 86_400_000
 
-/** What of the identity role's rows is due for removal at a moment; each removes at most so many and gives how many. */
+/** Deletes expired rows of the identity role. Each chore deletes a limited number and returns how many. */
 export function identityChores(config: Pick<Config, 'identity'>): readonly Chore[] {
   const lifetimeMs = config.identity.tokens.lifetime_hours * 3_600_000
   return [

@@ -4,7 +4,7 @@ import type { Database } from '../../store/db/db.ts'
 import { cancelInvite, listPendingInvites, type PendingInviteRow } from '../../store/identity/pending-invites.ts'
 import type { Clock } from '../clock.ts'
 
-/** An invitation to an address, as operators see it. Times are in milliseconds. */
+/** An invitation of an address, as operators see it. Times are in milliseconds. */
 export interface PendingInvitation {
   readonly id: number
   readonly medium: string
@@ -12,24 +12,24 @@ export interface PendingInvitation {
   readonly room_id: RoomId
   readonly sender: UserId
   readonly created_ts: number
-  /** Null: it never ends by itself. */
+  /** Null if it does not expire. */
   readonly expires_ts: number | null
-  /** It waits for somebody to bind the address, or their homeserver is being told, or was told in vain for too long. */
+  /** It waits for somebody to bind the address, or it is being delivered, or the delivery failed for too long. */
   readonly state: 'waiting' | 'delivering' | 'undeliverable'
-  /** Who has bound the address. */
+  /** The user who has bound the address. */
   readonly bound_to: UserId | null
-  /** How often their homeserver was told in vain. */
+  /** Failed deliveries. */
   readonly attempts: number
 }
 
-/** The invitations that no homeserver has taken yet. */
+/** Invitations that no homeserver has accepted yet. */
 export interface InvitationDesk {
   /** A page of them, the oldest first. @param from the `next_from` of the page before */
   list(page: { readonly from?: number | undefined; readonly limit?: number | undefined }): Promise<{
     readonly invitations: readonly PendingInvitation[]
     readonly next_from?: number
   }>
-  /** Its token and its key are good for nothing any more. @throws ProtocolError `M_NOT_FOUND` */
+  /** Invalidates its token and its key. @throws ProtocolError `M_NOT_FOUND` */
   cancel(id: number): Promise<void>
 }
 

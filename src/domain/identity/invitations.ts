@@ -20,18 +20,18 @@ import type { Look, Messenger } from './messenger.ts'
 import type { IdentityRequester } from './requester.ts'
 import type { SendLimits } from './send-limits.ts'
 
-/** Who asks for an invitation, and how the mail is to look. */
+/** The requester of an invitation, and the look of the mail. */
 export interface Inviter {
-  /** Undefined in the first generation of the interface. */
+  /** Undefined in version 1 of the API. */
   readonly requester: IdentityRequester | undefined
-  /** Whose mails are counted: a user, or a network address without one. */
+  /** The key of the mail limit: a user, or a network address if there is no user. */
   readonly who: string
   readonly look: Look
 }
 
 export interface StoredInvite {
   readonly token: string
-  /** The address, made unreadable for others. */
+  /** The address, masked for others. */
   readonly displayName: string
   /** The short-term key, in unpadded base64. */
   readonly publicKey: string
@@ -39,19 +39,19 @@ export interface StoredInvite {
 
 export type SignedInvite = { mxid: UserId; sender: UserId; token: string; signatures: Signatures }
 
-/** Invitations to addresses that nobody has bound (identity service API, "Invitation storage"). */
+/** Invitations of addresses that nobody has bound (identity service API, "Invitation storage"). */
 export interface Invitations {
   /**
-   * Keeps an invitation and mails it.
+   * Stores an invitation and mails it.
    *
    * @param asked the request's body
-   * @throws ProtocolError 400 `M_UNRECOGNIZED` for another medium than email, `M_INVALID_EMAIL`, `M_INVALID_PARAM`, 403
-   * `M_UNAUTHORIZED` for another sender than who asks, `M_THREEPID_IN_USE` with `mxid`, `M_EMAIL_SEND_ERROR`, `M_LIMIT_EXCEEDED`
+   * @throws ProtocolError 400 `M_UNRECOGNIZED` for another medium than email, `M_INVALID_EMAIL`, `M_INVALID_PARAM`, 403 `M_UNAUTHORIZED`
+   *   for another sender than the requester, `M_THREEPID_IN_USE` with `mxid`, `M_EMAIL_SEND_ERROR`, `M_LIMIT_EXCEEDED`
    */
   store(asked: JsonObject, by: Inviter): Promise<StoredInvite>
   /**
-   * Signs that a user accepts an invitation, with the key that its mail brought.
-   * @throws ProtocolError `M_INVALID_PARAM`, 404 `M_UNRECOGNIZED` for a token of no invitation
+   * Signs that a user accepts an invitation, with the key that its mail contained.
+   * @throws ProtocolError `M_INVALID_PARAM`, 404 `M_UNRECOGNIZED` for an unknown token
    */
   sign(asked: { readonly mxid: string; readonly token: string; readonly privateKey: string }): Promise<SignedInvite>
 }
@@ -60,7 +60,7 @@ const TOKEN_BYTES = 48
 const SEED_BYTES = 32
 const TOKEN = /^[0-9a-zA-Z.=_-]{1,255}$/
 const DAY_MS = 86_400_000
-/** Ids of short-term keys need not differ: whoever checks a signature tries every key that the invitation names. */
+/** Ids of short-term keys may be the same: a verifier tries every key that the invitation names. */
 const EPHEMERAL_KEY_ID = 'ed25519:0'
 
 const TEXTS = [
@@ -82,7 +82,7 @@ function checkDetails(details: JsonObject): void {
   }
 }
 
-/** Everything that can be known to be wrong before anything is stored or sent. */
+/** Checks everything that can be checked before anything is stored or sent. */
 function checkRequest(asked: JsonObject, requester: IdentityRequester | undefined): InviteRequest {
   const { medium, address, room_id: roomId, sender, ...details } = asked
   if (medium !== 'email') {
@@ -115,7 +115,7 @@ export function createInvitations(deps: {
   const { config, db, clock, random, keys, messenger, quota, sendLimits, metrics } = deps
   const { lifetime_days: lifetimeDays, shown_letters: shownLetters } = config.identity.invites
 
-  /** With the address locked: it cannot be bound between the look and the invitation. */
+  /** Locks the address, so that nobody can bind it between the check and the invitation. */
   async function keep(request: InviteRequest): Promise<StoredInvite & InviteSecrets> {
     const { address, roomId, sender, details } = request
     const now = clock.now()
@@ -145,7 +145,7 @@ export function createInvitations(deps: {
     async store(asked, { requester, who, look }) {
       const request = checkRequest(asked, requester)
       const { address } = request
-      // Whether it is bound, and to whom, is told here as by a look-up.
+      // The answer reveals whether the address is bound, and to whom, as a lookup does.
       await quota.spend(who, 1)
       const bound = await findBinding(db, { medium: 'email', address })
       if (bound !== undefined) throw inUse(bound.user_id)
@@ -154,7 +154,7 @@ export function createInvitations(deps: {
       try {
         await messenger.mail('invite.mail', address, inviteMailValues(config, request, invite), look)
       } catch (error) {
-        // Had the address been bound meanwhile, its homeserver is being told: then the mail is not missed.
+        // If the address was bound meanwhile, the homeserver is being told, so the mail is not needed.
         if (await db.tx((tx) => deleteWaitingInvite(tx, invite.token))) throw error
       }
       metrics.invitations('stored', 1)

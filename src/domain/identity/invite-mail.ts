@@ -5,12 +5,12 @@ import { readMxc, writeMxc } from '../../core/mxc.ts'
 import type { TemplateValues } from '../../core/template.ts'
 import { identityBaseUrl } from '../public-address.ts'
 
-/** An invitation that was checked: the address is normalised. */
+/** A checked invitation. Its address is normalised. */
 export interface InviteRequest {
   readonly address: string
   readonly roomId: RoomId
   readonly sender: UserId
-  /** Everything else that came with it, for the mail. */
+  /** The other fields of the request, for the mail. */
   readonly details: JsonObject
 }
 
@@ -19,11 +19,11 @@ export interface InviteSecrets {
   readonly privateKey: string
 }
 
-/** What strangers may have written into a mail of ours, in code points. */
+/** The longest text of a stranger in a mail of ours, in code points. */
 const MAX_PERSON_CHARS = 20
 const MAX_ROOM_CHARS = 30
 
-/** A name as it may stand in a mail: one line, short, and without anything that a mail program makes a link of. */
+/** A name that is safe in a mail: one line, short, and nothing that a mail program turns into a link. */
 export function harmlessName(text: unknown, maxChars: number): string {
   if (typeof text !== 'string') return ''
   const line = text
@@ -64,9 +64,9 @@ export function inviteMailValues(
     is_space: details.room_type === 'm.space' ? 'true' : '',
   }
 
-  /** Into a client that signs for the invitation itself, for people who do not want to bind their address. */
+  /** A link to a client that signs for the invitation itself, for people who do not want to bind their address. */
   function linkOf(): string {
-    // The first generation needs no token, which somebody who is only being invited has not got.
+    // Version 1 needs no token, and a person who is only being invited has none.
     const generation = config.identity.v1_api.enabled ? 'api/v1' : 'v2'
     const sign = new URLSearchParams({ token, private_key: privateKey })
     const query = new URLSearchParams({

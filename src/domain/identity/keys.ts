@@ -7,7 +7,7 @@ import type { Database, Tx } from '../../store/db/db.ts'
 import { insertEphemeralKey, isEphemeralKey } from '../../store/identity/ephemeral-keys.ts'
 import type { Clock, Random } from '../clock.ts'
 
-/** A long-term key that was in use and is still recognised. */
+/** An old long-term key that is still recognised. */
 export interface OldKey {
   readonly keyId: string
   /** Unpadded base64. */
@@ -20,7 +20,7 @@ export interface IdentityKeyRing {
   readonly old: readonly OldKey[]
 }
 
-/** A short-term key made for one invitation. Both halves in unpadded base64; the private one is kept nowhere. */
+/** A short-term key for one invitation. Both halves in unpadded base64; the private one is never stored. */
 export interface EphemeralKey {
   readonly publicKey: string
   readonly privateKey: string
@@ -32,11 +32,11 @@ export interface IdentityKeys {
   readonly current: SigningKey
   /** The public half of a long-term key, in unpadded base64. */
   publicKeyOf(keyId: string): string | undefined
-  /** Whether this, in either alphabet of base64, padded or not, is a long-term key in use or listed as old. */
+  /** Whether this is a current or old long-term key, in either alphabet of base64, padded or not. */
   isValid(publicKey: string): boolean
-  /** The same question about a short-term key: made here and not expired. */
+  /** The same for a short-term key: made here and not expired. */
   isValidEphemeral(publicKey: string): Promise<boolean>
-  /** Makes a short-term key, good until a moment or for ever, with the invitation that it is for. */
+  /** Makes a short-term key with the invitation that it is for. It expires at a time or never. */
   createEphemeral(tx: Tx, expiresAt?: number): Promise<EphemeralKey>
   /** The object with this service's signature, under its server name. */
   sign<T extends JsonObject>(object: T): T & { signatures: Signatures }
@@ -44,7 +44,7 @@ export interface IdentityKeys {
 
 const SEED_BYTES = 32
 
-/** The one spelling in which keys are compared; a query may have turned `+` into a space. */
+/** The normal form in which keys are compared. A query may have turned `+` into a space. */
 function normalised(publicKey: string): string | undefined {
   const bytes = decodeBase64(publicKey.replaceAll(' ', '+'))
   return bytes?.length === 32 ? encodeBase64(bytes) : undefined

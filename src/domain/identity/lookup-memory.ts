@@ -14,15 +14,16 @@ import { LOOKUP_CHANGES_KEPT, MAX_BINDINGS_IN_MEMORY } from '../limits.ts'
 import { LookupTable } from './lookup-table.ts'
 
 /**
- * All bindings by the hashes of their addresses, while there are lookups: with the current pepper and, during a rotation, the next.
+ * All bindings in memory by the hashes of their addresses, while there are lookups: with the current pepper and, during a rotation, the
+ * next.
  *
- * Nothing here is believed on its own: before each answer the database is asked which changes came since. Whoever waits at the
- * same time shares that question, which is of one row. So an answer is as true as one of the database, whoever wrote.
+ * The copy is never used unchecked: before each answer a query asks the database which changes came since. Callers that wait at the same
+ * time share that query, which reads one row. So an answer is as fresh as one from the database, whichever process wrote.
  */
 export interface LookupMemory {
-  /** The users of those entries that are bound, and the current pepper; undefined while only the database can tell. */
+  /** The users of the bound entries, and the current pepper; undefined if only the database can answer. */
   find(pepper: string, entries: readonly string[]): Promise<RememberedLookup | undefined>
-  /** Settles when what is being read is in memory, or is not going to be; undefined when nothing is. */
+  /** Settles when the load in progress ends, whether it succeeds or not; undefined if nothing is being loaded. */
   loading(): Promise<void> | undefined
   /** How many bindings it holds, under one pepper. */
   size(): number
@@ -31,26 +32,26 @@ export interface LookupMemory {
 
 export interface RememberedLookup {
   readonly pepper: string
-  /** Empty when another pepper was asked for. */
+  /** Empty if the request named another pepper. */
   readonly users: ReadonlyMap<string, UserId>
 }
 
-/** What is hashed with one pepper, as it was after this version. */
+/** All hashes with one pepper, as of this version. */
 interface Generation extends PepperRow {
   readonly table: LookupTable
   version: number
-  /** How many changes it has taken in. What they replaced is still there. */
+  /** How many changes were applied. The entries that they replaced still take memory. */
   changes: number
 }
 
 const BINDINGS_AT_ONCE = 2_000
 const VERSIONS_AT_ONCE = 1_000
-/** The next generation has to be there before its pepper is in use. */
+/** The next generation must be loaded before its pepper is in use. */
 const LONGEST_PAUSE_MS = 10
-/** Without lookups for this long nothing is remembered. */
+/** Without lookups for this long the memory is freed. */
 const IDLE_MS = 900_000
 
-/** Makes many who ask share an answer, but never one whose making began before they asked. */
+/** Lets concurrent callers share a result, but never one whose query began before they called. */
 function shared<T>(make: () => Promise<T>): () => Promise<T> {
   let gathering: Promise<T> | undefined
   let running: Promise<unknown> = Promise.resolve()
@@ -84,7 +85,7 @@ function findAll(table: LookupTable, entries: readonly string[]): ReadonlyMap<st
   return users
 }
 
-/** Brings a generation from one version to another. */
+/** Applies the changes between two versions to a generation. */
 function advance(generation: Generation, { changes }: LookupState, version: number): void {
   const { nid, table } = generation
   for (const change of changes) {
@@ -98,9 +99,9 @@ function advance(generation: Generation, { changes }: LookupState, version: numb
 }
 
 export function createLookupMemory(deps: {
-  /** For questions that take no time. */
+  /** For queries that take no time. */
   readonly checks: Reader
-  /** For those that do. */
+  /** For long queries. */
   readonly db: Pick<Database, 'tx'>
   readonly log: Logger
   readonly maxBindings?: number
@@ -109,7 +110,7 @@ export function createLookupMemory(deps: {
   const { checks, db, log, maxBindings = MAX_BINDINGS_IN_MEMORY, idleMs = IDLE_MS } = deps
   let generations: Generation[] = []
   let loading: Promise<void> | undefined
-  /** Changes when everything is forgotten. */
+  /** Changes when all is dropped. */
   let epoch = 0
   let idle: NodeJS.Timeout | undefined
   let tooMany: string | undefined
@@ -124,7 +125,7 @@ export function createLookupMemory(deps: {
   const isMissing = (wanted: PepperRow | undefined): wanted is PepperRow =>
     wanted !== undefined && wanted.pepper !== tooMany && !has(wanted)
 
-  /** Takes in what a state tells of the time from one version to another; forgets all when that is not all there was, or it came to too much. */
+  /** Applies the changes between two versions. Drops all if changes are missing, or if there were too many. */
   function follow(state: LookupState, since: number): void {
     const until = Math.min(since + VERSIONS_AT_ONCE, state.version)
     const told = new Set(state.changes.map(({ version }) => version)).size
@@ -147,7 +148,7 @@ export function createLookupMemory(deps: {
     }
   })
 
-  /** A generation, read piece by piece as it comes to stand; what changes meanwhile is told by the versions after `version`. */
+  /** Loads a generation in parts. `version` is the one before the load: later changes are applied from there. */
   async function load({ nid, pepper }: PepperRow, version: number): Promise<void> {
     const table = new LookupTable()
     const began = epoch
@@ -166,7 +167,7 @@ export function createLookupMemory(deps: {
           'lookups ask the database: there are more bindings than are remembered',
         )
       }
-      // Half of the time belongs to lookups, where these are answered from memory.
+      // Lookups that are answered from memory get half of the time.
       if (generations.length > 0) await pause(Math.min(performance.now() - from, LONGEST_PAUSE_MS))
     }
   }

@@ -5,9 +5,9 @@ import { spendLookups } from '../../store/identity/lookup-quota.ts'
 import type { Clock } from '../clock.ts'
 import { LOOKUP_QUOTA_MS } from '../limits.ts'
 
-/** How many addresses a user, or a network address without one, may ask about in a day, by whichever operation tells who has them. */
+/** How many addresses a user, or a network address without a user, may look up in a day, by any operation that reveals bindings. */
 export interface LookupQuota {
-  /** @throws ProtocolError `M_LIMIT_EXCEEDED`, and counts nothing */
+  /** @throws ProtocolError `M_LIMIT_EXCEEDED`; then nothing is counted */
   spend(who: string, count: number): Promise<void>
 }
 
@@ -17,7 +17,7 @@ export function createLookupQuota(deps: {
   readonly clock: Clock
 }): LookupQuota {
   const { db, clock } = deps
-  // Nobody waits for the disk: after a crash somebody may ask again for what they asked for within the second before.
+  // Lookups do not wait for the disk. After a crash the counts of the last second may be lost.
   const writer = db.dedicated((client) =>
     client.query('SET synchronous_commit = off; SET enable_seqscan = off').then(() => {}),
   )

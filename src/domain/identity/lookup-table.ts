@@ -1,20 +1,20 @@
 import { LOOKUP_HASH_BYTES } from '../../core/lookup-hash.ts'
 
 /**
- * Users by the hashes of their addresses, as compactly as whole hashes allow: of a million, 70 MB, none of which the garbage
- * collector looks at.
+ * Users by the hashes of their addresses, as compactly as whole hashes allow: a million take 70 MB, which the garbage collector does not
+ * scan.
  *
- * Hashes are spread over parts by their first byte, so that no more than a part has to be moved when it grows.
+ * Hashes are split into parts by their first byte, so that growing moves only one part.
  */
 export class LookupTable {
   readonly #parts = new Map<number, Part>()
   readonly #names = new Names()
   readonly #key = new Uint32Array(WORDS)
-  /** The bytes of the hash that the methods are about: write them here first. */
+  /** The hash that the methods work on: write its bytes here first. */
   readonly key = new Uint8Array(this.#key.buffer)
   #size = 0
 
-  /** How many hashes there are, also of those who are nobody's any more. */
+  /** How many hashes there are, including those of removed bindings. */
   get size(): number {
     return this.#size
   }
@@ -60,13 +60,13 @@ const NOBODY = 0
 const FIRST_PLACES = 8
 const GROWTH = 1.25
 
-/** Hashes one after the other, and a table of their places that is open-addressed by their second word, at most three quarters full. */
+/** Hashes one after another, and an open-addressed table of their places, keyed by their second word and at most three quarters full. */
 class Part {
   #count = 0
   #hashes = new Uint32Array(FIRST_PLACES * WORDS)
-  /** A place counted from 1, or 0. Sixteen bits do: there are 256 parts, and fewer than 2^24 hashes. */
+  /** A place counted from 1, or 0. Sixteen bits are enough: there are 256 parts, and fewer than 2^24 hashes. */
   #slots = new Uint16Array(2 * FIRST_PLACES)
-  /** Where the name of the user of each place is. */
+  /** The offset of each place's user name. */
   names = new Uint32Array(FIRST_PLACES)
 
   find(key: Uint32Array): number {
@@ -78,7 +78,7 @@ class Part {
     }
   }
 
-  /** Of a hash that is not there. Gives its place. */
+  /** Adds a new hash and returns its place. */
   add(key: Uint32Array): number {
     const place = this.#count++
     if (place === this.names.length) this.#growPlaces()
@@ -119,10 +119,10 @@ class Part {
 
 const CHUNK_BYTES = 1 << 20
 
-/** Texts of at most 64 KiB, found by where they were put. What is replaced stays until all is dropped. */
+/** Texts of at most 64 KiB, found by their offset. A replaced text stays until everything is dropped. */
 class Names {
   readonly #chunks: Buffer[] = []
-  // The first byte of all stays empty: no name is at 0.
+  // The first byte stays empty: no name has offset 0.
   #end = 1
   #left = 0
 

@@ -19,35 +19,38 @@ export interface HashDetails {
   readonly lookup_pepper: string
 }
 
-/** From addresses to users, never the other way (identity service API, "Association lookup"). */
+/** Finds users by addresses, never the other way (identity service API, "Association lookup"). */
 export interface Lookup {
   hashDetails(): Promise<HashDetails>
   /**
-   * The users of those entries that are bound. An entry that is not one matches nothing.
+   * The users of the bound entries. An invalid entry matches nothing.
    *
-   * @param who whose quota it counts on: a user, or a network address without one
+   * @param who whose quota it counts against: a user, or a network address if there is no user
    * @throws ProtocolError `M_INVALID_PARAM` for another algorithm, `M_INVALID_PEPPER` with the current details, 400 `M_TOO_LARGE`,
-   * `M_LIMIT_EXCEEDED`
+   *   `M_LIMIT_EXCEEDED`
    */
   users(
     asked: { readonly algorithm: string; readonly pepper: string; readonly addresses: readonly string[] },
     who: string,
   ): Promise<ReadonlyMap<string, UserId>>
-  /** What is known of one address, signed. @throws ProtocolError `M_LIMIT_EXCEEDED` */
+  /** The signed association of one address. @throws ProtocolError `M_LIMIT_EXCEEDED` */
   association(threepid: Threepid, who: string): Promise<SignedAssociation | undefined>
-  /** The users of those addresses that are bound, in the asker's spelling. @throws ProtocolError 400 `M_TOO_LARGE`, `M_LIMIT_EXCEEDED` */
+  /**
+   * The users of the bound addresses, with each address as the requester wrote it. @throws ProtocolError 400 `M_TOO_LARGE`,
+   * `M_LIMIT_EXCEEDED`
+   */
   usersOf(threepids: readonly Threepid[], who: string): Promise<readonly (readonly [string, string, UserId])[]>
   /** How many bindings are in memory. */
   remembered(): number
   close(): void
 }
 
-/** What a pepper may be made of (identity service API, "Association lookup"); Postgres cannot even be asked about some others. */
+/** The grammar of a pepper (identity service API, "Association lookup"). Postgres cannot query some other texts. */
 const PEPPER = /^[a-zA-Z0-9]+$/
 
 const keyOf = ({ medium, address }: ThreepidRow): string => `${medium} ${address}`
 
-/** Postgres stores no NUL, so what holds one is bound to nobody. */
+/** Postgres stores no NUL, so nobody has bound an address with one. */
 function isStorable({ medium, address }: Threepid): boolean {
   return !medium.includes('\0') && !address.includes('\0')
 }
@@ -89,7 +92,7 @@ export function createLookup(deps: {
     return users
   }
 
-  /** The users of addresses, each found under its own spelling of the address. */
+  /** The users of addresses, each under its own spelling of the address. */
   async function byAddress(threepids: readonly Threepid[]): Promise<(threepid: Threepid) => UserId | undefined> {
     const wanted = threepids.filter(isStorable).map(normalised)
     const users = new Map((await findBindings(db, wanted)).map((row) => [keyOf(row), row.user_id]))

@@ -14,7 +14,7 @@ export const TEMPLATE_VALUES = {
   ],
 } as const
 
-/** Of these one at least has to be in the message, or its receiver could do nothing with it. */
+/** The message must contain at least one of these, or its receiver could do nothing with it. */
 const PROOFS: Readonly<Record<keyof typeof TEMPLATE_VALUES, readonly string[]>> = {
   'validate-email.mail': ['link', 'token'],
   'reset-password.mail': ['link', 'token'],
@@ -54,7 +54,7 @@ export type ValidationMailName = 'validate-email.mail' | 'reset-password.mail'
 export type MailTemplateName = ValidationMailName | 'invite.mail'
 export type MessageTemplates = TemplateFiles<typeof READERS>
 
-/** Reads our own templates and, over them, those of the operator. @throws Error that names file and line */
+/** Reads our own templates, and those of the operator in their place. @throws Error that names file and line */
 export function loadMessageTemplates(directory: string | undefined): Promise<MessageTemplates> {
   return loadTemplates(READERS, directory === undefined ? [OWN_TEMPLATES] : [OWN_TEMPLATES, directory])
 }

@@ -22,9 +22,9 @@ import type { IdentityMetrics } from './identity-metrics.ts'
 import { loadMessageTemplates, type MailTemplateName, type MessageTemplates } from './message-templates.ts'
 import type { PhoneNumber } from './phone-numbers.ts'
 
-/** Which of the templates a receiver should get. */
+/** Which templates a receiver should get. */
 export interface Look {
-  /** A directory of templates; what is not known counts as none. */
+  /** A directory of templates; an unknown one counts as none. */
   readonly brand: string | undefined
   /** Most wanted first. */
   readonly languages: readonly string[]
@@ -34,14 +34,14 @@ export interface Look {
 export interface Messenger {
   /** @throws ProtocolError `M_EMAIL_SEND_ERROR` */
   mail(name: MailTemplateName, to: string, values: TemplateValues, look: Look): Promise<void>
-  /** Before anything else is done for a number. @throws ProtocolError `M_DESTINATION_REJECTED` */
+  /** Call this before anything else for a number. @throws ProtocolError `M_DESTINATION_REJECTED` */
   requireServed(to: PhoneNumber): void
-  /** @throws ProtocolError `M_DESTINATION_REJECTED` when the gateway says so, `M_SEND_ERROR` */
+  /** @throws ProtocolError `M_DESTINATION_REJECTED` if the gateway rejects it, `M_SEND_ERROR` */
   sms(to: PhoneNumber, values: TemplateValues, look: Look): Promise<void>
   close(): void
 }
 
-/** The message that a template makes. `brand` and `from` are filled in from the configuration. */
+/** The message of a template. `brand` and `from` come from the configuration. */
 export function composeMail(
   config: Pick<Config, 'identity' | 'server_name'>,
   templates: MessageTemplates,
@@ -57,7 +57,7 @@ export function composeMail(
   return { ...message, to }
 }
 
-/** Where phone messages may go: the countries that are allowed, or all, without those that are refused. */
+/** Whether text messages may go to a number: the allowed countries, or all, without the refused ones. */
 function serves({ allowed_countries, refused_countries }: Config['identity']['sms'], region: string): boolean {
   if (refused_countries.includes(region)) return false
   return allowed_countries.length === 0 || allowed_countries.includes(region)
@@ -112,13 +112,13 @@ export function createMessenger(deps: {
   }
 }
 
-/** The messenger that the configuration describes. @throws Error for templates or a gateway that make no sense */
+/** The messenger that the configuration describes. @throws Error for invalid templates or an invalid gateway */
 export async function openMessenger(deps: {
   readonly config: Pick<Config, 'identity' | 'server_name' | 'data_dir'>
   readonly clock: Clock
   readonly metrics: Pick<IdentityMetrics, 'message'>
   readonly log: Logger
-  /** By which gateways for text messages are called. */
+  /** Calls gateways for text messages. */
   readonly client: GuardedClient
 }): Promise<Messenger> {
   const { config, clock, metrics, log, client } = deps

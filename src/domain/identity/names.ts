@@ -1,7 +1,7 @@
 import type { Config } from '../../config/schema.ts'
 import { identityBaseUrl } from '../public-address.ts'
 
-/** By which others may know this identity service: the server name, and the host of its address with the port and without. */
+/** The names by which others may know this identity service: the server name, and the host of its URL with and without the port. */
 export function identityNames(
   config: Pick<Config, 'server_name' | 'public_base_url' | 'listen' | 'identity'>,
 ): readonly string[] {

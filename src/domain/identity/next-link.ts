@@ -3,9 +3,9 @@ import { ProtocolError } from '../../core/errors.ts'
 const MAX_CHARS = 2_000
 
 /**
- * Where a person's browser may be sent after a validation: http or https, no credentials, and one of `hosts` where there are any.
+ * Checks a link to which a browser is sent after a validation: http or https, no credentials, and one of `hosts` if there are any.
  *
- * @returns the link as it was given, with letters that a header cannot hold escaped
+ * @returns the link as given, with characters that a header cannot hold escaped
  * @throws ProtocolError `M_INVALID_PARAM`
  */
 export function readNextLink(text: string, hosts: readonly string[]): string {
@@ -14,7 +14,7 @@ export function readNextLink(text: string, hosts: readonly string[]): string {
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
     throw new ProtocolError('M_INVALID_PARAM', "Key 'next_link' must be a plain http or https address.")
   }
-  // `https://@evil.example` has no user name, and yet looks as if it led elsewhere.
+  // `https://@evil.example` has no user name, but it looks as if it led elsewhere.
   if (/^https?:\/\/[^/?#]*@/i.test(text)) {
     throw new ProtocolError('M_INVALID_PARAM', "Key 'next_link' must not hold credentials.")
   }
@@ -25,8 +25,8 @@ export function readNextLink(text: string, hosts: readonly string[]): string {
 }
 
 /**
- * Adds the session's id at the very end, also of a fragment: clients that keep their own parameters in the fragment look for it
- * there. The client could not write it itself, because it learns the id only after the link was given.
+ * Adds the session's id at the very end, even of a fragment: clients that keep their own parameters in the fragment look for it there.
+ * The client could not add it, because it learns the id only after it gave the link.
  */
 export function withSessionId(link: string, sid: string): string {
   return `${link}${link.includes('?') ? '&' : '?'}sid=${sid}`

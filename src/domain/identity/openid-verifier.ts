@@ -1,10 +1,10 @@
 import type { ServerName } from '../../core/ids.ts'
 
-/** Asks another homeserver whom an OpenID token stands for. */
+/** Verifies an OpenID token with another homeserver. */
 export interface OpenIdVerifier {
   /**
-   * What the server gives as `sub`, unchecked; undefined when it does not know the token or gives none.
-   * @throws ProtocolError `M_UNKNOWN` (502) when the server cannot be asked
+   * The server's `sub`, unchecked; undefined if it does not know the token or sends none.
+   * @throws ProtocolError `M_UNKNOWN` (502) if the server cannot be reached
    */
   subjectOf(server: ServerName, accessToken: string): Promise<string | undefined>
 }

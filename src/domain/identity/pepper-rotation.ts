@@ -17,25 +17,25 @@ import type { Clock, Random } from '../clock.ts'
 import type { PepperLevels } from './identity-metrics.ts'
 
 /**
- * Gives lookup a new pepper while lookups and bindings go on. Every binding is hashed with the next pepper, a part at a time, while
- * the current one answers; one transaction makes the next one current; then the old hashes go. How far it came is in the database,
- * so whoever calls next goes on from there, and two at once help each other.
+ * Gives lookups a new pepper while lookups and bindings go on. Every binding is hashed with the next pepper, in parts, while the current
+ * one is in use; one transaction makes the next one current; then the old hashes are deleted. The progress is in the database, so a later
+ * call continues from there, and two processes share the work.
  */
 export interface PepperRotation {
-  /** Where it stands, whoever rotates. */
+  /** The progress, whichever process rotates. */
   levels(): Promise<PepperLevels>
   /**
-   * Rotates if the pepper is at least as old as this, and in any case finishes what was begun. Gives how many bindings this call
-   * hashed; undefined when there was nothing to rotate, or it was told to stop.
+   * Rotates if the pepper is at least this old, and always finishes a rotation that was begun. Returns how many bindings this call
+   * hashed; undefined if there was nothing to rotate, or it was stopped.
    */
   rotate(options?: { readonly minAgeMs?: number; readonly stop?: () => boolean }): Promise<number | undefined>
 }
 
-/** Whoever binds an address waits for as many at most. */
+/** Anybody who binds an address waits for this many at most. */
 const BINDINGS_AT_ONCE = 2_000
-/** Of old hashes, some ten thousand, for whose removal nobody waits. */
+/** Old hashes, about ten thousand. Nobody waits for their deletion. */
 const BLOCKS_AT_ONCE = 200
-/** A part takes about as long by itself. A rotation is not to take for ever where the machine has much else to do. */
+/** A part takes about as long itself. On a busy machine a rotation must still come to an end. */
 const LONGEST_PAUSE_MS = 25
 const PEPPER_BYTES = 16
 const NEVER = (): boolean => false
@@ -47,7 +47,7 @@ export function createPepperRotation(deps: {
 }): PepperRotation {
   const { db, clock, random } = deps
 
-  /** The pepper to rotate to; undefined when none was begun and the current one is younger than that. */
+  /** The pepper to rotate to; undefined if no rotation was begun and the current pepper is younger than this. */
   async function begin(minAgeMs: number): Promise<number | undefined> {
     const pepper = random.bytes(PEPPER_BYTES).toString('hex')
     return db.tx(async (tx) => {
@@ -58,7 +58,7 @@ export function createPepperRotation(deps: {
     })
   }
 
-  /** Works in a transaction, and then leaves as much time to whoever looks up meanwhile. */
+  /** Works in a transaction, and then leaves as much time to lookups. */
   async function part<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     const from = performance.now()
     const result = await db.tx(work)
@@ -66,7 +66,7 @@ export function createPepperRotation(deps: {
     return result
   }
 
-  /** Gives how many it hashed; undefined when it was told to stop. */
+  /** Returns how many it hashed; undefined if it was stopped. */
   async function hashAll(pepperNid: number, stop: () => boolean): Promise<number | undefined> {
     let total = 0
     while (!stop()) {

@@ -31,16 +31,16 @@ interface BoundAddress extends ThreepidRow {
 }
 
 interface AddressSession extends ThreepidRow {
-  /** Where it was begun: `identity`, or one of the homeserver's own. */
+  /** The realm in which it was begun: `identity`, or one of the homeserver's own. */
   readonly realm: string
   readonly created_ts: number
   readonly validated_ts: number | null
   readonly expires_ts: number
 }
 
-/** What is kept of one person. Times are in milliseconds. */
+/** The stored data of one person. Times are in milliseconds. */
 export interface KeptOfPerson {
-  /** Null for an address, and for a user who has none. */
+  /** Null for an address, and for a user without an account. */
   readonly account: {
     readonly created_ts: number
     readonly tokens: number
@@ -49,7 +49,7 @@ export interface KeptOfPerson {
   } | null
   readonly bindings: readonly BoundAddress[]
   readonly sessions: readonly AddressSession[]
-  /** To the addresses; of a user also by them. */
+  /** Invitations of the addresses; for a user also those that the user sent. */
   readonly invitations: readonly PendingInvitation[]
 }
 
@@ -63,13 +63,13 @@ export interface ErasedOfPerson {
 }
 
 /**
- * What the identity service keeps of one person, who is named by an email address, an international phone number or a user id. Of a
- * user that is the account and all of each address that is bound to it.
+ * The identity service's data about one person, named by an email address, an international phone number or a user id. For a user this is
+ * the account and the data of each bound address.
  */
 export interface PersonDesk {
-  /** @throws ProtocolError `M_INVALID_PARAM` for what names nobody, `M_NOT_FOUND` where nothing is kept */
+  /** @throws ProtocolError `M_INVALID_PARAM` if it names nobody, `M_NOT_FOUND` if nothing is stored */
   show(name: string): Promise<KeptOfPerson>
-  /** Removes all of it; nobody finds the person any more. @throws ProtocolError as `show` */
+  /** Deletes all of it. No lookup finds the person any more. @throws ProtocolError as `show` */
   erase(name: string): Promise<ErasedOfPerson>
 }
 
@@ -124,7 +124,7 @@ export function createPersonDesk({
     }))
   }
 
-  /** What hangs on an address whoever has it. */
+  /** Deletes what belongs to an address, whoever owns it. */
   async function eraseAddress(threepid: ThreepidRow): Promise<Pick<ErasedOfPerson, 'sessions' | 'invitations'>> {
     return db.tx(async (tx) => {
       await lockAddress(tx, threepid)

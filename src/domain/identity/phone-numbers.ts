@@ -1,6 +1,5 @@
-// The full metadata: with the small set a number only has to be as long as numbers of its country are, and its kind is not known.
-// 157 KB on disk and 2.5 MB in memory are little for a server.
-// They are loaded with the first number that somebody gives.
+// The full metadata. The small set only checks a number's length by country, and does not know its kind. 157 KB on disk and 2.5 MB in
+// memory are little for a server, and they are loaded with the first number.
 import type { CountryCode, NumberType } from 'libphonenumber-js/max'
 import { ProtocolError } from '../../core/errors.ts'
 
@@ -9,23 +8,26 @@ export interface PhoneNumber {
   readonly msisdn: string
   /** As people write it: `+44 7911 123456`. */
   readonly international: string
-  /** Where the number is, in capitals; the country calling code where that is no country (`+800`). */
+  /** The number's country, in capitals; the country calling code if it has no country (`+800`). */
   readonly region: string
 }
 
-/** Nobody is sent a message that costs its receiver, or the sender a share of what it costs. */
+/** Messages to these would cost the receiver, or pay the receiver a share of the sender's cost. */
 const COSTLY: ReadonlySet<NumberType> = new Set(['PREMIUM_RATE', 'SHARED_COST'])
-/** Britain keeps these for books and films, and the specification for its examples: no valid numbers, but no mistake either. */
+/**
+ * Britain reserves these for books and films, and the specification uses them as examples. They are no valid numbers, but no mistake
+ * either.
+ */
 const FICTITIOUS = /^447700900\d{3}$/
 const MAX_CHARS = 64
-/** What people put between digits. Letters are refused: a number is not to be spelled. */
+/** The characters that people put between digits. Letters are refused. */
 const AS_DIALLED = /^\+?[0-9\s().\-/\u2010-\u2015]+$/
 
 /**
- * Reads a number as it would be dialled from `country` (identity service API, "Phone number verification").
+ * Reads a number as dialled from `country` (identity service API, "Phone number verification").
  *
  * @param country two letters of ISO 3166-1, in either case
- * @throws ProtocolError `M_INVALID_PARAM` for an unknown country, `M_INVALID_ADDRESS` for what is no number
+ * @throws ProtocolError `M_INVALID_PARAM` for an unknown country, `M_INVALID_ADDRESS` if it is no number
  */
 export async function readPhoneNumber(country: string, number: string): Promise<PhoneNumber> {
   const { isSupportedCountry, parsePhoneNumberFromString } = await import('libphonenumber-js/max')

@@ -9,7 +9,7 @@ export interface PolicyText {
   readonly language: string
   readonly name: string
   readonly url: string
-  /** Where its text is, when this server shows it itself. */
+  /** The file of its text, if this server shows it itself. */
   readonly path: string | undefined
 }
 
@@ -19,10 +19,10 @@ export interface Policy {
   readonly texts: readonly PolicyText[]
 }
 
-/** Policies as they are configured, in the identity service's section or in that of registration. */
+/** Policies in the configuration, of the identity service or of registration. */
 export type TermsConfig = Config['identity']['terms']
 
-/** The configured policies, each text with the URL under which it is read and by which it is accepted. */
+/** The configured policies. People read and accept each text by its URL. */
 export function policiesOf({ directory, policies }: TermsConfig, pagesUrl: string): readonly Policy[] {
   return policies.map(({ id, version, languages }) => ({
     id,
@@ -30,7 +30,7 @@ export function policiesOf({ directory, policies }: TermsConfig, pagesUrl: strin
     texts: languages.map(({ language, name, url }) => ({
       language,
       name,
-      // Id, version and language are in it, so that a new version is a new URL, which nobody has accepted yet.
+      // The URL contains id, version and language, so a new version has a new URL, which nobody has accepted yet.
       url: url ?? `${pagesUrl}/${id}/${version}/${language}`,
       path: url === undefined ? policyTextPath(directory, id, version, language) : undefined,
     })),
@@ -41,7 +41,7 @@ export function identityPolicies(config: Pick<Config, 'identity' | 'public_base_
   return policiesOf(config.identity.terms, `${identityBaseUrl(config)}/identity/policies`)
 }
 
-/** What people accept who make an account on the homeserver. */
+/** The policies that people accept when they register on the homeserver. */
 export function registrationPolicies(
   config: Pick<Config, 'registration' | 'public_base_url' | 'listen'>,
 ): readonly Policy[] {
@@ -58,7 +58,7 @@ export function policyMap(policies: readonly Policy[]): JsonObject {
   )
 }
 
-/** Throws when a policy is configured that nobody could read. */
+/** Throws if a configured policy has no text. */
 export async function requirePolicyTexts(
   config: Pick<Config, 'roles' | 'identity' | 'registration' | 'public_base_url' | 'listen'>,
 ): Promise<void> {
@@ -76,17 +76,17 @@ async function requireTexts(key: string, policies: readonly Policy[]): Promise<v
   }
 }
 
-/** A policy as it is read on a page of this server. */
+/** A policy as a page of this server shows it. */
 export interface ReadablePolicy {
   readonly name: string
   readonly version: string
   readonly language: string
   readonly text: string
-  /** The languages in which it can be read, this one among them. */
+  /** The languages that it has, including this one. */
   readonly languages: readonly { readonly language: string; readonly name: string; readonly url: string }[]
 }
 
-/** Undefined when it is not one that this server shows itself. */
+/** Undefined if this server does not show it itself. */
 export async function readPolicy(
   policies: readonly Policy[],
   wanted: { readonly policyId: string; readonly version: string; readonly language: string },

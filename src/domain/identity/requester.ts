@@ -1,8 +1,8 @@
 import type { UserId } from '../../core/ids.ts'
 
-/** Who an access token of the identity service stands for: a user of any homeserver. */
+/** The user of an identity service access token: a user of any homeserver. */
 export interface IdentityRequester {
   readonly userId: UserId
-  /** Changes with every registration; never used again. */
+  /** Every registration gets a new one; it is never reused. */
   readonly tokenNid: number
 }

@@ -10,22 +10,24 @@ import type { Clock } from '../clock.ts'
 export interface Sending {
   readonly medium: Medium
   readonly address: string
-  /** Who asks for it: a user id, or the network address of somebody without one. */
+  /** The requester: a user id, or a network address if there is no user. */
   readonly sender: string
-  /** Where a phone number is. */
+  /** The country of a phone number. */
   readonly region?: string
 }
 
 export interface SendLimits {
-  /** Counts a message to its address, for its sender and to its country. @throws ProtocolError 429 `M_LIMIT_EXCEEDED`, and counts nothing */
+  /**
+   * Counts a message for its address, its sender and its country. @throws ProtocolError 429 `M_LIMIT_EXCEEDED`; then nothing is counted
+   */
   take(sending: Sending): Promise<void>
 }
 
 const HOUR_MS = 3_600_000
 
 /**
- * Nobody's mailbox is to be flooded through us, and no gateway's bill run up. The counts are rows, so that neither a restart nor
- * another client secret nor a higher send attempt begins them anew.
+ * Prevents anybody from flooding a mailbox or running up a gateway's bill. The counts are rows, so neither a restart nor another client
+ * secret nor a higher send attempt resets them.
  */
 export function createSendLimits(deps: {
   readonly config: Pick<Config, 'identity'>

@@ -13,7 +13,7 @@ export interface SessionProof {
   readonly clientSecret: string
 }
 
-/** An address that was shown to be somebody's. */
+/** A validated address. */
 export interface ValidatedThreepid {
   readonly medium: Medium
   readonly address: string
@@ -21,23 +21,23 @@ export interface ValidatedThreepid {
   readonly validatedAt: number
 }
 
-/** What is shown by sessions that were begun: by a token at first, and then by having been validated. */
+/** Validates sessions by their tokens, and reads validated ones. */
 export interface SessionProofs {
   /**
-   * Validates a session by a token that reached its address. A repeated success is one.
-   * @returns where the person wants to go next
+   * Validates a session by the token that was sent to its address. A repeated success counts as one.
+   * @returns the link at which the person continues
    * @throws ProtocolError `M_NO_VALID_SESSION`, `M_SESSION_EXPIRED`, `M_TOKEN_INCORRECT`
    */
   submit(medium: Medium, proof: SessionProof, token: string): Promise<{ readonly nextLink: string | undefined }>
-  /** What a session has shown. @throws ProtocolError `M_NO_VALID_SESSION`, `M_SESSION_EXPIRED`, `M_SESSION_NOT_VALIDATED` */
+  /** The address of a validated session. @throws ProtocolError `M_NO_VALID_SESSION`, `M_SESSION_EXPIRED`, `M_SESSION_NOT_VALIDATED` */
   findValidated(proof: SessionProof): Promise<ValidatedThreepid>
 }
 
-/** An expired session is said to be that for so long; after it, nobody knows of it. */
+/** How long an expired session is reported as expired. After that it counts as unknown. */
 export const EXPIRED_KEPT_MS = 5 * 24 * HOUR_MS
 const NOBODYS_SECRET = sha256('')
 
-/** As people type what they were sent. */
+/** Removes what people add when they type a token. */
 function tidyToken(medium: Medium, token: string): string {
   return medium === 'msisdn' ? token.replace(/[\s-]/g, '') : token.trim()
 }
@@ -46,17 +46,17 @@ export interface SessionProofParts {
   readonly db: Database
   readonly clock: Clock
   readonly realm: { readonly name: string }
-  /** Undefined where nobody counts. */
+  /** Undefined if nothing is counted. */
   readonly metrics?: Pick<IdentityMetrics, 'session'>
 }
 
-/** @param turns in which submissions to one session go one after another */
+/** @param turns runs submissions to one session one after another */
 export function createSessionProofs(
   { db, clock, realm, metrics }: SessionProofParts,
   { lifetimeMs, allowedWrong, isSpent }: SessionRules,
   turns: KeyedQueue<string>,
 ): SessionProofs {
-  /** Session id and secret fit, or the answer is the same whichever does not: nobody learns which sessions there are. */
+  /** An unknown session id and a wrong secret give the same answer, so that nobody learns which sessions exist. */
   async function open({ sid, clientSecret }: SessionProof, medium?: Medium): Promise<SessionRow> {
     const found = await findSession(db, sid)
     const row = found?.realm === realm.name ? found : undefined
@@ -89,7 +89,7 @@ export function createSessionProofs(
   }
 
   return {
-    // In turn, so that whoever guesses without end keeps one connection busy, and not all of them.
+    // Submissions run one after another, so that a client that guesses tokens uses one connection and not all of them.
     submit: (medium, proof, token) => turns.run(`submit ${proof.sid}`, () => submit(medium, proof, token)),
     async findValidated(proof) {
       const row = await open(proof)

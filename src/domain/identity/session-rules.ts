@@ -2,11 +2,11 @@ import { hash } from 'node:crypto'
 import type { Config } from '../../config/schema.ts'
 import type { SessionRow } from '../../store/identity/sessions.ts'
 
-/** How long sessions last, and how many wrong tokens each may be given. */
+/** How long sessions last, and how many wrong tokens each allows. */
 export interface SessionRules {
   readonly lifetimeMs: number
   readonly allowedWrong: Readonly<Record<SessionRow['medium'], number>>
-  /** Whether a session has been given too many wrong tokens. */
+  /** Whether a session has had too many wrong tokens. */
   isSpent(row: SessionRow): boolean
 }
 

@@ -15,27 +15,27 @@ import type { SendLimits } from './send-limits.ts'
 import { createSessionProofs, type SessionProofs } from './session-proofs.ts'
 import { sessionRules, sha256, tokenHash } from './session-rules.ts'
 
-/** Where sessions are begun. What one realm has validated is nothing in another. */
+/** Where sessions are begun. A validation in one realm does not count in another. */
 export interface Realm {
   readonly name: string
   readonly template: ValidationMailName
-  /** Where the token of a mail is submitted by link; its parameters follow. */
+  /** The URL to which a mail's link submits the token; its parameters follow. */
   submitUrl(dialect: Dialect): string
 }
 
-/** What a request for a token says besides the address. */
+/** The request for a token, without the address. */
 export interface TokenRequest {
   readonly clientSecret: string
-  /** A message goes out only if this is above the highest that had one. */
+  /** A message is sent only if this is higher than in all earlier requests that sent one. */
   readonly sendAttempt: number
   readonly nextLink: string | undefined
-  /** Which of our paths the link in a mail has. */
+  /** The dialect of the link in a mail. */
   readonly dialect: Dialect
-  /** Who asks: a user id, or the network address of somebody without one. */
+  /** The requester: a user id, or a network address if there is no user. */
   readonly sender: string
   readonly look: Look
   /**
-   * Whether the message is sent while nobody waits for it, or not at all: the answer tells nothing of it. By default it is waited for.
+   * Whether the message is sent after the answer, or not at all, so that the answer reveals nothing. By default the answer waits for it.
    */
   readonly delivery?: 'unawaited' | 'none'
 }
@@ -46,30 +46,30 @@ export interface TokenRequest {
  */
 export interface ValidationSessions extends SessionProofs {
   /**
-   * Sends a mail with a token, unless this attempt had its mail already. Gives the session's id.
+   * Sends a mail with a token, unless this attempt had its mail already. Returns the session's id.
    * @throws ProtocolError `M_INVALID_EMAIL`, `M_INVALID_PARAM`, `M_EMAIL_SEND_ERROR`, `M_LIMIT_EXCEEDED`
    */
   requestEmail(email: string, request: TokenRequest): Promise<string>
   /**
-   * The same by text message to a number as dialled from `country`.
+   * Does the same by text message, to a number as dialled from `country`.
    * @throws ProtocolError `M_INVALID_ADDRESS`, `M_INVALID_PARAM`, `M_SEND_ERROR`, `M_DESTINATION_REJECTED`, `M_LIMIT_EXCEEDED`
    */
   requestMsisdn(country: string, number: string, request: TokenRequest): Promise<{ sid: string; phone: PhoneNumber }>
 }
 
-/** A mail may be overtaken by the next: so many of the newest tokens are good. */
+/** A later mail may arrive first, so this many of the newest tokens are valid. */
 const TOKENS_KEPT = 3
 const SID_BYTES = 18
 const MAIL_TOKEN_BYTES = 24
-/** Codes of six digits; the random numbers above the last whole million are not used, so that all codes are as likely. */
+/** Codes of six digits. Random numbers above the last whole million are not used, so that all codes are equally likely. */
 const CODES = 1_000_000
 const CODES_BELOW = Math.floor(2 ** 32 / CODES) * CODES
 
-/** What a message is sent about. */
+/** The receiver of a message. */
 interface Target {
   readonly medium: Medium
   readonly address: string
-  /** The address as the client named it: attempts are counted for this and the client secret. */
+  /** The address as the client wrote it: attempts are counted by it and the client secret. */
   readonly named: string
   readonly region?: string
   makeToken(): string
@@ -82,12 +82,12 @@ function makeCode(random: Random): string {
   return String(number % CODES).padStart(6, '0')
 }
 
-/** The same whether a message leaves or not, in time as well. */
+/** Gives the same answer in the same time, whether a message is sent or not. */
 function quietly(target: Target, { delivery }: TokenRequest): Target {
   if (delivery === undefined) return target
   const send = async (sid: string, token: string): Promise<void> => {
     if (delivery === 'none') return
-    // What went wrong was written to the log by who sends.
+    // The sender has logged the error.
     target.send(sid, token).catch(() => {})
   }
   return { ...target, send }
@@ -101,14 +101,14 @@ export function createValidationSessions(deps: {
   readonly messenger: Messenger
   readonly sendLimits: SendLimits
   readonly realm: Realm
-  /** Undefined where nobody counts. */
+  /** Undefined if nothing is counted. */
   readonly metrics?: Pick<IdentityMetrics, 'session'>
 }): ValidationSessions {
   const { config, db, clock, random, messenger, sendLimits, realm, metrics } = deps
   const options = config.identity.sessions
   const rules = sessionRules(options)
   const hours = String(options.lifetime_hours)
-  // Requests of one scope wait for each other, as submissions to one session do: a repeated one is answered by what became of the first.
+  // Requests of one scope run one after another, as submissions to one session do: a repeated one gets the result of the first.
   const turns = createKeyedQueue<string>()
 
   async function request(target: Target, by: TokenRequest): Promise<string> {
@@ -125,7 +125,7 @@ export function createValidationSessions(deps: {
     })
   }
 
-  /** A token for it would be of no use, and a session that begins anew would give guessers new attempts. */
+  /** A new token would be useless, and a new session would give guessers new attempts. */
   function tooManyWrongTokens(until: number): ProtocolError {
     return new ProtocolError('M_LIMIT_EXCEEDED', 'Too many wrong tokens. Begin anew with another client_secret.', {
       extra: { retry_after_ms: Math.max(1, until - clock.now()) },
@@ -151,7 +151,7 @@ export function createValidationSessions(deps: {
     return kept
   }
 
-  /** The token is good before its message leaves, since it may be back before the mail server's answer. */
+  /** The token is valid before its message is sent, because it may be submitted before the mail server answers. */
   async function deliver(target: Target, sid: string, attempt: number, nextLink: string | undefined): Promise<void> {
     const token = target.makeToken()
     const hashed = tokenHash(sid, token)
@@ -166,7 +166,7 @@ export function createValidationSessions(deps: {
   }
 
   function linkOf({ dialect, clientSecret }: TokenRequest, sid: string, token: string): string {
-    // The token last: of a link that was cut off in a mail, that is what is missing, and the page can say so.
+    // The token comes last: if a mail program cuts the link off, the token is missing, and the page can say so.
     const query = new URLSearchParams({ sid, client_secret: clientSecret, token })
     return `${realm.submitUrl(dialect)}?${query}`
   }

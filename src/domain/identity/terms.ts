@@ -10,20 +10,20 @@ import { MAX_ACCEPTED_URLS_AT_ONCE, MAX_FOREIGN_ACCEPTED_URLS, MAX_URL_CHARS } f
 import { checkText } from '../text.ts'
 import { identityPolicies, policyMap, type ReadablePolicy, readPolicy } from './policies.ts'
 
-/** Policies, and who has accepted them (identity service API, "Terms of service"). */
+/** Policies and their acceptance (identity service API, "Terms of service"). */
 export interface Terms {
   /** The policy map of `GET terms`. */
   readonly policies: JsonObject
   /**
-   * Adds to what a user has accepted. URLs of no policy here are kept too, up to a bound.
+   * Adds to the policies that a user has accepted. Unknown URLs are stored too, up to a limit.
    * @throws ProtocolError `M_INVALID_PARAM`
    */
   accept(userId: UserId, urls: readonly string[]): Promise<void>
-  /** @throws ProtocolError `M_TERMS_NOT_SIGNED` while a policy is left that the user has accepted in no language */
+  /** @throws ProtocolError `M_TERMS_NOT_SIGNED` if there is a policy that the user has accepted in no language */
   require(userId: UserId): void | Promise<void>
-  /** Whether they have accepted is to be looked up again: it was erased. */
+  /** Forgets that a user has accepted, because the data was erased. */
   forget(userId: UserId): void
-  /** A policy to read; undefined when it is not one that this server shows. */
+  /** A policy to read; undefined if this server does not show it. */
   read(wanted: Parameters<typeof readPolicy>[1]): Promise<ReadablePolicy | undefined>
 }
 
@@ -38,7 +38,7 @@ export function createTerms(deps: {
   const policies = identityPolicies(deps.config)
   const urlsOfPolicies = policies.map(({ texts }) => texts.map(({ url }) => url))
   const allUrls = urlsOfPolicies.flat()
-  // A user who has accepted everything need not be looked up again, until all that is known of them is erased.
+  // A user who has accepted everything is not looked up again until their data is erased.
   const satisfied = createCache<UserId, true>(MAX_REMEMBERED)
 
   async function check(userId: UserId): Promise<void> {

@@ -17,7 +17,7 @@ import type { ReplayedLog } from './replayed-log.ts'
 import type { AuditTally } from './tally.ts'
 
 export interface Finding {
-  /** The event it is about; undefined for one about the room. */
+  /** The event of the finding; undefined if it is about the room. */
   readonly eventId: EventId | undefined
   readonly what: string
 }
@@ -26,7 +26,7 @@ export interface AuditedRoom extends ClaimedRoom {
   readonly nid: number
   readonly keys: StateKeys
   readonly log: ReplayedLog
-  /** Whose states lack members that were left out when the room was joined, and that never came. */
+  /** The chain of a partial state that was never completed. */
   readonly unfilledChain: number | undefined
 }
 
@@ -38,7 +38,10 @@ export interface AuditParts {
   readonly tally: AuditTally
 }
 
-/** Checks events of a room against what they say, what they cite and what they build on, with nothing taken from earlier checks. */
+/**
+ * Checks a room's events against their content, the events that they refer to and the state before them. It uses no result of earlier
+ * checks.
+ */
 export class EventAudit {
   readonly #parts: AuditParts
   #graph: Promise<AuthGraph> | undefined
@@ -85,7 +88,10 @@ export class EventAudit {
     return [...wrong, ...this.#judge(event, known, byState)]
   }
 
-  /** Holds a verdict against the event's standing. What was redacted since may have been judged by what is gone, what is rejected may have been cited before. */
+  /**
+   * Compares a verdict with the event's stored standing. A verdict may depend on content that was redacted since; a rejected event may
+   * have been referred to before it was rejected.
+   */
   #judge(event: RoomEvent, known: ReadonlyMap<EventId, RoomEvent>, verdict: Verdict): string[] {
     const { tally } = this.#parts
     const isRejected = event.standing === 'rejected'
@@ -109,7 +115,7 @@ export class EventAudit {
     })
   }
 
-  /** The state before the event, computed again from the events that it builds on. */
+  /** Computes the state before the event again, from its previous events. */
   async #checkState(event: RoomEvent, before: StateMap, known: ReadonlyMap<EventId, RoomEvent>): Promise<string[]> {
     const { room, tally } = this.#parts
     const prevs = prevIdsOf(event.pdu).map((id) => known.get(id))
@@ -119,7 +125,7 @@ export class EventAudit {
       return chain === room.unfilledChain && (event.stateChain !== chain || event.stateSeq !== seq)
     })
     if (placed.length < prevs.length || isLeft) {
-      // What was missing then was made up for by another server's word.
+      // Previous events were missing then, and another server's state was used.
       tally.uncheckedStates++
       return []
     }
@@ -151,7 +157,7 @@ export class EventAudit {
     return graph
   }
 
-  /** An accepted state event is the change that follows the state before it. */
+  /** An accepted state event must be the change that follows the state before it. */
   #checkChange(event: RoomEvent): string[] {
     const { room } = this.#parts
     if (event.keyId === undefined || event.standing === 'rejected') {
@@ -167,7 +173,7 @@ export class EventAudit {
   }
 }
 
-/** What was cited was an outlier then, and was rejected when it took its place. */
+/** The event was an outlier when it was referred to, and was rejected when it got its place. */
 function wasRejectedLater(cited: RoomEvent, event: RoomEvent): boolean {
   return cited.standing === 'rejected' && cited.keyId !== undefined && cited.streamPos > event.streamPos
 }
@@ -177,7 +183,7 @@ function nidIn(keys: StateKeys, state: StateMap, type: string, stateKey: string)
   return keyId === undefined ? 0 : getState(state, keyId)
 }
 
-/** How a stored state differs from what it is to be: nothing, or one sentence. */
+/** How a stored state differs from the computed one: no finding, or one sentence. */
 export function differences(keys: StateKeys, stored: StateMap, right: StateMap): string[] {
   const names: string[] = []
   diffState(stored, right, (keyId) => {
@@ -189,7 +195,7 @@ export function differences(keys: StateKeys, stored: StateMap, right: StateMap):
   return [`is not what it is to be under ${names.slice(0, 3).join(', ')}${rest}`]
 }
 
-/** Where in the stream an event got its place. A redaction may have been shown only later, when its target came. */
+/** The stream position at which an event got its place. A redaction may take effect later, when its target arrives. */
 function placedAt({ type, nid, streamPos, isHistory }: RoomEvent): number {
   return type === 'm.room.redaction' && !isHistory ? nid : streamPos
 }

@@ -8,10 +8,10 @@ import { contentHash, eventIdOf, referenceTo } from '../../core/signing/event-ha
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { AuditTally } from './tally.ts'
 
-/** Keys that are at hand, of any server. Those that are not are no finding. */
+/** The stored keys, of any server. A missing key is no finding. */
 export type KnownKeys = (server: ServerName, keyIds: readonly string[]) => readonly VerifyKey[]
 
-/** Whether an event's bytes are canonical, hash to what they say, and make its id. Gives what is wrong. */
+/** Whether an event's bytes are canonical, match their hash, and make its id. Returns what is wrong. */
 export function checkBytes(version: RoomVersion, event: RoomEvent, tally: AuditTally): string[] {
   const { pdu } = event
   const wrong: string[] = []
@@ -24,7 +24,7 @@ export function checkBytes(version: RoomVersion, event: RoomEvent, tally: AuditT
   return wrong
 }
 
-/** Signatures that are needed, as far as their keys are at hand. */
+/** Checks the required signatures whose keys are stored. */
 export function checkSignatures(version: RoomVersion, pdu: Pdu, keys: KnownKeys, tally: AuditTally): string[] {
   const wrong: string[] = []
   for (const server of requiredSigners(version, pdu)) {
@@ -38,7 +38,7 @@ export function checkSignatures(version: RoomVersion, pdu: Pdu, keys: KnownKeys,
   return wrong
 }
 
-/** In room versions whose references carry hashes: those of events that are at hand. */
+/** In room versions whose references carry hashes: checks those of stored events. */
 export function checkReferences(
   version: RoomVersion,
   { pdu }: RoomEvent,

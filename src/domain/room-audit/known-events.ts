@@ -4,7 +4,7 @@ import type { Reader } from '../../store/db/db.ts'
 import { createEventCache } from '../rooms/room/event-cache.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 
-/** Events that others refer to, a bounded number of bytes of them in memory. */
+/** A cache of events that others refer to, of a limited number of bytes. */
 export interface KnownEvents {
   byNid(nids: readonly number[]): Promise<Map<number, RoomEvent>>
   byId(eventIds: readonly EventId[]): Promise<Map<EventId, RoomEvent>>

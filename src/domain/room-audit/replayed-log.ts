@@ -2,15 +2,15 @@ import { EMPTY_STATE, type StateMap, setState } from '../../core/state/trie.ts'
 import type { StatePoint } from '../../store/events/state.ts'
 import type { ChainLog } from '../../store/rooms/room-report.ts'
 
-/** States are kept at every so many changes of a chain, so that none is far from one that is kept. */
+/** A state is kept after this many changes of a chain, so that every state is near a kept one. */
 const KEPT_EVERY = 256
 
-/** A room's log of states in memory, read change by change without its checkpoints. */
+/** A room's state log in memory, replayed change by change without its checkpoints. */
 export class ReplayedLog {
   readonly #changes: ReadonlyMap<number, ChainLog>
   readonly #parents: ReadonlyMap<number, StatePoint>
   readonly #kept = new Map<number, StateMap[]>()
-  /** Where each chain was read last: the next reader is mostly near. */
+  /** The last state that was read of each chain: the next read is mostly near. */
   readonly #last = new Map<number, { readonly seq: number; readonly state: StateMap }>()
 
   constructor(changes: readonly ChainLog[], parents: ReadonlyMap<number, StatePoint>) {
@@ -18,7 +18,7 @@ export class ReplayedLog {
     this.#parents = parents
   }
 
-  /** What is wrong with the log itself. */
+  /** Errors in the log itself. */
   flaws(): string[] {
     const flaws: string[] = []
     for (const { chain, seqs } of this.#changes.values()) {
@@ -43,7 +43,7 @@ export class ReplayedLog {
     return keyId === undefined ? undefined : { keyId, eventNid: log!.nids[seq - 1]! }
   }
 
-  /** The state at a point; undefined when the log has no such point. */
+  /** The state at a point; undefined if the log has no such point. */
   stateAt(point: StatePoint): StateMap | undefined {
     const path: StatePoint[] = []
     for (let at: StatePoint | undefined = point; at; at = this.#parents.get(at.chain)) {
@@ -56,7 +56,7 @@ export class ReplayedLog {
     return state
   }
 
-  /** @param start of a chain that is read for the first time: the state that it branches off */
+  /** @param start the state at which the chain branches off, if it is read for the first time */
   #replay({ chain, seq }: StatePoint, start: StateMap): StateMap {
     if (seq === 0) return start
     const kept = this.#kept.get(chain) ?? [start]

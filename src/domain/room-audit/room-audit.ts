@@ -15,7 +15,7 @@ import { ReplayedLog } from './replayed-log.ts'
 import { type AuditTally, emptyTally } from './tally.ts'
 
 export interface AuditOptions {
-  /** A transaction that sees one state of the database throughout. */
+  /** A transaction with one snapshot of the database. */
   readonly db: Reader
   readonly roomNid: number
   readonly knownKeys: KnownKeys
@@ -26,7 +26,7 @@ export interface AuditOptions {
 const EVENTS_AT_ONCE = 200
 const MEMBERSHIPS: readonly Membership[] = ['join', 'invite', 'knock', 'ban', 'leave']
 
-/** Checks a room from scratch: every event, the log of its states, its current state and its members. Reads only. */
+/** Checks a room from scratch: every event, the state log, the current state and the members. Only reads. */
 export async function auditRoom(options: AuditOptions): Promise<AuditTally> {
   const { db, roomNid, found } = options
   const tally = emptyTally()
@@ -77,7 +77,7 @@ async function checkCheckpoints(db: Reader, room: AuditedRoom, tally: AuditTally
   return wrong
 }
 
-/** The current state is what the states after the extremities resolve to. */
+/** The current state must be the resolution of the states after the forward extremities. */
 async function checkHead(room: AuditedRoom, row: RoomRow, audit: EventAudit, events: KnownEvents): Promise<string[]> {
   const current = room.log.stateAt({ chain: row.state_chain, seq: row.state_seq })
   if (!current) return ['the room stands at a place that its state log does not have']
@@ -92,7 +92,7 @@ async function checkHead(room: AuditedRoom, row: RoomRow, audit: EventAudit, eve
   return [...wrong, ...differences(room.keys, current, resolved).map((what) => `the current state ${what}`)]
 }
 
-/** The list of members says what the current state does, and of nobody else that they are there. */
+/** The table of members must agree with the current state, and must say of nobody else that they are members. */
 async function checkMembers(
   db: Reader,
   room: AuditedRoom,

@@ -1,22 +1,22 @@
-/** What an audit went through. */
+/** What an audit checked. */
 export interface AuditTally {
   events: number
-  /** Content hashes that are right. */
+  /** Content hashes that match. */
   hashes: number
-  /** Events of which only the redacted copy is here, so that their content has no hash to be held against. */
+  /** Events of which only the redacted copy is stored, so that their content hash cannot be checked. */
   redactedCopies: number
   signatures: number
-  /** Signatures whose key is not at hand. */
+  /** Signatures whose key is not stored. */
   uncheckedSignatures: number
-  /** Judgements by the events that one cites, and by the state before. */
+  /** Verdicts by an event's auth events, and by the state before it. */
   verdicts: number
-  /** Judgements that cannot be repeated, since what they looked at was redacted. */
+  /** Verdicts that cannot be repeated, because content that they depended on was redacted. */
   uncheckedVerdicts: number
-  /** States that were computed again from the events before. */
+  /** States that were computed again from the previous events. */
   states: number
-  /** Among them those that took a resolution. */
+  /** How many of them needed a resolution. */
   resolutions: number
-  /** States that another server told us, since events before were not here. */
+  /** States that another server gave us because previous events were missing. */
   uncheckedStates: number
   checkpoints: number
   members: number

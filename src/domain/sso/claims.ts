@@ -6,18 +6,18 @@ import { MAX_DISPLAYNAME_CHARS } from '../limits.ts'
 
 type ProviderConfig = Config['sso']['providers'][number]
 
-/** What a provider's claims say of somebody who has no account here yet. */
+/** The claims about a person who has no account here yet. */
 export interface Newcomer {
-  /** As the template makes it, in lower case; it may be empty, or no user name at all. */
+  /** The result of the template, in lower case. It may be empty, or no valid user name. */
   readonly localpart: string
   readonly displayName: string | undefined
-  /** In the spelling of core/threepid.ts; only what the provider itself has verified. */
+  /** Normalised as in core/threepid.ts; undefined unless the provider has verified it. */
   readonly email: string | undefined
 }
 
 export type ClaimMapping = (claims: JsonObject) => Newcomer
 
-/** How the claims of a provider become a user name, a display name and an address. */
+/** How a provider's claims become a user name, a display name and an address. */
 export function claimMapping(config: Pick<ProviderConfig, 'localpart' | 'display_name' | 'email'>): ClaimMapping {
   const localpart = readClaimsTemplate(config.localpart ?? '{{preferred_username}}')
   const displayName = readClaimsTemplate(config.display_name ?? '{{name}}')
@@ -33,7 +33,7 @@ export function claimMapping(config: Pick<ProviderConfig, 'localpart' | 'display
   }
 }
 
-/** Claims that are no text count as absent, except for numbers, which some providers have as ids. */
+/** Claims that are no text count as absent, except for numbers, because some providers use them as ids. */
 function texts(claims: JsonObject): Record<string, string> {
   const entries = Object.entries(claims).filter(([, value]) => typeof value === 'string' || typeof value === 'number')
   return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]))
@@ -43,7 +43,7 @@ function addressOf(text: string): string | undefined {
   return isEmailAddress(text) ? normaliseAddress('email', text) : undefined
 }
 
-/** A user name that comes near to a text; empty when nothing of it can be kept. */
+/** A user name similar to a text; empty if nothing of it can be used. */
 export function suggestedName(text: string): string {
   const plain = text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
   return plain

@@ -13,16 +13,16 @@ import type { Clock } from '../clock.ts'
 import { SignInFailure } from './failure.ts'
 import type { Person } from './flows.ts'
 
-/** Which account of this server a person at a provider has. */
+/** Links people at a provider to accounts of this server. */
 export interface ExternalAccounts {
   find(providerId: string, subject: string): Promise<ExternalAccountRow | undefined>
   /**
-   * Gives a person the account that has this user name; undefined when nobody has it, or a guest.
+   * Links a person to the account with this user name; undefined if there is none, or it is a guest's.
    * @throws SignInFailure `deactivated`
    */
   adopt(providerId: string, subject: string, localpart: string): Promise<ExternalAccountRow | undefined>
   /**
-   * Makes an account for a person. `meanwhile` runs in the same transaction, first.
+   * Makes an account for a person. `meanwhile` runs first, in the same transaction.
    * @throws ProtocolError `M_INVALID_USERNAME`, `M_USER_IN_USE`, `M_EXCLUSIVE`; SignInFailure `full`
    */
   create(
@@ -43,7 +43,7 @@ export function createExternalAccounts(deps: {
 
   async function link(tx: Tx, provider: string, subject: string, userNid: number): Promise<void> {
     const isLinked = await insertExternalId(tx, { provider, subject, userNid, createdAt: clock.now() })
-    // Two sign-ins of one person at once: the other one has made the account.
+    // The person signed in twice at once, and the other sign-in has made the account.
     if (!isLinked) throw new SignInFailure('ended')
   }
 
@@ -85,7 +85,7 @@ export function createExternalAccounts(deps: {
     if (displayName !== undefined) await setProfileField(tx, userNid, 'displayname', displayName)
     if (email === undefined) return
     const now = clock.now()
-    // An address that somebody has already stays with them.
+    // An address that another account has stays with that account.
     await insertUserThreepid(tx, userNid, { medium: 'email', address: email, validated_at: now, added_at: now }, 1)
   }
 }

@@ -10,8 +10,8 @@ import type { Provider } from './providers.ts'
 const ABOUT_NAMES: ReadonlySet<Errcode> = new Set(['M_USER_IN_USE', 'M_INVALID_USERNAME', 'M_EXCLUSIVE'])
 
 /**
- * What becomes of somebody whom a provider vouches for and who has no account here: the account of the same name where the operator
- * allows that, else a new one; or just the person, when the name is taken or is none.
+ * Handles a person whom a provider confirms and who has no account here: links the account of the same name if the operator allows that,
+ * or makes a new one. Returns just the person if the name is taken or invalid.
  * @throws SignInFailure `no-account`, `deactivated`; ProviderError
  */
 export async function firstSignIn(
@@ -32,7 +32,7 @@ export async function firstSignIn(
     return { account: await accounts.create(provider.id, person, localpart) }
   } catch (error) {
     if (!(error instanceof ProtocolError) || !ABOUT_NAMES.has(error.errcode)) throw error
-    // Signed in twice at once: the other sign-in has made the account.
+    // The person signed in twice at once: the other sign-in has made the account.
     const account = await accounts.find(provider.id, subject)
     return account === undefined ? { person } : { account }
   }

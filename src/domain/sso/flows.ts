@@ -7,7 +7,7 @@ import { SSO_FLOW_MS } from '../limits.ts'
 import { hashToken } from '../opaque-tokens.ts'
 import type { Purpose, SignInAttempt } from './failure.ts'
 
-/** Somebody for whom a provider vouched, and who has no account here yet. */
+/** A person whom a provider has confirmed, and who has no account here yet. */
 export interface Person {
   readonly subject: string
   readonly suggestion: string
@@ -23,8 +23,8 @@ const SECRET_BYTES = 32
 const SECRET = /^[\w-]{43}$/
 
 /**
- * Sign-ins under way. One belongs to the browser that began it: whoever gets hold of its id, which passes through addresses, can do
- * nothing without that browser's cookie, and so nobody can be signed in by a link as somebody else.
+ * Sign-ins in progress. Each belongs to the browser that began it. Its id passes through URLs, but is useless without that browser's
+ * cookie. So nobody can be made to sign in as somebody else by a link.
  */
 export function createFlows(deps: { readonly db: Database; readonly clock: Clock; readonly random: Random }) {
   const { db, clock, random } = deps
@@ -58,11 +58,11 @@ export function createFlows(deps: { readonly db: Database; readonly clock: Clock
   }
 
   return {
-    /** The secret of a browser: the one in its cookie, or a new one for a cookie to be. */
+    /** A browser's secret: the one in its cookie, or a new one for a new cookie. */
     browserSecret: (cookie: string | undefined): string =>
       cookie !== undefined && SECRET.test(cookie) ? cookie : newSecret(),
 
-    /** Derived, so that no table holds what could finish a sign-in. */
+    /** Derived from the browser's secret, so that no table holds what could finish a sign-in. */
     secretsOf(flow: string, browser: string): SignInSecrets {
       const derive = (use: string): string => createHmac('sha256', browser).update(`${use} ${flow}`).digest('base64url')
       return { state: flow, nonce: derive('nonce'), codeVerifier: derive('verifier') }
@@ -70,13 +70,13 @@ export function createFlows(deps: { readonly db: Database; readonly clock: Clock
 
     begin: (attempt: SignInAttempt, browser: string): Promise<string> => db.tx((tx) => store(tx, attempt, browser)),
 
-    /** The flow that a provider's answer belongs to, once: undefined when it is not this browser's, has expired, or was answered. */
+    /** The flow of a provider's answer, once; undefined if it is another browser's, has expired, or was answered. */
     async answer(flow: string, browser: string | undefined): Promise<Flow | undefined> {
       const key = keyOf(flow, browser, false)
       return key && parsed(await db.tx((tx) => takeFlow(tx, key, clock.now())))
     },
 
-    /** Keeps a person until a user name is chosen, and gives the id of that. */
+    /** Stores a person until they choose a user name, and returns the id of the stored row. */
     park: (attempt: SignInAttempt, browser: string, person: Person): Promise<string> =>
       db.tx((tx) => store(tx, attempt, browser, person)),
 
@@ -85,7 +85,7 @@ export function createFlows(deps: { readonly db: Database; readonly clock: Clock
       return key && withPerson(await findFlow(db, key, clock.now()))
     },
 
-    /** Ends the waiting for a user name, in the transaction that makes the account. */
+    /** Deletes the stored person, in the transaction that makes the account. */
     async unpark(tx: Tx, flow: string, browser: string): Promise<boolean> {
       const key = keyOf(flow, browser, true)
       return key !== undefined && (await takeFlow(tx, key, clock.now())) !== undefined

@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts'
 import { publicBaseUrl } from '../public-address.ts'
 import { type ClaimMapping, claimMapping } from './claims.ts'
 
-/** Where providers send browsers back to: registered with each of them, so it never changes. */
+/** The URL path to which providers send browsers back. It is registered with each of them, so it never changes. */
 export const CALLBACK_PATH = '/_hearth/sso/callback'
 
 /** A provider as the operator configured it. */

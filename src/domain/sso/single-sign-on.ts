@@ -17,13 +17,13 @@ import { openProviders, type Provider } from './providers.ts'
 
 export const SSO_STAGE = 'm.login.sso'
 
-/** Where a sign-in has led. */
+/** The result of a sign-in. */
 export type Arrival = SignedIn | Unnamed | { readonly kind: 'proven' }
 
 export interface SignedIn {
   readonly kind: 'signed-in'
   readonly userId: UserId
-  /** The client's address, and the same with a login token. */
+  /** The client's URL, with a login token. */
   readonly returnTo: string
   readonly location: string
   /** Whether the browser may go there without asking the person. */
@@ -36,7 +36,7 @@ export interface Unnamed {
   readonly flow: string
 }
 
-/** What a page needs on which a person chooses a user name. */
+/** What the page for choosing a user name needs. */
 export interface NameChoice {
   readonly providerName: string
   readonly suggestion: string
@@ -45,16 +45,16 @@ export interface NameChoice {
 
 export interface Demand {
   readonly userId: UserId
-  /** What is done then: `POST C/delete_devices` */
+  /** The operation to confirm: `POST C/delete_devices` */
   readonly operation: string
   readonly providers: readonly Provider[]
 }
 
-/** Sign-in through other services (client-server API, "SSO client login/authentication"), by OpenID Connect. */
+/** Sign-in through other services by OpenID Connect (client-server API, "SSO client login/authentication"). */
 export interface SingleSignOn {
   readonly providers: ReadonlyMap<string, Provider>
   /**
-   * Begins a sign-in: where the browser goes, and the secret for its cookie. `cookie` is the one it has.
+   * Begins a sign-in: the URL for the browser, and the secret for its cookie. `cookie` is the browser's current one.
    * @throws SignInFailure
    */
   begin(
@@ -62,20 +62,22 @@ export interface SingleSignOn {
     cookie: string | undefined,
     wantsAccount?: boolean,
   ): Promise<{ readonly location: string; readonly browser: string }>
-  /** What becomes of a provider's answer, which a browser brought back. @throws SignInFailure */
+  /** Handles a provider's answer, which a browser brought back. @throws SignInFailure */
   arrive(answer: URLSearchParams, browser: string | undefined): Promise<Arrival>
   /** @throws SignInFailure `ended` */
   nameChoice(flow: string, browser: string | undefined): Promise<NameChoice>
-  /** @throws SignInFailure `ended`; ProtocolError `M_INVALID_USERNAME`, `M_USER_IN_USE`, `M_EXCLUSIVE`: another name can be tried */
+  /**
+   * @throws SignInFailure `ended`; ProtocolError `M_INVALID_USERNAME`, `M_USER_IN_USE`, `M_EXCLUSIVE`: the person may try another name
+   */
   chooseName(flow: string, browser: string | undefined, username: string): Promise<SignedIn>
   /**
-   * What a session of user-interactive authentication asks a person to prove, and by which providers that can be done.
-   * @throws SignInFailure `ended` when it asks for nothing of the kind
+   * What a session of user-interactive authentication asks a person to prove, and the providers that can prove it.
+   * @throws SignInFailure `ended` if it asks for no such proof
    */
   demandOf(session: string): Promise<Demand>
 }
 
-/** A provider's clock may be off by so much. */
+/** A provider's clock may differ by this much. */
 const CLOCK_TOLERANCE_MS = 60_000
 
 export function createSingleSignOn(deps: {
@@ -95,7 +97,7 @@ export function createSingleSignOn(deps: {
   const flows = createFlows({ db, clock, random })
   const accounts = createExternalAccounts({ db, clock, registration, config })
 
-  /** Runs what asks a provider. The log is told nothing that was answered. */
+  /** Runs a request to a provider. The log does not contain the answer. */
   async function asking<T>(attempt: SignInAttempt, work: (provider: Provider) => Promise<T>): Promise<T> {
     const provider = providers.get(attempt.providerId)
     if (provider === undefined) throw new SignInFailure('unknown-provider')
@@ -121,7 +123,7 @@ export function createSingleSignOn(deps: {
     }
   }
 
-  /** The person who signs in again is the one whose session it is, and was asked again (where the provider tells when). */
+  /** The person who signs in again must be the session's user, and the provider must have asked again (if it says when it did). */
   async function prove(flow: Flow, session: string, { subject, claims }: Identity): Promise<Arrival> {
     const [account, view] = [await accounts.find(flow.providerId, subject), await interactiveAuth.look(session)]
     if (view === undefined) throw new SignInFailure('ended')
