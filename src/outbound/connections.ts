@@ -16,32 +16,32 @@ import { countWaitingRequests } from './waiting-requests.ts'
 
 export interface PeerCertificate {
   readonly validUntil: number
-  /** Who vouches for it, in its own words. */
+  /** The issuer's name for itself. */
   readonly issuer: string
 }
 
-/** The last certificate that was seen of one place. */
+/** The last certificate that was seen of a server. */
 interface Peer {
   certificate: PeerCertificate | undefined
 }
 
-/** Connections to one place for one name. */
+/** Connections to one address under one name. */
 export interface Target {
   readonly key: string
   readonly pool: Pool
-  /** Hands requests to the pool. */
+  /** The pool for requests. */
   readonly dispatcher: Dispatcher
   readonly peer: Peer
   readonly places: Places
-  /** Requests that are not over. */
+  /** Requests in flight. */
   running: number
 }
 
-/** The connections to all places that this server calls. None is made to an address that the guard refuses. */
+/** The connections to all servers that this server calls. None goes to an address that the guard refuses. */
 export interface Connections {
-  /** The connections to a place by the name in a URL. @throws RefusedError for an address that is not to be called */
+  /** The connections to an address under the name in a URL. @throws RefusedError if the address must not be called */
   to(url: URL, place: Place): Target
-  /** Closes what leads nowhere: many that are asked once, or are gone, leave nothing behind. */
+  /** Closes a target without requests, so that servers that are asked once, or are gone, leave nothing behind. */
   forgetIdle(target: Target): void
   close(): Promise<void>
 }
@@ -49,24 +49,24 @@ export interface Connections {
 export interface ConnectionOptions {
   readonly config: Pick<Config, 'outbound'>
   readonly log: Logger
-  /** Who resolves names; DNS without. */
+  /** Resolves names; DNS by default. */
   readonly names?: Names
-  /** To one place at the same time. */
+  /** The most connections to one target. */
   readonly connections?: number
-  /** Whether answers tell of certificates. */
+  /** Whether answers include the certificate. */
   readonly readsCertificates?: boolean
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
 const OLDEST_TLS = 'TLSv1.2'
 const CONNECTIONS_PER_TARGET = 8
-/** New connections that begin in one turn of the event loop. */
+/** New connections that may begin in one turn of the event loop. */
 const CONNECTIONS_PER_TURN = 8
-/** Targets that connections are kept to; the one not used for longest is closed. */
+/** Targets with open connections. The least recently used one is closed. */
 const MAX_TARGETS = 1_000
-/** How long a connection is kept that nothing goes over, whatever the other side offers: it takes a tenth of a megabyte. */
+/** How long an idle connection stays open, whatever the other side offers. It takes a tenth of a megabyte. */
 const KEPT_MS = 60_000
-/** An answer's header; other servers have no reason to send more. */
+/** The largest header of an answer; other servers have no reason to send more. */
 const MAX_HEADER_BYTES = 16_384
 
 export async function openConnections(options: ConnectionOptions): Promise<Connections> {
@@ -75,10 +75,10 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
   const connect = buildConnector({
     lookup: guardedLookup(options.names ?? createNames(), guard),
     timeout: CONNECT_TIMEOUT_MS,
-    // One for all: each would take time and memory to be made.
+    // One context for all: each would take time and memory to make.
     secureContext: await trusting(ca_file),
   } as buildConnector.BuildOptions)
-  /** Handshakes take a millisecond or two each: those of a hundred servers at once would keep everybody else waiting. */
+  /** A handshake takes a millisecond or two: those of a hundred servers at once would block everything else. */
   const nextTurn = createLoopTurns(CONNECTIONS_PER_TURN)
   const targets = createCache<string, Target>(MAX_TARGETS, {
     dispose: ({ pool }) =>
@@ -108,7 +108,7 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
       connections: options.connections ?? CONNECTIONS_PER_TARGET,
       keepAliveMaxTimeout: KEPT_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
-      // The whole request has a time limit of its own.
+      // The whole request has its own time limit.
       headersTimeout: 0,
       bodyTimeout: 0,
     })
@@ -139,13 +139,13 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
 
 function certificateOf(socket: Socket | null): PeerCertificate | undefined {
   if (!(socket instanceof TLSSocket)) return undefined
-  // Empty where an earlier connection is resumed, and whatever its type says.
+  // Empty if an earlier connection is resumed, although the type says otherwise.
   const { valid_to, issuer }: Partial<ReturnType<TLSSocket['getPeerCertificate']>> = socket.getPeerCertificate()
   if (valid_to === undefined) return undefined
   return { validUntil: Date.parse(valid_to), issuer: [issuer?.O ?? issuer?.CN ?? ''].flat().join(', ') }
 }
 
-/** Looks names up at the moment of connecting, so that no name can be one address when it is judged and another when it is used. */
+/** Resolves names at the moment of connecting, so that the checked address is the one that is used. */
 function guardedLookup(names: Names, guard: AddressGuard): LookupFunction {
   return (host, { all }, callback) => {
     const fail = (error: Error): void => callback(error, [])
@@ -163,16 +163,16 @@ function refusedAddress(address: string): RefusedError {
   return new RefusedError(`${address} is not on the public internet; outbound.allow_ranges opens other networks`)
 }
 
-/** What certificates are judged by. @param caFile an authority beside the usual ones */
+/** The certificate authorities. @param caFile a further authority */
 async function trusting(caFile: string | undefined): Promise<SecureContext> {
   const secureContext = createSecureContext({ minVersion: OLDEST_TLS })
   if (caFile === undefined) return secureContext
   try {
     const ca = await readFile(caFile, 'utf8')
-    // The context itself passes over what is no certificate.
+    // Throws if the file is no certificate; the context would silently ignore it.
     new X509Certificate(ca)
     const { context } = secureContext as { context: { addCACert(ca: string): void } }
-    // As an option, it would replace the usual ones, and to read those again takes 50 ms.
+    // As an option it would replace the usual authorities, and reading those again takes 50 ms.
     context.addCACert(ca)
     return secureContext
   } catch (error) {

@@ -7,47 +7,50 @@ import { addressOf, placeOf } from './url-place.ts'
 
 export type HttpHeaders = Readonly<Record<string, string>>
 
-/** What is sent, and how far it may be sent on. */
+/** A request, and how many redirects it follows. */
 export interface ExchangeRequest {
   readonly method: string
   readonly url: string
-  /** Or what makes them, where that is work: done when it is the request's turn. */
+  /** Headers, or a function that makes them if that is costly: it runs when it is the request's turn. */
   readonly headers?: HttpHeaders | (() => HttpHeaders)
   readonly body?: string | Buffer | Readable | undefined
-  /** How many redirects of a GET are followed; one more is a failure, as is any for other methods. None unless said. */
+  /** How many redirects of a GET are followed. One more is a failure, and so is any redirect of other methods. 0 by default. */
   readonly redirects?: number
-  /** Whether a redirect may lead there; anywhere without. */
+  /** Whether a redirect to this URL is allowed. Without it, all are. */
   mayFollow?(url: URL): boolean
-  /** Where to connect instead of the URL's host and port, which still name the `Host` and the certificate. */
+  /** The host and port to connect to. `Host` and the certificate still follow the URL. */
   readonly via?: { readonly host: string; readonly port: number } | undefined
-  /** Nobody waits for it: where there is no connection yet, others go before it. */
+  /** Nobody waits for the answer, so other requests get new connections first. */
   readonly isPatient?: boolean | undefined
-  /** Set where the answer is read as it comes: the time for its body, from its first to its last byte. */
+  /** Set if the body is read as a stream: the time from its first to its last byte. */
   readonly bodyMs?: number
 }
 
-/** An answer whose body is still to come. */
+/** An answer whose body has yet to be read. */
 export interface Opened {
   readonly status: number
-  /** Names in lower case; one that repeats is joined with commas. */
+  /** Names in lower case; repeated ones are joined with commas. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Dispatcher.ResponseData['body']
-  /** Where it came from, after redirects. */
+  /** The URL of the answer, after redirects. */
   readonly url: string
-  /** The certificate that spoke for it, where there was one and it is read. */
+  /** The server's certificate, if there was one and it is wanted. */
   readonly certificate: PeerCertificate | undefined
 }
 
-/** Sends a request, and follows redirects as far as it allows. Resolves when the header of the answer is there; throws what `failureOf` reads. */
+/**
+ * Sends a request, and follows redirects as far as allowed. Resolves when the answer's header has arrived; throws errors that `failureOf`
+ * reads.
+ */
 export type Exchange = (request: ExchangeRequest, signal: AbortSignal) => Promise<Opened>
 
-/** What stands in an answer that sends us on is read so far for the sake of its connection. */
+/** A redirect's body is read up to this size, so that the connection can be used again. */
 const MAX_REDIRECT_BYTES = 65_536
 
 export function createExchange(connections: Connections, userAgent: string | undefined): Exchange {
   const patience = new Patience()
 
-  /** Has the answer of a target begin. */
+  /** Sends a request to a target and waits for the answer's header. */
   async function ask(target: Target, request: ExchangeRequest, url: URL, signal: AbortSignal): Promise<Opened> {
     const { pool, dispatcher, peer } = target
     const connected = request.isPatient && pool.stats.connected === 0 ? await patience.turn() : undefined
@@ -72,7 +75,7 @@ export function createExchange(connections: Connections, userAgent: string | und
 
   async function open(request: ExchangeRequest, url: URL, signal: AbortSignal): Promise<Opened> {
     const target = connections.to(url, placeOf(url, request.via))
-    // What nobody waits for is asked one at a time anyway, and what is read as it comes may take long.
+    // Requests that nobody waits for run one at a time anyway, and streams may take long.
     const places = request.isPatient || request.bodyMs !== undefined ? undefined : target.places
     const over = (): void => {
       target.running--
@@ -114,7 +117,7 @@ export function createExchange(connections: Connections, userAgent: string | und
       throw new RefusedError(`${url.host} sends us on to an address without TLS`)
     }
     if (request.mayFollow?.(next) === false) throw new RefusedError(`${url.host} sends us on, to ${next.host}`)
-    // What was meant for one host is not told to another.
+    // Headers for one host must not go to another.
     const { via, headers = {}, ...rest } = request
     const kept = next.origin === url.origin ? { headers, via } : {}
     return follow({ ...rest, ...kept, url: next.href, redirects: left - 1 }, signal)

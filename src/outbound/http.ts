@@ -4,9 +4,9 @@ import { createExchange, type ExchangeRequest, type Opened } from './exchange.ts
 import { type Failure, failureOf, TooLargeError } from './failures.ts'
 
 export interface HttpRequest extends ExchangeRequest {
-  /** At most, for everything together: finding the address, connecting, redirects, the answer's last byte. */
+  /** The limit for everything together: DNS, connecting, redirects, and the answer's last byte. */
   readonly timeoutMs: number
-  /** Of the answer's body. */
+  /** The limit for the answer's body. */
   readonly maxBytes: number
 }
 
@@ -15,7 +15,7 @@ export interface HttpAnswer extends Omit<Opened, 'body'> {
   readonly body: Buffer
 }
 
-/** A request whose answer is read as it comes. `timeoutMs` is for the answer's header alone. */
+/** A request whose answer is read as a stream. `timeoutMs` is for the answer's header alone. */
 export interface HttpStreamRequest extends HttpRequest {
   readonly bodyMs: number
 }
@@ -24,14 +24,16 @@ export interface HttpStream {
   readonly ok: true
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** Where it comes from, after redirects. */
+  /** The URL of the answer, after redirects. */
   readonly url: string
-  /** To be read to its end, left early, or given up with `cancel`. Throws when it breaks off, takes too long or is too long: see `failureOf`. */
+  /**
+   * Read it to its end, leave the loop early, or call `cancel`. Throws if it breaks off, takes too long or is too long: see `failureOf`.
+   */
   readonly body: AsyncIterable<Buffer>
   cancel(): void
 }
 
-/** The one way in which this server calls others. Never throws: what went wrong is part of the result. */
+/** The only way to call other servers. It never throws: an error is part of the result. */
 export interface GuardedClient {
   request(request: HttpRequest): Promise<HttpAnswer | Failure>
   stream(request: HttpStreamRequest): Promise<HttpStream | Failure>
@@ -86,13 +88,13 @@ async function* upTo(body: AsyncIterable<Buffer>, maxBytes: number): AsyncGenera
   let size = 0
   for await (const chunk of body) {
     size += chunk.length
-    // Leaving the loop ends the connection.
+    // Leaving the loop closes the connection.
     if (size > maxBytes) throw new TooLargeError(maxBytes)
     yield chunk
   }
 }
 
-/** @param onRead gets the bytes of each part as it comes @throws TooLargeError */
+/** @param onRead gets the bytes of each part as it arrives @throws TooLargeError */
 export async function readUpTo(
   body: AsyncIterable<Buffer>,
   maxBytes: number,

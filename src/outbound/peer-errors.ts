@@ -3,17 +3,17 @@ import { isObject, type JsonObject } from '../core/json.ts'
 import type { Failure } from './failures.ts'
 import type { FederationAnswer } from './federation.ts'
 
-/** Why a server could not be asked. */
+/** Why a server could not be reached. */
 export function unasked(of: string, { kind, detail }: Failure): ProtocolError {
   return kind === 'forbidden' ? new ProtocolError('M_FORBIDDEN', detail) : unreachable(of, detail)
 }
 
-/** 502 `M_UNKNOWN`: a server does not answer, or its answer makes no sense. */
+/** 502 `M_UNKNOWN`: a server does not answer, or its answer is invalid. */
 export function unreachable(of: string, detail: string, extra: JsonObject = {}): ProtocolError {
   return new ProtocolError('M_UNKNOWN', `The server ${of} cannot be asked: ${detail}.`, { status: 502, extra })
 }
 
-/** What only a user's own server may say of their session or account: clients end the one, or bar the other, when they hear it. */
+/** Error codes that only a user's own server may send. When clients see one, they end the session or block the account. */
 const OWN_SERVERS_WORDS: ReadonlySet<string> = new Set([
   ...[
     'M_UNKNOWN_TOKEN',
@@ -28,14 +28,16 @@ const OWN_SERVERS_WORDS: ReadonlySet<string> = new Set([
 
 const OUR_FAULTS: ReadonlySet<string> = new Set(['M_MISSING_PARAM', 'M_INVALID_PARAM', 'M_BAD_JSON', 'M_NOT_JSON'])
 
-/** It does not know the operation, or says nothing that tells whether it does. */
+/** The server does not know the endpoint, or its answer does not say whether it does. */
 export class UnknownPath extends ProtocolError {
   constructor(of: string, status: number) {
     super('M_UNKNOWN', `The server ${of} does not know what it is asked: it answered ${status}.`, { status: 502 })
   }
 }
 
-/** What another server refuses is refused here in its words, except that a failure to know us is no failure of our user's. */
+/**
+ * A remote refusal is passed on with its code, unless it says that the remote server does not know us: that is no error of our user's.
+ */
 export function refusalOf(of: string, { status, body, retryAfterMs }: FederationAnswer): ProtocolError {
   const { errcode, error, ...rest } = isObject(body) ? body : {}
   const isMissing = status === 404 || status === 405
@@ -50,7 +52,10 @@ export function refusalOf(of: string, { status, body, retryAfterMs }: Federation
   return new ProtocolError(errcode, `${of} says: ${text}`, { status, extra: { ...version, ...pause } })
 }
 
-/** That a request made no sense is no news for a user who did not make it (server-server API, `PUT send_join`, `PUT invite`). */
+/**
+ * If the remote server says that our request was malformed, that is our fault and not the user's (server-server API, `PUT send_join`,
+ * `PUT invite`).
+ */
 export function ourFault(of: string): (error: unknown) => never {
   return (error) => {
     const isOurs = error instanceof ProtocolError && OUR_FAULTS.has(error.errcode)

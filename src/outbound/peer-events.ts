@@ -15,7 +15,7 @@ import {
   type StateAnswer,
 } from './peer-requests.ts'
 
-/** What other homeservers have of a room: its events and its state. Each throws as the operations of `Peers` do. */
+/** Fetches a room's events and state from other homeservers. Each throws as the operations of `Peers` do. */
 export interface PeerEvents {
   missingEvents(of: string, roomId: RoomId, body: JsonObject): Promise<readonly ReadJson[]>
   backfill(of: string, roomId: RoomId, eventIds: readonly EventId[], limit: number): Promise<readonly ReadJson[]>
@@ -23,11 +23,11 @@ export interface PeerEvents {
   /** The state before an event. */
   state(of: string, roomId: RoomId, eventId: EventId): Promise<StateAnswer>
   event(of: string, eventId: EventId): Promise<readonly ReadJson[]>
-  /** All by which an event is authorised, and what authorises that. */
+  /** The auth chain of an event. */
   eventAuth(of: string, roomId: RoomId, eventId: EventId): Promise<readonly ReadJson[]>
 }
 
-/** Somebody waits for history. */
+/** A client waits for the history. */
 const HISTORY_MS = 20_000
 
 export function createPeerEvents({ ask, get, askState }: PeerRequests): PeerEvents {
@@ -43,7 +43,7 @@ export function createPeerEvents({ ask, get, askState }: PeerRequests): PeerEven
     async state(of, roomId, eventId) {
       const where = `${path('v1', 'state', roomId)}?event_id=${encodeURIComponent(eventId)}`
       return askState(of, { method: 'GET', path: where }, 'pdus').catch(async (error: unknown) => {
-        // It may hold the state to be too large for one answer, or have no such operation.
+        // The state may be too large for one answer, or the server may not know the operation.
         const isRefused = error instanceof ProtocolError && error.status < 500 && error.errcode !== 'M_FORBIDDEN'
         if (!isRefused && !(error instanceof UnknownPath)) throw error
         const ids = await stateIds(of, roomId, eventId).catch(() => undefined)
@@ -74,7 +74,7 @@ export function createPeerEvents({ ask, get, askState }: PeerRequests): PeerEven
   }
 }
 
-/** A state by the ids of its events, which are asked for one by one. @throws what `event` throws, and `tooLarge` */
+/** Fetches a state by its event ids, one event at a time. @throws what `event` throws, and `tooLarge` */
 async function eventByEvent(
   { state, authChain }: { readonly state: readonly EventId[]; readonly authChain: readonly EventId[] },
   tooLarge: unknown,

@@ -31,7 +31,7 @@ const UPLOAD_WAIT_MS = 20_000
 const BEGIN_MS = 30_000
 const BODY_MS = 300_000
 const MAX_REDIRECTS = 3
-/** Bytes of a multipart answer beside the file. */
+/** Bytes of a multipart answer without the file. */
 const WRAPPING_BYTES = 65_536
 
 export function createMediaPeers(deps: {
@@ -69,13 +69,13 @@ export function createMediaPeers(deps: {
     let isFirst = true
     for await (const { headers: about, body: bytes } of partsOf(body, boundary)) {
       if (isFirst) {
-        // What is known of the file: nothing, so far.
+        // The first part is metadata, which says nothing about the file yet.
         for await (const _chunk of bytes);
         isFirst = false
         continue
       }
       const location = about.get('location')
-      // Leaving the loop closes what is read, so not before it is.
+      // Leaving the loop closes the stream, so the file must be read first.
       if (location === undefined) return await take(fileOf((name) => about.get(name), bytes))
       cancel()
       return await elsewhere(mxc, location, maxBytes, take)

@@ -6,26 +6,26 @@ import { MAX_NAMED_SERVERS } from './limits.ts'
 import { ourFault, UnknownPath, unreachable } from './peer-errors.ts'
 import { exactly, objectOf, type PeerRequests, path, type StateAnswer } from './peer-requests.ts'
 
-/** A template for an event of a user of ours, as another server proposes it. */
+/** A template of another server for an event of a local user. */
 export interface ProposedEvent {
-  /** Undefined from servers of old, whose rooms have version 1 or 2. */
+  /** Undefined from old servers, whose rooms have version 1 or 2. */
   readonly roomVersion: string | undefined
   readonly event: JsonValue
 }
 
-/** What a server answers of a room that it has let us into. */
+/** The answer of a resident server to our join. */
 export interface SendJoinAnswer extends StateAnswer {
-  /** The join as it has it; undefined where it does not say. */
+  /** The join as that server has it; undefined if the answer does not contain it. */
   readonly event: JsonValue | undefined
-  /** Most members are not among the state. */
+  /** Whether the state lacks most members (partial state). */
   readonly areMembersOmitted: boolean
-  /** The servers that take part, where it says so. */
+  /** The servers in the room, if the answer lists them. */
   readonly servers: readonly ServerName[]
 }
 
 export type MembershipStep = 'join' | 'leave' | 'knock'
 
-/** Memberships through other homeservers, which make, sign or take in an event. Each throws as the operations of `Peers` do. */
+/** Joins, leaves, knocks and invites through other homeservers. Each throws as the operations of `Peers` do. */
 export interface PeerMemberships {
   make(
     of: string,
@@ -38,7 +38,7 @@ export interface PeerMemberships {
   sendJoin(of: string, roomId: RoomId, eventId: EventId, json: string, omitsMembers?: boolean): Promise<SendJoinAnswer>
   sendLeave(of: string, roomId: RoomId, eventId: EventId, json: string): Promise<void>
   sendKnock(of: string, roomId: RoomId, eventId: EventId, json: string): Promise<readonly JsonValue[]>
-  /** Gives the invitation with the signature of the invited user's server. */
+  /** Returns the invitation with the signature of the invited user's server. */
   invite(of: string, invitation: Invitation): Promise<JsonValue>
   exchangeInvite(of: string, roomId: RoomId, event: JsonObject): Promise<void>
 }
@@ -49,7 +49,7 @@ export interface Invitation {
   readonly roomVersion: string
   readonly event: JsonObject
   readonly inviteState: readonly JsonObject[]
-  /** Whether servers that know the first version of the operation alone may be asked by that: rooms of version 1 and 2. */
+  /** Whether the first version of the operation may be used: for rooms of version 1 and 2. */
   readonly isOld: boolean
 }
 
@@ -101,7 +101,7 @@ export function createPeerMemberships({ get, put, askState }: PeerRequests): Pee
   }
 }
 
-/** By the second version of an operation, or by the first where a server may know only that (seed 3, "Versioning"). */
+/** Uses the second version of an operation, or the first if the server may know only that (seed 3, "Versioning"). */
 async function withOlder<Result>(newer: () => Promise<Result>, older: () => Promise<Result>): Promise<Result> {
   try {
     return await newer()

@@ -7,7 +7,7 @@ import type { Federation, FederationAnswer, FederationRequest } from './federati
 import { MAX_JOIN_ANSWER_BYTES, MAX_PEER_ANSWER_BYTES } from './limits.ts'
 import { refusalOf, unasked, unreachable } from './peer-errors.ts'
 
-/** How long an answer may take, and how large it may be. */
+/** The longest time and the largest size of an answer. */
 export type AnswerLimits = Pick<FederationRequest, 'timeoutMs' | 'maxBytes' | 'isPatient'>
 
 type Wanted = Pick<FederationRequest, 'method' | 'path' | 'body'>
@@ -18,18 +18,18 @@ export interface StateAnswer {
   readonly authChain: EventList
 }
 
-/** Signed requests to other homeservers. Each throws what a server refuses, or why it cannot be asked: see `peer-errors.ts`. */
+/** Signed requests to other homeservers. Each throws the server's refusal, or why the server cannot be reached: see `peer-errors.ts`. */
 export interface PeerRequests {
   ask(of: string, request: Wanted, limits?: AnswerLimits): Promise<FederationAnswer>
   get(of: string, path: string, limits?: AnswerLimits): Promise<FederationAnswer>
   put(of: string, path: string, body: JsonObject | string, limits?: AnswerLimits): Promise<FederationAnswer>
-  /** Asks for a whole state, whose list has a name of its own. @returns it, with what else the answer says */
+  /** Requests a whole state. `listName` is the key of its list. @returns the state, with the answer's other fields */
   askState(of: string, request: Wanted, listName: string): Promise<StateAnswer & { readonly rest: JsonObject }>
 }
 
 export const SHORT_MS = 10_000
 export const LONG_MS = 60_000
-/** For a whole state, which may be large. */
+/** The time for a whole state, which may be large. */
 export const STATE_MS = 180_000
 
 export const path = (...parts: readonly string[]) => `federation/${parts.map(encodeURIComponent).join('/')}`
@@ -67,13 +67,13 @@ export function createPeerRequests(federation: Federation): PeerRequests {
   }
 }
 
-/** The object that an answer is. */
+/** The answer as an object. */
 export function objectOf(of: string, { body }: FederationAnswer): JsonObject {
   if (!isObject(body)) throw unreachable(of, 'its answer makes no sense')
   return body
 }
 
-/** The answer with integers as they are, however large: of old rooms the depth may be. */
+/** The answer with exact integers of any size: `depth` in old rooms may be large. */
 export function exactly(answer: FederationAnswer): FederationAnswer {
   return answer.offence === undefined ? answer : { ...answer, body: readExact(answer.bytes.toString('utf8')) }
 }
@@ -85,7 +85,7 @@ export function listIn(of: string, answer: FederationAnswer, key: string): reado
   return eventsIn(list, isPlain ? undefined : () => elementTexts(answer.bytes.toString('utf8'), key))
 }
 
-/** @param texts of the elements, where something in the answer is against the rules: it is to tell against one event alone */
+/** @param texts the JSON of each element, if the answer contains invalid JSON: only the event that contains it must fail */
 function eventsIn(
   list: JsonValue | undefined,
   texts: (() => readonly string[] | undefined) | undefined,

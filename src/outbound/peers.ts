@@ -7,16 +7,16 @@ import { createPeerMemberships, type PeerMemberships } from './peer-memberships.
 import { createPeerRequests, LONG_MS, objectOf, path, SHORT_MS } from './peer-requests.ts'
 
 /**
- * What is asked of other homeservers (server-server API), each answer read and none of it believed.
+ * Requests to other homeservers (server-server API). Every answer is parsed and checked for its shape, and nothing in it is trusted.
  *
- * @throws ProtocolError each: what the other server answers, as its `errcode`; 502 `M_UNKNOWN` when it cannot be asked, or makes no sense;
- * `M_FORBIDDEN` when our operator shuts it out
+ * @throws ProtocolError each: the other server's `errcode`; 502 `M_UNKNOWN` if it cannot be reached or its answer is invalid;
+ *   `M_FORBIDDEN` if our operator blocks it
  */
 export interface Peers extends PeerMemberships, PeerEvents {
   /** The body of the answer to a query. */
   query(of: string, path: string): Promise<JsonObject>
   post(of: string, path: string, body: JsonObject, timeoutMs?: number): Promise<JsonObject>
-  /** @param body of the transaction, canonical JSON */
+  /** @param body the transaction as canonical JSON */
   sendTransaction(of: string, txnId: string, body: string): Promise<JsonObject>
 }
 
@@ -40,7 +40,7 @@ export function createPeers(federation: Federation): Peers {
   }
 }
 
-/** Of a server that asks no others. */
+/** For a server that sends no requests to others. */
 export const NO_PEERS = new Proxy({} as Peers, {
   get: () => async (of: string) => {
     throw unreachable(of, 'this server asks no others')
