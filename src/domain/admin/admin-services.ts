@@ -24,7 +24,7 @@ import { createStatistics, type Statistics } from './statistics.ts'
 import { createUserDesk, type UserDesk } from './user-desk.ts'
 import { createUserEditing, type UserEditing } from './user-editing.ts'
 
-/** What operators do with this server. */
+/** The services for operators. */
 export interface AdminServices {
   readonly operators: Operators
   readonly audit: Audit
@@ -97,7 +97,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
 
 const DELETIONS_KEPT_MS = 7 * 24 * 3_600_000
 
-/** What the janitor removes. */
+/** What the janitor deletes. */
 export const adminChores = [
   forgetOperatorTokens,
   forgetNonces,

@@ -3,18 +3,18 @@ import { type AdminActRow, insertAdminAct, listAdminActs, setAdminActOutcome } f
 import type { Database } from '../../store/db/db.ts'
 import type { Clock } from '../clock.ts'
 
-/** Who does what to whom. Nothing of it is secret. */
+/** Who does what to whom. It contains no secret. */
 export interface Act {
   readonly actor: string
   readonly act: string
   readonly target: string
 }
 
-/** The record of what operators did. */
+/** The log of operators' actions. */
 export interface Audit {
-  /** Does something on the record: it is written down before it is done, and how it ended after. What cannot be written down is not done. */
+  /** Runs an action and logs it: before it begins, and with its result afterwards. If it cannot be logged, it does not run. */
   record<T>(act: Act, work: () => Promise<T> | T): Promise<T>
-  /** Newest first. `before` is the `act_nid` of the last one seen. */
+  /** Newest first. `before` is the `act_nid` of the last entry of the previous page. */
   list(query: {
     readonly before: number | undefined
     readonly limit: number | undefined

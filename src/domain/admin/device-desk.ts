@@ -12,18 +12,21 @@ import type { Clock, Random } from '../clock.ts'
 import { activeAccount, localAccount } from './local-account.ts'
 import type { Operator } from './operator.ts'
 
-/** The devices and sessions of accounts, as operators see and handle them. Functions throw as those of `UserDesk`. */
+/** The devices and sessions of accounts, for operators. Functions throw as those of `UserDesk`. */
 export interface DeviceDesk {
-  /** Logs a new device of the user in, for good or until a time; the user sees it among the others. @throws ProtocolError `M_FORBIDDEN` for oneself, `M_USER_DEACTIVATED` */
+  /**
+   * Logs a new device of the user in, without an end or until a time. The user sees it among their devices. @throws ProtocolError
+   * `M_FORBIDDEN` for the operator's own account, `M_USER_DEACTIVATED`
+   */
   loginAs(by: Operator, userId: UserId, until: number | undefined): Promise<Issued>
   devices(userId: UserId): Promise<JsonObject[]>
   /** @throws ProtocolError `M_NOT_FOUND` */
   device(userId: UserId, deviceId: string): Promise<JsonObject>
   renameDevice(userId: UserId, deviceId: string, name: string | undefined): Promise<void>
   removeDevices(userId: UserId, deviceIds: readonly string[]): Promise<void>
-  /** Ends all sessions and removes all devices. Gives how many. */
+  /** Ends all sessions and removes all devices. Returns how many. */
   logOut(userId: UserId): Promise<number>
-  /** Who uses which devices from where (client-server API, `GET admin/whois`). */
+  /** The devices of a user and their addresses (client-server API, `GET admin/whois`). */
   whois(userId: UserId): Promise<JsonObject>
 }
 
@@ -45,7 +48,7 @@ export function createDeviceDesk(deps: DeviceDeskParts): DeviceDesk {
 
   async function sightings(userId: UserId): Promise<DeviceSighting[]> {
     const { user_nid } = await account(userId)
-    // What is not written yet is only a hint, and may fail to be.
+    // Sightings that are not written yet are only a hint, so a failed write does not matter.
     await deps.sessions.flush().catch(() => {})
     return listDeviceSightings(db, user_nid)
   }

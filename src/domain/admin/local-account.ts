@@ -4,13 +4,13 @@ import { type AccountRow, findAccount } from '../../store/accounts/accounts.ts'
 import type { Reader } from '../../store/db/db.ts'
 import type { Requester } from '../accounts/requester.ts'
 
-/** @throws ProtocolError `M_INVALID_PARAM` for a user of another server */
+/** @throws ProtocolError `M_INVALID_PARAM` for a remote user */
 export function requireLocal(userId: UserId, server: ServerName): void {
   if (serverOf(userId) === server) return
   throw new ProtocolError('M_INVALID_PARAM', `${userId} is not a user of this server.`)
 }
 
-/** @throws ProtocolError `M_INVALID_PARAM` for a user of another server, `M_NOT_FOUND` where there is no account */
+/** @throws ProtocolError `M_INVALID_PARAM` for a remote user, `M_NOT_FOUND` if there is no account */
 export async function localAccount(reader: Reader, userId: UserId, server: ServerName): Promise<AccountRow> {
   requireLocal(userId, server)
   const account = await findAccount(reader, userId)
@@ -29,7 +29,7 @@ export function deactivated(userId: UserId): ProtocolError {
   return new ProtocolError('M_USER_DEACTIVATED', `The account ${userId} is deactivated, and stays so.`)
 }
 
-/** A user on whose behalf the server acts, without any login. */
+/** A user on whose behalf the server acts without a login. */
 export function onBehalfOf({ user_id, user_nid }: Pick<AccountRow, 'user_id' | 'user_nid'>): Requester {
   return { userId: user_id, userNid: user_nid, deviceId: '', tokenNid: 0, isGuest: false }
 }

@@ -1,8 +1,8 @@
 import type { Requester } from '../accounts/requester.ts'
 
-/** Who administers this server: a user who may, or whoever is at its command line. */
+/** An administrator of this server: a user with that right, or a caller on the command line. */
 export interface Operator {
-  /** A user id, or `command line`: who is named in the record of acts. */
+  /** A user id, or `command line`: the name in the log of actions. */
   readonly name: string
   /** Undefined for the command line. */
   readonly requester: Requester | undefined

@@ -7,18 +7,18 @@ import type { Clock, Random } from '../clock.ts'
 import { hashToken, tokenKind } from '../opaque-tokens.ts'
 import type { Operator } from './operator.ts'
 
-/** Who may administer this server. */
+/** Says who may administer this server. */
 export interface Operators {
   /**
-   * Whom a token stands for: of a user it is the access token. Undefined for a token that nobody holds.
-   * @throws ProtocolError `M_FORBIDDEN` for one who may not administer
+   * The operator of a token; a user's is their access token. Undefined for an unknown token.
+   * @throws ProtocolError `M_FORBIDDEN` for a user who may not administer
    */
   find(token: string): Promise<Operator | undefined>
-  /** Whether an account may. Read each time: what was taken from it counts at once. */
+  /** Whether an account may administer. It is read each time, so a withdrawn right counts at once. */
   isAdmin(requester: Requester): Promise<boolean>
 }
 
-/** For `hearth` beside a running server: it proves itself by having written this token into the database. */
+/** For `hearth` beside a running server: it proves its right because it could write this token into the database. */
 const OPERATOR_TOKENS = tokenKind('hearthop_')
 const OPERATOR_TOKEN_MS = 60 * 60 * 1000
 
@@ -50,7 +50,7 @@ export function createOperators(deps: {
   }
 }
 
-/** A token for the command line. It ends with `end`, or by itself an hour later. */
+/** A token for the command line. It ends with `end`, or an hour later. */
 export async function issueOperatorToken(deps: {
   readonly db: Database
   readonly clock: Clock

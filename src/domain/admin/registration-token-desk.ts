@@ -11,29 +11,29 @@ import type { Database } from '../../store/db/db.ts'
 import { REGISTRATION_TOKEN } from '../accounts/registration-tokens.ts'
 import type { Clock, Random } from '../clock.ts'
 
-/** A registration token as operators see it. */
+/** A registration token, for operators. */
 export interface RegistrationTokenView {
   readonly token: string
   readonly uses_allowed: number | null
-  /** Always 0: a use is counted when the account is made. */
+  /** Always 0: a use is counted only when the account is made. */
   readonly pending: 0
   readonly completed: number
   /** Milliseconds. */
   readonly expiry_time: number | null
 }
 
-/** A bound that is null is none; one that is undefined is left as it is. */
+/** Null means no limit; undefined leaves a limit as it is. */
 export interface TokenBounds {
   readonly uses_allowed?: number | null
   readonly expiry_time?: number | null
 }
 
-/** The registration tokens that are given out; the one of the configuration is not among them. */
+/** The registration tokens in the database. The configured one is not among them. */
 export interface RegistrationTokenDesk {
   list(isUsable: boolean | undefined): Promise<RegistrationTokenView[]>
   /** @throws ProtocolError `M_NOT_FOUND` */
   get(token: string): Promise<RegistrationTokenView>
-  /** @throws ProtocolError `M_INVALID_PARAM` for one that there is already, or that cannot be one */
+  /** @throws ProtocolError `M_INVALID_PARAM` for a token that exists or is invalid */
   create(wish: TokenBounds & { readonly token?: string; readonly length?: number }): Promise<RegistrationTokenView>
   /** @throws ProtocolError `M_NOT_FOUND`, `M_INVALID_PARAM` */
   update(token: string, bounds: TokenBounds): Promise<RegistrationTokenView>
@@ -44,7 +44,7 @@ export interface RegistrationTokenDesk {
 const DEFAULT_LENGTH = 16
 const MAX_USES = 2 ** 31 - 1
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-/** The first is one of so many, all letters: what begins with a dash is taken for an option where a token is typed. */
+/** The first character is one of the first 32, all letters. A command would read a token that begins with a dash as an option. */
 const FIRST_LETTERS = 32
 
 const viewOf = ({ token, uses_allowed, uses, expires_at }: RegistrationTokenRow): RegistrationTokenView => ({

@@ -8,20 +8,19 @@ import { localAccount } from './local-account.ts'
 import type { Operator } from './operator.ts'
 
 export interface Restraint {
-  /** All its sessions are refused, and go on once it is unlocked. */
+  /** All its sessions are refused until it is unlocked. They work again after that. */
   readonly isLocked: boolean
-  /** It reads, and writes to nobody. */
+  /** The user may read, and may write to nobody. */
   readonly isSuspended: boolean
 }
 
 /**
- * What is taken from accounts for a while (client-server API, "Account locking", "Account suspension"). Functions throw
- * `M_INVALID_PARAM` for a user of another server, `M_NOT_FOUND` where there is no account or it has ended, `M_FORBIDDEN` for that of
- * an administrator.
+ * Locks and suspends accounts (client-server API, "Account locking", "Account suspension"). Functions throw `M_INVALID_PARAM` for a
+ * remote user, `M_NOT_FOUND` if there is no active account, `M_FORBIDDEN` for an administrator's account.
  */
 export interface Restraints {
   get(userId: UserId): Promise<Restraint>
-  /** What is not said stays as it is. It counts from the next request on. */
+  /** Omitted parts stay as they are. It takes effect with the next request. */
   set(by: Operator, userId: UserId, wish: Partial<Restraint>): Promise<void>
 }
 

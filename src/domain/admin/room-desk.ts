@@ -39,16 +39,16 @@ export interface RoomsQuery {
   readonly empty_rooms?: boolean | undefined
 }
 
-/** The rooms that this server knows, as operators see them. */
+/** The rooms that this server knows, for operators. */
 export interface RoomDesk {
   list(query: RoomsQuery): Promise<JsonObject>
   /** @throws ProtocolError `M_NOT_FOUND` */
   get(roomId: RoomId): Promise<JsonObject>
   /** @throws ProtocolError `M_NOT_FOUND` */
   members(roomId: RoomId): Promise<UserId[]>
-  /** All of it, or of one type; JSON. @throws ProtocolError `M_NOT_FOUND` */
+  /** All state, or that of one type; JSON. @throws ProtocolError `M_NOT_FOUND` */
   state(roomId: RoomId, type: string | undefined): Promise<JsonBytes>
-  /** Any event, whatever room it is of; JSON. @throws ProtocolError `M_NOT_FOUND` */
+  /** An event of any room; JSON. @throws ProtocolError `M_NOT_FOUND` */
   event(eventId: EventId): Promise<JsonBytes>
 }
 
@@ -68,7 +68,7 @@ export function createRoomDesk(parts: RoomDeskParts): RoomDesk {
   const { config, db, clock, registry, events } = parts
   const patient = { query: db.scan }
 
-  /** Not through the rooms in memory: a list of all would push out those that are in use. */
+  /** Reads the database and not the room cache: a list of all rooms would push out those in use. */
   async function viewsOf(rows: readonly SurveyedRoom[]): Promise<RoomView[]> {
     const views: RoomView[] = []
     for (let start = 0; start < rows.length; start += ROOMS_AT_ONCE) {

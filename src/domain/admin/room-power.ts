@@ -14,14 +14,16 @@ import type { Appender } from '../rooms/write/append.ts'
 import { activeAccount, onBehalfOf } from './local-account.ts'
 import type { Operator } from './operator.ts'
 
-/** What operators do in rooms through the powers that users of this server have there. */
+/** What operators do in rooms with the power levels of local users. */
 export interface RoomPower {
   /**
-   * Gives a user the highest power that anybody of this server has in the room, and invites them if they could not come in otherwise.
-   * @throws ProtocolError `M_NOT_FOUND`, `M_FORBIDDEN` when nobody of this server has the power to
+   * Gives a user the highest power level of any local user in the room, and invites them if they could not join otherwise.
+   * @throws ProtocolError `M_NOT_FOUND`, `M_FORBIDDEN` if no local user has the power to do so
    */
   makeAdmin(roomId: RoomId, userId: UserId): Promise<void>
-  /** Joins a user of this server, inviting them first where the operator is in a room that is not open. @throws ProtocolError `M_FORBIDDEN` */
+  /**
+   * Joins a local user. If the room is not public and the operator is in it, invites the user first. @throws ProtocolError `M_FORBIDDEN`
+   */
   join(by: Operator, roomId: RoomId, userId: UserId): Promise<void>
 }
 
@@ -33,7 +35,7 @@ export interface RoomPowerParts {
   readonly rooms: Rooms
 }
 
-/** Where creators stand above every level, they give others this one. */
+/** The level that creators give others, if they themselves stand above every level. */
 const HIGHEST_GIVEN = 100
 
 export function createRoomPower(parts: RoomPowerParts): RoomPower {
@@ -46,7 +48,7 @@ export function createRoomPower(parts: RoomPowerParts): RoomPower {
     throw new ProtocolError('M_NOT_FOUND', 'This server knows no room of that id.')
   }
 
-  /** Whoever of this server has the most power in the room, if that is enough to share it. */
+  /** The local user with the most power in the room, if that is enough to give it. */
   async function strongest(room: Room): Promise<LocalMember & { readonly level: Integer }> {
     const levels = await powerLevelsOf(room)
     const [first] = [...room.localMembers.values()]
@@ -71,7 +73,7 @@ export function createRoomPower(parts: RoomPowerParts): RoomPower {
         const levels = await powerLevelsOf(room)
         if (levels.levelOf(userId) >= level) return []
         const current = (await room.stateEvent('m.room.power_levels', '', room.pending.state))?.content ?? {}
-        // Creators that stand above every level are not listed; others would lose theirs.
+        // Creators above every level are not in the list. Others would lose their level without an entry.
         const own = giver.level === Number.POSITIVE_INFINITY ? {} : { [giver.userId]: giver.level }
         const users = { ...(isObject(current.users) ? current.users : own), [userId]: level }
         const by = { sender: giver.userId, senderNid: giver.userNid }

@@ -32,7 +32,7 @@ export interface RoomView {
   readonly room_type: string | null
 }
 
-/** The state that a view is made of. */
+/** The state types that a view contains. */
 export const VIEWED_TYPES = [
   'm.room.create',
   'm.room.name',
@@ -47,7 +47,7 @@ export const VIEWED_TYPES = [
 
 type Viewed = (typeof VIEWED_TYPES)[number]
 
-/** Reads state events that were stored as JSON. */
+/** Parses state events that were stored as JSON. */
 export function stateOf(texts: ReadonlyMap<string, string> | undefined): (type: Viewed) => Pdu | undefined {
   return (type) => {
     const text = texts?.get(type)
@@ -58,7 +58,7 @@ export function stateOf(texts: ReadonlyMap<string, string> | undefined): (type: 
 export function roomView(row: SurveyedRoom, of: (type: Viewed) => Pdu | undefined): RoomView {
   const create = of('m.room.create')
   const { federates, type } = createContentOf(create)
-  /** What nobody set is not told as if it were. */
+  /** A value that nobody has set is null, and not its default. */
   const stated = <T>(event: Pdu | undefined, read: (event: Pdu) => T): T | null => (event ? read(event) : null)
   return {
     room_id: row.room_id,
@@ -85,11 +85,11 @@ export function topicAndAvatar(of: (type: Viewed) => Pdu | undefined) {
 
 export type RoomOrder =
   | Exclude<keyof RoomView, 'room_id' | 'room_type'>
-  // As older tools call them.
+  // The names that older tools use.
   | 'alphabetical'
   | 'size'
 
-/** Numbers from the largest down, texts from A on, what has none first. */
+/** Numbers in descending order, texts in ascending order, missing values first. */
 export function compareRooms(order: RoomOrder): (left: RoomView, right: RoomView) => number {
   const key = order === 'alphabetical' ? 'name' : order === 'size' ? 'joined_members' : order
   return (left, right) => compareValues(left[key], right[key]) || (left.room_id < right.room_id ? -1 : 1)

@@ -22,18 +22,21 @@ import type { Operator } from './operator.ts'
 export interface Notice {
   readonly userId: UserId
   readonly type: string
-  /** Makes it a state event. */
+  /** If it is set, the notice is a state event. */
   readonly stateKey: string | undefined
   readonly sent: SentContent
 }
 
-/** What the server tells a user, in a room of the two of them (client-server API, "Server Notices"). */
+/** Sends server notices to a user, in a room of the two (client-server API, "Server Notices"). */
 export interface ServerNotices {
-  /** Describes the user in whose name the server speaks, an application service's in this process. @throws Error when somebody has it who can log in */
+  /**
+   * Reserves and describes the user that sends the notices, who belongs to an application service in this process. @throws Error if
+   * somebody who can log in has that name
+   */
   prepare(): Promise<void>
   /**
-   * Sends an event to a user, who is invited first if need be. The same transaction of the same operator is sent once.
-   * @throws ProtocolError `M_UNKNOWN` (400) where there are no notices, `M_NOT_FOUND`, `M_USER_DEACTIVATED`
+   * Sends an event to a user, and invites them first if necessary. A repeated transaction id of the same operator sends nothing again.
+   * @throws ProtocolError `M_UNKNOWN` (400) if notices are off, `M_NOT_FOUND`, `M_USER_DEACTIVATED`
    */
   send(by: Operator, notice: Notice, transaction: ClientTransaction): Promise<EventId>
 }
@@ -49,7 +52,7 @@ export interface NoticeParts {
   readonly appservices: Pick<AppserviceServices, 'registry' | 'callers'>
 }
 
-/** Users read only. */
+/** Users can only read. */
 const READERS_LEVEL = -10
 
 export function createServerNotices(parts: NoticeParts): ServerNotices {
@@ -89,7 +92,7 @@ export function createServerNotices(parts: NoticeParts): ServerNotices {
     const nid = await findNoticeRoom(db, user.userNid)
     if (nid === undefined) return makeRoom(by, user)
     const room = await registry.getByNid(nid)
-    // Left before the rooms of notices were kept, or put out.
+    // The user left before notice rooms were stored, or was removed.
     if (membershipOf(await room.stateEvent('m.room.member', user.userId)) === 'leave') {
       await rooms.invite(by, room.id, user.userId, {})
     }
@@ -116,7 +119,7 @@ export function createServerNotices(parts: NoticeParts): ServerNotices {
       if (user.userNid === by.userNid) {
         throw new ProtocolError('M_INVALID_PARAM', 'This is the user that speaks for the server.')
       }
-      // One after another, so that two first notices make one room.
+      // One after another, so that two first notices make only one room.
       const roomId = await byUser.run(user.userNid, () => roomOf(by, user))
       if (stateKey !== undefined) return rooms.setState(by, roomId, type, stateKey, sent)
       return rooms.send(by, roomId, type, sent, transaction)

@@ -25,11 +25,17 @@ export interface SecretRegistration {
   readonly mac: string
 }
 
-/** Accounts for programs that know `registration.shared_secret`, as administrators' tools have long made them. */
+/** Registers accounts for programs that know `registration.shared_secret`, by the protocol that administrators' tools use. */
 export interface SharedSecret {
-  /** A nonce for one registration within a minute. Nothing is kept of it until it is used. @throws ProtocolError `M_UNKNOWN` (400) without a secret */
+  /**
+   * A nonce for one registration within a minute. It is stored only when it is used. @throws ProtocolError `M_UNKNOWN` (400) without a
+   * secret
+   */
   nonce(): string
-  /** @throws ProtocolError `M_FORBIDDEN` for a wrong mac, `M_UNKNOWN` (400) for a nonce that is not good (any more), and as making an account does */
+  /**
+   * @throws ProtocolError `M_FORBIDDEN` for a wrong mac, `M_UNKNOWN` (400) for an unknown, used or expired nonce, and the errors of a
+   *   registration
+   */
   register(request: SecretRegistration): Promise<Issued & { readonly userId: UserId }>
 }
 
@@ -56,7 +62,7 @@ export function createSharedSecret(deps: {
     throw new ProtocolError('M_UNKNOWN', advice, { status: 400 })
   }
 
-  /** Says of a nonce that it is ours. */
+  /** Proves that a nonce is ours. */
   const sealOf = (text: string): string => createHmac('sha256', secret()).update(`nonce ${text}`).digest('base64url')
 
   function expiryOf(nonce: string): number {
@@ -91,7 +97,7 @@ export function createSharedSecret(deps: {
     },
     async register(request) {
       const expiresAt = expiryOf(request.nonce)
-      // A NUL would move the border between two of the parts that are signed.
+      // A NUL would move the boundary between two of the signed parts.
       checkText('username', request.username, MAX_CHARS)
       checkText('password', request.password, MAX_CHARS)
       checkText('displayname', request.displayName ?? '', MAX_DISPLAYNAME_CHARS)
@@ -111,7 +117,7 @@ function staleNonce(): ProtocolError {
   return new ProtocolError('M_UNKNOWN', 'This nonce is not good, or not any more. Ask for another.', { status: 400 })
 }
 
-/** Takes the same time wherever two texts differ. */
+/** Compares two texts in constant time. */
 function isSame(given: string, expected: string): boolean {
   const left = Buffer.from(given)
   const right = Buffer.from(expected)

@@ -3,11 +3,11 @@ import type { Database } from '../../store/db/db.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Clock } from '../clock.ts'
 
-/** How this server is used. */
+/** How much this server is used. */
 export interface Statistics {
-  /** The people who were here within the last thirty days, to a day. */
+  /** The users who were active in the last thirty days, to a day. */
   monthlyActiveUsers(): Promise<number>
-  /** The same as it was counted last, without waiting; NaN before the first time. Looked at, it is counted again every few minutes. */
+  /** The last count, without waiting; NaN before the first one. Reading it starts a new count every few minutes. */
   latestMonthlyActiveUsers(): number
 }
 
@@ -31,12 +31,12 @@ export function createStatistics(deps: {
 
   return {
     async monthlyActiveUsers() {
-      // Who was only just here counts too; what cannot be written now is written later.
+      // Also counts users who were just seen. If the write fails, it is repeated later.
       await sessions.flush().catch(() => {})
       return count()
     },
     latestMonthlyActiveUsers() {
-      // A database that is away leaves the figure as it was.
+      // If the database is unreachable, the last count stays.
       if (clock.now() - countedAt > COUNTED_EVERY_MS) void count().catch(() => {})
       return latest
     },

@@ -30,20 +30,23 @@ export interface UsersPage {
   readonly dir?: 'f' | 'b' | undefined
 }
 
-/** The accounts of this server as operators see and handle them. Functions throw `M_NOT_FOUND` and `M_INVALID_PARAM` as `localAccount` does. */
+/** The local accounts, for operators. Functions throw `M_NOT_FOUND` and `M_INVALID_PARAM` as `localAccount` does. */
 export interface UserDesk extends DeviceDesk {
   list(query: UserQuery, page: UsersPage): Promise<JsonObject>
   get(userId: UserId): Promise<JsonObject>
-  /** By which other tables name the account. */
+  /** The account's numeric id, by which other tables refer to it. */
   numberOf(userId: UserId): Promise<number>
-  /** Gives an account another password and, unless told otherwise, ends all its sessions. @throws ProtocolError `M_WEAK_PASSWORD`, `M_USER_DEACTIVATED` */
+  /**
+   * Sets an account's password and, unless told otherwise, ends all its sessions. @throws ProtocolError `M_WEAK_PASSWORD`,
+   * `M_USER_DEACTIVATED`
+   */
   setPassword(userId: UserId, password: string, logoutDevices: boolean): Promise<void>
-  /** Ends an account for good. Once more changes nothing, but an erasure. */
+  /** Deactivates an account. A second call changes nothing, except that it may erase the user. */
   deactivate(userId: UserId, erase: boolean): Promise<UnbindResult>
   isAdmin(userId: UserId): Promise<boolean>
-  /** @throws ProtocolError `M_FORBIDDEN` for an operator who would take it from themselves, `M_USER_DEACTIVATED` */
+  /** @throws ProtocolError `M_FORBIDDEN` if operators would remove their own right, `M_USER_DEACTIVATED` */
   setAdmin(by: Operator, userId: UserId, isAdmin: boolean): Promise<void>
-  /** The rooms that a user, of this server or another, has to do with as far as this server knows. */
+  /** The rooms of a local or remote user, as far as this server knows. */
   memberships(userId: UserId): Promise<{ readonly roomId: RoomId; readonly membership: Membership }[]>
   accountData(userId: UserId): Promise<JsonObject>
   byThreepid(medium: string, address: string): Promise<UserId | undefined>

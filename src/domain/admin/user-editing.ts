@@ -21,25 +21,25 @@ import type { Operator } from './operator.ts'
 import type { Restraints } from './restraints.ts'
 import type { UserDesk } from './user-desk.ts'
 
-/** What is to be so of an account; what is undefined stays as it is. */
+/** The wanted properties of an account; undefined ones stay as they are. */
 export interface UserWish {
   readonly password: string | undefined
   readonly logoutDevices: boolean
-  /** Empty for none. */
+  /** Empty removes it. */
   readonly displayName: string | undefined
   readonly avatarUrl: string | undefined
   readonly isAdmin: boolean | undefined
   readonly isLocked: boolean | undefined
-  /** All the account has then; operators vouch for them. */
+  /** Replaces all addresses of the account, which count as proven. */
   readonly threepids: readonly { readonly medium: Medium; readonly address: string }[] | undefined
   readonly externalIds: readonly { readonly auth_provider: string; readonly external_id: string }[] | undefined
 }
 
 export interface UserEditing {
   /**
-   * Makes an account, or changes one. Gives whether it was made.
-   * @throws ProtocolError `M_INVALID_USERNAME`, `M_EXCLUSIVE`, `M_WEAK_PASSWORD`, `M_THREEPID_IN_USE`, `M_USER_DEACTIVATED`, `M_INVALID_PARAM`, `M_FORBIDDEN`, 409 `M_UNKNOWN`
-   *   for an external id that is another's
+   * Makes or changes an account. Returns whether it was made.
+   * @throws ProtocolError `M_INVALID_USERNAME`, `M_EXCLUSIVE`, `M_WEAK_PASSWORD`, `M_THREEPID_IN_USE`, `M_USER_DEACTIVATED`,
+   *   `M_INVALID_PARAM`, `M_FORBIDDEN`, 409 `M_UNKNOWN` for another account's external id
    */
   put(by: Operator, userId: UserId, wish: UserWish): Promise<boolean>
 }
@@ -121,7 +121,7 @@ const canonical = ({ medium, address }: { readonly medium: Medium; readonly addr
   address: normaliseAddress(medium, address),
 })
 
-/** Before anything is changed. */
+/** Runs before anything is changed. */
 function check({ threepids = [], externalIds = [] }: UserWish): void {
   if (threepids.length > MAX_THREEPIDS_PER_USER || externalIds.length > MAX_EXTERNAL_IDS) {
     throw new ProtocolError('M_INVALID_PARAM', `An account has at most ${MAX_THREEPIDS_PER_USER} addresses.`)
