@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Mxc, writeMxc } from '../../core/mxc.ts'
 
-/** Wakes those who wait for an upload. A hint: another process may have taken it, so whoever waits has a look now and then. */
+/**
+ * Wakes those who wait for an upload. This is a hint: another process may have got the upload, so a waiter also checks from time to time.
+ */
 export interface Arrivals {
   announce(mxc: Mxc): void
-  /** Ends with the announcement, or after a while. */
+  /** Resolves with the upload, or after the timeout. */
   next(mxc: Mxc, timeoutMs: number): Promise<void>
   /** How many wait. */
   waiting(): number

@@ -3,9 +3,9 @@ import { ProtocolError } from '../../core/errors.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_ALLOWANCES, REMOTE_MEDIA_BURST_BYTES, REMOTE_MEDIA_BYTES_PER_SECOND } from '../limits.ts'
 
-/** How much of other servers' media somebody may bring here: a bucket of bytes that fills again, and that the last file may overdraw. */
+/** Limits the remote media that a caller may cause to be fetched: a bucket of bytes that refills, and that the last file may overdraw. */
 export interface ByteAllowance {
-  /** @throws ProtocolError `M_LIMIT_EXCEEDED` when it is used up */
+  /** @throws ProtocolError `M_LIMIT_EXCEEDED` if it is used up */
   require(key: string): void
   take(key: string, bytes: number): void
 }
@@ -14,7 +14,7 @@ export function createByteAllowance(deps: { readonly clock: Clock; readonly isEn
   const { clock, isEnabled } = deps
   if (!isEnabled) return { require: () => {}, take: () => {} }
   const burstMs = (REMOTE_MEDIA_BURST_BYTES / REMOTE_MEDIA_BYTES_PER_SECOND) * 1000
-  /** When each will be full again. */
+  /** When each bucket will be full again. */
   const fullAt = new LRUCache<string, number>({ max: MAX_ALLOWANCES })
   const stateOf = (key: string) => Math.max(fullAt.get(key) ?? 0, clock.now())
   return {

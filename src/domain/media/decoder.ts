@@ -4,23 +4,24 @@ import { ProtocolError } from '../../core/errors.ts'
 import type { ThumbnailSize } from '../../core/media/thumbnail-size.ts'
 import { MAX_IMAGE_FRAMES, MAX_IMAGE_PIXELS, MAX_WAITING_THUMBNAILS } from '../limits.ts'
 
-/** A smaller picture to be made of a file. */
+/** A thumbnail to be made from a file. */
 export interface DecoderJob extends ThumbnailSize {
-  /** The image, and where its thumbnail is to be. */
+  /** The path of the image, and the path of its thumbnail. */
   readonly from: string
   readonly to: string
-  /** Whether it moves where the image does. */
+  /** Whether the thumbnail is animated if the image is. */
   readonly isAnimated: boolean
 }
 
 /**
- * Decodes images in processes of their own: what a decoder does to one of them, however bad, it does not do to the server. They have
- * the lowest priority, none of our secrets, and end when there is nothing to do.
+ * Decodes images in separate processes, so that a bug in a decoder does not harm the server. They have the lowest priority and none of
+ * our secrets, and end when idle.
  */
 export interface Decoder {
   /**
-   * Gives the content type of what was made.
-   * @throws ProtocolError 400 `M_UNKNOWN` for what cannot be decoded, 413 `M_TOO_LARGE` for what takes too much, `M_LIMIT_EXCEEDED`
+   * Returns the thumbnail's content type.
+   * @throws ProtocolError 400 `M_UNKNOWN` for a file that cannot be decoded, 413 `M_TOO_LARGE` for one that takes too much memory or
+   *   time, `M_LIMIT_EXCEEDED`
    */
   shrink(job: DecoderJob): Promise<string>
   close(): Promise<void>
@@ -38,7 +39,7 @@ const IDLE_MS = 30_000
 const JOB_MS = 20_000
 const HEAP_MB = 64
 
-/** Text, not a file, so that it is the same program from source and from the build. What it may read is what is found in the list. */
+/** The program is text and not a file, so that it is the same from source and from the build. It reads only the formats in the list. */
 const PROGRAM = `
 const self = process
 require('node:os').setPriority(19)
@@ -69,7 +70,7 @@ self.on('message', (job) => {
 })
 `
 
-/** A child that works on one image at a time. */
+/** A child process that decodes one image at a time. */
 class Hand {
   readonly #onFree: () => void
   readonly #onEnd: (hand: Hand) => void
@@ -123,7 +124,7 @@ class Hand {
     this.#onFree()
   }
 
-  /** It took too long, or the decoder broke. */
+  /** Ends a child that took too long or crashed. */
   #end(): void {
     clearTimeout(this.#timer)
     this.#job?.reject(this.#isReady ? tooLarge() : unavailable())
@@ -168,7 +169,7 @@ export function createDecoder(): Decoder {
   }
 }
 
-/** The package for this platform is not installed, or a process cannot be made. */
+/** The package for this platform is not installed, or no process can be started. */
 function unavailable(): ProtocolError {
   return new ProtocolError('M_UNKNOWN', 'This server cannot make thumbnails: its decoder of images does not start.', {
     status: 503,

@@ -3,10 +3,10 @@ import { dirname, join } from 'node:path'
 import type { MediaStore } from './media-store.ts'
 import { StoreFailure } from './store-failure.ts'
 
-/** So that reading a file needs few turns. */
+/** Large chunks, so that reading a file takes few turns of the event loop. */
 const CHUNK_BYTES = 256 * 1024
 
-/** Files beneath a directory of this machine, on the same file system as what comes in. */
+/** Files below a directory of this machine, on the same file system as the spool. */
 export function createDirectoryStore(directory: string): MediaStore {
   /** Two levels of 256 directories keep each small. */
   function pathOf(digest: Buffer): string {
@@ -21,7 +21,7 @@ export function createDirectoryStore(directory: string): MediaStore {
         const made = await mkdir(dirname(target), { recursive: true, mode: 0o700 })
         await synced(path, 'r+')
         await rename(path, target)
-        // A name is part of its directory, which is written by itself.
+        // A file's name is part of its directory, which is synced separately.
         await synced(dirname(target), 'r')
         if (made === undefined) return
         await synced(dirname(dirname(target)), 'r')

@@ -2,20 +2,20 @@ import { statfs } from 'node:fs/promises'
 import { ProtocolError } from '../../core/errors.ts'
 import type { BoundMetrics } from '../bound-metrics.ts'
 
-/** What files leave of the disk: a database that meets its last byte stops. */
+/** The part of the disk that files leave free: a database on a full disk stops. */
 export interface DiskReserve {
-  /** @throws ProtocolError 507 `M_UNKNOWN` where less than the reserve would be left after so many bytes more */
+  /** @throws ProtocolError 507 `M_UNKNOWN` if this many bytes would leave less than the reserve */
   require(directory: string, bytes: number): Promise<void>
 }
 
 const USUAL_SHARE = 0.05
 const USUAL_MOST_BYTES = 512 * 1024 * 1024
 
-/** @param reservedBytes 0: the usual */
+/** @param reservedBytes 0 for the default */
 export function createDiskReserve(reservedBytes: number, bounds?: BoundMetrics): DiskReserve {
   return {
     async require(directory, bytes) {
-      // What cannot be told is found when it is written.
+      // If this fails, the write will show whether the disk is full.
       const disk = await statfs(directory).catch(() => undefined)
       if (disk === undefined) return
       const { bsize, bavail, blocks } = disk

@@ -14,7 +14,7 @@ import type { Arrivals } from './arrivals.ts'
 import type { Library } from './library.ts'
 import type { RemoteMedia } from './remote-media.ts'
 
-/** A file that is there to be shown. */
+/** A file that may be sent. */
 export interface FoundMedia {
   readonly digest: Buffer
   readonly bytes: number
@@ -24,12 +24,12 @@ export interface FoundMedia {
   readonly isRemote: boolean
 }
 
-/** Who asks, and what for. */
+/** The requester, and the purpose. */
 export interface MediaWish {
   readonly mxc: Mxc
-  /** For the sake of whom other servers are asked: a user, an address; undefined where they are not to be. */
+  /** Who the fetch counts against: a user or an address; undefined if other servers must not be asked. */
   readonly fetchFor: string | undefined
-  /** Nobody has said who they are: only what is open to all is shown. */
+  /** The requester is unknown: only media that is open to everybody is sent. */
   readonly isAnonymous: boolean
   /** How long to wait for a file that is not uploaded yet. */
   readonly timeoutMs: number | undefined
@@ -38,8 +38,8 @@ export interface MediaWish {
 
 export interface Downloads {
   /**
-   * @throws ProtocolError `M_NOT_FOUND` for what is not there or not shown; `M_NOT_YET_UPLOADED`; what asking the other server led to:
-   * `M_TOO_LARGE` (502), `M_UNKNOWN` (502), `M_LIMIT_EXCEEDED`
+   * @throws ProtocolError `M_NOT_FOUND` for media that does not exist or is hidden; `M_NOT_YET_UPLOADED`; errors of the fetch:
+   *   `M_TOO_LARGE` (502), `M_UNKNOWN` (502), `M_LIMIT_EXCEEDED`
    */
   find(wish: MediaWish): Promise<FoundMedia>
   /** @throws as `Library.open` */
@@ -61,7 +61,7 @@ export function createDownloads(deps: {
 }): Downloads {
   const { config, db, clock, library, arrivals, remote, log } = deps
 
-  /** Waits until what is promised is there, or time is over. */
+  /** Waits until the promised upload is there, or time is over. */
   async function uploaded(mxc: Mxc, timeoutMs: number, signal: Cancellation): Promise<MediaRow | undefined> {
     const until = clock.now() + Math.min(Math.max(timeoutMs, 0), MAX_UPLOAD_WAIT_MS)
     for (;;) {
@@ -84,7 +84,7 @@ export function createDownloads(deps: {
     return findMedia(db, mxc.server, mxc.mediaId)
   }
 
-  /** Once a day for each file; not in anybody's way. */
+  /** At most once a day for each file, and without delaying the download. */
   function sawToday({ media_nid, seen_at }: MediaRow): void {
     const now = clock.now()
     if (now - seen_at < DAY_MS) return

@@ -9,19 +9,19 @@ import type { MediaStore } from './media-store.ts'
 import type { SpooledFile } from './spool.ts'
 import { StoreFailure } from './store-failure.ts'
 
-/** Content, and the one way in which rows come to refer to it. */
+/** Stored content, and the only way to make rows that refer to it. */
 export interface Library {
   /**
-   * Brings a file into the store unless it is there, and runs `refer` in the transaction by which it is referred to. The file is gone
-   * from the spool afterwards, whatever happens.
+   * Stores a file unless it is stored already, and runs `refer` in the transaction that refers to it. The file leaves the spool in any
+   * case.
    * @throws StoreFailure
    */
   keep<T>(file: SpooledFile, refer: (tx: Tx, now: number) => Promise<T>): Promise<T>
-  /** @throws StoreFailure; `M_NOT_FOUND` when the store has lost it */
+  /** @throws StoreFailure; `M_NOT_FOUND` if the store has lost it */
   open(digest: Buffer, range?: ByteRange): Promise<Readable>
 }
 
-/** Trouble with the store is told once in so long. */
+/** Errors of the store are logged at most this often. */
 const COMPLAIN_EVERY_MS = 60_000
 
 export function createLibrary(deps: {
@@ -45,7 +45,7 @@ export function createLibrary(deps: {
     const isThere = await db.tx((tx) => wantContent(tx, file.digest, file.bytes, clock.now()))
     if (!isThere) await store.put(file)
     return db.tx(async (tx) => {
-      // It takes a sweeper that looks for what nobody wanted for an hour in the midst of this.
+      // This happens only if, at this very moment, a sweep removes content that nobody wanted for an hour.
       if (!(await bindContent(tx, file.digest))) throw new StoreFailure(new Error('content was swept while it came in'))
       return refer(tx, clock.now())
     })

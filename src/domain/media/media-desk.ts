@@ -32,11 +32,11 @@ export interface Removed {
   readonly total: number
 }
 
-/** Media as operators see and handle it. Functions throw `M_NOT_FOUND` for media, rooms and accounts that are not known. */
+/** Media, for operators. Functions throw `M_NOT_FOUND` for unknown media, rooms and accounts. */
 export interface MediaDesk {
   get(mxc: Mxc): Promise<JsonObject>
   listOf(userId: UserId, order: MediaOrder, page: Page): Promise<JsonObject>
-  /** What users have uploaded, in sum. */
+  /** The sum of users' uploads. */
   usage(
     query: {
       readonly term: string | undefined
@@ -46,24 +46,24 @@ export interface MediaDesk {
     order: UsageOrder,
     page: Page,
   ): Promise<JsonObject>
-  /** What stands in the events of a room. */
+  /** The media in the events of a room. */
   inRoom(roomId: RoomId): Promise<{ readonly local: readonly string[]; readonly remote: readonly string[] }>
-  /** Hides media, and whatever shows the same. Gives how many media that is. */
+  /** Quarantines media, and all other media with the same content. Returns how many that is. */
   quarantine(mxc: Mxc, by: string): Promise<number>
   quarantineOf(userId: UserId, by: string): Promise<number>
   quarantineInRoom(roomId: RoomId, by: string): Promise<number>
   unquarantine(mxc: Mxc): Promise<void>
-  /** Keeps media from being quarantined with others, and from being removed for its age. */
+  /** Protects media from being quarantined with others, and from being removed for its age. */
   protect(mxc: Mxc, isProtected: boolean): Promise<void>
   delete(mxc: Mxc): Promise<Removed>
   deleteOf(userId: UserId): Promise<Removed>
-  /** Media of our users that nobody looked at since a time, and that is larger than so many bytes. */
+  /** Local media that nobody viewed since a time, and that is larger than this many bytes. */
   deleteOld(wanted: {
     readonly before: number
     readonly above: number
     readonly keepAvatars: boolean
   }): Promise<Removed>
-  /** Forgets media of other servers that nobody looked at since a time. Gives how many. */
+  /** Deletes remote media that nobody viewed since a time. Returns how many. */
   purgeRemote(before: number): Promise<number>
 }
 
@@ -91,7 +91,7 @@ export function createMediaDesk(deps: {
     return (await localAccount(db, userId, server)).user_nid
   }
 
-  /** The bytes go at once, unless somebody wanted them a moment ago: then within two hours. */
+  /** The bytes are deleted at once, or within two hours if somebody wanted them just now. */
   async function remove(mediaNids: readonly number[]): Promise<Removed> {
     const removed: string[] = []
     for (let at = 0; at < mediaNids.length; at += MAX_MEDIA_SWEPT_AT_ONCE) {

@@ -1,8 +1,8 @@
-/** Counts of what happens with media. */
+/** Counts media work. */
 export interface MediaMetrics {
   uploaded(bytes: number): void
-  /** A file of another server has been asked for: with its size where it came. */
+  /** Remote media was requested; `bytes` is its size if it came. */
   fetched(bytes: number | undefined): void
-  /** A thumbnail was made, or could not be. */
+  /** A thumbnail was made, or failed. */
   thumbnailed(outcome: 'made' | 'failed'): void
 }

@@ -21,7 +21,7 @@ import { createSweep, type Sweep } from './sweep.ts'
 import { createThumbnails, type Thumbnails } from './thumbnails.ts'
 import { createUploads, type Uploads } from './uploads.ts'
 
-/** Files: how they come, and how they are shown. */
+/** Uploads, downloads, thumbnails and previews. */
 export interface MediaServices {
   readonly uploads: Uploads
   readonly downloads: Downloads
@@ -68,7 +68,7 @@ export function createMediaServices(parts: {
   }
 }
 
-/** Connections to a service are made when it is first called. */
+/** Connections to an external store are made when it is first used. */
 function openStore(deps: { readonly config: Config; readonly log: Logger }, directory: string) {
   const { config, log } = deps
   if (config.media.store === 'directory') return { store: createDirectoryStore(directory), close: async () => {} }

@@ -3,15 +3,15 @@ import type { ByteRange } from '../../core/media/byte-range.ts'
 import type { SpooledFile } from './spool.ts'
 
 /**
- * Where bytes are, named by what they are: nothing in it ever changes, and the same bytes twice are one.
+ * Stores bytes by their hash: nothing in it ever changes, and equal files are stored once.
  *
- * All functions throw a `StoreFailure` when the store cannot be used.
+ * All functions throw a `StoreFailure` if the store cannot be used.
  */
 export interface MediaStore {
-  /** Takes a file over: from then on it survives a loss of power. Again does no harm. */
+  /** Takes a file over. Once this resolves, it survives a power loss. A repeated call does no harm. */
   put(file: SpooledFile): Promise<void>
-  /** @returns undefined where there is no such content */
+  /** @returns undefined if there is no such content */
   open(digest: Buffer, range?: ByteRange): Promise<Readable | undefined>
-  /** Content that is not there is removed too. */
+  /** Succeeds for missing content too. */
   remove(digest: Buffer): Promise<void>
 }

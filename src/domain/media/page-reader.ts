@@ -1,22 +1,22 @@
-/** What a page says of itself, in words, by the names of OpenGraph. */
+/** A page's description of itself, by the names of OpenGraph. */
 export interface PageAbout {
   readonly properties: ReadonlyMap<string, string>
-  /** As the page writes it: perhaps relative. */
+  /** As the page has it: perhaps a relative URL. */
   readonly image: string | undefined
 }
 
 const MAX_VALUE_CHARS = 1_000
 const MAX_PROPERTIES = 50
-/** Of a page without a description, the beginning of its text. */
+/** For a page without a description, the length of its text's beginning. */
 const MAX_TEXT_CHARS = 500
 const SKIPPED = new Set(['script', 'style', 'noscript', 'template', 'svg', 'nav', 'header', 'footer', 'aside', 'form'])
 
-/** The parser takes time in the square of the depth; pages that are made for people are not so deep. */
+/** The parser takes time in the square of the depth. Pages for people are not this deep. */
 const MAX_DEPTH = 500
 
 class TooDeepError extends Error {}
 
-/** Reads a page as far as it came, and as far as it makes sense. */
+/** Reads a page as far as it was fetched and can be parsed. */
 export async function readPage(html: string): Promise<PageAbout> {
   const { Parser } = await import('htmlparser2')
   const found = new Finder()
@@ -29,7 +29,7 @@ export async function readPage(html: string): Promise<PageAbout> {
     { lowerCaseTags: true, lowerCaseAttributeNames: true, decodeEntities: true },
   )
   try {
-    // Its end is perhaps only where reading stopped.
+    // No end of input is signalled, because reading may have stopped in the middle.
     parser.write(html)
   } catch (error) {
     if (!(error instanceof TooDeepError)) throw error

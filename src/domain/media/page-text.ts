@@ -2,7 +2,7 @@
 const SNIFFED_BYTES = 1_024
 const DECLARED = /<meta[^>]{0,200}charset\s*=\s*["']?([\w-]{1,40})/i
 
-/** A page's bytes as text, by its header or by what it says itself. */
+/** A page's bytes as text, in the charset of its header or of its own declaration. */
 export function pageText(bytes: Buffer, contentType: string): string {
   const charset =
     /;\s*charset\s*=\s*"?([\w-]{1,40})/i.exec(contentType)?.[1] ??

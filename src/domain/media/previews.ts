@@ -17,18 +17,17 @@ import { pageText } from './page-text.ts'
 import { createSlots } from './slots.ts'
 import type { Spool } from './spool.ts'
 
-/** Tells users what is behind a link, so that not each of them asks there. */
+/** Previews links for users, so that not every client visits the page. */
 export interface Previews {
   /**
-   * OpenGraph properties of a page, with its picture as an `mxc://` URI; `{}` for what says nothing of itself or cannot be had.
-   * @throws ProtocolError `M_FORBIDDEN` where previews are switched off, or the host is not to be asked; `M_INVALID_PARAM`;
-   * `M_LIMIT_EXCEEDED`
+   * OpenGraph properties of a page, with its image as an `mxc://` URI; `{}` for a page without any, or one that cannot be fetched.
+   * @throws ProtocolError `M_FORBIDDEN` if previews are off, or the host may not be asked; `M_INVALID_PARAM`; `M_LIMIT_EXCEEDED`
    */
   of(url: string): Promise<JsonObject>
 }
 
 const KEPT_MS = 60 * 60 * 1000
-/** Clients show for longer what they were told. */
+/** Clients show a preview for longer than this server caches it. */
 const IMAGE_KEPT_MS = 7 * 24 * 60 * 60 * 1000
 const TIMEOUT_MS = 10_000
 const MAX_REDIRECTS = 5
@@ -53,7 +52,7 @@ export function createPreviews(deps: {
   const mayAsk = ({ hostname }: URL): boolean =>
     !isBlocked(hostname) && (allowed_hosts.length === 0 || isAllowed(hostname))
 
-  /** Every hop is judged by the same rules, pictures and redirects included. */
+  /** The same rules apply to every request, including images and redirects. */
   async function get(url: URL, maxBytes: number): Promise<HttpStream | undefined> {
     if (!/^https?:$/.test(url.protocol) || !mayAsk(url)) return undefined
     const headers = { accept: 'text/html,image/*;q=0.9,*/*;q=0.1', 'accept-language': 'en' }
@@ -67,7 +66,7 @@ export function createPreviews(deps: {
     return undefined
   }
 
-  /** A picture becomes a file of this server, for a while. */
+  /** The image becomes local media, for a while. */
   async function imageAt(url: URL): Promise<JsonObject> {
     const answer = await get(url, MAX_PREVIEW_IMAGE_BYTES)
     return answer === undefined ? {} : keepImage(answer)
@@ -140,13 +139,13 @@ export function createPreviews(deps: {
   }
 }
 
-/** What breaks off, or is too large, says nothing of itself; what is wrong here is another matter. */
+/** A page that breaks off or is too large has no preview. An error of this server is thrown. */
 function nothing(error: unknown): JsonObject {
   if (error instanceof ProtocolError && error.status !== 413) throw error
   return {}
 }
 
-/** What a page says of itself stands at its beginning. */
+/** A page's description of itself is at its beginning. */
 async function beginningOf(body: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0

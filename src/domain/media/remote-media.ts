@@ -18,10 +18,10 @@ import type { MediaMetrics } from './media-metrics.ts'
 import { createSlots } from './slots.ts'
 import type { Spool } from './spool.ts'
 
-/** Brings files of other servers here. */
+/** Fetches media of other servers. */
 export interface RemoteMedia {
   /**
-   * Fetches a file and keeps it. Whoever asks for one that is on its way waits for that.
+   * Fetches a file and stores it. Callers that want the same file share one fetch.
    *
    * @param fetchFor whose allowance it counts against
    * @throws ProtocolError as `MediaPeers.download`; `M_LIMIT_EXCEEDED`
@@ -29,7 +29,7 @@ export interface RemoteMedia {
   fetch(mxc: Mxc, fetchFor: string): Promise<void>
 }
 
-/** What could not be had is not asked for again so soon. */
+/** A failed fetch is not repeated within this time. */
 const MISS_MS = 60_000
 
 export function createRemoteMedia(deps: {
@@ -95,7 +95,7 @@ export function createRemoteMedia(deps: {
   }
 }
 
-/** That the other server's file is too large is not the fault of who asks for it. */
+/** It is not the requester's fault that a remote file is too large. */
 function asRemote(error: unknown): unknown {
   if (!(error instanceof ProtocolError) || error.errcode !== 'M_TOO_LARGE') return error
   return new ProtocolError('M_TOO_LARGE', error.message, { status: 502 })

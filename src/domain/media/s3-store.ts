@@ -5,20 +5,20 @@ import type { GuardedClient } from '../../outbound/http.ts'
 import type { MediaStore } from './media-store.ts'
 import { StoreFailure } from './store-failure.ts'
 
-/** Until a service answers; a whole file is given to it before it does. */
+/** The time until a service answers, which includes sending a whole file. */
 const ANSWER_MS = 10_000
 const PUT_MS = 300_000
-/** A client may take its time with a download. */
+/** A client may download slowly. */
 const GET_MS = 3_600_000
 const MAX_ANSWER_BYTES = 65_536
 
 type S3Config = Config['media']['s3']
 
 /**
- * Objects of a service that speaks the S3 protocol, addressed by path. Each is sent in one request whose signature covers its SHA-256:
- * what arrives is what was meant, or nothing.
+ * Objects of an S3-compatible service, addressed by path. Each is sent in one request whose signature covers its SHA-256, so a damaged
+ * upload is refused.
  *
- * @param client connects to nothing but this service, as often as there are downloads
+ * @param client connects only to this service, with one connection per download
  */
 export function createS3Store(config: S3Config, client: () => Promise<GuardedClient>): MediaStore {
   const { endpoint = '', bucket = '', prefix } = config
@@ -81,7 +81,7 @@ async function sign(config: S3Config, method: string, url: string, headers: Head
   return Object.fromEntries((await signer.sign()).headers)
 }
 
-/** The service says why, in XML. */
+/** The service gives its reason in XML. */
 function told(status: number, body: Buffer = Buffer.alloc(0)): string {
   const code = /<Code>(\w{1,100})<\/Code>/.exec(body.toString('utf8'))?.[1]
   return code === undefined ? `it answered ${status}` : `it answered ${status} ${code}`

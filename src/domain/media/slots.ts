@@ -1,6 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
 
-/** Lets only so much work be under way, for each key and in all; more waits, and more than that is refused. */
+/** Limits how much work runs at a time, for each key and in all. Further work waits, and beyond another limit it is refused. */
 export interface Slots {
   /** @throws ProtocolError `M_LIMIT_EXCEEDED` */
   run<T>(key: string, work: () => Promise<T>): Promise<T>
@@ -28,7 +28,7 @@ export function createSlots(limits: {
     else busy.set(key, left)
   }
 
-  /** Whoever waits is handed the slot of the one who leaves. */
+  /** Work that ends hands its slot to work that waits. */
   async function enter(key: string): Promise<void> {
     const now = busy.get(key) ?? 0
     if (now < limits.perKey && total < limits.total) {
@@ -37,7 +37,7 @@ export function createSlots(limits: {
       return
     }
     const line = waiting.get(key) ?? []
-    // Without a slot of its own to wait for, nobody would ever call.
+    // If none of the key's work is running, nothing would ever wake this one.
     if (now === 0 || line.length >= limits.waitingPerKey) throw tooMany()
     waiting.set(key, line)
     await new Promise<void>((resolve) => line.push(resolve))

@@ -6,34 +6,34 @@ import { ProtocolError } from '../../core/errors.ts'
 import { createDiskReserve, type DiskReserve } from './disk-reserve.ts'
 import { StoreFailure } from './store-failure.ts'
 
-/** A file that has come in whole, and is in nobody's way yet. */
+/** A file that has arrived whole and is not stored yet. */
 export interface SpooledFile {
   readonly path: string
   /** SHA-256. */
   readonly digest: Buffer
   readonly bytes: number
-  /** Removes it, wherever it went; again does no harm. */
+  /** Deletes it, wherever it is. A repeated call does no harm. */
   discard(): Promise<void>
 }
 
-/** A place on the local disk for what is on its way in. */
+/** A place on the local disk for files that are arriving. */
 export interface Spool {
   /**
-   * Writes a stream down, in constant memory. What fails leaves nothing behind.
-   * @param announcedBytes how long it will be, where that is known
-   * @throws ProtocolError `M_TOO_LARGE`; `M_UNKNOWN` (503) when the disk does not take it, (507) when it is almost full
+   * Writes a stream to a file, in constant memory. A failure leaves nothing behind.
+   * @param announcedBytes its length, if known
+   * @throws ProtocolError `M_TOO_LARGE`; `M_UNKNOWN` (503) if the disk fails, (507) if it is almost full
    * @throws whatever the stream throws
    */
   take(source: AsyncIterable<Buffer>, maxBytes: number, announcedBytes?: number): Promise<SpooledFile>
-  /** A name for a file that somebody else writes there. */
+  /** A path for a file that other code writes there. */
   nameFor(): Promise<string>
-  /** The file that somebody else wrote. */
+  /** The file that other code wrote. */
   adopt(path: string): Promise<SpooledFile>
-  /** The first bytes of a file, or all there are. */
+  /** The first bytes of a file, or all if it has fewer. */
   beginning(file: SpooledFile, bytes: number): Promise<Buffer>
-  /** Removes such a file, if it is there. */
+  /** Deletes such a file, if it exists. */
   remove(path: string): Promise<void>
-  /** Removes what was left behind before a time. Gives how many files. */
+  /** Deletes files that were left behind before a time. Returns how many. */
   sweep(before: number): Promise<number>
 }
 
@@ -92,7 +92,7 @@ export function createSpool(directory: string, reserve: DiskReserve = createDisk
   }
 }
 
-/** The disk is looked at again each time that so much was written: others write too. */
+/** The free space is checked again each time that this much was written: others write too. */
 const LOOK_EVERY_BYTES = 4 * 1024 * 1024
 
 async function write(file: FileHandle, source: AsyncIterable<Buffer>, maxBytes: number, look: () => Promise<void>) {

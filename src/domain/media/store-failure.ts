@@ -1,6 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
 
-/** What users see while the store cannot be used: nothing was lost, the same may be asked for again. */
+/** The error while the store cannot be used. Nothing was lost, and the request may be repeated. */
 export class StoreFailure extends ProtocolError {
   constructor(cause: unknown) {
     super('M_UNKNOWN', 'The store of media cannot be used just now. Try again in a few minutes.', {

@@ -16,17 +16,17 @@ import { MAX_MEDIA_SWEPT_AT_ONCE } from '../limits.ts'
 import type { MediaStore } from './media-store.ts'
 import type { Spool } from './spool.ts'
 
-/** Removes media that nobody will look at again, then the bytes that nothing refers to. It bears being ended anywhere. */
+/** Deletes media that is no longer wanted, then the bytes that nothing refers to. It may be interrupted at any point. */
 export interface Sweep {
-  /** Everything that is due. Gives how many files went, and how much content. */
+  /** Deletes everything that is due. Returns how many media and how many contents were deleted. */
   round(): Promise<{ readonly media: number; readonly contents: number }>
-  /** Removes content that nothing refers to any more, unless somebody wanted it a moment ago. Gives how many. */
+  /** Deletes content that nothing refers to, unless somebody wanted it just now. Returns how many. */
   contents(): Promise<number>
-  /** Removes files of other servers that nobody looked at since a time. Gives how many. */
+  /** Deletes remote media that nobody viewed since a time. Returns how many. */
   remoteUnseenSince(before: number): Promise<number>
 }
 
-/** What is on its way in is not content that nothing refers to, nor a file that was left behind. */
+/** A file that is just arriving must count neither as unreferenced content nor as left behind. */
 const GRACE_MS = 60 * 60 * 1000
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -40,7 +40,7 @@ export function createSweep(deps: {
   const { config, db, clock, store, spool } = deps
   const { keep_local_days, keep_remote_days } = config.media
   const some = MAX_MEDIA_SWEPT_AT_ONCE
-  /** It reads all rooms for what must stay, so not every hour. */
+  /** This reads all rooms to find what must stay, so it does not run every hour. */
   let nextLocalAt = 0
 
   async function removeAll(find: () => Promise<number[]>): Promise<number> {
@@ -63,7 +63,7 @@ export function createSweep(deps: {
     }
   }
 
-  /** Whoever brings the same bytes meanwhile waits for the end of this, and then brings them anew. */
+  /** An upload of the same bytes waits for the end of this, and then stores them again. */
   function removeContent(digest: Buffer, before: number): Promise<boolean> {
     return db.tx(async (tx) => {
       if (!(await holdReleased(tx, digest, before))) return false
@@ -73,9 +73,9 @@ export function createSweep(deps: {
     })
   }
 
-  /** Walks through what was not seen: what is spared must not be found again. */
+  /** Walks through media that was not viewed, in order, so that media that stays is not found again. */
   async function localUnseenSince(before: number): Promise<number> {
-    // Clients keep pictures of users and rooms, and look at them more often than it shows.
+    // Clients cache avatars of users and rooms, so they are used more often than the server sees.
     const spared = new Set(await avatarUris({ query: db.scan }))
     let total = 0
     for (let after = 0; ; ) {

@@ -15,11 +15,11 @@ export interface ThumbnailWish extends ThumbnailSize {
   readonly isAnimated: boolean
 }
 
-/** Small pictures of images, made when they are first asked for and kept like the images themselves. */
+/** Thumbnails, made on the first request and stored like other media. */
 export interface Thumbnails {
   /**
-   * A picture at least as large as is wished for, as far as the image and the largest size that is made allow.
-   * @throws ProtocolError 400 `M_UNKNOWN` for what is no image, `M_TOO_LARGE`: 413, or 502 for media of other servers; `M_LIMIT_EXCEEDED`
+   * A thumbnail at least as large as wanted, as far as the image and the largest size allow.
+   * @throws ProtocolError 400 `M_UNKNOWN` for a file that is no image, `M_TOO_LARGE`: 413, or 502 for remote media; `M_LIMIT_EXCEEDED`
    */
   of(media: FoundMedia, wish: ThumbnailWish): Promise<FoundMedia>
 }
@@ -35,10 +35,10 @@ export function createThumbnails(deps: {
 }): Thumbnails {
   const { db, library, spool, decoder, metrics } = deps
   const underWay = new Map<string, Promise<FoundMedia>>()
-  /** What cannot be made is not tried again at once: it costs the most. */
+  /** A failed thumbnail is not tried again at once, because failures cost the most. */
   const failures = new LRUCache<string, ProtocolError>({ max: MAX_REMEMBERED_FAILURES, ttl: FAILURE_MS })
 
-  /** The image as a file of this machine. Its header is judged before anything else of it is touched. */
+  /** The image as a local file. Its header is checked before anything else is read. */
   async function fileOf({ digest, bytes }: FoundMedia): Promise<SpooledFile> {
     if (bytes > MAX_THUMBNAIL_SOURCE_BYTES) throw tooLarge()
     const last = Math.min(bytes, IMAGE_HEADER_BYTES) - 1

@@ -26,19 +26,22 @@ export interface Upload {
   readonly source: AsyncIterable<Buffer>
   readonly contentType: string | undefined
   readonly fileName: string | undefined
-  /** How long it will be, where the client says so. */
+  /** Its length, if the client declares it. */
   readonly announcedBytes: number | undefined
 }
 
-/** Takes files of users (client-server API, "Content repository"). */
+/** Receives users' files (client-server API, "Content repository"). */
 export interface Uploads {
-  /** The largest file that is taken. */
+  /** The size of the largest upload. */
   readonly maxBytes: number
-  /** @throws ProtocolError `M_TOO_LARGE`, `M_FORBIDDEN` beyond the user's quota, `M_LIMIT_EXCEEDED` */
+  /** @throws ProtocolError `M_TOO_LARGE`, `M_FORBIDDEN` above the user's quota, `M_LIMIT_EXCEEDED` */
   upload(by: Requester, upload: Upload): Promise<Mxc>
-  /** Gives out a name for an upload to come, and until when it holds. @throws ProtocolError `M_LIMIT_EXCEEDED` when the user has too many */
+  /**
+   * Reserves a media id for a later upload, and says until when it is valid. @throws ProtocolError `M_LIMIT_EXCEEDED` if the user has too
+   * many
+   */
   reserve(by: Requester): Promise<{ readonly mxc: Mxc; readonly expiresAt: number }>
-  /** @throws ProtocolError as `upload`; `M_NOT_FOUND`, `M_FORBIDDEN` for a name of another user, `M_CANNOT_OVERWRITE_MEDIA` */
+  /** @throws ProtocolError as `upload`; `M_NOT_FOUND`, `M_FORBIDDEN` for another user's media id, `M_CANNOT_OVERWRITE_MEDIA` */
   complete(by: Requester, mxc: Mxc, upload: Upload): Promise<void>
 }
 
@@ -57,7 +60,7 @@ export function createUploads(deps: {
   const { config, db, clock, random, spool, library, arrivals, metrics } = deps
   const { max_upload_bytes: maxBytes, max_bytes_per_user: quota, without_token } = config.media
   const server = config.server_name
-  /** How many uploads of a user are coming in. */
+  /** How many uploads of each user are running. */
   const underWay = new Map<number, number>()
 
   const newName = (): Mxc => ({ server, mediaId: random.bytes(MEDIA_ID_BYTES).toString('base64url') })
@@ -67,7 +70,7 @@ export function createUploads(deps: {
     throw new ProtocolError('M_FORBIDDEN', `Your files may come to ${quota} bytes; with this one they would be more.`)
   }
 
-  /** What can be said before a byte was read. */
+  /** The checks that need no byte of the file. */
   async function admit({ userNid }: Requester, { announcedBytes = 0 }: Upload): Promise<void> {
     if (announcedBytes > maxBytes) throw tooLarge(maxBytes)
     await requireRoom(db, userNid, announcedBytes)
@@ -142,7 +145,7 @@ function overwritten(): ProtocolError {
   return new ProtocolError('M_CANNOT_OVERWRITE_MEDIA', 'This media is uploaded already.')
 }
 
-/** A client that goes away is nobody's fault, and gets no answer. */
+/** If the client disconnects, it is nobody's fault and there is no one to answer. */
 function brokenOff(error: unknown): never {
   if (error instanceof ProtocolError || error instanceof StoreFailure) throw error
   throw new ProtocolError('M_UNKNOWN', 'The upload broke off.', { status: 400 })
