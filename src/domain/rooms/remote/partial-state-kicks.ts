@@ -144,7 +144,7 @@ export function createPartialStateKicks(parts: PartialStateKickParts): PartialSt
     const read = await pduChecks.check(room, raw)
     if (isRefusal(read) || read.pdu.state_key !== userId || !isKickOrBan(read.pdu)) return false
     // A server that sends an event in another server's name cannot kick anybody with it.
-    if (serverOf(read.pdu.sender) !== origin || !citesPresent(room, partialState, read)) return false
+    if (serverOf(read.pdu.sender) !== origin || !(await citesPresent(room, partialState, read))) return false
     await fetchCited(partialState, read, origin)
     return roomQueue.run(partialState.roomId, () => place(partialState, read, origin))
   }
