@@ -8,7 +8,7 @@ import { type EventId, type RoomId, type ServerName, serverOf, type UserId } fro
 import { isNotifiable } from '../../../core/push-rules.ts'
 import type { SigningKey } from '../../../core/signing/key.ts'
 import { getState, type StateMap } from '../../../core/state/trie.ts'
-import type { HighlightWrite, TxnWrite } from '../../../store/events/event-writes.ts'
+import type { HighlightWrite } from '../../../store/events/event-writes.ts'
 import type { Clock, Random } from '../../clock.ts'
 import type { Users } from '../../users.ts'
 import type { EventCache } from '../room/event-cache.ts'
@@ -26,6 +26,7 @@ import {
   replacesOthers,
   type StateReader,
   type Transaction,
+  txnWrite,
 } from './draft.ts'
 import { highlightsOf } from './highlights.ts'
 import type { Persister } from './persister.ts'
@@ -226,22 +227,6 @@ function buildUnit(parts: AppendParts, ...[room, drafts, targets, redactions, tr
   } catch (error) {
     room.keys.truncate(firstNew)
     throw error
-  }
-}
-
-function txnWrite(
-  room: Room,
-  event: RoomEvent | undefined,
-  transaction: Transaction | undefined,
-): TxnWrite | undefined {
-  if (!transaction || !event) return undefined
-  return {
-    tokenNid: transaction.tokenNid,
-    earlierTokens: transaction.earlierTokens,
-    hash: transaction.hash,
-    roomNid: room.nid,
-    eventNid: event.nid,
-    ts: event.ts,
   }
 }
 

@@ -2,6 +2,7 @@ import { ProtocolError } from '../../../core/errors.ts'
 import { type EventId, isUserId, type UserId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
+import type { TxnWrite } from '../../../store/events/event-writes.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 
@@ -59,4 +60,21 @@ export function replacesOthers(room: Room, drafts: readonly Draft[], planned: St
     ({ type, stateKey }) =>
       stateKey !== undefined && room.stateNid(state, type, stateKey) !== room.stateNid(planned, type, stateKey),
   )
+}
+
+/** How a commit remembers the transaction that an event was sent in. */
+export function txnWrite(
+  room: Room,
+  event: RoomEvent | undefined,
+  transaction: Transaction | undefined,
+): TxnWrite | undefined {
+  if (!transaction || !event) return undefined
+  return {
+    tokenNid: transaction.tokenNid,
+    earlierTokens: transaction.earlierTokens,
+    hash: transaction.hash,
+    roomNid: room.nid,
+    eventNid: event.nid,
+    ts: event.ts,
+  }
 }
