@@ -64,6 +64,55 @@ export function compileWord(word: string): TextMatcher {
   return (text) => matchesWords(pattern, codePoints(text.toLowerCase()))
 }
 
+/** A text in lower case, and its code points once a search needs them. */
+export class FoldedText {
+  readonly folded: string
+  #points: Int32Array | undefined
+
+  constructor(text: string) {
+    this.folded = text.toLowerCase()
+  }
+
+  get points(): Int32Array {
+    this.#points ??= codePoints(this.folded)
+    return this.#points
+  }
+}
+
+/** A pattern for many texts that other patterns are compared with too. */
+export interface TextPattern {
+  matches(text: FoldedText): boolean
+  /** About how many characters {@link TextPattern.matches} compares at most. */
+  steps(text: FoldedText): number
+}
+
+/**
+ * Compiles a pattern for texts that are folded once.
+ *
+ * @param how `whole`: as {@link compileGlob}; `words`: as {@link compileWordGlob}; `word`: as {@link compileWord}
+ */
+export function compileText(glob: string, how: 'whole' | 'words' | 'word'): TextPattern {
+  const pattern = parseText(glob, how === 'word')
+  const each = [pattern.head, ...pattern.middle, ...(pattern.tail ? [pattern.tail] : [])].map(stepsPerCharacter)
+  const perCharacter = each.reduce((sum, steps) => sum + steps, 0)
+  const fits = how === 'whole' ? matchesWhole : matchesWords
+  const isPlain = how === 'whole' && !SPECIAL.test(glob)
+  const folded = glob.toLowerCase()
+  return {
+    matches: isPlain ? (text) => text.folded === folded : (text) => fits(pattern, text.points),
+    steps: isPlain ? () => 1 : (text) => text.folded.length * perCharacter,
+  }
+}
+
+function parseText(glob: string, isWord: boolean): Pattern {
+  const folded = glob.toLowerCase()
+  return isWord ? { head: pieceOf(folded, false), middle: [], tail: undefined } : parse(folded, true)
+}
+
+function stepsPerCharacter({ points, borders }: Piece): number {
+  return borders === undefined ? Math.min(points.length, MAX_COMPARED) : 1
+}
+
 /** A pattern where `*` alone is special and case counts (event types in filters). */
 export function compileWildcard(wildcard: string): TextMatcher {
   const [start = '', end, ...more] = wildcard.split('*')

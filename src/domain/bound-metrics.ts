@@ -4,13 +4,14 @@ export interface BoundMetrics {
 }
 
 /**
- * What was refused: requests to other servers on behalf of a user, account data, a body that was not encoded again to check its
+ * What was refused: requests to other servers on behalf of a user, account data, push rules, a body that was not encoded again to check its
  * signature, a file for which the disk is too full, invitations of other servers that are too large or too many, and events of the
  * stripped state that do not fit.
  */
 export type Bound =
   | 'fan-out'
   | 'account data'
+  | 'push rules'
   | 'rewritten body'
   | 'disk reserve'
   | 'invitation size'

@@ -34,6 +34,7 @@ import { createCrossSigning } from '../../src/domain/keys/cross-signing.ts'
 import { createDeviceLists } from '../../src/domain/keys/device-lists.ts'
 import { createMetrics, type Metrics } from '../../src/domain/metrics.ts'
 import { loadPages } from '../../src/domain/pages.ts'
+import { openPushRules } from '../../src/domain/push/rules.ts'
 import { openRateLimitOverrides } from '../../src/domain/rate-limit-overrides.ts'
 import { createRateLimits } from '../../src/domain/rate-limits.ts'
 import { type KeyRing, NOBODY } from '../../src/domain/rooms/receive/federation-queries.ts'
@@ -197,7 +198,10 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
   const accounts = createAccountServices({
     base,
     syncBase: { ledgerWaker: { wakeUsers: () => {} }, deviceLists },
-    roomBase: { erasedUsers: { add: () => {} } },
+    roomBase: {
+      erasedUsers: { add: () => {} },
+      pushRules: await openPushRules({ db: database.db, budget: new ByteBudget(1_000_000) }),
+    },
     rooms: {
       acting: {
         rooms: { leave: async () => {} },

@@ -1,11 +1,13 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { RoomId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
+import type { PushRuleset } from '../../core/push/default-rules.ts'
 import { findAccountData, measureAccountData, setAccountData } from '../../store/accounts/account-data.ts'
 import type { Database } from '../../store/db/db.ts'
 import type { Ledger } from '../../store/db/ledger.ts'
 import type { BoundMetrics } from '../bound-metrics.ts'
 import { MAX_ACCOUNT_DATA_BYTES, MAX_ACCOUNT_DATA_BYTES_PER_USER, MAX_ACCOUNT_DATA_PER_USER } from '../limits.ts'
+import type { PushedUser, PushRules } from '../push/rules.ts'
 
 /** Wakes a user's syncs after something of theirs was written to the ledger at a position. */
 export interface Waker {
@@ -14,7 +16,7 @@ export interface Waker {
 
 export interface AccountData {
   /** The content of a type in a user's account data, of a room or (undefined) of the account. @throws ProtocolError `M_NOT_FOUND` */
-  get(userNid: number, roomId: RoomId | undefined, type: string): Promise<JsonObject>
+  get(user: PushedUser, roomId: RoomId | undefined, type: string): Promise<JsonObject | { global: PushRuleset }>
   /**
    * @throws ProtocolError `M_BAD_JSON` (405) for a type that only the server writes, `M_TOO_LARGE`, `M_FORBIDDEN` for too many entries
    */
@@ -28,9 +30,10 @@ export function createAccountData(deps: {
   readonly db: Database
   readonly ledger: Ledger
   readonly notifier: Waker
+  readonly pushRules: Pick<PushRules, 'ruleset'>
   readonly bounds: BoundMetrics
 }): AccountData {
-  const { db, ledger, notifier, bounds } = deps
+  const { db, ledger, notifier, pushRules, bounds } = deps
 
   /** Writes in flight: the number of entries and bytes of each user. */
   const underWay = new Map<number, { pieces: number; bytes: number }>()
@@ -75,8 +78,9 @@ export function createAccountData(deps: {
   }
 
   return {
-    async get(userNid, roomId, type) {
-      const content = await findAccountData(db, userNid, roomId ?? '', type)
+    async get(user, roomId, type) {
+      if (type === 'm.push_rules' && roomId === undefined) return { global: await pushRules.ruleset(user) }
+      const content = await findAccountData(db, user.userNid, roomId ?? '', type)
       if (content === undefined) throw new ProtocolError('M_NOT_FOUND', 'Nothing is kept under this type.')
       return content
     },

@@ -6,6 +6,8 @@ import type { Contacts } from '../contact/contacts.ts'
 import type { IdentityAccounts } from '../identity/accounts.ts'
 import type { CrossSigning } from '../keys/cross-signing.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
+import { createPushRuleEdits, type PushRuleEdits } from '../push/rule-edits.ts'
+import type { PushRules } from '../push/rules.ts'
 import type { Rooms } from '../rooms/act/rooms.ts'
 import type { ErasedUsers } from '../rooms/read/erased-users.ts'
 import { type AccountData, createAccountData, type Waker } from './account-data.ts'
@@ -44,6 +46,8 @@ export interface AccountServices {
   readonly devices: Devices
   readonly profiles: Profiles
   readonly accountData: AccountData
+  readonly pushRules: PushRules
+  readonly pushRuleEdits: PushRuleEdits
   readonly filters: Filters
   readonly openIdTokens: OpenIdTokens
 }
@@ -56,7 +60,7 @@ export interface AccountParts {
   }
   /** `ledgerWaker` is called after account data was written. */
   readonly syncBase: { readonly ledgerWaker: Waker; readonly deviceLists: Pick<DeviceLists, 'change'> }
-  readonly roomBase: { readonly erasedUsers: Pick<ErasedUsers, 'add'> }
+  readonly roomBase: { readonly erasedUsers: Pick<ErasedUsers, 'add'>; readonly pushRules: PushRules }
   /** A deactivated account leaves them, and they learn of changed names and avatars. */
   readonly rooms: {
     readonly acting: { readonly rooms: Pick<Rooms, 'leave'>; readonly profileEvents: ProfileListener }
@@ -89,6 +93,7 @@ export function createAccountServices(parts: AccountParts): AccountServices {
   const { rooms, profileEvents } = parts.rooms.acting
   const { exclusive: exclusiveUsers, queries } = parts.appserviceBase
   const { contacts } = contact.services
+  const { pushRules } = parts.roomBase
   const serverName = config.server_name
   const passwords = createPasswords({ config, random })
   const registrationTokens = createRegistrationTokens({ db, clock, config })
@@ -143,7 +148,9 @@ export function createAccountServices(parts: AccountParts): AccountServices {
     interactiveAuth: createInteractiveAuth({ db, clock, random, stages }),
     devices,
     profiles: createProfiles({ serverName, db, listener: profileEvents, askProfile, askService: queries.findUser }),
-    accountData: createAccountData({ db, ledger, notifier: ledgerWaker, bounds: metrics.bounds }),
+    accountData: createAccountData({ db, ledger, notifier: ledgerWaker, pushRules, bounds: metrics.bounds }),
+    pushRules,
+    pushRuleEdits: createPushRuleEdits({ ledger, notifier: ledgerWaker, pushRules, bounds: metrics.bounds, log }),
     filters: createFilters({ db }),
     openIdTokens: createOpenIdTokens({ db, clock, random }),
   }

@@ -3,6 +3,7 @@ import type { Reader } from '../../store/db/db.ts'
 import { claimWriter, WRITER } from '../../store/db/writer-lock.ts'
 import { lastPosition } from '../../store/events/events.ts'
 import type { Base } from '../base.ts'
+import { openPushRules, type PushRules } from '../push/rules.ts'
 import { RecentChanges } from '../sync/recent-changes.ts'
 import { createUnread, type Unread } from '../sync/unread.ts'
 import { createUserRooms, type UserRooms } from '../sync/user-rooms.ts'
@@ -25,6 +26,7 @@ export interface RoomBase {
   readonly userRooms: UserRooms
   readonly erasedUsers: ErasedUsers
   readonly unread: Unread
+  readonly pushRules: PushRules
   readonly checkpoints: Checkpoints
   /** The newest event of each room, and below it the newest that changed a membership, as far as this process has seen. */
   readonly roomEvents: RecentChanges
@@ -58,6 +60,7 @@ export async function openRoomBase(parts: {
     userRooms: createUserRooms({ db, budget }),
     erasedUsers: await openErasedUsers({ db, events }),
     unread: createUnread({ db, budget }),
+    pushRules: await openPushRules({ db, budget }),
     checkpoints: createCheckpoints({ db, log }),
     roomEvents: new RecentChanges(position),
     roomMembers: new RecentChanges(position),

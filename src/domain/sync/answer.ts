@@ -2,7 +2,7 @@ import { groupBy } from '../../core/group-by.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { writeJson } from '../../core/large-integers.ts'
-import { type AccountDataRow, accountDataBetween } from '../../store/accounts/account-data.ts'
+import { AccountDataRow, accountDataBetween } from '../../store/accounts/account-data.ts'
 import { getRecentTimelines } from '../../store/events/events.ts'
 import type { ToDeviceRow } from '../../store/keys/to-device.ts'
 import type { Requester } from '../accounts/requester.ts'
@@ -52,6 +52,7 @@ export async function answerOf(
   const { joined, entered, departed } = standing instanceof Promise ? await standing : standing
   const changes = changedAccountData(look)
   const accountData = changes instanceof Promise ? await changes : changes
+  const rules = changedPushRules(look)
   const news = recentNews(look, joined, accountData) ?? (await newsOfJoined(look, joined, accountData))
   const active = news.map(({ roomNid }) => roomNid)
   const [join, others, devices, counts] = await Promise.all([
@@ -61,10 +62,8 @@ export async function answerOf(
     sources.keyCounts.of(by),
   ])
   const presence = presenceEvents(look, joined, devices.neighbours)
-  const global = wantedData(
-    accountData.filter(({ room_id }) => room_id === ''),
-    request.filter.accountData,
-  )
+  const ofAccount = accountData.filter(({ room_id }) => room_id === '')
+  const global = wantedData(rules ? [...ofAccount, await rules] : ofAccount, request.filter.accountData)
   const toDevice = mail.messages()
   const roomCount = join.length + others.invite.length + others.leave.length + others.knock.length
   const keysFell = since !== undefined && sources.keyCounts.fellSince(by, since.ledger)
@@ -150,6 +149,16 @@ function changedAccountData({ sources, by, since, now }: Look): readonly Account
   const after = since?.ledger ?? 0
   if (since && sources.userLedger.since(by.userNid, after) === false) return NO_ROWS
   return accountDataBetween(sources.db, by.userNid, after, now.ledger, { maxBytes: MAX_ANSWER_PART_BYTES })
+}
+
+/** `m.push_rules`, in a first sync and after a change. */
+function changedPushRules({ sources, by, since, now }: Look): Promise<AccountDataRow> | undefined {
+  const position = sources.pushRules.changedAt(by.userNid)
+  if (since && (position <= since.ledger || position > now.ledger)) return undefined
+  return sources.pushRules.ruleset(by).then((global) => {
+    const json = JSON.stringify({ global })
+    return new AccountDataRow({ room_id: '', type: 'm.push_rules', position, bytes: Buffer.byteLength(json), json })
+  })
 }
 
 const NO_ROWS: readonly AccountDataRow[] = []

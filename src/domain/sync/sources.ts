@@ -6,6 +6,7 @@ import type { Clock } from '../clock.ts'
 import type { Inboxes } from '../e2e/inboxes.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import type { DeviceKeyCounts } from '../keys/key-counts.ts'
+import type { PushRules } from '../push/rules.ts'
 import type { KeepRelated } from '../rooms/read/related.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { PartialStateRooms } from '../rooms/room/partial-state-rooms.ts'
@@ -30,6 +31,7 @@ export interface SyncSources {
   readonly states: RoomStates
   readonly stretches: SharedStretches
   readonly unread: Unread
+  readonly pushRules: Pick<PushRules, 'changedAt' | 'ruleset'>
   readonly lazyMembers: LazyMembers
   readonly presence: Presence
   /** Messages to devices. */

@@ -61,6 +61,7 @@ function sourcesOf({ db, clock, users, roomBase, syncBase, access, typing, recei
     registry: roomBase.registry,
     userRooms: roomBase.userRooms,
     unread: roomBase.unread,
+    pushRules: roomBase.pushRules,
     roomEvents: roomBase.roomEvents,
     roomMembers: roomBase.roomMembers,
     partialStateRooms: roomBase.partialStateRooms,

@@ -76,12 +76,16 @@ import { deleteProfileField } from './profile/delete-profile-field.ts'
 import { getProfileField } from './profile/get-profile-field.ts'
 import { getUserProfile } from './profile/get-user-profile.ts'
 import { setProfileField } from './profile/set-profile-field.ts'
+import { deletePushRule } from './push/delete-push-rule.ts'
 import { getPushRule } from './push/get-push-rule.ts'
 import { getPushRuleActions } from './push/get-push-rule-actions.ts'
 import { getPushRules } from './push/get-push-rules.ts'
 import { getPushRulesGlobal } from './push/get-push-rules-global.ts'
 import { getPushers } from './push/get-pushers.ts'
 import { isPushRuleEnabled } from './push/is-push-rule-enabled.ts'
+import { setPushRule } from './push/set-push-rule.ts'
+import { setPushRuleActions } from './push/set-push-rule-actions.ts'
+import { setPushRuleEnabled } from './push/set-push-rule-enabled.ts'
 import { createRoom } from './rooms/create-room.ts'
 import { getEventByTimestamp } from './rooms/get-event-by-timestamp.ts'
 import { getEventContext } from './rooms/get-event-context.ts'
@@ -252,6 +256,10 @@ export const clientEndpoints: readonly Endpoint[] = [
   getPushRule,
   isPushRuleEnabled,
   getPushRuleActions,
+  setPushRule,
+  deletePushRule,
+  setPushRuleEnabled,
+  setPushRuleActions,
 
   getAccountData,
   setAccountData,

@@ -1,5 +1,5 @@
 import type { ServerName } from '../../../core/ids.ts'
-import { isNotifiable } from '../../../core/push-rules.ts'
+import { isNotifiable } from '../../../core/push/default-rules.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
 import type { Database } from '../../../store/db/db.ts'
 import { Intake, type IntakeParts } from '../receive/intake.ts'

@@ -1,6 +1,6 @@
 import { MAX_PREV_EVENTS } from '../../../core/event/format.ts'
 import { clampToSafe } from '../../../core/large-integers.ts'
-import { isNotifiable } from '../../../core/push-rules.ts'
+import { isNotifiable } from '../../../core/push/default-rules.ts'
 import { getState } from '../../../core/state/trie.ts'
 import { MAX_EXTREMITIES } from '../../limits.ts'
 import { authIdsOf, prevIdsOf } from '../room/event-references.ts'

@@ -1,4 +1,3 @@
-import { indexMentionables, type MentionIndex } from '../../../core/highlights.ts'
 import type { EventId, RoomId, UserId } from '../../../core/ids.ts'
 import type { RoomVersion } from '../../../core/room-version.ts'
 import type { AuthGraph } from '../../../core/state/graph.ts'
@@ -23,7 +22,7 @@ export interface LocalMember {
 }
 
 interface Mentionables {
-  readonly index: MentionIndex
+  readonly userIds: ReadonlySet<UserId>
   readonly nids: ReadonlyMap<UserId, number>
 }
 
@@ -292,12 +291,11 @@ export class Room {
     for (const event of fitting.toReversed()) if (!this.#undo.learn(event, this.committed)) return
   }
 
-  /** Local members by the names that mention them; rebuilt when they change. */
+  /** Local members by id; rebuilt when they change. */
   mentionables(): Mentionables {
-    this.#mentionables ??= {
-      index: indexMentionables([...this.localMembers.values()]),
-      nids: new Map([...this.localMembers.values()].map(({ userId, userNid }) => [userId, userNid])),
-    }
+    if (this.#mentionables) return this.#mentionables
+    const nids = new Map([...this.localMembers.values()].map(({ userId, userNid }) => [userId, userNid]))
+    this.#mentionables = { userIds: new Set(nids.keys()), nids }
     return this.#mentionables
   }
 

@@ -6,6 +6,6 @@ export const getAccountDataPerRoom = endpoint(
   { auth: 'user', guests: true },
   ({ requester, params }, { accountData }) => {
     requireOwn(requester, params.userId)
-    return accountData.get(requester.userNid, params.roomId, params.type)
+    return accountData.get(requester, params.roomId, params.type)
   },
 )

@@ -1,4 +1,3 @@
-import { defaultRuleset } from '../../../core/push-rules.ts'
 import { endpoint } from '../../../http/endpoint.ts'
 import { requireOwn } from '../own-user.ts'
 
@@ -7,7 +6,6 @@ export const getAccountData = endpoint(
   { auth: 'user', guests: true },
   ({ requester, params: { userId, type } }, { accountData }) => {
     requireOwn(requester, userId)
-    if (type === 'm.push_rules') return { global: defaultRuleset(userId) }
-    return accountData.get(requester.userNid, undefined, type)
+    return accountData.get(requester, undefined, type)
   },
 )

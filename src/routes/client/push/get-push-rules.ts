@@ -1,6 +1,5 @@
-import { defaultRuleset } from '../../../core/push-rules.ts'
 import { endpoint } from '../../../http/endpoint.ts'
 
-export const getPushRules = endpoint('GET C/pushrules', { auth: 'user' }, ({ requester }) => ({
-  global: defaultRuleset(requester.userId),
+export const getPushRules = endpoint('GET C/pushrules', { auth: 'user' }, async ({ requester }, { pushRules }) => ({
+  global: await pushRules.ruleset(requester),
 }))

@@ -1,31 +1,10 @@
-import { compileGlob, compileWord, compileWordGlob } from './glob.ts'
-import { localpartOf } from './ids.ts'
-import type { JsonObject, JsonPrimitive, JsonValue } from './json.ts'
-import { parsePropertyPath, propertyAt } from './property-path.ts'
+import { compileText, type TextPattern } from '../glob.ts'
+import { isObject, type JsonObject, type JsonPrimitive } from '../json.ts'
+import { parsePropertyPath } from '../property-path.ts'
+import type { PushContext, PushedEvent } from './pushed-event.ts'
 
-/** The part of an event that push rules use. */
-export interface PushEvent extends JsonObject {
-  type: string
-  sender: string
-  state_key?: string
-  content: JsonObject
-}
-
-/** The facts about the user and the room that push rules use. */
-export interface PushContext {
-  readonly userId: string
-  /** The user's display name in the room. */
-  readonly displayName: string | undefined
-  /** Joined members. */
-  readonly memberCount: number
-  readonly senderPower: number
-  /** The level that `@room` takes (`notifications.room`). */
-  readonly roomNotificationLevel: number
-}
-
-/** Stand for a pattern or value: the id, or the localpart, of the rules' user. */
+/** Stands for a pattern or value: the id of the rules' user. */
 export const OWN_USER_ID = Symbol('own user id')
-export const OWN_LOCALPART = Symbol('own localpart')
 
 /** A condition of a push rule (client-server API, "Conditions"). */
 export type PushCondition =
@@ -40,7 +19,7 @@ export type PushCondition =
   | { readonly kind: 'room_member_count'; readonly is: string }
   | { readonly kind: 'sender_notification_permission'; readonly key: string }
 
-export type PushTest = (event: PushEvent, context: PushContext) => boolean
+export type PushTest = (event: PushedEvent, context: PushContext) => boolean
 
 /** Whether a condition depends on the event alone. */
 export function isAboutEventAlone(condition: PushCondition): boolean {
@@ -56,6 +35,19 @@ export function isAboutEventAlone(condition: PushCondition): boolean {
   }
 }
 
+/** A condition as a client wrote it, if it is one that can hold: of a known kind, and whole. */
+export function readCondition(condition: JsonObject): PushCondition | undefined {
+  const { kind, key, pattern, value, is } = condition
+  const isScalar = !isObject(value) && !Array.isArray(value) && value !== undefined
+  if (kind === 'contains_display_name') return { kind }
+  if (kind === 'room_member_count') return typeof is === 'string' ? { kind, is } : undefined
+  if (typeof key !== 'string') return undefined
+  if (kind === 'sender_notification_permission') return { kind, key }
+  if (kind === 'event_match') return typeof pattern === 'string' ? { kind, key, pattern } : undefined
+  if (!isScalar) return undefined
+  return kind === 'event_property_is' || kind === 'event_property_contains' ? { kind, key, value } : undefined
+}
+
 export function compileCondition(condition: PushCondition): PushTest {
   switch (condition.kind) {
     case 'event_match':
@@ -65,48 +57,48 @@ export function compileCondition(condition: PushCondition): PushTest {
     case 'event_property_contains':
       return propertyContains(condition.key, condition.value)
     case 'contains_display_name':
-      return ({ content }, { displayName }) => hasWord(content.body, displayName)
+      return containsDisplayName
     case 'room_member_count':
       return memberCount(condition.is)
     case 'sender_notification_permission':
-      return (_event, context) => condition.key === 'room' && context.senderPower >= context.roomNotificationLevel
+      return (_event, { senderPower, powerToNotify }) => senderPower >= powerToNotify(condition.key)
     default:
       // An unknown condition never holds.
       return () => false
   }
 }
 
-/** The condition of a content rule: the body contains the pattern, at word boundaries. */
-export function compileContentPattern(pattern: string | typeof OWN_LOCALPART): PushTest {
-  if (pattern === OWN_LOCALPART) return ({ content }, { userId }) => hasWord(content.body, localpartOf(userId))
-  return eventMatch('content.body', pattern)
-}
+const BODY_KEY = 'content.body'
+const BODY_PATH = parsePropertyPath(BODY_KEY)
 
 function eventMatch(key: string, pattern: string | typeof OWN_USER_ID): PushTest {
   const path = parsePropertyPath(key)
-  if (pattern === OWN_USER_ID) return (event, { userId }) => propertyAt(event, path) === userId
-  const matches = key === 'content.body' ? compileWordGlob(pattern) : compileGlob(pattern)
-  return (event) => {
-    const value = propertyAt(event, path)
-    return typeof value === 'string' && matches(value)
-  }
+  if (pattern === OWN_USER_ID) return (event, { userId }) => event.at(path) === userId
+  const compiled = compileText(pattern, key === BODY_KEY ? 'words' : 'whole')
+  return (event) => finds(event, compiled, event.text(key, path))
+}
+
+function finds(event: PushedEvent, pattern: TextPattern, text: ReturnType<PushedEvent['text']>): boolean {
+  return text !== undefined && event.spend(pattern.steps(text)) && pattern.matches(text)
 }
 
 function propertyIs(key: string, wanted: JsonPrimitive): PushTest {
   const path = parsePropertyPath(key)
-  return (event) => propertyAt(event, path) === wanted
+  return (event) => event.at(path) === wanted
 }
 
 function propertyContains(key: string, wanted: JsonPrimitive | typeof OWN_USER_ID): PushTest {
   const path = parsePropertyPath(key)
   return (event, { userId }) => {
-    const values = propertyAt(event, path)
+    const values = event.at(path)
     return Array.isArray(values) && values.includes(wanted === OWN_USER_ID ? userId : wanted)
   }
 }
 
-function hasWord(text: JsonValue | undefined, word: string | undefined): boolean {
-  return typeof text === 'string' && word !== undefined && word !== '' && compileWord(word)(text)
+/** Deprecated, but clients still make rules of it. */
+function containsDisplayName(event: PushedEvent, { displayName = '' }: PushContext): boolean {
+  if (displayName === '') return false
+  return finds(event, compileText(displayName, 'word'), event.text(BODY_KEY, BODY_PATH))
 }
 
 const COMPARISONS: ReadonlyMap<string, (count: number, bound: number) => boolean> = new Map([

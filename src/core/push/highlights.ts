@@ -1,0 +1,33 @@
+import type { UserId } from '../ids.ts'
+import { isObject } from '../json.ts'
+import type { PushEvent } from './pushed-event.ts'
+
+/**
+ * The members whom the server-default push rules highlight an event for: the same as `evaluateDefaults` for each of them,
+ * in time linear in the event and those found.
+ *
+ * @param members the local members of the room
+ * @param canNotifyRoom whether the sender's power level reaches `notifications.room`
+ */
+export function highlightsFor(event: PushEvent, members: ReadonlySet<UserId>, canNotifyRoom: boolean): UserId[] {
+  const found: UserId[] = []
+  for (const userId of highlighted(event, members, canNotifyRoom)) if (userId !== event.sender) found.push(userId)
+  return found
+}
+
+function highlighted(event: PushEvent, members: ReadonlySet<UserId>, canNotifyRoom: boolean): Iterable<UserId> {
+  const { content } = event
+  const type = event.type.toLowerCase()
+  // Notices and memberships are silenced before mentions are looked for.
+  if (type === 'm.room.member' || isText(content.msgtype, 'm.notice')) return []
+  if (type === 'm.room.tombstone' && event.state_key === '') return members
+  const mentions = content['m.mentions']
+  if (!isObject(mentions)) return []
+  if (canNotifyRoom && mentions.room === true) return members
+  const userIds = Array.isArray(mentions.user_ids) ? (mentions.user_ids as UserId[]) : []
+  return new Set(userIds.filter((userId) => members.has(userId)))
+}
+
+function isText(value: unknown, text: string): boolean {
+  return typeof value === 'string' && value.toLowerCase() === text
+}

@@ -1,0 +1,117 @@
+import type { Logger } from 'pino'
+import { ProtocolError } from '../../core/errors.ts'
+import { createKeyedQueue } from '../../core/keyed-queue.ts'
+import { isPushRuleKind, type PushAction, type PushRule } from '../../core/push/default-rules.ts'
+import {
+  deleteRule,
+  type OwnRules,
+  putRule,
+  type RuleName,
+  type RulePlace,
+  RuleRefusal,
+  setRuleActions,
+  setRuleEnabled,
+} from '../../core/push/own-rules.ts'
+import { setPushRules } from '../../store/accounts/push-rules.ts'
+import type { Ledger } from '../../store/db/ledger.ts'
+import type { Waker } from '../accounts/account-data.ts'
+import type { BoundMetrics } from '../bound-metrics.ts'
+import { checkActions, checkRule, checkTotal, type RuleBody } from './rule-checks.ts'
+import type { PushedUser, PushRules } from './rules.ts'
+
+/** A rule as a path names it. */
+export interface NamedRule {
+  readonly kind: string
+  readonly ruleId: string
+}
+
+/** What users change about their push rules. All their devices get the change as `m.push_rules` account data. */
+export interface PushRuleEdits {
+  /** One rule as its user reads it. @throws ProtocolError `M_NOT_FOUND` */
+  get(user: PushedUser, name: NamedRule): Promise<PushRule>
+  /**
+   * Makes a rule, or writes another form of one that exists.
+   *
+   * @throws ProtocolError `M_INVALID_PARAM` for a rule that cannot be, `M_UNKNOWN` (400) for a place that is none, `M_TOO_LARGE`, and
+   * `M_FORBIDDEN` for too many rules
+   */
+  put(user: PushedUser, name: NamedRule, body: RuleBody, place: RulePlace): Promise<void>
+  /** @throws ProtocolError `M_NOT_FOUND`, `M_INVALID_PARAM` for a server-default rule */
+  delete(user: PushedUser, name: NamedRule): Promise<void>
+  /** @throws ProtocolError `M_NOT_FOUND` */
+  setEnabled(user: PushedUser, name: NamedRule, enabled: boolean): Promise<void>
+  /** @throws ProtocolError `M_NOT_FOUND`, `M_TOO_LARGE` */
+  setActions(user: PushedUser, name: NamedRule, actions: readonly PushAction[]): Promise<void>
+}
+
+export function createPushRuleEdits(parts: {
+  readonly ledger: Ledger
+  readonly notifier: Waker
+  readonly pushRules: PushRules
+  readonly bounds: BoundMetrics
+  readonly log: Pick<Logger, 'error'>
+}): PushRuleEdits {
+  const { ledger, notifier, pushRules, bounds, log } = parts
+  // Each change is made to what the one before it left.
+  const queue = createKeyedQueue<number>()
+  ledger.onMissed(() => void pushRules.readAgain().catch((err) => log.error({ err }, 'push rules were not read again')))
+
+  function nameOf({ kind, ruleId }: NamedRule): RuleName {
+    if (isPushRuleKind(kind)) return { kind, id: ruleId }
+    throw new ProtocolError(
+      'M_NOT_FOUND',
+      'There are no such rules. The kinds are override, content, room, sender and underride.',
+    )
+  }
+
+  function change({ userNid }: PushedUser, edit: (rules: OwnRules) => OwnRules | RuleRefusal): Promise<void> {
+    return queue.run(userNid, async () => {
+      const before = await pushRules.stored(userNid)
+      const rules = edit(before)
+      if (rules instanceof RuleRefusal) throw errorOf(rules)
+      const text = JSON.stringify(rules)
+      if (text === JSON.stringify(before)) return
+      checkTotal(rules, text, bounds)
+      await ledger.append(
+        (tx, position) => setPushRules(tx, { userNid, rules: text, position }),
+        (_, position) => {
+          pushRules.changed(userNid, rules, position)
+          notifier.wakeUsers([userNid], position)
+        },
+      )
+    })
+  }
+
+  return {
+    async get(user, path) {
+      const { kind, id } = nameOf(path)
+      const rule = (await pushRules.ruleset(user))[kind].find(({ rule_id }) => rule_id === id)
+      if (!rule) throw new ProtocolError('M_NOT_FOUND', 'You have no such push rule. GET pushrules/ lists yours.')
+      return rule
+    },
+    async put(user, path, body, place) {
+      const name = nameOf(path)
+      const rule = checkRule(name, body)
+      await change(user, (rules) => putRule(rules, name.kind, rule, place))
+    },
+    async delete(user, path) {
+      const name = nameOf(path)
+      await change(user, (rules) => deleteRule(rules, name))
+    },
+    async setEnabled(user, path, enabled) {
+      const name = nameOf(path)
+      await change(user, (rules) => setRuleEnabled(rules, name, enabled))
+    },
+    async setActions(user, path, actions) {
+      const name = nameOf(path)
+      checkActions(actions)
+      await change(user, (rules) => setRuleActions(rules, name, actions))
+    },
+  }
+}
+
+function errorOf({ errcode, reason }: RuleRefusal): ProtocolError {
+  return errcode === 'M_UNKNOWN'
+    ? new ProtocolError(errcode, reason, { status: 400 })
+    : new ProtocolError(errcode, reason)
+}

@@ -1,0 +1,135 @@
+import type { ByteBudget } from '../../core/byte-budget.ts'
+import type { UserId } from '../../core/ids.ts'
+import { type CompiledRules, compileRuleset, DEFAULT_PUSH_RULES } from '../../core/push/compiled-rules.ts'
+import type { PushOutcome, PushRuleset } from '../../core/push/default-rules.ts'
+import { NO_OWN_RULES, type OwnRules, rulesetOf } from '../../core/push/own-rules.ts'
+import { type PushContext, PushedEvent } from '../../core/push/pushed-event.ts'
+import { findPushRules, listPushRuleChanges } from '../../store/accounts/push-rules.ts'
+import type { Reader } from '../../store/db/db.ts'
+import type { Room } from '../rooms/room/room.ts'
+import type { RoomEvent } from '../rooms/room/room-event.ts'
+import { powersIn } from './push-context.ts'
+
+/** A local user whose rules are asked for. */
+export interface PushedUser {
+  readonly userNid: number
+  readonly userId: UserId
+}
+
+/**
+ * The push rules of local users, to evaluate events by.
+ *
+ * To evaluate one event for many users, call {@link PushRules.outcomes} once: it reads the room's power levels once, derives what rules
+ * need of the event once, and loads missing rules in one query.
+ */
+export interface PushRules {
+  /** A user's compiled rules. Synchronous for users who have changed none, and for those whose rules are in memory. */
+  of(userNid: number): CompiledRules | Promise<CompiledRules>
+  /** The compiled rules, if no query is needed for them. */
+  peek(userNid: number): CompiledRules | undefined
+  /** Reads the rules of users into memory, in one query. */
+  load(userNids: readonly number[]): Promise<void>
+  /** Whether a user has changed any rule. */
+  hasOwn(userNid: number): boolean
+  /** The result of a user's rules for a committed event of a room, in the room's current state. A silent result if it is their own. */
+  evaluate(user: PushedUser, room: Room, event: RoomEvent): Promise<PushOutcome>
+  /** The same for several users, by number. */
+  outcomes(users: readonly PushedUser[], room: Room, event: RoomEvent): Promise<ReadonlyMap<number, PushOutcome>>
+  /** What a user changed about the rules. */
+  stored(userNid: number): Promise<OwnRules>
+  /** The rules as clients read them. */
+  ruleset(user: PushedUser): Promise<PushRuleset>
+  /** The ledger position of the last change; 0 for users who have changed none. */
+  changedAt(userNid: number): number
+  /** Counts changes of rules. What was derived from rules is valid while it stands. */
+  version(): number
+  /** A change was committed. */
+  changed(userNid: number, rules: OwnRules, position: number): void
+  /** Commits were missed: who changed rules is read again. */
+  readAgain(): Promise<void>
+}
+
+interface Held {
+  readonly stored: OwnRules
+  readonly compiled: CompiledRules
+  readonly bytes: number
+}
+
+/** Bytes of compiled rules beside their text, and for each byte of text. Measured: a test compares them with the heap. */
+const RULES_BYTES = 2_000
+const BYTES_PER_CHARACTER = 12
+
+export async function openPushRules({ db, budget }: { db: Reader; budget: ByteBudget }): Promise<PushRules> {
+  const held = budget.part<number, Held>({ bytesOf: ({ bytes }) => bytes })
+  const changes = new Map((await listPushRuleChanges(db)).map(({ user_nid, position }) => [user_nid, position]))
+  let version = 0
+
+  function hold(userNid: number, stored: OwnRules, length: number): Held {
+    const entry = { stored, compiled: compileRuleset(stored), bytes: RULES_BYTES + BYTES_PER_CHARACTER * length }
+    held.set(userNid, entry)
+    return entry
+  }
+
+  async function read(userNids: readonly number[]): Promise<Map<number, Held>> {
+    const before = version
+    const rows = await findPushRules(db, userNids)
+    // A change was committed meanwhile: what was read may be older.
+    if (before !== version) return read(userNids)
+    return new Map(
+      rows.map(({ user_nid, rules }) => [user_nid, hold(user_nid, JSON.parse(rules) as OwnRules, rules.length)]),
+    )
+  }
+
+  async function heldOf(userNid: number): Promise<Held | undefined> {
+    if (!changes.has(userNid)) return undefined
+    return held.get(userNid) ?? (await read([userNid])).get(userNid)
+  }
+
+  const peek: PushRules['peek'] = (userNid) => (changes.has(userNid) ? held.get(userNid)?.compiled : DEFAULT_PUSH_RULES)
+
+  const outcomes: PushRules['outcomes'] = async (users, room, { id, pdu }) => {
+    const missing = users.filter(({ userNid }) => peek(userNid) === undefined).map(({ userNid }) => userNid)
+    const [loaded, powers] = await Promise.all([
+      missing.length > 0 ? read(missing) : new Map<number, Held>(),
+      powersIn(room, pdu.sender),
+    ])
+    const event = new PushedEvent(pdu, { roomId: room.id, eventId: id })
+    const memberCount = room.counts.join
+    return new Map(
+      users.map(({ userNid, userId }) => {
+        const rules = loaded.get(userNid)?.compiled ?? peek(userNid) ?? DEFAULT_PUSH_RULES
+        const { displayName } = room.localMembers.get(userNid) ?? {}
+        const context: PushContext = { userId, displayName, memberCount, ...powers }
+        return [userNid, rules.evaluate(event, context)]
+      }),
+    )
+  }
+
+  return {
+    peek,
+    outcomes,
+    of: (userNid) => peek(userNid) ?? heldOf(userNid).then((entry) => entry?.compiled ?? DEFAULT_PUSH_RULES),
+    async load(userNids) {
+      await read(userNids)
+    },
+    hasOwn: (userNid) => changes.has(userNid),
+    async evaluate(user, room, event) {
+      return (await outcomes([user], room, event)).get(user.userNid)!
+    },
+    stored: async (userNid) => (await heldOf(userNid))?.stored ?? NO_OWN_RULES,
+    ruleset: async ({ userNid, userId }) => rulesetOf((await heldOf(userNid))?.stored ?? NO_OWN_RULES, userId),
+    changedAt: (userNid) => changes.get(userNid) ?? 0,
+    version: () => version,
+    changed(userNid, rules, position) {
+      version++
+      changes.set(userNid, position)
+      hold(userNid, rules, JSON.stringify(rules).length)
+    },
+    async readAgain() {
+      version++
+      held.clear()
+      for (const { user_nid, position } of await listPushRuleChanges(db)) changes.set(user_nid, position)
+      version++
+    },
+  }
+}
