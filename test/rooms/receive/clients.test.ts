@@ -176,7 +176,8 @@ describe('what syncs are told', () => {
   it('of messages of others: unread counts and highlights', async () => {
     const { forge, roomId } = await openRoom('counts')
     const { next_batch: since } = await home.sync('ann')
-    const ids = [forge.say(CREATOR, 'hello all'), forge.say(GUEST, 'hello ann')]
+    const content = { msgtype: 'm.text', body: 'hello', 'm.mentions': { user_ids: [home.user('ann')] } }
+    const ids = [forge.say(CREATOR, 'hello all'), forge.say(GUEST, '', { content })]
     const waiting = home.sync('ann', since, { timeoutMs: 20_000 })
     await home.kinds(forge, ids)
     const answer = await waiting
