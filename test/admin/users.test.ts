@@ -197,6 +197,12 @@ describe('an account', () => {
       account_data: { global: { 'org.x': { a: 1 } }, rooms: { [room]: { 'org.y': { b: 2 } } } },
     })
     expect(await office.call('GET', `/v1/users/${userId}/pushers`)).toEqual({ pushers: [], total: 0 })
+    const pusher = {
+      ...{ kind: 'http', app_id: 'org.app', pushkey: 'k', app_display_name: 'A', device_display_name: 'D', lang: 'en' },
+      data: { url: 'https://push.example.org/_matrix/push/v1/notify' },
+    }
+    await office.api.call('POST', '/pushers/set', { token, body: pusher })
+    expect(await office.call('GET', `/v1/users/${userId}/pushers`)).toMatchObject({ pushers: [pusher], total: 1 })
   })
 })
 

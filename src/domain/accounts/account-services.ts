@@ -8,6 +8,7 @@ import type { CrossSigning } from '../keys/cross-signing.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import { createPushRuleEdits, type PushRuleEdits } from '../push/rule-edits.ts'
 import type { PushRules } from '../push/rules.ts'
+import { createPushers, type Pushers } from '../pushers/pushers.ts'
 import type { Rooms } from '../rooms/act/rooms.ts'
 import type { ErasedUsers } from '../rooms/read/erased-users.ts'
 import { type AccountData, createAccountData, type Waker } from './account-data.ts'
@@ -50,6 +51,7 @@ export interface AccountServices {
   readonly pushRuleEdits: PushRuleEdits
   readonly filters: Filters
   readonly openIdTokens: OpenIdTokens
+  readonly pushers: Pushers
 }
 
 export interface AccountParts {
@@ -153,5 +155,6 @@ export function createAccountServices(parts: AccountParts): AccountServices {
     pushRuleEdits: createPushRuleEdits({ ledger, notifier: ledgerWaker, pushRules, bounds: metrics.bounds, log }),
     filters: createFilters({ db }),
     openIdTokens: createOpenIdTokens({ db, clock, random }),
+    pushers: createPushers({ db, clock, position: parts.rooms.position }),
   }
 }

@@ -83,6 +83,7 @@ import { getPushRules } from './push/get-push-rules.ts'
 import { getPushRulesGlobal } from './push/get-push-rules-global.ts'
 import { getPushers } from './push/get-pushers.ts'
 import { isPushRuleEnabled } from './push/is-push-rule-enabled.ts'
+import { postPusher } from './push/post-pusher.ts'
 import { setPushRule } from './push/set-push-rule.ts'
 import { setPushRuleActions } from './push/set-push-rule-actions.ts'
 import { setPushRuleEnabled } from './push/set-push-rule-enabled.ts'
@@ -251,6 +252,7 @@ export const clientEndpoints: readonly Endpoint[] = [
   deleteRoomKeys,
 
   getPushers,
+  postPusher,
   getPushRules,
   getPushRulesGlobal,
   getPushRule,

@@ -1,7 +1,7 @@
 import type { UserId } from '../../core/ids.ts'
 import type { Reader, Tx } from '../db/db.ts'
 
-// Tables: deactivation, account, profile_field, sync_filter, push_rules, account_data, openid_token, uia_session, matrix_user
+// Tables: deactivation, account, profile_field, sync_filter, push_rules, account_data, openid_token, uia_session, pusher, matrix_user
 
 export interface DeactivationRow {
   readonly user_nid: number
@@ -19,7 +19,8 @@ export async function endAccount(tx: Tx, userNid: number, now: number): Promise<
   )
   if (rows.length === 0) return false
   await tx.query(
-    `WITH uia AS (DELETE FROM uia_session WHERE user_nid = $1) DELETE FROM openid_token WHERE user_nid = $1`,
+    `WITH uia AS (DELETE FROM uia_session WHERE user_nid = $1), pushing AS (DELETE FROM pusher WHERE user_nid = $1)
+     DELETE FROM openid_token WHERE user_nid = $1`,
     [userNid],
   )
   return true

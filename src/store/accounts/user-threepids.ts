@@ -2,7 +2,7 @@ import type { UserId } from '../../core/ids.ts'
 import type { Medium } from '../../core/threepid.ts'
 import type { Reader, Tx } from '../db/db.ts'
 
-// Tables: user_threepid, account, matrix_user
+// Tables: user_threepid, account, pusher, matrix_user
 
 /** Addresses are in the spelling of `normaliseAddress`; times in milliseconds. */
 export interface UserThreepidRow {
@@ -60,10 +60,11 @@ export async function insertUserThreepid(
   return rows.length === 1
 }
 
-/** Gives whether the account had the address. */
+/** Removes an address, and the pushers that send mails to it. Gives whether the account had the address. */
 export async function deleteUserThreepid(tx: Tx, userNid: number, medium: string, address: string): Promise<boolean> {
   const rows = await tx.query(
-    'DELETE FROM user_threepid WHERE user_nid = $1 AND medium = $2 AND address = $3 RETURNING 1 AS one',
+    `WITH mails AS (DELETE FROM pusher WHERE user_nid = $1 AND kind = 'email' AND $2 = 'email' AND pushkey = $3)
+     DELETE FROM user_threepid WHERE user_nid = $1 AND medium = $2 AND address = $3 RETURNING 1 AS one`,
     [userNid, medium, address],
   )
   return rows.length === 1

@@ -1,3 +1,5 @@
 import { endpoint } from '../../../http/endpoint.ts'
 
-export const getPushers = endpoint('GET C/pushers', { auth: 'user' }, () => ({ pushers: [] }))
+export const getPushers = endpoint('GET C/pushers', { auth: 'user' }, async ({ requester }, { pushers }) => ({
+  pushers: await pushers.list(requester.userNid),
+}))
