@@ -103,6 +103,7 @@ function keyExamples(
     version: backupVersion,
     algorithm: 'm.megolm_backup.v1.curve25519-aes-sha2',
     filter: { generic_search_term: 'fuzz', room_types: ['m.space', null] },
+    ...(path === 'C/pushers/set' && { kind: 'http', data: { url: 'https://push.invalid/_matrix/push/v1/notify' } }),
   }
 }
 
@@ -170,7 +171,7 @@ export function pathExample(name: string, path: string, scene: Scene, actor: Act
     version: scene.backupVersion,
     sessionId: 'session',
     kind: 'override',
-    ruleId: '.m.rule.master',
+    ruleId: path.startsWith('GET') ? '.m.rule.master' : scene.ruleId,
     receiptType: 'm.read',
     serverName: 'localhost',
     mediaId: path.startsWith('PUT media/') ? scene.emptyMediaId : scene.mediaId,

@@ -32,6 +32,8 @@ export interface Scene {
   readonly eventId: string
   readonly alias: string
   readonly filterId: string
+  /** A push rule of the owner's, of kind `override`. */
+  readonly ruleId: string
   /** A picture, and a place for a file that nobody has sent yet. */
   readonly mediaId: string
   readonly emptyMediaId: string
@@ -127,6 +129,8 @@ export async function openWorld(): Promise<World> {
     const room = `/rooms/${encodeURIComponent(roomId)}`
     const filter = { room: { timeline: { limit: 5 } } }
     const { filter_id } = await api.call('POST', `${own}/filter`, { token, body: filter })
+    const rule = `/pushrules/global/override/${name}`
+    await api.call('PUT', rule, { token, body: { conditions: [], actions: [] } })
     for (const place of [own, own + room]) {
       await api.call('PUT', `${place}/account_data/org.example.data`, { token, body: { x: 1 } })
     }
@@ -153,6 +157,7 @@ export async function openWorld(): Promise<World> {
       eventId,
       alias: `#${name}:localhost`,
       filterId: filter_id,
+      ruleId: name,
       mediaId: mediaId!,
       emptyMediaId: emptyMediaId!,
       syncToken: next_batch,
