@@ -70,8 +70,15 @@ export function roomNameOf(name: MaybeEvent): string | undefined {
   return nonEmpty(name?.content.name)
 }
 
+/** The topic as plain text: the first such part of `m.topic`, else `topic`. Without `topic` there is none (`m.room.topic`). */
 export function topicOf(topic: MaybeEvent): string | undefined {
-  return nonEmpty(topic?.content.topic)
+  const text = nonEmpty(topic?.content.topic)
+  const block = topic?.content['m.topic']
+  if (text === undefined || !isObject(block)) return text
+  const plain = listOf(block['m.text']).find(
+    (part) => isObject(part) && (part.mimetype ?? 'text/plain') === 'text/plain',
+  )
+  return (isObject(plain) ? nonEmpty(plain.body) : undefined) ?? text
 }
 
 /** The `mxc://` URI of the room's picture. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Json } from '../../support/api.ts'
-import { type House, openHouse, type Person } from '../people.ts'
+import { type House, inRoom, openHouse, type Person } from '../people.ts'
 
 let house: House
 let alice: Person
@@ -122,6 +122,17 @@ describe('a long directory', () => {
     expect(first.total_room_count_estimate).toBe(7)
     const viaGet = await house.api.call('GET', `/publicRooms?limit=2&since=${first.next_batch}`)
     expect(names(viaGet)).toEqual(order.slice(3, 5))
+  })
+
+  it('shows the plain text of a rich topic', async () => {
+    const room = await alice.createRoom({ visibility: 'public', topic: 'Plain' })
+    const path = inRoom(room, '/state/m.room.topic')
+    expect(await alice.call('GET', path)).toEqual({ topic: 'Plain', 'm.topic': { 'm.text': [{ body: 'Plain' }] } })
+    const parts = [{ mimetype: 'text/html', body: '<b>Rich</b>' }, { body: 'Written richly' }]
+    await alice.setState(room, 'm.room.topic', { topic: 'Written', 'm.topic': { 'm.text': parts } })
+    const { chunk } = await alice.call('POST', '/publicRooms', { filter: { generic_search_term: 'richly' } })
+    expect(chunk).toMatchObject([{ room_id: room, topic: 'Written richly' }])
+    await alice.call('PUT', visibilityAt(room), { visibility: 'private' })
   })
 
   it('is searched by name, topic and alias, and by the type of rooms', async () => {

@@ -239,13 +239,18 @@ async function firstEvents(
     ...initial,
   ]
   if (request.name !== undefined) drafts.push(state(by, 'm.room.name', { name: request.name }))
-  if (request.topic !== undefined) drafts.push(state(by, 'm.room.topic', { topic: request.topic }))
+  if (request.topic !== undefined) drafts.push(state(by, 'm.room.topic', topicContent(request.topic)))
   const directly = request.is_direct === true ? { is_direct: true } : {}
   for (const userId of invited.filter((each) => serverOf(each) === parts.serverName)) {
     const content = { membership: 'invite', ...(await parts.profileOf(userId)), ...directly }
     drafts.push(state(by, 'm.room.member', content, undefined, userId))
   }
   return drafts
+}
+
+/** A topic of plain text, also in the form of release 1.15. */
+function topicContent(topic: string): JsonObject {
+  return { topic, 'm.topic': { 'm.text': [{ body: topic }] } }
 }
 
 function initialState(by: Requester, request: RoomRequest): Draft[] {
