@@ -5,6 +5,12 @@ const METHODS = 'GET, POST, PUT, DELETE, OPTIONS'
 const REQUEST_HEADERS = 'Origin, X-Requested-With, Content-Type, Accept, Authorization'
 const MAX_AGE_SECONDS = 86_400
 
+/** The only paths that know `PATCH`. */
+const PROFILES = ['v3', 'r0', 'unstable/uk.tcpip.msc4133'].map((release) => `/_matrix/client/${release}/profile/`)
+const METHODS_OF_PROFILES = `${METHODS}, PATCH`
+
+const isProfile = (url: string): boolean => PROFILES.some((path) => url.startsWith(path))
+
 /** The plugin sends these on preflights only; the specification requires them on every answer ("Web browser clients"). */
 const ON_EVERY_ANSWER = {
   'access-control-allow-methods': METHODS,
@@ -16,8 +22,9 @@ export const CORS_HEADERS: Readonly<Record<string, string>> = { 'access-control-
 
 /** Browser clients come from anywhere. `OPTIONS` is answered on any path, without looking at the path. */
 export function answerCors(app: FastifyInstance): void {
-  app.addHook('onRequest', (_request, reply, done) => {
+  app.addHook('onRequest', ({ url }, reply, done) => {
     reply.headers(ON_EVERY_ANSWER)
+    if (isProfile(url)) reply.header('access-control-allow-methods', METHODS_OF_PROFILES)
     done()
   })
   void app.register(cors, {
@@ -27,4 +34,6 @@ export function answerCors(app: FastifyInstance): void {
     maxAge: MAX_AGE_SECONDS,
     strictPreflight: false,
   })
+  const config = { cors: { methods: METHODS_OF_PROFILES } }
+  for (const path of PROFILES) app.options(`${path}*`, { config }, (_request, reply) => reply.send())
 }

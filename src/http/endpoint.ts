@@ -13,7 +13,7 @@ import type { IdentityRequester } from '../domain/identity/requester.ts'
 import type { Services } from '../domain/services.ts'
 import type { EndpointRequest } from './request.ts'
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** `METHOD path`, the specification's own line: `PUT C/rooms/{roomId}/send/{eventType}/{txnId}`. */
 export type EndpointLine = `${Method} ${string}`

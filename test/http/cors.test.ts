@@ -52,6 +52,19 @@ test('D4: a preflight is answered on any path, with and without what browsers ad
   }
 })
 
+test('paths of profiles, and no others, name PATCH', async () => {
+  for (const path of [`${C}/profile/@a:localhost`, '/_matrix/client/unstable/uk.tcpip.msc4133/profile/@a:localhost']) {
+    for (const method of ['OPTIONS', 'GET']) {
+      const { headers } = await fetch(server.baseUrl + path, { method })
+      expect(headers.get('access-control-allow-methods')).toBe('GET, POST, PUT, DELETE, OPTIONS, PATCH')
+    }
+  }
+  for (const path of ['/_proto/client/r0/profile/@a:localhost', `${C}/sync?x=/profile/`]) {
+    const { headers } = await fetch(server.baseUrl + path, { method: 'OPTIONS' })
+    expect(headers.get('access-control-allow-methods')).toBe('GET, POST, PUT, DELETE, OPTIONS')
+  }
+})
+
 test('D4: what is no HTTP carries them too', async () => {
   const { port } = new URL(server.baseUrl)
   const answer = await new Promise<string>((resolve, reject) => {

@@ -1,7 +1,7 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonValue } from '../../core/json.ts'
-import { deleteProfileField, findProfile, type ProfileFields, setProfileField } from '../../store/accounts/profiles.ts'
+import { changeProfile, findProfile, type ProfileChanges, type ProfileFields } from '../../store/accounts/profiles.ts'
 import type { Database } from '../../store/db/db.ts'
 import { MAX_AVATAR_URL_CHARS, MAX_DISPLAYNAME_CHARS, MAX_PROFILE_BYTES, MAX_PROFILE_KEY_BYTES } from '../limits.ts'
 import { checkText } from '../text.ts'
@@ -18,12 +18,14 @@ export interface Profiles {
   get(userId: UserId): Promise<ProfileFields>
   /** One field; undefined if it is not set. @throws as `get` */
   getField(userId: UserId, name: string): Promise<JsonValue | undefined>
-  /** Sets a field; null or undefined removes it. @throws ProtocolError `M_INVALID_PARAM`, `M_KEY_TOO_LARGE`, `M_PROFILE_TOO_LARGE` */
-  setField(requester: Requester, name: string, value: JsonValue | undefined): Promise<void>
+  /** Sets fields; null or undefined removes one. @throws ProtocolError `M_INVALID_PARAM`, `M_KEY_TOO_LARGE`, `M_PROFILE_TOO_LARGE` */
+  change(requester: Requester, fields: ProfileChanges): Promise<void>
+  /** Sets these fields and removes all others. @throws as `change` */
+  replace(requester: Requester, fields: ProfileChanges): Promise<void>
 }
 
 /** The fields that member events copy. */
-const IN_MEMBER_EVENTS = new Set(['displayname', 'avatar_url'])
+const IN_MEMBER_EVENTS = ['displayname', 'avatar_url']
 
 /** Field names follow the common namespaced identifier grammar (appendices). */
 const FIELD_NAME = /^[a-z][a-z0-9_.-]*$/
@@ -35,9 +37,23 @@ function checkField(name: string, value: JsonValue): void {
   if (!FIELD_NAME.test(name)) {
     throw new ProtocolError('M_INVALID_PARAM', 'A profile field is named in lower-case letters, digits, _ . and -.')
   }
-  if (!IN_MEMBER_EVENTS.has(name)) return
+  if (!IN_MEMBER_EVENTS.includes(name)) return
   if (typeof value !== 'string') throw new ProtocolError('M_BAD_JSON', `Key '${name}' must be a string.`)
   checkText(name, value, name === 'displayname' ? MAX_DISPLAYNAME_CHARS : MAX_AVATAR_URL_CHARS)
+}
+
+/** The profile after these changes. @throws ProtocolError `M_BAD_JSON`, `M_INVALID_PARAM`, `M_KEY_TOO_LARGE` */
+function applied(before: ProfileFields, fields: ProfileChanges): ProfileFields {
+  const after = new Map(Object.entries(before))
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined || value === null) {
+      after.delete(name)
+      continue
+    }
+    checkField(name, value)
+    after.set(name, value)
+  }
+  return Object.fromEntries(after)
 }
 
 export function createProfiles(deps: {
@@ -58,25 +74,26 @@ export function createProfiles(deps: {
     return profile
   }
 
+  async function change({ userId, userNid }: Requester, fields: ProfileChanges): Promise<void> {
+    const before = await get(userId)
+    const after = applied(before, fields)
+    if (Buffer.byteLength(JSON.stringify(after)) > MAX_PROFILE_BYTES) {
+      throw new ProtocolError('M_PROFILE_TOO_LARGE', `A profile may have at most ${MAX_PROFILE_BYTES} bytes.`)
+    }
+    await db.tx((tx) => changeProfile(tx, userNid, fields))
+    if (IN_MEMBER_EVENTS.some((name) => before[name] !== after[name])) await listener.profileChanged(userId, after)
+  }
+
   return {
     get,
     async getField(userId, name) {
       const profile = await get(userId)
       return Object.hasOwn(profile, name) ? profile[name] : undefined
     },
-    async setField({ userId, userNid }, name, value) {
-      const before = await get(userId)
-      const { [name]: old, ...others } = before
-      const isRemoval = value === undefined || value === null
-      const after = isRemoval ? others : { ...others, [name]: value }
-      if (!isRemoval) checkField(name, value)
-      if (Buffer.byteLength(JSON.stringify(after)) > MAX_PROFILE_BYTES) {
-        throw new ProtocolError('M_PROFILE_TOO_LARGE', `A profile may have at most ${MAX_PROFILE_BYTES} bytes.`)
-      }
-      await db.tx((tx) =>
-        isRemoval ? deleteProfileField(tx, userNid, name) : setProfileField(tx, userNid, name, value),
-      )
-      if (IN_MEMBER_EVENTS.has(name) && old !== after[name]) await listener.profileChanged(userId, after)
+    change,
+    async replace(requester, fields) {
+      const removed = Object.keys(await get(requester.userId)).map((name) => [name, undefined])
+      await change(requester, { ...Object.fromEntries(removed), ...fields })
     },
   }
 }

@@ -4,7 +4,7 @@ import { membershipOf } from '../../core/event/content.ts'
 import type { EventId, RoomId, UserId } from '../../core/ids.ts'
 import { createKeyedQueue } from '../../core/keyed-queue.ts'
 import { findAccount } from '../../store/accounts/accounts.ts'
-import { deleteProfileField, setProfileField } from '../../store/accounts/profiles.ts'
+import { changeProfile } from '../../store/accounts/profiles.ts'
 import type { Database } from '../../store/db/db.ts'
 import { findNoticeRoom, setNoticeRoom } from '../../store/rooms/server-notice-rooms.ts'
 import type { AccountData } from '../accounts/account-data.ts'
@@ -108,9 +108,7 @@ export function createServerNotices(parts: NoticeParts): ServerNotices {
       }
       await db.tx(async (tx) => {
         const userNid = existing!.user_nid
-        await setProfileField(tx, userNid, 'displayname', display_name)
-        if (avatar_url === undefined) await deleteProfileField(tx, userNid, 'avatar_url')
-        else await setProfileField(tx, userNid, 'avatar_url', avatar_url)
+        await changeProfile(tx, userNid, { displayname: display_name, avatar_url })
       })
     },
     async send(operator, { userId, type, stateKey, sent }, transaction) {

@@ -3,7 +3,7 @@ import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { localpartOf, type UserId } from '../../core/ids.ts'
 import { spendNonce } from '../../store/accounts/operator-tokens.ts'
-import { setProfileField } from '../../store/accounts/profiles.ts'
+import { changeProfile } from '../../store/accounts/profiles.ts'
 import type { Database } from '../../store/db/db.ts'
 import { type ExclusiveUsers, requireUnreserved } from '../accounts/exclusive-users.ts'
 import { insertUser, requireFree } from '../accounts/insert-user.ts'
@@ -85,7 +85,7 @@ export function createSharedSecret(deps: {
     const passwordHash = await passwords.hash(password)
     return db.tx(async (tx) => {
       const userNid = await insertUser(tx, clock, id, { passwordHash, isGuest: false, isAdmin })
-      await setProfileField(tx, userNid, 'displayname', displayName)
+      await changeProfile(tx, userNid, { displayname: displayName })
       return issueToken(tx, deps, userNid, { deviceId: undefined, displayName: undefined })
     })
   }

@@ -104,8 +104,8 @@ export function createUserEditing(deps: {
       const { externalIds, displayName, avatarUrl } = wish
       if (externalIds !== undefined) await db.tx((tx) => replaceExternalIds(tx, user.userNid, externalIds))
       if (wish.threepids !== undefined) await replaceThreepids(user, wish.threepids.map(canonical))
-      if (displayName !== undefined) await profiles.setField(user, 'displayname', displayName || undefined)
-      if (avatarUrl !== undefined) await profiles.setField(user, 'avatar_url', avatarUrl || undefined)
+      if (displayName !== undefined) await profiles.change(user, { displayname: displayName || undefined })
+      if (avatarUrl !== undefined) await profiles.change(user, { avatar_url: avatarUrl || undefined })
       if (wish.isLocked !== undefined && (wish.isLocked || !isNew))
         await restraints.set(by, userId, { isLocked: wish.isLocked })
       if (isNew) return true

@@ -47,7 +47,7 @@ export function createHostedHost(
       send: (roomId, type, content, txnId) =>
         rooms.send(by, roomId, type, sent(content), { txnId, path: `hosted/${roomId}/${type}/${txnId}` }),
       setState: (roomId, type, stateKey, content) => rooms.setState(by, roomId, type, stateKey, sent(content)),
-      setProfile: (field, value) => profiles.setField(by, field, value),
+      setProfile: (field, value) => profiles.change(by, { [field]: value }),
     }
   }
 

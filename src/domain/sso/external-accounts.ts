@@ -3,7 +3,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import { isNewLocalpart, userId } from '../../core/ids.ts'
 import { findAccount } from '../../store/accounts/accounts.ts'
 import { type ExternalAccountRow, findExternalAccount, insertExternalId } from '../../store/accounts/external-ids.ts'
-import { setProfileField } from '../../store/accounts/profiles.ts'
+import { changeProfile } from '../../store/accounts/profiles.ts'
 import { insertUserThreepid } from '../../store/accounts/user-threepids.ts'
 import type { Database, Tx } from '../../store/db/db.ts'
 import { insertUser } from '../accounts/insert-user.ts'
@@ -82,7 +82,7 @@ export function createExternalAccounts(deps: {
   }
 
   async function describe(tx: Tx, userNid: number, { displayName, email }: Person): Promise<void> {
-    if (displayName !== undefined) await setProfileField(tx, userNid, 'displayname', displayName)
+    if (displayName !== undefined) await changeProfile(tx, userNid, { displayname: displayName })
     if (email === undefined) return
     const now = clock.now()
     // An address that another account has stays with that account.

@@ -75,6 +75,8 @@ import { unban } from './membership/unban.ts'
 import { deleteProfileField } from './profile/delete-profile-field.ts'
 import { getProfileField } from './profile/get-profile-field.ts'
 import { getUserProfile } from './profile/get-user-profile.ts'
+import { patchProfile } from './profile/patch-profile.ts'
+import { setProfile } from './profile/set-profile.ts'
 import { setProfileField } from './profile/set-profile-field.ts'
 import { deletePushRule } from './push/delete-push-rule.ts'
 import { getPushRule } from './push/get-push-rule.ts'
@@ -215,6 +217,8 @@ export const clientEndpoints: readonly Endpoint[] = [
   setPresence,
 
   getUserProfile,
+  setProfile,
+  patchProfile,
   getProfileField,
   setProfileField,
   deleteProfileField,

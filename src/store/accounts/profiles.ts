@@ -6,6 +6,9 @@ import type { Reader, Tx } from '../db/db.ts'
 
 export type ProfileFields = Readonly<Record<string, JsonValue>>
 
+/** Null or undefined removes a field. */
+export type ProfileChanges = Readonly<Record<string, JsonValue | undefined>>
+
 /** The fields of a user of this server; undefined when there is no such account. */
 export async function findProfile(reader: Reader, userId: UserId): Promise<ProfileFields | undefined> {
   const rows = await reader.query<{ name: string | null; value: string | null }>(
@@ -19,14 +22,14 @@ export async function findProfile(reader: Reader, userId: UserId): Promise<Profi
   )
 }
 
-export async function setProfileField(tx: Tx, userNid: number, name: string, value: JsonValue): Promise<void> {
+/** Sets the fields that have a value and removes the others. */
+export async function changeProfile(tx: Tx, userNid: number, changes: ProfileChanges): Promise<void> {
+  const set = Object.entries(changes).filter(([, value]) => value !== undefined && value !== null)
+  const removed = Object.keys(changes).filter((name) => changes[name] === undefined || changes[name] === null)
   await tx.query(
-    `INSERT INTO profile_field (user_nid, name, value) VALUES ($1, $2, $3)
+    `WITH removed AS (DELETE FROM profile_field WHERE user_nid = $1 AND name = ANY($4::text[]))
+     INSERT INTO profile_field (user_nid, name, value) SELECT $1, name, value FROM unnest($2::text[], $3::text[]) AS t (name, value)
      ON CONFLICT (user_nid, name) DO UPDATE SET value = EXCLUDED.value`,
-    [userNid, name, JSON.stringify(value)],
+    [userNid, set.map(([name]) => name), set.map(([, value]) => JSON.stringify(value)), removed],
   )
-}
-
-export async function deleteProfileField(tx: Tx, userNid: number, name: string): Promise<void> {
-  await tx.query('DELETE FROM profile_field WHERE user_nid = $1 AND name = $2', [userNid, name])
 }

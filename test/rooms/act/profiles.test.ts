@@ -22,6 +22,52 @@ describe('a profile', () => {
     }
   })
 
+  it('is set whole, or changed in some fields, which reach rooms with one event', async () => {
+    const bea = await house.person('bea')
+    const room = await bea.createRoom({ preset: 'public_chat' })
+    const path = `/profile/${encodeURIComponent(bea.userId)}`
+    const whole = { displayname: 'Bea', avatar_url: 'mxc://test/1', 'org.example.a': [1], 'org.example.b': { x: null } }
+    expect(await bea.ask('PUT', path, whole)).toEqual({ status: 200, body: {} })
+    expect(await bea.call('GET', path)).toEqual(whole)
+    const changed = { displayname: 'B.', avatar_url: 'mxc://test/1', 'org.example.b': { x: null }, 'org.example.c': 3 }
+    const change = { displayname: 'B.', 'org.example.a': null, 'org.example.c': 3 }
+    expect(await bea.ask('PATCH', path, change)).toEqual({ status: 200, body: changed })
+    expect(await bea.call('GET', path)).toEqual(changed)
+    const { chunk } = await bea.call('GET', inRoom(room, '/messages?dir=b&limit=100'))
+    const names = chunk
+      .filter(
+        ({ type, state_key }: { type: string; state_key?: string }) =>
+          type === 'm.room.member' && state_key === bea.userId,
+      )
+      .map(({ content }: { content: object }) => content)
+    expect(names).toMatchObject([
+      { displayname: 'B.', avatar_url: 'mxc://test/1' },
+      { displayname: 'Bea', avatar_url: 'mxc://test/1' },
+      { membership: 'join' },
+    ])
+    expect(await bea.ask('PUT', path, { 'org.example.c': 4 })).toEqual({ status: 200, body: {} })
+    expect(await bea.call('GET', path)).toEqual({ 'org.example.c': 4 })
+  })
+
+  it('is not changed in part if one of its fields is refused, nor by others', async () => {
+    const cem = await house.person('cem')
+    const path = `/profile/${encodeURIComponent(cem.userId)}`
+    await cem.call('PUT', path, { displayname: 'Cem' })
+    const refused: [object, number, string][] = [
+      [{ displayname: 'x', avatar_url: 1 }, 400, 'M_BAD_JSON'],
+      [{ displayname: 'x', 'NO NAME': 1 }, 400, 'M_INVALID_PARAM'],
+      [{ displayname: 'x', ['a'.repeat(256)]: 1 }, 400, 'M_KEY_TOO_LARGE'],
+      [{ displayname: 'x', 'org.example.a': 'y'.repeat(65_536) }, 400, 'M_PROFILE_TOO_LARGE'],
+    ]
+    for (const method of ['PUT', 'PATCH'] as const) {
+      for (const [body, status, errcode] of refused) {
+        expect(await cem.ask(method, path, body)).toMatchObject({ status, body: { errcode } })
+      }
+      expect(await alice.ask(method, path, { displayname: 'x' })).toMatchObject({ status: 403 })
+    }
+    expect(await cem.call('GET', path)).toEqual({ displayname: 'Cem' })
+  })
+
   it('is changed also where one of the rooms refuses to hear of it', async () => {
     const room = await alice.createRoom({ preset: 'public_chat' })
     const broken = await alice.createRoom({ preset: 'public_chat' })

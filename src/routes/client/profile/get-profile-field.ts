@@ -6,7 +6,7 @@ const ALWAYS_THERE = new Set(['displayname', 'avatar_url'])
 
 export const getProfileField = endpoint(
   'GET C/profile/{userId}/{keyName}',
-  { auth: 'none', limited: 'other' },
+  { auth: 'none', limited: 'other', also: ['CU/uk.tcpip.msc4133/profile/{userId}/{keyName}'] },
   async ({ params: { userId, keyName } }, { profiles }) => {
     const value = await profiles.getField(userId, keyName)
     if (value !== undefined) return { [keyName]: value }
