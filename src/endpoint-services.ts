@@ -53,6 +53,7 @@ export function endpointServices(areas: Areas): Services {
     aliases: reading.aliases,
     spaces: reading.spaces,
     receipts: reading.receipts,
+    threadSubscriptions: reading.threadSubscriptions,
     directory: rooms.directory,
     typing: rooms.typing,
     sync: syncing.sync,

@@ -5,6 +5,8 @@ import type { JsonObject } from './json.ts'
  * Source: client-server API "Standard error response", identity service API "Standard error response".
  */
 export const ERROR_STATUS = {
+  'IO.ELEMENT.MSC4306.M_CONFLICTING_UNSUBSCRIPTION': 409,
+  'IO.ELEMENT.MSC4306.M_NOT_IN_THREAD': 400,
   M_BAD_ALIAS: 400,
   M_BAD_JSON: 400,
   M_BAD_STATE: 400,

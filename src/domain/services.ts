@@ -21,6 +21,7 @@ import type { ThirdPartyInvites } from './rooms/act/third-party-invites.ts'
 import type { RoomDirectory } from './rooms/read/directory.ts'
 import type { RoomReader } from './rooms/read/reader.ts'
 import type { Receipts } from './rooms/read/receipts.ts'
+import type { ThreadSubscriptions } from './rooms/read/thread-subscriptions.ts'
 import type { Typing } from './rooms/read/typing.ts'
 import type { SingleSignOn } from './sso/single-sign-on.ts'
 import type { KeyChanges } from './sync/key-changes.ts'
@@ -48,6 +49,7 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   readonly directory: RoomDirectory
   readonly spaces: Spaces
   readonly receipts: Receipts
+  readonly threadSubscriptions: ThreadSubscriptions
   readonly typing: Typing
   readonly sync: Sync
   readonly keyChanges: KeyChanges

@@ -14,6 +14,7 @@ import { createSpaces, type Spaces } from './act/spaces/spaces.ts'
 import type { Backfill } from './backfill/backfill.ts'
 import { createRoomReader, type RoomReader } from './read/reader.ts'
 import { createReceipts, type ReceiptParts, type Receipts, type WrittenReceipt } from './read/receipts.ts'
+import { createThreadSubscriptions, type ThreadSubscriptions } from './read/thread-subscriptions.ts'
 import { createTyping, type Typing } from './read/typing.ts'
 import type { ReadReceipt, RoomAppservices } from './room/appservices-of-room.ts'
 import type { EventCache } from './room/event-cache.ts'
@@ -28,6 +29,7 @@ export interface ReadingServices {
   readonly aliases: Aliases
   readonly spaces: Spaces
   readonly receipts: Receipts
+  readonly threadSubscriptions: ThreadSubscriptions
 }
 
 /** Sends EDUs to the other servers of a room. */
@@ -81,6 +83,7 @@ export function createReadingServices(parts: ReadingParts): ReadingServices {
       waker: ledgerWaker,
       written: receiptListener(parts),
     }),
+    threadSubscriptions: createThreadSubscriptions({ db, ledger, access }),
   }
 }
 

@@ -128,6 +128,10 @@ import { queryLocationByAlias } from './third-party/query-location-by-alias.ts'
 import { queryLocationByProtocol } from './third-party/query-location-by-protocol.ts'
 import { queryUserById } from './third-party/query-user-by-id.ts'
 import { queryUserByProtocol } from './third-party/query-user-by-protocol.ts'
+import { deleteThreadSubscription } from './threads/delete-thread-subscription.ts'
+import { getThreadSubscription } from './threads/get-thread-subscription.ts'
+import { getThreadSubscriptions } from './threads/get-thread-subscriptions.ts'
+import { setThreadSubscription } from './threads/set-thread-subscription.ts'
 import { sendToDevice } from './to-device/send-to-device.ts'
 
 /** The client-server interface, in the order of the specification. */
@@ -216,6 +220,10 @@ export const clientEndpoints: readonly Endpoint[] = [
   getPresence,
   setPresence,
 
+  getThreadSubscription,
+  setThreadSubscription,
+  deleteThreadSubscription,
+  getThreadSubscriptions,
   getUserProfile,
   setProfile,
   patchProfile,

@@ -21,10 +21,18 @@ export const BY_NID = [
   'held_event',
   'held_receipt',
   'room_member',
+  'thread_subscription',
 ] as const
 
 /** Tables that requests write without the persister: a request that began before the deletion may still write there. */
-const LATE = ['receipt', 'highlight', 'room_alias', 'published_room', 'server_notice_room'] as const
+const LATE = [
+  'receipt',
+  'highlight',
+  'room_alias',
+  'published_room',
+  'server_notice_room',
+  'thread_subscription',
+] as const
 
 export interface PurgedRoom {
   readonly roomNid: number

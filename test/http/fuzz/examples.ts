@@ -139,6 +139,7 @@ export function bodyExample({ path, options }: Endpoint, scene: Scene, actor: Ac
   if (path.includes('/state/')) return STATE_CONTENT[stateType]!
   if (path.endsWith('/filter')) return FILTER
   if (path.startsWith('C/profile/')) return { displayname: 'x', avatar_url: 'mxc://localhost/x', 'm.tz': 'UTC' }
+  if (path.endsWith('/subscription')) return {}
   if (path.includes('/send/')) return { msgtype: 'm.text', body: 'x', 'm.mentions': { user_ids: [userId], room: true } }
   if (path.includes('/redact/')) return { reason: 'x', redacts: scene.eventId }
   const target = TARGETS[path.slice(path.lastIndexOf('/') + 1)]

@@ -65,6 +65,9 @@ export interface World {
   close(): Promise<void>
 }
 
+/** The unstable paths of thread subscriptions. */
+const FOLLOWED = '/_matrix/client/unstable/io.element.msc4306'
+
 export const UNKNOWN_TOKEN = 'hearth_CANARYCANARYCANARYCANARYCANARYCANA_00000000'
 
 async function guest(api: Api): Promise<Account> {
@@ -125,6 +128,8 @@ export async function openWorld(): Promise<World> {
     const roomId = await createRoom(api, token, { preset: 'public_chat', room_alias_name: name, name })
     await join(api, accounts.member.token, roomId)
     const eventId = await sendText(api, token, roomId, name, 'hello')
+    const thread = `/thread/${encodeURIComponent(eventId)}/subscription`
+    await api.call('PUT', `${FOLLOWED}/rooms/${encodeURIComponent(roomId)}${thread}`, { token, body: {} })
     const own = `/user/${encodeURIComponent(accounts.owner.userId)}`
     const room = `/rooms/${encodeURIComponent(roomId)}`
     const filter = { room: { timeline: { limit: 5 } } }
