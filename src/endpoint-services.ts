@@ -47,6 +47,7 @@ export function endpointServices(areas: Areas): Services {
     media: areas.media.services,
     singleSignOn: areas.singleSignOn,
     rooms: acting.rooms,
+    upgrades: acting.upgrades,
     addressInvites: acting.addressInvites,
     thirdPartyInvites: acting.thirdPartyInvites,
     roomReader: reading.roomReader,

@@ -18,6 +18,7 @@ import type { Aliases } from './rooms/act/aliases.ts'
 import type { Rooms } from './rooms/act/rooms.ts'
 import type { Spaces } from './rooms/act/spaces/spaces.ts'
 import type { ThirdPartyInvites } from './rooms/act/third-party-invites.ts'
+import type { Upgrades } from './rooms/act/upgrade/upgrades.ts'
 import type { RoomDirectory } from './rooms/read/directory.ts'
 import type { RoomReader } from './rooms/read/reader.ts'
 import type { Receipts } from './rooms/read/receipts.ts'
@@ -42,6 +43,7 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   readonly rateLimits: RateLimits
   readonly rateLimitOverrides: RateLimitOverrides
   readonly rooms: Rooms
+  readonly upgrades: Upgrades
   readonly addressInvites: AddressInvites
   readonly thirdPartyInvites: ThirdPartyInvites
   readonly roomReader: RoomReader

@@ -15,13 +15,14 @@ import { startJanitor } from './janitor.ts'
 import { startMediaSweeper } from './media-sweeper.ts'
 import { startRegistrationReloader } from './registration-reloader.ts'
 import { startRoomDeleter } from './room-deleter.ts'
+import { startRoomUpgrader } from './room-upgrader.ts'
 
 /** What a homeserver does by itself, in the order in which it begins. */
 export function homeserverWorkers(parts: {
   readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'log'>
   readonly rooms: {
     readonly writing: Pick<WritingServices, 'guests'>
-    readonly acting: Pick<ActingServices, 'deletions'>
+    readonly acting: Pick<ActingServices, 'deletions' | 'upgrades'>
   }
   readonly accounts: Pick<AccountServices, 'deactivation'>
   readonly appservices: AppserviceServices
@@ -29,7 +30,7 @@ export function homeserverWorkers(parts: {
 }): readonly LifecyclePart[] {
   const { config, db, clock, log } = parts.base
   const { guests } = parts.rooms.writing
-  const { deletions } = parts.rooms.acting
+  const { deletions, upgrades } = parts.rooms.acting
   const { deactivation } = parts.accounts
   const { appservices } = parts
   const { sweep } = parts.media
@@ -45,6 +46,7 @@ export function homeserverWorkers(parts: {
     worker('janitor', () => startJanitor({ db, clock, log, chores })),
     worker('guest expeller', () => startGuestExpeller(guests, log)),
     worker('room deleter', () => startRoomDeleter(deletions, log)),
+    worker('room upgrader', () => startRoomUpgrader(upgrades, log)),
     worker('registration reloader', () => startRegistrationReloader({ config, appservices, log })),
     worker('deactivation runner', () => startDeactivationRunner(deactivation, log)),
   ]

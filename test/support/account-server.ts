@@ -207,6 +207,7 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
         rooms: { leave: async () => {} },
         profileEvents: { profileChanged: async (userId, profile) => void profileChanges.push({ userId, profile }) },
       },
+      writing: { successions: { carryWith: () => {} } },
       position: () => 0,
     },
     appserviceBase: { ...appserviceBase, exclusive: options.exclusiveUsers ?? appserviceBase.exclusive },

@@ -10,6 +10,7 @@ import { createPushRuleEdits, type PushRuleEdits } from '../push/rule-edits.ts'
 import type { PushRules } from '../push/rules.ts'
 import { createPushers, type Pushers } from '../pushers/pushers.ts'
 import type { Rooms } from '../rooms/act/rooms.ts'
+import type { Successions } from '../rooms/act/upgrade/successions.ts'
 import type { ErasedUsers } from '../rooms/read/erased-users.ts'
 import { type AccountData, createAccountData, type Waker } from './account-data.ts'
 import { CAPTCHA_STAGE, captchaStage } from './captcha.ts'
@@ -28,6 +29,7 @@ import { createRegistration, type Registration } from './registration.ts'
 import { createRegistrationTerms, type RegistrationTerms, TERMS_STAGE } from './registration-terms.ts'
 import { createRegistrationTokens, type RegistrationTokens, TOKEN_STAGE } from './registration-tokens.ts'
 import type { AskProfile } from './remote-profiles.ts'
+import { createRoomSettings } from './room-settings.ts'
 import type { Sessions } from './sessions.ts'
 import { createTokenRenewal, type TokenRenewal } from './token-renewal.ts'
 
@@ -66,6 +68,8 @@ export interface AccountParts {
   /** A deactivated account leaves them, and they learn of changed names and avatars. */
   readonly rooms: {
     readonly acting: { readonly rooms: Pick<Rooms, 'leave'>; readonly profileEvents: ProfileListener }
+    /** It copies what users set for a room to the room that replaces it. */
+    readonly writing: { readonly successions: Pick<Successions, 'carryWith'> }
     /** The stream position of events. */
     position(): number
   }
@@ -104,6 +108,10 @@ export function createAccountServices(parts: AccountParts): AccountServices {
   const registrationTerms = createRegistrationTerms(config)
   const captcha = captchaStage({ config, client: outbound.client })
   const logins = createLogins({ db, clock, random, passwords, sessions, devices, loginTokens, config })
+  const accountData = createAccountData({ db, ledger, notifier: ledgerWaker, pushRules, bounds: metrics.bounds })
+  const pushRuleEdits = createPushRuleEdits({ ledger, notifier: ledgerWaker, pushRules, bounds: metrics.bounds, log })
+  const settings = { db, ledger, notifier: ledgerWaker, accountData, pushRules, pushRuleEdits }
+  parts.rooms.writing.successions.carryWith(createRoomSettings(settings))
   const stages: Readonly<Record<string, UiaStage>> = {
     'm.login.dummy': { prove: async () => ({}) },
     'm.login.password': { prove: logins.provePassword },
@@ -150,9 +158,9 @@ export function createAccountServices(parts: AccountParts): AccountServices {
     interactiveAuth: createInteractiveAuth({ db, clock, random, stages }),
     devices,
     profiles: createProfiles({ serverName, db, listener: profileEvents, askProfile, askService: queries.findUser }),
-    accountData: createAccountData({ db, ledger, notifier: ledgerWaker, pushRules, bounds: metrics.bounds }),
+    accountData,
     pushRules,
-    pushRuleEdits: createPushRuleEdits({ ledger, notifier: ledgerWaker, pushRules, bounds: metrics.bounds, log }),
+    pushRuleEdits,
     filters: createFilters({ db }),
     openIdTokens: createOpenIdTokens({ db, clock, random }),
     pushers: createPushers({ db, clock, position: parts.rooms.position }),

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { ProtocolError } from '../../core/errors.ts'
+import type { RoomId } from '../../core/ids.ts'
 import { createKeyedQueue } from '../../core/keyed-queue.ts'
 import { isPushRuleKind, type PushAction, type PushRule } from '../../core/push/default-rules.ts'
 import {
@@ -12,6 +13,7 @@ import {
   setRuleActions,
   setRuleEnabled,
 } from '../../core/push/own-rules.ts'
+import { withRoomRulesCopied } from '../../core/push/room-rules.ts'
 import { setPushRules } from '../../store/accounts/push-rules.ts'
 import type { Ledger } from '../../store/db/ledger.ts'
 import type { Waker } from '../accounts/account-data.ts'
@@ -42,6 +44,8 @@ export interface PushRuleEdits {
   setEnabled(user: PushedUser, name: NamedRule, enabled: boolean): Promise<void>
   /** @throws ProtocolError `M_NOT_FOUND`, `M_TOO_LARGE` */
   setActions(user: PushedUser, name: NamedRule, actions: readonly PushAction[]): Promise<void>
+  /** Copies the rules about a room for the room that replaces it. @throws ProtocolError `M_TOO_LARGE`, `M_FORBIDDEN` for too many rules */
+  copyRoom(user: PushedUser, from: RoomId, to: RoomId): Promise<void>
 }
 
 export function createPushRuleEdits(parts: {
@@ -106,6 +110,9 @@ export function createPushRuleEdits(parts: {
       const name = nameOf(path)
       checkActions(actions)
       await change(user, (rules) => setRuleActions(rules, name, actions))
+    },
+    async copyRoom(user, from, to) {
+      if (pushRules.hasOwn(user.userNid)) await change(user, (rules) => withRoomRulesCopied(rules, from, to))
     },
   }
 }

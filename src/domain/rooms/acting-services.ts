@@ -20,6 +20,7 @@ import { createProfileEvents, type ProfileEvents, type PublicProfile } from './a
 import type { Rooms } from './act/rooms.ts'
 import { createSharedRoomCheck } from './act/shared-rooms.ts'
 import { createThirdPartyInvites, type ThirdPartyInvites } from './act/third-party-invites.ts'
+import { createUpgrades, type Upgrades } from './act/upgrade/upgrades.ts'
 import type { RoomDirectory } from './read/directory.ts'
 import type { KeyRing } from './receive/federation-queries.ts'
 import type { ReceivingServices } from './receiving-services.ts'
@@ -28,6 +29,7 @@ import { createRemoteInvites, type InviteRemotely } from './remote/remote-invite
 import { createRemoteMembers, type RemoteMembers } from './remote/remote-members.ts'
 import { createResident, type Resident } from './remote/resident.ts'
 import { createResidentServers, type ResidentServers } from './remote/resident-servers.ts'
+import type { RoomAppservices } from './room/appservices-of-room.ts'
 import { createRoomBlocks, type RoomBlocks } from './room/blocks.ts'
 import { createNoticeRooms, type NoticeRooms } from './room/notice-rooms.ts'
 import type { RoomBase } from './room-base-services.ts'
@@ -44,6 +46,7 @@ export interface ActingServices {
   readonly blocks: RoomBlocks
   readonly resident: Resident
   readonly remoteMembers: RemoteMembers
+  readonly upgrades: Upgrades
 }
 
 export interface ActingParts {
@@ -65,6 +68,7 @@ export interface ActingParts {
   readonly receiving: Pick<ReceivingServices, 'receiver' | 'processJoin'>
   readonly aliases: Pick<Aliases, 'reserve' | 'release'>
   readonly directory: Pick<RoomDirectory, 'publish'>
+  readonly appservices: Pick<RoomAppservices, 'aliasesChanged'>
   /** The profile of a user, as member events repeat it. */
   profileOf(userId: UserId): Promise<PublicProfile>
   /** Whether a local user of that id exists and may be invited. */
@@ -84,6 +88,7 @@ interface RemoteServices {
 interface Barriers {
   readonly blocks: RoomBlocks
   readonly noticeRooms: NoticeRooms
+  readonly upgrades: Upgrades
 }
 
 export async function createActingServices(parts: ActingParts): Promise<ActingServices> {
@@ -106,7 +111,22 @@ export async function createActingServices(parts: ActingParts): Promise<ActingSe
     profileOf,
     isKnownUser,
   })
-  const rooms = createRooms(parts, remote, barriers, thirdPartyInvites)
+  const upgrades = createUpgrades({
+    serverName,
+    db,
+    clock,
+    random,
+    log,
+    users,
+    registry,
+    events,
+    appender,
+    signingKey: parts.signingKey,
+    successions: parts.writing.successions,
+    appservices: parts.appservices,
+    profileOf,
+  })
+  const rooms = createRooms(parts, remote, { ...barriers, upgrades }, thirdPartyInvites)
   const deletions = createRoomDeletions({
     serverName,
     db,
@@ -133,6 +153,7 @@ export async function createActingServices(parts: ActingParts): Promise<ActingSe
     blocks: barriers.blocks,
     resident: remote.resident,
     remoteMembers: remote.remoteMembers,
+    upgrades,
   }
 }
 
@@ -175,12 +196,12 @@ function createRemoteServices(parts: ActingParts): RemoteServices {
 function createRooms(
   parts: ActingParts,
   { inviteRemotely, residentServers, remoteMembers, decline }: RemoteServices,
-  { blocks, noticeRooms }: Barriers,
+  { blocks, noticeRooms, upgrades }: Barriers,
   thirdPartyInvites: ThirdPartyInvites,
 ): Rooms {
   const { config, serverName, db, signingKey, clock, random, log, aliases, directory, profileOf, isKnownUser } = parts
   const { events, registry, userRooms, budget } = parts.roomBase
-  const { appender, closed } = parts.writing
+  const { appender, closed, successions } = parts.writing
   const membership = createMembership({
     db,
     appender,
@@ -210,7 +231,16 @@ function createRooms(
       profileOf,
       isKnownUser,
     }),
-    ...createGuardedMembership({ membership, closed, blocks, noticeRooms, registry, userRooms }),
+    ...createGuardedMembership({
+      membership,
+      closed,
+      blocks,
+      noticeRooms,
+      registry,
+      userRooms,
+      upgrades,
+      successions,
+    }),
     mustShareRoom: createSharedRoomCheck({ userRooms, registry }),
     ...createRoomActions({
       appender,

@@ -142,6 +142,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     receiving,
     aliases: reading.aliases,
     directory,
+    appservices,
     profileOf,
     isKnownUser: localUsers.isKnown,
   })

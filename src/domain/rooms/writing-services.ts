@@ -7,6 +7,7 @@ import type { Clock, Random } from '../clock.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Users } from '../users.ts'
 import { createGuestRooms, createGuests, type Guests } from './act/guests.ts'
+import { createSuccessions, type Successions } from './act/upgrade/successions.ts'
 import { type Branches, createBranches } from './room/branches.ts'
 import type { RoomBase } from './room-base-services.ts'
 import { type Appender, createAppender } from './write/append.ts'
@@ -24,6 +25,7 @@ export interface WritingServices {
   readonly unguarded: Appender
   readonly closed: ClosedRooms
   readonly guests: Guests
+  readonly successions: Successions
 }
 
 export interface WritingParts {
@@ -51,6 +53,7 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
   const { directory, presence, typing, outgoing, appservices, newNeighbours, notifier } = parts
   const { events, registry, partialStateRooms, userRooms, roomEvents, roomMembers, unread, checkpoints } = roomBase
   const guestRooms = createGuestRooms()
+  const successions = createSuccessions({ registry, log })
   const { committed, published, refused, missed } = createCommitListeners(
     {
       registry,
@@ -65,7 +68,7 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
       presence,
       typing,
     },
-    { guests: guestRooms, outgoing, appservices, newNeighbours, notifier },
+    { guests: guestRooms, successions, outgoing, appservices, newNeighbours, notifier },
     log,
   )
   const persister = await openPersister({
@@ -88,5 +91,6 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
     unguarded,
     closed,
     guests: createGuests({ db, rooms: guestRooms, registry, appender }),
+    successions,
   }
 }

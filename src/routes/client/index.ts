@@ -104,6 +104,7 @@ import { postRedaction } from './rooms/post-redaction.ts'
 import { redactEvent } from './rooms/redact-event.ts'
 import { sendMessage } from './rooms/send-message.ts'
 import { setRoomStateWithKey } from './rooms/set-room-state-with-key.ts'
+import { upgradeRoom } from './rooms/upgrade-room.ts'
 import { getCapabilities } from './server/get-capabilities.ts'
 import { getTurnServer } from './server/get-turn-server.ts'
 import { getVersions } from './server/get-versions.ts'
@@ -216,6 +217,8 @@ export const clientEndpoints: readonly Endpoint[] = [
   setTyping,
   postReceipt,
   setReadMarker,
+
+  upgradeRoom,
 
   getPresence,
   setPresence,

@@ -101,6 +101,40 @@ export async function setAccountData(
   )
 }
 
+/** Writes content over other content. False, and nothing is written, when that is not there any more. */
+export async function replaceAccountData(
+  tx: Tx,
+  data: {
+    readonly userNid: number
+    readonly roomId: string
+    readonly type: string
+    readonly before: string
+    readonly content: string
+    readonly position: number
+  },
+): Promise<boolean> {
+  const rows = await tx.query(
+    `UPDATE account_data SET content = $5, position = $6
+     WHERE user_nid = $1 AND room_id = $2 AND type = $3 AND content = $4 RETURNING 1 AS one`,
+    [data.userNid, data.roomId, data.type, data.before, data.content, data.position],
+  )
+  return rows.length === 1
+}
+
+/** Those of some users who have tags of a room, or direct chats. */
+export async function usersWithRoomSettings(
+  reader: Reader,
+  userNids: readonly number[],
+  roomId: string,
+): Promise<number[]> {
+  const rows = await reader.query<{ user_nid: number }>(
+    `SELECT DISTINCT user_nid FROM account_data WHERE user_nid = ANY($1::bigint[])
+     AND ((room_id = $2 AND type = 'm.tag') OR (room_id = '' AND type = 'm.direct'))`,
+    [userNids, roomId],
+  )
+  return rows.map(({ user_nid }) => user_nid)
+}
+
 export interface KeptData {
   readonly pieces: number
   readonly bytes: number

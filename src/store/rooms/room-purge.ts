@@ -17,6 +17,7 @@ export const BY_NID = [
   'published_room',
   'appservice_room',
   'server_notice_room',
+  'room_upgrade',
   'room_filling',
   'held_event',
   'held_receipt',

@@ -81,6 +81,8 @@ function keyExamples(
     visibility: 'private',
     preset: 'private_chat',
     room_version: '12',
+    new_version: '12',
+    additional_creators: [accounts.member.userId],
     room_alias_name: fresh(),
     invite: [accounts.member.userId],
     creation_content: { type: 'm.space', 'm.federate': true, additional_creators: ['@bystander:localhost'] },

@@ -155,7 +155,11 @@ function newRoom(parts: CreateParts, nid: number, version: RoomVersion, create: 
 }
 
 /** A random id, or the hash of the create event. For the hash, the event is built here, and again identically when it is stored. */
-function roomIdFor(parts: CreateParts, version: RoomVersion, create: Draft): RoomId {
+export function roomIdFor(
+  parts: Pick<CreateParts, 'serverName' | 'signingKey' | 'random'>,
+  version: RoomVersion,
+  create: Draft,
+): RoomId {
   if (!version.roomIdIsCreateHash)
     return `!${parts.random.bytes(18).toString('base64url')}:${parts.serverName}` as RoomId
   const { eventId } = buildEvent(

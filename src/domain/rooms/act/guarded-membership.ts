@@ -4,10 +4,12 @@ import type { NoticeRooms } from '../room/notice-rooms.ts'
 import type { RoomRegistry } from '../room/registry.ts'
 import type { ClosedRooms } from '../write/closed-rooms.ts'
 import type { MembershipActions } from './membership.ts'
+import type { Successions } from './upgrade/successions.ts'
+import type { Upgrades } from './upgrade/upgrades.ts'
 
 /**
  * Membership changes with the restrictions of operators: nobody enters a blocked room or one that is being removed, and nobody leaves a
- * notices room with unread notices.
+ * notices room with unread notices. Who enters a room that replaces another finds it ready, and their settings in it.
  */
 export function createGuardedMembership(parts: {
   readonly membership: MembershipActions
@@ -16,15 +18,19 @@ export function createGuardedMembership(parts: {
   readonly noticeRooms: NoticeRooms
   readonly registry: Pick<RoomRegistry, 'get'>
   readonly userRooms: Pick<UserRooms, 'forgotten'>
+  readonly upgrades: Pick<Upgrades, 'untilOpen'>
+  readonly successions: Pick<Successions, 'settled'>
 }): MembershipActions {
-  const { membership, closed, blocks, noticeRooms, registry, userRooms } = parts
+  const { membership, closed, blocks, noticeRooms, registry, userRooms, upgrades, successions } = parts
   return {
     ...membership,
     async join(by, roomId, details) {
       // A join through another server would bring the room back while its rows are being deleted.
       closed.mustBeOpen(roomId)
       await blocks.mustBeFree(roomId)
+      await upgrades.untilOpen(roomId)
       await membership.join(by, roomId, details)
+      await successions.settled(by.userNid, roomId)
     },
     async knock(by, roomId, details) {
       closed.mustBeOpen(roomId)

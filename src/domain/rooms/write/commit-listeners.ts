@@ -36,6 +36,7 @@ export interface CommitMemory {
 /** Who hears of each commit after memory is up to date, in this order. */
 export interface CommitHearers {
   readonly guests: { committed(unit: Unit): void; missed(): void }
+  readonly successions: { committed(unit: Unit): void }
   readonly outgoing: { committed(room: Room, events: readonly RoomEvent[]): void }
   readonly appservices: Pick<RoomAppservices, 'committed' | 'missed'>
   readonly newNeighbours: { committed(room: Room, members: readonly MembershipChange[]): void }
@@ -46,7 +47,7 @@ export interface CommitHearers {
 export function createCommitListeners(memory: CommitMemory, hearers: CommitHearers, log: Logger): CommitListeners {
   const { registry, events, partialStateRooms, userRooms, roomEvents, roomMembers, unread, checkpoints } = memory
   const { directory, presence, typing } = memory
-  const { guests, outgoing, appservices, newNeighbours, notifier } = hearers
+  const { guests, successions, outgoing, appservices, newNeighbours, notifier } = hearers
   let wokenRooms = new Set<number>()
   let wokenUsers = new Set<number>()
 
@@ -105,6 +106,7 @@ export function createCommitListeners(memory: CommitMemory, hearers: CommitHeare
     committed(unit) {
       takeIn(unit)
       guests.committed(unit)
+      successions.committed(unit)
       outgoing.committed(unit.room, streamed(unit))
       appservices.committed(unit.room, streamed(unit), unit.members)
       newNeighbours.committed(unit.room, unit.members)
