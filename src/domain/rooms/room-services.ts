@@ -147,7 +147,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     isKnownUser: localUsers.isKnown,
   })
   const { position } = persister
-  const { receipts } = reading
+  const { receipts, roomReader } = reading
   const syncing = createSyncServices({
     db,
     ledger,
@@ -158,6 +158,8 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     access,
     typing,
     receipts,
+    roomReader,
+    directory,
     position,
   })
   return {
