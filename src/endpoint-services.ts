@@ -59,6 +59,8 @@ export function endpointServices(areas: Areas): Services {
     typing: rooms.typing,
     sync: syncing.sync,
     keyChanges: syncing.keyChanges,
+    eventStream: syncing.eventStream,
+    roomSnapshots: syncing.roomSnapshots,
     presence: areas.syncBase.presence,
     // `Services` takes these over as they are: it extends their types.
     ...addresses.contact.services,

@@ -26,6 +26,8 @@ import type { ThreadSubscriptions } from './rooms/read/thread-subscriptions.ts'
 import type { Typing } from './rooms/read/typing.ts'
 import type { SingleSignOn } from './sso/single-sign-on.ts'
 import type { KeyChanges } from './sync/key-changes.ts'
+import type { EventStream } from './sync/peek/event-stream.ts'
+import type { RoomSnapshots } from './sync/peek/room-snapshots.ts'
 import type { Presence } from './sync/presence.ts'
 import type { Sync } from './sync/sync.ts'
 
@@ -55,6 +57,8 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   readonly typing: Typing
   readonly sync: Sync
   readonly keyChanges: KeyChanges
+  readonly eventStream: EventStream
+  readonly roomSnapshots: RoomSnapshots
   readonly presence: Presence
   /** This server's signing keys, as other servers see them. */
   readonly ownKeys: OwnKeys

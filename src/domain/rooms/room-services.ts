@@ -16,6 +16,7 @@ import { createReadingServices, createRoomTyping, type EduSender, type ReadingSe
 import type { FederationQueries, KeyRing } from './receive/federation-queries.ts'
 import { createReceivingServices, type ReceivingServices } from './receiving-services.ts'
 import type { RoomAppservices } from './room/appservices-of-room.ts'
+import type { RoomAccess } from './room/room-access.ts'
 import type { RoomBase } from './room-base-services.ts'
 import type { CommitHearers } from './write/commit-listeners.ts'
 import { openWritingServices, type WritingServices } from './writing-services.ts'
@@ -50,6 +51,7 @@ export interface RoomServices {
   readonly syncing: SyncServices
   readonly writing: WritingServices
   readonly receiving: ReceivingServices
+  readonly access: RoomAccess
   /** The newest committed position of the event stream. */
   position(): number
   /** What runs beside the requests, in starting order. */
@@ -122,6 +124,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     unread,
     notifier,
     ledgerWaker,
+    push: roomBase.pushSignals,
   })
   const acting = await createActingServices({
     config,
@@ -147,7 +150,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     isKnownUser: localUsers.isKnown,
   })
   const { position } = persister
-  const { receipts } = reading
+  const { receipts, roomReader } = reading
   const syncing = createSyncServices({
     db,
     ledger,
@@ -158,6 +161,8 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     access,
     typing,
     receipts,
+    roomReader,
+    directory,
     position,
   })
   return {
@@ -168,6 +173,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     syncing,
     writing,
     receiving,
+    access,
     position,
     running: runningParts(roomBase, syncBase, typing, writing, receiving),
   }

@@ -327,7 +327,7 @@ function writeKeys(out: JsonBytes, { changed, left }: DeviceChanges, counts: Key
 }
 
 /** Presence of the user and of those who share a small room with them: what changed, and for new neighbours the current presence. */
-function presenceEvents(
+export function presenceEvents(
   look: Look,
   joined: ReadonlyMap<number, UserRoom>,
   neighbours: readonly number[],

@@ -1,6 +1,8 @@
 import type { Database } from '../../store/db/db.ts'
 import type { Ledger } from '../../store/db/ledger.ts'
 import type { Clock } from '../clock.ts'
+import type { RoomDirectory } from '../rooms/read/directory.ts'
+import type { RoomReader } from '../rooms/read/reader.ts'
 import type { Receipts } from '../rooms/read/receipts.ts'
 import { createKeepRelated } from '../rooms/read/related.ts'
 import type { Typing } from '../rooms/read/typing.ts'
@@ -9,6 +11,8 @@ import type { RoomBase } from '../rooms/room-base-services.ts'
 import type { Users } from '../users.ts'
 import { createKeyChanges, type KeyChanges } from './key-changes.ts'
 import { createLazyMembers } from './lazy-members.ts'
+import { createEventStream, type EventStream } from './peek/event-stream.ts'
+import { createRoomSnapshots, type RoomSnapshots } from './peek/room-snapshots.ts'
 import { createRoomStates } from './room-state.ts'
 import { createSharedStretches } from './shared-stretches.ts'
 import type { SyncSources } from './sources.ts'
@@ -19,6 +23,8 @@ import type { StreamPosition } from './token.ts'
 export interface SyncServices {
   readonly sync: Sync
   readonly keyChanges: KeyChanges
+  readonly eventStream: EventStream
+  readonly roomSnapshots: RoomSnapshots
 }
 
 export interface SyncServiceParts {
@@ -31,12 +37,14 @@ export interface SyncServiceParts {
   readonly access: RoomAccess
   readonly typing: Typing
   readonly receipts: Receipts
+  readonly roomReader: Pick<RoomReader, 'event' | 'recent' | 'state'>
+  readonly directory: Pick<RoomDirectory, 'visibilityOf'>
   /** The newest committed position of the event stream. */
   position(): number
 }
 
 export function createSyncServices(parts: SyncServiceParts): SyncServices {
-  const { ledger, clock, position } = parts
+  const { ledger, clock, roomReader, directory, position } = parts
   const { userRooms } = parts.roomBase
   const { notifier, presence, ephemeral } = parts.syncBase
   const sources = sourcesOf(parts)
@@ -48,6 +56,8 @@ export function createSyncServices(parts: SyncServiceParts): SyncServices {
   return {
     sync: createSync({ clock, notifier, presence, userRooms, sources, now }),
     keyChanges: createKeyChanges({ userRooms, sources, now }),
+    eventStream: createEventStream({ clock, notifier, sources, roomReader, now }),
+    roomSnapshots: createRoomSnapshots({ sources, roomReader, directory, now }),
   }
 }
 

@@ -102,6 +102,7 @@ import { getRoomSummary } from './rooms/get-room-summary.ts'
 import { postMessage } from './rooms/post-message.ts'
 import { postRedaction } from './rooms/post-redaction.ts'
 import { redactEvent } from './rooms/redact-event.ts'
+import { roomInitialSync } from './rooms/room-initial-sync.ts'
 import { sendMessage } from './rooms/send-message.ts'
 import { setRoomStateWithKey } from './rooms/set-room-state-with-key.ts'
 import { upgradeRoom } from './rooms/upgrade-room.ts'
@@ -121,7 +122,10 @@ import { redirectToSso } from './session/redirect-to-sso.ts'
 import { refresh } from './session/refresh.ts'
 import { getSpaceHierarchy } from './spaces/get-space-hierarchy.ts'
 import { defineFilter } from './sync/define-filter.ts'
+import { getEvents } from './sync/get-events.ts'
 import { getFilter } from './sync/get-filter.ts'
+import { getOneEvent } from './sync/get-one-event.ts'
+import { initialSync } from './sync/initial-sync.ts'
 import { sync } from './sync/sync.ts'
 import { getProtocolMetadata } from './third-party/get-protocol-metadata.ts'
 import { getProtocols } from './third-party/get-protocols.ts'
@@ -175,7 +179,11 @@ export const clientEndpoints: readonly Endpoint[] = [
   getFilter,
 
   sync,
+  getEvents,
+  getOneEvent,
+  initialSync,
 
+  roomInitialSync,
   getOneRoomEvent,
   getJoinedMembersByRoom,
   getMembersByRoom,

@@ -36,6 +36,8 @@ interface Stage {
 
 let house: House
 let host: Person
+/** A token from before all rooms. */
+let beginning: string
 const people = {} as Record<Role, Person>
 const stages = {} as Record<Visibility, Stage>
 
@@ -43,6 +45,7 @@ beforeAll(async () => {
   house = await openHouse()
   host = await house.person('host')
   for (const role of PEOPLE) people[role] = await house.person(role)
+  beginning = (await host.sync()).next_batch
   for (const visibility of VISIBILITIES) stages[visibility] = await play(visibility)
 })
 
@@ -109,6 +112,33 @@ describe.each(CASES)('$visibility history, somebody who $role', ({ visibility, r
       const { events_before, event: middle, events_after } = context.body
       expect(textsOf([...events_before.toReversed(), middle, ...events_after])).toEqual(seen)
     }
+  })
+
+  it('previews the room by what clients used before sync', async () => {
+    const { person, room, messages } = of()
+    const preview = await person.ask('GET', inRoom(room, '/initialSync?limit=100'))
+    const events = await person.ask(
+      'GET',
+      `/events?room_id=${encodeURIComponent(room)}&from=${encodeURIComponent(beginning)}`,
+    )
+    if (seen === undefined || (role === 'invited' && !isOpen(visibility))) {
+      expect([preview.status, events.status]).toEqual([403, 403])
+    } else {
+      expect(textsOf(preview.body.messages.chunk)).toEqual(seen)
+      expect(textsOf(events.body.chunk)).toEqual(seen)
+      const isNow = IN_ROOM.includes(role) || (isOpen(visibility) && !WERE_IN_ROOM.includes(role))
+      const topic = preview.body.state.find((event: { type: string }) => event.type === 'm.room.topic')
+      expect(topic.content.topic).toBe(isNow ? 'after' : 'before')
+    }
+    for (const [index, id] of messages.entries()) {
+      const { status } = await person.ask('GET', `/events/${encodeURIComponent(id)}`)
+      expect(status).toBe(seen?.includes(ALL[index]!) ? 200 : 404)
+    }
+    const { rooms } = await person.call('GET', '/initialSync?limit=100&archived=true')
+    const own = rooms.find((entry: { room_id: string }) => entry.room_id === room)
+    if (role === 'invited') expect(own).toMatchObject({ membership: 'invite', invite: { type: 'm.room.member' } })
+    else if ([...IN_ROOM, ...WERE_IN_ROOM].includes(role)) expect(textsOf(own.messages.chunk)).toEqual(seen)
+    else if (!isOpen(visibility)) expect(own).toBeUndefined()
   })
 
   it('finds events by their time', async () => {

@@ -11,12 +11,15 @@ import { createEventAtTime, type EventAtTime } from './event-at-time.ts'
 import { createHistoryReader, type HistoryReader } from './history-reader.ts'
 import { createMembersReader, type MembersReader } from './members-reader.ts'
 import { createPositions } from './positions.ts'
+import { createRecentReader, type RecentReader } from './recent-reader.ts'
 import { createKeepRelated } from './related.ts'
 import { createStateReader, type StateReader } from './state-reader.ts'
 import { createTimeline } from './timeline.ts'
 
 /** Everything that clients request about rooms. What they get without a request comes from sync. */
-export type RoomReader = HistoryReader & StateReader & MembersReader & { readonly eventAtTime: EventAtTime }
+export type RoomReader = HistoryReader &
+  StateReader &
+  MembersReader & { readonly eventAtTime: EventAtTime; readonly recent: RecentReader }
 
 export function createRoomReader(parts: {
   readonly db: Database
@@ -37,5 +40,6 @@ export function createRoomReader(parts: {
     ...createStateReader(parts),
     ...createMembersReader({ ...parts, positions }),
     eventAtTime: createEventAtTime({ ...parts, timeline }),
+    recent: createRecentReader({ ...parts, positions, timeline }),
   }
 }
