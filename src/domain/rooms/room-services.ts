@@ -4,6 +4,7 @@ import type { Peers } from '../../outbound/peers.ts'
 import type { LocalUsers } from '../accounts/local-users.ts'
 import type { HomeserverBase } from '../base.ts'
 import type { LifecyclePart } from '../lifecycle.ts'
+import { createNotifications, type Notifications } from '../pushing/notifications.ts'
 import type { SyncBase } from '../sync/sync-base.ts'
 import { createSyncServices, type SyncServices } from '../sync/sync-services.ts'
 import type { AskedIdentityServers } from './act/identity-servers.ts'
@@ -52,6 +53,7 @@ export interface RoomServices {
   readonly writing: WritingServices
   readonly receiving: ReceivingServices
   readonly access: RoomAccess
+  readonly notifications: Notifications
   /** The newest committed position of the event stream. */
   position(): number
   /** What runs beside the requests, in starting order. */
@@ -174,6 +176,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     writing,
     receiving,
     access,
+    notifications: createNotifications({ db, clock, roomBase, access }),
     position,
     running: runningParts(roomBase, syncBase, typing, writing, receiving),
   }

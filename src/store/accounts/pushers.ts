@@ -235,6 +235,25 @@ export function getMissedEvents(
   )
 }
 
+/**
+ * The newest events of other senders in rooms before a position of the stream, newest first.
+ * @param perRoom of each room, this many of its newest events are looked at
+ */
+export function getRecentEvents(
+  reader: Reader,
+  userNid: number,
+  roomNids: readonly number[],
+  { before, perRoom, limit }: { readonly before: number; readonly perRoom: number; readonly limit: number },
+): Promise<MissedEvent[]> {
+  return reader.query(
+    `SELECT event_nid, room_nid, position FROM unnest($1::bigint[]) AS wanted (nid)
+     CROSS JOIN LATERAL (SELECT event_nid, room_nid, sender_nid, coalesce(stream_pos, event_nid) AS position FROM event
+       WHERE room_nid = wanted.nid AND room_pos > 0 ORDER BY room_pos DESC LIMIT $4) recent
+     WHERE position < $3 AND sender_nid <> $2 ORDER BY position DESC LIMIT $5`,
+    [roomNids, userNid, before, perRoom, limit],
+  )
+}
+
 /** Removes a pusher that its gateway no longer wants, unless it was set again meanwhile. */
 export async function removePusher(tx: Tx, { pusher_nid, set_at }: PusherRow): Promise<void> {
   await tx.query('DELETE FROM pusher WHERE pusher_nid = $1 AND set_at = $2', [pusher_nid, set_at])
