@@ -200,6 +200,14 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
         example: 'matrix.example.org:443',
       }),
     ),
+    policy_server_key: Type.Optional(
+      text(
+        'The public ed25519 key of the policy server at this server name, in base64, told to who names it in a room.',
+        {
+          example: '6yhHGKhCiXTSEN2ksjV7kX/N6rBQZ3Xb+M7LlC6NS+s',
+        },
+      ),
+    ),
     support_page: Type.Optional(
       text('A page that tells users where to find help.', {
         format: 'http-url',

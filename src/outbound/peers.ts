@@ -4,6 +4,7 @@ import { MAX_PEER_ANSWER_BYTES } from './limits.ts'
 import { unreachable } from './peer-errors.ts'
 import { createPeerEvents, type PeerEvents } from './peer-events.ts'
 import { createPeerMemberships, type PeerMemberships } from './peer-memberships.ts'
+import { createPeerPolicies, type PeerPolicies } from './peer-policies.ts'
 import { createPeerRequests, LONG_MS, objectOf, path, SHORT_MS } from './peer-requests.ts'
 
 /**
@@ -12,7 +13,7 @@ import { createPeerRequests, LONG_MS, objectOf, path, SHORT_MS } from './peer-re
  * @throws ProtocolError each: the other server's `errcode`; 502 `M_UNKNOWN` if it cannot be reached or its answer is invalid;
  *   `M_FORBIDDEN` if our operator blocks it
  */
-export interface Peers extends PeerMemberships, PeerEvents {
+export interface Peers extends PeerMemberships, PeerEvents, PeerPolicies {
   /** The body of the answer to a query. */
   query(of: string, path: string): Promise<JsonObject>
   post(of: string, path: string, body: JsonObject, timeoutMs?: number): Promise<JsonObject>
@@ -26,6 +27,7 @@ export function createPeers(federation: Federation): Peers {
   return {
     ...createPeerMemberships(requests),
     ...createPeerEvents(requests),
+    ...createPeerPolicies(federation),
     async query(of, where) {
       return objectOf(of, await get(of, `federation/v1/${where}`))
     },

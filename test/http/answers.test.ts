@@ -106,6 +106,7 @@ describe('a configured server', () => {
         identity_server_base_url: 'https://id.hearth.test',
         server: 'matrix.hearth.test:443',
         support_email: 'a@b.test',
+        policy_server_key: '6yhHGKhCiXTSEN2ksjV7kX/N6rBQZ3Xb+M7LlC6NS+s',
       },
     })
     const read = async (path: string) => (await fetch(`${other.baseUrl}/.well-known/${path}`)).json()
@@ -114,6 +115,9 @@ describe('a configured server', () => {
       'm.identity_server': { base_url: 'https://id.hearth.test' },
     })
     expect(await read('proto/server')).toEqual({ 'm.server': 'matrix.hearth.test:443' })
+    expect(await read('matrix/policy_server')).toEqual({
+      public_keys: { ed25519: '6yhHGKhCiXTSEN2ksjV7kX/N6rBQZ3Xb+M7LlC6NS+s' },
+    })
     expect(await read('matrix/support')).toEqual({ contacts: [{ role: 'm.role.admin', email_address: 'a@b.test' }] })
     await other.close()
   })

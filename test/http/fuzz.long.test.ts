@@ -30,6 +30,7 @@ const ALWAYS_REFUSED = new Set([
   'GET C/voip/turnServer',
   'GET /.well-known/{root}/server',
   'GET /.well-known/{root}/support',
+  'GET /.well-known/{root}/policy_server',
   'GET C1/media/preview_url',
   'GET M/preview_url',
   'GET C/thirdparty/protocol/{protocol}',

@@ -45,6 +45,7 @@ test('C3: JSON answers of all roles carry exactly application/json', async () =>
     [400, 'POST', `${C}/login`, undefined, '{'],
     [403, 'GET', '/_synapse/admin/v1/rooms', alice.token],
     [404, 'GET', '/.well-known/matrix/support'],
+    [404, 'GET', '/.well-known/matrix/policy_server'],
     [404, 'GET', '/nowhere'],
     [405, 'DELETE', `${C}/sync`],
     [400, 'GET', `${C}/rooms/%zz/state`],

@@ -160,7 +160,7 @@ export async function createActingServices(parts: ActingParts): Promise<ActingSe
 function createRemoteServices(parts: ActingParts): RemoteServices {
   const { serverName, signingKey, clock, random, log, db, users, keys, peers, outgoing } = parts
   const { events, registry, userRooms } = parts.roomBase
-  const { persister, branches } = parts.writing
+  const { persister, branches, policies } = parts.writing
   const { receiver, processJoin } = parts.receiving
   const resident = createResident({ serverName, signingKey, clock, db, registry, events, branches })
   const residentServers = createResidentServers({
@@ -186,6 +186,7 @@ function createRemoteServices(parts: ActingParts): RemoteServices {
       resident,
       receiver,
       peers,
+      policies,
     }),
     residentServers,
     remoteMembers,

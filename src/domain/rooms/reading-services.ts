@@ -18,7 +18,6 @@ import { createThreadSubscriptions, type ThreadSubscriptions } from './read/thre
 import { createTyping, type Typing } from './read/typing.ts'
 import type { ReadReceipt, RoomAppservices } from './room/appservices-of-room.ts'
 import type { EventCache } from './room/event-cache.ts'
-import type { PushHearer } from './room/push-signals.ts'
 import type { RoomRegistry } from './room/registry.ts'
 import type { Room } from './room/room.ts'
 import type { RoomAccess } from './room/room-access.ts'
@@ -56,8 +55,6 @@ export interface ReadingParts {
   readonly unread: Unread
   readonly notifier: Notifier
   readonly ledgerWaker: LedgerWaker
-  /** Pushers, whose badges count what is unread. */
-  readonly push: Pick<PushHearer, 'read'>
 }
 
 export function createReadingServices(parts: ReadingParts): ReadingServices {
@@ -117,10 +114,10 @@ export function createRoomTyping(parts: {
 function receiptListener(
   parts: Pick<
     ReadingParts,
-    'serverName' | 'registry' | 'unread' | 'notifier' | 'ledgerWaker' | 'appservices' | 'outgoing' | 'push'
+    'serverName' | 'registry' | 'unread' | 'notifier' | 'ledgerWaker' | 'appservices' | 'outgoing'
   >,
 ): ReceiptParts['written'] {
-  const { serverName, registry, unread, notifier, ledgerWaker, appservices, outgoing, push } = parts
+  const { serverName, registry, unread, notifier, ledgerWaker, appservices, outgoing } = parts
 
   /** The room is in memory, because it was just read. */
   function tellOthers({ by, event, threadId, ts }: WrittenReceipt): void {
@@ -132,12 +129,11 @@ function receiptListener(
   }
 
   return (receipt) => {
-    const { by, event, isPublic, isForRoom, isShadowed, position } = receipt
+    const { by, event, isPublic, isForRoom, position } = receipt
     if (isForRoom) unread.read(by.userNid, event)
-    push.read(by.userNid, event.roomNid)
-    if (!isShadowed) appservices.read(() => readReceipt(receipt))
+    appservices.read(() => readReceipt(receipt))
     if (isPublic) {
-      if (!isShadowed) tellOthers(receipt)
+      tellOthers(receipt)
       return ledgerWaker.wakeRoom(event.roomNid, position)
     }
     ledgerWaker.rooms.record(event.roomNid, position)

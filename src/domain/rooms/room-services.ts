@@ -4,7 +4,6 @@ import type { Peers } from '../../outbound/peers.ts'
 import type { LocalUsers } from '../accounts/local-users.ts'
 import type { HomeserverBase } from '../base.ts'
 import type { LifecyclePart } from '../lifecycle.ts'
-import { createNotifications, type Notifications } from '../pushing/notifications.ts'
 import type { SyncBase } from '../sync/sync-base.ts'
 import { createSyncServices, type SyncServices } from '../sync/sync-services.ts'
 import type { AskedIdentityServers } from './act/identity-servers.ts'
@@ -17,7 +16,6 @@ import { createReadingServices, createRoomTyping, type EduSender, type ReadingSe
 import type { FederationQueries, KeyRing } from './receive/federation-queries.ts'
 import { createReceivingServices, type ReceivingServices } from './receiving-services.ts'
 import type { RoomAppservices } from './room/appservices-of-room.ts'
-import type { RoomAccess } from './room/room-access.ts'
 import type { RoomBase } from './room-base-services.ts'
 import type { CommitHearers } from './write/commit-listeners.ts'
 import { openWritingServices, type WritingServices } from './writing-services.ts'
@@ -52,8 +50,6 @@ export interface RoomServices {
   readonly syncing: SyncServices
   readonly writing: WritingServices
   readonly receiving: ReceivingServices
-  readonly access: RoomAccess
-  readonly notifications: Notifications
   /** The newest committed position of the event stream. */
   position(): number
   /** What runs beside the requests, in starting order. */
@@ -83,6 +79,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     random,
     metrics,
     log,
+    peers,
     roomBase,
     directory,
     presence,
@@ -126,7 +123,6 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     unread,
     notifier,
     ledgerWaker,
-    push: roomBase.pushSignals,
   })
   const acting = await createActingServices({
     config,
@@ -175,8 +171,6 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     syncing,
     writing,
     receiving,
-    access,
-    notifications: createNotifications({ db, clock, roomBase, access }),
     position,
     running: runningParts(roomBase, syncBase, typing, writing, receiving),
   }

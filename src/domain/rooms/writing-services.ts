@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { ServerName } from '../../core/ids.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
+import type { Peers } from '../../outbound/peers.ts'
 import type { Database } from '../../store/db/db.ts'
 import { WRITER } from '../../store/db/writer-lock.ts'
 import type { Clock, Random } from '../clock.ts'
@@ -14,6 +15,8 @@ import { type Appender, createAppender } from './write/append.ts'
 import { type ClosedRooms, createClosedRooms } from './write/closed-rooms.ts'
 import { type CommitHearers, type CommitMemory, createCommitListeners } from './write/commit-listeners.ts'
 import { openPersister, type Persister } from './write/persister.ts'
+import { createPolicyGate, type PolicyGate } from './write/policy-gate.ts'
+import { createPolicyRequests } from './write/policy-requests.ts'
 
 /** How events are written. */
 export interface WritingServices {
@@ -26,6 +29,8 @@ export interface WritingServices {
   readonly closed: ClosedRooms
   readonly guests: Guests
   readonly successions: Successions
+  /** Asks the policy servers of rooms about each event. */
+  readonly policies: PolicyGate
 }
 
 export interface WritingParts {
@@ -37,6 +42,7 @@ export interface WritingParts {
   readonly random: Random
   readonly metrics: Metrics
   readonly log: Logger
+  readonly peers: Pick<Peers, 'signByPolicy'>
   readonly roomBase: RoomBase
   readonly directory: CommitMemory['directory']
   readonly presence: CommitMemory['presence']
@@ -68,7 +74,7 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
       presence,
       typing,
     },
-    { guests: guestRooms, successions, outgoing, appservices, newNeighbours, push: roomBase.pushSignals, notifier },
+    { guests: guestRooms, successions, outgoing, appservices, newNeighbours, notifier },
     log,
   )
   const persister = await openPersister({
@@ -82,7 +88,9 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
     missed,
   })
   const closed = createClosedRooms()
-  const unguarded = createAppender({ serverName, signingKey, clock, random, users, events, registry, persister })
+  const policies = createPolicyGate({ serverName, db, ask: createPolicyRequests({ peers: parts.peers, clock }) })
+  const writer = { users, events, registry, persister, policies }
+  const unguarded = createAppender({ serverName, signingKey, clock, random, ...writer })
   const appender = closed.guard(unguarded)
   return {
     persister,
@@ -92,5 +100,6 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
     closed,
     guests: createGuests({ db, rooms: guestRooms, registry, appender }),
     successions,
+    policies,
   }
 }

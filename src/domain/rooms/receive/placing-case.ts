@@ -19,6 +19,8 @@ export interface Case {
   readonly around: Surroundings
   readonly nid: number
   readonly senderNid: number
+  /** Why the room's policy server does not recommend it; undefined if it does. It is asked once. */
+  objection(): Promise<string | undefined>
 }
 
 /** The place of an event, relative to the head that it was computed on. */

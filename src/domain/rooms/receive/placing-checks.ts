@@ -22,8 +22,20 @@ export async function stateLookup(room: Room, state: StateMap, keys: readonly St
   return (...key) => found.get(JSON.stringify(key))
 }
 
-/** The checks that need other events, in the published order (server-server API, "Checks performed on receipt of a PDU", 4 to 6). */
+/** The checks that need more than the event, in the published order (server-server API, "Checks performed on receipt of a PDU", 4 to 7). */
 export async function judge(
+  branches: Branches,
+  one: Case,
+  before: StateMap,
+  head: Head,
+): Promise<Exclusion | undefined> {
+  const exclusion = await judgeByRules(branches, one, before, head)
+  if (exclusion || one.around.isOwnJoin || one.around.past) return exclusion
+  const objection = await one.objection()
+  return objection === undefined ? undefined : { standing: 'soft-failed', reason: objection }
+}
+
+async function judgeByRules(
   branches: Branches,
   { room, read: { pdu }, around }: Case,
   before: StateMap,

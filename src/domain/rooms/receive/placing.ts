@@ -9,6 +9,7 @@ import type { RoomEvent } from '../room/room-event.ts'
 import { beforeChange, StateLog } from '../room/state-log.ts'
 import type { Surroundings } from '../room/surroundings.ts'
 import type { Persister } from '../write/persister.ts'
+import type { PolicyGate } from '../write/policy-gate.ts'
 import type { Outcome } from '../write/unit.ts'
 import type { Case, Exclusion, Site } from './placing-case.ts'
 import { judge } from './placing-checks.ts'
@@ -36,12 +37,13 @@ export interface PlacingParts {
   readonly users: Users
   readonly persister: Persister
   readonly branches: Branches
+  readonly policies: Pick<PolicyGate, 'objection'>
 }
 
 /** How often local sends may come in between before the event is given up for now. */
 const MAX_ATTEMPTS = 32
 
-export function createPlacing({ serverName, users, persister, branches }: PlacingParts): Placing {
+export function createPlacing({ serverName, users, persister, branches, policies }: PlacingParts): Placing {
   /** One try on the current head. There must be no await between the check that the head is unmoved and the queueing of what moves it. */
   async function attempt(one: Case): Promise<Placed | Exclusion | 'moved' | 'again'> {
     const { room, read } = one
@@ -87,7 +89,9 @@ export function createPlacing({ serverName, users, persister, branches }: Placin
       const { sender } = read.pdu
       const senderNid = (await users.intern([sender])).get(sender)!
       const nid = around.outlier?.nid ?? persister.takeNid()
-      const one = { room, read, around, nid, senderNid }
+      let asked: Promise<string | undefined> | undefined
+      const objection = () => (asked ??= policies.objection(room, read))
+      const one = { room, read, around, nid, senderNid, objection }
       for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
         const placed = await attempt(one)
         if (placed !== 'again') return placed

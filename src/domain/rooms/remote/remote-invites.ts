@@ -15,6 +15,7 @@ import type { KeyRing } from '../receive/federation-queries.ts'
 import type { Receiver } from '../receive/receive.ts'
 import type { RoomRegistry } from '../room/registry.ts'
 import type { Room } from '../room/room.ts'
+import type { PolicyGate } from '../write/policy-gate.ts'
 import { inviteStateEvents } from './invite-state.ts'
 import type { Resident } from './resident.ts'
 
@@ -38,8 +39,9 @@ export function createRemoteInvites(parts: {
   readonly resident: Resident
   readonly receiver: Receiver
   readonly peers: Pick<Peers, 'invite'>
+  readonly policies: Pick<PolicyGate, 'sign' | 'mayApply'>
 }): InviteRemotely {
-  const { serverName, signingKey, random, registry, resident, receiver, peers } = parts
+  const { serverName, signingKey, random, registry, resident, receiver, peers, policies } = parts
   const roomQueue = createKeyedQueue<string>()
 
   const invite: InviteRemotely = async (by, roomId, target, content) => {
@@ -58,7 +60,10 @@ export function createRemoteInvites(parts: {
     const built = buildEvent(version, draft as unknown as EventDraft, serverName, signingKey)
     const verdict = checkBuilt(version, built)
     if (!verdict.allowed) throw new ProtocolError(verdict.errcode ?? 'M_FORBIDDEN', verdict.reason)
-    const { eventId, pdu } = built
+    const { eventId } = built
+    const approved = policies.mayApply(room) ? await policies.sign(room, built) : undefined
+    const signatures = approved ?? built.pdu.signatures
+    const pdu = { ...built.pdu, signatures }
     const server = serverOf(target)
     const returned = await peers.invite(server, {
       ...{ roomId, eventId, roomVersion: version.id, event: pdu as JsonObject },

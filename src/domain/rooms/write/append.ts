@@ -4,7 +4,9 @@ import { ProtocolError } from '../../../core/errors.ts'
 import { buildEvent, checkBuilt, nextDepth } from '../../../core/event/build.ts'
 import { displayNameOf, membershipOf } from '../../../core/event/content.ts'
 import type { Verdict } from '../../../core/event/format.ts'
+import { isBeyondPolicy } from '../../../core/event/policy.ts'
 import { type EventId, type RoomId, type ServerName, serverOf, type UserId } from '../../../core/ids.ts'
+import { createKeyedQueue } from '../../../core/keyed-queue.ts'
 import { isNotifiable } from '../../../core/push/default-rules.ts'
 import type { SigningKey } from '../../../core/signing/key.ts'
 import { getState, type StateMap } from '../../../core/state/trie.ts'
@@ -19,6 +21,7 @@ import type { MembershipChange, Room } from '../room/room.ts'
 import { RoomEvent } from '../room/room-event.ts'
 import { beforeChange, StateLog, whereHeadIs } from '../room/state-log.ts'
 import { wholeRoom } from '../room/whole-room.ts'
+import { Approval } from './approval.ts'
 import {
   concernsUnknownMember,
   type Draft,
@@ -29,7 +32,9 @@ import {
   txnWrite,
 } from './draft.ts'
 import { highlightsOf } from './highlights.ts'
+import { isNeed, type Need, NeedsApproval, NeedsState, NeedsTargets } from './needs.ts'
 import type { Persister } from './persister.ts'
+import type { PolicyGate } from './policy-gate.ts'
 import { prepareRedaction, type Redaction } from './redaction.ts'
 import { keyWrites, type Unit } from './unit.ts'
 
@@ -54,6 +59,7 @@ export interface AppendParts {
   readonly events: EventCache
   readonly registry: RoomRegistry
   readonly persister: Persister
+  readonly policies: PolicyGate
 }
 
 export interface Appender {
@@ -72,23 +78,15 @@ const MAX_ATTEMPTS = 8
 /** How often a write is planned again because other writes set the same state. Each time, one of those succeeded. */
 const MAX_PLANS = 256
 
-/** A check needs state that must be loaded first. */
-class NeedsState extends Error {
-  readonly nids: readonly number[]
-  constructor(nids: readonly number[]) {
-    super('state is not loaded')
-    this.nids = nids
-  }
-}
+type Written = Promise<Appended | 'moved' | 'outdated'>
 
-/** A member whose event is allowed has no number yet. */
-class NeedsTargets extends Error {
-  constructor() {
-    super('a member has no number yet')
-  }
-}
+/** Whether a draft needs no policy server's word. */
+const isFree = ({ type, stateKey }: Draft): boolean =>
+  isBeyondPolicy({ type, ...(stateKey !== undefined && { state_key: stateKey }) })
 
 export function createAppender(parts: AppendParts): Appender {
+  const approved = createKeyedQueue<number>()
+
   async function append(roomId: RoomId, plan: Plan, transaction?: Transaction): Promise<Appended> {
     let attempts = 0
     for (let plans = 0; plans < MAX_PLANS && attempts < MAX_ATTEMPTS; plans++) {
@@ -117,13 +115,22 @@ export function createAppender(parts: AppendParts): Appender {
     return room.alive
   }
 
+  /** In a room with a policy server, one write after another: each waits for its signatures, and would move the head under the others. */
+  function write(room: Room, drafts: readonly Draft[], planned: StateMap, transaction?: Transaction): Written {
+    if (!parts.policies.mayApply(room) || drafts.every(isFree)) return writeOne(room, drafts, planned, transaction)
+    const fixed = drafts.map((draft) => ({ ts: parts.clock.now(), eventId: opaqueEventId(parts), ...draft }))
+    const approval = new Approval(room, parts.policies)
+    return approved.run(room.nid, () => writeOne(room, fixed, planned, transaction, approval))
+  }
+
   /** @param planned the state that the drafts were made for */
-  async function write(
+  async function writeOne(
     room: Room,
     drafts: readonly Draft[],
     planned: StateMap,
     transaction?: Transaction,
-  ): Promise<Appended | 'moved' | 'outdated'> {
+    approval?: Approval,
+  ): Written {
     const redactions = await loadRedactions(room, drafts)
     const members = membersIn(drafts)
     let targets = parts.users.known(members)
@@ -132,8 +139,9 @@ export function createAppender(parts: AppendParts): Appender {
     for (;;) {
       if (!room.alive) return 'moved'
       if (replacesOthers(room, drafts, planned)) return 'outdated'
-      const unit = tryBuild(room, drafts, targets, redactions, transaction, read)
-      if (unit instanceof NeedsState) read.push(...(await room.events(unit.nids)).values())
+      const unit = tryBuild(room, drafts, targets, redactions, transaction, read, approval)
+      if (unit instanceof NeedsApproval) await approval?.ask(unit.events)
+      else if (unit instanceof NeedsState) read.push(...(await room.events(unit.nids)).values())
       else if (unit instanceof NeedsTargets) targets = await parts.users.intern(members)
       else return enqueue(unit)
     }
@@ -158,11 +166,11 @@ export function createAppender(parts: AppendParts): Appender {
     return found
   }
 
-  function tryBuild(...input: BuildInput): Unit | NeedsState | NeedsTargets {
+  function tryBuild(...input: BuildInput): Unit | Need {
     try {
       return buildUnit(parts, ...input)
     } catch (error) {
-      if (error instanceof NeedsState || error instanceof NeedsTargets) return error
+      if (isNeed(error)) return error
       throw error
     }
   }
@@ -183,6 +191,7 @@ type BuildInput = [
   redactions: ReadonlyMap<Draft, Redaction>,
   transaction: Transaction | undefined,
   read: readonly RoomEvent[],
+  approval: Approval | undefined,
 ]
 
 interface Collected {
@@ -195,7 +204,8 @@ interface Collected {
   readonly redactions: Unit['redactions'][number][]
 }
 
-function buildUnit(parts: AppendParts, ...[room, drafts, targets, redactions, transaction, read]: BuildInput): Unit {
+function buildUnit(parts: AppendParts, ...input: BuildInput): Unit {
+  const [room, drafts, targets, redactions, transaction, read, approval] = input
   const before = room.pending
   const log = new StateLog(room, before)
   const collected: Collected = { read, events: [], log, members: [], highlights: [], redactions: [] }
@@ -205,6 +215,7 @@ function buildUnit(parts: AppendParts, ...[room, drafts, targets, redactions, tr
     for (const draft of drafts) {
       head = buildOne(parts, room, head, draft, collected, { targets, redaction: redactions.get(draft), transaction })
     }
+    const events = approval ? approval.signed(collected.events) : collected.events
     // Listed one by one: a spread would cost more than all else here.
     return {
       promoted: [],
@@ -215,7 +226,7 @@ function buildUnit(parts: AppendParts, ...[room, drafts, targets, redactions, tr
       room,
       before,
       after: head,
-      events: collected.events,
+      events,
       members: collected.members,
       highlights: collected.highlights,
       redactions: collected.redactions,
@@ -264,7 +275,7 @@ function buildOne(
       ...(draft.stateKey === undefined ? {} : { state_key: draft.stateKey }),
       ...(draft.redacts === undefined ? {} : { redacts: draft.redacts }),
       ...(version.roomIdIsCreateHash && head.version === 0 ? {} : { room_id: room.id }),
-      ...(version.eventIdFormat === 'opaque' ? { event_id: opaqueEventId(parts) } : {}),
+      ...(version.eventIdFormat === 'opaque' ? { event_id: draft.eventId ?? opaqueEventId(parts) } : {}),
     },
     parts.serverName,
     parts.signingKey,

@@ -18,6 +18,8 @@ export interface Draft {
   readonly redacts?: EventId
   /** Milliseconds; now when left out. */
   readonly ts?: number
+  /** Its id in room versions where the sender chooses that; a new one when left out. */
+  readonly eventId?: EventId
 }
 
 /** The transaction id under which a client sent something. */
