@@ -16,6 +16,7 @@ import { createSendingServices, startSending } from './domain/federation/sending
 import { createKeyServices } from './domain/keys/key-services.ts'
 import { type LifecyclePart, startAll, stopAll } from './domain/lifecycle.ts'
 import { createMediaServices } from './domain/media/media-services.ts'
+import { createPushServices } from './domain/pushing/push-services.ts'
 import { openRoomBase } from './domain/rooms/room-base-services.ts'
 import { createRoomServices } from './domain/rooms/room-services.ts'
 import { createSingleSignOn } from './domain/sso/single-sign-on.ts'
@@ -50,6 +51,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const fanOut = createFanOut({ base, roomBase })
   const keys = createKeyServices({ base, syncBase, remote: sending.remoteKeys, fanOut, services })
   const accounts = createAccountServices({ base, roomBase, syncBase, rooms, appserviceBase, addresses, keys, sending })
+  const pushing = createPushServices({ base, roomBase, rooms, accounts })
   const appservices = await createAppserviceServices({ base, appserviceBase, eventsOut, roomBase, accounts })
   const admin = createAdminServices({ base, accounts, addresses, roomBase, rooms, appserviceBase, appservices })
   await admin.notices.prepare()
@@ -77,7 +79,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       name: 'application services',
       start: () => startAppservices({ base, appserviceBase, eventsOut, appservices, rooms, accounts }),
     },
-    ...homeserverWorkers({ base, rooms, accounts, appservices, media }),
+    ...homeserverWorkers({ base, rooms, accounts, appservices, media, pushing }),
     ...identityWorkers(base, addresses.identity, ownHomeserver),
   ]
   await startAll(running)

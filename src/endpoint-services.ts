@@ -57,6 +57,7 @@ export function endpointServices(areas: Areas): Services {
     threadSubscriptions: reading.threadSubscriptions,
     directory: rooms.directory,
     typing: rooms.typing,
+    notifications: rooms.notifications,
     sync: syncing.sync,
     keyChanges: syncing.keyChanges,
     eventStream: syncing.eventStream,

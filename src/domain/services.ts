@@ -11,6 +11,7 @@ import type { IdentityServices } from './identity/identity-services.ts'
 import type { KeyServices } from './keys/key-services.ts'
 import type { MediaServices } from './media/media-services.ts'
 import type { Pages } from './pages.ts'
+import type { Notifications } from './pushing/notifications.ts'
 import type { RateLimitOverrides } from './rate-limit-overrides.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { AddressInvites } from './rooms/act/address-invites.ts'
@@ -55,6 +56,7 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   readonly receipts: Receipts
   readonly threadSubscriptions: ThreadSubscriptions
   readonly typing: Typing
+  readonly notifications: Notifications
   readonly sync: Sync
   readonly keyChanges: KeyChanges
   readonly eventStream: EventStream

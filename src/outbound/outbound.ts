@@ -11,6 +11,7 @@ import { createDiscovery, type Discovery } from './discovery.ts'
 import { createFederation, type Federation, type RequestSigner } from './federation.ts'
 import { createGuardedClient, type GuardedClient } from './http.ts'
 import { createNames, type Names } from './names.ts'
+import { createPushGatewayClient, PUSH_CONNECTIONS, type PushGatewayClient } from './push-gateway.ts'
 import { createWellKnown } from './well-known.ts'
 
 /** The clients for other servers and services. */
@@ -20,6 +21,7 @@ export interface Outbound {
   readonly discovery: Discovery
   readonly federation: Federation
   readonly appservices: AppserviceClient
+  readonly pushGateways: PushGatewayClient
   close(): Promise<void>
 }
 
@@ -45,10 +47,16 @@ export async function openOutbound(deps: {
   const anywhere = { outbound: { ...config.outbound, allow_ranges: ['0.0.0.0/0', '::/0'] } }
   const near = await createGuardedClient({ config: anywhere, log, names, userAgent: `Hearth/${version}` })
   const appservices = createAppserviceClient({ client: near, dialect: config.outbound.dialect, now })
+  // Separate, because a busy gateway needs more connections than other servers do.
+  const pushing = await createGuardedClient({
+    ...{ config, log, names, userAgent: `Hearth/${version}` },
+    connections: PUSH_CONNECTIONS,
+  })
+  const pushGateways = createPushGatewayClient(pushing)
   return {
-    ...{ client, names, discovery, federation, appservices },
+    ...{ client, names, discovery, federation, appservices, pushGateways },
     async close() {
-      await Promise.all([client.close(), near.close()])
+      await Promise.all([client.close(), near.close(), pushing.close()])
     },
   }
 }

@@ -27,6 +27,7 @@ export function homeserverWorkers(parts: {
   readonly accounts: Pick<AccountServices, 'deactivation'>
   readonly appservices: AppserviceServices
   readonly media: { readonly sweep: Sweep }
+  readonly pushing: LifecyclePart
 }): readonly LifecyclePart[] {
   const { config, db, clock, log } = parts.base
   const { guests } = parts.rooms.writing
@@ -42,6 +43,7 @@ export function homeserverWorkers(parts: {
     ...appserviceChores,
   ]
   return [
+    parts.pushing,
     worker('media sweeper', () => startMediaSweeper({ sweep, log })),
     worker('janitor', () => startJanitor({ db, clock, log, chores })),
     worker('guest expeller', () => startGuestExpeller(guests, log)),

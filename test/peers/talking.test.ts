@@ -193,5 +193,20 @@ describe('servers in one room', () => {
     await beta.api.call('POST', `/rooms/${enc(room)}/receipt/m.read/${enc(eventId)}`, { token: bob.token, body: {} })
     const read = await waitUntil('the receipt', async () => (await contentOf('m.receipt'))?.[eventId]?.['m.read'])
     expect(read[bob.userId]).toEqual({ ts: expect.any(Number) })
+    // A receipt in a thread goes with its thread.
+    const relation = { 'm.relates_to': { rel_type: 'm.thread', event_id: eventId } }
+    const reply = await alpha.api.call('PUT', `/rooms/${enc(room)}/send/m.room.message/in-thread`, {
+      token: alice.token,
+      body: { msgtype: 'm.text', body: 'reply', ...relation },
+    })
+    const path = `/rooms/${enc(room)}/receipt/m.read/${enc(reply.event_id)}`
+    await waitUntil('the reply', async () => {
+      const answer = await beta.api.request('POST', path, { token: bob.token, body: { thread_id: eventId } })
+      return answer.status === 200 ? true : undefined
+    })
+    const inThread = await waitUntil('the receipt in the thread', async () => {
+      return (await contentOf('m.receipt'))?.[reply.event_id]?.['m.read']
+    })
+    expect(inThread[bob.userId]).toEqual({ ts: expect.any(Number), thread_id: eventId })
   })
 })

@@ -59,8 +59,9 @@ export function createEduHandlers(parts: EduParts): Readonly<Record<string, EduH
     const eventId = Array.isArray(ids) ? ids[0] : undefined
     const event = typeof eventId === 'string' ? await events.getById(eventId) : undefined
     if (event?.roomNid !== room.nid || !event.isInTimeline) return
+    if (threadId !== undefined && typeof threadId !== 'string') return
     const at = typeof ts === 'number' && Number.isSafeInteger(ts) ? ts : undefined
-    await receipts.receive(who, event, at, typeof threadId === 'string' ? threadId : undefined)
+    await receipts.receive(who, event, at, threadId)
   }
 
   /** Nothing of remote device lists is stored. Whoever needs one fetches it, so a missed update does no harm. */

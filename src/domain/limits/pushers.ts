@@ -18,15 +18,22 @@ export const MAX_PUSHES_PER_GATEWAY = 32
 export const MAX_PUSHES_TO_UNPROVEN_GATEWAY = 2
 /** Requests at a time to all gateways that have not answered yet, so that slow ones leave room for the others. */
 export const MAX_PUSHES_TO_UNPROVEN_GATEWAYS = 24
+/** A gateway whose answer takes longer counts as one that has not answered. */
+export const SLOW_PUSH_MS = 2_000
 /** Gateways without work that are remembered as answering. */
 export const MAX_KNOWN_GATEWAYS = 1_000
 /** Notifications of one pusher that wait in memory, and of all pushers. The others are read from the events when it is their turn. */
 export const MAX_NOTICES_IN_MEMORY = 64
 export const MAX_ALL_NOTICES_IN_MEMORY = 200_000
-/** Events that are examined at a time for a pusher that lags behind. */
+/** Bytes of events that are kept ready to be sent to many. */
+export const MAX_NOTIFIED_EVENT_BYTES = 8 * 1024 * 1024
+/** Events that are examined at a time for a pusher that lags behind, and at least so many of each room. */
 export const MISSED_EVENTS_PER_PAGE = 500
-/** Events that wait to be evaluated. When more wait, all pushers read what they missed. */
-export const MAX_UNEVALUATED_EVENTS = 10_000
+export const MIN_MISSED_EVENTS_PER_ROOM = 16
+/** Pushers that read what they missed at a time. */
+export const MAX_MISSED_READS_AT_ONCE = 4
+/** Events that wait to be evaluated. When more wait, they are read from the stream. */
+export const MAX_UNEVALUATED_EVENTS = 2_000
 /** How long one notification is tried. */
 export const PUSH_GIVEN_UP_AFTER_MS = 24 * 60 * 60 * 1000
 /** The shortest time between two requests of one pusher that bring counts alone. */
@@ -34,7 +41,3 @@ export const COUNTS_EVERY_MS = 1_000
 /** Rooms for which the members with pushers are remembered, and users whose counts are. */
 export const MAX_ROOMS_WITH_PUSHERS = 20_000
 export const MAX_BADGES = 50_000
-/** The newest unread events of a room, and the rooms, in which missed calls are looked for when counts are read anew. */
-export const MISSED_CALLS_WITHIN = 500
-/** Pushers that read what they missed at a time. */
-export const MAX_MISSED_READS_AT_ONCE = 4

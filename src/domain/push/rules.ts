@@ -1,9 +1,10 @@
 import type { ByteBudget } from '../../core/byte-budget.ts'
 import type { UserId } from '../../core/ids.ts'
+import { isObject } from '../../core/json.ts'
 import { type CompiledRules, compileRuleset, DEFAULT_PUSH_RULES } from '../../core/push/compiled-rules.ts'
 import type { PushOutcome, PushRuleset } from '../../core/push/default-rules.ts'
 import { NO_OWN_RULES, type OwnRules, rulesetOf } from '../../core/push/own-rules.ts'
-import { type PushContext, PushedEvent } from '../../core/push/pushed-event.ts'
+import { type PushEvent, PushedEvent } from '../../core/push/pushed-event.ts'
 import { findPushRules, listPushRuleChanges } from '../../store/accounts/push-rules.ts'
 import type { Reader } from '../../store/db/db.ts'
 import type { Room } from '../rooms/room/room.ts'
@@ -94,13 +95,18 @@ export async function openPushRules({ db, budget }: { db: Reader; budget: ByteBu
       powersIn(room, pdu.sender),
     ])
     const event = new PushedEvent(pdu, { roomId: room.id, eventId: id })
-    const memberCount = room.counts.join
+    const facts = { memberCount: room.counts.join, ...powers }
+    const isNamed = namedIn(pdu)
+    let ofOthers: PushOutcome | undefined
     return new Map(
       users.map(({ userNid, userId }) => {
         const rules = loaded.get(userNid)?.compiled ?? peek(userNid) ?? DEFAULT_PUSH_RULES
+        if (rules === DEFAULT_PUSH_RULES && !isNamed(userId)) {
+          ofOthers ??= rules.evaluate(event, { userId: '', displayName: undefined, ...facts })
+          return [userNid, ofOthers]
+        }
         const { displayName } = room.localMembers.get(userNid) ?? {}
-        const context: PushContext = { userId, displayName, memberCount, ...powers }
-        return [userNid, rules.evaluate(event, context)]
+        return [userNid, rules.evaluate(event, { userId, displayName, ...facts })]
       }),
     )
   }
@@ -132,4 +138,12 @@ export async function openPushRules({ db, budget }: { db: Reader; budget: ByteBu
       version++
     },
   }
+}
+
+/** Whether an event names a user in a place that the default rules look at. They treat all other users alike. */
+function namedIn({ sender, state_key, content }: PushEvent): (userId: UserId) => boolean {
+  const mentions = content['m.mentions']
+  const userIds =
+    isObject(mentions) && Array.isArray(mentions.user_ids) ? new Set<unknown>(mentions.user_ids) : undefined
+  return (userId) => userId === sender || userId === state_key || userIds?.has(userId) === true
 }

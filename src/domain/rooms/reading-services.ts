@@ -18,6 +18,7 @@ import { createThreadSubscriptions, type ThreadSubscriptions } from './read/thre
 import { createTyping, type Typing } from './read/typing.ts'
 import type { ReadReceipt, RoomAppservices } from './room/appservices-of-room.ts'
 import type { EventCache } from './room/event-cache.ts'
+import type { PushHearer } from './room/push-signals.ts'
 import type { RoomRegistry } from './room/registry.ts'
 import type { Room } from './room/room.ts'
 import type { RoomAccess } from './room/room-access.ts'
@@ -55,6 +56,8 @@ export interface ReadingParts {
   readonly unread: Unread
   readonly notifier: Notifier
   readonly ledgerWaker: LedgerWaker
+  /** Pushers, whose badges count what is unread. */
+  readonly push: Pick<PushHearer, 'read'>
 }
 
 export function createReadingServices(parts: ReadingParts): ReadingServices {
@@ -114,10 +117,10 @@ export function createRoomTyping(parts: {
 function receiptListener(
   parts: Pick<
     ReadingParts,
-    'serverName' | 'registry' | 'unread' | 'notifier' | 'ledgerWaker' | 'appservices' | 'outgoing'
+    'serverName' | 'registry' | 'unread' | 'notifier' | 'ledgerWaker' | 'appservices' | 'outgoing' | 'push'
   >,
 ): ReceiptParts['written'] {
-  const { serverName, registry, unread, notifier, ledgerWaker, appservices, outgoing } = parts
+  const { serverName, registry, unread, notifier, ledgerWaker, appservices, outgoing, push } = parts
 
   /** The room is in memory, because it was just read. */
   function tellOthers({ by, event, threadId, ts }: WrittenReceipt): void {
@@ -129,11 +132,12 @@ function receiptListener(
   }
 
   return (receipt) => {
-    const { by, event, isPublic, isForRoom, position } = receipt
+    const { by, event, isPublic, isForRoom, isShadowed, position } = receipt
     if (isForRoom) unread.read(by.userNid, event)
-    appservices.read(() => readReceipt(receipt))
+    push.read(by.userNid, event.roomNid)
+    if (!isShadowed) appservices.read(() => readReceipt(receipt))
     if (isPublic) {
-      tellOthers(receipt)
+      if (!isShadowed) tellOthers(receipt)
       return ledgerWaker.wakeRoom(event.roomNid, position)
     }
     ledgerWaker.rooms.record(event.roomNid, position)

@@ -11,6 +11,7 @@ import { type ErasedUsers, openErasedUsers } from './read/erased-users.ts'
 import { type Checkpoints, createCheckpoints } from './room/checkpoints.ts'
 import { createEventCache, type EventCache } from './room/event-cache.ts'
 import { openPartialStateRooms, type PartialStateRooms } from './room/partial-state-rooms.ts'
+import { createPushSignals, type PushSignals } from './room/push-signals.ts'
 import { createRoomRegistry, type RoomRegistry } from './room/registry.ts'
 import { openRoomMemory, type RoomMemoryUse } from './room/room-memory.ts'
 
@@ -27,6 +28,7 @@ export interface RoomBase {
   readonly erasedUsers: ErasedUsers
   readonly unread: Unread
   readonly pushRules: PushRules
+  readonly pushSignals: PushSignals
   readonly checkpoints: Checkpoints
   /** The newest event of each room, and below it the newest that changed a membership, as far as this process has seen. */
   readonly roomEvents: RecentChanges
@@ -61,6 +63,7 @@ export async function openRoomBase(parts: {
     erasedUsers: await openErasedUsers({ db, events }),
     unread: createUnread({ db, budget }),
     pushRules: await openPushRules({ db, budget }),
+    pushSignals: createPushSignals(),
     checkpoints: createCheckpoints({ db, log }),
     roomEvents: new RecentChanges(position),
     roomMembers: new RecentChanges(position),

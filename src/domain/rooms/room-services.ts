@@ -4,6 +4,7 @@ import type { Peers } from '../../outbound/peers.ts'
 import type { LocalUsers } from '../accounts/local-users.ts'
 import type { HomeserverBase } from '../base.ts'
 import type { LifecyclePart } from '../lifecycle.ts'
+import { createNotifications, type Notifications } from '../pushing/notifications.ts'
 import type { SyncBase } from '../sync/sync-base.ts'
 import { createSyncServices, type SyncServices } from '../sync/sync-services.ts'
 import type { AskedIdentityServers } from './act/identity-servers.ts'
@@ -16,6 +17,7 @@ import { createReadingServices, createRoomTyping, type EduSender, type ReadingSe
 import type { FederationQueries, KeyRing } from './receive/federation-queries.ts'
 import { createReceivingServices, type ReceivingServices } from './receiving-services.ts'
 import type { RoomAppservices } from './room/appservices-of-room.ts'
+import type { RoomAccess } from './room/room-access.ts'
 import type { RoomBase } from './room-base-services.ts'
 import type { CommitHearers } from './write/commit-listeners.ts'
 import { openWritingServices, type WritingServices } from './writing-services.ts'
@@ -50,6 +52,8 @@ export interface RoomServices {
   readonly syncing: SyncServices
   readonly writing: WritingServices
   readonly receiving: ReceivingServices
+  readonly access: RoomAccess
+  readonly notifications: Notifications
   /** The newest committed position of the event stream. */
   position(): number
   /** What runs beside the requests, in starting order. */
@@ -70,41 +74,19 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const directory = createRoomDirectory({ serverName, db, registry, clock, peers, budget })
   const nextPosition = ephemeral.next
   const typing = createRoomTyping({ clock, access, notifier, appservices, outgoing, nextPosition })
+  const shared = { serverName, db, users, clock, random, log, peers, outgoing, notifier, roomBase }
   const writing = await openWritingServices({
-    serverName,
-    db,
-    users,
+    ...shared,
     signingKey,
-    clock,
-    random,
     metrics,
-    log,
-    peers,
-    roomBase,
     directory,
     presence,
     typing,
-    outgoing,
     appservices,
     newNeighbours,
-    notifier,
   })
   const { appender, persister } = writing
-  const receiving = createReceivingServices({
-    serverName,
-    db,
-    users,
-    clock,
-    random,
-    log,
-    keys,
-    queries,
-    peers,
-    outgoing,
-    notifier,
-    roomBase,
-    writing,
-  })
+  const receiving = createReceivingServices({ ...shared, keys, queries, writing })
   const reading = createReadingServices({
     db,
     serverName,
@@ -123,6 +105,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     unread,
     notifier,
     ledgerWaker,
+    push: roomBase.pushSignals,
   })
   const acting = await createActingServices({
     config,
@@ -171,6 +154,8 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     syncing,
     writing,
     receiving,
+    access,
+    notifications: createNotifications({ db, clock, roomBase, access }),
     position,
     running: runningParts(roomBase, syncBase, typing, writing, receiving),
   }

@@ -74,7 +74,7 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
       presence,
       typing,
     },
-    { guests: guestRooms, successions, outgoing, appservices, newNeighbours, notifier },
+    { guests: guestRooms, successions, outgoing, appservices, newNeighbours, push: roomBase.pushSignals, notifier },
     log,
   )
   const persister = await openPersister({

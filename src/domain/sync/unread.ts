@@ -30,6 +30,8 @@ export interface Unread {
   counts(userNid: number, rooms: readonly RoomCount[]): Promise<Map<number, UnreadCounts>>
   /** The counts of one room; synchronous where the user's marker is in memory. */
   count(userNid: number, roomNid: number, notifiable: number): UnreadCounts | Promise<UnreadCounts>
+  /** Whether a user has read an event; synchronous where the user's marker is in memory. */
+  hasRead(userNid: number, event: Pick<RoomEvent, 'roomNid' | 'pos' | 'notifiable'>): boolean | Promise<boolean>
   /** A user has read a room up to an event. */
   read(userNid: number, event: RoomEvent): void
   /** An event was committed, and is a highlight for some users. */
@@ -88,6 +90,14 @@ export function createUnread({ db, budget }: { db: Reader; budget: ByteBudget })
       const mark = users.get(userNid)?.get(roomNid)
       if (mark) return countSince(mark, notifiable)
       return counts(userNid, [{ nid: roomNid, notifiable }]).then((found) => found.get(roomNid)!)
+    },
+    hasRead(userNid, { roomNid, pos, notifiable }) {
+      const mark = users.get(userNid)?.get(roomNid)
+      if (mark) return pos <= mark.pos
+      return counts(userNid, [{ nid: roomNid, notifiable }]).then(() => {
+        const loaded = users.get(userNid)?.get(roomNid)
+        return loaded !== undefined && pos <= loaded.pos
+      })
     },
     read: move,
     forgetAll: () => users.clear(),

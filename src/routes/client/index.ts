@@ -79,6 +79,7 @@ import { patchProfile } from './profile/patch-profile.ts'
 import { setProfile } from './profile/set-profile.ts'
 import { setProfileField } from './profile/set-profile-field.ts'
 import { deletePushRule } from './push/delete-push-rule.ts'
+import { getNotifications } from './push/get-notifications.ts'
 import { getPushRule } from './push/get-push-rule.ts'
 import { getPushRuleActions } from './push/get-push-rule-actions.ts'
 import { getPushRules } from './push/get-push-rules.ts'
@@ -275,6 +276,7 @@ export const clientEndpoints: readonly Endpoint[] = [
   deleteRoomKeys,
 
   getPushers,
+  getNotifications,
   postPusher,
   getPushRules,
   getPushRulesGlobal,

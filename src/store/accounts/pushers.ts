@@ -1,7 +1,7 @@
 import type { UserId } from '../../core/ids.ts'
 import type { Reader, Tx } from '../db/db.ts'
 
-// Tables: pusher, push_sent, push_gateway; read: matrix_user, room_member
+// Tables: pusher, push_sent, push_gateway; read: matrix_user, room_member, event, room
 
 export type PusherKind = 'http' | 'email'
 
@@ -187,14 +187,74 @@ export async function roomsWithPushers(reader: Reader, roomNids: readonly number
   return new Set(rows.map(({ room_nid }) => room_nid))
 }
 
-/** The invitations of users with pushers that came after a position of the event stream. */
-export function getInvitationsAfter(
-  reader: Reader,
-  position: number,
-): Promise<{ user_nid: number; room_nid: number; event_nid: number }[]> {
+export interface Invitation {
+  readonly user_nid: number
+  readonly user_id: UserId
+  readonly room_nid: number
+  readonly event_nid: number
+  readonly position: number
+}
+
+/** The open invitations of users with pushers between two positions of the event stream, in order. */
+export function getInvitationsBetween(reader: Reader, after: number, upTo: number): Promise<Invitation[]> {
   return reader.query(
-    `SELECT DISTINCT m.user_nid, m.room_nid, m.event_nid FROM room_member m JOIN pusher USING (user_nid)
-     WHERE m.membership = 'invite' AND coalesce(m.changed_at, m.event_nid) > $1`,
-    [position],
+    `SELECT DISTINCT m.user_nid, user_id, m.room_nid, m.event_nid, coalesce(m.changed_at, m.event_nid) AS position
+     FROM pusher JOIN matrix_user USING (user_nid) JOIN room_member m USING (user_nid)
+     WHERE m.membership = 'invite' AND coalesce(m.changed_at, m.event_nid) > $1 AND coalesce(m.changed_at, m.event_nid) <= $2
+     ORDER BY position`,
+    [after, upTo],
   )
+}
+
+/** An event of the stream by number. */
+export interface MissedEvent {
+  readonly event_nid: number
+  readonly room_nid: number
+  readonly position: number
+}
+
+/**
+ * The first events of each room after a place in its timeline and between two positions of the stream, at most `limit` a room.
+ * @param places timeline positions, one for each room
+ */
+export function getMissedEvents(
+  reader: Reader,
+  roomNids: readonly number[],
+  places: readonly number[],
+  { after, upTo }: { readonly after: number; readonly upTo: number },
+  limit: number,
+): Promise<MissedEvent[]> {
+  return reader.query(
+    `SELECT missed.* FROM unnest($1::bigint[], $2::bigint[]) AS wanted (nid, place)
+     CROSS JOIN LATERAL (SELECT event_nid, room_nid, coalesce(stream_pos, event_nid) AS position FROM event
+       WHERE room_nid = wanted.nid AND room_pos > wanted.place
+       AND coalesce(stream_pos, event_nid) > $3 AND coalesce(stream_pos, event_nid) <= $4
+       ORDER BY room_pos LIMIT $5) missed
+     ORDER BY position`,
+    [roomNids, places, after, upTo, limit],
+  )
+}
+
+/**
+ * The newest events of other senders in rooms before a position of the stream, newest first.
+ * @param perRoom of each room, this many of its newest events are looked at
+ */
+export function getRecentEvents(
+  reader: Reader,
+  userNid: number,
+  roomNids: readonly number[],
+  { before, perRoom, limit }: { readonly before: number; readonly perRoom: number; readonly limit: number },
+): Promise<MissedEvent[]> {
+  return reader.query(
+    `SELECT event_nid, room_nid, position FROM unnest($1::bigint[]) AS wanted (nid)
+     CROSS JOIN LATERAL (SELECT event_nid, room_nid, sender_nid, coalesce(stream_pos, event_nid) AS position FROM event
+       WHERE room_nid = wanted.nid AND room_pos > 0 ORDER BY room_pos DESC LIMIT $4) recent
+     WHERE position < $3 AND sender_nid <> $2 ORDER BY position DESC LIMIT $5`,
+    [roomNids, userNid, before, perRoom, limit],
+  )
+}
+
+/** Removes a pusher that its gateway no longer wants, unless it was set again meanwhile. */
+export async function removePusher(tx: Tx, { pusher_nid, set_at }: PusherRow): Promise<void> {
+  await tx.query('DELETE FROM pusher WHERE pusher_nid = $1 AND set_at = $2', [pusher_nid, set_at])
 }

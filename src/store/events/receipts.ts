@@ -15,7 +15,10 @@ export interface ReceiptRow {
   readonly ts: number
 }
 
-/** The receipts in rooms after ledger position `after` and up to `upTo`: everybody's public ones and the user's own private ones. */
+/**
+ * The receipts in rooms after ledger position `after` and up to `upTo`: everybody's public ones and the user's own private ones. A receipt
+ * in a thread is left out where the same user's receipt for the whole room is at the same event (MSC4102).
+ */
 export function receiptsBetween(
   reader: Reader,
   roomNids: readonly number[],
@@ -27,13 +30,15 @@ export function receiptsBetween(
     `SELECT r.room_nid, user_id, kind, thread_id, event_id, ts
      FROM receipt r JOIN matrix_user USING (user_nid) JOIN event USING (event_nid)
      WHERE r.room_nid = ANY($1::bigint[]) AND position > $3 AND position <= $4 AND (kind = 'm.read' OR user_nid = $2)
+     AND NOT (thread_id <> '' AND EXISTS (SELECT FROM receipt w WHERE w.room_nid = r.room_nid AND w.user_nid = r.user_nid
+       AND w.kind = r.kind AND w.thread_id = '' AND w.event_nid = r.event_nid))
      ORDER BY position`,
     [roomNids, userNid, after, upTo],
   )
 }
 
-/** The timeline position of a user's receipt. */
-export async function receiptPosition(
+/** The timeline positions of a user's receipts in a thread and in the whole room, by thread id. */
+export async function receiptPositions(
   reader: Reader,
   receipt: {
     readonly roomNid: number
@@ -41,13 +46,13 @@ export async function receiptPosition(
     readonly kind: ReceiptKind
     readonly threadId: string
   },
-): Promise<number | undefined> {
-  const [row] = await reader.query<{ room_pos: number }>(
-    `SELECT room_pos FROM receipt r JOIN event USING (event_nid)
-     WHERE r.room_nid = $1 AND user_nid = $2 AND kind = $3 AND thread_id = $4`,
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await reader.query<{ thread_id: string; room_pos: number }>(
+    `SELECT thread_id, room_pos FROM receipt r JOIN event USING (event_nid)
+     WHERE r.room_nid = $1 AND user_nid = $2 AND kind = $3 AND thread_id IN ('', $4)`,
     [receipt.roomNid, receipt.userNid, receipt.kind, receipt.threadId],
   )
-  return row?.room_pos
+  return new Map(rows.map(({ thread_id, room_pos }) => [thread_id, room_pos]))
 }
 
 /** Writes a receipt unless it would move one backwards. */

@@ -1,6 +1,6 @@
 import type { Reader, Tx } from '../db/db.ts'
 
-// Tables: room_member, receipt, event, highlight
+// Tables: room_member, receipt, event, highlight; read: room
 
 export interface ReadMark {
   readonly room_nid: number
@@ -56,4 +56,12 @@ export async function clearHighlights(tx: Tx, userNid: number, roomNid: number, 
      WHERE highlight.user_nid = $1 AND highlight.room_nid = $2 AND event.event_nid = highlight.event_nid AND room_pos <= $3`,
     [userNid, roomNid, upTo],
   )
+}
+
+/** The rooms' counts of notifiable events. */
+export function getNotifiableCounts(
+  reader: Reader,
+  roomNids: readonly number[],
+): Promise<{ readonly room_nid: number; readonly notifiable: number }[]> {
+  return reader.query('SELECT room_nid, notifiable FROM room WHERE room_nid = ANY($1::bigint[])', [roomNids])
 }

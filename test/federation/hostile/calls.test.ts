@@ -325,6 +325,28 @@ describe('a transaction', () => {
     ])
   })
 
+  it('a receipt in a thread is believed where its event is in that thread', async () => {
+    const reader = second.eve
+    const root = await sendText(home.api, alice.token, open, 'root', 'of-receipts')
+    const read = (id: string, data: object) =>
+      sends(
+        second,
+        [],
+        [{ edu_type: 'm.receipt', content: { [open]: { 'm.read': { [reader]: { event_ids: [id], data } } } } }],
+      )
+    const { next_batch } = await inbox()
+    for (const thread_id of ['$elsewhere', 'x'.repeat(1_000), 7, [root]]) {
+      expect((await read(root, { ts: 1, thread_id })).status).toBe(200)
+    }
+    const told = async () => {
+      const { rooms } = await home.api.call('GET', `/sync?timeout=0&since=${next_batch}`, { token: alice.token })
+      return rooms?.join?.[open]?.ephemeral?.events?.find(({ type }: Json) => type === 'm.receipt')?.content
+    }
+    expect(await told()).toBeUndefined()
+    expect((await read(root, { ts: 1, thread_id: 'main' })).status).toBe(200)
+    expect(await told()).toEqual({ [root]: { 'm.read': { [reader]: { ts: 1, thread_id: 'main' } } } })
+  })
+
   it('that is sent again is not taken in again, nor under its id by another server', async () => {
     const first = signed({ ...draft, content: { msgtype: 'm.text', body: 'once' } })
     const answer = await sends(peer, [first.pdu], [], 'replayed')

@@ -131,27 +131,116 @@ describe('a read receipt', () => {
 describe('receipts in threads', () => {
   const related = (rel_type: string, event_id: string) => ({ 'm.relates_to': { rel_type, event_id } })
 
-  it('stand beside the one of the room, and only for events that are in the thread', async () => {
+  async function thread() {
     const room = await sharedRoom()
-    const say = async (txn: string, content: object): Promise<string> =>
-      (await alice.call('PUT', inRoom(room, `/send/m.room.message/${txn}`), { msgtype: 'm.text', ...content })).event_id
-    const root = await say('root', { body: 'root' })
-    const reply = await say('reply', { body: 'reply', ...related('m.thread', root) })
-    const edit = await say('edit', { body: '* reply', ...related('m.replace', reply) })
-    const aside = await say('aside', { body: 'aside' })
-    const status = async (id: string, thread_id: string) =>
-      (await receipt(bob, room, 'm.read', id, { thread_id })).status
-    expect(await status(reply, root)).toBe(200)
-    expect(await status(edit, root)).toBe(200)
-    expect(await status(root, root)).toBe(200)
-    expect(await status(aside, root)).toBe(400)
-    expect(await status(reply, 'main')).toBe(400)
-    expect(await status(aside, 'main')).toBe(200)
-    const { rooms } = await alice.sync()
-    const { content } = rooms.join[room].ephemeral.events[0]
-    expect(content[edit]['m.read'][bob.userId].thread_id).toBe(root)
-    expect(content[aside]['m.read'][bob.userId].thread_id).toBe('main')
-    expect(Object.keys(content).sort()).toEqual([edit, aside].sort())
+    const send = async (txn: string, content: object, type = 'm.room.message'): Promise<string> =>
+      (await alice.call('PUT', inRoom(room, `/send/${type}/${txn}`), { msgtype: 'm.text', ...content })).event_id
+    const root = await send('root', { body: 'root' })
+    const reply = await send('reply', { body: 'reply', ...related('m.thread', root) })
+    const read = async (id: string, thread_id?: string, kind = 'm.read', person = bob) =>
+      (await receipt(person, room, kind, id, thread_id === undefined ? {} : { thread_id })).status
+    return { room, root, reply, send, read }
+  }
+
+  /** Receipts as a person is told them: `event_id kind user_id thread_id`. */
+  async function toldTo(person: Person, room: string, since = ''): Promise<string[]> {
+    const { rooms } = await person.sync(since && `&since=${since}`)
+    const { content } = rooms?.join?.[room]?.ephemeral?.events[0] ?? {}
+    return Object.entries((content ?? {}) as Record<string, Json>).flatMap(([id, kinds]) =>
+      Object.entries(kinds as Record<string, Json>).flatMap(([kind, users]) =>
+        Object.entries(users as Record<string, Json>).map(
+          ([user, { thread_id }]) => `${id} ${kind} ${user} ${thread_id}`,
+        ),
+      ),
+    )
+  }
+
+  it('stand beside the one of the room, and only for events that are in the thread', async () => {
+    const { room, root, reply, send, read } = await thread()
+    const edit = await send('edit', { body: '* reply', ...related('m.replace', reply) })
+    const aside = await send('aside', { body: 'aside' })
+    expect(await read(reply, root)).toBe(200)
+    expect(await read(edit, root)).toBe(200)
+    expect(await read(root, root)).toBe(200)
+    expect(await read(aside, root)).toBe(400)
+    expect(await read(reply, 'main')).toBe(400)
+    expect(await read(aside, 'main')).toBe(200)
+    expect((await toldTo(alice, room)).sort()).toEqual(
+      [`${edit} m.read ${bob.userId} ${root}`, `${aside} m.read ${bob.userId} main`].sort(),
+    )
+  })
+
+  it('reach the thread over three relations and no more', async () => {
+    const { root, reply, send, read } = await thread()
+    const second = await send('second', { body: '*', ...related('m.reference', reply) })
+    const third = await send('third', related('m.annotation', second), 'm.reaction')
+    const fourth = await send('fourth', related('m.annotation', third), 'm.reaction')
+    expect(await read(third, root)).toBe(200)
+    expect(await read(third, 'main')).toBe(400)
+    expect(await read(fourth, root)).toBe(400)
+    expect(await read(fourth, 'main')).toBe(200)
+  })
+
+  it('take the root and its reactions for the main timeline, and are accepted there for the thread too', async () => {
+    const { root, send, read } = await thread()
+    const reaction = await send('reaction', related('m.annotation', root), 'm.reaction')
+    expect(await read(root, 'main')).toBe(200)
+    expect(await read(reaction, 'main')).toBe(200)
+    expect(await read(root, root)).toBe(200)
+    expect(await read(reaction, root)).toBe(200)
+  })
+
+  it('do not follow a relation to another room', async () => {
+    const { root, reply } = await thread()
+    const other = await sharedRoom()
+    const sent = await alice.call('PUT', inRoom(other, '/send/m.reaction/1'), related('m.annotation', reply))
+    expect((await receipt(bob, other, 'm.read', sent.event_id, { thread_id: root })).status).toBe(400)
+  })
+
+  it('have a position for each user, type and thread, and none goes back', async () => {
+    const { room, root, reply, send, read } = await thread()
+    const later = await send('later', { body: 'later', ...related('m.thread', root) })
+    const newest = await send('newest', { body: 'newest' })
+    await read(later, root)
+    await read(reply, root)
+    await read(reply, root, 'm.read.private')
+    await read(newest, 'main')
+    await read(root, 'main')
+    await read(reply)
+    await read(root)
+    await read(later, root, 'm.read', alice)
+    const bobs = [
+      `${later} m.read ${bob.userId} ${root}`,
+      `${newest} m.read ${bob.userId} main`,
+      `${reply} m.read ${bob.userId} undefined`,
+    ]
+    const alices = `${later} m.read ${alice.userId} ${root}`
+    expect((await toldTo(alice, room)).sort()).toEqual([...bobs, alices].sort())
+    const own = `${reply} m.read.private ${bob.userId} ${root}`
+    expect((await toldTo(bob, room)).sort()).toEqual([...bobs, alices, own].sort())
+  })
+
+  it('are not told where the receipt for the whole room is at the same event, in whatever order they come', async () => {
+    const { room, root, reply, read } = await thread()
+    const told = [`${reply} m.read ${bob.userId} undefined`]
+    await read(reply)
+    const { next_batch } = await alice.sync()
+    expect(await read(reply, root)).toBe(200)
+    expect(await toldTo(alice, room, next_batch)).toEqual([])
+    expect(await toldTo(alice, room)).toEqual(told)
+    const other = await thread()
+    await other.read(other.reply, other.root)
+    await other.read(other.reply)
+    expect(await toldTo(alice, other.room)).toEqual([`${other.reply} m.read ${bob.userId} undefined`])
+  })
+
+  it('kept private hide no public receipt of others at the same event', async () => {
+    const { room, root, reply, read } = await thread()
+    await read(reply, root, 'm.read', alice)
+    await read(reply, root, 'm.read.private')
+    const all = [`${reply} m.read ${alice.userId} ${root}`, `${reply} m.read.private ${bob.userId} ${root}`]
+    expect((await toldTo(bob, room)).sort()).toEqual(all.sort())
+    expect(await toldTo(alice, room)).toEqual([all.find((line) => line.includes(alice.userId))])
   })
 })
 

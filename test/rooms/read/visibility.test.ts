@@ -141,6 +141,17 @@ describe.each(CASES)('$visibility history, somebody who $role', ({ visibility, r
     else if (!isOpen(visibility)) expect(own).toBeUndefined()
   })
 
+  it('lists notifications of what was sent while they are in the room, and no others', async () => {
+    const { person, room } = of()
+    const { notifications } = await person.call('GET', '/notifications?limit=500')
+    const found = notifications.filter((one: { room_id: string }) => one.room_id === room)
+    const events = found.map(({ event }: { event: object }) => event)
+    expect(textsOf(events)).toEqual(role === 'stays' ? ALL.toReversed() : role === 'late' ? ['4'] : [])
+    const invitation = { type: 'm.room.member', state_key: person.userId, content: { membership: 'invite' } }
+    if (role === 'invited') expect(events).toMatchObject([invitation])
+    else if (!IN_ROOM.includes(role)) expect(events).toEqual([])
+  })
+
   it('finds events by their time', async () => {
     const { person, room, startedAt } = of()
     const path = (ts: number, dir: string) =>

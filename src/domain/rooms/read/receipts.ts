@@ -1,10 +1,10 @@
 import { ProtocolError } from '../../../core/errors.ts'
 import type { EventId, RoomId } from '../../../core/ids.ts'
-import { isObject, type JsonObject } from '../../../core/json.ts'
+import type { JsonObject } from '../../../core/json.ts'
 import { findAccountData, setAccountData } from '../../../store/accounts/account-data.ts'
 import type { Database } from '../../../store/db/db.ts'
 import type { Ledger } from '../../../store/db/ledger.ts'
-import { putReceipt, type ReceiptKind, receiptPosition, receiptsBetween } from '../../../store/events/receipts.ts'
+import { putReceipt, type ReceiptKind, receiptPositions, receiptsBetween } from '../../../store/events/receipts.ts'
 import { clearHighlights } from '../../../store/events/unread.ts'
 import type { Waker } from '../../accounts/account-data.ts'
 import type { Requester } from '../../accounts/requester.ts'
@@ -12,6 +12,7 @@ import type { Clock } from '../../clock.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import type { RoomAccess } from '../room/room-access.ts'
 import type { RoomEvent } from '../room/room-event.ts'
+import { isInThread } from '../room/threads.ts'
 import type { Viewer } from '../room/viewer.ts'
 import { receiptContents } from './receipt-content.ts'
 
@@ -35,7 +36,11 @@ export interface Receipts {
   mark(by: Requester, roomId: RoomId, kind: MarkerKind, eventId: EventId, threadId?: string): Promise<void>
   /** Sets several markers of a room at once. */
   markAll(by: Requester, roomId: RoomId, marks: { readonly [Kind in MarkerKind]?: EventId }): Promise<void>
-  /** Records the public receipt of a user of another server. @param ts milliseconds, by that server's clock */
+  /**
+   * Records the public receipt of a user of another server. It is dropped if it names a thread that the event is not in.
+   *
+   * @param ts milliseconds, by that server's clock
+   */
   receive(who: Viewer, event: RoomEvent, ts: number | undefined, threadId: string | undefined): Promise<void>
   /** The content of `m.receipt` for each room with receipts between two ledger positions that the user may see. */
   between(
@@ -65,6 +70,11 @@ export interface WrittenReceipt {
   readonly isPublic: boolean
   /** Whether it is about the room's main timeline, and not about a thread. */
   readonly isForRoom: boolean
+  /**
+   * Whether the user's receipt of the whole room is at the same event. That one says more, and readers keep only one of the two, so they
+   * are not told of this one (MSC4102).
+   */
+  readonly isShadowed: boolean
   /** '' for a receipt of the whole room. */
   readonly threadId: string
   readonly ts: number
@@ -72,27 +82,11 @@ export interface WrittenReceipt {
   readonly position: number
 }
 
-/** The most relations that are followed from an event to its thread, for example from an edit of a reply in it. */
-const MAX_HOPS = 3
-
 export function createReceipts(parts: ReceiptParts): Receipts {
   const { db, ledger, clock, access, events } = parts
 
-  /** The root of the event's thread, or `main`. */
-  async function threadOf(event: RoomEvent): Promise<string> {
-    let at: RoomEvent | undefined = event
-    for (let hop = 0; at && hop < MAX_HOPS; hop++) {
-      const relation = at.content['m.relates_to']
-      if (!isObject(relation) || typeof relation.event_id !== 'string') return 'main'
-      if (relation.rel_type === 'm.thread') return relation.event_id
-      const target: RoomEvent | undefined = await events.getById(relation.event_id)
-      at = target?.roomNid === event.roomNid ? target : undefined
-    }
-    return 'main'
-  }
-
   async function checkThread(event: RoomEvent, threadId: string): Promise<void> {
-    if (threadId === event.id || threadId === (await threadOf(event))) return
+    if (await isInThread(events, event, threadId)) return
     throw new ProtocolError('M_INVALID_PARAM', 'The event is not in the thread that `thread_id` names.')
   }
 
@@ -104,17 +98,18 @@ export function createReceipts(parts: ReceiptParts): Receipts {
     ts = clock.now(),
   ): Promise<void> {
     const of = { roomNid: event.roomNid, userNid: by.userNid, kind, threadId }
-    const before = await receiptPosition(db, of)
-    if (before !== undefined && before >= event.pos) return
+    const known = await receiptPositions(db, of)
+    if ((known.get(threadId) ?? Number.NEGATIVE_INFINITY) >= event.pos) return
     const isForRoom = threadId === '' || threadId === 'main'
     const isPublic = kind === 'm.read'
+    const isShadowed = threadId !== '' && known.get('') === event.pos
     await ledger.append(
       (tx, position) =>
         Promise.all([
           putReceipt(tx, { ...of, eventNid: event.nid, eventPos: event.pos, ts, position }),
           isForRoom ? clearHighlights(tx, by.userNid, of.roomNid, event.pos) : undefined,
         ]),
-      (_, position) => parts.written({ by, event, isPublic, isForRoom, threadId, ts, position }),
+      (_, position) => parts.written({ by, event, isPublic, isForRoom, isShadowed, threadId, ts, position }),
     )
   }
 
@@ -146,7 +141,10 @@ export function createReceipts(parts: ReceiptParts): Receipts {
   return {
     mark,
 
-    receive: (who, event, ts, threadId = '') => receipt(who, event, 'm.read', threadId, ts),
+    async receive(who, event, ts, threadId = '') {
+      if (threadId === '' || (await isInThread(events, event, threadId)))
+        await receipt(who, event, 'm.read', threadId, ts)
+    },
 
     async markAll(by, roomId, marks) {
       await access.mustBeInRoom(by, roomId)

@@ -7,6 +7,7 @@ import type { RoomAppservices } from '../room/appservices-of-room.ts'
 import type { Checkpoints } from '../room/checkpoints.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import type { PartialStateRooms } from '../room/partial-state-rooms.ts'
+import type { PushHearer } from '../room/push-signals.ts'
 import type { RoomRegistry } from '../room/registry.ts'
 import type { MembershipChange, Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
@@ -40,6 +41,7 @@ export interface CommitHearers {
   readonly outgoing: { committed(room: Room, events: readonly RoomEvent[]): void }
   readonly appservices: Pick<RoomAppservices, 'committed' | 'missed'>
   readonly newNeighbours: { committed(room: Room, members: readonly MembershipChange[]): void }
+  readonly push: Pick<PushHearer, 'committed' | 'missed'>
   readonly notifier: Pick<Notifier, 'wakeRoom' | 'wakeUsers'>
 }
 
@@ -47,7 +49,7 @@ export interface CommitHearers {
 export function createCommitListeners(memory: CommitMemory, hearers: CommitHearers, log: Logger): CommitListeners {
   const { registry, events, partialStateRooms, userRooms, roomEvents, roomMembers, unread, checkpoints } = memory
   const { directory, presence, typing } = memory
-  const { guests, successions, outgoing, appservices, newNeighbours, notifier } = hearers
+  const { guests, successions, outgoing, appservices, newNeighbours, push, notifier } = hearers
   let wokenRooms = new Set<number>()
   let wokenUsers = new Set<number>()
 
@@ -110,6 +112,7 @@ export function createCommitListeners(memory: CommitMemory, hearers: CommitHeare
       outgoing.committed(unit.room, streamed(unit))
       appservices.committed(unit.room, streamed(unit), unit.members)
       newNeighbours.committed(unit.room, unit.members)
+      push.committed(unit.room, streamed(unit), unit.members)
       if (streamed(unit).some((event) => event.isInTimeline && !event.isHistory)) wokenRooms.add(unit.room.nid)
     },
     published() {
@@ -128,6 +131,7 @@ export function createCommitListeners(memory: CommitMemory, hearers: CommitHeare
       userRooms.forgetAll()
       unread.forgetAll()
       appservices.missed(position)
+      push.missed(position)
       guests.missed()
     },
   }

@@ -1,0 +1,142 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { PushGatewayClient } from '../../outbound/push-gateway.ts'
+import { getGateways, type PusherRow, pushedPosition, removePusher } from '../../store/accounts/pushers.ts'
+import type { HomeserverBase } from '../base.ts'
+import type { LifecyclePart } from '../lifecycle.ts'
+import { MAX_ALL_NOTICES_IN_MEMORY } from '../limits/pushers.ts'
+import type { Pushers } from '../pushers/pushers.ts'
+import type { RoomAccess } from '../rooms/room/room-access.ts'
+import type { RoomEvent } from '../rooms/room/room-event.ts'
+import type { RoomBase } from '../rooms/room-base-services.ts'
+import { createAudience } from './audience.ts'
+import { createBadges } from './badges.ts'
+import { createEvaluation } from './evaluation.ts'
+import { Gateways } from './gateways.ts'
+import { createMissedReader } from './missed-notices.ts'
+import type { Notice } from './notice.ts'
+import { createNotificationBodies } from './notification-body.ts'
+import { createPushHearer, createSpreading } from './push-hearer.ts'
+import { createPushRecord } from './push-record.ts'
+import { createPushStream } from './push-stream.ts'
+import { createPushUsers } from './push-users.ts'
+import { PusherQueue } from './pusher-queue.ts'
+import { createUnreadRooms } from './unread-rooms.ts'
+
+export interface PushServiceParts {
+  readonly base: Pick<HomeserverBase, 'db' | 'clock' | 'random' | 'log' | 'sessions'> & {
+    readonly outbound: { readonly pushGateways: PushGatewayClient }
+  }
+  readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'userRooms' | 'unread' | 'pushRules' | 'pushSignals'>
+  readonly rooms: { readonly access: RoomAccess; position(): number }
+  readonly accounts: { readonly pushers: Pick<Pushers, 'onChange'> }
+}
+
+/** Requests that take longer are sent again by the next process. */
+const FAREWELL_MS = 2_000
+
+/** Wires what sends notifications to push gateways. */
+export function createPushServices(parts: PushServiceParts): LifecyclePart {
+  const { db, clock, random, log, sessions, outbound } = parts.base
+  const { registry, events, userRooms, unread, pushRules } = parts.roomBase
+  const unreadRooms = createUnreadRooms({ db, registry, unread, userRooms })
+  const badges = createBadges({ userRooms, unreadRooms })
+  const evaluation = createEvaluation({ clock, pushRules, registry, events, access: parts.rooms.access })
+  const readMissed = createMissedReader({ db, clock, events, registry, userRooms, unreadRooms, evaluation })
+  const gateways = new Gateways({ clock, random })
+  const bodies = createNotificationBodies({ registry })
+  const places = createPlaces()
+  const evaluated = () => stream.position()
+  const pushUsers = createPushUsers({
+    db,
+    log,
+    evaluated,
+    ready: (queue) => gateways.ready(queue),
+    usersChanged: () => audience.forgetAll(),
+    open(row, lags) {
+      const queue = new PusherQueue(queueParts, row, lags)
+      record.changed(queue)
+      return queue
+    },
+  })
+  const queueParts = {
+    ...{ clock, random, log, bodies, evaluated, readMissed },
+    wanted: createWanted(parts.roomBase),
+    badge: badges.of,
+    notify: outbound.pushGateways.notify,
+    takePlace: places.take,
+    freePlaces: places.free,
+    changed: (queue: PusherQueue) => record.changed(queue),
+    async rejected(queue: PusherQueue) {
+      pushUsers.remove(queue)
+      await db.tx((tx) => removePusher(tx, queue.row))
+    },
+  }
+  const audience = createAudience(pushUsers.users)
+  const handOn = createSpreading({ registry, pushUsers, audience, badges, evaluation })
+  const stream = createPushStream({ db, events, log, handOn })
+  const record = createPushRecord({ db, clock, log, gateways, position: stream.position })
+  parts.accounts.pushers.onChange(pushUsers.changed)
+  sessions.onForget((userNid) => {
+    if (pushUsers.users.has(userNid)) pushUsers.changed(userNid)
+  })
+
+  return {
+    name: 'notifications to push gateways',
+    async start() {
+      gateways.start(await getGateways(db))
+      const rows = await pushUsers.load()
+      const current = parts.rooms.position()
+      parts.roomBase.pushSignals.hear(createPushHearer({ pushUsers, audience, badges, stream, soon: record.soon }))
+      stream.start(beginning(rows, await pushedPosition(db), current), Math.max(current, parts.rooms.position()))
+    },
+    async stop() {
+      pushUsers.close()
+      gateways.freeze()
+      await stream.close()
+      await Promise.race([gateways.close(), pause(FAREWELL_MS, undefined, { ref: false })])
+      await record.close()
+    },
+  }
+}
+
+/** Where the stream must be read from: where the previous process ended, unless all pushers are newer or lag. */
+function beginning(rows: readonly PusherRow[], saved: number | undefined, current: number): number {
+  const positions = rows.filter(({ lags }) => !lags).map(({ position }) => position)
+  return Math.min(current, Math.max(saved ?? 0, Math.min(current, ...positions)))
+}
+
+/** Counts the notices in memory. */
+function createPlaces() {
+  let taken = 0
+  return {
+    take(): boolean {
+      if (taken >= MAX_ALL_NOTICES_IN_MEMORY) return false
+      taken += 1
+      return true
+    },
+    free(count: number): void {
+      taken = Math.max(0, taken - count)
+    },
+  }
+}
+
+/** The event of a notice, unless it was read, redacted or removed meanwhile, or the user left the room. */
+function createWanted({
+  registry,
+  events,
+  userRooms,
+  unread,
+}: Pick<RoomBase, 'registry' | 'events' | 'userRooms' | 'unread'>) {
+  async function isWanted(userNid: number, { roomNid, isInvitation }: Notice, event: RoomEvent): Promise<boolean> {
+    if (isInvitation) return (await userRooms.of(userNid)).get(roomNid)?.membership === 'invite'
+    const room = registry.peekAlive(roomNid) ?? (await registry.getByNid(roomNid).catch(() => undefined))
+    return room?.localMembers.has(userNid) === true && !(await unread.hasRead(userNid, event))
+  }
+
+  return async (userNid: number, notice: Notice): Promise<RoomEvent | undefined> => {
+    const { eventNid } = notice
+    const event = events.get(eventNid) ?? (await events.load([eventNid])).get(eventNid)
+    if (!event || event.redactedBy !== undefined) return undefined
+    return (await isWanted(userNid, notice, event)) ? event : undefined
+  }
+}

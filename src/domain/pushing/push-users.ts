@@ -1,0 +1,136 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { createKeyedQueue } from '../../core/keyed-queue.ts'
+import { getAllPushers, getPushersOf, type PusherRow } from '../../store/accounts/pushers.ts'
+import type { Reader } from '../../store/db/db.ts'
+import type { PushedUser } from '../push/rules.ts'
+import type { Notice } from './notice.ts'
+import type { PusherQueue } from './pusher-queue.ts'
+
+/** A user with pushers. */
+export interface PushUser {
+  readonly user: PushedUser
+  /** By the number of the pusher. */
+  readonly queues: Map<number, PusherQueue>
+}
+
+/** The users with enabled pushers, and their queues. */
+export interface PushUsers {
+  readonly users: ReadonlyMap<number, PushUser>
+  /** Queues a notice for all pushers of a user. */
+  offer(userNid: number, notice: Notice): void
+  /** What the badge of a user shows may have changed. */
+  countsChanged(userNid: number): void
+  /** The pushers of a user were set or removed. Nothing is sent to them until they are read again. */
+  changed(userNid: number): void
+  /** A pusher is gone. */
+  remove(queue: PusherQueue): void
+  /** Reads all pushers. Gives their rows. */
+  load(): Promise<readonly PusherRow[]>
+  close(): void
+}
+
+const PAGE = 1_000
+const PAUSE_AFTER_FAILURE_MS = 1_000
+
+export function createPushUsers(parts: {
+  readonly db: Reader
+  readonly log: Logger
+  /** Makes the queue of a pusher. @param lags whether it must read the stream after its position */
+  open(row: PusherRow, lags: boolean): PusherQueue
+  /** Everything up to this position was evaluated. */
+  evaluated(): number
+  /** A queue may have something to send. */
+  ready(queue: PusherQueue): void
+  /** A user got their first pusher, or lost their last one. */
+  usersChanged(): void
+}): PushUsers {
+  const { db, log, open, evaluated, ready, usersChanged } = parts
+  const users = new Map<number, PushUser>()
+  const reloads = createKeyedQueue<number>()
+  const closing = new AbortController()
+
+  function add(row: PusherRow, lags: boolean): void {
+    let one = users.get(row.user_nid)
+    if (!one) {
+      one = { user: { userNid: row.user_nid, userId: row.user_id }, queues: new Map() }
+      users.set(row.user_nid, one)
+      usersChanged()
+    }
+    const queue = open(row, lags)
+    one.queues.set(row.pusher_nid, queue)
+    ready(queue)
+  }
+
+  function remove(queue: PusherQueue): void {
+    const { user_nid, pusher_nid } = queue.row
+    const one = users.get(user_nid)
+    queue.end()
+    one?.queues.delete(pusher_nid)
+    if (one?.queues.size !== 0) return
+    users.delete(user_nid)
+    usersChanged()
+  }
+
+  async function reload(userNid: number): Promise<void> {
+    const rows = (await getPushersOf(db, userNid)).filter(isSent)
+    const before = new Map(users.get(userNid)?.queues)
+    for (const row of rows) {
+      const queue = before.get(row.pusher_nid)
+      before.delete(row.pusher_nid)
+      // What was evaluated since it was set must be read: then, its queue was not there.
+      if (!queue) add(row, row.lags || row.position < evaluated())
+      else {
+        queue.renew(row)
+        ready(queue)
+      }
+    }
+    for (const queue of before.values()) remove(queue)
+  }
+
+  async function reloadUntilDone(userNid: number): Promise<void> {
+    while (!closing.signal.aborted) {
+      try {
+        return await reload(userNid)
+      } catch (err) {
+        log.warn({ err }, 'the pushers of a user could not be read; it will be tried again')
+        await pause(PAUSE_AFTER_FAILURE_MS, undefined, { signal: closing.signal, ref: false }).catch(() => {})
+      }
+    }
+  }
+
+  return {
+    users,
+    remove,
+    offer(userNid, notice) {
+      for (const queue of users.get(userNid)?.queues.values() ?? []) {
+        queue.offer(notice)
+        ready(queue)
+      }
+    },
+    countsChanged(userNid) {
+      for (const queue of users.get(userNid)?.queues.values() ?? []) {
+        queue.countsChanged()
+        ready(queue)
+      }
+    },
+    changed(userNid) {
+      for (const queue of users.get(userNid)?.queues.values() ?? []) queue.isPaused = true
+      void reloads.run(userNid, () => reloadUntilDone(userNid))
+    },
+    async load() {
+      const found: PusherRow[] = []
+      for (;;) {
+        const page = await getAllPushers(db, found.at(-1)?.pusher_nid ?? 0, PAGE)
+        found.push(...page)
+        if (page.length < PAGE) break
+      }
+      const sent = found.filter(isSent)
+      for (const row of sent) add(row, row.lags)
+      return sent
+    },
+    close: () => closing.abort(),
+  }
+}
+
+const isSent = ({ is_enabled, kind }: PusherRow): boolean => is_enabled && kind === 'http'

@@ -1,0 +1,284 @@
+import type { Logger } from 'pino'
+import type { GatewayAnswer } from '../../outbound/push-gateway.ts'
+import type { PusherProgress, PusherRow } from '../../store/accounts/pushers.ts'
+import { pauseAfter } from '../backoff.ts'
+import type { Clock, Random } from '../clock.ts'
+import { COUNTS_EVERY_MS, MAX_NOTICES_IN_MEMORY, PUSH_GIVEN_UP_AFTER_MS } from '../limits/pushers.ts'
+import type { RoomEvent } from '../rooms/room/room-event.ts'
+import { PUSH_PAUSES, type Turn, type Waiting } from './gateways.ts'
+import type { Notice } from './notice.ts'
+import { type Addressee, addresseeOf, type NotificationBodies } from './notification-body.ts'
+
+/** What a pusher missed, read from the stream. */
+export interface MissedNotices {
+  readonly notices: readonly Notice[]
+  /** Everything up to this position was examined. */
+  readonly upTo: number
+  /** There may be more. */
+  readonly isFull: boolean
+}
+
+export interface PusherQueueParts {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly bodies: NotificationBodies
+  /** The event of a notice, if its user has not read it and it is still there. */
+  wanted(userNid: number, notice: Notice): Promise<RoomEvent | undefined>
+  /** What the badge of a user shows. */
+  badge(userNid: number): Promise<number>
+  notify(url: string, body: string): Promise<GatewayAnswer>
+  /** Reads what was missed between two positions. */
+  readMissed(row: PusherRow, after: number, upTo: number): Promise<MissedNotices>
+  /** Everything up to this position was evaluated, and offered if it notifies the user. */
+  evaluated(): number
+  /** Whether there is room for one more notice of any pusher. */
+  takePlace(): boolean
+  freePlaces(count: number): void
+  /** Its progress changed. */
+  changed(queue: PusherQueue): void
+  /** The gateway rejected its key. */
+  rejected(queue: PusherQueue): Promise<void>
+}
+
+/**
+ * The notifications of one pusher, in the order of the stream. One request is on its way at a time, and repeated until the gateway answers.
+ * What does not fit in memory is read again from the stream when it is its turn, as far as it is still unread.
+ */
+export class PusherQueue implements Waiting {
+  readonly #parts: PusherQueueParts
+  #row: PusherRow
+  #to: Addressee
+  #queued: Notice[] = []
+  /** Whether notices after `#readUpTo` must be read from the stream. */
+  #lags: boolean
+  #readUpTo: number
+  /** The last notice that was offered and must be read. */
+  #missedTo = 0
+  /** Notices that were offered while the stream is being read; undefined if there were too many. */
+  #meanwhile: Notice[] | undefined
+  #failures: number
+  #failingSince: number | undefined
+  #retryAt: number
+  /** Whether the badge may have changed since it was sent. */
+  #wantsCounts = false
+  #sentCount: number | undefined
+  #sentAt = 0
+  #isOver = false
+  /** Set while the user's pushers are read again. */
+  isPaused = false
+
+  constructor(parts: PusherQueueParts, row: PusherRow, lags: boolean) {
+    this.#parts = parts
+    this.#row = row
+    this.#to = addresseeOf(row)
+    this.#lags = lags
+    this.#readUpTo = row.position
+    this.#failures = row.failures
+    this.#failingSince = row.failing_since ?? undefined
+    this.#retryAt = row.retry_at
+  }
+
+  get row(): PusherRow {
+    return this.#row
+  }
+
+  get origin(): string {
+    return URL.canParse(this.#to.url) ? new URL(this.#to.url).origin : ''
+  }
+
+  get dueAt(): number | undefined {
+    if (this.#isOver || this.isPaused) return undefined
+    const now = this.#parts.clock.now()
+    // If the clock was moved back, a pause must not last for ever.
+    const retryAt = this.#retryAt > now + 2 * PUSH_PAUSES.longestMs ? 0 : this.#retryAt
+    if (this.#queued.length > 0 || this.#lags) return retryAt
+    if (!this.#wantsCounts) return undefined
+    return Math.max(retryAt, this.#sentAt > now ? 0 : this.#sentAt + COUNTS_EVERY_MS)
+  }
+
+  /** The first notice that waits, when it was found; undefined if none does. */
+  get waitsSince(): number | undefined {
+    return this.#queued[0]?.at
+  }
+
+  /** Everything up to this position was sent; undefined if everything was. */
+  get sentUpTo(): number | undefined {
+    if (this.#isOver) return undefined
+    const [first] = this.#queued
+    if (first) return first.position - 1
+    return this.#lags ? this.#readUpTo : undefined
+  }
+
+  get isBehind(): boolean {
+    return this.#lags || this.#failures > 0
+  }
+
+  get progress(): PusherProgress {
+    return {
+      pusher_nid: this.#row.pusher_nid,
+      position: this.sentUpTo ?? Math.max(this.#row.position, this.#parts.evaluated()),
+      lags: this.sentUpTo !== undefined,
+      failures: this.#failures,
+      failing_since: this.#failingSince ?? null,
+      retry_at: this.#retryAt,
+      mailed_at: null,
+      pause_ms: 0,
+    }
+  }
+
+  /** The user set the pusher again: its address may be another. */
+  renew(row: PusherRow): void {
+    if (row.set_at !== this.#row.set_at) {
+      this.#failures = 0
+      this.#failingSince = undefined
+      this.#retryAt = 0
+    }
+    this.#row = row
+    this.#to = addresseeOf(row)
+    this.isPaused = false
+  }
+
+  /** Takes the next notice of the stream. */
+  offer(notice: Notice): void {
+    if (this.#isOver || notice.position <= this.#readUpTo) return
+    if (this.#lags) {
+      this.#missedTo = notice.position
+      if (this.#meanwhile && this.#meanwhile.push(notice) > MAX_NOTICES_IN_MEMORY) this.#meanwhile = undefined
+      return
+    }
+    if (this.#queued.length < MAX_NOTICES_IN_MEMORY && this.#parts.takePlace()) {
+      this.#queued.push(notice)
+      this.#readUpTo = notice.position
+    } else {
+      this.#lags = true
+      this.#readUpTo = notice.position - 1
+      this.#missedTo = notice.position
+    }
+    this.#parts.changed(this)
+  }
+
+  /** The badge may have changed. */
+  countsChanged(): void {
+    if (this.#to.wantsCounts) this.#wantsCounts = true
+  }
+
+  /** Nothing is sent any more. */
+  end(): void {
+    this.#isOver = true
+    this.#drop(this.#queued.length)
+  }
+
+  async run(): Promise<Turn> {
+    try {
+      return await this.#sendNext()
+    } catch (err) {
+      // The database failed.
+      const { pusher_nid: pusher } = this.#row
+      this.#parts.log.warn({ err, pusher }, 'a notification could not be made; it will be tried again')
+      this.#retryAt = this.#parts.clock.now() + PUSH_PAUSES.firstMs
+      return 'idle'
+    }
+  }
+
+  async #sendNext(): Promise<Turn> {
+    while (this.dueAt !== undefined) {
+      if (this.#queued.length === 0 && this.#lags) await this.#readOn()
+      const [notice] = this.#queued
+      if (notice === undefined) {
+        if (this.#lags) continue
+        return this.#sendCounts()
+      }
+      const event = this.#isTooOld(notice) ? undefined : await this.#parts.wanted(this.#row.user_nid, notice)
+      if (event) return this.#send(notice, event)
+      if (this.#queued[0] === notice) this.#drop(1)
+    }
+    return 'idle'
+  }
+
+  /** A notification that failed for a day is of no use any more. */
+  #isTooOld({ at }: Notice): boolean {
+    return this.#failingSince !== undefined && this.#parts.clock.now() - at >= PUSH_GIVEN_UP_AFTER_MS
+  }
+
+  async #send(notice: Notice, event: RoomEvent): Promise<Turn> {
+    const { bodies, badge } = this.#parts
+    const to = this.#to
+    const unread = to.wantsCounts ? await badge(this.#row.user_nid) : 0
+    const body = await bodies.ofEvent(event, notice.outcome, to, unread)
+    const turn = await this.#ask(body, unread)
+    if (turn === 'answered' && this.#failures === 0 && this.#queued[0] === notice) this.#drop(1)
+    return turn
+  }
+
+  async #sendCounts(): Promise<Turn> {
+    if (!this.#wantsCounts || !this.#to.wantsCounts) return 'idle'
+    this.#wantsCounts = false
+    const unread = await this.#parts.badge(this.#row.user_nid)
+    if (unread === this.#sentCount) return 'idle'
+    const turn = await this.#ask(this.#parts.bodies.ofCounts(this.#to, unread), unread)
+    if (turn !== 'answered' || this.#failures > 0) this.#wantsCounts = true
+    return turn
+  }
+
+  async #ask(body: string, unread: number): Promise<Turn> {
+    // The pusher may have ended while the body was made.
+    if (this.#isOver || this.isPaused) return 'idle'
+    const { clock, random, log } = this.#parts
+    const answer = await this.#parts.notify(this.#to.url, body)
+    this.#sentAt = clock.now()
+    if (answer.kind === 'taken') {
+      if (answer.rejected.includes(this.#row.pushkey)) await this.#parts.rejected(this)
+      this.#sentCount = unread
+      this.#failures = 0
+      this.#failingSince = undefined
+      this.#retryAt = 0
+      this.#parts.changed(this)
+      return 'answered'
+    }
+    this.#failingSince ??= clock.now()
+    const { pusher_nid: pusher } = this.#row
+    log.debug({ pusher, gateway: this.origin, answer }, 'a push gateway did not take a notification')
+    if (answer.kind === 'refused') {
+      this.#failures += 1
+      this.#retryAt = clock.now() + pauseAfter(this.#failures, PUSH_PAUSES, random)
+    }
+    this.#parts.changed(this)
+    // Another pause than that of one pusher is up to the gateway.
+    return answer.kind === 'refused' ? 'answered' : 'unanswered'
+  }
+
+  #drop(count: number): void {
+    this.#queued.splice(0, count)
+    this.#parts.freePlaces(count)
+    this.#parts.changed(this)
+  }
+
+  /** Reads a page of what was missed. What was offered meanwhile follows the last page, or a busy stream would never be caught up with. */
+  async #readOn(): Promise<void> {
+    this.#meanwhile = []
+    // Everything before an offered notice was evaluated too.
+    const target = Math.max(this.#parts.evaluated(), this.#missedTo)
+    const { notices, upTo, isFull } = await this.#parts.readMissed(this.#row, this.#readUpTo, target)
+    const offered = this.#meanwhile
+    this.#meanwhile = undefined
+    const isAll = this.#takeRead(notices)
+    if (isAll) this.#readUpTo = Math.max(this.#readUpTo, isFull ? upTo : target)
+    if (isAll && !isFull && offered !== undefined) {
+      this.#lags = false
+      for (const notice of offered) this.offer(notice)
+    }
+    this.#parts.changed(this)
+  }
+
+  /** Queues as many as there are places for, and at least one. False if some are left, which will be read again. */
+  #takeRead(notices: readonly Notice[]): boolean {
+    for (const notice of notices) {
+      if (this.#queued.length >= MAX_NOTICES_IN_MEMORY) return false
+      if (!this.#parts.takePlace() && this.#queued.length > 0) return false
+      this.#queued.push(notice)
+      this.#readUpTo = notice.position
+    }
+    return true
+  }
+}

@@ -1,0 +1,40 @@
+import { isObject } from '../../../core/json.ts'
+import type { EventCache } from './event-cache.ts'
+import type { RoomEvent } from './room-event.ts'
+
+/** The thread of what is in no thread. */
+export const MAIN_THREAD = 'main'
+
+/** The most relations that are followed from an event to its thread, for example from an edit of a reply in it. */
+const MAX_HOPS = 3
+
+/** What an event relates to. State events are in no thread, whatever they say. */
+function relationOf({ isState, content }: Pick<RoomEvent, 'isState' | 'content'>) {
+  const relation = isState ? undefined : content['m.relates_to']
+  if (!isObject(relation) || typeof relation.event_id !== 'string') return undefined
+  return { isThread: relation.rel_type === 'm.thread', targetId: relation.event_id }
+}
+
+/**
+ * Whether a receipt for a thread may be at an event (client-server API, "Threaded read receipts"). The root of a thread, and what relates to
+ * it otherwise, belong to the main timeline; as others do, receipts for the thread are accepted there too.
+ *
+ * @param threadId the thread's root, or `main`
+ */
+export async function isInThread(
+  events: Pick<EventCache, 'getById'>,
+  event: RoomEvent,
+  threadId: string,
+): Promise<boolean> {
+  if (event.id === threadId) return true
+  let at: RoomEvent | undefined = event
+  for (let hop = 0; at && hop < MAX_HOPS; hop++) {
+    const relation = relationOf(at)
+    if (!relation) break
+    if (relation.targetId === threadId) return true
+    if (relation.isThread) return false
+    const target: RoomEvent | undefined = await events.getById(relation.targetId)
+    at = target?.roomNid === event.roomNid ? target : undefined
+  }
+  return threadId === MAIN_THREAD
+}

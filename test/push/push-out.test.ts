@@ -1,0 +1,373 @@
+import type { ServerResponse } from 'node:http'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import {
+  type Account,
+  type Api,
+  createRoom,
+  type Json,
+  join,
+  login,
+  openApi,
+  register,
+  sendText,
+} from '../support/api.ts'
+import { createAuthority } from '../support/certificate.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+import { waitUntil } from '../support/wait.ts'
+import { bodiesOf, setPusher, startGateway, TAKES_ALL, type TestGateway } from './gateway.ts'
+
+let gateway: TestGateway
+let server: TestServer
+let api: Api
+let alice: Account
+let bob: Account
+let room: string
+let ahead = 0
+let serial = 0
+
+beforeAll(async () => {
+  const authority = createAuthority()
+  gateway = await startGateway(authority)
+  server = await startServer({ outbound: { ca_file: authority.file } }, { clock: { now: () => Date.now() + ahead } })
+  api = openApi(server.baseUrl)
+  alice = await register(api, 'alice')
+  await api.call('PUT', `/profile/${alice.userId}/displayname`, { token: alice.token, body: { displayname: 'Alice' } })
+})
+
+afterAll(async () => {
+  await api?.close()
+  await server?.close()
+  await gateway?.close()
+  gateway?.authority.remove()
+})
+
+/** Each test has a user and a room of its own. */
+beforeEach(async () => {
+  gateway.behave(TAKES_ALL)
+  serial += 1
+  bob = await register(api, `bob${serial}`)
+  room = await createRoom(api, alice.token, { preset: 'public_chat', name: 'Harbour' })
+  await join(api, bob.token, room)
+})
+
+const key = (name = 'key') => `${name} ${serial}`
+const say = (text: string, by = alice, where = room) => sendText(api, by.token, where, `${text} ${serial}`, text)
+const send = async (type: string, body: Json, where = room): Promise<string> => {
+  const path = `/rooms/${encodeURIComponent(where)}/send/${type}/${Math.random()}`
+  return (await api.call('PUT', path, { token: alice.token, body })).event_id
+}
+const read = (who: Account, eventId: string, kind = 'm.read', where = room) =>
+  api.call('POST', `/rooms/${encodeURIComponent(where)}/receipt/${kind}/${encodeURIComponent(eventId)}`, {
+    token: who.token,
+    body: {},
+  })
+const pushersOf = async (who: Account): Promise<Json[]> =>
+  (await api.call('GET', '/pushers', { token: who.token })).pushers
+
+describe('a notification', () => {
+  it('tells the gateway of the event, the room, the sender and the device', async () => {
+    await setPusher(api, bob, gateway, key(), { data: { brand: 'x', 'org.deep': { a: [1, null] } } })
+    const eventId = await say('ahoy')
+    const [found] = await gateway.until(key(), 1)
+    const { devices, ...rest } = found
+    expect(rest).toEqual({
+      ...{ event_id: eventId, room_id: room, type: 'm.room.message', sender: alice.userId },
+      ...{ sender_display_name: 'Alice', room_name: 'Harbour', prio: 'high', counts: { unread: 1 } },
+      content: { msgtype: 'm.text', body: 'ahoy' },
+    })
+    const [{ pushkey_ts, ...device }] = devices
+    expect(devices).toHaveLength(1)
+    expect(Math.abs(pushkey_ts - Date.now() / 1000)).toBeLessThan(60)
+    expect(device).toEqual({
+      ...{ app_id: 'org.app', pushkey: key(), tweaks: { sound: 'default' } },
+      data: { brand: 'x', 'org.deep': { a: [1, null] } },
+    })
+  })
+
+  it('has nothing but names and counts where the pusher wants nothing else', async () => {
+    await setPusher(api, bob, gateway, key(), { data: { format: 'event_id_only' } })
+    const eventId = await say('secret')
+    const [found] = await gateway.until(key(), 1)
+    const device = {
+      app_id: 'org.app',
+      pushkey: key(),
+      pushkey_ts: expect.any(Number),
+      data: { format: 'event_id_only' },
+    }
+    expect(found).toEqual({ event_id: eventId, room_id: room, prio: 'high', counts: { unread: 1 }, devices: [device] })
+  })
+
+  it('is urgent if it makes a sound, highlights or is encrypted, and low otherwise', async () => {
+    const third = await register(api, `third${serial}`)
+    await join(api, third.token, room)
+    await setPusher(api, bob, gateway, key())
+    await say('plain')
+    await send('m.room.encrypted', { algorithm: 'm.megolm.v1.aes-sha2', ciphertext: 'x' })
+    await send('m.room.message', { msgtype: 'm.text', body: 'you', 'm.mentions': { user_ids: [bob.userId] } })
+    const found = await gateway.until(key(), 3)
+    expect(found.map(({ prio, devices }) => [prio, devices[0].tweaks])).toEqual([
+      ['low', {}],
+      ['high', {}],
+      ['high', { sound: 'default', highlight: true }],
+    ])
+    expect(found.map(({ counts }) => counts.unread)).toEqual([1, 2, 3])
+  })
+
+  it('comes for an invitation, with the invited user as its target', async () => {
+    await setPusher(api, bob, gateway, key())
+    const other = await createRoom(api, alice.token, { name: 'Cellar', invite: [bob.userId] })
+    const [found] = await gateway.until(key(), 1)
+    expect(found).toMatchObject({ room_id: other, type: 'm.room.member', user_is_target: true, room_name: 'Cellar' })
+    expect(found.counts).toEqual({ unread: 1 })
+    // Whoever is invited sees no more yet.
+    await say('not for bob', alice, other)
+    await say('for bob')
+    expect(bodiesOf((await gateway.until(key(), 2)).slice(1))).toEqual(['for bob'])
+  })
+
+  it('does not come for own events, notices, joins, or what came before the join', async () => {
+    const late = await register(api, `late${serial}`)
+    await setPusher(api, late, gateway, key('late'))
+    await setPusher(api, bob, gateway, key())
+    await say('before')
+    await gateway.until(key(), 1)
+    await join(api, late.token, room)
+    await say('own', bob)
+    await gateway.until(key('late'), 1)
+    await send('m.room.message', { msgtype: 'm.notice', body: 'notice' })
+    await say('after')
+    expect(bodiesOf(await gateway.until(key(), 2))).toEqual(['before', 'after'])
+    expect(bodiesOf(await gateway.until(key('late'), 2))).toEqual(['own', 'after'])
+  })
+
+  it('follows the rules of each user', async () => {
+    await setPusher(api, bob, gateway, key())
+    const muted = `/pushrules/global/override/${encodeURIComponent(room)}`
+    const conditions = [{ kind: 'event_match', key: 'room_id', pattern: room }]
+    await api.call('PUT', muted, { token: bob.token, body: { conditions, actions: [] } })
+    const keyword = { pattern: 'cake', actions: ['notify', { set_tweak: 'sound', value: 'bing' }] }
+    await say('silent')
+    await api.call('DELETE', muted, { token: bob.token })
+    await api.call('PUT', '/pushrules/global/content/cake', { token: bob.token, body: keyword })
+    await say('there is cake')
+    const [found] = await gateway.until(key(), 1)
+    expect(found.content.body).toBe('there is cake')
+    expect(found.devices[0].tweaks).toEqual({ sound: 'bing' })
+  })
+
+  it('does not come for a disabled pusher, and comes again once it is enabled', async () => {
+    await setPusher(api, bob, gateway, key(), { 'org.matrix.msc3881.enabled': false })
+    await say('while disabled')
+    await setPusher(api, bob, gateway, key())
+    await say('while enabled')
+    expect(bodiesOf(await gateway.until(key(), 1))).toEqual(['while enabled'])
+  })
+
+  it('ends with the session of the pusher', async () => {
+    const second = await login(api, `bob${serial}`)
+    await setPusher(api, second, gateway, key('second'))
+    await setPusher(api, bob, gateway, key())
+    await say('both')
+    await Promise.all([gateway.until(key('second'), 1), gateway.until(key(), 1)])
+    await api.call('POST', '/logout', { token: second.token, body: {} })
+    await say('one')
+    await gateway.until(key(), 2)
+    expect(bodiesOf(gateway.of(key('second')))).toEqual(['both'])
+  })
+})
+
+describe('the badge', () => {
+  it('falls when the user reads, without an event', async () => {
+    await setPusher(api, bob, gateway, key())
+    await say('one')
+    const last = await say('two')
+    await gateway.until(key(), 2)
+    await read(bob, last, 'm.read.private')
+    const found = await gateway.until(key(), 3)
+    const device = found[2].devices[0]
+    expect(found[2]).toEqual({ counts: { unread: 0 }, devices: [device] })
+    expect(device).toEqual({ ...found[0].devices[0], tweaks: undefined })
+  })
+
+  it('falls when the user answers from another device', async () => {
+    await setPusher(api, bob, gateway, key())
+    await say('one')
+    await gateway.until(key(), 1)
+    await say('answer', bob)
+    const found = await gateway.until(key(), 2)
+    expect(found[1].counts).toEqual({ unread: 0 })
+  })
+
+  it('is not sent to a pusher that counts itself', async () => {
+    const data = { 'org.matrix.msc4076.disable_badge_count': true }
+    await setPusher(api, bob, gateway, key('own'), { data })
+    await setPusher(api, bob, gateway, key())
+    const eventId = await say('one')
+    await Promise.all([gateway.until(key(), 1), gateway.until(key('own'), 1)])
+    await read(bob, eventId)
+    await gateway.until(key(), 2)
+    expect(gateway.of(key('own')).map(({ counts }) => counts)).toEqual([{}])
+  })
+})
+
+/** Answers with a byte now and then. */
+function drip(response: ServerResponse): undefined {
+  response.writeHead(200, { 'content-length': 1_000 }).write('{')
+  const timer = setInterval(() => response.write(' '), 200)
+  response.on('close', () => clearInterval(timer))
+}
+
+describe('a gateway', () => {
+  it('that rejects a key ends its pusher, and no other', async () => {
+    const other = await register(api, `other${serial}`)
+    await join(api, other.token, room)
+    await setPusher(api, other, gateway, key('victim'))
+    await setPusher(api, bob, gateway, key())
+    gateway.behave(({ devices }) => ({ rejected: devices[0].pushkey === key() ? [key(), key('victim')] : [] }))
+    await say('one')
+    await waitUntil('the end of the pusher', async () => (await pushersOf(bob)).length === 0)
+    await gateway.until(key('victim'), 1)
+    expect(await pushersOf(other)).toHaveLength(1)
+    await say('two')
+    await gateway.until(key('victim'), 2)
+    expect(gateway.of(key())).toHaveLength(1)
+  })
+
+  it('that answers {} has rejected nothing', async () => {
+    await setPusher(api, bob, gateway, key())
+    gateway.behave(() => ({}))
+    await say('one')
+    await say('two')
+    await gateway.until(key(), 2)
+    expect(await pushersOf(bob)).toHaveLength(1)
+  })
+
+  it('gets each notification again until it takes it, in order', async () => {
+    await setPusher(api, bob, gateway, key())
+    let refusals = 0
+    gateway.behave(() => (refusals++ < 2 ? 502 : { rejected: [] }))
+    await say('one')
+    await say('two')
+    await say('three')
+    expect(bodiesOf(await gateway.until(key(), 3))).toEqual(['one', 'two', 'three'])
+    expect(refusals).toBe(5)
+  })
+
+  it.each([
+    [
+      'sends us on to loopback',
+      (_: Json, response) => void response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end(),
+    ],
+    ['answers 1 GB', (_: Json, response) => void response.writeHead(200, { 'content-length': 2 ** 30 }).write('[')],
+    ['drips', (_: Json, response) => drip(response)],
+    ['breaks off', (_: Json, response) => void response.destroy()],
+  ] satisfies [string, Parameters<TestGateway['behave']>[0]][])('that %s has not taken it', async (_, behaviour) => {
+    await setPusher(api, bob, gateway, key())
+    gateway.behave(behaviour)
+    await say('one')
+    await waitUntil('a request', () =>
+      gateway.requests.some(({ notification }) => notification.devices[0].pushkey === key()),
+    )
+    await waitUntil(
+      'another',
+      () => gateway.requests.filter(({ notification }) => notification.devices[0].pushkey === key()).length > 1,
+    )
+    gateway.behave(TAKES_ALL)
+    expect(bodiesOf(await gateway.until(key(), 1))).toEqual(['one'])
+  })
+
+  it('at a private address is not called', async () => {
+    const locked = await startServer({ outbound: { ca_file: gateway.authority.file, allow_ranges: [] } })
+    const there = openApi(locked.baseUrl)
+    try {
+      const [ann, ben] = [await register(there, 'ann'), await register(there, 'ben')]
+      const where = await createRoom(there, ann.token, { preset: 'public_chat' })
+      await join(there, ben.token, where)
+      await setPusher(there, ben, gateway, key('locked'))
+      await sendText(there, ann.token, where, 'x', 'x')
+      const count = async () => (await locked.database.db.query('SELECT 1 FROM push_gateway')).length
+      await waitUntil('a failure that is noted', async () => (await count()) === 1)
+      expect(gateway.requests.filter(({ notification }) => notification.devices[0].pushkey === key('locked'))).toEqual(
+        [],
+      )
+    } finally {
+      await there.close()
+      await locked.close()
+    }
+  })
+})
+
+describe('while a gateway is down', () => {
+  it('nothing that is still unread is lost, and what was read or redacted is not sent', async () => {
+    const other = await createRoom(api, alice.token, { preset: 'public_chat' })
+    await join(api, bob.token, other)
+    await setPusher(api, bob, gateway, key())
+    gateway.behave((_, response) => void response.destroy())
+    const texts = Array.from({ length: 100 }, (_, index) => `text ${index}`)
+    const ids: string[] = []
+    for (const text of texts) ids.push(await say(text))
+    const elsewhere = await say('read meanwhile', alice, other)
+    await read(bob, elsewhere, 'm.read', other)
+    await read(bob, ids[9]!)
+    await api.call('PUT', `/rooms/${encodeURIComponent(room)}/redact/${encodeURIComponent(ids[20]!)}/x`, {
+      token: alice.token,
+      body: {},
+    })
+    const before = gateway.requests.length
+    ahead += 3_600_000
+    await waitUntil('an attempt', () => gateway.requests.length > before)
+    gateway.behave(TAKES_ALL)
+    ahead += 3_600_000
+    const wanted = texts.filter((_, index) => index > 9 && index !== 20)
+    const found = await gateway.until(key(), wanted.length)
+    expect(bodiesOf(found).filter((body) => body !== undefined)).toEqual(wanted)
+  })
+
+  it('one request at a time is made, however many wait', async () => {
+    const people = await Promise.all(Array.from({ length: 8 }, (_, index) => register(api, `p${serial}_${index}`)))
+    for (const [index, one] of people.entries()) {
+      await join(api, one.token, room)
+      await setPusher(api, one, gateway, key(`p${index}`))
+    }
+    const isOurs = ({ notification }: { notification: Json }) => notification.devices[0].pushkey.endsWith(` ${serial}`)
+    gateway.behave((_, response) => void response.destroy())
+    await say('one')
+    // The gateway has answered before, so that all are tried at first; then one after a second, and one after two.
+    const times = await waitUntil('two more attempts', () => {
+      const found = gateway.requests.filter(isOurs).map(({ at }) => at)
+      return found.length >= people.length + 2 && found
+    })
+    const [second = 0, third = 0] = times.slice(people.length)
+    expect(second - times[people.length - 1]!).toBeGreaterThan(500)
+    expect(third - second).toBeGreaterThan(1_000)
+    gateway.behave(TAKES_ALL)
+    for (const [index] of people.entries()) expect(bodiesOf(await gateway.until(key(`p${index}`), 1))).toEqual(['one'])
+  })
+
+  it('a notification is given up after a day', async () => {
+    await setPusher(api, bob, gateway, key())
+    gateway.behave(() => 502)
+    await say('stale')
+    await waitUntil('an attempt', () =>
+      gateway.requests.some(({ notification }) => notification.devices[0].pushkey === key()),
+    )
+    ahead += 25 * 3_600_000
+    await say('fresh')
+    gateway.behave(TAKES_ALL)
+    ahead += 3_600_000
+    expect(bodiesOf(await gateway.until(key(), 1))).toEqual(['fresh'])
+  })
+})
+
+it('a restart goes on where the server stopped', async () => {
+  await setPusher(api, bob, gateway, key())
+  gateway.behave(() => 502)
+  await say('before')
+  await waitUntil('an attempt', () =>
+    gateway.requests.some(({ notification }) => notification.devices[0].pushkey === key()),
+  )
+  await server.restart()
+  gateway.behave(TAKES_ALL)
+  await say('after')
+  expect(bodiesOf(await gateway.until(key(), 2))).toEqual(['before', 'after'])
+})
