@@ -70,6 +70,7 @@ export function eventRow(event: NewEvent) {
     current_chain: event.current?.chain ?? null,
     current_seq: event.current?.seq ?? null,
     auth_nids: isState ? [1, 2, 3] : null,
+    has_relations: false,
     json: (isState ? MEMBER : MESSAGE).replaceAll(NOBODY, userName(event.keyId ?? event.eventNid % 1_000)),
   }
 }

@@ -1,5 +1,6 @@
 import { EMPTY_STATE, getState, type StateMap, setState } from '../../src/core/state/trie.ts'
 import type { ChainWrite, ChangeWrite, EventBatch, HeadWrite, KeyWrite } from '../../src/store/events/event-writes.ts'
+import { NO_RELATIONS } from '../../src/store/events/relation-writes.ts'
 import type { StatePoint } from '../../src/store/events/state.ts'
 import { eventRow, type NewEvent, userName } from './event-rows.ts'
 
@@ -170,5 +171,6 @@ export function batchOf(rooms: readonly GrowingRoom[]): EventBatch {
     highlights: [],
     txns: taken.flatMap(({ txns }) => txns),
     redactions: [],
+    relations: NO_RELATIONS,
   }
 }

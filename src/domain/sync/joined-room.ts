@@ -6,13 +6,21 @@ import { diffState, getState, type StateMap, setState } from '../../core/state/t
 import { accountDataBetween } from '../../store/accounts/account-data.ts'
 import { getHeroes } from '../../store/rooms/rooms.ts'
 import { MAX_ANSWER_PART_BYTES } from '../limits.ts'
-import { alwaysJoined, isOwn, loadReferences, type MembershipAt } from '../rooms/room/client-event.ts'
+import { alwaysJoined, isOwn, loadReferences } from '../rooms/room/client-event.ts'
 import { encodePosition } from '../rooms/room/position-token.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { wantedData, writeAccountData } from './account-data-section.ts'
 import { type Look, type RoomNews, type Section, type Span, wasResyncedWithin } from './look.ts'
-import { eventList, loadState, stateToSend, writeEventList, writeState } from './room-section.ts'
+import {
+  bundleReader,
+  type EventExtras,
+  eventList,
+  loadState,
+  stateToSend,
+  writeEventList,
+  writeState,
+} from './room-section.ts'
 import type { TimelineSlice } from './room-timeline.ts'
 import { shownTimeline } from './shown-timeline.ts'
 import { isNewer, type StreamPosition } from './token.ts'
@@ -35,6 +43,8 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   const loading = loadReferences(look.sources.events, slice.events)
   if (loading) await loading
   const isFull = known === undefined || look.request.fullState
+  const bundling = slice.limited ? look.sources.bundle(bundleReader(look), room, slice.events) : undefined
+  const relations = bundling && (await bundling)
   const begin = isFull || slice.limited ? await stateBefore(look, room, slice) : known
   const ending = stateNow(look, room)
   const end = ending instanceof Promise ? await ending : ending
@@ -50,7 +60,7 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
     slice.events.length + state.events.length + state.left.length === 0 && !slice.limited && extras.isEmpty
   if (isSilent && !isFull && !summary && !movesUnread(look, news)) return undefined
   const out = new JsonBytes().text('{"timeline":')
-  writeTimeline(out, look, room, slice, membershipAt)
+  writeTimeline(out, look, room, slice, { membershipAt, relations })
   out.text(`,"${look.request.stateAfter ?? 'state'}":{"events":`)
   writeState(out, look, state).text('}').append(extras)
   if (summary) out.text(`,"summary":${JSON.stringify(summary)}`)
@@ -128,13 +138,14 @@ export function beforeTimeline(begin: StateMap, { events }: TimelineSlice, end: 
   return target
 }
 
-function writeTimeline(out: JsonBytes, look: Look, room: Room, slice: TimelineSlice, membershipAt: MembershipAt): void {
+function writeTimeline(out: JsonBytes, look: Look, room: Room, slice: TimelineSlice, more: EventExtras): void {
   const first = slice.events[0]
   const before = first ? first.pos - 1 : room.committed.pos
   out.text('{"events":')
-  const shared = membershipAt === alwaysJoined ? sharedEvents(look, room, slice.events) : undefined
+  const isShared = more.membershipAt === alwaysJoined && more.relations === undefined
+  const shared = isShared ? sharedEvents(look, room, slice.events) : undefined
   if (shared) out.bytes(shared)
-  else writeEventList(out, look, slice.events, membershipAt)
+  else writeEventList(out, look, slice.events, more)
   out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}}`)
 }
 
@@ -150,7 +161,7 @@ function sharedEvents(look: Look, room: Room, events: readonly RoomEvent[]): Buf
   const key = `${first.pos}-${events.at(-1)!.pos}`
   const known = look.sources.stretches.get(room.nid)
   if (known?.key === key && look.timeMs - known.madeAt < SHARED_FOR_MS) return known.json
-  const json = writeEventList(new JsonBytes(), look, events, alwaysJoined).toBuffer(true)
+  const json = writeEventList(new JsonBytes(), look, events, { membershipAt: alwaysJoined }).toBuffer(true)
   look.sources.stretches.set(room.nid, { key, madeAt: look.timeMs, json })
   return json
 }

@@ -7,7 +7,7 @@ import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { beforeTimeline, knownState } from './joined-room.ts'
 import type { Look, RoomNews, Section } from './look.ts'
-import { loadState, stateToSend, writeEventList, writeState } from './room-section.ts'
+import { bundleReader, loadState, stateToSend, writeEventList, writeState } from './room-section.ts'
 import type { TimelineSlice } from './room-timeline.ts'
 import { isWanted, shownTimeline } from './shown-timeline.ts'
 import { type EventPosition, isNewer, writerOf } from './token.ts'
@@ -26,8 +26,9 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
   const slice = end === undefined ? NOTHING : await timelineUntil(look, room, end, isUndone ? undefined : departure)
   const isApart = end === undefined || (isUndone ? membershipOf(leaving) !== 'join' : departure !== leaving)
   const shown = isApart && isWanted(look, room, leaving) ? [...slice.events, leaving] : slice.events
-  const [membershipAt] = await Promise.all([
+  const [membershipAt, relations] = await Promise.all([
     sources.membershipsAt(look.by, room, shown),
+    slice.limited ? sources.bundle({ ...bundleReader(look), upTo: leaving.pos }, room, shown) : undefined,
     loadReferences(sources.events, shown),
   ])
   const [first] = slice.events
@@ -38,7 +39,7 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
       : await stateUntil(look, room, { slice, end, unshown, begin: first ?? departure ?? leaving })
   const before = first ? first.pos - 1 : (departure ?? leaving).pos - (shown.length > 0 ? 1 : 0)
   const out = new JsonBytes().text('{"timeline":{"events":')
-  writeEventList(out, look, shown, membershipAt)
+  writeEventList(out, look, shown, { membershipAt, relations })
   out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}}`)
   out.text(',"state":{"events":')
   writeState(out, look, await loadState(look, room, nids)).text('}}')

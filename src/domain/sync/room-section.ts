@@ -3,32 +3,41 @@ import { JsonBytes } from '../../core/json-bytes.ts'
 import { writeJson } from '../../core/large-integers.ts'
 import { diffState, forEachState, type StateMap } from '../../core/state/trie.ts'
 import { MAX_ANSWER_PART_BYTES } from '../limits.ts'
-import { loadReferences, type MembershipAt, writeClientEvent } from '../rooms/room/client-event.ts'
+import type { BundleReader } from '../rooms/read/bundles.ts'
+import { loadReferences, type Reading, writeClientEvent } from '../rooms/room/client-event.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { Look } from './look.ts'
 import { projectEvent } from './project-event.ts'
+
+/** What is known of the reader and of other events, for the events of a timeline. */
+export type EventExtras = Pick<Reading, 'membershipAt' | 'relations'>
 
 /** Writes events in the format that the filter asks for. References of `events` must be loaded. */
 export function writeEventList(
   out: JsonBytes,
   look: Look,
   events: readonly RoomEvent[],
-  membershipAt?: MembershipAt,
+  more: EventExtras = {},
 ): JsonBytes {
-  writeEvents(out.text('['), look, events, membershipAt)
+  writeEvents(out.text('['), look, events, more)
   return out.text(']')
 }
 
-function writeEvents(out: JsonBytes, look: Look, events: readonly RoomEvent[], membershipAt?: MembershipAt): void {
+function writeEvents(out: JsonBytes, look: Look, events: readonly RoomEvent[], more: EventExtras = {}): void {
   const { filter } = look.request
   const plain = filter.eventFields === undefined && filter.eventFormat === 'client'
-  const reading = { now: look.timeMs, tokenNid: look.by.tokenNid, earlierTokens: look.by.earlierTokens, membershipAt }
+  const reading = { now: look.timeMs, tokenNid: look.by.tokenNid, earlierTokens: look.by.earlierTokens, ...more }
   events.forEach((event, index) => {
     if (index > 0) out.text(',')
     if (plain) writeClientEvent(out, event, reading)
     else out.value(projectEvent(event, look, reading))
   })
+}
+
+/** Who reads what is bundled with events: sync files events under their room. */
+export function bundleReader({ by, timeMs }: Look): BundleReader {
+  return { viewer: by, reading: { now: timeMs, tokenNid: by.tokenNid, earlierTokens: by.earlierTokens } }
 }
 
 /** What decides which state goes with a slice of the timeline. */

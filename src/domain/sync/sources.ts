@@ -7,6 +7,7 @@ import type { Inboxes } from '../e2e/inboxes.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import type { DeviceKeyCounts } from '../keys/key-counts.ts'
 import type { PushRules } from '../push/rules.ts'
+import type { BundleAggregations } from '../rooms/read/bundles.ts'
 import type { KeepRelated } from '../rooms/read/related.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { PartialStateRooms } from '../rooms/room/partial-state-rooms.ts'
@@ -64,4 +65,5 @@ export interface SyncSources {
   readonly membershipsAt: RoomAccess['membershipsAt']
   readonly mayShowUpTo: RoomAccess['mayShowUpTo']
   readonly keepRelated: KeepRelated
+  readonly bundle: BundleAggregations
 }

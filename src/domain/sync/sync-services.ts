@@ -1,6 +1,7 @@
 import type { Database } from '../../store/db/db.ts'
 import type { Ledger } from '../../store/db/ledger.ts'
 import type { Clock } from '../clock.ts'
+import { createBundleAggregations } from '../rooms/read/bundles.ts'
 import type { RoomDirectory } from '../rooms/read/directory.ts'
 import type { RoomReader } from '../rooms/read/reader.ts'
 import type { Receipts } from '../rooms/read/receipts.ts'
@@ -90,5 +91,6 @@ function sourcesOf({ db, clock, users, roomBase, syncBase, access, typing, recei
     membershipsAt: access.membershipsAt,
     mayShowUpTo: access.mayShowUpTo,
     keepRelated: createKeepRelated({ db, events, access }),
+    bundle: createBundleAggregations({ db, events, access }),
   }
 }

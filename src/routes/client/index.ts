@@ -90,6 +90,9 @@ import { postPusher } from './push/post-pusher.ts'
 import { setPushRule } from './push/set-push-rule.ts'
 import { setPushRuleActions } from './push/set-push-rule-actions.ts'
 import { setPushRuleEnabled } from './push/set-push-rule-enabled.ts'
+import { getRelatingEvents } from './relations/get-relating-events.ts'
+import { getRelatingEventsWithRelType } from './relations/get-relating-events-with-rel-type.ts'
+import { getRelatingEventsWithRelTypeAndEventType } from './relations/get-relating-events-with-rel-type-and-event-type.ts'
 import { createRoom } from './rooms/create-room.ts'
 import { getEventByTimestamp } from './rooms/get-event-by-timestamp.ts'
 import { getEventContext } from './rooms/get-event-context.ts'
@@ -135,6 +138,7 @@ import { queryLocationByProtocol } from './third-party/query-location-by-protoco
 import { queryUserById } from './third-party/query-user-by-id.ts'
 import { queryUserByProtocol } from './third-party/query-user-by-protocol.ts'
 import { deleteThreadSubscription } from './threads/delete-thread-subscription.ts'
+import { getThreadRoots } from './threads/get-thread-roots.ts'
 import { getThreadSubscription } from './threads/get-thread-subscription.ts'
 import { getThreadSubscriptions } from './threads/get-thread-subscriptions.ts'
 import { setThreadSubscription } from './threads/set-thread-subscription.ts'
@@ -232,6 +236,10 @@ export const clientEndpoints: readonly Endpoint[] = [
   getPresence,
   setPresence,
 
+  getThreadRoots,
+  getRelatingEvents,
+  getRelatingEventsWithRelType,
+  getRelatingEventsWithRelTypeAndEventType,
   getThreadSubscription,
   setThreadSubscription,
   deleteThreadSubscription,

@@ -1,5 +1,9 @@
 /** A column of the rows for a statement: its name there, its type, and how to read it from a row. */
-export type Column<Row> = readonly [name: string, type: 'bigint' | 'int' | 'text', read: (row: Row) => unknown]
+export type Column<Row> = readonly [
+  name: string,
+  type: 'bigint' | 'int' | 'text' | 'boolean',
+  read: (row: Row) => unknown,
+]
 
 /** Binds rows as parameters, and their JSON as slices of one binary parameter, which needs no escaping. */
 export class Parameters {

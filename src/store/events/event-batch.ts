@@ -16,8 +16,10 @@ import type {
   ResyncWrite,
   TxnWrite,
 } from './event-writes.ts'
+import { relationParts } from './relation-writes.ts'
 
-// Tables: room, event, event_gap, early_redaction, state_key, state_change, state_chain, room_filling, room_member, client_txn, highlight
+// Tables: room, event, event_gap, early_redaction, state_key, state_change, state_chain, room_filling, room_member, client_txn, highlight,
+// event_relation, thread
 
 export interface BatchOutcome {
   /** The rooms whose head was at the expected version. Nothing of any other room was written. */
@@ -93,6 +95,11 @@ const REMOTE_EVENT: readonly Column<EventWrite>[] = [
   ['current_seq', 'int', (event) => event.current_seq],
 ]
 
+/** An event of another server may come after those that relate to it. Nobody knows the id of one of ours before it is written. */
+const RELATED: Column<EventWrite> = ['is_related', 'boolean', (event) => event.has_relations]
+const IS_RELATED = `e.room_pos IS NOT NULL AND (e.is_related OR EXISTS (SELECT FROM event_relation r
+  WHERE r.room_nid = e.room_nid AND r.target_id = e.event_id))`
+
 /** Each row's list of numbers is sent as text, because Postgres cannot unnest an array of lists into rows. */
 const readColumn = (name: string): string => (name === 'auth_nids' ? 'auth_nids::bigint[]' : name)
 
@@ -100,9 +107,10 @@ function eventInsert(p: Parameters, events: readonly EventWrite[]): string {
   const isRemote = events.some((event) => REMOTE_EVENT.some(([, , read]) => read(event) !== null))
   const columns = isRemote ? [...EVENT, ...REMOTE_EVENT] : EVENT
   const names = columns.map(([name]) => name)
-  return `written AS (INSERT INTO event (${names.join(', ')}, json)
-    SELECT ${names.map(readColumn).join(', ')}, ${sliceOf('e')}
-    FROM ${p.table(events, 'e', [...columns, ...p.jsonOf(events)])} WHERE e.${IN_ADVANCED})`
+  const [related, isRelated] = isRemote ? [', has_relations', `, ${IS_RELATED}`] : ['', '']
+  return `written AS (INSERT INTO event (${names.join(', ')}, json${related})
+    SELECT ${names.map(readColumn).join(', ')}, ${sliceOf('e')}${isRelated}
+    FROM ${p.table(events, 'e', [...columns, ...(isRemote ? [RELATED] : []), ...p.jsonOf(events)])} WHERE e.${IN_ADVANCED})`
 }
 
 const PLACE = new Set(['room_pos', 'notifiable', 'replaces_nid', 'state_chain', 'state_seq', 'key_id', 'auth_nids'])
@@ -111,7 +119,7 @@ function promotion(p: Parameters, events: readonly EventWrite[]): string {
   const columns = [...EVENT.filter(([name]) => PLACE.has(name)), ...REMOTE_EVENT]
   const identity = EVENT.filter(([name]) => name === 'event_nid' || name === 'room_nid')
   const places = columns.map(([name]) => `${name} = o.${readColumn(name)}`).join(', ')
-  return `promoted AS (UPDATE event SET ${places}, json = ${sliceOf('o')}
+  return `promoted AS (UPDATE event SET ${places}, json = ${sliceOf('o')}, has_relations = event.has_relations OR o.key_id IS NULL
     FROM ${p.table(events, 'o', [...identity, ...columns, ...p.jsonOf(events)])}
     WHERE event.event_nid = o.event_nid AND o.${IN_ADVANCED})`
 }
@@ -158,7 +166,8 @@ function gapsFilled(p: Parameters, filled: readonly GapFilled[]): string {
     WHERE event_gap.room_nid = f.room_nid AND event_gap.missing_id = f.missing_id AND f.${IN_ADVANCED})`
 }
 
-function redactionUpdate(p: Parameters, redactions: readonly RedactionWrite[]): string {
+/** @param relates whether the batch also writes relations: these may be of the same events, and a statement updates a row once */
+function redactionUpdate(p: Parameters, redactions: readonly RedactionWrite[], relates: boolean): string {
   const columns: Column<RedactionWrite>[] = [
     ['room_nid', 'bigint', (redaction) => redaction.roomNid],
     ['target_nid', 'bigint', (redaction) => redaction.targetNid],
@@ -166,7 +175,8 @@ function redactionUpdate(p: Parameters, redactions: readonly RedactionWrite[]): 
     ['auth_content', 'text', (redaction) => redaction.authContent],
     ...p.jsonOf(redactions),
   ]
-  return `redacted AS (UPDATE event SET redacted_by = r.redaction_nid, auth_content = r.auth_content, json = ${sliceOf('r')}
+  const related = relates ? ', has_relations = true' : ''
+  return `redacted AS (UPDATE event SET redacted_by = r.redaction_nid, auth_content = r.auth_content, json = ${sliceOf('r')}${related}
     FROM ${p.table(redactions, 'r', columns)}
     WHERE event.event_nid = r.target_nid AND event.redacted_by IS NULL AND r.${IN_ADVANCED})`
 }
@@ -274,7 +284,8 @@ export async function writeEventBatch(connection: Reader, batch: EventBatch): Pr
       : []),
     ...(batch.highlights.length > 0 ? [plainInsert(p, ['noted', 'highlight'], batch.highlights, HIGHLIGHT)] : []),
     ...(withTxns ? [TXN_INSERT] : []),
-    ...(batch.redactions.length > 0 ? [redactionUpdate(p, batch.redactions)] : []),
+    ...(batch.redactions.length > 0 ? [redactionUpdate(p, batch.redactions, batch.relations.added.length > 0)] : []),
+    ...relationParts(p, batch.relations),
     ...(p.holdsJson ? [] : ['no_json AS (SELECT $1::bytea)']),
   ]
   const text = `WITH ${parts.join(', ')}

@@ -1,6 +1,7 @@
 import type { Integer } from '../../core/large-integers.ts'
 import type { Membership } from '../rooms/rooms.ts'
 import type { EventRow } from './events.ts'
+import type { RelationBatch, RelationRemoval } from './relation-writes.ts'
 
 /** A room's head after a batch. */
 export interface HeadWrite {
@@ -106,6 +107,8 @@ export interface RedactionWrite {
   /** The redacted JSON of the target. */
   readonly json: string
   readonly authContent: string | null
+  /** How the target related to another event. */
+  readonly relation: RelationRemoval | undefined
 }
 
 /** Everything that one commit writes. Each head, member and transaction id occurs at most once in a batch. */
@@ -125,4 +128,5 @@ export interface EventBatch {
   readonly highlights: readonly HighlightWrite[]
   readonly txns: readonly TxnWrite[]
   readonly redactions: readonly RedactionWrite[]
+  readonly relations: RelationBatch
 }

@@ -33,12 +33,13 @@ export interface EventRow {
   readonly current_seq: number | null
   readonly auth_nids: readonly number[] | null
   readonly auth_content: string | null
+  readonly has_relations: boolean
   readonly json: string
 }
 
 export const EVENT_COLUMNS = `event_nid, room_nid, room_pos, sender_nid, origin_server_ts, notifiable, replaces_nid, redacted_by,
   txn_token, state_chain, state_seq, key_id, event_id, type, txn_id, standing, reason, stream_pos, current_chain, current_seq,
-  auth_nids, auth_content, json`
+  auth_nids, auth_content, has_relations, json`
 
 /** Each writer owns this many numbers, beginning at its index times this. */
 export const WRITER_SPAN = 2 ** 48

@@ -1,14 +1,219 @@
+import type { EventId, UserId } from '../../core/ids.ts'
 import type { Reader } from '../db/db.ts'
-import { EVENT_COLUMNS, type EventRow } from './events.ts'
 
-// Table: event
+// Tables: event_relation, thread, event
 
-/** Those of the first `atMost` events after a timeline position that have a relation, oldest first. */
-export function getRelating(reader: Reader, roomNid: number, after: number, atMost: number): Promise<EventRow[]> {
-  return reader.query<EventRow>(
-    `SELECT * FROM (
-       SELECT ${EVENT_COLUMNS} FROM event WHERE room_nid = $1 AND room_pos > $2 ORDER BY room_pos LIMIT $3
-     ) later WHERE json LIKE '%"m.relates_to":{%' ORDER BY room_pos`,
-    [roomNid, after, atMost],
+export interface RelationsQuery {
+  readonly roomNid: number
+  readonly targetId: EventId
+  readonly relType: string | undefined
+  readonly eventType: string | undefined
+  /** Timeline positions: events with `after < pos <= upTo`. */
+  readonly after: number
+  readonly upTo: number
+  readonly direction: 'b' | 'f'
+  readonly limit: number
+}
+
+/** An event that relates to another one, directly or through others. */
+export interface RelatedRow {
+  readonly child_nid: number
+  readonly pos: number
+}
+
+const CHOSEN = `($3::text IS NULL OR rel_type = $3) AND ($4::text IS NULL OR child_type = $4)`
+
+/** A page of the events that relate to an event. */
+export function getRelations(reader: Reader, query: RelationsQuery): Promise<RelatedRow[]> {
+  const { roomNid, targetId, relType = null, eventType = null, after, upTo, direction, limit } = query
+  // Each text has a plan of its own: with a type the index gives the order.
+  const byType = relType === null ? '$3::text IS NULL' : 'rel_type = $3'
+  return reader.query<RelatedRow>(
+    `SELECT child_nid, pos FROM event_relation
+     WHERE room_nid = $1 AND target_id = $2 AND ${byType} AND ($4::text IS NULL OR child_type = $4) AND pos > $5 AND pos <= $6
+     ORDER BY pos ${direction === 'b' ? 'DESC' : 'ASC'} LIMIT $7`,
+    [roomNid, targetId, relType, eventType, after, upTo, limit],
   )
+}
+
+/**
+ * As `getRelations`, with the events that relate to these, and so on.
+ *
+ * @param depth how many relations are followed
+ * @param most how many are looked at, the nearest first
+ */
+export function getRelationsRecursively(
+  reader: Reader,
+  query: RelationsQuery,
+  { depth, most }: { readonly depth: number; readonly most: number },
+): Promise<RelatedRow[]> {
+  const { roomNid, targetId, relType = null, eventType = null, after, upTo, direction, limit } = query
+  return reader.query<RelatedRow>(
+    `WITH RECURSIVE related AS (
+       SELECT child_id, child_nid, pos, 1 AS depth FROM event_relation WHERE room_nid = $1 AND target_id = $2 AND ${CHOSEN}
+       UNION ALL
+       SELECT next.child_id, next.child_nid, next.pos, related.depth + 1 FROM related CROSS JOIN LATERAL (
+         SELECT child_id, child_nid, pos FROM event_relation
+         WHERE room_nid = $1 AND target_id = related.child_id AND ${CHOSEN}) AS next
+       WHERE related.depth < $8
+     ), nearest AS (SELECT child_nid, pos FROM related LIMIT $9)
+     SELECT DISTINCT child_nid, pos FROM nearest WHERE pos > $5 AND pos <= $6
+     ORDER BY pos ${direction === 'b' ? 'DESC' : 'ASC'} LIMIT $7`,
+    [roomNid, targetId, relType, eventType, after, upTo, limit, depth, most],
+  )
+}
+
+/** An event whose aggregations are wanted. */
+export interface Aggregated {
+  readonly id: EventId
+  /** Who may edit it; empty if nobody may. */
+  readonly editor: UserId | ''
+  readonly type: string
+  /** Whether it may be the root of a thread. */
+  readonly mayBeRoot: boolean
+}
+
+/** One child event that an aggregation shows. */
+export interface AggregatedRow {
+  readonly target_id: EventId
+  readonly kind: 'm.replace' | 'm.thread' | 'm.reference'
+  readonly child_nid: number
+  /** Of a thread: its number of replies, and whether the reader sent one. */
+  readonly replies: number | null
+  readonly participated: boolean | null
+}
+
+/**
+ * What is shown with events: the newest edit, the newest reply of a thread, the first references.
+ *
+ * @param upTo the reader sees no event after this timeline position
+ */
+export function getAggregations(
+  reader: Reader,
+  roomNid: number,
+  events: readonly Aggregated[],
+  { userId, upTo, references }: { readonly userId: UserId; readonly upTo: number; readonly references: number },
+): Promise<AggregatedRow[]> {
+  return reader.query<AggregatedRow>(
+    `WITH target AS (SELECT * FROM unnest($2::text[], $3::text[], $4::text[], $5::boolean[]) AS t (id, editor, type, may_be_root))
+     SELECT target.id AS target_id, 'm.replace' AS kind, edit.child_nid, NULL::int AS replies, NULL::boolean AS participated
+     FROM target CROSS JOIN LATERAL (
+       SELECT child_nid FROM event_relation
+       WHERE room_nid = $1 AND target_id = target.id AND sender = target.editor AND rel_type = 'm.replace' AND is_edit
+         AND child_type = target.type AND pos <= $7 ORDER BY ts DESC, child_id DESC LIMIT 1) AS edit
+     UNION ALL
+     SELECT target.id, 'm.thread', latest.child_nid,
+       CASE WHEN thread.latest_pos <= $7 THEN thread.replies ELSE (SELECT count(*)::int FROM event_relation
+         WHERE room_nid = $1 AND target_id = target.id AND rel_type = 'm.thread' AND pos <= $7) END,
+       EXISTS (SELECT FROM event_relation WHERE room_nid = $1 AND target_id = target.id AND sender = $6 AND rel_type = 'm.thread' AND pos <= $7)
+     FROM target JOIN thread ON thread.room_nid = $1 AND thread.root_id = target.id CROSS JOIN LATERAL (
+       SELECT child_nid FROM event_relation
+       WHERE room_nid = $1 AND target_id = target.id AND rel_type = 'm.thread' AND pos <= $7 ORDER BY pos DESC LIMIT 1) AS latest
+     WHERE target.may_be_root AND thread.latest_pos IS NOT NULL
+     UNION ALL
+     SELECT target.id, 'm.reference', reference.child_nid, NULL, NULL FROM target CROSS JOIN LATERAL (
+       SELECT child_nid FROM event_relation
+       WHERE room_nid = $1 AND target_id = target.id AND rel_type = 'm.reference' AND pos <= $7 ORDER BY pos LIMIT $8) AS reference`,
+    [
+      roomNid,
+      events.map(({ id }) => id),
+      events.map(({ editor }) => editor),
+      events.map(({ type }) => type),
+      events.map(({ mayBeRoot }) => mayBeRoot),
+      userId,
+      upTo,
+      references,
+    ],
+  )
+}
+
+export interface ThreadRow {
+  readonly root_id: EventId
+  readonly latest_pos: number
+}
+
+export interface ThreadsQuery {
+  /** Threads whose newest reply is at a timeline position of at most this. */
+  readonly upTo: number
+  /** The reader sees no reply after this position; undefined for one who sees the newest. */
+  readonly seesUpTo: number | undefined
+  readonly limit: number
+  readonly by: ThreadParticipant | undefined
+}
+
+/** A room's threads, the one with the newest reply first. */
+export function getThreads(reader: Reader, roomNid: number, query: ThreadsQuery): Promise<ThreadRow[]> {
+  const { upTo, seesUpTo, limit, by } = query
+  const values: unknown[] = [roomNid, upTo, limit]
+  const bind = (value: unknown) => `$${values.push(value)}`
+  const threads =
+    seesUpTo === undefined
+      ? 'thread'
+      : `(SELECT room_nid, root_id, (SELECT max(pos) FROM event_relation r WHERE r.room_nid = thread.room_nid AND r.target_id = root_id
+           AND r.rel_type = 'm.thread' AND r.pos <= ${bind(seesUpTo)}) AS latest_pos FROM thread WHERE room_nid = $1)`
+  const participated = by
+    ? `AND (EXISTS (SELECT FROM event_relation r
+         WHERE r.room_nid = $1 AND r.target_id = root_id AND r.sender = ${bind(by.userId)} AND r.rel_type = 'm.thread')
+       OR EXISTS (SELECT FROM event WHERE event_id = root_id AND sender_nid = ${bind(by.userNid)}))`
+    : ''
+  return reader.query<ThreadRow>(
+    `SELECT root_id, latest_pos FROM ${threads} AS t WHERE room_nid = $1 AND latest_pos <= $2 ${participated}
+     ORDER BY latest_pos DESC LIMIT $3`,
+    values,
+  )
+}
+
+/** Only threads of which this user sent the root or a reply. */
+export interface ThreadParticipant {
+  readonly userId: UserId
+  readonly userNid: number
+}
+
+/** Those of the newest relations to each of these events that have one of the types and one of the senders. */
+export function getRelating(
+  reader: Reader,
+  roomNid: number,
+  targetIds: readonly EventId[],
+  wish: {
+    readonly relTypes: readonly string[] | undefined
+    readonly senders: readonly string[] | undefined
+    readonly atMost: number
+  },
+): Promise<{ readonly target_id: EventId; readonly child_nid: number }[]> {
+  return reader.query(
+    `SELECT target_id, child_nid FROM unnest($2::text[]) AS target (target_id) CROSS JOIN LATERAL (
+       SELECT child_nid FROM event_relation r WHERE r.room_nid = $1 AND r.target_id = target.target_id
+         AND ($3::text[] IS NULL OR rel_type = ANY ($3)) AND ($4::text[] IS NULL OR sender = ANY ($4))
+       ORDER BY pos DESC LIMIT $5) AS child`,
+    [roomNid, targetIds, wish.relTypes ?? null, wish.senders ?? null, wish.atMost],
+  )
+}
+
+/** Whether any event of a room relates to an event, which need not be known. */
+export async function hasRelation(reader: Reader, roomNid: number, targetId: EventId): Promise<boolean> {
+  const rows = await reader.query(
+    'SELECT 1 AS one FROM event_relation WHERE room_nid = $1 AND target_id = $2 LIMIT 1',
+    [roomNid, targetId],
+  )
+  return rows.length > 0
+}
+
+/** Whether a user has annotated an event with a key by an event of this type. */
+export async function hasAnnotated(
+  reader: Reader,
+  annotation: {
+    readonly roomNid: number
+    readonly targetId: EventId
+    readonly sender: UserId
+    readonly type: string
+    readonly key: string
+  },
+): Promise<boolean> {
+  const { roomNid, targetId, sender, type, key } = annotation
+  const rows = await reader.query(
+    `SELECT 1 AS one FROM event_relation WHERE room_nid = $1 AND target_id = $2 AND sender = $3 AND rel_type = 'm.annotation'
+       AND key = $4 AND child_type = $5 LIMIT 1`,
+    [roomNid, targetId, sender, key, type],
+  )
+  return rows.length > 0
 }

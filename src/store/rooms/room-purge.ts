@@ -23,6 +23,8 @@ export const BY_NID = [
   'held_receipt',
   'room_member',
   'thread_subscription',
+  'event_relation',
+  'thread',
 ] as const
 
 /** Tables that requests write without the persister: a request that began before the deletion may still write there. */

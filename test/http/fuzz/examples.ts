@@ -176,6 +176,7 @@ export function pathExample(name: string, path: string, scene: Scene, actor: Act
     kind: 'override',
     ruleId: path.startsWith('GET') ? '.m.rule.master' : scene.ruleId,
     receiptType: 'm.read',
+    relType: 'm.thread',
     serverName: 'localhost',
     mediaId: path.startsWith('PUT media/') ? scene.emptyMediaId : scene.mediaId,
     fileName: 'x.png',

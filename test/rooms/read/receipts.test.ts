@@ -129,7 +129,7 @@ describe('a read receipt', () => {
 })
 
 describe('receipts in threads', () => {
-  const related = (rel_type: string, event_id: string) => ({ 'm.relates_to': { rel_type, event_id } })
+  const related = (rel_type: string, event_id: string) => ({ 'm.relates_to': { rel_type, event_id, key: 'x' } })
 
   async function thread() {
     const room = await sharedRoom()
@@ -193,8 +193,8 @@ describe('receipts in threads', () => {
   it('do not follow a relation to another room', async () => {
     const { root, reply } = await thread()
     const other = await sharedRoom()
-    const sent = await alice.call('PUT', inRoom(other, '/send/m.reaction/1'), related('m.annotation', reply))
-    expect((await receipt(bob, other, 'm.read', sent.event_id, { thread_id: root })).status).toBe(400)
+    const sent = await alice.setState(other, 'org.example.relation', related('m.annotation', reply))
+    expect((await receipt(bob, other, 'm.read', sent, { thread_id: root })).status).toBe(400)
   })
 
   it('have a position for each user, type and thread, and none goes back', async () => {

@@ -51,6 +51,13 @@ beforeAll(async () => {
 
 afterAll(() => house.close())
 
+/** The messages after the first are replies in its thread. */
+async function tellAfter(room: string, root: string, body: string): Promise<string> {
+  const relation = { rel_type: 'm.thread', event_id: root }
+  const content = { msgtype: 'm.text', body, 'm.relates_to': relation }
+  return (await host.call('POST', inRoom(room, '/send/m.room.message'), content)).event_id
+}
+
 async function play(visibility: Visibility): Promise<Stage> {
   const startedAt = Date.now()
   const room = await host.createRoom({
@@ -62,17 +69,17 @@ async function play(visibility: Visibility): Promise<Stage> {
   for (const role of ['stays', 'leaves', 'kicked', 'banned', 'forgets'] as const) await people[role].join(room)
   const first = await host.say(room, '1')
   for (const role of ['invited', 'rejects'] as const) await host.invite(room, people[role])
-  const second = await host.say(room, '2')
+  const second = await tellAfter(room, first, '2')
   await people.leaves.leave(room)
   await people.forgets.leave(room)
   await people.rejects.leave(room)
   await people.forgets.call('POST', inRoom(room, '/forget'), {})
   await host.call('POST', inRoom(room, '/kick'), target('kicked'))
   await host.call('POST', inRoom(room, '/ban'), target('banned'))
-  const third = await host.say(room, '3')
+  const third = await tellAfter(room, first, '3')
   await host.setState(room, 'm.room.topic', { topic: 'after' })
   await people.late.join(room)
-  const fourth = await host.say(room, '4')
+  const fourth = await tellAfter(room, first, '4')
   return { room, messages: [first, second, third, fourth], startedAt }
 }
 
@@ -150,6 +157,26 @@ describe.each(CASES)('$visibility history, somebody who $role', ({ visibility, r
     const invitation = { type: 'm.room.member', state_key: person.userId, content: { membership: 'invite' } }
     if (role === 'invited') expect(events).toMatchObject([invitation])
     else if (!IN_ROOM.includes(role)) expect(events).toEqual([])
+  })
+
+  it('gets what relates to an event they see, and the thread as far as they see it', async () => {
+    const { person, room, messages } = of()
+    const root = messages[0]!
+    const path = (rest: string) => `/_matrix/client/v1${inRoom(room, rest)}`
+    const related = await person.ask('GET', path(`/relations/${encodeURIComponent(root)}?limit=10`))
+    const deep = await person.ask('GET', path(`/relations/${encodeURIComponent(root)}/m.thread?limit=10&recurse=true`))
+    const threads = await person.ask('GET', path('/threads'))
+    if (!seen?.includes('1')) {
+      expect([related.status, deep.status]).toEqual([404, 404])
+      expect(threads.body.chunk ?? []).toEqual([])
+      return
+    }
+    const replies = seen.slice(1).toReversed()
+    expect([textsOf(related.body.chunk), textsOf(deep.body.chunk)]).toEqual([replies, replies])
+    const bundle = { count: replies.length, latest_event: { content: { body: replies[0] } } }
+    const listed = { event_id: root, unsigned: { 'm.relations': { 'm.thread': bundle } } }
+    expect(threads.body.chunk).toMatchObject([listed])
+    expect(await person.call('GET', inRoom(room, `/event/${encodeURIComponent(root)}`))).toMatchObject(listed)
   })
 
   it('finds events by their time', async () => {

@@ -67,6 +67,7 @@ function eventOf(nid: number, body: string, isState: boolean): RoomEvent {
     current_seq: null,
     auth_nids: isState ? [1, 2, 3] : null,
     auth_content: null,
+    has_relations: false,
     json: own(JSON.stringify(pdu)),
   })
 }

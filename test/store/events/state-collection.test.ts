@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { EventId } from '../../../src/core/ids.ts'
 import { writeEventBatch } from '../../../src/store/events/event-batch.ts'
 import type { EventRow } from '../../../src/store/events/events.ts'
+import { NO_RELATIONS } from '../../../src/store/events/relation-writes.ts'
 import { loadState, type StatePoint } from '../../../src/store/events/state.ts'
 import { giveUpChains } from '../../../src/store/events/state-collection.ts'
 import { createStateCollector } from '../../../src/workers/state-collector.ts'
@@ -158,6 +159,7 @@ const eventAt = (roomNid: number, chain: number, version: number): EventRow => (
   current_chain: null,
   current_seq: null,
   auth_nids: null,
+  has_relations: false,
   json: '{}',
 })
 
@@ -204,6 +206,7 @@ describe('collection beside a writer', () => {
       highlights: [],
       txns: [],
       redactions: [],
+      relations: NO_RELATIONS,
     })
 
   it('a write that waits for it and was built on what was known before is refused', async () => {

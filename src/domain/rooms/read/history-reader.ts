@@ -6,13 +6,14 @@ import { JsonBytes } from '../../../core/json-bytes.ts'
 import type { Database } from '../../../store/db/db.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { Clock } from '../../clock.ts'
-import { loadReferences, type MembershipAt, type Reading, writeClientEvent } from '../room/client-event.ts'
+import { loadReferences, type Reading, writeClientEvent } from '../room/client-event.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import { keysAt, stateAt, stateNids } from '../room/past-state.ts'
 import { encodePosition } from '../room/position-token.ts'
 import type { Room } from '../room/room.ts'
 import type { Readable, RoomAccess } from '../room/room-access.ts'
 import type { RoomEvent } from '../room/room-event.ts'
+import type { BundleAggregations } from './bundles.ts'
 import { readingOf, writeEventList } from './event-lists.ts'
 import type { Positions } from './positions.ts'
 import type { KeepRelated } from './related.ts'
@@ -55,6 +56,7 @@ export interface HistoryReaderParts {
   readonly positions: Positions
   readonly clock: Clock
   readonly keepRelated: KeepRelated
+  readonly bundle: BundleAggregations
 }
 
 const DEFAULT_LIMIT = 10
@@ -78,6 +80,17 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
 
   /** Other servers are only asked on behalf of members. */
   const isMember = (by: Requester, room: Room): boolean => room.localMembers.has(by.userNid)
+
+  /** How these events are written for a user: loads all that goes with them. */
+  async function readingWith(by: Requester, room: Room, shown: readonly RoomEvent[], upTo: number): Promise<Reading> {
+    const reading = readingOf(by, room.id, clock)
+    const [relations, membershipAt] = await Promise.all([
+      parts.bundle({ viewer: by, reading, upTo }, room, shown),
+      access.membershipsAt(by, room, shown),
+      loadReferences(events, shown),
+    ])
+    return { ...reading, membershipAt, relations }
+  }
 
   /** The member events of the senders of these events, as of the newest of them. */
   async function membersOf(room: Room, senders: readonly RoomEvent[], newest: RoomEvent): Promise<RoomEvent[]> {
@@ -115,10 +128,9 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
     async event(by, roomId, eventId) {
       const seen = await access.find(by, roomId, eventId)
       if (!seen) throw new ProtocolError('M_NOT_FOUND', 'There is no such event in this room for you to see.')
-      await loadReferences(events, [seen.event])
-      const membershipAt = await access.membershipsAt(by, seen.room, [seen.event])
+      const { room, event, upTo } = seen
       const out = new JsonBytes()
-      writeClientEvent(out, seen.event, { ...readingOf(by, roomId, clock), membershipAt })
+      writeClientEvent(out, event, await readingWith(by, room, [event], upTo))
       return out
     },
 
@@ -137,10 +149,9 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
         : { events: [], next: undefined }
       const newest = query.direction === 'b' ? page.events[0] : page.events.at(-1)
       const state = filter.lazyLoadMembers && newest ? await membersOf(room, page.events, newest) : undefined
-      await loadReferences(events, [...page.events, ...(state ?? [])])
+      await loadReferences(events, state ?? [])
       const start = from ?? encodePosition(query.direction === 'b' ? stretch.upTo : stretch.after)
-      const membershipAt = await access.membershipsAt(by, room, page.events)
-      return writeMessages(start, page, state, readingOf(by, roomId, clock), membershipAt)
+      return writeMessages(start, page, state, await readingWith(by, room, page.events, upTo))
     },
 
     async context(by, roomId, eventId, query) {
@@ -164,25 +175,26 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
       const newest = later.events.at(-1) ?? event
       const around = await stateFor(by, seen, await stateAround(room, shown, newest, filter))
       const state = filter.relatedBy ? await parts.keepRelated(by, room, around, filter.relatedBy) : around
-      await loadReferences(events, [...shown, ...state])
-      const membershipAt = await access.membershipsAt(by, room, shown)
-      return writeContext(event, before, later, state, readingOf(by, roomId, clock), membershipAt)
+      await loadReferences(events, state)
+      return writeContext(event, before, later, state, await readingWith(by, room, shown, upTo))
     },
   }
 }
+
+/** Of the reader's membership at each event of a state nothing is known. */
+const ofState = (reading: Reading): Reading => ({ ...reading, membershipAt: undefined })
 
 function writeMessages(
   start: string,
   page: Page,
   state: readonly RoomEvent[] | undefined,
   reading: Reading,
-  membershipAt: MembershipAt,
 ): JsonBytes {
   const out = new JsonBytes().text('{').key('chunk', true)
-  writeEventList(out, page.events, { ...reading, membershipAt })
+  writeEventList(out, page.events, reading)
   out.key('start').value(start)
   if (page.next !== undefined) out.key('end').value(encodePosition(page.next))
-  if (state) writeEventList(out.key('state'), state, reading)
+  if (state) writeEventList(out.key('state'), state, ofState(reading))
   return out.text('}')
 }
 
@@ -192,13 +204,12 @@ function writeContext(
   later: Page,
   state: readonly RoomEvent[],
   reading: Reading,
-  membershipAt: MembershipAt,
 ): JsonBytes {
   const out = new JsonBytes().text('{').key('event', true)
-  writeClientEvent(out, event, { ...reading, membershipAt })
-  writeEventList(out.key('events_before'), before.events, { ...reading, membershipAt })
-  writeEventList(out.key('events_after'), later.events, { ...reading, membershipAt })
-  writeEventList(out.key('state'), state, reading)
+  writeClientEvent(out, event, reading)
+  writeEventList(out.key('events_before'), before.events, reading)
+  writeEventList(out.key('events_after'), later.events, reading)
+  writeEventList(out.key('state'), state, ofState(reading))
   const oldest = before.events.at(-1) ?? event
   const newest = later.events.at(-1) ?? event
   out.key('start').value(encodePosition(before.next ?? oldest.pos - 1))

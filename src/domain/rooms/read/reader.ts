@@ -7,19 +7,22 @@ import type { RoomAppservices } from '../room/appservices-of-room.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import type { RoomRegistry } from '../room/registry.ts'
 import type { RoomAccess } from '../room/room-access.ts'
+import { createBundleAggregations } from './bundles.ts'
 import { createEventAtTime, type EventAtTime } from './event-at-time.ts'
 import { createHistoryReader, type HistoryReader } from './history-reader.ts'
 import { createMembersReader, type MembersReader } from './members-reader.ts'
 import { createPositions } from './positions.ts'
 import { createRecentReader, type RecentReader } from './recent-reader.ts'
 import { createKeepRelated } from './related.ts'
+import { createRelationsReader, type RelationsReader } from './relations-reader.ts'
 import { createStateReader, type StateReader } from './state-reader.ts'
 import { createTimeline } from './timeline.ts'
 
 /** Everything that clients request about rooms. What they get without a request comes from sync. */
 export type RoomReader = HistoryReader &
   StateReader &
-  MembersReader & { readonly eventAtTime: EventAtTime; readonly recent: RecentReader }
+  MembersReader &
+  RelationsReader & { readonly eventAtTime: EventAtTime; readonly recent: RecentReader }
 
 export function createRoomReader(parts: {
   readonly db: Database
@@ -34,9 +37,11 @@ export function createRoomReader(parts: {
 }): RoomReader {
   const positions = createPositions(parts)
   const keepRelated = createKeepRelated(parts)
+  const bundle = createBundleAggregations(parts)
   const timeline = createTimeline({ ...parts, keepRelated })
   return {
-    ...createHistoryReader({ ...parts, positions, timeline, keepRelated }),
+    ...createHistoryReader({ ...parts, positions, timeline, keepRelated, bundle }),
+    ...createRelationsReader({ ...parts, positions, bundle }),
     ...createStateReader(parts),
     ...createMembersReader({ ...parts, positions }),
     eventAtTime: createEventAtTime({ ...parts, timeline }),

@@ -1,8 +1,7 @@
 import type { RelatedBy } from '../../../core/filter.ts'
-import { isObject } from '../../../core/json.ts'
 import type { Reader } from '../../../store/db/db.ts'
 import { getRelating } from '../../../store/events/relations.ts'
-import { MAX_EVENTS_SEARCHED_FOR_RELATIONS } from '../../limits.ts'
+import { MAX_RELATIONS_FILTERED } from '../../limits/relations.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomAccess } from '../room/room-access.ts'
@@ -10,8 +9,8 @@ import type { RoomEvent } from '../room/room-event.ts'
 import type { Viewer } from '../room/viewer.ts'
 
 /**
- * The events to which others relate as the filter requires (client-server API, "Relationship types"), in the same order. The search covers
- * a bounded number of events after the oldest of these, and only events that the viewer may see count.
+ * The events to which others relate as the filter requires (client-server API, "Relationship types"), in the same order. Only relating
+ * events that the viewer may see count, and of each event the newest of them.
  */
 export type KeepRelated = (
   viewer: Viewer,
@@ -29,25 +28,18 @@ export function createKeepRelated({
   readonly events: EventCache
   readonly access: Pick<RoomAccess, 'visibleTo'>
 }): KeepRelated {
-  return async (viewer, room, events, by) => {
-    const positions = events.flatMap(({ pos }) => (Number.isNaN(pos) ? [] : [pos]))
-    if (positions.length === 0) return []
-    const ids = new Set<string>(events.map(({ id }) => id))
-    const rows = await getRelating(db, room.nid, Math.min(...positions), MAX_EVENTS_SEARCHED_FOR_RELATIONS)
-    const relating = rows
-      .map((row) => cache.adopt(row))
-      .filter((event) => ids.has(targetOf(event, by) ?? '') && (by.senders?.has(event.sender) ?? true))
-    const seen = await access.visibleTo(viewer, room, relating)
-    const targets = new Set(seen.map((event) => targetOf(event, by)))
-    return events.filter(({ id }) => targets.has(id))
+  return async (viewer, room, events, { relTypes, senders }) => {
+    const candidates = events.filter(({ hasRelations }) => hasRelations)
+    if (candidates.length === 0) return []
+    const rows = await getRelating(
+      db,
+      room.nid,
+      candidates.map(({ id }) => id),
+      { relTypes: relTypes && [...relTypes], senders: senders && [...senders], atMost: MAX_RELATIONS_FILTERED },
+    )
+    const relating = await cache.load(rows.map(({ child_nid }) => child_nid))
+    const seen = new Set((await access.visibleTo(viewer, room, [...relating.values()])).map(({ nid }) => nid))
+    const targets = new Set(rows.filter(({ child_nid }) => seen.has(child_nid)).map(({ target_id }) => target_id))
+    return candidates.filter(({ id }) => targets.has(id))
   }
-}
-
-/** The event that an event relates to in one of the requested ways. */
-function targetOf({ content }: RoomEvent, { relTypes }: RelatedBy): string | undefined {
-  const relation = content['m.relates_to']
-  if (!isObject(relation)) return undefined
-  const { rel_type: relType, event_id: target } = relation
-  if (typeof relType !== 'string' || typeof target !== 'string') return undefined
-  return relTypes === undefined || relTypes.has(relType) ? target : undefined
 }

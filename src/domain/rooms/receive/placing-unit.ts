@@ -95,6 +95,7 @@ export function eventOf(one: Case, site: Site, streamPos: number, consequences?:
       current_chain: isOnTip ? null : current.chain,
       current_seq: isOnTip ? null : current.seq,
       auth_nids: keyId === undefined ? (around.outlier?.authNids ?? null) : citedNids(one),
+      has_relations: false,
       json: read.json,
     },
     pdu,

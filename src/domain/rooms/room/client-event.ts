@@ -16,6 +16,8 @@ export interface Reading {
   readonly roomId?: RoomId
   /** The reader's membership at an event, where it is known. */
   readonly membershipAt?: MembershipAt | undefined
+  /** What is bundled with events: `m.relations`, as JSON, by the event's number. */
+  readonly relations?: ReadonlyMap<number, string> | undefined
 }
 
 /** The membership of a user in a room at an event. It includes what the event itself changes. */
@@ -67,10 +69,12 @@ export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Read
   const membership = reading.membershipAt?.(event)
   // This is the case for nearly every event that a sync writes.
   const hasTxn = event.txnId !== undefined && isOwn(event, reading)
-  const isPlain = unsigned === '' && tail === '' && !hasTxn && reading.roomId === undefined
+  const relations = reading.relations?.get(event.nid)
+  const isPlain = unsigned === '' && tail === '' && !hasTxn && reading.roomId === undefined && relations === undefined
   if (isPlain && membership === 'join') return void out.text(`${age},"membership":"join"}}`)
   let rest = `${age}${unsigned}`
   if (membership !== undefined) rest += `,"membership":"${membership}"`
+  if (relations !== undefined) rest += `,"m.relations":${relations}`
   if (hasTxn) rest += `,"transaction_id":${JSON.stringify(event.txnId)}`
   rest += `}${tail}`
   if (reading.roomId !== undefined) rest += `,"room_id":${JSON.stringify(reading.roomId)}`

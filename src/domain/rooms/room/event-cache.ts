@@ -11,6 +11,8 @@ export interface EventCache extends EventLoader {
   /** The events that exist among these ids, by id. */
   loadByIds(eventIds: readonly string[]): Promise<Map<string, RoomEvent>>
   put(event: RoomEvent): void
+  /** Other events relate to the events with these ids, which need not be known. */
+  related(eventIds: readonly string[]): void
   /** An event was rendered and takes more memory from now on. */
   grown(event: RoomEvent): void
   /** Keeps an event that was just read. An event that is already cached wins, since it may be newer. */
@@ -19,6 +21,24 @@ export interface EventCache extends EventLoader {
   forgetAll(): void
   /** Bytes in memory. */
   readonly bytes: number
+}
+
+/** For longer than the time in which so many events get relations, no read is under way. */
+const MAX_RECENT_TARGETS = 4_096
+
+/** A set of at least the `size` newest ids, and of at most twice as many. */
+function createRecentIds(size: number): Pick<Set<string>, 'has'> & { add(id: string): void } {
+  let newer = new Set<string>()
+  let older = new Set<string>()
+  return {
+    has: (id) => newer.has(id) || older.has(id),
+    add(id) {
+      newer.add(id)
+      if (newer.size < size) return
+      older = newer
+      newer = new Set()
+    },
+  }
 }
 
 /** Bytes of an event's entry in the index by id. */
@@ -32,14 +52,24 @@ export function createEventCache({
   budget: ByteBudget
 }): EventCache {
   const nidById = new Map<string, number>()
+  const targets = createRecentIds(MAX_RECENT_TARGETS)
   const events = budget.part<number, RoomEvent>({
     bytesOf: (event) => event.bytes + INDEX_BYTES,
     gone: ({ id }) => nidById.delete(id),
   })
 
   function put(event: RoomEvent): void {
+    if (targets.has(event.id)) event.markRelated()
     nidById.set(event.id, event.nid)
     events.set(event.nid, event)
+  }
+
+  /** What was read before a relation was written may be put into the cache after it. */
+  function related(eventIds: readonly string[]): void {
+    for (const eventId of eventIds) {
+      targets.add(eventId)
+      knownById(eventId)?.markRelated()
+    }
   }
 
   function adopt(row: EventRow): RoomEvent {
@@ -72,6 +102,7 @@ export function createEventCache({
 
   return {
     put,
+    related,
     adopt,
     get: (nid) => events.get(nid),
     grown: (event) => events.grown(event.nid, event),

@@ -66,6 +66,7 @@ export class RoomEvent {
   readonly authContent: string | undefined
   /** Canonical JSON, as servers exchange it. */
   readonly json: string
+  #hasRelations: boolean
   #rendered: Rendered | undefined
   readonly #current: StatePoint | undefined
   #bytes: number
@@ -97,6 +98,7 @@ export class RoomEvent {
     this.txnId = row.txn_id ?? undefined
     this.authContent = row.auth_content ?? undefined
     this.json = row.json
+    this.#hasRelations = row.has_relations
     this.isCopy = isCopy
     this.#pdu = pdu
     // A text with any character beyond Latin-1 takes two bytes per character.
@@ -129,6 +131,16 @@ export class RoomEvent {
     // The parsed form holds the texts a second time.
     this.#bytes += PARSED_BYTES + this.json.length
     return this.#pdu
+  }
+
+  /** Whether other events may relate to it. If not, none does. */
+  get hasRelations(): boolean {
+    return this.#hasRelations
+  }
+
+  /** Another event relates to it. */
+  markRelated(): void {
+    this.#hasRelations = true
   }
 
   get content(): JsonObject {
@@ -227,6 +239,7 @@ export class RoomEvent {
       current_seq: this.#current?.seq ?? null,
       auth_nids: this.authNids ?? null,
       auth_content: this.authContent ?? null,
+      has_relations: this.#hasRelations,
       json: this.json,
     }
   }
@@ -276,6 +289,7 @@ export function outlierRow(
     current_seq: null,
     auth_nids: event.auth_nids,
     auth_content: null,
+    has_relations: false,
     json: event.json,
   }
 }

@@ -4,7 +4,6 @@ import { ProtocolError } from '../../../core/errors.ts'
 import { buildEvent, checkBuilt, nextDepth } from '../../../core/event/build.ts'
 import { displayNameOf, membershipOf } from '../../../core/event/content.ts'
 import type { Verdict } from '../../../core/event/format.ts'
-import { isBeyondPolicy } from '../../../core/event/policy.ts'
 import { type EventId, type RoomId, type ServerName, serverOf, type UserId } from '../../../core/ids.ts'
 import { createKeyedQueue } from '../../../core/keyed-queue.ts'
 import { isNotifiable } from '../../../core/push/default-rules.ts'
@@ -34,7 +33,7 @@ import {
 import { highlightsOf } from './highlights.ts'
 import { isNeed, type Need, NeedsApproval, NeedsState, NeedsTargets } from './needs.ts'
 import type { Persister } from './persister.ts'
-import type { PolicyGate } from './policy-gate.ts'
+import { isDraftBeyondPolicy, type PolicyGate } from './policy-gate.ts'
 import { prepareRedaction, type Redaction } from './redaction.ts'
 import { keyWrites, type Unit } from './unit.ts'
 
@@ -80,10 +79,6 @@ const MAX_PLANS = 256
 
 type Written = Promise<Appended | 'moved' | 'outdated'>
 
-/** Whether a draft needs no policy server's word. */
-const isFree = ({ type, stateKey }: Draft): boolean =>
-  isBeyondPolicy({ type, ...(stateKey !== undefined && { state_key: stateKey }) })
-
 export function createAppender(parts: AppendParts): Appender {
   const approved = createKeyedQueue<number>()
 
@@ -117,7 +112,8 @@ export function createAppender(parts: AppendParts): Appender {
 
   /** In a room with a policy server, one write after another: each waits for its signatures, and would move the head under the others. */
   function write(room: Room, drafts: readonly Draft[], planned: StateMap, transaction?: Transaction): Written {
-    if (!parts.policies.mayApply(room) || drafts.every(isFree)) return writeOne(room, drafts, planned, transaction)
+    if (!parts.policies.mayApply(room) || drafts.every(isDraftBeyondPolicy))
+      return writeOne(room, drafts, planned, transaction)
     const fixed = drafts.map((draft) => ({ ts: parts.clock.now(), eventId: opaqueEventId(parts), ...draft }))
     const approval = new Approval(room, parts.policies)
     return approved.run(room.nid, () => writeOne(room, fixed, planned, transaction, approval))
@@ -314,6 +310,7 @@ function buildOne(
       current_chain: null,
       current_seq: null,
       auth_nids: keyId === undefined ? null : authEvents.map(({ nid }) => nid),
+      has_relations: false,
       json: built.json,
     },
     built.pdu,

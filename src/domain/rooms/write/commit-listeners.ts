@@ -12,6 +12,7 @@ import type { RoomRegistry } from '../room/registry.ts'
 import type { MembershipChange, Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import type { PersisterParts } from './persister.ts'
+import { relationTargets } from './relation-batch.ts'
 import { streamed, type Unit } from './unit.ts'
 
 /** The callbacks that the persister calls. */
@@ -87,7 +88,10 @@ export function createCommitListeners(memory: CommitMemory, hearers: CommitHeare
     room.advance(fresh, unit.changes, unit.after)
     registry.confirm(room)
     roomEvents.record(room.nid, unit.after.nid)
+    events.related(relationTargets(unit))
     for (const event of fresh) {
+      // Whether events relate to history was not looked up.
+      if (event.isHistory) event.markRelated()
       // The members of a large room that was just joined would displace what others read.
       if (event.standing !== 'outlier') events.put(event)
     }

@@ -15,6 +15,7 @@ import type { Database } from '../../../store/db/db.ts'
 import { getJoinedUsers } from '../../../store/rooms/rooms.ts'
 import { POLICY_ANSWER_MS, POLICY_ANSWER_TO_OTHERS_MS } from '../../limits/policy-servers.ts'
 import type { Room } from '../room/room.ts'
+import type { Draft } from './draft.ts'
 import type { PolicyRequests } from './policy-requests.ts'
 
 /** The policy servers of rooms (server-server API, "Policy Servers"): they see each event before the room does. */
@@ -30,6 +31,10 @@ export interface PolicyGate {
   /** Why an event of another server is not recommended; undefined if it is. Asks for a signature if the event has no valid one. */
   objection(room: Room, event: ReadPdu): Promise<string | undefined>
 }
+
+/** Whether a draft needs no policy server's word. */
+export const isDraftBeyondPolicy = ({ type, stateKey }: Draft): boolean =>
+  isBeyondPolicy({ type, ...(stateKey !== undefined && { state_key: stateKey }) })
 
 export function createPolicyGate({
   serverName,

@@ -10,6 +10,7 @@ import type { Head } from '../room/head.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import type { StateReader } from './draft.ts'
+import { relationWrite } from './relation-batch.ts'
 
 /** The effect of a redaction on its target; one commit writes both. */
 export interface Redaction {
@@ -89,6 +90,7 @@ export function redactedTarget(room: Room, redaction: RoomEvent, target: RoomEve
     redactionNid: redaction.nid,
     json,
     authContent,
+    relation: relationWrite(target),
     event: target.redactedBy === undefined ? target.redacted(redaction.nid, json, authContent) : target,
   }
 }

@@ -1,6 +1,7 @@
-import type { EventBatch, EventWrite, GapFilled, GapWrite, RedactionWrite } from '../../../store/events/event-writes.ts'
+import type { EventBatch, EventWrite, GapFilled, GapWrite } from '../../../store/events/event-writes.ts'
 import type { Head } from '../room/head.ts'
 import type { MembershipChange, Room } from '../room/room.ts'
+import { toRelationBatch } from './relation-batch.ts'
 import type { Unit } from './unit.ts'
 
 /**
@@ -47,10 +48,10 @@ export function toBatch(units: readonly Unit[]): EventBatch {
 }
 
 /** One statement cannot update a row that it inserts. A change to an event of the same batch goes into its row. */
-function eventWrites(units: readonly Unit[]): Pick<EventBatch, 'events' | 'promoted' | 'redactions'> {
+function eventWrites(units: readonly Unit[]): Pick<EventBatch, 'events' | 'promoted' | 'redactions' | 'relations'> {
   const inserted = new Map<number, EventWrite>()
   const promoted = new Map<number, EventWrite>()
-  const redactions = new Map<number, RedactionWrite>()
+  const redactions = new Map<number, Unit['redactions'][number]>()
   for (const unit of units) {
     for (const event of unit.events) inserted.set(event.nid, event.toRow())
     for (const event of unit.promoted) (inserted.has(event.nid) ? inserted : promoted).set(event.nid, event.toRow())
@@ -65,7 +66,29 @@ function eventWrites(units: readonly Unit[]): Pick<EventBatch, 'events' | 'promo
       rows.set(targetNid, { ...row, json, redacted_by: redactionNid, auth_content: authContent })
     redactions.delete(targetNid)
   }
-  return { events: [...inserted.values()], promoted: [...promoted.values()], redactions: [...redactions.values()] }
+  const relations = toRelationBatch(units, () => writtenIds(inserted, promoted, redactions.values()))
+  if (relations.added.length > 0) {
+    const targets = new Set(relations.added.map(({ targetId }) => targetId))
+    for (const [nid, row] of inserted) if (targets.has(row.event_id)) inserted.set(nid, { ...row, has_relations: true })
+  }
+  return {
+    events: [...inserted.values()],
+    promoted: [...promoted.values()],
+    redactions: [...redactions.values()],
+    relations,
+  }
+}
+
+/** The ids of the events whose rows the batch writes. */
+function writtenIds(
+  inserted: ReadonlyMap<number, EventWrite>,
+  promoted: ReadonlyMap<number, EventWrite>,
+  redactions: Iterable<Unit['redactions'][number]>,
+): ReadonlySet<string> {
+  const ids = new Set<string>()
+  for (const rows of [inserted, promoted]) for (const { event_id } of rows.values()) ids.add(event_id)
+  for (const { event } of redactions) ids.add(event.id)
+  return ids
 }
 
 /** A gap that the batch both opens and fills is never written. */

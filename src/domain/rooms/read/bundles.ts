@@ -1,0 +1,164 @@
+import { relationOf } from '../../../core/event/relation.ts'
+import { JsonBytes } from '../../../core/json-bytes.ts'
+import type { Reader } from '../../../store/db/db.ts'
+import { type Aggregated, type AggregatedRow, getAggregations } from '../../../store/events/relations.ts'
+import { MAX_BUNDLED_REFERENCES } from '../../limits/relations.ts'
+import { loadReferences, type Reading, writeClientEvent } from '../room/client-event.ts'
+import type { EventCache } from '../room/event-cache.ts'
+import type { Room } from '../room/room.ts'
+import type { RoomAccess } from '../room/room-access.ts'
+import { nameOf, type RoomEvent } from '../room/room-event.ts'
+import type { Viewer } from '../room/viewer.ts'
+
+/** `unsigned.m.relations` of events, as JSON, by the number of the event. */
+export type Bundles = ReadonlyMap<number, string>
+
+/** Who reads, and how events are written for them. */
+export interface BundleReader {
+  readonly viewer: Viewer
+  readonly reading: Reading
+  /** The viewer sees no event after this timeline position; undefined if they see all that visibility allows. */
+  readonly upTo?: number
+}
+
+/**
+ * Bundles aggregations of child events with these events (client-server API, "Aggregations of child events"): the newest edit, the thread,
+ * the references. One query for all of them, and one more if the newest replies have such aggregations themselves. Undefined, at once, if
+ * nothing relates to any of them.
+ */
+export type BundleAggregations = (
+  reader: BundleReader,
+  room: Room,
+  events: readonly RoomEvent[],
+) => Promise<Bundles | undefined> | undefined
+
+/** These carry no aggregations. */
+const WITHOUT_BUNDLES: ReadonlySet<string> = new Set(['m.replace', 'm.annotation'])
+
+/** What an aggregation shows of each event, its children loaded and visible. */
+interface Aggregations {
+  edit?: RoomEvent
+  thread?: { readonly latest: RoomEvent; readonly replies: number; readonly participated: boolean }
+  readonly references: RoomEvent[]
+}
+
+export function createBundleAggregations({
+  db,
+  events: cache,
+  access,
+}: {
+  readonly db: Reader
+  readonly events: EventCache
+  readonly access: Pick<RoomAccess, 'visibleTo'>
+}): BundleAggregations {
+  async function aggregate(
+    { viewer, upTo = Number.MAX_SAFE_INTEGER }: BundleReader,
+    room: Room,
+    wanted: readonly RoomEvent[],
+    mayBeRoots: boolean,
+  ): Promise<Map<RoomEvent, Aggregations>> {
+    const rows = await getAggregations(
+      db,
+      room.nid,
+      wanted.map((event) => aggregatedOf(event, mayBeRoots)),
+      { userId: viewer.userId, upTo, references: MAX_BUNDLED_REFERENCES },
+    )
+    if (rows.length === 0) return new Map()
+    const children = await cache.load(rows.map(({ child_nid }) => child_nid))
+    const visible = await access.visibleTo(viewer, room, [...children.values()])
+    const shown = new Map(visible.map((child) => [child.nid, child]))
+    const byId = new Map(wanted.map((event) => [nameOf(event), event]))
+    const found = new Map<RoomEvent, Aggregations>()
+    for (const row of rows) {
+      const [target, child] = [byId.get(row.target_id), shown.get(row.child_nid)]
+      if (target && child) take(found, target, child, row, viewer)
+    }
+    return found
+  }
+
+  async function bundle(reader: BundleReader, room: Room, wanted: readonly RoomEvent[]): Promise<Bundles | undefined> {
+    const found = await aggregate(reader, room, wanted, true)
+    if (found.size === 0) return undefined
+    const latest = [...found.values()].flatMap(({ thread }) => thread?.latest ?? []).filter(mayHaveBundle)
+    const inner = latest.length === 0 ? undefined : await aggregate(reader, room, latest, false)
+    await loadReferences(cache, [...childrenOf(found), ...(inner ? childrenOf(inner) : [])])
+    const reading: Reading = { ...reader.reading, membershipAt: undefined, relations: undefined }
+    const relations = inner && written(inner, reading)
+    return written(found, { ...reading, relations })
+  }
+
+  return (reader, room, events) => {
+    if (!events.some(({ hasRelations }) => hasRelations)) return undefined
+    const wanted = events.filter(mayHaveBundle)
+    return wanted.length === 0 ? undefined : bundle(reader, room, wanted)
+  }
+}
+
+function mayHaveBundle(event: RoomEvent): boolean {
+  if (!event.hasRelations || event.isState) return false
+  return !WITHOUT_BUNDLES.has(relationOf(event.content)?.relType ?? '')
+}
+
+/** A redacted event has no edits, and a thread has no threads. */
+function aggregatedOf(event: RoomEvent, mayBeRoot: boolean): Aggregated {
+  const editor = event.redactedBy === undefined ? event.sender : ''
+  return {
+    id: nameOf(event),
+    editor,
+    type: event.type,
+    mayBeRoot: mayBeRoot && relationOf(event.content) === undefined,
+  }
+}
+
+function take(
+  found: Map<RoomEvent, Aggregations>,
+  target: RoomEvent,
+  child: RoomEvent,
+  { kind, replies, participated }: AggregatedRow,
+  { userId }: Viewer,
+): void {
+  const aggregations = found.get(target) ?? { references: [] }
+  found.set(target, aggregations)
+  if (kind === 'm.replace') aggregations.edit = child
+  else if (kind === 'm.reference') aggregations.references.push(child)
+  else
+    aggregations.thread = {
+      latest: child,
+      replies: replies ?? 0,
+      participated: participated === true || target.sender === userId,
+    }
+}
+
+function* childrenOf(found: ReadonlyMap<RoomEvent, Aggregations>): Iterable<RoomEvent> {
+  for (const { edit, thread } of found.values()) {
+    if (edit) yield edit
+    if (thread) yield thread.latest
+  }
+}
+
+function written(found: ReadonlyMap<RoomEvent, Aggregations>, reading: Reading): Bundles {
+  const bundles = new Map<number, string>()
+  for (const [{ nid }, aggregations] of found) bundles.set(nid, writeAggregations(aggregations, reading))
+  return bundles
+}
+
+function writeAggregations({ edit, thread, references }: Aggregations, reading: Reading): string {
+  const parts: string[] = []
+  if (edit) parts.push(`"m.replace":${clientEvent(edit, reading)}`)
+  if (thread) {
+    const { latest, replies, participated } = thread
+    const counts = `"count":${replies},"current_user_participated":${participated}`
+    parts.push(`"m.thread":{"latest_event":${clientEvent(latest, reading)},${counts}}`)
+  }
+  if (references.length > 0) {
+    const chunk = references.map((event) => ({ event_id: nameOf(event) }))
+    parts.push(`"m.reference":${JSON.stringify({ chunk })}`)
+  }
+  return `{${parts.join(',')}}`
+}
+
+function clientEvent(event: RoomEvent, reading: Reading): string {
+  const out = new JsonBytes()
+  writeClientEvent(out, event, reading)
+  return out.toBuffer().toString('utf8')
+}

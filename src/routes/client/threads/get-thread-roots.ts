@@ -1,0 +1,21 @@
+import { Type } from '../../../core/shapes.ts'
+import { endpoint, rawReply } from '../../../http/endpoint.ts'
+
+export const getThreadRoots = endpoint(
+  'GET C1/rooms/{roomId}/threads',
+  {
+    auth: 'user',
+    guests: true,
+    limited: 'other',
+    query: Type.Object({
+      include: Type.Optional(Type.Union([Type.Literal('all'), Type.Literal('participated')])),
+      limit: Type.Optional(Type.Integer({ minimum: 1 })),
+      from: Type.Optional(Type.String()),
+    }),
+    also: ['CU/org.matrix.msc3856/rooms/{roomId}/threads'],
+  },
+  async ({ requester, params: { roomId }, query: { include, limit, from } }, { roomReader }) => {
+    const body = await roomReader.threads(requester, roomId, { participated: include === 'participated', limit, from })
+    return rawReply({ body: body.toBuffer() })
+  },
+)
