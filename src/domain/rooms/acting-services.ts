@@ -17,6 +17,7 @@ import { createGuardedMembership } from './act/guarded-membership.ts'
 import type { AskedIdentityServers } from './act/identity-servers.ts'
 import { createMemberCheck, createMembership } from './act/membership.ts'
 import { createProfileEvents, type ProfileEvents, type PublicProfile } from './act/profile-events.ts'
+import { createRelationCheck } from './act/relation-check.ts'
 import type { Rooms } from './act/rooms.ts'
 import { createSharedRoomCheck } from './act/shared-rooms.ts'
 import { createThirdPartyInvites, type ThirdPartyInvites } from './act/third-party-invites.ts'
@@ -249,6 +250,7 @@ function createRooms(
       inviteRemotely,
       serverName,
       transactions: createTransactions(budget),
+      checkRelation: createRelationCheck({ db, events, registry }),
       checkCanonicalAlias: createCanonicalAliasCheck({ db }),
       checkMember: createMemberCheck({ serverName, isKnownUser, blocks, noticeRooms }),
     }),

@@ -13,6 +13,7 @@ import type { Room } from '../room/room.ts'
 import type { Appender } from '../write/append.ts'
 import type { Draft, Transaction } from '../write/draft.ts'
 import type { Transactions } from '../write/transactions.ts'
+import type { CheckRelation } from './relation-check.ts'
 import type { Rooms, SentContent } from './rooms.ts'
 
 export interface ActionParts {
@@ -23,6 +24,7 @@ export interface ActionParts {
   checkCanonicalAlias(room: Room, content: SentContent['content']): Promise<void>
   /** Refuses memberships that joining and inviting would refuse. */
   checkMember(by: Requester, room: Room, target: string, content: SentContent['content']): Promise<void>
+  readonly checkRelation: CheckRelation
   readonly inviteRemotely: InviteRemotely
   readonly serverName: ServerName
 }
@@ -82,7 +84,9 @@ export function createRoomActions(parts: ActionParts): Pick<Rooms, 'send' | 'set
     send(by, roomId, type, { content, offence, ...at }, transaction) {
       const sender = { sender: by.userId, senderNid: by.userNid }
       const draft = { type, content, ...sender, ...at, ...redactionTarget({ type, content }) }
-      return transactions.once(by, transaction, (txn) => appendOne(roomId, offence, draft, txn))
+      return transactions.once(by, transaction, (txn) =>
+        parts.checkRelation(by, roomId, draft, txn, () => appendOne(roomId, offence, draft, txn)),
+      )
     },
 
     async setState(by, roomId, type, stateKey, { content, offence, ...at }) {
