@@ -16,6 +16,7 @@ import * as media from './cases/media.ts'
 import * as noopSync from './cases/noop-sync.ts'
 import * as receive from './cases/receive.ts'
 import * as registerLogin from './cases/register-login.ts'
+import * as relations from './cases/relations.ts'
 import * as resolution from './cases/resolution.ts'
 import * as roomState from './cases/room-state.ts'
 import * as send from './cases/send.ts'
@@ -48,6 +49,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [federationIn.BENCHMARK]: federationIn.measureFederationIn,
   [federationOut.BENCHMARK]: federationOut.measureFederationOut,
   [federationDead.BENCHMARK]: federationDead.measureFederationDead,
+  [relations.BENCHMARK]: relations.measureRelations,
   [attackSync.BENCHMARK]: attackSync.measureAttackSync,
   [federationJoin.BENCHMARK]: federationJoin.measureFederationJoin,
   [attackBodies.BENCHMARK]: attackBodies.measureAttackBodies,

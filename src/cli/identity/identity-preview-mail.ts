@@ -1,5 +1,4 @@
 import type { Config } from '../../config/schema.ts'
-import type { TemplateValue } from '../../core/template.ts'
 import { loadMessageTemplates, TEMPLATE_VALUES } from '../../domain/identity/message-templates.ts'
 import { composeMail } from '../../domain/identity/messenger.ts'
 import { brandOf, identityBaseUrl } from '../../domain/public-address.ts'
@@ -31,7 +30,7 @@ export async function previewMail(config: Config, options: PreviewOptions): Prom
   return (await encodeMail(message)).toString()
 }
 
-function samples(config: Config): Record<string, TemplateValue> {
+function samples(config: Config): Record<string, string> {
   const base = identityBaseUrl(config)
   return {
     brand: brandOf(config),
@@ -44,8 +43,5 @@ function samples(config: Config): Record<string, TemplateValue> {
     room_id: `!sample:${config.server_name}`,
     room_name: 'Tea at five & later',
     room_alias: `#tea:${config.server_name}`,
-    user_id: `@alice:${config.server_name}`,
-    rooms: [{ room_name: 'Tea at five & later', messages: [{ sender: 'Bob <3', text: 'Milk or lemon?' }], more: '2' }],
-    other_rooms: '3',
   }
 }

@@ -5,7 +5,6 @@ import type { HomeserverBase } from '../base.ts'
 import type { LifecyclePart } from '../lifecycle.ts'
 import { MAX_ALL_NOTICES_IN_MEMORY } from '../limits/pushers.ts'
 import type { Pushers } from '../pushers/pushers.ts'
-import type { Unsubscribing } from '../pushers/unsubscribing.ts'
 import type { RoomAccess } from '../rooms/room/room-access.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { RoomBase } from '../rooms/room-base-services.ts'
@@ -13,8 +12,6 @@ import { createAudience } from './audience.ts'
 import { createBadges } from './badges.ts'
 import { createEvaluation } from './evaluation.ts'
 import { Gateways } from './gateways.ts'
-import { MailQueue } from './mail-queue.ts'
-import { createMailTurns } from './mail-turns.ts'
 import { createMissedReader } from './missed-notices.ts'
 import type { Notice } from './notice.ts'
 import { createNotificationBodies } from './notification-body.ts'
@@ -23,27 +20,23 @@ import { createPushRecord } from './push-record.ts'
 import { createPushStream } from './push-stream.ts'
 import { createPushUsers } from './push-users.ts'
 import { PusherQueue } from './pusher-queue.ts'
-import { createUnreadMails } from './unread-mail.ts'
 import { createUnreadRooms } from './unread-rooms.ts'
 
 export interface PushServiceParts {
-  readonly base: Pick<HomeserverBase, 'config' | 'db' | 'clock' | 'random' | 'log' | 'sessions' | 'messenger'> & {
+  readonly base: Pick<HomeserverBase, 'db' | 'clock' | 'random' | 'log' | 'sessions'> & {
     readonly outbound: { readonly pushGateways: PushGatewayClient }
   }
   readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'userRooms' | 'unread' | 'pushRules' | 'pushSignals'>
   readonly rooms: { readonly access: RoomAccess; position(): number }
-  readonly accounts: {
-    readonly pushers: Pick<Pushers, 'onChange'>
-    readonly unsubscribing: Pick<Unsubscribing, 'tokenFor'>
-  }
+  readonly accounts: { readonly pushers: Pick<Pushers, 'onChange'> }
 }
 
 /** Requests that take longer are sent again by the next process. */
 const FAREWELL_MS = 2_000
 
-/** Wires what sends notifications to push gateways and by mail. */
+/** Wires what sends notifications to push gateways. */
 export function createPushServices(parts: PushServiceParts): LifecyclePart {
-  const { config, db, clock, random, log, sessions, outbound } = parts.base
+  const { db, clock, random, log, sessions, outbound } = parts.base
   const { registry, events, userRooms, unread, pushRules } = parts.roomBase
   const unreadRooms = createUnreadRooms({ db, registry, unread, userRooms })
   const badges = createBadges({ userRooms, unreadRooms })
@@ -52,40 +45,31 @@ export function createPushServices(parts: PushServiceParts): LifecyclePart {
   const gateways = new Gateways({ clock, random })
   const bodies = createNotificationBodies({ registry })
   const places = createPlaces()
-  const wanted = createWanted(parts.roomBase)
-  const mails = createMailTurns({ clock })
   const evaluated = () => stream.position()
   const pushUsers = createPushUsers({
     db,
     log,
     evaluated,
+    ready: (queue) => gateways.ready(queue),
     usersChanged: () => audience.forgetAll(),
     open(row, lags) {
-      const target = row.kind === 'email' ? new MailQueue(mailParts, row, lags) : new PusherQueue(queueParts, row, lags)
-      record.changed(target)
-      return target
+      const queue = new PusherQueue(queueParts, row, lags)
+      record.changed(queue)
+      return queue
     },
   })
   const queueParts = {
     ...{ clock, random, log, bodies, evaluated, readMissed },
-    wanted,
+    wanted: createWanted(parts.roomBase),
     badge: badges.of,
     notify: outbound.pushGateways.notify,
     takePlace: places.take,
     freePlaces: places.free,
-    ready: (queue: PusherQueue) => gateways.ready(queue),
     changed: (queue: PusherQueue) => record.changed(queue),
     async rejected(queue: PusherQueue) {
       pushUsers.remove(queue)
       await db.tx((tx) => removePusher(tx, queue.row))
     },
-  }
-  const { messenger } = parts.base
-  const { unsubscribing } = parts.accounts
-  const mailParts = {
-    ...{ clock, random, log, evaluated, waits: mails.waits },
-    send: createUnreadMails({ config, db, registry, messenger, unsubscribing, readMissed, wanted }),
-    changed: (queue: MailQueue) => record.changed(queue),
   }
   const audience = createAudience(pushUsers.users)
   const handOn = createSpreading({ registry, pushUsers, audience, badges, evaluation })
@@ -97,7 +81,7 @@ export function createPushServices(parts: PushServiceParts): LifecyclePart {
   })
 
   return {
-    name: 'notifications',
+    name: 'notifications to push gateways',
     async start() {
       gateways.start(await getGateways(db))
       const rows = await pushUsers.load()
@@ -109,10 +93,7 @@ export function createPushServices(parts: PushServiceParts): LifecyclePart {
       pushUsers.close()
       gateways.freeze()
       await stream.close()
-      await Promise.race([
-        Promise.all([gateways.close(), mails.close()]),
-        pause(FAREWELL_MS, undefined, { ref: false }),
-      ])
+      await Promise.race([gateways.close(), pause(FAREWELL_MS, undefined, { ref: false })])
       await record.close()
     },
   }

@@ -5,13 +5,13 @@ import { getAllPushers, getPushersOf, type PusherRow } from '../../store/account
 import type { Reader } from '../../store/db/db.ts'
 import type { PushedUser } from '../push/rules.ts'
 import type { Notice } from './notice.ts'
-import type { PushTarget } from './push-target.ts'
+import type { PusherQueue } from './pusher-queue.ts'
 
 /** A user with pushers. */
 export interface PushUser {
   readonly user: PushedUser
   /** By the number of the pusher. */
-  readonly queues: Map<number, PushTarget>
+  readonly queues: Map<number, PusherQueue>
 }
 
 /** The users with enabled pushers, and their queues. */
@@ -24,7 +24,7 @@ export interface PushUsers {
   /** The pushers of a user were set or removed. Nothing is sent to them until they are read again. */
   changed(userNid: number): void
   /** A pusher is gone. */
-  remove(queue: PushTarget): void
+  remove(queue: PusherQueue): void
   /** Reads all pushers. Gives their rows. */
   load(): Promise<readonly PusherRow[]>
   close(): void
@@ -37,13 +37,15 @@ export function createPushUsers(parts: {
   readonly db: Reader
   readonly log: Logger
   /** Makes the queue of a pusher. @param lags whether it must read the stream after its position */
-  open(row: PusherRow, lags: boolean): PushTarget
+  open(row: PusherRow, lags: boolean): PusherQueue
   /** Everything up to this position was evaluated. */
   evaluated(): number
+  /** A queue may have something to send. */
+  ready(queue: PusherQueue): void
   /** A user got their first pusher, or lost their last one. */
   usersChanged(): void
 }): PushUsers {
-  const { db, log, open, evaluated, usersChanged } = parts
+  const { db, log, open, evaluated, ready, usersChanged } = parts
   const users = new Map<number, PushUser>()
   const reloads = createKeyedQueue<number>()
   const closing = new AbortController()
@@ -57,10 +59,10 @@ export function createPushUsers(parts: {
     }
     const queue = open(row, lags)
     one.queues.set(row.pusher_nid, queue)
-    queue.wake()
+    ready(queue)
   }
 
-  function remove(queue: PushTarget): void {
+  function remove(queue: PusherQueue): void {
     const { user_nid, pusher_nid } = queue.row
     const one = users.get(user_nid)
     queue.end()
@@ -77,12 +79,10 @@ export function createPushUsers(parts: {
       const queue = before.get(row.pusher_nid)
       before.delete(row.pusher_nid)
       // What was evaluated since it was set must be read: then, its queue was not there.
-      const isOther = queue !== undefined && queue.row.kind !== row.kind
-      if (isOther) remove(queue)
-      if (!queue || isOther) add(row, row.lags || row.position < evaluated())
+      if (!queue) add(row, row.lags || row.position < evaluated())
       else {
         queue.renew(row)
-        queue.wake()
+        ready(queue)
       }
     }
     for (const queue of before.values()) remove(queue)
@@ -105,13 +105,13 @@ export function createPushUsers(parts: {
     offer(userNid, notice) {
       for (const queue of users.get(userNid)?.queues.values() ?? []) {
         queue.offer(notice)
-        queue.wake()
+        ready(queue)
       }
     },
     countsChanged(userNid) {
       for (const queue of users.get(userNid)?.queues.values() ?? []) {
-        queue.badgeChanged()
-        queue.wake()
+        queue.countsChanged()
+        ready(queue)
       }
     },
     changed(userNid) {
@@ -133,4 +133,4 @@ export function createPushUsers(parts: {
   }
 }
 
-const isSent = ({ is_enabled }: PusherRow): boolean => is_enabled
+const isSent = ({ is_enabled, kind }: PusherRow): boolean => is_enabled && kind === 'http'
