@@ -26,6 +26,9 @@ export const PAGES = {
   'link-unknown.page': { values: LINK },
   'link-expired.page': { values: LINK },
   'new-password.page': { values: ['form'], markup: ['form'], needs: ['form'] },
+  'unsubscribe.page': { values: ['form', 'email'], markup: ['form'], needs: ['form'] },
+  'unsubscribed.page': { values: ['email'] },
+  'unsubscribe-unknown.page': { values: [] },
   'fallback-dummy.page': { values: FORM, markup: ['form'], needs: ['form'] },
   'fallback-password.page': {
     values: [...FORM, 'user_id', 'm_forbidden', 'm_limit_exceeded'],

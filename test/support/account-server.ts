@@ -193,7 +193,19 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
   const appserviceClient = createAppserviceClient({ client, dialect: 'auto', now: clock.now })
   const sessions = createSessions({ db: database.db, clock })
   const outbound = { client, appservices: appserviceClient }
-  const base = { config, db: database.db, ledger, sessions, clock, random, metrics, log, outbound }
+  const ownSigningKey = keptInMemory(signingKey)
+  const base = {
+    config,
+    db: database.db,
+    ledger,
+    sessions,
+    signingKey: ownSigningKey,
+    clock,
+    random,
+    metrics,
+    log,
+    outbound,
+  }
   const appserviceBase = await openAppserviceBase({ base })
   const accounts = createAccountServices({
     base,
@@ -227,7 +239,7 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
     accounts,
   })
   const singleSignOn = createSingleSignOn({ base, accounts })
-  const ownKeys = createOwnKeys({ config, clock, signingKey: keptInMemory(signingKey) })
+  const ownKeys = createOwnKeys({ config, clock, signingKey: ownSigningKey })
   const services = {
     ...accounts,
     admin: { operators: createOperators({ ...accounts, db: database.db, clock }) },

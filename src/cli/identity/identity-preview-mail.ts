@@ -1,4 +1,5 @@
 import type { Config } from '../../config/schema.ts'
+import type { TemplateValue } from '../../core/template.ts'
 import { loadMessageTemplates, TEMPLATE_VALUES } from '../../domain/identity/message-templates.ts'
 import { composeMail } from '../../domain/identity/messenger.ts'
 import { brandOf, identityBaseUrl } from '../../domain/public-address.ts'
@@ -30,7 +31,7 @@ export async function previewMail(config: Config, options: PreviewOptions): Prom
   return (await encodeMail(message)).toString()
 }
 
-function samples(config: Config): Record<string, string> {
+function samples(config: Config): Record<string, TemplateValue> {
   const base = identityBaseUrl(config)
   return {
     brand: brandOf(config),
@@ -43,5 +44,8 @@ function samples(config: Config): Record<string, string> {
     room_id: `!sample:${config.server_name}`,
     room_name: 'Tea at five & later',
     room_alias: `#tea:${config.server_name}`,
+    user_id: `@alice:${config.server_name}`,
+    rooms: [{ room_name: 'Tea at five & later', messages: [{ sender: 'Bob <3', text: 'Milk or lemon?' }], more: '2' }],
+    other_rooms: '3',
   }
 }

@@ -9,6 +9,7 @@ import type { DeviceLists } from '../keys/device-lists.ts'
 import { createPushRuleEdits, type PushRuleEdits } from '../push/rule-edits.ts'
 import type { PushRules } from '../push/rules.ts'
 import { createPushers, type Pushers } from '../pushers/pushers.ts'
+import { createUnsubscribing, type Unsubscribing } from '../pushers/unsubscribing.ts'
 import type { Rooms } from '../rooms/act/rooms.ts'
 import type { Successions } from '../rooms/act/upgrade/successions.ts'
 import type { ErasedUsers } from '../rooms/read/erased-users.ts'
@@ -54,10 +55,14 @@ export interface AccountServices {
   readonly filters: Filters
   readonly openIdTokens: OpenIdTokens
   readonly pushers: Pushers
+  readonly unsubscribing: Unsubscribing
 }
 
 export interface AccountParts {
-  readonly base: Pick<HomeserverBase, 'config' | 'db' | 'ledger' | 'sessions' | 'clock' | 'random' | 'log'> & {
+  readonly base: Pick<
+    HomeserverBase,
+    'config' | 'db' | 'ledger' | 'sessions' | 'signingKey' | 'clock' | 'random' | 'log'
+  > & {
     readonly metrics: { readonly bounds: BoundMetrics }
     /** Calls the captcha vendor. */
     readonly outbound: { readonly client: Pick<GuardedClient, 'request'> }
@@ -121,6 +126,7 @@ export function createAccountServices(parts: AccountParts): AccountServices {
     [TOKEN_STAGE]: { prove: registrationTokens.prove },
     ...contact.stages,
   }
+  const pushers = createPushers({ db, clock, position: parts.rooms.position })
   return {
     passwords,
     sessions,
@@ -163,6 +169,7 @@ export function createAccountServices(parts: AccountParts): AccountServices {
     pushRuleEdits,
     filters: createFilters({ db }),
     openIdTokens: createOpenIdTokens({ db, clock, random }),
-    pushers: createPushers({ db, clock, position: parts.rooms.position }),
+    pushers,
+    unsubscribing: createUnsubscribing({ db, signingKey: parts.base.signingKey, removed: pushers.removed }),
   }
 }

@@ -12,14 +12,20 @@ export const TEMPLATE_VALUES = {
     ...['sender', 'sender_display_name', 'sender_avatar_url'],
     ...['room_id', 'room_name', 'room_alias', 'room_avatar_url', 'room_join_rules', 'is_space'],
   ],
+  'unread.mail': [
+    ...['brand', 'from', 'address', 'link', 'user_id', 'rooms', 'other_rooms'],
+    // Of each room, and of each of its messages.
+    ...['room_name', 'messages', 'more', 'sender', 'text', 'is_invitation', 'is_encrypted', 'is_other'],
+  ],
 } as const
 
-/** The message must contain at least one of these, or its receiver could do nothing with it. */
+/** The message must contain at least one of these, or its receiver could do nothing with it, or not get rid of it. */
 const PROOFS: Readonly<Record<keyof typeof TEMPLATE_VALUES, readonly string[]>> = {
   'validate-email.mail': ['link', 'token'],
   'reset-password.mail': ['link', 'token'],
   'validate-msisdn.txt': ['token'],
   'invite.mail': ['link', 'token', 'room_id', 'room_alias'],
+  'unread.mail': ['link'],
 }
 
 function requireProof(name: keyof typeof TEMPLATE_VALUES, source: string): void {
@@ -47,11 +53,12 @@ const READERS = {
   'reset-password.mail': mail('reset-password.mail'),
   'validate-msisdn.txt': readSms,
   'invite.mail': mail('invite.mail'),
+  'unread.mail': mail('unread.mail'),
 } as const
 
 /** Mails with a token that validates the address. */
 export type ValidationMailName = 'validate-email.mail' | 'reset-password.mail'
-export type MailTemplateName = ValidationMailName | 'invite.mail'
+export type MailTemplateName = ValidationMailName | 'invite.mail' | 'unread.mail'
 export type MessageTemplates = TemplateFiles<typeof READERS>
 
 /** Reads our own templates, and those of the operator in their place. @throws Error that names file and line */

@@ -22,6 +22,8 @@ export interface Pushers {
   set(by: Pick<Requester, 'userNid' | 'deviceId'>, body: PusherBody): Promise<void>
   /** Removes a pusher. */
   remove(userNid: number, appId: string, pushkey: string): Promise<void>
+  /** A pusher of this user was removed elsewhere. */
+  removed(userNid: number): void
   /** Calls the listener after pushers of a user were set or removed. Those that go with their session are not told. */
   onChange(listener: (userNid: number) => void): void
 }
@@ -56,6 +58,7 @@ export function createPushers(deps: {
 
   return {
     remove,
+    removed: (userNid) => changed([userNid]),
     list: async (userNid) => (await getPushersOf(db, userNid)).map(shownPusher),
     async set({ userNid, deviceId }, body) {
       checkPusherKeys(body)

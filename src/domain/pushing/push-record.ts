@@ -3,11 +3,11 @@ import { type PusherProgress, savePushes } from '../../store/accounts/pushers.ts
 import type { Database } from '../../store/db/db.ts'
 import type { Clock } from '../clock.ts'
 import type { Gateways } from './gateways.ts'
-import type { PusherQueue } from './pusher-queue.ts'
+import type { PushTarget } from './push-target.ts'
 
 /** Saves how far was sent: one position for all pushers, and a row for each that lags behind. It writes what changed, once a second. */
 export interface PushRecord {
-  changed(queue: PusherQueue): void
+  changed(queue: PushTarget): void
   /** The stream went on. */
   soon(): void
   close(): Promise<void>
@@ -27,7 +27,7 @@ export function createPushRecord(parts: {
 }): PushRecord {
   const { db, clock, log, gateways } = parts
   /** Those that may have something to send. */
-  const active = new Set<PusherQueue>()
+  const active = new Set<PushTarget>()
   /** The saved rows of those that lag. */
   const saved = new Map<number, PusherProgress>()
   let savedPosition = -1
@@ -98,6 +98,8 @@ function isSame(one: PusherProgress | undefined, other: PusherProgress): boolean
     one.lags === other.lags &&
     one.failures === other.failures &&
     one.failing_since === other.failing_since &&
-    one.retry_at === other.retry_at
+    one.retry_at === other.retry_at &&
+    one.mailed_at === other.mailed_at &&
+    one.pause_ms === other.pause_ms
   )
 }

@@ -5,6 +5,7 @@ import type { HomeserverBase } from '../base.ts'
 import type { LifecyclePart } from '../lifecycle.ts'
 import { MAX_ALL_NOTICES_IN_MEMORY } from '../limits/pushers.ts'
 import type { Pushers } from '../pushers/pushers.ts'
+import type { Unsubscribing } from '../pushers/unsubscribing.ts'
 import type { RoomAccess } from '../rooms/room/room-access.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { RoomBase } from '../rooms/room-base-services.ts'
@@ -12,6 +13,8 @@ import { createAudience } from './audience.ts'
 import { createBadges } from './badges.ts'
 import { createEvaluation } from './evaluation.ts'
 import { Gateways } from './gateways.ts'
+import { MailQueue } from './mail-queue.ts'
+import { createMailTurns } from './mail-turns.ts'
 import { createMissedReader } from './missed-notices.ts'
 import type { Notice } from './notice.ts'
 import { createNotificationBodies } from './notification-body.ts'
@@ -20,23 +23,27 @@ import { createPushRecord } from './push-record.ts'
 import { createPushStream } from './push-stream.ts'
 import { createPushUsers } from './push-users.ts'
 import { PusherQueue } from './pusher-queue.ts'
+import { createUnreadMails } from './unread-mail.ts'
 import { createUnreadRooms } from './unread-rooms.ts'
 
 export interface PushServiceParts {
-  readonly base: Pick<HomeserverBase, 'db' | 'clock' | 'random' | 'log' | 'sessions'> & {
+  readonly base: Pick<HomeserverBase, 'config' | 'db' | 'clock' | 'random' | 'log' | 'sessions' | 'messenger'> & {
     readonly outbound: { readonly pushGateways: PushGatewayClient }
   }
   readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'userRooms' | 'unread' | 'pushRules' | 'pushSignals'>
   readonly rooms: { readonly access: RoomAccess; position(): number }
-  readonly accounts: { readonly pushers: Pick<Pushers, 'onChange'> }
+  readonly accounts: {
+    readonly pushers: Pick<Pushers, 'onChange'>
+    readonly unsubscribing: Pick<Unsubscribing, 'tokenFor'>
+  }
 }
 
 /** Requests that take longer are sent again by the next process. */
 const FAREWELL_MS = 2_000
 
-/** Wires what sends notifications to push gateways. */
+/** Wires what sends notifications to push gateways and by mail. */
 export function createPushServices(parts: PushServiceParts): LifecyclePart {
-  const { db, clock, random, log, sessions, outbound } = parts.base
+  const { config, db, clock, random, log, sessions, outbound } = parts.base
   const { registry, events, userRooms, unread, pushRules } = parts.roomBase
   const unreadRooms = createUnreadRooms({ db, registry, unread, userRooms })
   const badges = createBadges({ userRooms, unreadRooms })
@@ -45,31 +52,40 @@ export function createPushServices(parts: PushServiceParts): LifecyclePart {
   const gateways = new Gateways({ clock, random })
   const bodies = createNotificationBodies({ registry })
   const places = createPlaces()
+  const wanted = createWanted(parts.roomBase)
+  const mails = createMailTurns({ clock })
   const evaluated = () => stream.position()
   const pushUsers = createPushUsers({
     db,
     log,
     evaluated,
-    ready: (queue) => gateways.ready(queue),
     usersChanged: () => audience.forgetAll(),
     open(row, lags) {
-      const queue = new PusherQueue(queueParts, row, lags)
-      record.changed(queue)
-      return queue
+      const target = row.kind === 'email' ? new MailQueue(mailParts, row, lags) : new PusherQueue(queueParts, row, lags)
+      record.changed(target)
+      return target
     },
   })
   const queueParts = {
     ...{ clock, random, log, bodies, evaluated, readMissed },
-    wanted: createWanted(parts.roomBase),
+    wanted,
     badge: badges.of,
     notify: outbound.pushGateways.notify,
     takePlace: places.take,
     freePlaces: places.free,
+    ready: (queue: PusherQueue) => gateways.ready(queue),
     changed: (queue: PusherQueue) => record.changed(queue),
     async rejected(queue: PusherQueue) {
       pushUsers.remove(queue)
       await db.tx((tx) => removePusher(tx, queue.row))
     },
+  }
+  const { messenger } = parts.base
+  const { unsubscribing } = parts.accounts
+  const mailParts = {
+    ...{ clock, random, log, evaluated, waits: mails.waits },
+    send: createUnreadMails({ config, db, registry, messenger, unsubscribing, readMissed, wanted }),
+    changed: (queue: MailQueue) => record.changed(queue),
   }
   const audience = createAudience(pushUsers.users)
   const handOn = createSpreading({ registry, pushUsers, audience, badges, evaluation })
@@ -81,7 +97,7 @@ export function createPushServices(parts: PushServiceParts): LifecyclePart {
   })
 
   return {
-    name: 'notifications to push gateways',
+    name: 'notifications',
     async start() {
       gateways.start(await getGateways(db))
       const rows = await pushUsers.load()
@@ -93,7 +109,10 @@ export function createPushServices(parts: PushServiceParts): LifecyclePart {
       pushUsers.close()
       gateways.freeze()
       await stream.close()
-      await Promise.race([gateways.close(), pause(FAREWELL_MS, undefined, { ref: false })])
+      await Promise.race([
+        Promise.all([gateways.close(), mails.close()]),
+        pause(FAREWELL_MS, undefined, { ref: false }),
+      ])
       await record.close()
     },
   }

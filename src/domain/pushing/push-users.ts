@@ -5,13 +5,13 @@ import { getAllPushers, getPushersOf, type PusherRow } from '../../store/account
 import type { Reader } from '../../store/db/db.ts'
 import type { PushedUser } from '../push/rules.ts'
 import type { Notice } from './notice.ts'
-import type { PusherQueue } from './pusher-queue.ts'
+import type { PushTarget } from './push-target.ts'
 
 /** A user with pushers. */
 export interface PushUser {
   readonly user: PushedUser
   /** By the number of the pusher. */
-  readonly queues: Map<number, PusherQueue>
+  readonly queues: Map<number, PushTarget>
 }
 
 /** The users with enabled pushers, and their queues. */
@@ -24,7 +24,7 @@ export interface PushUsers {
   /** The pushers of a user were set or removed. Nothing is sent to them until they are read again. */
   changed(userNid: number): void
   /** A pusher is gone. */
-  remove(queue: PusherQueue): void
+  remove(queue: PushTarget): void
   /** Reads all pushers. Gives their rows. */
   load(): Promise<readonly PusherRow[]>
   close(): void
@@ -37,15 +37,13 @@ export function createPushUsers(parts: {
   readonly db: Reader
   readonly log: Logger
   /** Makes the queue of a pusher. @param lags whether it must read the stream after its position */
-  open(row: PusherRow, lags: boolean): PusherQueue
+  open(row: PusherRow, lags: boolean): PushTarget
   /** Everything up to this position was evaluated. */
   evaluated(): number
-  /** A queue may have something to send. */
-  ready(queue: PusherQueue): void
   /** A user got their first pusher, or lost their last one. */
   usersChanged(): void
 }): PushUsers {
-  const { db, log, open, evaluated, ready, usersChanged } = parts
+  const { db, log, open, evaluated, usersChanged } = parts
   const users = new Map<number, PushUser>()
   const reloads = createKeyedQueue<number>()
   const closing = new AbortController()
@@ -59,10 +57,10 @@ export function createPushUsers(parts: {
     }
     const queue = open(row, lags)
     one.queues.set(row.pusher_nid, queue)
-    ready(queue)
+    queue.wake()
   }
 
-  function remove(queue: PusherQueue): void {
+  function remove(queue: PushTarget): void {
     const { user_nid, pusher_nid } = queue.row
     const one = users.get(user_nid)
     queue.end()
@@ -79,10 +77,12 @@ export function createPushUsers(parts: {
       const queue = before.get(row.pusher_nid)
       before.delete(row.pusher_nid)
       // What was evaluated since it was set must be read: then, its queue was not there.
-      if (!queue) add(row, row.lags || row.position < evaluated())
+      const isOther = queue !== undefined && queue.row.kind !== row.kind
+      if (isOther) remove(queue)
+      if (!queue || isOther) add(row, row.lags || row.position < evaluated())
       else {
         queue.renew(row)
-        ready(queue)
+        queue.wake()
       }
     }
     for (const queue of before.values()) remove(queue)
@@ -105,13 +105,13 @@ export function createPushUsers(parts: {
     offer(userNid, notice) {
       for (const queue of users.get(userNid)?.queues.values() ?? []) {
         queue.offer(notice)
-        ready(queue)
+        queue.wake()
       }
     },
     countsChanged(userNid) {
       for (const queue of users.get(userNid)?.queues.values() ?? []) {
-        queue.countsChanged()
-        ready(queue)
+        queue.badgeChanged()
+        queue.wake()
       }
     },
     changed(userNid) {
@@ -133,4 +133,4 @@ export function createPushUsers(parts: {
   }
 }
 
-const isSent = ({ is_enabled, kind }: PusherRow): boolean => is_enabled && kind === 'http'
+const isSent = ({ is_enabled }: PusherRow): boolean => is_enabled

@@ -8,6 +8,7 @@ import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { PUSH_PAUSES, type Turn, type Waiting } from './gateways.ts'
 import type { Notice } from './notice.ts'
 import { type Addressee, addresseeOf, type NotificationBodies } from './notification-body.ts'
+import type { PushTarget } from './push-target.ts'
 
 /** What a pusher missed, read from the stream. */
 export interface MissedNotices {
@@ -35,6 +36,8 @@ export interface PusherQueueParts {
   /** Whether there is room for one more notice of any pusher. */
   takePlace(): boolean
   freePlaces(count: number): void
+  /** It may have something to send. */
+  ready(queue: PusherQueue): void
   /** Its progress changed. */
   changed(queue: PusherQueue): void
   /** The gateway rejected its key. */
@@ -45,7 +48,7 @@ export interface PusherQueueParts {
  * The notifications of one pusher, in the order of the stream. One request is on its way at a time, and repeated until the gateway answers.
  * What does not fit in memory is read again from the stream when it is its turn, as far as it is still unread.
  */
-export class PusherQueue implements Waiting {
+export class PusherQueue implements Waiting, PushTarget {
   readonly #parts: PusherQueueParts
   #row: PusherRow
   #to: Addressee
@@ -65,7 +68,6 @@ export class PusherQueue implements Waiting {
   #sentCount: number | undefined
   #sentAt = 0
   #isOver = false
-  /** Set while the user's pushers are read again. */
   isPaused = false
 
   constructor(parts: PusherQueueParts, row: PusherRow, lags: boolean) {
@@ -97,12 +99,10 @@ export class PusherQueue implements Waiting {
     return Math.max(retryAt, this.#sentAt > now ? 0 : this.#sentAt + COUNTS_EVERY_MS)
   }
 
-  /** The first notice that waits, when it was found; undefined if none does. */
   get waitsSince(): number | undefined {
     return this.#queued[0]?.at
   }
 
-  /** Everything up to this position was sent; undefined if everything was. */
   get sentUpTo(): number | undefined {
     if (this.#isOver) return undefined
     const [first] = this.#queued
@@ -127,7 +127,6 @@ export class PusherQueue implements Waiting {
     }
   }
 
-  /** The user set the pusher again: its address may be another. */
   renew(row: PusherRow): void {
     if (row.set_at !== this.#row.set_at) {
       this.#failures = 0
@@ -139,7 +138,6 @@ export class PusherQueue implements Waiting {
     this.isPaused = false
   }
 
-  /** Takes the next notice of the stream. */
   offer(notice: Notice): void {
     if (this.#isOver || notice.position <= this.#readUpTo) return
     if (this.#lags) {
@@ -158,12 +156,14 @@ export class PusherQueue implements Waiting {
     this.#parts.changed(this)
   }
 
-  /** The badge may have changed. */
-  countsChanged(): void {
+  wake(): void {
+    this.#parts.ready(this)
+  }
+
+  badgeChanged(): void {
     if (this.#to.wantsCounts) this.#wantsCounts = true
   }
 
-  /** Nothing is sent any more. */
   end(): void {
     this.#isOver = true
     this.#drop(this.#queued.length)

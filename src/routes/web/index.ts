@@ -4,8 +4,10 @@ import { getRegistrationPolicy } from './get-registration-policy.ts'
 import { getWelcomePage } from './get-welcome-page.ts'
 import { openContactLink } from './open-contact-link.ts'
 import { showFallback } from './show-fallback.ts'
+import { showUnsubscribing } from './show-unsubscribing.ts'
 import { submitContactToken } from './submit-contact-token.ts'
 import { submitFallback } from './submit-fallback.ts'
+import { unsubscribe } from './unsubscribe.ts'
 
 /** Pages for people. */
 export const webEndpoints: readonly Endpoint[] = [
@@ -16,4 +18,6 @@ export const webEndpoints: readonly Endpoint[] = [
   openContactLink,
   confirmContact,
   submitContactToken,
+  showUnsubscribing,
+  unsubscribe,
 ]

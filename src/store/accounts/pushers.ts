@@ -48,6 +48,14 @@ export function getPushersOf(reader: Reader, userNid: number): Promise<PusherRow
   )
 }
 
+export async function findPusher(reader: Reader, pusherNid: number): Promise<PusherRow | undefined> {
+  const [row] = await reader.query<PusherRow>(
+    `SELECT ${COLUMNS} FROM pusher JOIN matrix_user USING (user_nid) WHERE pusher_nid = $1`,
+    [pusherNid],
+  )
+  return row
+}
+
 /** A page of all pushers, in the order of their numbers. */
 export function getAllPushers(reader: Reader, after: number, limit: number): Promise<PusherRow[]> {
   return reader.query(
@@ -252,6 +260,10 @@ export function getRecentEvents(
      WHERE position < $3 AND sender_nid <> $2 ORDER BY position DESC LIMIT $5`,
     [roomNids, userNid, before, perRoom, limit],
   )
+}
+
+export async function removePusherByNumber(tx: Tx, pusherNid: number): Promise<void> {
+  await tx.query('DELETE FROM pusher WHERE pusher_nid = $1', [pusherNid])
 }
 
 /** Removes a pusher that its gateway no longer wants, unless it was set again meanwhile. */

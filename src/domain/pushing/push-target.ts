@@ -1,0 +1,26 @@
+import type { PusherProgress, PusherRow } from '../../store/accounts/pushers.ts'
+import type { Notice } from './notice.ts'
+
+/** What one pusher has still to send. */
+export interface PushTarget {
+  readonly row: PusherRow
+  /** Set while the user's pushers are read again: nothing is sent meanwhile. */
+  isPaused: boolean
+  /** Takes the next notice of the stream. */
+  offer(notice: Notice): void
+  /** The user has read something, or the badge may have changed for another reason. */
+  badgeChanged(): void
+  /** Sends what is due, when it is its turn. */
+  wake(): void
+  /** The user set the pusher again: its address may be another. */
+  renew(row: PusherRow): void
+  /** Nothing is sent any more. */
+  end(): void
+  /** Everything up to this position was sent; undefined if everything was. */
+  readonly sentUpTo: number | undefined
+  /** Whether its position is to be saved in a row of its own. */
+  readonly isBehind: boolean
+  /** When the first notice that waits was found; undefined if none waits. */
+  readonly waitsSince: number | undefined
+  readonly progress: PusherProgress
+}
