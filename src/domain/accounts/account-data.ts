@@ -1,11 +1,18 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { RoomId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { createKeyedQueue } from '../../core/keyed-queue.ts'
 import type { PushRuleset } from '../../core/push/default-rules.ts'
-import { findAccountData, measureAccountData, setAccountData } from '../../store/accounts/account-data.ts'
+import {
+  deleteAccountData,
+  findAccountData,
+  measureAccountData,
+  setAccountData,
+} from '../../store/accounts/account-data.ts'
 import type { Database } from '../../store/db/db.ts'
 import type { Ledger } from '../../store/db/ledger.ts'
 import type { BoundMetrics } from '../bound-metrics.ts'
+import { MAX_DELETED_ACCOUNT_DATA } from '../limits/tags.ts'
 import { MAX_ACCOUNT_DATA_BYTES, MAX_ACCOUNT_DATA_BYTES_PER_USER, MAX_ACCOUNT_DATA_PER_USER } from '../limits.ts'
 import type { PushedUser, PushRules } from '../push/rules.ts'
 
@@ -17,14 +24,34 @@ export interface Waker {
 export interface AccountData {
   /** The content of a type in a user's account data, of a room or (undefined) of the account. @throws ProtocolError `M_NOT_FOUND` */
   get(user: PushedUser, roomId: RoomId | undefined, type: string): Promise<JsonObject | { global: PushRuleset }>
+  /** As `get`; undefined if nothing is there. Push rules are left out. */
+  find(userNid: number, roomId: RoomId | undefined, type: string): Promise<JsonObject | undefined>
   /**
    * @throws ProtocolError `M_BAD_JSON` (405) for a type that only the server writes, `M_TOO_LARGE`, `M_FORBIDDEN` for too many entries
    */
   set(userNid: number, roomId: RoomId | undefined, type: string, content: JsonObject): Promise<void>
+  /**
+   * Changes a piece by what is there when it is written; undefined leaves it as it is. @throws as `set`
+   *
+   * @param change called with undefined if nothing is there
+   */
+  change(
+    userNid: number,
+    roomId: RoomId,
+    type: string,
+    change: (before: JsonObject | undefined) => JsonObject | undefined,
+  ): Promise<void>
+  /** Deletes a piece, if it is there. @throws ProtocolError `M_BAD_JSON` (405) for a type that only the server writes */
+  delete(userNid: number, roomId: RoomId | undefined, type: string): Promise<void>
 }
 
 /** `read_markers` and the endpoints of push rules write these. */
 const OF_THE_SERVER = new Set(['m.fully_read', 'm.push_rules'])
+
+function checkType(type: string): void {
+  if (!OF_THE_SERVER.has(type)) return
+  throw new ProtocolError('M_BAD_JSON', `${type} is written by the server alone.`, { status: 405 })
+}
 
 export function createAccountData(deps: {
   readonly db: Database
@@ -35,6 +62,7 @@ export function createAccountData(deps: {
 }): AccountData {
   const { db, ledger, notifier, pushRules, bounds } = deps
 
+  const turns = createKeyedQueue<string>()
   /** Writes in flight: the number of entries and bytes of each user. */
   const underWay = new Map<number, { pieces: number; bytes: number }>()
 
@@ -77,6 +105,20 @@ export function createAccountData(deps: {
     }
   }
 
+  /** Writes of one piece run one after another, so that a change of it loses none. */
+  const inTurn = <T>(userNid: number, roomId: string, type: string, work: () => Promise<T>) =>
+    turns.run(JSON.stringify([userNid, roomId, type]), work)
+
+  async function write(userNid: number, roomId: string, type: string, content: JsonObject): Promise<void> {
+    const text = JSON.stringify(content)
+    await withinBounds(userNid, roomId, type, text, () =>
+      ledger.append(
+        (tx, position) => setAccountData(tx, { userNid, roomId, type, content: text, position }),
+        (_, position) => notifier.wakeUsers([userNid], position),
+      ),
+    )
+  }
+
   return {
     async get(user, roomId, type) {
       if (type === 'm.push_rules' && roomId === undefined) return { global: await pushRules.ruleset(user) }
@@ -84,17 +126,22 @@ export function createAccountData(deps: {
       if (content === undefined) throw new ProtocolError('M_NOT_FOUND', 'Nothing is kept under this type.')
       return content
     },
+    find: (userNid, roomId, type) => findAccountData(db, userNid, roomId ?? '', type),
     async set(userNid, roomId, type, content) {
-      if (OF_THE_SERVER.has(type)) {
-        throw new ProtocolError('M_BAD_JSON', `${type} is written by the server alone.`, { status: 405 })
-      }
-      const room = roomId ?? ''
-      const text = JSON.stringify(content)
-      await withinBounds(userNid, room, type, text, () =>
-        ledger.append(
-          (tx, position) => setAccountData(tx, { userNid, roomId: room, type, content: text, position }),
-          (_, position) => notifier.wakeUsers([userNid], position),
-        ),
+      checkType(type)
+      await inTurn(userNid, roomId ?? '', type, () => write(userNid, roomId ?? '', type, content))
+    },
+    change: (userNid, roomId, type, change) =>
+      inTurn(userNid, roomId, type, async () => {
+        const content = change(await findAccountData(db, userNid, roomId, type))
+        if (content !== undefined) await write(userNid, roomId, type, content)
+      }),
+    async delete(userNid, roomId, type) {
+      checkType(type)
+      const place = { userNid, roomId: roomId ?? '', type }
+      await ledger.append(
+        (tx, position) => deleteAccountData(tx, { ...place, position }, MAX_DELETED_ACCOUNT_DATA),
+        (_, position) => notifier.wakeUsers([userNid], position),
       )
     },
   }

@@ -18,10 +18,15 @@ import { requestTokenToResetPasswordMsisdn } from './account/request-token-to-re
 import { requestTokenTo3pidEmail } from './account/request-token-to3pid-email.ts'
 import { requestTokenTo3pidMsisdn } from './account/request-token-to3pid-msisdn.ts'
 import { unbind3pidFromAccount } from './account/unbind3pid-from-account.ts'
+import { deleteAccountData } from './account-data/delete-account-data.ts'
+import { deleteAccountDataPerRoom } from './account-data/delete-account-data-per-room.ts'
+import { deleteRoomTag } from './account-data/delete-room-tag.ts'
 import { getAccountData } from './account-data/get-account-data.ts'
 import { getAccountDataPerRoom } from './account-data/get-account-data-per-room.ts'
+import { getRoomTags } from './account-data/get-room-tags.ts'
 import { setAccountData } from './account-data/set-account-data.ts'
 import { setAccountDataPerRoom } from './account-data/set-account-data-per-room.ts'
+import { setRoomTag } from './account-data/set-room-tag.ts'
 import { deleteDevice } from './devices/delete-device.ts'
 import { deleteDevices } from './devices/delete-devices.ts'
 import { getDevice } from './devices/get-device.ts'
@@ -298,6 +303,11 @@ export const clientEndpoints: readonly Endpoint[] = [
 
   getAccountData,
   setAccountData,
+  deleteAccountData,
+  deleteAccountDataPerRoom,
+  getRoomTags,
+  setRoomTag,
+  deleteRoomTag,
   getAccountDataPerRoom,
   setAccountDataPerRoom,
 

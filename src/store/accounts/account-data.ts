@@ -41,7 +41,7 @@ export async function findAccountData(
   type: string,
 ): Promise<JsonObject | undefined> {
   const [row] = await reader.query<{ content: string }>(
-    'SELECT content FROM account_data WHERE user_nid = $1 AND room_id = $2 AND type = $3',
+    'SELECT content FROM account_data WHERE user_nid = $1 AND room_id = $2 AND type = $3 AND NOT is_deleted',
     [userNid, roomId, type],
   )
   return row && (JSON.parse(row.content) as JsonObject)
@@ -49,7 +49,7 @@ export async function findAccountData(
 
 /**
  * A user's account data that was last written after ledger position `after` and up to `upTo`, in the order of writing; only that of one
- * room if one is given. Contents are returned up to a total of bytes; read the others with `accountDataOf`. An account may hold much data
+ * room if one is given. From the beginning (0) nothing deleted is returned. Contents are returned up to a total of bytes; read the others with `accountDataOf`. An account may hold much data
  * from before it was limited.
  */
 export async function accountDataBetween(
@@ -63,6 +63,7 @@ export async function accountDataBetween(
     `SELECT room_id, type, position, octet_length(content) AS bytes,
        CASE WHEN sum(octet_length(content)) OVER (ORDER BY position, room_id, type) <= $4 THEN content END AS json
      FROM account_data WHERE user_nid = $1 AND position > $2 AND position <= $3 AND ($5::text IS NULL OR room_id = $5)
+       AND ($2 > 0 OR NOT is_deleted)
      ORDER BY position, room_id, type`,
     [userNid, after, upTo, maxBytes, roomId ?? null],
   )
@@ -96,9 +97,35 @@ export async function setAccountData(
 ): Promise<void> {
   await tx.query(
     `INSERT INTO account_data (user_nid, room_id, type, content, position) VALUES ($1, $2, $3, $4, $5)
-     ON CONFLICT (user_nid, room_id, type) DO UPDATE SET content = EXCLUDED.content, position = EXCLUDED.position`,
+     ON CONFLICT (user_nid, room_id, type) DO UPDATE
+     SET content = EXCLUDED.content, position = EXCLUDED.position, is_deleted = false`,
     [data.userNid, data.roomId, data.type, data.content, data.position],
   )
+}
+
+/**
+ * Deletes a piece of account data, and forgets the oldest of those that were deleted.
+ *
+ * @param kept how many deleted ones are remembered
+ * @returns whether it was there
+ */
+export async function deleteAccountData(
+  tx: Tx,
+  data: { readonly userNid: number; readonly roomId: string; readonly type: string; readonly position: number },
+  kept: number,
+): Promise<boolean> {
+  const rows = await tx.query(
+    `UPDATE account_data SET content = '{}', is_deleted = true, position = $4
+     WHERE user_nid = $1 AND room_id = $2 AND type = $3 AND NOT is_deleted RETURNING 1 AS one`,
+    [data.userNid, data.roomId, data.type, data.position],
+  )
+  if (rows.length === 0) return false
+  await tx.query(
+    `DELETE FROM account_data WHERE ctid = ANY(ARRAY(SELECT ctid FROM account_data
+       WHERE user_nid = $1 AND is_deleted ORDER BY position DESC OFFSET $2))`,
+    [data.userNid, kept],
+  )
+  return true
 }
 
 /** Writes content over other content. False, and nothing is written, when that is not there any more. */
@@ -153,7 +180,7 @@ export async function measureAccountData(
     `SELECT count(*) AS pieces, coalesce(sum(bytes), 0)::bigint AS bytes,
        max(bytes) FILTER (WHERE room_id = $2 AND type = $3) AS of_piece
      FROM (SELECT room_id, type, octet_length(content) + octet_length(type) + octet_length(room_id) AS bytes
-       FROM account_data WHERE user_nid = $1) AS kept`,
+       FROM account_data WHERE user_nid = $1 AND NOT is_deleted) AS kept`,
     [userNid, roomId, type],
   )
   return row!
@@ -163,7 +190,7 @@ export async function measureAccountData(
 export async function listAccountData(reader: Reader, userNid: number): Promise<AccountDataRow[]> {
   const rows = await reader.query<StoredRow>(
     `SELECT room_id, type, position, octet_length(content) AS bytes, content AS json
-     FROM account_data WHERE user_nid = $1 ORDER BY room_id, type`,
+     FROM account_data WHERE user_nid = $1 AND NOT is_deleted ORDER BY room_id, type`,
     [userNid],
   )
   return rows.map((row) => new AccountDataRow(row))

@@ -141,7 +141,7 @@ export function bodyExample({ path, options }: Endpoint, scene: Scene, actor: Ac
   if (path.includes('/state/')) return STATE_CONTENT[stateType]!
   if (path.endsWith('/filter')) return FILTER
   if (path.startsWith('C/profile/')) return { displayname: 'x', avatar_url: 'mxc://localhost/x', 'm.tz': 'UTC' }
-  if (path.endsWith('/subscription')) return {}
+  if (path.endsWith('/subscription') || path.endsWith('/tags/{tag}')) return {}
   if (path.includes('/send/')) return { msgtype: 'm.text', body: 'x', 'm.mentions': { user_ids: [userId], room: true } }
   if (path.includes('/redact/')) return { reason: 'x', redacts: scene.eventId }
   const target = TARGETS[path.slice(path.lastIndexOf('/') + 1)]
@@ -176,6 +176,7 @@ export function pathExample(name: string, path: string, scene: Scene, actor: Act
     kind: 'override',
     ruleId: path.startsWith('GET') ? '.m.rule.master' : scene.ruleId,
     receiptType: 'm.read',
+    tag: 'm.favourite',
     relType: 'm.thread',
     serverName: 'localhost',
     mediaId: path.startsWith('PUT media/') ? scene.emptyMediaId : scene.mediaId,
