@@ -11,6 +11,7 @@ import type { ActingServices } from '../domain/rooms/acting-services.ts'
 import type { WritingServices } from '../domain/rooms/writing-services.ts'
 import { startDeactivationRunner } from './deactivation-runner.ts'
 import { startGuestExpeller } from './guest-expeller.ts'
+import { startHistoryPurger } from './history-purger.ts'
 import { startJanitor } from './janitor.ts'
 import { startMediaSweeper } from './media-sweeper.ts'
 import { startRegistrationReloader } from './registration-reloader.ts'
@@ -22,7 +23,7 @@ export function homeserverWorkers(parts: {
   readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'log'>
   readonly rooms: {
     readonly writing: Pick<WritingServices, 'guests'>
-    readonly acting: Pick<ActingServices, 'deletions' | 'upgrades'>
+    readonly acting: Pick<ActingServices, 'deletions' | 'historyPurges' | 'upgrades'>
   }
   readonly accounts: Pick<AccountServices, 'deactivation'>
   readonly appservices: AppserviceServices
@@ -31,7 +32,7 @@ export function homeserverWorkers(parts: {
 }): readonly LifecyclePart[] {
   const { config, db, clock, log } = parts.base
   const { guests } = parts.rooms.writing
-  const { deletions, upgrades } = parts.rooms.acting
+  const { deletions, historyPurges, upgrades } = parts.rooms.acting
   const { deactivation } = parts.accounts
   const { appservices } = parts
   const { sweep } = parts.media
@@ -48,6 +49,7 @@ export function homeserverWorkers(parts: {
     worker('janitor', () => startJanitor({ db, clock, log, chores })),
     worker('guest expeller', () => startGuestExpeller(guests, log)),
     worker('room deleter', () => startRoomDeleter(deletions, log)),
+    worker('history purger', () => startHistoryPurger(historyPurges, log)),
     worker('room upgrader', () => startRoomUpgrader(upgrades, log)),
     worker('registration reloader', () => startRegistrationReloader({ config, appservices, log })),
     worker('deactivation runner', () => startDeactivationRunner(deactivation, log)),

@@ -111,6 +111,21 @@ describe('beside a running server', () => {
     })
   })
 
+  test('old messages of a room are removed, and the rest is sound', async () => {
+    const { token } = await login(api, 'carol')
+    const room = await createRoom(api, token, { name: 'Long' })
+    for (const text of ['one', 'two', 'three']) await sendText(api, token, room, text, text)
+    const last = await sendText(api, token, room, 'last', 'last')
+    expect(await done(['room', 'purge-history', room, '--before', last])).toContain('0 events')
+    expect(await done(['room', 'purge-history', room, '--before', last, '--local'])).toContain('3 events')
+    expect(await done(['room', 'verify', room])).toMatch(/nothing|no finding|sound/i)
+    expect(await hearth(['room', 'purge-history', room, '--before', 'once'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--before'),
+    })
+    expect(await hearth(['room', 'purge-history', room, '--before', '1999-12-31'])).toMatchObject({ code: 1 })
+  })
+
   test('files are listed, hidden and removed', async () => {
     await done(['user', 'create', 'fred'], `${PASSWORD}\n`)
     const { token } = await login(api, 'fred')

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../config/schema.ts'
 import { type Administration, userNamed, withAdministration } from '../administration.ts'
-import { EXIT, type Host } from '../command.ts'
+import { EXIT, type Host, UsageError } from '../command.ts'
 import { table } from '../table.ts'
 
 export interface RoomAdministrationOptions {
@@ -11,6 +11,8 @@ export interface RoomAdministrationOptions {
   readonly 'keep-history'?: boolean | undefined
   readonly 'new-room-user'?: string | undefined
   readonly message?: string | undefined
+  readonly before?: string | undefined
+  readonly local?: boolean | undefined
 }
 
 const ASK_EVERY_MS = 250
@@ -79,6 +81,35 @@ export async function deleteRoom(
     host.print(`${room} is removed: ${kicked_users.length} users were in it, ${status.rows_removed} rows are gone.`)
     if (new_room_id !== null) host.print(`They are now in ${new_room_id}.`)
     return EXIT.ok
+  })
+}
+
+/** Removes history of a room and waits for the end. If this is interrupted, the running server, or the next one, finishes it. */
+export async function purgeHistory(
+  host: Host,
+  config: Config,
+  room: string,
+  { before = '', local = false }: RoomAdministrationOptions,
+): Promise<number> {
+  const ts = Date.parse(before)
+  const isEvent = before.startsWith('$')
+  if (!isEvent && Number.isNaN(ts)) throw new UsageError('say --before what: an event id, or a time such as 2026-01-31')
+  const point = isEvent ? { purge_up_to_event_id: before } : { purge_up_to_ts: ts }
+  return withAdministration(host, config, async (api) => {
+    const path = `/_synapse/admin/v1/purge_history/${encodeURIComponent(await idOf(api, room))}`
+    const { purge_id } = await api.call('POST', path, { ...point, delete_local_events: local })
+    for (;;) {
+      const { status, error, events_removed } = await api.call(
+        'GET',
+        `/_synapse/admin/v1/purge_history_status/${purge_id}`,
+      )
+      if (status === 'failed') throw new Error(`history of ${room} was not removed: ${error}`)
+      if (status === 'complete') {
+        host.print(`${events_removed} events of ${room} are removed.`)
+        return EXIT.ok
+      }
+      await delay(ASK_EVERY_MS)
+    }
   })
 }
 

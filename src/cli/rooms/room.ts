@@ -9,7 +9,7 @@ import { findRoomNid } from '../../store/rooms/rooms.ts'
 import { CONFIG_OPTIONS, type Command, EXIT, type Host, readConfig, UsageError } from '../command.ts'
 import { borrowDatabase, MIGRATIONS, postgresDirectory } from '../database.ts'
 import { createLog } from '../serve/log.ts'
-import { blockRoom, deleteRoom, listRooms } from './room-administration.ts'
+import { blockRoom, deleteRoom, listRooms, purgeHistory } from './room-administration.ts'
 import { inspectRoom } from './room-inspect.ts'
 import { verifyRoom } from './room-verify.ts'
 
@@ -18,6 +18,7 @@ export const roomCommand: Command = {
        room verify ROOM
        room list [--search TEXT] [--json]
        room delete ROOM [--block] [--keep-history] [--new-room-user NAME [--message TEXT]]
+       room purge-history ROOM --before EVENT | TIME [--local]
        room block | unblock ROOM
        all with [--config FILE] [--set KEY=VALUE]...
 
@@ -26,6 +27,8 @@ export const roomCommand: Command = {
             and exit code 1 if there is one
   list      the rooms that this server knows
   delete    puts the users of this server out of a room, then removes all there is of it; waits for the end
+  purge-history
+            removes the messages before an event or a time; waits for the end. State stays
   block     nobody of this server joins the room any more, whether it is known here or not
   ROOM      a room id or an alias; quote it, since shells know what # and ! mean
   --event   an event of the room: where it stands, what it builds on and cites, why it was rejected or soft-failed
@@ -33,6 +36,8 @@ export const roomCommand: Command = {
   --json    for programs
   --search  what is in the name, the alias or the id
   --block   also blocks the room
+  --before  an event id, or a time such as 2026-01-31 or 2026-01-31T12:00:00Z
+  --local   also removes messages of this server's users, of which there may be no other copy
   --keep-history
             puts users out and removes nothing
   --new-room-user
@@ -51,6 +56,8 @@ The server may run meanwhile or not. inspect and verify write nothing.`,
       'keep-history': { type: 'boolean' },
       'new-room-user': { type: 'string' },
       message: { type: 'string' },
+      before: { type: 'string' },
+      local: { type: 'boolean' },
     } as const
     const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true })
     const [action = '', name, ...rest] = positionals
@@ -58,11 +65,12 @@ The server may run meanwhile or not. inspect and verify write nothing.`,
     if (ADMINISTRATION.has(action) && name !== undefined && rest.length === 0) {
       const { config } = readConfig(host, values)
       if (action === 'delete') return deleteRoom(host, config, name, values)
+      if (action === 'purge-history') return purgeHistory(host, config, name, values)
       return blockRoom(host, config, name, action === 'block')
     }
     if ((action !== 'inspect' && action !== 'verify') || name === undefined || rest.length > 0)
       throw new UsageError(
-        'say "inspect ROOM" or "verify ROOM", or "list", "delete ROOM", "block ROOM" or "unblock ROOM"',
+        'say "inspect ROOM" or "verify ROOM", or "list", "delete ROOM", "purge-history ROOM", "block ROOM" or "unblock ROOM"',
       )
     if (values.state && values.event === undefined) throw new UsageError('--state is of an event: say --event too')
     const { config } = readConfig(host, values)
@@ -75,7 +83,7 @@ The server may run meanwhile or not. inspect and verify write nothing.`,
   },
 }
 
-const ADMINISTRATION = new Set(['delete', 'block', 'unblock'])
+const ADMINISTRATION = new Set(['delete', 'block', 'unblock', 'purge-history'])
 
 async function findRoom(reader: Reader, name: string): Promise<number> {
   const byAlias = name.startsWith('#') ? (await getAliases(reader, [name as RoomAlias]))[0]?.room_nid : undefined

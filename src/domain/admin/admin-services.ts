@@ -1,5 +1,6 @@
 import { forgetNonces, forgetOperatorTokens } from '../../store/accounts/operator-tokens.ts'
 import type { Tx } from '../../store/db/db.ts'
+import { forgetPurges } from '../../store/rooms/history-purges.ts'
 import { forgetDeletions } from '../../store/rooms/room-deletions.ts'
 import type { AccountServices } from '../accounts/account-services.ts'
 import type { ExclusiveUsers } from '../accounts/exclusive-users.ts'
@@ -8,6 +9,7 @@ import type { Base } from '../base.ts'
 import type { Contacts } from '../contact/contacts.ts'
 import { createInvitationDesk, type InvitationDesk } from '../identity/invitation-desk.ts'
 import type { RoomDeletions } from '../rooms/act/deletion/deletions.ts'
+import type { HistoryPurges } from '../rooms/act/deletion/history-purges.ts'
 import type { ActingServices } from '../rooms/acting-services.ts'
 import type { RoomBlocks } from '../rooms/room/blocks.ts'
 import type { RoomBase } from '../rooms/room-base-services.ts'
@@ -39,6 +41,7 @@ export interface AdminServices {
   readonly roomPower: RoomPower
   readonly roomBlocks: RoomBlocks
   readonly roomDeletions: RoomDeletions
+  readonly historyPurges: HistoryPurges
   readonly notices: ServerNotices
 }
 
@@ -48,7 +51,7 @@ export interface AdminParts {
   readonly addresses: { readonly contact: { readonly services: { readonly contacts: Contacts } } }
   readonly roomBase: Pick<RoomBase, 'registry' | 'events'>
   readonly rooms: {
-    readonly acting: Pick<ActingServices, 'rooms' | 'blocks' | 'deletions'>
+    readonly acting: Pick<ActingServices, 'rooms' | 'blocks' | 'deletions' | 'historyPurges'>
     readonly writing: Pick<WritingServices, 'appender'>
   }
   readonly appserviceBase: { readonly exclusive: ExclusiveUsers }
@@ -62,7 +65,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
   const { exclusive: exclusiveUsers } = parts.appserviceBase
   const { passwords, sessions, devices, deactivation, profiles, accountData } = parts.accounts
   const { registry, events } = parts.roomBase
-  const { rooms, blocks, deletions } = parts.rooms.acting
+  const { rooms, blocks, deletions, historyPurges } = parts.rooms.acting
   const { appender } = parts.rooms.writing
   const audit = createAudit({ db, clock })
   const users = createUserDesk({ config, db, clock, random, passwords, sessions, devices, deactivation })
@@ -91,6 +94,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     roomPower: createRoomPower({ config, db, registry, appender, rooms }),
     roomBlocks: blocks,
     roomDeletions: deletions,
+    historyPurges,
     notices: createServerNotices({ config, db, clock, random, accountData, registry, rooms, appservices }),
   }
 }
@@ -102,4 +106,5 @@ export const adminChores = [
   forgetOperatorTokens,
   forgetNonces,
   (tx: Tx, now: number, atMost: number) => forgetDeletions(tx, now - DELETIONS_KEPT_MS, atMost),
+  (tx: Tx, now: number, atMost: number) => forgetPurges(tx, now - DELETIONS_KEPT_MS, atMost),
 ] as const

@@ -13,6 +13,7 @@ import type { Aliases } from './act/aliases.ts'
 import { createCanonicalAliasCheck } from './act/canonical-alias.ts'
 import { createRoomMaker } from './act/create.ts'
 import { createRoomDeletions, type RoomDeletions } from './act/deletion/deletions.ts'
+import { createHistoryPurges, type HistoryPurges } from './act/deletion/history-purges.ts'
 import { createGuardedMembership } from './act/guarded-membership.ts'
 import type { AskedIdentityServers } from './act/identity-servers.ts'
 import { createMemberCheck, createMembership } from './act/membership.ts'
@@ -44,6 +45,7 @@ export interface ActingServices {
   readonly thirdPartyInvites: ThirdPartyInvites
   readonly profileEvents: ProfileEvents
   readonly deletions: RoomDeletions
+  readonly historyPurges: HistoryPurges
   readonly blocks: RoomBlocks
   readonly resident: Resident
   readonly remoteMembers: RemoteMembers
@@ -64,7 +66,7 @@ export interface ActingParts {
   readonly peers: Peers
   readonly identityServers: AskedIdentityServers
   readonly outgoing: { reaches(server: ServerName): boolean }
-  readonly roomBase: Pick<RoomBase, 'events' | 'registry' | 'userRooms' | 'budget'>
+  readonly roomBase: Pick<RoomBase, 'events' | 'registry' | 'userRooms' | 'budget' | 'unread'>
   readonly writing: WritingServices
   readonly receiving: Pick<ReceivingServices, 'receiver' | 'processJoin'>
   readonly aliases: Pick<Aliases, 'reserve' | 'release'>
@@ -151,6 +153,7 @@ export async function createActingServices(parts: ActingParts): Promise<ActingSe
     thirdPartyInvites,
     profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),
     deletions,
+    historyPurges: createHistoryPurges({ db, clock, random, log, registry, events, unread: parts.roomBase.unread }),
     blocks: barriers.blocks,
     resident: remote.resident,
     remoteMembers: remote.remoteMembers,

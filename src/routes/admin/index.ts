@@ -27,6 +27,7 @@ import { updateRegistrationToken } from './registration/update-registration-toke
 import { blockRoom } from './rooms/block-room.ts'
 import { deleteRoom } from './rooms/delete-room.ts'
 import { getEvent } from './rooms/get-event.ts'
+import { getHistoryPurge } from './rooms/get-history-purge.ts'
 import { getRoom } from './rooms/get-room.ts'
 import { getRoomDeletion } from './rooms/get-room-deletion.ts'
 import { getRoomState } from './rooms/get-room-state.ts'
@@ -36,6 +37,7 @@ import { listRoomDeletions } from './rooms/list-room-deletions.ts'
 import { listRoomMembers } from './rooms/list-room-members.ts'
 import { listRooms } from './rooms/list-rooms.ts'
 import { makeRoomAdmin } from './rooms/make-room-admin.ts'
+import { purgeHistory } from './rooms/purge-history.ts'
 import { getServerVersion } from './server/get-server-version.ts'
 import { getStatistics } from './server/get-statistics.ts'
 import { listActs } from './server/list-acts.ts'
@@ -125,6 +127,8 @@ export const adminEndpoints: readonly Endpoint[] = [
   deleteRoom,
   listRoomDeletions,
   getRoomDeletion,
+  purgeHistory,
+  getHistoryPurge,
   makeRoomAdmin,
   joinUser,
   getMedia,

@@ -18,6 +18,7 @@ export const BY_NID = [
   'appservice_room',
   'server_notice_room',
   'room_upgrade',
+  'history_purge',
   'room_filling',
   'held_event',
   'held_receipt',

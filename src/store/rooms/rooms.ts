@@ -16,6 +16,8 @@ export interface RoomRow {
   readonly last_pos: number
   readonly last_nid: number
   readonly notifiable: number
+  /** The position up to which the timeline was removed; null for none. */
+  readonly purged_to: number | null
   readonly state_chain: number
   readonly state_seq: number
   /** The number of the last change of `state_chain`. */
@@ -24,7 +26,7 @@ export interface RoomRow {
   readonly last_chain: number
 }
 
-const COLUMNS = `room_nid, room_id, room_version, head_version, extremities, merged, depth::text AS depth, last_pos, last_nid, notifiable,
+const COLUMNS = `room_nid, room_id, room_version, head_version, extremities, merged, depth::text AS depth, last_pos, last_nid, notifiable, purged_to,
   state_chain, state_seq,
   coalesce((SELECT max(seq) FROM state_change c WHERE c.room_nid = room.room_nid AND c.chain = room.state_chain), 0) AS state_tip,
   coalesce((SELECT max(chain) FROM state_chain c WHERE c.room_nid = room.room_nid), 0) AS last_chain`

@@ -75,18 +75,21 @@ export function createTimeline(parts: {
 
   async function page(
     viewer: Viewer,
-    stretch: Stretch,
+    wish: Stretch,
     limit: number,
     wants: (event: RoomEvent) => boolean,
     relatedBy?: RelatedBy,
   ): Promise<Page> {
+    // Nobody pages through what was removed, and nothing of it is fetched again.
+    const stretch = { ...wish, after: Math.max(wish.after, wish.room.purgedTo) }
+    if (stretch.after >= stretch.upTo) return { events: [], next: undefined }
     const choose = async (events: readonly RoomEvent[]) => {
       const wanted = (await access.visibleTo(viewer, stretch.room, events)).filter(wants)
       return relatedBy ? keepRelated(viewer, stretch.room, wanted, relatedBy) : wanted
     }
     const found: RoomEvent[] = []
     const fill = stretch.isFilled ? fillerFor(stretch.room) : undefined
-    let rest = stretch
+    let rest: Stretch = stretch
     let scanned = 0
     while (scanned < MAX_SCANNED) {
       // One more than wanted, to see whether there are more.

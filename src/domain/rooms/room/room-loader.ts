@@ -85,6 +85,7 @@ export function createRoomLoader({ db, events, serverName, partialStateRooms }: 
     }
     const room = new Room({ nid: row.room_nid, id: row.room_id, version, keys: new StateKeys(keys), head, events })
     room.partialState = partialStateRooms.of(row.room_nid)
+    room.purgedTo = row.purged_to ?? Number.NEGATIVE_INFINITY
     return room
   }
 

@@ -63,6 +63,8 @@ export class Room {
   pending: Head
   committed: Head
   alive = true
+  /** The timeline position up to which operators removed history. */
+  purgedTo = Number.NEGATIVE_INFINITY
   /** Set while the room has partial state. */
   partialState: PartialState | undefined
   /** How many outliers were enqueued since the room was loaded. */

@@ -28,7 +28,7 @@ export interface PurgeParts {
 
 const ROWS_AT_ONCE = 2_000
 /** The server keeps transaction ids for a little less than this. */
-const TRANSACTION_IDS_KEPT_MS = 48 * 3_600_000
+export const TRANSACTION_IDS_KEPT_MS = 48 * 3_600_000
 
 export function createPurge(parts: PurgeParts): Purge {
   const { db, clock, registry, userRooms, events } = parts
