@@ -1,6 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { RoomId } from '../../core/ids.ts'
-import type { JsonObject, JsonValue } from '../../core/json.ts'
+import { isObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { accountDataOf, replaceAccountData, usersWithRoomSettings } from '../../store/accounts/account-data.ts'
 import type { Database } from '../../store/db/db.ts'
 import type { Ledger } from '../../store/db/ledger.ts'
@@ -31,7 +31,7 @@ export function createRoomSettings(parts: {
       [from, to].map((room_id) => ({ room_id, type: 'm.tag' })),
     )
     const before = rows.find(({ room_id }) => room_id === from)
-    if (before && !rows.some(({ room_id }) => room_id === to)) {
+    if (before && hasTags(before.content) && !rows.some(({ room_id }) => room_id === to)) {
       await accountData.set(userNid, to, 'm.tag', before.content)
     }
   }
@@ -72,6 +72,8 @@ async function passOverLimits(work: Promise<void>): Promise<void> {
     if (!(error instanceof ProtocolError) || error.status >= 500) throw error
   })
 }
+
+const hasTags = ({ tags }: JsonObject): boolean => isObject(tags) && Object.keys(tags).length > 0
 
 /** `m.direct` (rooms by user) with a room beside each mention of another; undefined if nothing changes. */
 function withRoom(direct: JsonObject, from: RoomId, to: RoomId): JsonObject | undefined {
