@@ -257,6 +257,17 @@ describe('a policy server', () => {
     await join(beta, carol)
   })
 
+  it('that refuses a tombstone keeps the room from being upgraded', async () => {
+    await open()
+    judge = ({ event }) => (event.type === 'm.room.tombstone' ? { status: 400, body: SPAM } : undefined)
+    const call = { token: alice.token, body: { new_version: '12' } }
+    expect(await alpha.api.request('POST', `/rooms/${enc(room)}/upgrade`, call)).toEqual({ status: 400, body: SPAM })
+    expect(await alpha.server.database.db.query('SELECT FROM room_upgrade')).toEqual([])
+    judge = () => undefined
+    const { replacement_room } = await alpha.api.call('POST', `/rooms/${enc(room)}/upgrade`, call)
+    await join(beta, bob, replacement_room)
+  })
+
   it('may be named as the proposal did', async () => {
     await open()
     await setState('m.room.policy', {})

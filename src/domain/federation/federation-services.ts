@@ -64,7 +64,7 @@ export function createFederationServices(parts: {
   const { registry, events, partialStateRooms, erasedUsers } = parts.roomBase
   const { deviceLists, presence } = parts.syncBase
   const { receiver, pduChecks, resync } = parts.rooms.receiving
-  const { resident, remoteMembers, blocks } = parts.rooms.acting
+  const { resident, remoteMembers, blocks, upgrades } = parts.rooms.acting
   const { receipts } = parts.rooms.reading
   const { typing } = parts.rooms
   const { bounds } = metrics
@@ -116,7 +116,15 @@ export function createFederationServices(parts: {
     notary: createNotary({ config, db, clock, signingKey, ownKeys, fetcher }),
     roomAnswers: createRoomAnswers({ db, registry, events, resident, access }),
     spaceAnswers: createSpaceAnswers({ registry, access }),
-    handshakes: createHandshakes({ serverName, registry, resident, receiver, access, accepted: outgoing.forward }),
+    handshakes: createHandshakes({
+      serverName,
+      registry,
+      resident,
+      receiver,
+      access,
+      upgrades,
+      accepted: outgoing.forward,
+    }),
     transactions,
     invitations,
   }

@@ -1,5 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { RoomId, ServerName, UserId } from '../../core/ids.ts'
+import type { Upgrades } from '../rooms/act/upgrade/upgrades.ts'
 import type { Template } from '../rooms/remote/admission.ts'
 import type { Resident } from '../rooms/remote/resident.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
@@ -30,12 +31,13 @@ export interface HandshakeRoomParts {
   readonly registry: RoomRegistry
   readonly resident: Resident
   readonly access: ServerAccess
+  readonly upgrades: Pick<Upgrades, 'untilOpen'>
 }
 
 const notHere = () => new ProtocolError('M_NOT_FOUND', 'This server is not in the room.')
 export const isNotHere = (error: unknown) => error instanceof ProtocolError && error.errcode === 'M_NOT_FOUND'
 
-export function createHandshakeRooms({ registry, resident, access }: HandshakeRoomParts): HandshakeRooms {
+export function createHandshakeRooms({ registry, resident, access, upgrades }: HandshakeRoomParts): HandshakeRooms {
   async function hideFromStrangers<T>(asking: ServerName, room: Room, userId: UserId, answer: Promise<T>): Promise<T> {
     try {
       return await answer
@@ -51,6 +53,8 @@ export function createHandshakeRooms({ registry, resident, access }: HandshakeRo
   return {
     hideFromStrangers,
     async roomFor(asking, roomId) {
+      // Whoever follows a tombstone may be faster than the room it names is made.
+      await upgrades.untilOpen(roomId)
       const room = await registry.get(roomId)
       const standing = await access.standing(asking, room)
       if (standing === 'refused') throw shutOut(asking)

@@ -360,6 +360,56 @@ describe('an interrupted upgrade', () => {
     await bob.join(begun)
   })
 
+  it('goes on when its client has given up, and the next request finds the same room', async () => {
+    const room = await alice.createRoom({ room_alias_name: 'impatient' })
+    let unlock: (() => void) | undefined
+    const gate = new Promise<void>((go) => {
+      unlock = go
+    })
+    const locked = house.server.database.db.tx(async (tx) => {
+      await tx.query("SELECT FROM room_alias WHERE alias = '#impatient:localhost' FOR UPDATE")
+      await gate
+    })
+    const { token } = alice
+    const patience = new AbortController()
+    const call = { token, body: { new_version: '12' }, signal: patience.signal }
+    const cut = house.api.request('POST', inRoom(room, '/upgrade'), call)
+    const tombstone = await waitUntil('the tombstone', () => eventOf(alice, room, 'm.room.tombstone'))
+    patience.abort()
+    await expect(cut).rejects.toThrow()
+    unlock?.()
+    await locked
+    expect(await upgrade(alice, room)).toBe(tombstone.content.replacement_room)
+    const rows = await sql('SELECT FROM room_upgrade u JOIN room USING (room_nid) WHERE room_id = $1', [room])
+    expect(rows).toHaveLength(1)
+  })
+
+  it('lets who follows its tombstone at once wait until the new room is ready', async () => {
+    const room = await alice.createRoom({ preset: 'public_chat', name: 'Followed', room_alias_name: 'followed' })
+    await bob.join(room)
+    // A lock of another transaction holds up what comes between the tombstone and the end.
+    let unlock: (() => void) | undefined
+    const gate = new Promise<void>((go) => {
+      unlock = go
+    })
+    const locked = house.server.database.db.tx(async (tx) => {
+      await tx.query("SELECT FROM room_alias WHERE alias = '#followed:localhost' FOR UPDATE")
+      await gate
+    })
+    const upgraded = upgrade(alice, room)
+    const tombstone = await waitUntil('the tombstone', () => eventOf(bob, room, 'm.room.tombstone'))
+    let isJoined = false
+    const joining = bob.join(tombstone.content.replacement_room).then(() => {
+      isJoined = true
+    })
+    await bob.say(await bob.createRoom(), 'something else meanwhile')
+    expect(isJoined).toBe(false)
+    unlock?.()
+    await locked
+    await joining
+    expect(await state(bob, await upgraded, 'm.room.name')).toEqual({ name: 'Followed' })
+  })
+
   /** What a process leaves that dies after it has decided what to make. */
   async function leaveBehind(room: string, id: string): Promise<void> {
     const creation = { room_version: '11', predecessor: { room_id: room } }

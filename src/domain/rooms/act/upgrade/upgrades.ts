@@ -131,7 +131,8 @@ export function createUpgrades(parts: UpgradeParts): Upgrades {
       })
     },
     async untilOpen(roomId) {
-      await opening.get(roomId)
+      // Who joins is not told why it could not be made.
+      await opening.get(roomId)?.catch(() => undefined)
     },
     async runAll(isOver) {
       for (const row of await openUpgrades(db, UPGRADES_AT_ONCE)) {
