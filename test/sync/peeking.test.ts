@@ -99,6 +99,22 @@ describe('a preview', () => {
     }
   })
 
+  it('bundles edits and threads with what it shows, as all readers do', async () => {
+    const room = await open()
+    const { end } = await poll(stranger, room)
+    const root = await host.say(room, 'root')
+    const relates_to = { rel_type: 'm.thread', event_id: root }
+    const reply = { msgtype: 'm.text', body: 'reply', 'm.relates_to': relates_to }
+    await host.call('PUT', inRoom(room, '/send/m.room.message/reply'), reply)
+    for (const events of [
+      (await preview(stranger, room)).body.messages.chunk,
+      (await poll(stranger, room, end)).chunk,
+    ]) {
+      const shown = events.find(({ event_id }: Json) => event_id === root)
+      expect(shown.unsigned['m.relations']['m.thread']).toMatchObject({ count: 1, current_user_participated: false })
+    }
+  })
+
   it('costs one room, however many the user is in', async () => {
     const busy = await house.person('busy')
     const room = await busy.createRoom()

@@ -14,7 +14,8 @@ import type { Room } from '../room/room.ts'
 import type { Readable, RoomAccess } from '../room/room-access.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import type { BundleAggregations } from './bundles.ts'
-import { readingOf, writeEventList } from './event-lists.ts'
+import { writeEventList } from './event-lists.ts'
+import { createFullReading } from './full-reading.ts'
 import type { Positions } from './positions.ts'
 import type { KeepRelated } from './related.ts'
 import { BEGINNING, type Direction, type Page, type Stretch, type Timeline } from './timeline.ts'
@@ -67,7 +68,8 @@ function wanted({ filter, limit }: ContextQuery): number {
 }
 
 export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
-  const { access, events, timeline, positions, clock } = parts
+  const { access, events, timeline, positions } = parts
+  const readingWith = createFullReading(parts)
 
   async function stretchOf(room: Room, readableUpTo: number, { direction, from, to }: MessagesQuery): Promise<Stretch> {
     const positionOf = (token: string | undefined) =>
@@ -80,17 +82,6 @@ export function createHistoryReader(parts: HistoryReaderParts): HistoryReader {
 
   /** Other servers are only asked on behalf of members. */
   const isMember = (by: Requester, room: Room): boolean => room.localMembers.has(by.userNid)
-
-  /** How these events are written for a user: loads all that goes with them. */
-  async function readingWith(by: Requester, room: Room, shown: readonly RoomEvent[], upTo: number): Promise<Reading> {
-    const reading = readingOf(by, room.id, clock)
-    const [relations, membershipAt] = await Promise.all([
-      parts.bundle({ viewer: by, reading, upTo }, room, shown),
-      access.membershipsAt(by, room, shown),
-      loadReferences(events, shown),
-    ])
-    return { ...reading, membershipAt, relations }
-  }
 
   /** The member events of the senders of these events, as of the newest of them. */
   async function membersOf(room: Room, senders: readonly RoomEvent[], newest: RoomEvent): Promise<RoomEvent[]> {

@@ -45,6 +45,6 @@ export function createRoomReader(parts: {
     ...createStateReader(parts),
     ...createMembersReader({ ...parts, positions }),
     eventAtTime: createEventAtTime({ ...parts, timeline }),
-    recent: createRecentReader({ ...parts, positions, timeline }),
+    recent: createRecentReader({ ...parts, positions, timeline, bundle }),
   }
 }

@@ -3,12 +3,14 @@ import { JsonBytes } from '../../../core/json-bytes.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { Clock } from '../../clock.ts'
 import { MAX_INITIAL_MESSAGES } from '../../limits/peeking.ts'
-import { loadReferences, writeClientEvent } from '../room/client-event.ts'
+import { writeClientEvent } from '../room/client-event.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import { encodePosition } from '../room/position-token.ts'
 import type { Readable, RoomAccess } from '../room/room-access.ts'
 import type { RoomEvent } from '../room/room-event.ts'
-import { readingOf, writeEventList } from './event-lists.ts'
+import type { BundleAggregations } from './bundles.ts'
+import { writeEventList } from './event-lists.ts'
+import { createFullReading } from './full-reading.ts'
 import type { Positions } from './positions.ts'
 import { BEGINNING, type Timeline } from './timeline.ts'
 
@@ -33,13 +35,10 @@ export function createRecentReader(parts: {
   readonly clock: Clock
   readonly timeline: Timeline
   readonly positions: Positions
+  readonly bundle: BundleAggregations
 }): RecentReader {
-  const { events, access, clock, timeline, positions } = parts
-
-  async function readingIn(by: Requester, { room }: Pick<Readable, 'room'>, shown: readonly RoomEvent[]) {
-    await loadReferences(events, shown)
-    return { ...readingOf(by, room.id, clock), membershipAt: await access.membershipsAt(by, room, shown) }
-  }
+  const { access, timeline, positions } = parts
+  const readingWith = createFullReading(parts)
 
   return {
     mustPreview: access.mustReadState,
@@ -49,7 +48,7 @@ export function createRecentReader(parts: {
       const page = await timeline.page(by, { room, direction: 'b', after: BEGINNING, upTo }, count, () => true)
       const shown = page.events.toReversed()
       const out = new JsonBytes().text('{').key('chunk', true)
-      writeEventList(out, shown, await readingIn(by, { room }, shown))
+      writeEventList(out, shown, await readingWith(by, room, shown, upTo))
       out.key('start').value(encodePosition(page.next ?? (shown[0]?.pos ?? upTo + 1) - 1))
       return out.key('end').value(end).text('}')
     },
@@ -67,7 +66,7 @@ export function createRecentReader(parts: {
     },
 
     async write(by, room, shown) {
-      const reading = await readingIn(by, { room }, shown)
+      const reading = await readingWith(by, room, shown)
       return shown.map((event) => {
         const out = new JsonBytes()
         writeClientEvent(out, event, reading)
