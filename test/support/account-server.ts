@@ -37,6 +37,7 @@ import { loadPages } from '../../src/domain/pages.ts'
 import { openPushRules } from '../../src/domain/push/rules.ts'
 import { openRateLimitOverrides } from '../../src/domain/rate-limit-overrides.ts'
 import { createRateLimits } from '../../src/domain/rate-limits.ts'
+import type { IgnoredUsers } from '../../src/domain/rooms/read/ignored-users.ts'
 import { type KeyRing, NOBODY } from '../../src/domain/rooms/receive/federation-queries.ts'
 import type { Services } from '../../src/domain/services.ts'
 import { createSingleSignOn } from '../../src/domain/sso/single-sign-on.ts'
@@ -102,6 +103,15 @@ export interface AccountServerOptions {
   readonly requests?: Requests
   /** Names that application services keep; none without. */
   readonly exclusiveUsers?: ExclusiveUsers
+}
+
+/** No account server knows rooms, in which somebody could be ignored. */
+const IGNORING_NOBODY: IgnoredUsers = {
+  of: () => undefined,
+  ignores: () => false,
+  changed: () => {},
+  onChange: () => {},
+  readAgain: async () => {},
 }
 
 export async function startAccountServer(
@@ -212,7 +222,12 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
     syncBase: { ledgerWaker: { wakeUsers: () => {} }, deviceLists },
     roomBase: {
       erasedUsers: { add: () => {} },
-      pushRules: await openPushRules({ db: database.db, budget: new ByteBudget(1_000_000) }),
+      pushRules: await openPushRules({
+        db: database.db,
+        budget: new ByteBudget(1_000_000),
+        ignoredUsers: IGNORING_NOBODY,
+      }),
+      ignoredUsers: IGNORING_NOBODY,
     },
     rooms: {
       acting: {

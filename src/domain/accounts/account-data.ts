@@ -1,5 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { RoomId } from '../../core/ids.ts'
+import { IGNORED_USER_LIST } from '../../core/ignored-users.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { createKeyedQueue } from '../../core/keyed-queue.ts'
 import type { PushRuleset } from '../../core/push/default-rules.ts'
@@ -15,6 +16,7 @@ import type { BoundMetrics } from '../bound-metrics.ts'
 import { MAX_DELETED_ACCOUNT_DATA } from '../limits/tags.ts'
 import { MAX_ACCOUNT_DATA_BYTES, MAX_ACCOUNT_DATA_BYTES_PER_USER, MAX_ACCOUNT_DATA_PER_USER } from '../limits.ts'
 import type { PushedUser, PushRules } from '../push/rules.ts'
+import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
 
 /** Wakes a user's syncs after something of theirs was written to the ledger at a position. */
 export interface Waker {
@@ -58,9 +60,10 @@ export function createAccountData(deps: {
   readonly ledger: Ledger
   readonly notifier: Waker
   readonly pushRules: Pick<PushRules, 'ruleset'>
+  readonly ignoredUsers: Pick<IgnoredUsers, 'changed'>
   readonly bounds: BoundMetrics
 }): AccountData {
-  const { db, ledger, notifier, pushRules, bounds } = deps
+  const { db, ledger, notifier, pushRules, ignoredUsers, bounds } = deps
 
   const turns = createKeyedQueue<string>()
   /** Writes in flight: the number of entries and bytes of each user. */
@@ -114,9 +117,15 @@ export function createAccountData(deps: {
     await withinBounds(userNid, roomId, type, text, () =>
       ledger.append(
         (tx, position) => setAccountData(tx, { userNid, roomId, type, content: text, position }),
-        (_, position) => notifier.wakeUsers([userNid], position),
+        (_, position) => written(userNid, roomId, type, position),
       ),
     )
+  }
+
+  /** Tells all who must know of a write that was committed. */
+  function written(userNid: number, roomId: string, type: string, position: number): void {
+    if (roomId === '' && type === IGNORED_USER_LIST) ignoredUsers.changed(userNid)
+    notifier.wakeUsers([userNid], position)
   }
 
   return {
@@ -141,7 +150,7 @@ export function createAccountData(deps: {
       const place = { userNid, roomId: roomId ?? '', type }
       await ledger.append(
         (tx, position) => deleteAccountData(tx, { ...place, position }, MAX_DELETED_ACCOUNT_DATA),
-        (_, position) => notifier.wakeUsers([userNid], position),
+        (_, position) => written(userNid, place.roomId, type, position),
       )
     },
   }

@@ -13,6 +13,7 @@ import { createUnsubscribing, type Unsubscribing } from '../pushers/unsubscribin
 import type { Rooms } from '../rooms/act/rooms.ts'
 import type { Successions } from '../rooms/act/upgrade/successions.ts'
 import type { ErasedUsers } from '../rooms/read/erased-users.ts'
+import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
 import { type AccountData, createAccountData, type Waker } from './account-data.ts'
 import { CAPTCHA_STAGE, captchaStage } from './captcha.ts'
 import { createDeactivation, type Deactivation } from './deactivation.ts'
@@ -69,7 +70,11 @@ export interface AccountParts {
   }
   /** `ledgerWaker` is called after account data was written. */
   readonly syncBase: { readonly ledgerWaker: Waker; readonly deviceLists: Pick<DeviceLists, 'change'> }
-  readonly roomBase: { readonly erasedUsers: Pick<ErasedUsers, 'add'>; readonly pushRules: PushRules }
+  readonly roomBase: {
+    readonly erasedUsers: Pick<ErasedUsers, 'add'>
+    readonly pushRules: PushRules
+    readonly ignoredUsers: IgnoredUsers
+  }
   /** A deactivated account leaves them, and they learn of changed names and avatars. */
   readonly rooms: {
     readonly acting: { readonly rooms: Pick<Rooms, 'leave'>; readonly profileEvents: ProfileListener }
@@ -104,7 +109,7 @@ export function createAccountServices(parts: AccountParts): AccountServices {
   const { rooms, profileEvents } = parts.rooms.acting
   const { exclusive: exclusiveUsers, queries } = parts.appserviceBase
   const { contacts } = contact.services
-  const { pushRules } = parts.roomBase
+  const { pushRules, ignoredUsers } = parts.roomBase
   const serverName = config.server_name
   const passwords = createPasswords({ config, random })
   const registrationTokens = createRegistrationTokens({ db, clock, config })
@@ -113,8 +118,17 @@ export function createAccountServices(parts: AccountParts): AccountServices {
   const registrationTerms = createRegistrationTerms(config)
   const captcha = captchaStage({ config, client: outbound.client })
   const logins = createLogins({ db, clock, random, passwords, sessions, devices, loginTokens, config })
-  const accountData = createAccountData({ db, ledger, notifier: ledgerWaker, pushRules, bounds: metrics.bounds })
+  const accountData = createAccountData({
+    db,
+    ledger,
+    notifier: ledgerWaker,
+    pushRules,
+    ignoredUsers,
+    bounds: metrics.bounds,
+  })
   const pushRuleEdits = createPushRuleEdits({ ledger, notifier: ledgerWaker, pushRules, bounds: metrics.bounds, log })
+  const failed = (err: unknown) => log.error({ err }, 'the lists of ignored users were not read again')
+  ledger.onMissed(() => void ignoredUsers.readAgain().catch(failed))
   const settings = { db, ledger, notifier: ledgerWaker, accountData, pushRules, pushRuleEdits }
   parts.rooms.writing.successions.carryWith(createRoomSettings(settings))
   const stages: Readonly<Record<string, UiaStage>> = {

@@ -2,11 +2,12 @@ import type { ByteBudget } from '../../core/byte-budget.ts'
 import type { UserId } from '../../core/ids.ts'
 import { isObject } from '../../core/json.ts'
 import { type CompiledRules, compileRuleset, DEFAULT_PUSH_RULES } from '../../core/push/compiled-rules.ts'
-import type { PushOutcome, PushRuleset } from '../../core/push/default-rules.ts'
+import { type PushOutcome, type PushRuleset, SILENCE } from '../../core/push/default-rules.ts'
 import { NO_OWN_RULES, type OwnRules, rulesetOf } from '../../core/push/own-rules.ts'
 import { type PushEvent, PushedEvent } from '../../core/push/pushed-event.ts'
 import { findPushRules, listPushRuleChanges } from '../../store/accounts/push-rules.ts'
 import type { Reader } from '../../store/db/db.ts'
+import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { powersIn } from './push-context.ts'
@@ -60,7 +61,15 @@ interface Held {
 const RULES_BYTES = 2_000
 const BYTES_PER_CHARACTER = 12
 
-export async function openPushRules({ db, budget }: { db: Reader; budget: ByteBudget }): Promise<PushRules> {
+export async function openPushRules({
+  db,
+  budget,
+  ignoredUsers,
+}: {
+  readonly db: Reader
+  readonly budget: ByteBudget
+  readonly ignoredUsers: Pick<IgnoredUsers, 'of' | 'ignores'>
+}): Promise<PushRules> {
   const held = budget.part<number, Held>({ bytesOf: ({ bytes }) => bytes })
   const changes = new Map((await listPushRuleChanges(db)).map(({ user_nid, position }) => [user_nid, position]))
   let version = 0
@@ -86,13 +95,22 @@ export async function openPushRules({ db, budget }: { db: Reader; budget: ByteBu
     return held.get(userNid) ?? (await read([userNid])).get(userNid)
   }
 
+  /** Those of some users who ignore a sender; undefined if none of them ignores anybody. */
+  async function ignorersOf(sender: UserId, users: readonly PushedUser[]): Promise<Set<number> | undefined> {
+    const some = users.filter(({ userNid }) => ignoredUsers.ignores(userNid))
+    if (some.length === 0) return undefined
+    const lists = await Promise.all(some.map(({ userNid }) => ignoredUsers.of(userNid)))
+    return new Set(some.filter((_, index) => lists[index]?.has(sender)).map(({ userNid }) => userNid))
+  }
+
   const peek: PushRules['peek'] = (userNid) => (changes.has(userNid) ? held.get(userNid)?.compiled : DEFAULT_PUSH_RULES)
 
   const outcomes: PushRules['outcomes'] = async (users, room, { id, pdu }) => {
     const missing = users.filter(({ userNid }) => peek(userNid) === undefined).map(({ userNid }) => userNid)
-    const [loaded, powers] = await Promise.all([
+    const [loaded, powers, ignorers] = await Promise.all([
       missing.length > 0 ? read(missing) : new Map<number, Held>(),
       powersIn(room, pdu.sender),
+      ignorersOf(pdu.sender, users),
     ])
     const event = new PushedEvent(pdu, { roomId: room.id, eventId: id })
     const facts = { memberCount: room.counts.join, ...powers }
@@ -100,6 +118,7 @@ export async function openPushRules({ db, budget }: { db: Reader; budget: ByteBu
     let ofOthers: PushOutcome | undefined
     return new Map(
       users.map(({ userNid, userId }) => {
+        if (ignorers?.has(userNid)) return [userNid, SILENCE]
         const rules = loaded.get(userNid)?.compiled ?? peek(userNid) ?? DEFAULT_PUSH_RULES
         if (rules === DEFAULT_PUSH_RULES && !isNamed(userId)) {
           ofOthers ??= rules.evaluate(event, { userId: '', displayName: undefined, ...facts })

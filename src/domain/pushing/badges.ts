@@ -1,5 +1,7 @@
 import { createCache } from '../../core/cache.ts'
 import { MAX_BADGES } from '../limits/pushers.ts'
+import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
+import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { UserRooms } from '../sync/user-rooms.ts'
 import type { UnreadRooms } from './unread-rooms.ts'
 
@@ -27,8 +29,12 @@ interface Badge {
 
 export function createBadges({
   userRooms,
+  events,
+  ignoredUsers,
   unreadRooms,
 }: {
+  readonly events: Pick<EventCache, 'load'>
+  readonly ignoredUsers: Pick<IgnoredUsers, 'of'>
   readonly userRooms: Pick<UserRooms, 'of'>
   readonly unreadRooms: UnreadRooms
 }): Badges {
@@ -50,10 +56,18 @@ export function createBadges({
     }
   }
 
+  /** How many invitations are not of users whom the user ignores (client-server API, "Ignoring users"). */
+  async function countHeard(userNid: number, invites: readonly number[]): Promise<number> {
+    const ignored = invites.length === 0 ? undefined : await ignoredUsers.of(userNid)
+    if (ignored === undefined) return invites.length
+    return [...(await events.load(invites)).values()].filter(({ sender }) => !ignored.has(sender)).length
+  }
+
   async function begin(userNid: number): Promise<Badge> {
     const memberships = [...(await userRooms.of(userNid))]
     const joined = memberships.flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
-    const invitations = memberships.filter(([, { membership }]) => membership === 'invite').length
+    const invites = memberships.flatMap(([, { membership, eventNid }]) => (membership === 'invite' ? [eventNid] : []))
+    const invitations = await countHeard(userNid, invites)
     const badge = { rooms: new Map<number, number>(), invitations, stale: new Set(joined) }
     badges.set(userNid, badge)
     return badge

@@ -30,7 +30,10 @@ export interface PushServiceParts {
   readonly base: Pick<HomeserverBase, 'config' | 'db' | 'clock' | 'random' | 'log' | 'sessions' | 'messenger'> & {
     readonly outbound: { readonly pushGateways: PushGatewayClient }
   }
-  readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'userRooms' | 'unread' | 'pushRules' | 'pushSignals'>
+  readonly roomBase: Pick<
+    RoomBase,
+    'registry' | 'events' | 'userRooms' | 'unread' | 'pushRules' | 'pushSignals' | 'ignoredUsers'
+  >
   readonly rooms: { readonly access: RoomAccess; position(): number }
   readonly accounts: {
     readonly pushers: Pick<Pushers, 'onChange'>
@@ -44,9 +47,10 @@ const FAREWELL_MS = 2_000
 /** Wires what sends notifications to push gateways and by mail. */
 export function createPushServices(parts: PushServiceParts): LifecyclePart {
   const { config, db, clock, random, log, sessions, outbound } = parts.base
-  const { registry, events, userRooms, unread, pushRules } = parts.roomBase
+  const { registry, events, userRooms, unread, pushRules, ignoredUsers } = parts.roomBase
   const unreadRooms = createUnreadRooms({ db, registry, unread, userRooms })
-  const badges = createBadges({ userRooms, unreadRooms })
+  const badges = createBadges({ userRooms, events, ignoredUsers, unreadRooms })
+  ignoredUsers.onChange(badges.forget)
   const evaluation = createEvaluation({ clock, pushRules, registry, events, access: parts.rooms.access })
   const readMissed = createMissedReader({ db, clock, events, registry, userRooms, unreadRooms, evaluation })
   const gateways = new Gateways({ clock, random })
@@ -145,7 +149,8 @@ function createWanted({
   events,
   userRooms,
   unread,
-}: Pick<RoomBase, 'registry' | 'events' | 'userRooms' | 'unread'>) {
+  ignoredUsers,
+}: Pick<RoomBase, 'registry' | 'events' | 'userRooms' | 'unread' | 'ignoredUsers'>) {
   async function isWanted(userNid: number, { roomNid, isInvitation }: Notice, event: RoomEvent): Promise<boolean> {
     if (isInvitation) return (await userRooms.of(userNid)).get(roomNid)?.membership === 'invite'
     const room = registry.peekAlive(roomNid) ?? (await registry.getByNid(roomNid).catch(() => undefined))
@@ -156,6 +161,7 @@ function createWanted({
     const { eventNid } = notice
     const event = events.get(eventNid) ?? (await events.load([eventNid])).get(eventNid)
     if (!event || event.redactedBy !== undefined) return undefined
+    if ((await ignoredUsers.of(userNid))?.has(event.sender)) return undefined
     return (await isWanted(userNid, notice, event)) ? event : undefined
   }
 }

@@ -12,6 +12,7 @@ import type { UserRooms } from '../sync/user-rooms.ts'
 import { type Aliases, createAliases } from './act/aliases.ts'
 import { createSpaces, type Spaces } from './act/spaces/spaces.ts'
 import type { Backfill } from './backfill/backfill.ts'
+import type { IgnoredUsers } from './read/ignored-users.ts'
 import { createRoomReader, type RoomReader } from './read/reader.ts'
 import { createReceipts, type ReceiptParts, type Receipts, type WrittenReceipt } from './read/receipts.ts'
 import { createThreadSubscriptions, type ThreadSubscriptions } from './read/thread-subscriptions.ts'
@@ -47,6 +48,7 @@ export interface ReadingParts {
   readonly budget: ByteBudget
   readonly events: EventCache
   readonly access: RoomAccess
+  readonly ignoredUsers: IgnoredUsers
   readonly backfill: Backfill
   readonly userRooms: UserRooms
   readonly appender: Appender
@@ -68,6 +70,7 @@ export function createReadingServices(parts: ReadingParts): ReadingServices {
       db,
       events,
       access,
+      ignoredUsers: parts.ignoredUsers,
       registry,
       clock,
       backfill,
@@ -83,6 +86,7 @@ export function createReadingServices(parts: ReadingParts): ReadingServices {
       clock,
       access,
       events,
+      ignoredUsers: parts.ignoredUsers,
       waker: ledgerWaker,
       written: receiptListener(parts),
     }),

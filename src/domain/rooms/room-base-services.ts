@@ -8,6 +8,7 @@ import { RecentChanges } from '../sync/recent-changes.ts'
 import { createUnread, type Unread } from '../sync/unread.ts'
 import { createUserRooms, type UserRooms } from '../sync/user-rooms.ts'
 import { type ErasedUsers, openErasedUsers } from './read/erased-users.ts'
+import { type IgnoredUsers, openIgnoredUsers } from './read/ignored-users.ts'
 import { type Checkpoints, createCheckpoints } from './room/checkpoints.ts'
 import { createEventCache, type EventCache } from './room/event-cache.ts'
 import { openPartialStateRooms, type PartialStateRooms } from './room/partial-state-rooms.ts'
@@ -26,6 +27,7 @@ export interface RoomBase {
   readonly partialStateRooms: PartialStateRooms
   readonly userRooms: UserRooms
   readonly erasedUsers: ErasedUsers
+  readonly ignoredUsers: IgnoredUsers
   readonly unread: Unread
   readonly pushRules: PushRules
   readonly pushSignals: PushSignals
@@ -53,6 +55,7 @@ export async function openRoomBase(parts: {
   const events = createEventCache({ db, budget })
   const partialStateRooms = await openPartialStateRooms({ db, clock, log })
   const registry = createRoomRegistry({ db, events, serverName, partialStateRooms, budget })
+  const ignoredUsers = await openIgnoredUsers({ db, budget })
   return {
     writing,
     budget,
@@ -61,8 +64,9 @@ export async function openRoomBase(parts: {
     partialStateRooms,
     userRooms: createUserRooms({ db, budget }),
     erasedUsers: await openErasedUsers({ db, events }),
+    ignoredUsers,
     unread: createUnread({ db, budget }),
-    pushRules: await openPushRules({ db, budget }),
+    pushRules: await openPushRules({ db, budget, ignoredUsers }),
     pushSignals: createPushSignals(),
     checkpoints: createCheckpoints({ db, log }),
     roomEvents: new RecentChanges(position),

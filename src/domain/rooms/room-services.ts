@@ -66,11 +66,11 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const { roomBase, syncBase, localUsers, roomAppservices: appservices, newNeighbours } = parts
   const { identityServers } = parts.addresses
   const { peers, queries, outgoing } = parts.sending
-  const { events, registry, userRooms, budget, unread, erasedUsers } = roomBase
+  const { events, registry, userRooms, budget, unread, erasedUsers, ignoredUsers } = roomBase
   const { notifier, ledgerWaker, presence, ephemeral } = syncBase
   const serverName = config.server_name
   const profileOf = async (userId: UserId) => publicProfile(await localUsers.profileOf(userId))
-  const access = createRoomAccess({ db, registry, events, erasedUsers, budget })
+  const access = createRoomAccess({ db, registry, events, erasedUsers, ignoredUsers, budget })
   const directory = createRoomDirectory({ serverName, db, registry, clock, peers, budget })
   const nextPosition = ephemeral.next
   const typing = createRoomTyping({ clock, access, notifier, appservices, outgoing, nextPosition })
@@ -96,6 +96,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     budget,
     events,
     access,
+    ignoredUsers,
     backfill: receiving.backfill,
     userRooms,
     appender,

@@ -43,7 +43,9 @@ export async function answerOf(
   since: StreamPosition | undefined,
   now: StreamPosition,
 ): Promise<Answer> {
-  const look: Look = { sources, by, request, since, now, timeMs: sources.clock.now() }
+  const ignoring = sources.ignoredUsers.of(by.userNid)
+  const ignored = ignoring instanceof Promise ? await ignoring : ignoring
+  const look: Look = { sources, by, request, since, now, ignored, timeMs: sources.clock.now() }
   const reading = sources.inboxes.read(by, since?.toDevice ?? 0, now.ledger)
   const mail = reading instanceof Promise ? await reading : reading
   const known = sources.userRooms.of(by.userNid)
@@ -332,7 +334,7 @@ export function presenceEvents(
   joined: ReadonlyMap<number, UserRoom>,
   neighbours: readonly number[],
 ): JsonObject[] {
-  const { sources, since, request, by, timeMs } = look
+  const { sources, since, request, by, ignored, timeMs } = look
   const news = sources.presence.changedSince(since?.ephemeral ?? 0)
   if (news.length + neighbours.length === 0) return []
   const rooms = [...joined.keys()].flatMap((nid) => smallRoom(sources.registry.peek(nid)) ?? [])
@@ -340,7 +342,7 @@ export function presenceEvents(
     userNid === by.userNid || rooms.some(({ nid, localMembers }) => roomNids?.has(nid) || localMembers.has(userNid))
   const events: JsonObject[] = []
   const add = (userNid: number, presence: PresenceOf) => {
-    if (!isSeen(userNid, presence)) return
+    if (!isSeen(userNid, presence) || ignored?.has(presence.userId)) return
     const event = presenceEvent(presence, timeMs)
     if (request.filter.presence.eventMatches(event)) events.push(event)
   }

@@ -20,6 +20,7 @@ export async function invitedSection(look: Look, news: RoomNews): Promise<Sectio
   const room = await sources.registry.getByNid(news.roomNid)
   if (!request.filter.room.roomMatches(room.id)) return undefined
   const [state, member] = await shownOf(look, room, news.membership.eventNid)
+  if (member && news.membership.membership === 'invite' && look.ignored?.has(member.sender)) return undefined
   const events = member ? [...state, strippedState(member)] : state
   const name = news.membership.membership === 'knock' ? 'knock_state' : 'invite_state'
   return { roomId: room.id, json: new JsonBytes().text(`{"${name}":{"events":${writeJson(events)}}}`) }

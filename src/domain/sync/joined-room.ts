@@ -184,7 +184,8 @@ function extrasOf(look: Look, room: Room, news: RoomNews): JsonBytes {
   if (news.receipts) passing.push({ type: 'm.receipt', content: news.receipts })
   const typing = look.sources.typing(room.nid)
   if (typing && typing.position > (look.since?.ephemeral ?? 0) && (look.since || typing.userIds.length > 0)) {
-    passing.push({ type: 'm.typing', content: { user_ids: [...typing.userIds] } })
+    const shown = look.ignored ? typing.userIds.filter((userId) => !look.ignored?.has(userId)) : typing.userIds
+    passing.push({ type: 'm.typing', content: { user_ids: [...shown] } })
   }
   const wanted = ephemeral.roomMatches(room.id)
     ? passing.filter((event) =>

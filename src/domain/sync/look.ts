@@ -4,6 +4,7 @@ import type { JsonBytes } from '../../core/json-bytes.ts'
 import type { AccountDataRow } from '../../store/accounts/account-data.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Cancellation } from '../cancellation.ts'
+import type { Ignored } from '../rooms/read/ignored-users.ts'
 import type { PresenceState } from './presence.ts'
 import type { SyncSources } from './sources.ts'
 import { isNewer, type StreamPosition } from './token.ts'
@@ -34,6 +35,8 @@ export interface Span {
 export interface Look extends Span {
   readonly request: SyncRequest
   readonly timeMs: number
+  /** Whom the user ignores. */
+  readonly ignored: Ignored | undefined
 }
 
 /** A room and its news other than events. */

@@ -1,3 +1,5 @@
+import type { EventMatcher } from '../../core/filter.ts'
+import { type Ignored, isIgnored } from '../rooms/read/ignored-users.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { Look } from './look.ts'
@@ -49,10 +51,18 @@ async function passOverHidden(look: Look, room: Room, stretch: Stretch, first: R
 function readWanted(look: Look, room: Room, wish: Omit<TimelineWish, 'wants'>): RawSlice | Promise<RawSlice> {
   const { sources, request } = look
   const { timeline: filter } = request.filter.room
-  const wants = filter.matchesAll
-    ? undefined
-    : ({ type, sender, content }: RoomEvent) => filter.eventMatches({ type, sender, content })
+  const wants = wantsOf(filter, look.ignored)
   return readTimeline(sources.db, sources.events, room, { ...wish, wants })
+}
+
+/** Undefined if every event is wanted. */
+function wantsOf(filter: EventMatcher, ignored: Ignored | undefined): ((event: RoomEvent) => boolean) | undefined {
+  if (filter.matchesAll && ignored === undefined) return undefined
+  return (event) => {
+    if (ignored && isIgnored(event, ignored)) return false
+    const { type, sender, content } = event
+    return filter.eventMatches({ type, sender, content })
+  }
 }
 
 function limitOf({ request }: Look): number {

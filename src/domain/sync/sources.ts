@@ -8,6 +8,7 @@ import type { DeviceLists } from '../keys/device-lists.ts'
 import type { DeviceKeyCounts } from '../keys/key-counts.ts'
 import type { PushRules } from '../push/rules.ts'
 import type { BundleAggregations } from '../rooms/read/bundles.ts'
+import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
 import type { KeepRelated } from '../rooms/read/related.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { PartialStateRooms } from '../rooms/room/partial-state-rooms.ts'
@@ -66,4 +67,5 @@ export interface SyncSources {
   readonly mayShowUpTo: RoomAccess['mayShowUpTo']
   readonly keepRelated: KeepRelated
   readonly bundle: BundleAggregations
+  readonly ignoredUsers: Pick<IgnoredUsers, 'of'>
 }

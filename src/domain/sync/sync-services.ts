@@ -91,6 +91,7 @@ function sourcesOf({ db, clock, users, roomBase, syncBase, access, typing, recei
     membershipsAt: access.membershipsAt,
     mayShowUpTo: access.mayShowUpTo,
     keepRelated: createKeepRelated({ db, events, access }),
-    bundle: createBundleAggregations({ db, events, access }),
+    ignoredUsers: roomBase.ignoredUsers,
+    bundle: createBundleAggregations({ db, events, access, ignoredUsers: roomBase.ignoredUsers }),
   }
 }

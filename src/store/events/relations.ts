@@ -92,7 +92,18 @@ export function getAggregations(
   reader: Reader,
   roomNid: number,
   events: readonly Aggregated[],
-  { userId, upTo, references }: { readonly userId: UserId; readonly upTo: number; readonly references: number },
+  {
+    userId,
+    upTo,
+    references,
+    ignored,
+  }: {
+    readonly userId: UserId
+    readonly upTo: number
+    readonly references: number
+    /** Users whose events the reader is not shown. */
+    readonly ignored: readonly string[]
+  },
 ): Promise<AggregatedRow[]> {
   return reader.query<AggregatedRow>(
     `WITH target AS (SELECT * FROM unnest($2::text[], $3::text[], $4::text[], $5::boolean[]) AS t (id, editor, type, may_be_root))
@@ -103,17 +114,19 @@ export function getAggregations(
          AND child_type = target.type AND pos <= $7 ORDER BY ts DESC, child_id DESC LIMIT 1) AS edit
      UNION ALL
      SELECT target.id, 'm.thread', latest.child_nid,
-       CASE WHEN thread.latest_pos <= $7 THEN thread.replies ELSE (SELECT count(*)::int FROM event_relation
-         WHERE room_nid = $1 AND target_id = target.id AND rel_type = 'm.thread' AND pos <= $7) END,
+       CASE WHEN thread.latest_pos <= $7 AND cardinality($9::text[]) = 0 THEN thread.replies ELSE (SELECT count(*)::int FROM event_relation
+         WHERE room_nid = $1 AND target_id = target.id AND rel_type = 'm.thread' AND pos <= $7 AND sender <> ALL ($9)) END,
        EXISTS (SELECT FROM event_relation WHERE room_nid = $1 AND target_id = target.id AND sender = $6 AND rel_type = 'm.thread' AND pos <= $7)
      FROM target JOIN thread ON thread.room_nid = $1 AND thread.root_id = target.id CROSS JOIN LATERAL (
        SELECT child_nid FROM event_relation
-       WHERE room_nid = $1 AND target_id = target.id AND rel_type = 'm.thread' AND pos <= $7 ORDER BY pos DESC LIMIT 1) AS latest
+       WHERE room_nid = $1 AND target_id = target.id AND rel_type = 'm.thread' AND pos <= $7 AND sender <> ALL ($9)
+       ORDER BY pos DESC LIMIT 1) AS latest
      WHERE target.may_be_root AND thread.latest_pos IS NOT NULL
      UNION ALL
      SELECT target.id, 'm.reference', reference.child_nid, NULL, NULL FROM target CROSS JOIN LATERAL (
        SELECT child_nid FROM event_relation
-       WHERE room_nid = $1 AND target_id = target.id AND rel_type = 'm.reference' AND pos <= $7 ORDER BY pos LIMIT $8) AS reference`,
+       WHERE room_nid = $1 AND target_id = target.id AND rel_type = 'm.reference' AND pos <= $7 AND sender <> ALL ($9)
+       ORDER BY pos LIMIT $8) AS reference`,
     [
       roomNid,
       events.map(({ id }) => id),
@@ -123,6 +136,7 @@ export function getAggregations(
       userId,
       upTo,
       references,
+      ignored,
     ],
   )
 }

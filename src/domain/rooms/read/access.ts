@@ -14,16 +14,19 @@ import type { RoomEvent } from '../room/room-event.ts'
 import type { Viewer } from '../room/viewer.ts'
 import type { ErasedUsers } from './erased-users.ts'
 import { createViewerHistories, type ViewerHistory } from './history-visibility.ts'
+import { type IgnoredUsers, isIgnored } from './ignored-users.ts'
 
 export interface AccessParts {
   readonly db: Reader
   readonly registry: RoomRegistry
   readonly events: EventCache
   readonly erasedUsers: ErasedUsers
+  readonly ignoredUsers: Pick<IgnoredUsers, 'of'>
   readonly budget: ByteBudget
 }
 
-export function createRoomAccess({ db, registry, events, erasedUsers, budget }: AccessParts): RoomAccess {
+export function createRoomAccess(parts: AccessParts): RoomAccess {
+  const { db, registry, events, erasedUsers, ignoredUsers, budget } = parts
   const histories = createViewerHistories({ db, events, budget })
 
   async function visibleTo(
@@ -33,7 +36,9 @@ export function createRoomAccess({ db, registry, events, erasedUsers, budget }: 
   ): Promise<readonly RoomEvent[]> {
     if (candidates.length === 0) return candidates
     const history = () => histories.of(room, viewer)
-    const seen = (await seesAll(viewer, room, candidates)) ? candidates : await seenBy(history, candidates)
+    const allowed = (await seesAll(viewer, room, candidates)) ? candidates : await seenBy(history, candidates)
+    const ignored = await ignoredUsers.of(viewer.userNid)
+    const seen = ignored ? allowed.filter((event) => !isIgnored(event, ignored)) : allowed
     return erasedUsers.veil(room, seen, async () => (await history()).wasJoinedBy)
   }
 

@@ -9,6 +9,7 @@ import type { Room } from '../room/room.ts'
 import type { RoomAccess } from '../room/room-access.ts'
 import { nameOf, type RoomEvent } from '../room/room-event.ts'
 import type { Viewer } from '../room/viewer.ts'
+import type { IgnoredUsers } from './ignored-users.ts'
 
 /** `unsigned.m.relations` of events, as JSON, by the number of the event. */
 export type Bundles = ReadonlyMap<number, string>
@@ -46,10 +47,12 @@ export function createBundleAggregations({
   db,
   events: cache,
   access,
+  ignoredUsers,
 }: {
   readonly db: Reader
   readonly events: EventCache
   readonly access: Pick<RoomAccess, 'visibleTo'>
+  readonly ignoredUsers: Pick<IgnoredUsers, 'of'>
 }): BundleAggregations {
   async function aggregate(
     { viewer, upTo = Number.MAX_SAFE_INTEGER }: BundleReader,
@@ -61,7 +64,12 @@ export function createBundleAggregations({
       db,
       room.nid,
       wanted.map((event) => aggregatedOf(event, mayBeRoots)),
-      { userId: viewer.userId, upTo, references: MAX_BUNDLED_REFERENCES },
+      {
+        userId: viewer.userId,
+        upTo,
+        references: MAX_BUNDLED_REFERENCES,
+        ignored: [...((await ignoredUsers.of(viewer.userNid)) ?? [])],
+      },
     )
     if (rows.length === 0) return new Map()
     const children = await cache.load(rows.map(({ child_nid }) => child_nid))

@@ -10,6 +10,7 @@ import type { RoomAccess } from '../room/room-access.ts'
 import { createBundleAggregations } from './bundles.ts'
 import { createEventAtTime, type EventAtTime } from './event-at-time.ts'
 import { createHistoryReader, type HistoryReader } from './history-reader.ts'
+import type { IgnoredUsers } from './ignored-users.ts'
 import { createMembersReader, type MembersReader } from './members-reader.ts'
 import { createPositions } from './positions.ts'
 import { createRecentReader, type RecentReader } from './recent-reader.ts'
@@ -28,6 +29,7 @@ export function createRoomReader(parts: {
   readonly db: Database
   readonly events: EventCache
   readonly access: RoomAccess
+  readonly ignoredUsers: Pick<IgnoredUsers, 'of'>
   readonly registry: RoomRegistry
   readonly clock: Clock
   readonly backfill: Backfill

@@ -14,6 +14,7 @@ import type { RoomAccess } from '../room/room-access.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import { isInThread } from '../room/threads.ts'
 import type { Viewer } from '../room/viewer.ts'
+import type { IgnoredUsers } from './ignored-users.ts'
 import { receiptContents } from './receipt-content.ts'
 
 export type MarkerKind = ReceiptKind | 'm.fully_read'
@@ -57,6 +58,7 @@ export interface ReceiptParts {
   readonly clock: Clock
   readonly access: RoomAccess
   readonly events: EventCache
+  readonly ignoredUsers: Pick<IgnoredUsers, 'of'>
   /** Wakes users after something that only they see was written. */
   readonly waker: Waker
   /** Called for every receipt that was written, before its position is published. */
@@ -155,7 +157,9 @@ export function createReceipts(parts: ReceiptParts): Receipts {
     },
 
     async between(viewer, roomNids, after, upTo) {
-      return receiptContents(await receiptsBetween(db, roomNids, viewer.userNid, after, upTo))
+      const ignored = await parts.ignoredUsers.of(viewer.userNid)
+      const rows = await receiptsBetween(db, roomNids, viewer.userNid, after, upTo)
+      return receiptContents(ignored ? rows.filter(({ user_id }) => !ignored.has(user_id)) : rows)
     },
   }
 }

@@ -27,6 +27,7 @@ import type { RoomAccess } from '../room/room-access.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import type { BundleAggregations } from './bundles.ts'
 import { readingOf, writeEventList } from './event-lists.ts'
+import { type IgnoredUsers, isIgnored, withoutContent } from './ignored-users.ts'
 import type { Positions } from './positions.ts'
 import { BEGINNING, type Direction } from './timeline.ts'
 
@@ -60,6 +61,7 @@ export interface RelationsReaderParts {
   readonly db: Reader
   readonly events: EventCache
   readonly access: RoomAccess
+  readonly ignoredUsers: Pick<IgnoredUsers, 'of'>
   readonly positions: Positions
   readonly clock: Clock
   readonly bundle: BundleAggregations
@@ -144,7 +146,9 @@ export function createRelationsReader(parts: RelationsReaderParts): RelationsRea
       const known = page
         .flatMap(({ root_id }) => roots.get(root_id) ?? [])
         .filter(({ roomNid }) => roomNid === room.nid)
-      const out = await writeChunk(by, room, await access.visibleTo(by, room, known), upTo)
+      const ignored = await parts.ignoredUsers.of(by.userNid)
+      const shown = known.map((root) => (ignored && isIgnored(root, ignored) ? withoutContent(room, root) : root))
+      const out = await writeChunk(by, room, await access.visibleTo(by, room, shown), upTo)
       const last = page.at(-1)
       if (rows.length > size && last) out.key('next_batch').value(encodePosition(last.latest_pos - 1))
       return out.text('}')

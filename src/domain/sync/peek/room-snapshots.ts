@@ -101,7 +101,7 @@ export function createRoomSnapshots(parts: {
         return withLeft && !forgotten && membership !== 'knock'
       })
       const out = new JsonBytes().text('{').key('end', true).value(encodeStreamToken(now))
-      out.key('presence').value(presenceOf(by, own, now))
+      out.key('presence').value(await presenceOf(by, own, now))
       out.key('account_data').append(await accountData(by, '', now.ledger))
       out.key('rooms').text('[')
       out.later(async function* () {
@@ -117,10 +117,11 @@ export function createRoomSnapshots(parts: {
     },
   }
 
-  function presenceOf(by: Requester, own: ReadonlyMap<number, UserRoom>, now: StreamPosition) {
+  async function presenceOf(by: Requester, own: ReadonlyMap<number, UserRoom>, now: StreamPosition) {
     const joined = new Map([...own].filter(([, { membership }]) => membership === 'join'))
     const timeMs = sources.clock.now()
-    return presenceEvents({ sources, by, since: undefined, now, timeMs, request: EVERYTHING }, joined, [])
+    const ignored = await sources.ignoredUsers.of(by.userNid)
+    return presenceEvents({ sources, by, since: undefined, now, ignored, timeMs, request: EVERYTHING }, joined, [])
   }
 }
 
