@@ -14,6 +14,7 @@ import * as keys from './cases/keys.ts'
 import * as loginStorm from './cases/login-storm.ts'
 import * as media from './cases/media.ts'
 import * as noopSync from './cases/noop-sync.ts'
+import * as push from './cases/push.ts'
 import * as receive from './cases/receive.ts'
 import * as registerLogin from './cases/register-login.ts'
 import * as relations from './cases/relations.ts'
@@ -31,6 +32,7 @@ import { machine, table, writeResults } from './report.ts'
 const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Measurement[]>>> = {
   [send.BENCHMARK]: send.measureSend,
   [appservice.BENCHMARK]: appservice.measureAppservice,
+  [push.BENCHMARK]: push.measurePush,
   [fanOut.BENCHMARK]: fanOut.measureFanOut,
   [initialSync.BENCHMARK]: initialSync.measureInitialSync,
   [registerLogin.BENCHMARK]: registerLogin.measureRegisterLogin,
