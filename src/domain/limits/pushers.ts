@@ -25,6 +25,8 @@ export const MAX_KNOWN_GATEWAYS = 1_000
 /** Notifications of one pusher that wait in memory, and of all pushers. The others are read from the events when it is their turn. */
 export const MAX_NOTICES_IN_MEMORY = 64
 export const MAX_ALL_NOTICES_IN_MEMORY = 200_000
+/** A pusher that reads what it missed may always keep this many. */
+export const MIN_NOTICES_IN_MEMORY = 8
 /** Bytes of events that are kept ready to be sent to many. */
 export const MAX_NOTIFIED_EVENT_BYTES = 8 * 1024 * 1024
 /** Events that are examined at a time for a pusher that lags behind, and at least so many of each room. */

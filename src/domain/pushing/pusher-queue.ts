@@ -3,7 +3,12 @@ import type { GatewayAnswer } from '../../outbound/push-gateway.ts'
 import type { PusherProgress, PusherRow } from '../../store/accounts/pushers.ts'
 import { pauseAfter } from '../backoff.ts'
 import type { Clock, Random } from '../clock.ts'
-import { COUNTS_EVERY_MS, MAX_NOTICES_IN_MEMORY, PUSH_GIVEN_UP_AFTER_MS } from '../limits/pushers.ts'
+import {
+  COUNTS_EVERY_MS,
+  MAX_NOTICES_IN_MEMORY,
+  MIN_NOTICES_IN_MEMORY,
+  PUSH_GIVEN_UP_AFTER_MS,
+} from '../limits/pushers.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { PUSH_PAUSES, type Turn, type Waiting } from './gateways.ts'
 import type { Notice } from './notice.ts'
@@ -271,11 +276,11 @@ export class PusherQueue implements Waiting, PushTarget {
     this.#parts.changed(this)
   }
 
-  /** Queues as many as there are places for, and at least one. False if some are left, which will be read again. */
+  /** Queues as many as there are places for, and at least a few. False if some are left, which will be read again. */
   #takeRead(notices: readonly Notice[]): boolean {
     for (const notice of notices) {
       if (this.#queued.length >= MAX_NOTICES_IN_MEMORY) return false
-      if (!this.#parts.takePlace() && this.#queued.length > 0) return false
+      if (!this.#parts.takePlace() && this.#queued.length >= MIN_NOTICES_IN_MEMORY) return false
       this.#queued.push(notice)
       this.#readUpTo = notice.position
     }
