@@ -128,6 +128,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
         50,
         200,
       ),
+      report: bucket('Reports of events, rooms and users, per user.', 0.1, 20),
       media: bucket('Files uploaded and downloaded, per user, address or other server.', 20, 200),
       other: bucket('Every other limited endpoint, per user or address.', 10, 100),
     },

@@ -16,6 +16,7 @@ import type { RateLimitOverrides } from './rate-limit-overrides.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { AddressInvites } from './rooms/act/address-invites.ts'
 import type { Aliases } from './rooms/act/aliases.ts'
+import type { Reports } from './rooms/act/reports.ts'
 import type { Rooms } from './rooms/act/rooms.ts'
 import type { Spaces } from './rooms/act/spaces/spaces.ts'
 import type { ThirdPartyInvites } from './rooms/act/third-party-invites.ts'
@@ -55,6 +56,7 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   readonly spaces: Spaces
   readonly receipts: Receipts
   readonly threadSubscriptions: ThreadSubscriptions
+  readonly reports: Reports
   readonly typing: Typing
   readonly notifications: Notifications
   readonly sync: Sync

@@ -1,6 +1,7 @@
 import { forgetNonces, forgetOperatorTokens } from '../../store/accounts/operator-tokens.ts'
 import type { Tx } from '../../store/db/db.ts'
 import { forgetPurges } from '../../store/rooms/history-purges.ts'
+import { forgetReports } from '../../store/rooms/reports.ts'
 import { forgetDeletions } from '../../store/rooms/room-deletions.ts'
 import type { AccountServices } from '../accounts/account-services.ts'
 import type { ExclusiveUsers } from '../accounts/exclusive-users.ts'
@@ -8,6 +9,7 @@ import type { AppserviceServices } from '../appservices/appservice-services.ts'
 import type { Base } from '../base.ts'
 import type { Contacts } from '../contact/contacts.ts'
 import { createInvitationDesk, type InvitationDesk } from '../identity/invitation-desk.ts'
+import { REPORTS_KEPT_MS } from '../limits/reports.ts'
 import type { RoomDeletions } from '../rooms/act/deletion/deletions.ts'
 import type { HistoryPurges } from '../rooms/act/deletion/history-purges.ts'
 import type { ActingServices } from '../rooms/acting-services.ts'
@@ -17,6 +19,7 @@ import type { WritingServices } from '../rooms/writing-services.ts'
 import { type Audit, createAudit } from './audit.ts'
 import { createOperators, type Operators } from './operators.ts'
 import { createRegistrationTokenDesk, type RegistrationTokenDesk } from './registration-token-desk.ts'
+import { createReportDesk, type ReportDesk } from './report-desk.ts'
 import { createRestraints, type Restraints } from './restraints.ts'
 import { createRoomDesk, type RoomDesk } from './room-desk.ts'
 import { createRoomPower, type RoomPower } from './room-power.ts'
@@ -43,6 +46,7 @@ export interface AdminServices {
   readonly roomDeletions: RoomDeletions
   readonly historyPurges: HistoryPurges
   readonly notices: ServerNotices
+  readonly reports: ReportDesk
 }
 
 export interface AdminParts {
@@ -95,6 +99,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     roomBlocks: blocks,
     roomDeletions: deletions,
     historyPurges,
+    reports: createReportDesk({ db, registry, events }),
     notices: createServerNotices({ config, db, clock, random, accountData, registry, rooms, appservices }),
   }
 }
@@ -106,5 +111,6 @@ export const adminChores = [
   forgetOperatorTokens,
   forgetNonces,
   (tx: Tx, now: number, atMost: number) => forgetDeletions(tx, now - DELETIONS_KEPT_MS, atMost),
+  (tx: Tx, now: number, atMost: number) => forgetReports(tx, now - REPORTS_KEPT_MS, atMost),
   (tx: Tx, now: number, atMost: number) => forgetPurges(tx, now - DELETIONS_KEPT_MS, atMost),
 ] as const

@@ -9,7 +9,9 @@ import type { LedgerWaker } from '../sync/ledger-waker.ts'
 import type { Notifier } from '../sync/notifier.ts'
 import type { Unread } from '../sync/unread.ts'
 import type { UserRooms } from '../sync/user-rooms.ts'
+import type { Users } from '../users.ts'
 import { type Aliases, createAliases } from './act/aliases.ts'
+import { createReports, type Reports } from './act/reports.ts'
 import { createSpaces, type Spaces } from './act/spaces/spaces.ts'
 import type { Backfill } from './backfill/backfill.ts'
 import type { IgnoredUsers } from './read/ignored-users.ts'
@@ -32,6 +34,7 @@ export interface ReadingServices {
   readonly spaces: Spaces
   readonly receipts: Receipts
   readonly threadSubscriptions: ThreadSubscriptions
+  readonly reports: Reports
 }
 
 /** Sends EDUs to the other servers of a room. */
@@ -44,6 +47,7 @@ export interface ReadingParts {
   readonly serverName: ServerName
   readonly clock: Clock
   readonly ledger: Ledger
+  readonly users: Users
   readonly registry: RoomRegistry
   readonly budget: ByteBudget
   readonly events: EventCache
@@ -90,6 +94,7 @@ export function createReadingServices(parts: ReadingParts): ReadingServices {
       waker: ledgerWaker,
       written: receiptListener(parts),
     }),
+    reports: createReports({ db, clock, users: parts.users, registry, access }),
     threadSubscriptions: createThreadSubscriptions({ db, ledger, access }),
   }
 }

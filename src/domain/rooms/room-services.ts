@@ -92,6 +92,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     serverName,
     clock,
     ledger,
+    users,
     registry,
     budget,
     events,

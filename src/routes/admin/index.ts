@@ -24,6 +24,15 @@ import { getRegistrationToken } from './registration/get-registration-token.ts'
 import { listRegistrationTokens } from './registration/list-registration-tokens.ts'
 import { registerBySecret } from './registration/register-by-secret.ts'
 import { updateRegistrationToken } from './registration/update-registration-token.ts'
+import { deleteEventReport } from './reports/delete-event-report.ts'
+import { deleteRoomReport } from './reports/delete-room-report.ts'
+import { deleteUserReport } from './reports/delete-user-report.ts'
+import { getEventReport } from './reports/get-event-report.ts'
+import { getRoomReport } from './reports/get-room-report.ts'
+import { getUserReport } from './reports/get-user-report.ts'
+import { listEventReports } from './reports/list-event-reports.ts'
+import { listRoomReports } from './reports/list-room-reports.ts'
+import { listUserReports } from './reports/list-user-reports.ts'
 import { blockRoom } from './rooms/block-room.ts'
 import { deleteRoom } from './rooms/delete-room.ts'
 import { getEvent } from './rooms/get-event.ts'
@@ -154,4 +163,13 @@ export const adminEndpoints: readonly Endpoint[] = [
   listActs,
   getStatistics,
   rotateSigningKey,
+  deleteEventReport,
+  getEventReport,
+  listEventReports,
+  deleteUserReport,
+  getUserReport,
+  listUserReports,
+  deleteRoomReport,
+  getRoomReport,
+  listRoomReports,
 ]

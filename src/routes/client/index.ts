@@ -98,6 +98,9 @@ import { setPushRuleEnabled } from './push/set-push-rule-enabled.ts'
 import { getRelatingEvents } from './relations/get-relating-events.ts'
 import { getRelatingEventsWithRelType } from './relations/get-relating-events-with-rel-type.ts'
 import { getRelatingEventsWithRelTypeAndEventType } from './relations/get-relating-events-with-rel-type-and-event-type.ts'
+import { reportEvent } from './reports/report-event.ts'
+import { reportRoom } from './reports/report-room.ts'
+import { reportUser } from './reports/report-user.ts'
 import { createRoom } from './rooms/create-room.ts'
 import { getEventByTimestamp } from './rooms/get-event-by-timestamp.ts'
 import { getEventContext } from './rooms/get-event-context.ts'
@@ -242,6 +245,9 @@ export const clientEndpoints: readonly Endpoint[] = [
   setPresence,
 
   getThreadRoots,
+  reportEvent,
+  reportRoom,
+  reportUser,
   getRelatingEvents,
   getRelatingEventsWithRelType,
   getRelatingEventsWithRelTypeAndEventType,

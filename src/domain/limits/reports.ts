@@ -1,0 +1,6 @@
+/** Characters of the reason that a report gives. */
+export const MAX_REPORT_REASON_CHARS = 10_000
+/** The newest reports of one user that are kept. */
+export const MAX_REPORTS_PER_USER = 1_000
+/** How long reports are kept. */
+export const REPORTS_KEPT_MS = 365 * 24 * 60 * 60 * 1_000
