@@ -113,6 +113,33 @@ describe('a notification', () => {
     expect(found.map(({ counts }) => counts.unread)).toEqual([1, 2, 3])
   })
 
+  it('tells apart who is mentioned, who is not, and who said it, among users with the default rules', async () => {
+    const [third, fourth] = [await register(api, `m${serial}a`), await register(api, `m${serial}b`)]
+    for (const [who, name] of [
+      [bob, 'key'],
+      [third, 'third'],
+      [fourth, 'fourth'],
+    ] as const) {
+      if (who !== bob) await join(api, who.token, room)
+      await setPusher(api, who, gateway, key(name))
+    }
+    const body = { msgtype: 'm.text', body: 'you', 'm.mentions': { user_ids: [third.userId, bob.userId] } }
+    const path = `/rooms/${encodeURIComponent(room)}/send/m.room.message/mention`
+    await api.call('PUT', path, { token: bob.token, body })
+    await say('end')
+    const tweaks = async (name: string, count: number) =>
+      (await gateway.until(key(name), count)).map(({ content, devices }) => [content.body, devices[0].tweaks])
+    expect(await tweaks('third', 2)).toEqual([
+      ['you', { sound: 'default', highlight: true }],
+      ['end', {}],
+    ])
+    expect(await tweaks('fourth', 2)).toEqual([
+      ['you', {}],
+      ['end', {}],
+    ])
+    expect(await tweaks('key', 1)).toEqual([['end', {}]])
+  })
+
   it('comes for an invitation, with the invited user as its target', async () => {
     await setPusher(api, bob, gateway, key())
     const other = await createRoom(api, alice.token, { name: 'Cellar', invite: [bob.userId] })

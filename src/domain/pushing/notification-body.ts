@@ -1,5 +1,4 @@
 import { createCache } from '../../core/cache.ts'
-import { canonicalAliasOf, displayNameOf, roomNameOf } from '../../core/event/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { writeJson } from '../../core/large-integers.ts'
 import type { PushOutcome } from '../../core/push/default-rules.ts'
@@ -8,6 +7,7 @@ import { MAX_NOTIFIED_EVENT_BYTES } from '../limits/pushers.ts'
 import { dataOf } from '../pushers/pushers.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import { nameOf, type RoomEvent } from '../rooms/room/room-event.ts'
+import type { WordsOf } from './room-words.ts'
 
 /** Writes the bodies of requests to push gateways (push gateway API, "POST notify"). */
 export interface NotificationBodies {
@@ -52,28 +52,25 @@ const inside = (object: JsonObject): string => writeJson(object).slice(1, -1)
 
 export function createNotificationBodies({
   registry,
+  wordsOf,
 }: {
   readonly registry: Pick<RoomRegistry, 'getByNid'>
+  readonly wordsOf: WordsOf
 }): NotificationBodies {
   /** What is the same for all who are notified of an event. */
   const shared = createCache<RoomEvent, Described>(MAX_NOTIFIED_EVENT_BYTES, { sizeOf: ({ bytes }) => bytes })
 
   async function describe(event: RoomEvent): Promise<string> {
     const room = await registry.getByNid(event.roomNid)
-    const [name, alias, member] = await Promise.all([
-      room.stateEvent('m.room.name', '').then(roomNameOf),
-      room.stateEvent('m.room.canonical_alias', '').then(canonicalAliasOf),
-      room.stateEvent('m.room.member', event.sender),
-    ])
-    const displayName = member && displayNameOf(member.pdu)
+    const { senderName, roomName, roomAlias } = await wordsOf(event)
     return inside({
       event_id: nameOf(event),
       room_id: room.id,
       type: event.type,
       sender: event.sender,
-      ...(displayName !== undefined && { sender_display_name: displayName }),
-      ...(name !== undefined && { room_name: name }),
-      ...(alias !== undefined && { room_alias: alias }),
+      ...(senderName !== undefined && { sender_display_name: senderName }),
+      ...(roomName !== undefined && { room_name: roomName }),
+      ...(roomAlias !== undefined && { room_alias: roomAlias }),
       content: event.content,
     })
   }

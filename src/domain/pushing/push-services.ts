@@ -23,6 +23,7 @@ import { createPushRecord } from './push-record.ts'
 import { createPushStream } from './push-stream.ts'
 import { createPushUsers } from './push-users.ts'
 import { PusherQueue } from './pusher-queue.ts'
+import { createRoomWords } from './room-words.ts'
 import { createUnreadMails } from './unread-mail.ts'
 import { createUnreadRooms } from './unread-rooms.ts'
 
@@ -54,7 +55,8 @@ export function createPushServices(parts: PushServiceParts): LifecyclePart {
   const evaluation = createEvaluation({ clock, pushRules, registry, events, access: parts.rooms.access })
   const readMissed = createMissedReader({ db, clock, events, registry, userRooms, unreadRooms, evaluation })
   const gateways = new Gateways({ clock, random })
-  const bodies = createNotificationBodies({ registry })
+  const wordsOf = createRoomWords({ db, registry })
+  const bodies = createNotificationBodies({ registry, wordsOf })
   const places = createPlaces()
   const wanted = createWanted(parts.roomBase)
   const mails = createMailTurns({ clock })
@@ -88,7 +90,7 @@ export function createPushServices(parts: PushServiceParts): LifecyclePart {
   const { unsubscribing } = parts.accounts
   const mailParts = {
     ...{ clock, random, log, evaluated, waits: mails.waits },
-    send: createUnreadMails({ config, db, registry, messenger, unsubscribing, readMissed, wanted }),
+    send: createUnreadMails({ config, db, wordsOf, messenger, unsubscribing, readMissed, wanted }),
     changed: (queue: MailQueue) => record.changed(queue),
   }
   const audience = createAudience(pushUsers.users)

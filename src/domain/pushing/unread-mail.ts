@@ -1,5 +1,4 @@
 import type { Config } from '../../config/schema.ts'
-import { canonicalAliasOf, displayNameOf, roomNameOf } from '../../core/event/content.ts'
 import { preferredLanguages } from '../../core/languages.ts'
 import { oneLine, type TemplateValues } from '../../core/template.ts'
 import { getPushersOf, type PusherRow } from '../../store/accounts/pushers.ts'
@@ -15,15 +14,15 @@ import {
 import { publicBaseUrl } from '../public-address.ts'
 import { dataOf } from '../pushers/pushers.ts'
 import type { Unsubscribing } from '../pushers/unsubscribing.ts'
-import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { ReadMissed } from './missed-notices.ts'
 import type { Notice } from './notice.ts'
+import type { WordsOf } from './room-words.ts'
 
 export interface UnreadMailParts {
   readonly config: Pick<Config, 'public_base_url' | 'listen'>
   readonly db: Reader
-  readonly registry: Pick<RoomRegistry, 'getByNid'>
+  readonly wordsOf: WordsOf
   readonly messenger: Pick<Messenger, 'mail'>
   readonly unsubscribing: Pick<Unsubscribing, 'tokenFor'>
   readonly readMissed: ReadMissed
@@ -45,7 +44,7 @@ interface UnreadRoom {
 export function createUnreadMails(
   parts: UnreadMailParts,
 ): (row: PusherRow, after: number, upTo: number) => Promise<boolean> {
-  const { config, db, registry, messenger, unsubscribing, readMissed, wanted } = parts
+  const { config, db, wordsOf, messenger, unsubscribing, readMissed, wanted } = parts
 
   async function collect(row: PusherRow, after: number, upTo: number): Promise<Map<number, UnreadRoom>> {
     const rooms = new Map<number, UnreadRoom>()
@@ -67,26 +66,23 @@ export function createUnreadMails(
     return rooms
   }
 
-  async function roomValues([roomNid, { count, events }]: readonly [number, UnreadRoom]): Promise<TemplateValues> {
-    const room = await registry.getByNid(roomNid)
-    const [name, alias] = await Promise.all([
-      room.stateEvent('m.room.name', '').then(roomNameOf),
-      room.stateEvent('m.room.canonical_alias', '').then(canonicalAliasOf),
-    ])
+  async function roomValues({ count, events }: UnreadRoom): Promise<TemplateValues> {
     const messages: TemplateValues[] = []
+    let name = ''
     for (const event of events) {
-      const sender = displayNameOf(await room.stateEvent('m.room.member', event.sender)) ?? event.sender
-      messages.push({ sender: cut(sender, MAX_MAIL_NAME_CHARS), ...wordsOf(event) })
+      const { roomName, roomAlias, senderName } = await wordsOf(event)
+      name = roomName ?? roomAlias ?? ''
+      messages.push({ sender: cut(senderName ?? event.sender, MAX_MAIL_NAME_CHARS), ...kindOf(event) })
     }
     const more = count - events.length
-    return { room_name: cut(name ?? alias ?? '', MAX_MAIL_NAME_CHARS), messages, more: more > 0 ? String(more) : '' }
+    return { room_name: cut(name, MAX_MAIL_NAME_CHARS), messages, more: more > 0 ? String(more) : '' }
   }
 
   return async (row, after, upTo) => {
     // It may have gone with an address or a session.
     const own = (await getPushersOf(db, row.user_nid)).find(({ pusher_nid }) => pusher_nid === row.pusher_nid)
     if (own?.kind !== 'email' || !own.is_enabled) return false
-    const unread = [...(await collect(own, after, upTo))]
+    const unread = [...(await collect(own, after, upTo)).values()]
     if (unread.length === 0) return false
     const shown = unread.slice(0, MAX_ROOMS_IN_MAIL)
     const token = encodeURIComponent(unsubscribing.tokenFor(own.pusher_nid))
@@ -104,7 +100,7 @@ export function createUnreadMails(
 }
 
 /** What a mail says of an event: its text, or what it is. Exactly one value is not empty. */
-function wordsOf({ type, content }: RoomEvent): TemplateValues {
+function kindOf({ type, content }: RoomEvent): TemplateValues {
   const none = { text: '', is_invitation: '', is_encrypted: '', is_other: '' }
   if (type === 'm.room.member') return { ...none, is_invitation: 'yes' }
   if (type === 'm.room.encrypted') return { ...none, is_encrypted: 'yes' }
