@@ -79,7 +79,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       name: 'application services',
       start: () => startAppservices({ base, appserviceBase, eventsOut, appservices, rooms, accounts }),
     },
-    ...homeserverWorkers({ base, rooms, accounts, appservices, media, pushing }),
+    ...homeserverWorkers({ base, roomBase, rooms, accounts, appservices, media, pushing }),
     ...identityWorkers(base, addresses.identity, ownHomeserver),
   ]
   await startAll(running)

@@ -128,6 +128,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
         50,
         200,
       ),
+      search: bucket('Searches of messages, per user.', 1, 20),
       report: bucket('Reports of events, rooms and users, per user.', 0.1, 20),
       media: bucket('Files uploaded and downloaded, per user, address or other server.', 20, 200),
       other: bucket('Every other limited endpoint, per user or address.', 10, 100),
@@ -178,6 +179,12 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
       maxItems: 1_000,
       example: ['registrations/'],
     }),
+  }),
+  search: section('Searching messages.', {
+    enabled: flag(
+      'Whether the words of messages are indexed, and users can search them. Encrypted messages never are.',
+      true,
+    ),
   }),
   presence: section('Who is online.', { enabled: flag('Whether presence is tracked and sent to clients.', true) }),
   metrics: section('Prometheus metrics and health, on a listener of their own.', {

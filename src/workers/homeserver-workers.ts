@@ -8,7 +8,9 @@ import { identityChores } from '../domain/identity/identity-services.ts'
 import { type LifecyclePart, worker } from '../domain/lifecycle.ts'
 import type { Sweep } from '../domain/media/sweep.ts'
 import type { ActingServices } from '../domain/rooms/acting-services.ts'
+import type { RoomBase } from '../domain/rooms/room-base-services.ts'
 import type { WritingServices } from '../domain/rooms/writing-services.ts'
+import { createSearchIndex } from '../domain/search/search-index.ts'
 import { startDeactivationRunner } from './deactivation-runner.ts'
 import { startGuestExpeller } from './guest-expeller.ts'
 import { startHistoryPurger } from './history-purger.ts'
@@ -21,7 +23,9 @@ import { startRoomUpgrader } from './room-upgrader.ts'
 /** What a homeserver does by itself, in the order in which it begins. */
 export function homeserverWorkers(parts: {
   readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'log'>
+  readonly roomBase: Pick<RoomBase, 'events' | 'searchSignals'>
   readonly rooms: {
+    position(): number
     readonly writing: Pick<WritingServices, 'guests'>
     readonly acting: Pick<ActingServices, 'deletions' | 'historyPurges' | 'upgrades'>
   }
@@ -45,6 +49,7 @@ export function homeserverWorkers(parts: {
   ]
   return [
     parts.pushing,
+    createSearchIndex(parts),
     worker('media sweeper', () => startMediaSweeper({ sweep, log })),
     worker('janitor', () => startJanitor({ db, clock, log, chores })),
     worker('guest expeller', () => startGuestExpeller(guests, log)),

@@ -76,6 +76,7 @@ export function createReadingServices(parts: ReadingParts): ReadingServices {
       access,
       ignoredUsers: parts.ignoredUsers,
       registry,
+      userRooms,
       clock,
       backfill,
       serverName,

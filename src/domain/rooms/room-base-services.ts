@@ -4,6 +4,7 @@ import { claimWriter, WRITER } from '../../store/db/writer-lock.ts'
 import { lastPosition } from '../../store/events/events.ts'
 import type { Base } from '../base.ts'
 import { openPushRules, type PushRules } from '../push/rules.ts'
+import { createSearchSignals, type SearchSignals } from '../search/search-signals.ts'
 import { RecentChanges } from '../sync/recent-changes.ts'
 import { createUnread, type Unread } from '../sync/unread.ts'
 import { createUserRooms, type UserRooms } from '../sync/user-rooms.ts'
@@ -31,6 +32,7 @@ export interface RoomBase {
   readonly unread: Unread
   readonly pushRules: PushRules
   readonly pushSignals: PushSignals
+  readonly searchSignals: SearchSignals
   readonly checkpoints: Checkpoints
   /** The newest event of each room, and below it the newest that changed a membership, as far as this process has seen. */
   readonly roomEvents: RecentChanges
@@ -68,6 +70,7 @@ export async function openRoomBase(parts: {
     unread: createUnread({ db, budget }),
     pushRules: await openPushRules({ db, budget, ignoredUsers }),
     pushSignals: createPushSignals(),
+    searchSignals: createSearchSignals(),
     checkpoints: createCheckpoints({ db, log }),
     roomEvents: new RecentChanges(position),
     roomMembers: new RecentChanges(position),

@@ -74,7 +74,16 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
       presence,
       typing,
     },
-    { guests: guestRooms, successions, outgoing, appservices, newNeighbours, push: roomBase.pushSignals, notifier },
+    {
+      guests: guestRooms,
+      successions,
+      outgoing,
+      appservices,
+      newNeighbours,
+      push: roomBase.pushSignals,
+      search: roomBase.searchSignals,
+      notifier,
+    },
     log,
   )
   const persister = await openPersister({

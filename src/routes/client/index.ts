@@ -118,6 +118,7 @@ import { roomInitialSync } from './rooms/room-initial-sync.ts'
 import { sendMessage } from './rooms/send-message.ts'
 import { setRoomStateWithKey } from './rooms/set-room-state-with-key.ts'
 import { upgradeRoom } from './rooms/upgrade-room.ts'
+import { search } from './search/search.ts'
 import { getCapabilities } from './server/get-capabilities.ts'
 import { getTurnServer } from './server/get-turn-server.ts'
 import { getVersions } from './server/get-versions.ts'
@@ -245,6 +246,7 @@ export const clientEndpoints: readonly Endpoint[] = [
   setPresence,
 
   getThreadRoots,
+  search,
   reportEvent,
   reportRoom,
   reportUser,

@@ -1,4 +1,5 @@
 import type { Reader, Tx } from '../db/db.ts'
+import { deleteSearchTexts } from './search.ts'
 
 // Tables: event, client_txn, highlight, event_gap, event_relation, thread; read: room, receipt, room_member, account
 
@@ -54,6 +55,7 @@ export async function removeEvents(
   recent: number,
 ): Promise<void> {
   await tx.query('DELETE FROM highlight WHERE room_nid = $1 AND event_nid = ANY($2::bigint[])', [roomNid, eventNids])
+  await deleteSearchTexts(tx, eventNids)
   await tx.query('DELETE FROM event_gap WHERE room_nid = $1 AND event_nid = ANY($2::bigint[])', [roomNid, eventNids])
   const rows = await tx.query<{ event_nid: number; is_recent: boolean }>(
     `DELETE FROM event WHERE event_nid = ANY($1::bigint[])
@@ -72,6 +74,7 @@ export async function emptyEvents(
 ): Promise<void> {
   if (events.length === 0) return
   const nids = events.map(({ event_nid }) => event_nid)
+  await deleteSearchTexts(tx, nids)
   await tx.query('DELETE FROM highlight WHERE room_nid = $1 AND event_nid = ANY($2::bigint[])', [roomNid, nids])
   await tx.query('DELETE FROM event_relation WHERE room_nid = $1 AND child_nid = ANY($2::bigint[])', [roomNid, nids])
   await tx.query(

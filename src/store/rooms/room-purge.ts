@@ -1,5 +1,6 @@
 import type { RoomId } from '../../core/ids.ts'
 import type { Tx } from '../db/db.ts'
+import { deleteSearchTexts } from '../events/search.ts'
 
 // Tables: room and every other that names a room, but those of blocks and deletions
 
@@ -73,6 +74,10 @@ async function purgeEvents(tx: Tx, { roomNid }: PurgedRoom, limit: number, recen
     `DELETE FROM event WHERE ctid = ANY(ARRAY(SELECT ctid FROM event WHERE room_nid = $1 LIMIT $2))
      RETURNING event_nid, txn_token IS NOT NULL AND origin_server_ts > $3 AS is_recent`,
     [roomNid, limit, recent],
+  )
+  await deleteSearchTexts(
+    tx,
+    rows.map(({ event_nid }) => event_nid),
   )
   const sent = rows.filter(({ is_recent }) => is_recent).map(({ event_nid }) => event_nid)
   if (sent.length > 0) await tx.query('DELETE FROM client_txn WHERE event_nid = ANY($1::bigint[])', [sent])

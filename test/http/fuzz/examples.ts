@@ -141,6 +141,7 @@ export function bodyExample({ path, options }: Endpoint, scene: Scene, actor: Ac
   if (path.includes('/state/')) return STATE_CONTENT[stateType]!
   if (path.endsWith('/filter')) return FILTER
   if (path.startsWith('C/profile/')) return { displayname: 'x', avatar_url: 'mxc://localhost/x', 'm.tz': 'UTC' }
+  if (path === 'C/search') return { search_categories: { room_events: { search_term: 'hello' } } }
   if (path.endsWith('/subscription') || path.endsWith('/tags/{tag}')) return {}
   if (path.includes('/send/')) return { msgtype: 'm.text', body: 'x', 'm.mentions': { user_ids: [userId], room: true } }
   if (path.includes('/redact/')) return { reason: 'x', redacts: scene.eventId }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { waitUntil } from '../../support/wait.ts'
 import { type House, inRoom, openHouse, type Person, textsOf } from '../people.ts'
 
 /** Who has what to do with the room: `early` were there from the start and until the time told by their name. */
@@ -177,6 +178,21 @@ describe.each(CASES)('$visibility history, somebody who $role', ({ visibility, r
     const listed = { event_id: root, unsigned: { 'm.relations': { 'm.thread': bundle } } }
     expect(threads.body.chunk).toMatchObject([listed])
     expect(await person.call('GET', inRoom(room, `/event/${encodeURIComponent(root)}`))).toMatchObject(listed)
+  })
+
+  it('finds what they saw while they are or were in the room, by its words', async () => {
+    const { person, room } = of()
+    const isSearched = IN_ROOM.includes(role) || WERE_IN_ROOM.includes(role)
+    const expected = isSearched ? (seen ?? []) : []
+    for (const text of ALL) {
+      const room_events = { search_term: text, order_by: 'recent', filter: { rooms: [room] } }
+      const found = async () => {
+        const answer = await person.call('POST', '/search', { search_categories: { room_events } })
+        return textsOf(answer.search_categories.room_events.results.map(({ result }: { result: object }) => result))
+      }
+      if (expected.includes(text)) await waitUntil(`${text} to be indexed`, async () => (await found()).length > 0)
+      expect(await found()).toEqual(expected.includes(text) ? [text] : [])
+    }
   })
 
   it('finds events by their time', async () => {

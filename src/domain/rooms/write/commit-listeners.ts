@@ -1,4 +1,6 @@
 import type { Logger } from 'pino'
+import type { EventId } from '../../../core/ids.ts'
+import type { SearchHearer } from '../../search/search-signals.ts'
 import type { Notifier } from '../../sync/notifier.ts'
 import type { RecentChanges } from '../../sync/recent-changes.ts'
 import type { Unread } from '../../sync/unread.ts'
@@ -43,6 +45,7 @@ export interface CommitHearers {
   readonly appservices: Pick<RoomAppservices, 'committed' | 'missed'>
   readonly newNeighbours: { committed(room: Room, members: readonly MembershipChange[]): void }
   readonly push: Pick<PushHearer, 'committed' | 'missed'>
+  readonly search: SearchHearer
   readonly notifier: Pick<Notifier, 'wakeRoom' | 'wakeUsers'>
 }
 
@@ -50,7 +53,7 @@ export interface CommitHearers {
 export function createCommitListeners(memory: CommitMemory, hearers: CommitHearers, log: Logger): CommitListeners {
   const { registry, events, partialStateRooms, userRooms, roomEvents, roomMembers, unread, checkpoints } = memory
   const { directory, presence, typing } = memory
-  const { guests, successions, outgoing, appservices, newNeighbours, push, notifier } = hearers
+  const { guests, successions, outgoing, appservices, newNeighbours, push, search, notifier } = hearers
   let wokenRooms = new Set<number>()
   let wokenUsers = new Set<number>()
 
@@ -117,6 +120,7 @@ export function createCommitListeners(memory: CommitMemory, hearers: CommitHeare
       appservices.committed(unit.room, streamed(unit), unit.members)
       newNeighbours.committed(unit.room, unit.members)
       push.committed(unit.room, streamed(unit), unit.members)
+      search.committed(streamed(unit), ...redactedIn(unit))
       if (streamed(unit).some((event) => event.isInTimeline && !event.isHistory)) wokenRooms.add(unit.room.nid)
     },
     published() {
@@ -136,7 +140,15 @@ export function createCommitListeners(memory: CommitMemory, hearers: CommitHeare
       unread.forgetAll()
       appservices.missed(position)
       push.missed(position)
+      search.missed()
       guests.missed()
     },
   }
+}
+
+/** The events that a unit redacts, and those of which it redacts an edit. */
+function redactedIn({ redactions }: Unit): [RoomEvent[], EventId[]] {
+  if (redactions.length === 0) return [[], []]
+  const edited = redactions.flatMap(({ relation }) => (relation?.relType === 'm.replace' ? [relation.targetId] : []))
+  return [redactions.map(({ event }) => event), edited]
 }

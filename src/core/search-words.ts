@@ -1,0 +1,46 @@
+/** Words of a text, at most, and characters of one. What is longer is cut off. */
+const MAX_WORDS = 500
+const MAX_WORD_CHARS = 50
+const MAX_TEXT_CHARS = 20_000
+
+/** Scripts that are written without spaces, and Korean, which puts endings to words: any two neighbouring characters are a word. */
+const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー々]+/gu
+
+const segmenter = new Intl.Segmenter('und', { granularity: 'word' })
+
+/**
+ * The distinct words of a text, as searches compare them: in lower case and without accents. Texts and search terms are cut alike, so that a
+ * term is found in the middle of a sentence in any script.
+ */
+export function wordsOf(text: string): string[] {
+  const words = new Set<string>()
+  const plain = folded(text.slice(0, MAX_TEXT_CHARS))
+  for (const [run] of plain.matchAll(UNSPACED)) {
+    for (const pair of pairsOf(run)) if (words.size < MAX_WORDS) words.add(pair)
+  }
+  for (const { segment, isWordLike } of segmenter.segment(plain.replace(UNSPACED, ' '))) {
+    if (words.size === MAX_WORDS) break
+    if (isWordLike) words.add(segment.slice(0, MAX_WORD_CHARS))
+  }
+  return [...words]
+}
+
+/** The text in lower case, in compatibility form, without the marks that Latin, Greek and Cyrillic letters carry. */
+export function folded(text: string): string {
+  return (
+    text
+      // Halves of surrogate pairs.
+      .replace(/\p{Surrogate}/gu, '')
+      .normalize('NFKD')
+      .replace(/[\u0300-\u036f]/g, '')
+      .normalize('NFC')
+      .toLowerCase()
+  )
+}
+
+function pairsOf(run: string): string[] {
+  const characters = [...run]
+  if (characters.length === 1) return characters
+  return characters.slice(1).map((character, index) => characters[index] + character)
+}

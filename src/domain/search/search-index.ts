@@ -1,0 +1,152 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { EventId } from '../../core/ids.ts'
+import {
+  clearSearch,
+  deleteSearchTexts,
+  putSearchTexts,
+  searchableAfter,
+  searchPosition,
+  setSearchPosition,
+} from '../../store/events/search.ts'
+import type { Base } from '../base.ts'
+import type { LifecyclePart } from '../lifecycle.ts'
+import { MAX_UNINDEXED_EVENTS, SEARCH_BATCH, SEARCH_OVERLAP } from '../limits/search.ts'
+import type { EventCache } from '../rooms/room/event-cache.ts'
+import type { RoomEvent } from '../rooms/room/room-event.ts'
+import type { SearchSignals } from './search-signals.ts'
+import { createReadSearchTexts } from './search-texts.ts'
+import { concernsSearch } from './searched-text.ts'
+
+/** Keeps the words of events beside them, in the background. */
+export interface SearchIndex extends LifecyclePart {
+  /** Begins anew. */
+  rebuild(): Promise<void>
+  /** The number of the newest event, and of the newest that was looked at. */
+  progress(): Promise<{ readonly indexed: number; readonly newest: number }>
+  /** Resolves when everything that was committed until now is indexed. */
+  idle(): Promise<void>
+}
+
+const PAUSE_AFTER_FAILURE_MS = 1_000
+const REST_MS = 10
+
+/**
+ * Follows the numbers of events. News of commits saves reading them; after a start, or if too much waits, they are read. An event is
+ * indexed by what it says when it is its turn, so that edits and redactions meanwhile count.
+ */
+export function createSearchIndex(parts: {
+  readonly base: Pick<Base, 'config' | 'db' | 'log'>
+  readonly roomBase: { readonly events: EventCache; readonly searchSignals: SearchSignals }
+  readonly rooms: { position(): number }
+}): SearchIndex {
+  const { config, db, log } = parts.base
+  const { events, searchSignals } = parts.roomBase
+  const read = createReadSearchTexts({ db, events })
+  /** Numbers of events that wait, and of those that are redacted. */
+  let waiting = new Set<number>()
+  /** Events of which an edit was redacted. */
+  let waitingIds = new Set<EventId>()
+  let isBehind = true
+  let position = 0
+  let running: Promise<void> | undefined
+  const closing = new AbortController()
+  let isStarted = false
+
+  async function index(nids: readonly number[], upTo: number): Promise<void> {
+    const { texts, gone } = await read(nids)
+    await db.tx(async (tx) => {
+      await putSearchTexts(tx, texts)
+      await deleteSearchTexts(tx, gone)
+      await setSearchPosition(tx, Math.max(position, upTo))
+    })
+    position = Math.max(position, upTo)
+  }
+
+  async function catchUp(): Promise<void> {
+    isBehind = false
+    waiting = new Set()
+    for (let at = position; !closing.signal.aborted; ) {
+      const { nids, upTo } = await searchableAfter(db.bulk, at, SEARCH_BATCH)
+      if (upTo === undefined) return
+      await index(nids, upTo)
+      at = upTo
+      // A long way is gone slowly, so that requests come in between.
+      await pause(REST_MS, undefined, { signal: closing.signal, ref: false })
+    }
+  }
+
+  async function follow(): Promise<void> {
+    while (!closing.signal.aborted) {
+      if (isBehind) await catchUp()
+      const ids = [...waitingIds]
+      waitingIds = new Set()
+      for (const { nid } of (await events.loadByIds(ids)).values()) waiting.add(nid)
+      const some = [...waiting].slice(0, SEARCH_BATCH)
+      if (some.length === 0) return
+      for (const nid of some) waiting.delete(nid)
+      await index(some, Math.max(...some))
+    }
+  }
+
+  function wake(): void {
+    if (!isStarted || closing.signal.aborted) return
+    running ??= follow()
+      .catch(async (err) => {
+        if (closing.signal.aborted) return
+        log.warn({ err }, 'events could not be indexed for search; they will be read again')
+        stepBack()
+        await pause(PAUSE_AFTER_FAILURE_MS, undefined, { signal: closing.signal, ref: false }).catch(() => {})
+      })
+      .finally(() => {
+        running = undefined
+        if (waiting.size + waitingIds.size > 0 || isBehind) wake()
+      })
+  }
+
+  function stepBack(): void {
+    position = Math.max(0, position - SEARCH_OVERLAP)
+    isBehind = true
+  }
+
+  function add(concerned: readonly RoomEvent[], edited: readonly EventId[]): void {
+    for (const { nid } of concerned) waiting.add(nid)
+    for (const eventId of edited) waitingIds.add(eventId)
+    if (waiting.size > MAX_UNINDEXED_EVENTS) stepBack()
+    wake()
+  }
+
+  return {
+    name: 'search index',
+    async start() {
+      if (!config.search.enabled) return
+      searchSignals.hear({
+        committed(fresh, redacted, edited) {
+          const concerned = [...fresh.filter(concernsSearch), ...redacted.filter(concernsSearch)]
+          if (concerned.length + edited.length > 0) add(concerned, edited)
+        },
+        missed() {
+          stepBack()
+          wake()
+        },
+      })
+      position = await searchPosition(db)
+      stepBack()
+      isStarted = true
+      wake()
+    },
+    async stop() {
+      closing.abort()
+      await running
+    },
+    async rebuild() {
+      await db.tx(clearSearch)
+      position = 0
+      isBehind = true
+      wake()
+    },
+    progress: async () => ({ indexed: await searchPosition(db), newest: parts.rooms.position() }),
+    async idle() {
+      while (running !== undefined) await running
+    },
+  }
+}

@@ -1,0 +1,57 @@
+import { relationOf } from '../../core/event/relation.ts'
+import { wordsOf } from '../../core/search-words.ts'
+import type { Reader } from '../../store/db/db.ts'
+import { getAggregations } from '../../store/events/relations.ts'
+import type { SearchText } from '../../store/events/search.ts'
+import type { EventCache } from '../rooms/room/event-cache.ts'
+import type { RoomEvent } from '../rooms/room/room-event.ts'
+import { editedText, searchedText } from './searched-text.ts'
+
+/** What the index is to hold of some events, and of those that they edit. */
+export type ReadSearchTexts = (nids: readonly number[]) => Promise<{
+  readonly texts: readonly SearchText[]
+  /** The numbers of those of the events that have no text, or none any more. */
+  readonly gone: readonly number[]
+}>
+
+export function createReadSearchTexts({
+  db,
+  events,
+}: {
+  readonly db: Reader
+  readonly events: EventCache
+}): ReadSearchTexts {
+  /** The text of an event after its edits. */
+  async function textOf(event: RoomEvent): Promise<SearchText | undefined> {
+    const own = searchedText(event)
+    if (own === undefined) return undefined
+    const edit = own.kind === 'message' && event.hasRelations ? await newestEdit(event) : undefined
+    const words = wordsOf((edit && editedText(edit)) ?? own.text)
+    if (words.length === 0) return undefined
+    return { eventNid: event.nid, roomNid: event.roomNid, kind: own.kind, ts: event.ts, words }
+  }
+
+  async function newestEdit({ id, sender, type, roomNid }: RoomEvent): Promise<RoomEvent | undefined> {
+    const wish = { userId: sender, upTo: Number.MAX_SAFE_INTEGER, references: 0, ignored: [] }
+    const rows = await getAggregations(db, roomNid, [{ id, editor: sender, type, mayBeRoot: false }], wish)
+    const nid = rows.find(({ kind }) => kind === 'm.replace')?.child_nid
+    return nid === undefined ? undefined : (await events.load([nid])).get(nid)
+  }
+
+  return async (nids) => {
+    const found = [...(await events.load(nids)).values()]
+    const edited = found.flatMap(({ content }) => {
+      const relation = relationOf(content)
+      return relation?.relType === 'm.replace' ? [relation.eventId] : []
+    })
+    const targets = edited.length === 0 ? [] : [...(await events.loadByIds(edited)).values()]
+    const texts: SearchText[] = []
+    const gone = new Set(nids)
+    for (const event of new Set([...found, ...targets])) {
+      const text = await textOf(event)
+      if (text) texts.push(text)
+      if (text) gone.delete(event.nid)
+    }
+    return { texts, gone: [...gone] }
+  }
+}

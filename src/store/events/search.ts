@@ -1,0 +1,118 @@
+import type { Reader, Tx } from '../db/db.ts'
+
+// Tables: search_text, search_position, event
+
+export type SearchKind = 'message' | 'name' | 'topic'
+
+/** The words of one event. */
+export interface SearchText {
+  readonly eventNid: number
+  readonly roomNid: number
+  readonly kind: SearchKind
+  readonly ts: number
+  readonly words: readonly string[]
+}
+
+/** No word holds this character, so that rooms and kinds are no words. */
+const MARK = '\u0001'
+const roomMark = (roomNid: number) => `${MARK}r${roomNid}`
+const kindMark = (kind: SearchKind) => `${MARK}${kind[0]}`
+
+/** Lexemes as Postgres reads them. */
+const quoted = (lexeme: string) => `'${lexeme.replace(/[\\']/g, (character) => character + character)}'`
+
+function vectorOf({ roomNid, kind, words }: SearchText): string {
+  return [roomMark(roomNid), kindMark(kind), ...words].map(quoted).join(' ')
+}
+
+/** Writes the words of events over those that were there, unless an event was redacted or removed meanwhile. */
+export async function putSearchTexts(tx: Tx, texts: readonly SearchText[]): Promise<void> {
+  if (texts.length === 0) return
+  await tx.query(
+    `INSERT INTO search_text (event_nid, ts, words)
+     SELECT t.nid, t.ts, t.words::tsvector FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS t (nid, ts, words)
+     JOIN event ON event_nid = t.nid AND redacted_by IS NULL
+     ON CONFLICT (event_nid) DO UPDATE SET words = EXCLUDED.words`,
+    [texts.map(({ eventNid }) => eventNid), texts.map(({ ts }) => ts), texts.map(vectorOf)],
+  )
+}
+
+export async function deleteSearchTexts(tx: Tx, eventNids: readonly number[]): Promise<void> {
+  if (eventNids.length === 0) return
+  await tx.query('DELETE FROM search_text WHERE event_nid = ANY ($1::bigint[])', [eventNids])
+}
+
+export async function setSearchPosition(tx: Tx, eventNid: number): Promise<void> {
+  await tx.query('UPDATE search_position SET event_nid = $1', [eventNid])
+}
+
+export async function searchPosition(reader: Reader): Promise<number> {
+  const [row] = await reader.query<{ event_nid: number }>('SELECT event_nid FROM search_position', [])
+  return row?.event_nid ?? 0
+}
+
+/** Begins the index anew. */
+export async function clearSearch(tx: Tx): Promise<void> {
+  await tx.query('TRUNCATE search_text', [])
+  await setSearchPosition(tx, 0)
+}
+
+/** The next numbers of events that may have a text, and the number up to which there are no others. */
+export async function searchableAfter(
+  reader: Reader,
+  after: number,
+  limit: number,
+): Promise<{ readonly nids: readonly number[]; readonly upTo: number | undefined }> {
+  const rows = await reader.query<{ event_nid: number; type: string }>(
+    'SELECT event_nid, type FROM event WHERE event_nid > $1 ORDER BY event_nid LIMIT $2',
+    [after, limit],
+  )
+  const nids = rows.filter(({ type }) => SEARCHED_TYPES.has(type)).map(({ event_nid }) => event_nid)
+  return { nids, upTo: rows.at(-1)?.event_nid }
+}
+
+const SEARCHED_TYPES: ReadonlySet<string> = new Set(['m.room.message', 'm.room.name', 'm.room.topic'])
+
+export interface SearchQuery {
+  readonly words: readonly string[]
+  readonly kinds: readonly SearchKind[]
+  readonly roomNids: readonly number[]
+  /** Only matches before this one, in the order of time. */
+  readonly before: { readonly ts: number; readonly eventNid: number } | undefined
+  readonly limit: number
+}
+
+export interface SearchMatch {
+  readonly event_nid: number
+  readonly ts: number
+  /** In millionths; higher is better. */
+  readonly rank: number
+}
+
+/**
+ * The newest events of some rooms that have all of these words.
+ *
+ * @param inIndex whether the rooms are few enough to be looked up in the index
+ */
+export function findMatches(reader: Reader, query: SearchQuery, inIndex: boolean): Promise<SearchMatch[]> {
+  const { words, kinds, roomNids, before, limit } = query
+  const anyOf = (lexemes: readonly string[]) => `(${lexemes.map(quoted).join(' | ')})`
+  const wanted = words.map(quoted).join(' & ')
+  const marks = [anyOf(kinds.map(kindMark)), ...(inIndex ? [anyOf(roomNids.map(roomMark))] : [])]
+  return reader.query<SearchMatch>(
+    `SELECT event_nid, ts, (1000000 * ts_rank(words, $2::tsquery))::int AS rank FROM (
+       SELECT s.event_nid, s.ts, s.words FROM search_text s ${inIndex ? '' : 'JOIN event e ON e.event_nid = s.event_nid'}
+       WHERE s.words @@ $1::tsquery AND (s.ts, s.event_nid) < ($3::bigint, $4::bigint)
+         AND ($6::bigint[] IS NULL OR ${inIndex ? 'true' : 'e.room_nid = ANY ($6)'})
+       ORDER BY s.ts DESC, s.event_nid DESC LIMIT $5) AS newest
+     ORDER BY ts DESC, event_nid DESC`,
+    [
+      [wanted, ...marks].join(' & '),
+      wanted,
+      before?.ts ?? Number.MAX_SAFE_INTEGER,
+      before?.eventNid ?? Number.MAX_SAFE_INTEGER,
+      limit,
+      inIndex ? null : roomNids,
+    ],
+  )
+}
