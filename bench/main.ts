@@ -20,6 +20,7 @@ import * as registerLogin from './cases/register-login.ts'
 import * as relations from './cases/relations.ts'
 import * as resolution from './cases/resolution.ts'
 import * as roomState from './cases/room-state.ts'
+import * as search from './cases/search.ts'
 import * as send from './cases/send.ts'
 import * as soak from './cases/soak.ts'
 import * as storage from './cases/storage.ts'
@@ -52,6 +53,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [federationOut.BENCHMARK]: federationOut.measureFederationOut,
   [federationDead.BENCHMARK]: federationDead.measureFederationDead,
   [relations.BENCHMARK]: relations.measureRelations,
+  [search.BENCHMARK]: search.measureSearch,
   [attackSync.BENCHMARK]: attackSync.measureAttackSync,
   [federationJoin.BENCHMARK]: federationJoin.measureFederationJoin,
   [attackBodies.BENCHMARK]: attackBodies.measureAttackBodies,
