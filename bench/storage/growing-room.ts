@@ -2,6 +2,7 @@ import { EMPTY_STATE, getState, type StateMap, setState } from '../../src/core/s
 import type { ChainWrite, ChangeWrite, EventBatch, HeadWrite, KeyWrite } from '../../src/store/events/event-writes.ts'
 import { NO_RELATIONS } from '../../src/store/events/relation-writes.ts'
 import type { StatePoint } from '../../src/store/events/state.ts'
+import { NO_UNREAD } from '../../src/store/events/unread-writes.ts'
 import { eventRow, type NewEvent, userName } from './event-rows.ts'
 
 /**
@@ -168,7 +169,7 @@ export function batchOf(rooms: readonly GrowingRoom[]): EventBatch {
     keys: taken.flatMap(({ keys }): readonly KeyWrite[] => keys),
     changes: taken.flatMap(({ changes }): readonly ChangeWrite[] => changes),
     members: [],
-    highlights: [],
+    unread: NO_UNREAD,
     txns: taken.flatMap(({ txns }) => txns),
     redactions: [],
     relations: NO_RELATIONS,

@@ -81,6 +81,7 @@ const roomEventFilter = object({
   lazy_load_members: flag,
   include_redundant_members: flag,
   unread_thread_notifications: flag,
+  'org.matrix.msc3773.unread_thread_notifications': flag,
   related_by_rel_types: texts,
   related_by_senders: userIds,
 })

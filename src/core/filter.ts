@@ -19,6 +19,8 @@ export interface RoomEventFilter extends EventFilter {
   readonly lazy_load_members?: boolean
   readonly include_redundant_members?: boolean
   readonly unread_thread_notifications?: boolean
+  /** The name before release 1.4 (MSC3773). */
+  readonly 'org.matrix.msc3773.unread_thread_notifications'?: boolean
   readonly related_by_rel_types?: readonly string[]
   readonly related_by_senders?: readonly string[]
 }
@@ -65,6 +67,7 @@ export interface EventMatcher {
   readonly lazyLoadMembers: boolean
   readonly includeRedundantMembers: boolean
   readonly unreadThreadNotifications: boolean
+  readonly unstableThreadNotifications: boolean
 }
 
 /** The filter that wants everything. */
@@ -77,6 +80,7 @@ export const MATCH_ALL: EventMatcher = {
   lazyLoadMembers: false,
   includeRedundantMembers: false,
   unreadThreadNotifications: false,
+  unstableThreadNotifications: false,
 }
 
 export interface CompiledFilter {
@@ -129,6 +133,7 @@ export function compileEventFilter(filter: RoomEventFilter | undefined): EventMa
     lazyLoadMembers: filter.lazy_load_members ?? false,
     includeRedundantMembers: filter.include_redundant_members ?? false,
     unreadThreadNotifications: filter.unread_thread_notifications ?? false,
+    unstableThreadNotifications: filter['org.matrix.msc3773.unread_thread_notifications'] ?? false,
   }
 }
 

@@ -101,7 +101,7 @@ describe('a deleted room', () => {
     for (const table of [
       'account_data',
       'event',
-      'highlight',
+      'unread_event',
       'receipt',
       'room_alias',
       'room_member',

@@ -200,10 +200,18 @@ describe('servers in one room', () => {
       body: { msgtype: 'm.text', body: 'reply', ...relation },
     })
     const path = `/rooms/${enc(room)}/receipt/m.read/${enc(reply.event_id)}`
+    const unreadOf = async () => {
+      const filter = enc(JSON.stringify({ room: { timeline: { unread_thread_notifications: true } } }))
+      const { rooms } = await beta.api.call('GET', `/sync?timeout=0&filter=${filter}`, { token: bob.token })
+      return rooms.join[room].unread_thread_notifications
+    }
+    const unread = await waitUntil('the unread thread', unreadOf)
+    expect(unread).toEqual({ [eventId]: { notification_count: 1, highlight_count: 0 } })
     await waitUntil('the reply', async () => {
       const answer = await beta.api.request('POST', path, { token: bob.token, body: { thread_id: eventId } })
       return answer.status === 200 ? true : undefined
     })
+    expect(await unreadOf()).toBeUndefined()
     const inThread = await waitUntil('the receipt in the thread', async () => {
       return (await contentOf('m.receipt'))?.[reply.event_id]?.['m.read']
     })

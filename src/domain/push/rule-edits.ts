@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { ProtocolError } from '../../core/errors.ts'
 import type { RoomId } from '../../core/ids.ts'
 import { createKeyedQueue } from '../../core/keyed-queue.ts'
+import { compileRuleset } from '../../core/push/compiled-rules.ts'
 import { isPushRuleKind, type PushAction, type PushRule } from '../../core/push/default-rules.ts'
 import {
   deleteRule,
@@ -15,7 +16,9 @@ import {
 } from '../../core/push/own-rules.ts'
 import { withRoomRulesCopied } from '../../core/push/room-rules.ts'
 import { setPushRules } from '../../store/accounts/push-rules.ts'
+import type { Tx } from '../../store/db/db.ts'
 import type { Ledger } from '../../store/db/ledger.ts'
+import { countFromHere, getJoinedRooms } from '../../store/events/unread.ts'
 import type { Waker } from '../accounts/account-data.ts'
 import type { BoundMetrics } from '../bound-metrics.ts'
 import { checkActions, checkRule, checkTotal, type RuleBody } from './rule-checks.ts'
@@ -77,7 +80,11 @@ export function createPushRuleEdits(parts: {
       if (text === JSON.stringify(before)) return
       checkTotal(rules, text, bounds)
       await ledger.append(
-        (tx, position) => setPushRules(tx, { userNid, rules: text, position }),
+        async (tx, position) => {
+          const writing = setPushRules(tx, { userNid, rules: text, position })
+          await countFromNow(tx, userNid, before, rules)
+          await writing
+        },
         (_, position) => {
           pushRules.changed(userNid, rules, position)
           notifier.wakeUsers([userNid], position)
@@ -115,6 +122,22 @@ export function createPushRuleEdits(parts: {
       if (pushRules.hasOwn(user.userNid)) await change(user, (rules) => withRoomRulesCopied(rules, from, to))
     },
   }
+}
+
+/**
+ * In rooms whose messages begin to notify, only those from now on count. Where they cease to, what was kept for the user alone still counts:
+ * mentions, for example.
+ */
+async function countFromNow(tx: Tx, userNid: number, before: OwnRules, after: OwnRules): Promise<void> {
+  const [old, now] = [compileRuleset(before), compileRuleset(after)]
+  const rooms = await getJoinedRooms(tx, userNid)
+  const begun = rooms.filter(({ room_id: id }) => now.inRoom(id).countsMessages && !old.inRoom(id).countsMessages)
+  if (begun.length === 0) return
+  await countFromHere(
+    tx,
+    userNid,
+    begun.map(({ room_nid }) => room_nid),
+  )
 }
 
 function errorOf({ errcode, reason }: RuleRefusal): ProtocolError {

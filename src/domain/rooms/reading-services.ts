@@ -142,8 +142,8 @@ function receiptListener(
   }
 
   return (receipt) => {
-    const { by, event, isPublic, isForRoom, isShadowed, position } = receipt
-    if (isForRoom) unread.read(by.userNid, event)
+    const { by, event, isPublic, isShadowed, threadId, position } = receipt
+    unread.read(by.userNid, event, threadId)
     push.read(by.userNid, event.roomNid)
     if (!isShadowed) appservices.read(() => readReceipt(receipt))
     if (isPublic) {

@@ -39,7 +39,7 @@ export interface ReceivingParts {
   readonly outgoing: { reaches(server: ServerName): boolean }
   readonly notifier: { wakeRoom(roomNid: number): void }
   readonly roomBase: Pick<RoomBase, 'events' | 'registry' | 'partialStateRooms' | 'checkpoints'>
-  readonly writing: Pick<WritingServices, 'persister' | 'branches' | 'policies'>
+  readonly writing: Pick<WritingServices, 'persister' | 'branches' | 'policies' | 'noticing'>
 }
 
 /**
@@ -49,11 +49,11 @@ export interface ReceivingParts {
 export function createReceivingServices(parts: ReceivingParts): ReceivingServices {
   const { serverName, db, users, clock, random, log, keys, queries, peers, outgoing, notifier } = parts
   const { events, registry, partialStateRooms, checkpoints } = parts.roomBase
-  const { persister, branches, policies } = parts.writing
+  const { persister, branches, policies, noticing } = parts.writing
   const roomQueue = createKeyedQueue<RoomId>()
   const pduChecks = createPduChecks({ keys })
   const outliers = createOutliers({ events, users, persister, queries, pduChecks })
-  const placing = createPlacing({ serverName, users, persister, branches, policies })
+  const placing = createPlacing({ serverName, users, persister, branches, policies, noticing, events })
   const kicks = createPartialStateKicks({ db, peers, registry, pduChecks, outliers, placing, roomQueue, log })
   const resync = createResync({
     serverName,

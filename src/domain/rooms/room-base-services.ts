@@ -58,6 +58,7 @@ export async function openRoomBase(parts: {
   const partialStateRooms = await openPartialStateRooms({ db, clock, log })
   const registry = createRoomRegistry({ db, events, serverName, partialStateRooms, budget })
   const ignoredUsers = await openIgnoredUsers({ db, budget })
+  const pushRules = await openPushRules({ db, budget, ignoredUsers })
   return {
     writing,
     budget,
@@ -67,8 +68,8 @@ export async function openRoomBase(parts: {
     userRooms: createUserRooms({ db, budget }),
     erasedUsers: await openErasedUsers({ db, events }),
     ignoredUsers,
-    unread: createUnread({ db, budget }),
-    pushRules: await openPushRules({ db, budget, ignoredUsers }),
+    unread: createUnread({ db, budget, pushRules }),
+    pushRules,
     pushSignals: createPushSignals(),
     searchSignals: createSearchSignals(),
     checkpoints: createCheckpoints({ db, log }),

@@ -14,6 +14,7 @@ import type { RoomBase } from './room-base-services.ts'
 import { type Appender, createAppender } from './write/append.ts'
 import { type ClosedRooms, createClosedRooms } from './write/closed-rooms.ts'
 import { type CommitHearers, type CommitMemory, createCommitListeners } from './write/commit-listeners.ts'
+import { createNoticing, type Noticing } from './write/noticing.ts'
 import { openPersister, type Persister } from './write/persister.ts'
 import { createPolicyGate, type PolicyGate } from './write/policy-gate.ts'
 import { createPolicyRequests } from './write/policy-requests.ts'
@@ -31,6 +32,8 @@ export interface WritingServices {
   readonly successions: Successions
   /** Asks the policy servers of rooms about each event. */
   readonly policies: PolicyGate
+  /** Decides for whom events stand out. */
+  readonly noticing: Noticing
 }
 
 export interface WritingParts {
@@ -99,7 +102,8 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
   const closed = createClosedRooms()
   const policies = createPolicyGate({ serverName, db, ask: createPolicyRequests({ peers: parts.peers, clock }) })
   const writer = { users, events, registry, persister, policies }
-  const unguarded = createAppender({ serverName, signingKey, clock, random, ...writer })
+  const noticing = createNoticing({ pushRules: roomBase.pushRules, budget: roomBase.budget })
+  const unguarded = createAppender({ noticing, serverName, signingKey, clock, random, ...writer })
   const appender = closed.guard(unguarded)
   return {
     persister,
@@ -110,5 +114,6 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
     guests: createGuests({ db, rooms: guestRooms, registry, appender }),
     successions,
     policies,
+    noticing,
   }
 }

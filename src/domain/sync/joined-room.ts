@@ -24,6 +24,7 @@ import {
 import type { TimelineSlice } from './room-timeline.ts'
 import { shownTimeline } from './shown-timeline.ts'
 import { isNewer, type StreamPosition } from './token.ts'
+import { type RoomUnread, totalOf } from './unread-mark.ts'
 
 const HEROES = 5
 
@@ -66,7 +67,7 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   if (summary) out.text(`,"summary":${JSON.stringify(summary)}`)
   const counting = look.sources.unread.count(look.by.userNid, room.nid, notifiableAt(look, room))
   const unread = counting instanceof Promise ? await counting : counting
-  out.text(`,"unread_notifications":${JSON.stringify(unread)}}`)
+  writeUnread(out, look, unread)
   return { roomId: room.id, json: out }
 }
 
@@ -214,6 +215,20 @@ async function summaryOf(look: Look, room: Room): Promise<Summary> {
   ])
   if ((roomNameOf(name) ?? canonicalAliasOf(alias)) !== undefined) return counts
   return { 'm.heroes': await getHeroes(look.sources.db, room.nid, look.by.userNid, HEROES), ...counts }
+}
+
+/** With threads counted apart, if the client wants that; otherwise together. */
+function writeUnread(out: JsonBytes, { request }: Look, unread: RoomUnread): void {
+  const { unreadThreadNotifications, unstableThreadNotifications } = request.filter.room.timeline
+  const isApart = unreadThreadNotifications || unstableThreadNotifications
+  const main = isApart ? unread.main : totalOf(unread)
+  out.text(`,"unread_notifications":${JSON.stringify(main)}`)
+  if (isApart && unread.threads.size > 0) {
+    const threads = JSON.stringify(Object.fromEntries(unread.threads))
+    if (unreadThreadNotifications) out.text(`,"unread_thread_notifications":${threads}`)
+    if (unstableThreadNotifications) out.text(`,"org.matrix.msc3773.unread_thread_notifications":${threads}`)
+  }
+  out.text('}')
 }
 
 function notifiableAt(look: Look, room: Room): number {

@@ -1,119 +1,101 @@
 import type { ByteBudget } from '../../core/byte-budget.ts'
 import type { Reader } from '../../store/db/db.ts'
-import type { HighlightWrite } from '../../store/events/event-writes.ts'
-import { getHighlights, getReadMarks } from '../../store/events/unread.ts'
+import type { RedactedPlace } from '../../store/events/unread-writes.ts'
+import type { PushRules } from '../push/rules.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
+import { MAIN_THREAD, namedThread } from '../rooms/room/threads.ts'
+import type { UnreadNews } from '../rooms/write/unread-news.ts'
+import { type Mark, type RoomUnread, totalOf, type UnreadCounts } from './unread-mark.ts'
+import { createUnreadMarks } from './unread-marks.ts'
 
-export interface UnreadCounts {
-  readonly notification_count: number
-  readonly highlight_count: number
-}
+export type { RoomUnread, UnreadCounts } from './unread-mark.ts'
 
 interface RoomCount {
   readonly nid: number
   readonly notifiable: number
 }
 
-/** How far a user has read a room, and the highlights after that, as timeline positions. */
-interface Mark {
-  pos: number
-  notifiable: number
-  highlights: number[]
-}
-
 /**
- * Unread counts by arithmetic. A room counts its notifiable events; the unread count is the count now minus the count at the last event
- * read. Sending counts as reading. Only mentions are kept one by one.
+ * Unread counts by arithmetic. A room counts the notifiable events of its main timeline; the unread count is the count now minus the count
+ * at the last event read. Events in threads are one row each, for all readers together. Sending counts as reading the thread, or the main
+ * timeline. Kept one by one are mentions, and what users with own push rules make of events. (docs/decisions/0003)
  */
 export interface Unread {
-  /** @param rooms the rooms and their current counts of notifiable events */
+  /** Main timeline and threads together. @param rooms the rooms and their current counts of notifiable events */
   counts(userNid: number, rooms: readonly RoomCount[]): Promise<Map<number, UnreadCounts>>
-  /** The counts of one room; synchronous where the user's marker is in memory. */
-  count(userNid: number, roomNid: number, notifiable: number): UnreadCounts | Promise<UnreadCounts>
-  /** Whether a user has read an event; synchronous where the user's marker is in memory. */
-  hasRead(userNid: number, event: Pick<RoomEvent, 'roomNid' | 'pos' | 'notifiable'>): boolean | Promise<boolean>
-  /** A user has read a room up to an event. */
-  read(userNid: number, event: RoomEvent): void
-  /** An event was committed, and is a highlight for some users. */
-  appended(event: RoomEvent, highlights: readonly HighlightWrite[]): void
-  /** Commits were missed: all read markers are loaded again. */
+  /** The counts of one room; synchronous where the user's mark is in memory. */
+  count(userNid: number, roomNid: number, notifiable: number): RoomUnread | Promise<RoomUnread>
+  /** Whether a user has read an event; synchronous where the user's mark is in memory. */
+  hasRead(userNid: number, event: RoomEvent): boolean | Promise<boolean>
+  /** A user has read up to an event. @param threadId the root of a thread, `main`, or '' for the whole room */
+  read(userNid: number, event: RoomEvent, threadId: string): void
+  /** An event was committed. @param news if it is in a thread, or stands out to anybody */
+  appended(event: RoomEvent, news: UnreadNews | undefined): void
+  /** An event was redacted. @param pos the room's newest position after that */
+  redacted(place: RedactedPlace, pos: number): void
+  /** Commits were missed: all marks are loaded again. */
   forgetAll(): void
 }
 
-/** Bytes of a user's marks, and of one mark with its mentions. */
-const MARKS_BYTES = 200
-const MARK_BYTES = 136
+const NOTHING: RoomUnread = { main: { notification_count: 0, highlight_count: 0 }, threads: new Map() }
 
-export function createUnread({ db, budget }: { db: Reader; budget: ByteBudget }): Unread {
-  const users = budget.part<number, Map<number, Mark>>({ bytesOf: ({ size }) => MARKS_BYTES + size * MARK_BYTES })
-
-  async function load(userNid: number, marks: Map<number, Mark>, roomNids: readonly number[]): Promise<void> {
-    const [rows, highlights] = await Promise.all([
-      getReadMarks(db, userNid, roomNids),
-      getHighlights(db, userNid, roomNids),
-    ])
-    for (const row of rows) {
-      const mark = marks.get(row.room_nid)
-      if (mark && mark.pos >= row.room_pos) continue
-      marks.set(row.room_nid, {
-        pos: row.room_pos,
-        notifiable: row.notifiable,
-        highlights: highlights
-          .filter(({ room_nid, room_pos }) => room_nid === row.room_nid && room_pos > row.room_pos)
-          .map(({ room_pos }) => room_pos),
-      })
-    }
-  }
-
-  function move(userNid: number, event: RoomEvent): void {
-    const mark = users.get(userNid)?.get(event.roomNid)
-    if (!mark || event.pos <= mark.pos) return
-    mark.pos = event.pos
-    mark.notifiable = event.notifiable
-    mark.highlights = mark.highlights.filter((pos) => pos > event.pos)
-  }
-
-  async function counts(userNid: number, rooms: readonly RoomCount[]): Promise<Map<number, UnreadCounts>> {
-    let marks = users.get(userNid)
-    if (!marks) {
-      marks = new Map()
-      users.set(userNid, marks)
-    }
-    const unknown = rooms.filter(({ nid }) => !marks.has(nid)).map(({ nid }) => nid)
-    if (unknown.length > 0) await load(userNid, marks, unknown)
-    return new Map(rooms.map(({ nid, notifiable }) => [nid, countSince(marks.get(nid), notifiable)]))
-  }
+export function createUnread(parts: {
+  readonly db: Reader
+  readonly budget: ByteBudget
+  readonly pushRules: Pick<PushRules, 'of' | 'changedAt'>
+}): Unread {
+  const marks = createUnreadMarks(parts)
+  const countOf = (mark: Mark | undefined, notifiable: number) => mark?.counts(notifiable) ?? NOTHING
 
   return {
-    counts,
+    async counts(userNid, rooms) {
+      const unknown = rooms.filter(({ nid }) => !marks.of(userNid, nid)).map(({ nid }) => nid)
+      const loaded = unknown.length > 0 ? await marks.load(userNid, unknown) : undefined
+      const marked = (nid: number) => marks.of(userNid, nid) ?? loaded?.get(nid)
+      return new Map(rooms.map(({ nid, notifiable }) => [nid, totalOf(countOf(marked(nid), notifiable))]))
+    },
     count(userNid, roomNid, notifiable) {
-      const mark = users.get(userNid)?.get(roomNid)
-      if (mark) return countSince(mark, notifiable)
-      return counts(userNid, [{ nid: roomNid, notifiable }]).then((found) => found.get(roomNid)!)
+      const mark = marks.of(userNid, roomNid)
+      if (mark) return mark.counts(notifiable)
+      return marks.load(userNid, [roomNid]).then((found) => countOf(found.get(roomNid), notifiable))
     },
-    hasRead(userNid, { roomNid, pos, notifiable }) {
-      const mark = users.get(userNid)?.get(roomNid)
-      if (mark) return pos <= mark.pos
-      return counts(userNid, [{ nid: roomNid, notifiable }]).then(() => {
-        const loaded = users.get(userNid)?.get(roomNid)
-        return loaded !== undefined && pos <= loaded.pos
-      })
+    hasRead(userNid, event) {
+      const rootId = namedThread(event) ?? ''
+      const mark = marks.of(userNid, event.roomNid)
+      if (mark) return mark.hasRead(event.pos, rootId)
+      return marks
+        .load(userNid, [event.roomNid])
+        .then((found) => found.get(event.roomNid)?.hasRead(event.pos, rootId) === true)
     },
-    read: move,
-    forgetAll: () => users.clear(),
-    appended(event, highlights) {
-      move(event.senderNid, event)
-      for (const { userNid, eventNid } of highlights) {
-        const mark = users.get(userNid)?.get(event.roomNid)
-        if (mark && eventNid === event.nid && !mark.highlights.includes(event.pos)) mark.highlights.push(event.pos)
+    read(userNid, event, threadId) {
+      const apply = (mark: Mark) => mark.read(event, threadId)
+      marks.change({ roomNid: event.roomNid, pos: Number.POSITIVE_INFINITY, apply }, userNid)
+    },
+    appended(event, news) {
+      const { roomNid, pos, senderNid } = event
+      const rootId = news?.rootId ?? ''
+      // Whoever joins has read everything before.
+      const isOwnMembership = event.type === 'm.room.member' && event.pdu.state_key === event.sender
+      const sent = isOwnMembership ? '' : rootId || MAIN_THREAD
+      marks.change({ roomNid, pos, apply: (mark) => mark.read(event, sent) }, senderNid)
+      if (!news) return
+      const { counts, noticed } = news
+      const arrive = (mark: Mark, userNid: number, to?: UnreadNews['noticed'][number]): boolean => {
+        if (userNid !== senderNid) mark.arrived({ pos, rootId, counts, noticed: to })
+        return true
       }
+      if (rootId === '' || !counts) {
+        for (const one of noticed) {
+          marks.change({ roomNid, pos, apply: (mark, userNid) => arrive(mark, userNid, one) }, one.userNid)
+        }
+        return
+      }
+      const byUser = new Map(noticed.map((one) => [one.userNid, one]))
+      marks.change({ roomNid, pos, apply: (mark, userNid) => arrive(mark, userNid, byUser.get(userNid)) })
     },
-  }
-}
-
-function countSince(mark: Mark | undefined, notifiable: number): UnreadCounts {
-  return {
-    notification_count: mark ? Math.max(0, notifiable - mark.notifiable) : 0,
-    highlight_count: mark?.highlights.length ?? 0,
+    redacted({ roomNid, pos: at, counted, isInMain }, pos) {
+      marks.change({ roomNid, pos, apply: (mark) => isInMain && mark.redacted(at, counted) })
+    },
+    forgetAll: marks.forgetAll,
   }
 }

@@ -9,7 +9,6 @@ import type {
   GapFilled,
   GapWrite,
   HeadWrite,
-  HighlightWrite,
   KeyWrite,
   MemberWrite,
   RedactionWrite,
@@ -17,9 +16,10 @@ import type {
   TxnWrite,
 } from './event-writes.ts'
 import { relationParts } from './relation-writes.ts'
+import { unreadParts } from './unread-writes.ts'
 
-// Tables: room, event, event_gap, early_redaction, state_key, state_change, state_chain, room_filling, room_member, client_txn, highlight,
-// event_relation, thread
+// Tables: room, event, event_gap, early_redaction, state_key, state_change, state_chain, room_filling, room_member, client_txn, event_relation,
+// thread, and those of unread counts
 
 export interface BatchOutcome {
   /** The rooms whose head was at the expected version. Nothing of any other room was written. */
@@ -219,12 +219,6 @@ const MEMBER: readonly Column<MemberWrite>[] = [
 const MEMBER_CHANGES = `ON CONFLICT (user_nid, room_nid) DO UPDATE
   SET membership = EXCLUDED.membership, event_nid = EXCLUDED.event_nid, changed_at = EXCLUDED.changed_at, forgotten = false`
 
-const HIGHLIGHT: readonly Column<HighlightWrite>[] = [
-  ['user_nid', 'bigint', (highlight) => highlight.userNid],
-  ['room_nid', 'bigint', (highlight) => highlight.roomNid],
-  ['event_nid', 'bigint', (highlight) => highlight.eventNid],
-]
-
 const TXN: readonly Column<TxnWrite>[] = [
   ['token_nid', 'bigint', (txn) => txn.tokenNid],
   ['txn_hash', 'text', (txn) => txn.hash],
@@ -282,10 +276,10 @@ export async function writeEventBatch(connection: Reader, batch: EventBatch): Pr
     ...(batch.members.length > 0
       ? [plainInsert(p, ['joined', 'room_member'], batch.members, MEMBER, MEMBER_CHANGES)]
       : []),
-    ...(batch.highlights.length > 0 ? [plainInsert(p, ['noted', 'highlight'], batch.highlights, HIGHLIGHT)] : []),
     ...(withTxns ? [TXN_INSERT] : []),
     ...(batch.redactions.length > 0 ? [redactionUpdate(p, batch.redactions, batch.relations.added.length > 0)] : []),
     ...relationParts(p, batch.relations),
+    ...unreadParts(p, batch.unread),
     ...(p.holdsJson ? [] : ['no_json AS (SELECT $1::bytea)']),
   ]
   const text = `WITH ${parts.join(', ')}

@@ -2,6 +2,7 @@ import type { Integer } from '../../core/large-integers.ts'
 import type { Membership } from '../rooms/rooms.ts'
 import type { EventRow } from './events.ts'
 import type { RelationBatch, RelationRemoval } from './relation-writes.ts'
+import type { RedactedPlace, UnreadBatch } from './unread-writes.ts'
 
 /** A room's head after a batch. */
 export interface HeadWrite {
@@ -84,12 +85,6 @@ export interface MemberWrite {
   readonly changedAt: number
 }
 
-export interface HighlightWrite {
-  readonly userNid: number
-  readonly roomNid: number
-  readonly eventNid: number
-}
-
 export interface TxnWrite {
   readonly tokenNid: number
   /** Earlier logins of the device: the same transaction id under one of these is the same request. */
@@ -107,6 +102,8 @@ export interface RedactionWrite {
   /** The redacted JSON of the target. */
   readonly json: string
   readonly authContent: string | null
+  /** Its place, if it is a new event of the timeline that was not redacted before. */
+  readonly place: RedactedPlace | undefined
   /** How the target related to another event. */
   readonly relation: RelationRemoval | undefined
 }
@@ -125,7 +122,7 @@ export interface EventBatch {
   readonly keys: readonly KeyWrite[]
   readonly changes: readonly ChangeWrite[]
   readonly members: readonly MemberWrite[]
-  readonly highlights: readonly HighlightWrite[]
+  readonly unread: UnreadBatch
   readonly txns: readonly TxnWrite[]
   readonly redactions: readonly RedactionWrite[]
   readonly relations: RelationBatch

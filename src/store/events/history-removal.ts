@@ -1,7 +1,7 @@
 import type { Reader, Tx } from '../db/db.ts'
 import { deleteSearchTexts } from './search.ts'
 
-// Tables: event, client_txn, highlight, event_gap, event_relation, thread; read: room, receipt, room_member, account
+// Tables: event, client_txn, highlight, unread_event, thread_event, event_gap, event_relation, thread; read: room, receipt, room_member, account
 
 /** An event in the part of a timeline that is to be removed. */
 export interface OldEvent {
@@ -47,6 +47,19 @@ export async function newestOwnEvents(reader: Reader, roomNid: number, upTo: num
   return rows.map(({ event_nid }) => event_nid)
 }
 
+async function dropPlaces(
+  tx: Tx,
+  table: 'unread_event' | 'thread_event',
+  roomNid: number,
+  eventNids: readonly number[],
+): Promise<void> {
+  await tx.query(
+    `DELETE FROM ${table} u USING event e WHERE e.room_nid = $1 AND e.event_nid = ANY($2::bigint[])
+     AND u.room_nid = e.room_nid AND u.room_pos = e.room_pos`,
+    [roomNid, eventNids],
+  )
+}
+
 /** Removes events and what names them. @param recent older transaction ids are removed already */
 export async function removeEvents(
   tx: Tx,
@@ -56,6 +69,8 @@ export async function removeEvents(
 ): Promise<void> {
   await tx.query('DELETE FROM highlight WHERE room_nid = $1 AND event_nid = ANY($2::bigint[])', [roomNid, eventNids])
   await deleteSearchTexts(tx, eventNids)
+  await dropPlaces(tx, 'unread_event', roomNid, eventNids)
+  await dropPlaces(tx, 'thread_event', roomNid, eventNids)
   await tx.query('DELETE FROM event_gap WHERE room_nid = $1 AND event_nid = ANY($2::bigint[])', [roomNid, eventNids])
   const rows = await tx.query<{ event_nid: number; is_recent: boolean }>(
     `DELETE FROM event WHERE event_nid = ANY($1::bigint[])
@@ -76,6 +91,7 @@ export async function emptyEvents(
   const nids = events.map(({ event_nid }) => event_nid)
   await deleteSearchTexts(tx, nids)
   await tx.query('DELETE FROM highlight WHERE room_nid = $1 AND event_nid = ANY($2::bigint[])', [roomNid, nids])
+  await dropPlaces(tx, 'unread_event', roomNid, nids)
   await tx.query('DELETE FROM event_relation WHERE room_nid = $1 AND child_nid = ANY($2::bigint[])', [roomNid, nids])
   await tx.query(
     `UPDATE event SET json = emptied.json, txn_id = NULL, auth_content = NULL

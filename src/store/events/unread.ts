@@ -1,60 +1,162 @@
+import type { RoomId } from '../../core/ids.ts'
 import type { Reader, Tx } from '../db/db.ts'
 
-// Tables: room_member, receipt, event, highlight; read: room
+// Tables: counted_from, unread_event; read: room, room_member, receipt, event, thread_event, unread_thread, uncounted_event
 
+/** Up to where a user has read a room's main timeline, as a timeline position. */
 export interface ReadMark {
   readonly room_nid: number
-  /** The number of notifiable events up to the point that the user has read. */
-  readonly notifiable: number
-  /** The timeline position up to which the user has read. */
   readonly room_pos: number
 }
 
-/**
- * How far a user has read in rooms: the latest of their receipts, their own messages, and their join.
- * Rooms that the user was never in are left out.
- */
+const JOINED =
+  'CROSS JOIN LATERAL (SELECT joined.room_pos FROM event joined WHERE joined.event_nid = m.event_nid) joined'
+
+const READ = `CROSS JOIN LATERAL (
+  SELECT max(read.room_pos) AS room_pos, max(read.room_pos) FILTER (WHERE r.thread_id = '') AS whole
+  FROM receipt r JOIN event read USING (event_nid)
+  WHERE r.room_nid = m.room_nid AND r.user_nid = m.user_nid AND r.thread_id IN ('', 'main')) read`
+
+/** The latest of the user's receipts, their own events outside of threads, and their join. */
+const MAIN = `CROSS JOIN LATERAL (
+  SELECT e.notifiable, e.room_pos FROM event e
+  WHERE e.room_nid = m.room_nid
+  AND e.room_pos >= CASE WHEN read.room_pos IS NULL THEN joined.room_pos ELSE read.room_pos END
+  AND (e.room_pos = read.room_pos OR e.room_pos = joined.room_pos OR e.sender_nid = m.user_nid
+    AND NOT EXISTS (SELECT FROM thread_event own WHERE own.room_nid = e.room_nid AND own.room_pos = e.room_pos))
+  ORDER BY e.room_pos DESC LIMIT 1) main`
+
+/** How far a user has read in rooms. Rooms that the user was never in are left out. */
 export function getReadMarks(reader: Reader, userNid: number, roomNids: readonly number[]): Promise<ReadMark[]> {
   return reader.query<ReadMark>(
-    `SELECT m.room_nid, mark.notifiable, mark.room_pos
-     FROM room_member m
-     CROSS JOIN LATERAL (
-       SELECT joined.room_pos FROM event joined WHERE joined.event_nid = m.event_nid
-     ) joined
-     CROSS JOIN LATERAL (
-       SELECT max(read.room_pos) AS room_pos FROM receipt r JOIN event read USING (event_nid)
-       WHERE r.room_nid = m.room_nid AND r.user_nid = m.user_nid AND r.thread_id IN ('', 'main')
-     ) read
-     CROSS JOIN LATERAL (
-       SELECT e.notifiable, e.room_pos FROM event e
-       WHERE e.room_nid = m.room_nid
-       AND e.room_pos >= CASE WHEN read.room_pos IS NULL THEN joined.room_pos ELSE read.room_pos END
-       AND (e.sender_nid = m.user_nid OR e.room_pos = read.room_pos OR e.room_pos = joined.room_pos)
-       ORDER BY e.room_pos DESC LIMIT 1
-     ) mark
+    `SELECT m.room_nid, main.room_pos FROM room_member m ${JOINED} ${READ} ${MAIN}
      WHERE m.user_nid = $1 AND m.room_nid = ANY($2::bigint[])`,
     [userNid, roomNids],
   )
 }
 
-export function getHighlights(
+/** What is unread for a user in the main timeline of a room, or in one of its threads. */
+export interface UnreadRow {
+  readonly room_nid: number
+  readonly room_id: RoomId
+  /** '' for the main timeline. */
+  readonly root_id: string
+  /** The room's newest timeline position when this was read. */
+  readonly up_to: number
+  /** The timeline position up to which the user has read, and the one from which events count. */
+  readonly from_pos: number
+  readonly base_pos: number
+  /** Main timeline: the room's count of notifiable events at `base_pos`. */
+  readonly notifiable: number
+  /** Main timeline: how many of those after `base_pos` were redacted. Thread: how many count after it. And the last of them. */
+  readonly tally: number
+  readonly last_pos: number
+  /** Of the events after `from_pos` that are kept for the user alone: how many, and the last. */
+  readonly own: number
+  readonly own_last: number
+  readonly own_notifies: number
+  /** How many of them count for all, after `base_pos`. */
+  readonly own_counts: number
+  readonly own_highlights: number
+}
+
+/**
+ * What is unread for a user in rooms, in the main timeline and in those threads that are not read. Rooms that the user was never in are
+ * left out. One statement, so that all of it is of one moment.
+ *
+ * @param maxThreads of each room, the newest
+ */
+export function getUnread(
   reader: Reader,
   userNid: number,
   roomNids: readonly number[],
-): Promise<{ room_nid: number; room_pos: number }[]> {
-  return reader.query(
-    `SELECT highlight.room_nid, room_pos FROM highlight JOIN event USING (event_nid)
-     WHERE user_nid = $1 AND highlight.room_nid = ANY($2::bigint[])`,
+  maxThreads: number,
+): Promise<UnreadRow[]> {
+  return reader.query<UnreadRow>(
+    `WITH mark AS MATERIALIZED (
+       SELECT m.room_nid, room.room_id, room.last_pos AS up_to, main.room_pos AS read_pos, greatest(joined.room_pos, read.whole) AS floor,
+         f.room_pos AS counted_from, CASE WHEN f.room_pos > main.room_pos THEN f.notifiable ELSE main.notifiable END AS notifiable
+       FROM room_member m JOIN room ON room.room_nid = m.room_nid ${JOINED} ${READ} ${MAIN}
+       LEFT JOIN counted_from f ON f.user_nid = m.user_nid AND f.room_nid = m.room_nid
+       WHERE m.user_nid = $1 AND m.room_nid = ANY($2::bigint[])
+     ), place AS (
+       SELECT room_nid, '' AS root_id, read_pos AS from_pos, greatest(read_pos, counted_from) AS base_pos FROM mark
+       UNION ALL
+       SELECT mark.room_nid, t.root_id, greatest(read.room_pos, own.room_pos), greatest(read.room_pos, own.room_pos, counted_from)
+       FROM mark
+       CROSS JOIN LATERAL (
+         (SELECT root_id FROM unread_thread WHERE room_nid = mark.room_nid AND last_pos > mark.floor ORDER BY last_pos DESC LIMIT $3)
+         UNION
+         (SELECT root_id FROM unread_event WHERE user_nid = $1 AND room_nid = mark.room_nid AND room_pos > mark.floor AND root_id <> ''
+          ORDER BY room_pos DESC LIMIT $3)) t
+       CROSS JOIN LATERAL (
+         SELECT greatest(mark.floor, max(e.room_pos)) AS room_pos FROM receipt r JOIN event e USING (event_nid)
+         WHERE r.room_nid = mark.room_nid AND r.user_nid = $1 AND r.thread_id = t.root_id) read
+       LEFT JOIN LATERAL (
+         SELECT room_pos FROM thread_event WHERE room_nid = mark.room_nid AND root_id = t.root_id AND room_pos > read.room_pos
+         AND sender_nid = $1 ORDER BY room_pos DESC LIMIT 1) own ON true
+     )
+     SELECT mark.room_nid, mark.room_id, mark.up_to, mark.notifiable, place.root_id, place.from_pos, place.base_pos,
+       tally.count + redacted.count AS tally, greatest(tally.last_pos, redacted.last_pos, 0) AS last_pos,
+       kept.own, kept.own_last, kept.own_notifies, kept.own_counts, kept.own_highlights
+     FROM place JOIN mark USING (room_nid)
+     CROSS JOIN LATERAL (
+       SELECT count(*)::int, max(room_pos) AS last_pos FROM thread_event t
+       WHERE t.room_nid = place.room_nid AND t.root_id = place.root_id AND t.room_pos > place.base_pos AND counts = 1) tally
+     CROSS JOIN LATERAL (
+       SELECT count(*)::int, max(room_pos) AS last_pos FROM uncounted_event u
+       WHERE place.root_id = '' AND u.room_nid = place.room_nid AND u.room_pos > place.base_pos) redacted
+     CROSS JOIN LATERAL (
+       SELECT count(*)::int AS own, coalesce(max(room_pos), 0) AS own_last, coalesce(sum(notifies), 0)::int AS own_notifies,
+         coalesce(sum(counts) FILTER (WHERE room_pos > place.base_pos), 0)::int AS own_counts,
+         coalesce(sum(highlights), 0)::int AS own_highlights
+       FROM unread_event u
+       WHERE u.user_nid = $1 AND u.room_nid = place.room_nid AND u.root_id = place.root_id AND u.room_pos > place.from_pos) kept`,
+    [userNid, roomNids, maxThreads],
+  )
+}
+
+/**
+ * Drops what was kept for a user alone and is read.
+ *
+ * @param threadId the root of the thread that was read, `main`, or '' for the whole room
+ * @param upTo a place in the room's timeline
+ */
+export async function clearUnread(
+  tx: Tx,
+  of: { readonly userNid: number; readonly roomNid: number; readonly threadId: string; readonly upTo: number },
+): Promise<void> {
+  await tx.query(
+    `DELETE FROM unread_event WHERE user_nid = $1 AND room_nid = $2 AND room_pos <= $3
+     AND ($4 = '' OR root_id = CASE $4 WHEN 'main' THEN '' ELSE $4 END)`,
+    [of.userNid, of.roomNid, of.upTo, of.threadId],
+  )
+}
+
+/** The thread that an event of the timeline was in when it was written. */
+export async function findThreadAt(reader: Reader, roomNid: number, pos: number): Promise<string | undefined> {
+  const [row] = await reader.query<{ root_id: string }>(
+    'SELECT root_id FROM thread_event WHERE room_nid = $1 AND room_pos = $2',
+    [roomNid, pos],
+  )
+  return row?.root_id
+}
+
+/** From here on the messages of these rooms count for a user. */
+export async function countFromHere(tx: Tx, userNid: number, roomNids: readonly number[]): Promise<void> {
+  await tx.query(
+    `INSERT INTO counted_from (user_nid, room_nid, room_pos, notifiable)
+     SELECT $1, room_nid, last_pos, notifiable FROM room WHERE room_nid = ANY($2::bigint[])
+     ON CONFLICT (user_nid, room_nid) DO UPDATE SET room_pos = EXCLUDED.room_pos, notifiable = EXCLUDED.notifiable`,
     [userNid, roomNids],
   )
 }
 
-/** Drops the highlights that a user has read. @param upTo a place in the room's timeline */
-export async function clearHighlights(tx: Tx, userNid: number, roomNid: number, upTo: number): Promise<void> {
-  await tx.query(
-    `DELETE FROM highlight USING event
-     WHERE highlight.user_nid = $1 AND highlight.room_nid = $2 AND event.event_nid = highlight.event_nid AND room_pos <= $3`,
-    [userNid, roomNid, upTo],
+/** The rooms that a user is in. */
+export function getJoinedRooms(reader: Reader, userNid: number): Promise<{ room_nid: number; room_id: RoomId }[]> {
+  return reader.query(
+    `SELECT room_nid, room_id FROM room_member JOIN room USING (room_nid) WHERE user_nid = $1 AND membership = 'join'`,
+    [userNid],
   )
 }
 

@@ -5,6 +5,7 @@ import type { EventRow } from '../../../src/store/events/events.ts'
 import { NO_RELATIONS } from '../../../src/store/events/relation-writes.ts'
 import { loadState, type StatePoint } from '../../../src/store/events/state.ts'
 import { giveUpChains } from '../../../src/store/events/state-collection.ts'
+import { NO_UNREAD } from '../../../src/store/events/unread-writes.ts'
 import { createStateCollector } from '../../../src/workers/state-collector.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { waitUntil } from '../../support/wait.ts'
@@ -203,7 +204,7 @@ describe('collection beside a writer', () => {
       keys: [],
       changes: [],
       members: [],
-      highlights: [],
+      unread: NO_UNREAD,
       txns: [],
       redactions: [],
       relations: NO_RELATIONS,

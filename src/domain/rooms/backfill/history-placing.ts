@@ -10,6 +10,7 @@ import type { Checkpoints } from '../room/checkpoints.ts'
 import { judgingIds, prevIdsOf } from '../room/event-references.ts'
 import type { Room } from '../room/room.ts'
 import type { Past } from '../room/surroundings.ts'
+import { namedThread } from '../room/threads.ts'
 import type { Gap, Piece } from './history-piece.ts'
 
 export interface HistoryPlacingParts extends IntakeParts {
@@ -40,7 +41,7 @@ export async function placePiece(
   await intake.lookUp(piece.order)
   const past = {
     near: { point: holder.pointBefore, state: await branches.stateAt(room, holder.pointBefore) },
-    notifiable: holder.notifiable - (isNotifiable(holder.pdu) ? 1 : 0),
+    notifiable: holder.notifiable - (isNotifiable(holder.pdu) && namedThread(holder) === undefined ? 1 : 0),
     holderNid: holder.nid,
   }
   const placed: Placed[] = []

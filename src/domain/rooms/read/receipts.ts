@@ -5,7 +5,7 @@ import { findAccountData, setAccountData } from '../../../store/accounts/account
 import type { Database } from '../../../store/db/db.ts'
 import type { Ledger } from '../../../store/db/ledger.ts'
 import { putReceipt, type ReceiptKind, receiptPositions, receiptsBetween } from '../../../store/events/receipts.ts'
-import { clearHighlights } from '../../../store/events/unread.ts'
+import { clearUnread, findThreadAt } from '../../../store/events/unread.ts'
 import type { Waker } from '../../accounts/account-data.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { Clock } from '../../clock.ts'
@@ -70,8 +70,6 @@ export interface WrittenReceipt {
   readonly event: RoomEvent
   /** Whether all members may see it; otherwise only its user may. */
   readonly isPublic: boolean
-  /** Whether it is about the room's main timeline, and not about a thread. */
-  readonly isForRoom: boolean
   /**
    * Whether the user's receipt of the whole room is at the same event. That one says more, and readers keep only one of the two, so they
    * are not told of this one (MSC4102).
@@ -89,6 +87,8 @@ export function createReceipts(parts: ReceiptParts): Receipts {
 
   async function checkThread(event: RoomEvent, threadId: string): Promise<void> {
     if (await isInThread(events, event, threadId)) return
+    // What was redacted says no more which thread it was in.
+    if ((await findThreadAt(db, event.roomNid, event.pos)) === threadId) return
     throw new ProtocolError('M_INVALID_PARAM', 'The event is not in the thread that `thread_id` names.')
   }
 
@@ -102,16 +102,15 @@ export function createReceipts(parts: ReceiptParts): Receipts {
     const of = { roomNid: event.roomNid, userNid: by.userNid, kind, threadId }
     const known = await receiptPositions(db, of)
     if ((known.get(threadId) ?? Number.NEGATIVE_INFINITY) >= event.pos) return
-    const isForRoom = threadId === '' || threadId === 'main'
     const isPublic = kind === 'm.read'
     const isShadowed = threadId !== '' && known.get('') === event.pos
     await ledger.append(
       (tx, position) =>
         Promise.all([
           putReceipt(tx, { ...of, eventNid: event.nid, eventPos: event.pos, ts, position }),
-          isForRoom ? clearHighlights(tx, by.userNid, of.roomNid, event.pos) : undefined,
+          clearUnread(tx, { ...of, upTo: event.pos }),
         ]),
-      (_, position) => parts.written({ by, event, isPublic, isForRoom, isShadowed, threadId, ts, position }),
+      (_, position) => parts.written({ by, event, isPublic, isShadowed, threadId, ts, position }),
     )
   }
 

@@ -47,7 +47,7 @@ export function createStoreOutliers({ users, persister }: OutlierStoreParts, fin
     if (made.length === 0 || !room.alive) return undefined
     const before = room.pending
     const after = { ...before, version: before.version + 1 }
-    const nothing = { changes: [], members: [], highlights: [], redactions: [], txn: undefined }
+    const nothing = { changes: [], members: [], unread: [], redactions: [], txn: undefined }
     const unit = { ...NO_GRAPH, ...nothing, room, before, after, events: made, keys: keyWrites(room) }
     room.enqueued(unit)
     room.outliersTaken += made.length

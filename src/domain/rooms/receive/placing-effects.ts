@@ -1,12 +1,15 @@
+import type { StateLookup } from '../../../core/auth/context.ts'
 import { redactsOf } from '../../../core/event/content.ts'
 import type { EventId } from '../../../core/ids.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
-import type { HighlightWrite } from '../../../store/events/event-writes.ts'
 import { MAX_EARLY_REDACTIONS } from '../../limits.ts'
 import type { Branches } from '../room/branches.ts'
+import type { EventCache } from '../room/event-cache.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
-import { highlightsOf } from '../write/highlights.ts'
+import { rootOf } from '../room/threads.ts'
+import { NeedsRules } from '../write/needs.ts'
+import type { Noticed, Noticing } from '../write/noticing.ts'
 import { isShownOnlyInEffect, takesEffect } from '../write/redaction.ts'
 import type { Case } from './placing-case.ts'
 import { ALWAYS_LOOKED_AT, stateLookup } from './placing-checks.ts'
@@ -22,7 +25,9 @@ export interface Effects {
    * The event that it redacts, if that is missing or has no place yet. An outlier may be in a state, and is written again with its place.
    */
   readonly redactsEarly: EventId | undefined
-  readonly highlights: readonly HighlightWrite[]
+  readonly noticed: readonly Noticed[]
+  /** The thread that it is in. */
+  readonly rootId: string | undefined
 }
 
 /** For an excluded event. */
@@ -31,12 +36,19 @@ export const NO_EFFECTS: Effects = {
   redactedBy: [],
   isWithheld: false,
   redactsEarly: undefined,
-  highlights: [],
+  noticed: [],
+  rootId: undefined,
+}
+
+interface EffectParts {
+  readonly branches: Branches
+  readonly noticing: Noticing
+  readonly events: Pick<EventCache, 'getById'>
 }
 
 /** @param before the state before the event */
 export async function effectsOf(
-  branches: Branches,
+  { branches, noticing, events }: EffectParts,
   { room, around }: Case,
   event: RoomEvent,
   before: StateMap,
@@ -50,7 +62,8 @@ export async function effectsOf(
     redactedBy: await effective(branches, room, around.redactions, event),
     isWithheld: redacts === undefined && isShownOnlyInEffect(room, event),
     redactsEarly: target?.hasPlace ? undefined : named,
-    highlights: event.type === 'm.room.member' || around.past ? [] : highlightsOf(room, event, state),
+    noticed: around.past ? [] : await noticedBy(noticing, room, event, state),
+    rootId: await rootOf(room, events, { isState: event.pdu.state_key !== undefined, content: event.content }),
   }
 }
 
@@ -68,4 +81,20 @@ async function effective(
     if (takesEffect(room, redaction, target, await stateLookup(room, state, ALWAYS_LOOKED_AT))) found.push(redaction)
   }
   return found
+}
+
+async function noticedBy(
+  noticing: Noticing,
+  room: Room,
+  event: RoomEvent,
+  state: StateLookup,
+): Promise<readonly Noticed[]> {
+  for (;;) {
+    try {
+      return noticing.of(room, event, state)
+    } catch (error) {
+      if (!(error instanceof NeedsRules)) throw error
+      await noticing.load(error.userNids)
+    }
+  }
 }

@@ -10,6 +10,7 @@ import { RoomEvent } from '../room/room-event.ts'
 import type { Located, StateLog } from '../room/state-log.ts'
 import { redactedTarget, released } from '../write/redaction.ts'
 import { keyWrites, type Unit } from '../write/unit.ts'
+import { unreadNews } from '../write/unread-news.ts'
 import type { Case, Site } from './placing-case.ts'
 import type { Effects } from './placing-effects.ts'
 
@@ -63,7 +64,8 @@ export function eventOf(one: Case, site: Site, streamPos: number, consequences?:
   const { pdu } = read
   const { head, at, keyId, exclusion } = site
   const { past } = around
-  const isNotifiableHere = !exclusion && !past && isNotifiable(pdu)
+  const { rootId, redactedBy: redactions = [] } = consequences?.effects ?? {}
+  const isNotifiableHere = !exclusion && !past && rootId === undefined && redactions.length === 0 && isNotifiable(pdu)
   const replaces = keyId === undefined ? 0 : getState(site.before.state, keyId)
   const after = { chain: at.chain, seq: at.seq + (keyId === undefined ? 0 : 1) }
   const current = exclusion || past ? undefined : consequences?.current.point
@@ -102,6 +104,13 @@ export function eventOf(one: Case, site: Site, streamPos: number, consequences?:
   )
   const redactedBy = consequences?.effects.redactedBy[0]
   return redactedBy ? redactedTarget(room, redactedBy, event).event : event
+}
+
+/** An event that was redacted before it came is unread for nobody. */
+function unreadOf(event: RoomEvent, { rootId, noticed, redactedBy }: Effects): Unit['unread'] {
+  const isRedacted = redactedBy.length > 0
+  const news = unreadNews(event, rootId, !isRedacted && isNotifiable(event.pdu), isRedacted ? [] : noticed)
+  return news ? [news] : []
 }
 
 function citedNids({ read, around }: Case): number[] {
@@ -145,7 +154,7 @@ export function unitOf(
     filled: around.isReferenced ? [{ roomNid: room.nid, missingId: event.id }] : [],
     earlyRedactions: early ? [{ roomNid: room.nid, targetId: early, redactionNid: event.nid }] : [],
     members: members.map((member) => ({ ...member, changedAt: event.streamPos })),
-    highlights: effects.highlights,
+    unread: unreadOf(event, effects),
     txn: undefined,
     redactions: effects.redacts ? [redactedTarget(room, event, effects.redacts)] : [],
   }

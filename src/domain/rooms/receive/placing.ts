@@ -3,11 +3,13 @@ import type { ServerName } from '../../../core/ids.ts'
 import { setState } from '../../../core/state/trie.ts'
 import type { Users } from '../../users.ts'
 import type { Branches } from '../room/branches.ts'
+import type { EventCache } from '../room/event-cache.ts'
 import { changedMembers } from '../room/members.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import { beforeChange, StateLog } from '../room/state-log.ts'
 import type { Surroundings } from '../room/surroundings.ts'
+import type { Noticing } from '../write/noticing.ts'
 import type { Persister } from '../write/persister.ts'
 import type { PolicyGate } from '../write/policy-gate.ts'
 import type { Outcome } from '../write/unit.ts'
@@ -38,12 +40,15 @@ export interface PlacingParts {
   readonly persister: Persister
   readonly branches: Branches
   readonly policies: Pick<PolicyGate, 'objection'>
+  readonly noticing: Noticing
+  readonly events: Pick<EventCache, 'getById'>
 }
 
 /** How often local sends may come in between before the event is given up for now. */
 const MAX_ATTEMPTS = 32
 
-export function createPlacing({ serverName, users, persister, branches, policies }: PlacingParts): Placing {
+export function createPlacing(parts: PlacingParts): Placing {
+  const { serverName, users, persister, branches, policies } = parts
   /** One try on the current head. There must be no await between the check that the head is unmoved and the queueing of what moves it. */
   async function attempt(one: Case): Promise<Placed | Exclusion | 'moved' | 'again'> {
     const { room, read } = one
@@ -62,7 +67,7 @@ export function createPlacing({ serverName, users, persister, branches, policies
     const current = await locateCurrent(branches, log, room, head, after, tips, fresh)
     const changed = { from: head.state, to: current.state, fresh, memberships: one.around.claimedMemberships }
     const members = await changedMembers({ room, serverName, users, ...changed })
-    const effects = exclusion ? NO_EFFECTS : await effectsOf(branches, one, fresh, before.state)
+    const effects = exclusion ? NO_EFFECTS : await effectsOf(parts, one, fresh, before.state)
     if (!room.alive) return 'moved'
     if (room.pending !== head) return 'again'
     return enqueue(one, site, { log, tips, current, members, effects })

@@ -87,7 +87,7 @@ export function createRemoteMembers(parts: {
     const head = room.pending
     const unit = {
       ...NO_GRAPH,
-      ...{ changes: [], highlights: [], redactions: [], txn: undefined, keys: [], room, events: [event] },
+      ...{ changes: [], unread: [], redactions: [], txn: undefined, keys: [], room, events: [event] },
       ...{ before: head, after: { ...head, version: head.version + 1 }, members: [member] },
     }
     room.enqueued(unit)

@@ -119,7 +119,7 @@ export function createResyncWriter(parts: ResyncWriterParts): ResyncWriter {
       const unit: Unit = {
         ...NO_GRAPH,
         ...{ room, before: head, after: { ...head, version: head.version + 1, nid: position } },
-        ...{ events: [], highlights: [], redactions: [], txn: undefined, keys: keyWrites(room), changes: part },
+        ...{ events: [], unread: [], redactions: [], txn: undefined, keys: keyWrites(room), changes: part },
         resynced: at + MEMBERS_PER_COMMIT < changes.length ? [] : [{ ...chain, joinId: partialState.joinId, position }],
         members: members.map((member) => ({ ...member, changedAt: position })),
         // The commit needs a stream position, but adds no event. An outlier takes the position and no client is shown it.

@@ -1,5 +1,7 @@
+import type { EventId } from '../../../core/ids.ts'
 import { isObject } from '../../../core/json.ts'
 import type { EventCache } from './event-cache.ts'
+import type { Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 
 /** The thread of what is in no thread. */
@@ -7,12 +9,48 @@ export const MAIN_THREAD = 'main'
 
 /** The most relations that are followed from an event to its thread, for example from an edit of a reply in it. */
 const MAX_HOPS = 3
+const MAX_ID_BYTES = 255
 
 /** What an event relates to. State events are in no thread, whatever they say. */
 function relationOf({ isState, content }: Pick<RoomEvent, 'isState' | 'content'>) {
   const relation = isState ? undefined : content['m.relates_to']
   if (!isObject(relation) || typeof relation.event_id !== 'string') return undefined
   return { isThread: relation.rel_type === 'm.thread', targetId: relation.event_id }
+}
+
+/** The root of the thread that an event says itself that it is in. */
+export function namedThread(event: RoomEvent): string | undefined {
+  const relation = relationOf(event)
+  return relation?.isThread ? rootIn(relation) : undefined
+}
+
+const isEventId = (id: string): boolean => id.startsWith('$') && Buffer.byteLength(id) <= MAX_ID_BYTES
+
+/**
+ * The root of the thread that a new event is in; undefined for the main timeline. Synchronous where its own relation decides.
+ */
+export function rootOf(
+  room: Room,
+  events: Pick<EventCache, 'getById'>,
+  event: Pick<RoomEvent, 'isState' | 'content'>,
+): string | undefined | Promise<string | undefined> {
+  const relation = relationOf(event)
+  if (!relation) return undefined
+  return relation.isThread ? rootIn(relation) : rootBehind(room, events, relation.targetId)
+}
+
+const rootIn = ({ targetId }: { readonly targetId: string }) => (isEventId(targetId) ? targetId : undefined)
+
+async function rootBehind(room: Room, events: Pick<EventCache, 'getById'>, first: string): Promise<string | undefined> {
+  let targetId = first
+  for (let hop = 1; hop < MAX_HOPS; hop++) {
+    const target = room.unsettled(targetId as EventId) ?? (await events.getById(targetId))
+    const relation = target?.roomNid === room.nid ? relationOf(target) : undefined
+    if (!relation) return undefined
+    if (relation.isThread) return rootIn(relation)
+    targetId = relation.targetId
+  }
+  return undefined
 }
 
 /**

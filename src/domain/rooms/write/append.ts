@@ -9,7 +9,6 @@ import { createKeyedQueue } from '../../../core/keyed-queue.ts'
 import { isNotifiable } from '../../../core/push/default-rules.ts'
 import type { SigningKey } from '../../../core/signing/key.ts'
 import { getState, type StateMap } from '../../../core/state/trie.ts'
-import type { HighlightWrite } from '../../../store/events/event-writes.ts'
 import type { Clock, Random } from '../../clock.ts'
 import type { Users } from '../../users.ts'
 import type { EventCache } from '../room/event-cache.ts'
@@ -26,16 +25,18 @@ import {
   type Draft,
   membersIn,
   replacesOthers,
+  rootsOf,
   type StateReader,
   type Transaction,
   txnWrite,
 } from './draft.ts'
-import { highlightsOf } from './highlights.ts'
-import { isNeed, type Need, NeedsApproval, NeedsState, NeedsTargets } from './needs.ts'
+import { isNeed, type Need, NeedsApproval, NeedsRules, NeedsState, NeedsTargets } from './needs.ts'
+import type { Noticing } from './noticing.ts'
 import type { Persister } from './persister.ts'
 import { isDraftBeyondPolicy, type PolicyGate } from './policy-gate.ts'
 import { prepareRedaction, type Redaction } from './redaction.ts'
 import { keyWrites, type Unit } from './unit.ts'
+import { unreadNews } from './unread-news.ts'
 
 /**
  * Decides what to append to the current state of a room. Called again when the room moves before the events are written, or when another
@@ -59,6 +60,7 @@ export interface AppendParts {
   readonly registry: RoomRegistry
   readonly persister: Persister
   readonly policies: PolicyGate
+  readonly noticing: Noticing
 }
 
 export interface Appender {
@@ -128,6 +130,7 @@ export function createAppender(parts: AppendParts): Appender {
     approval?: Approval,
   ): Written {
     const redactions = await loadRedactions(room, drafts)
+    const roots = await rootsOf(room, drafts, parts.events)
     const members = membersIn(drafts)
     let targets = parts.users.known(members)
     // Keeps what was read until the end, because the cache may drop it.
@@ -135,9 +138,10 @@ export function createAppender(parts: AppendParts): Appender {
     for (;;) {
       if (!room.alive) return 'moved'
       if (replacesOthers(room, drafts, planned)) return 'outdated'
-      const unit = tryBuild(room, drafts, targets, redactions, transaction, read, approval)
+      const unit = tryBuild(room, drafts, { targets, redactions, roots, transaction, read, approval })
       if (unit instanceof NeedsApproval) await approval?.ask(unit.events)
       else if (unit instanceof NeedsState) read.push(...(await room.events(unit.nids)).values())
+      else if (unit instanceof NeedsRules) await parts.noticing.load(unit.userNids)
       else if (unit instanceof NeedsTargets) targets = await parts.users.intern(members)
       else return enqueue(unit)
     }
@@ -180,15 +184,16 @@ export function createAppender(parts: AppendParts): Appender {
   }
 }
 
-type BuildInput = [
-  room: Room,
-  drafts: readonly Draft[],
-  targets: ReadonlyMap<UserId, number>,
-  redactions: ReadonlyMap<Draft, Redaction>,
-  transaction: Transaction | undefined,
-  read: readonly RoomEvent[],
-  approval: Approval | undefined,
-]
+interface Loaded {
+  readonly targets: ReadonlyMap<UserId, number>
+  readonly redactions: ReadonlyMap<Draft, Redaction>
+  /** The threads that drafts are in. */
+  readonly roots: ReadonlyMap<Draft, string>
+  readonly transaction: Transaction | undefined
+  readonly read: readonly RoomEvent[]
+  readonly approval: Approval | undefined
+}
+type BuildInput = [room: Room, drafts: readonly Draft[], loaded: Loaded]
 
 interface Collected {
   /** The state that was read for this write. */
@@ -196,20 +201,20 @@ interface Collected {
   readonly events: RoomEvent[]
   readonly log: StateLog
   readonly members: MembershipChange[]
-  readonly highlights: HighlightWrite[]
+  readonly unread: Unit['unread'][number][]
   readonly redactions: Unit['redactions'][number][]
 }
 
-function buildUnit(parts: AppendParts, ...input: BuildInput): Unit {
-  const [room, drafts, targets, redactions, transaction, read, approval] = input
+function buildUnit(parts: AppendParts, ...[room, drafts, loaded]: BuildInput): Unit {
+  const { read, approval } = loaded
   const before = room.pending
   const log = new StateLog(room, before)
-  const collected: Collected = { read, events: [], log, members: [], highlights: [], redactions: [] }
+  const collected: Collected = { read, events: [], log, members: [], unread: [], redactions: [] }
   const firstNew = room.keys.size
   try {
     let head = before
     for (const draft of drafts) {
-      head = buildOne(parts, room, head, draft, collected, { targets, redaction: redactions.get(draft), transaction })
+      head = buildOne(parts, room, head, draft, collected, loaded)
     }
     const events = approval ? approval.signed(collected.events) : collected.events
     // Listed one by one: a spread would cost more than all else here.
@@ -224,23 +229,17 @@ function buildUnit(parts: AppendParts, ...input: BuildInput): Unit {
       after: head,
       events,
       members: collected.members,
-      highlights: collected.highlights,
+      unread: collected.unread,
       redactions: collected.redactions,
       changes: log.changes,
       chains: log.chains,
       keys: keyWrites(room),
-      txn: txnWrite(room, collected.events[0], transaction),
+      txn: txnWrite(room, collected.events[0], loaded.transaction),
     }
   } catch (error) {
     room.keys.truncate(firstNew)
     throw error
   }
-}
-
-interface Circumstances {
-  readonly targets: ReadonlyMap<UserId, number>
-  readonly redaction: Redaction | undefined
-  readonly transaction: Transaction | undefined
 }
 
 /** Builds one event on a head. Returns the head after it. */
@@ -250,7 +249,7 @@ function buildOne(
   head: Head,
   draft: Draft,
   collected: Collected,
-  { targets, redaction, transaction }: Circumstances,
+  { targets, redactions, roots, transaction }: Loaded,
 ): Head {
   const { version } = room
   const state = stateReader(room, head, collected)
@@ -285,7 +284,9 @@ function buildOne(
   const before = whereHeadIs(head)
   const after = keyId === undefined ? before : collected.log.set(before, keyId, nid)
   const at = keyId === undefined ? before.point : beforeChange(after.point)
-  const notifiable = head.notifiable + (isNotifiable(built.pdu) ? 1 : 0)
+  const rootId = roots.get(draft)
+  const counts = isNotifiable(built.pdu)
+  const notifiable = head.notifiable + (counts && rootId === undefined ? 1 : 0)
   const event = new RoomEvent(
     {
       event_nid: nid,
@@ -319,9 +320,11 @@ function buildOne(
   if (draft.type === 'm.room.member' && draft.stateKey !== undefined) {
     collected.members.push(membershipChange(parts, room, event, replaces, targets, collected))
   }
+  const redaction = redactions.get(draft)
   if (redaction) collected.redactions.push(redaction.apply(event, state))
-  if (draft.type !== 'm.room.member')
-    collected.highlights.push(...highlightsOf(room, event, (type, stateKey) => state(type, stateKey)?.authPdu))
+  const noticed = parts.noticing.of(room, event, (type, stateKey) => state(type, stateKey)?.authPdu)
+  const news = unreadNews(event, rootId, counts, noticed)
+  if (news) collected.unread.push(news)
   return {
     version: head.version + 1,
     extremities: [

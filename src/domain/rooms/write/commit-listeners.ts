@@ -28,7 +28,7 @@ export interface CommitMemory {
   readonly userRooms: UserRooms
   readonly roomEvents: RecentChanges
   readonly roomMembers: RecentChanges
-  readonly unread: Pick<Unread, 'appended' | 'forgetAll'>
+  readonly unread: Pick<Unread, 'appended' | 'redacted' | 'forgetAll'>
   readonly checkpoints: Pick<Checkpoints, 'consider'>
   readonly directory: { redescribe(roomNid: number): void }
   readonly presence: {
@@ -57,11 +57,12 @@ export function createCommitListeners(memory: CommitMemory, hearers: CommitHeare
   let wokenRooms = new Set<number>()
   let wokenUsers = new Set<number>()
 
-  function takeRedactions({ room, redactions }: Unit): void {
-    for (const { event } of redactions) {
+  function takeRedactions({ room, redactions, after }: Unit): void {
+    for (const { event, place } of redactions) {
       // Another redaction was committed meanwhile, and the first one stands.
       if (events.get(event.nid)?.redactedBy !== undefined) continue
       events.put(event)
+      if (place) unread.redacted(place, after.pos)
       if (event.isState) directory.redescribe(room.nid)
     }
   }
@@ -101,7 +102,11 @@ export function createCommitListeners(memory: CommitMemory, hearers: CommitHeare
     takeRedactions(unit)
     takeMembers(unit)
     for (const event of fresh) {
-      if (event.isInTimeline && !event.isHistory) unread.appended(event, unit.highlights)
+      if (event.isInTimeline && !event.isHistory)
+        unread.appended(
+          event,
+          unit.unread.find(({ eventNid }) => eventNid === event.nid),
+        )
     }
     checkpoints.consider(room)
     for (const resync of unit.resynced) {

@@ -3,8 +3,10 @@ import { type EventId, isUserId, type UserId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
 import type { TxnWrite } from '../../../store/events/event-writes.ts'
+import type { EventCache } from '../room/event-cache.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
+import { rootOf } from '../room/threads.ts'
 
 /** An event that a local user wants to send. */
 export interface Draft {
@@ -79,4 +81,19 @@ export function txnWrite(
     eventNid: event.nid,
     ts: event.ts,
   }
+}
+
+/** The threads that drafts are in. */
+export async function rootsOf(
+  room: Room,
+  drafts: readonly Draft[],
+  events: Pick<EventCache, 'getById'>,
+): Promise<ReadonlyMap<Draft, string>> {
+  const roots = new Map<Draft, string>()
+  for (const draft of drafts) {
+    const finding = rootOf(room, events, { isState: draft.stateKey !== undefined, content: draft.content })
+    const rootId = finding instanceof Promise ? await finding : finding
+    if (rootId !== undefined) roots.set(draft, rootId)
+  }
+  return roots
 }

@@ -1,10 +1,10 @@
 import type { RoomEvent } from '../room/room-event.ts'
 
 /** What must be had before events can be built: they are built again with it. */
-export type Need = NeedsState | NeedsTargets | NeedsApproval
+export type Need = NeedsState | NeedsTargets | NeedsRules | NeedsApproval
 
 export function isNeed(error: unknown): error is Need {
-  return error instanceof NeedsState || error instanceof NeedsTargets || error instanceof NeedsApproval
+  return [NeedsState, NeedsTargets, NeedsRules, NeedsApproval].some((kind) => error instanceof kind)
 }
 
 /** A check needs state that must be loaded first. */
@@ -20,6 +20,15 @@ export class NeedsState extends Error {
 export class NeedsTargets extends Error {
   constructor() {
     super('a member has no number yet')
+  }
+}
+
+/** The push rules of members are not in memory. */
+export class NeedsRules extends Error {
+  readonly userNids: readonly number[]
+  constructor(userNids: readonly number[]) {
+    super('push rules are not loaded')
+    this.userNids = userNids
   }
 }
 

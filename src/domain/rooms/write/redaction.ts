@@ -3,6 +3,7 @@ import { mayAskToRedact, mayRedact, type PowerLevels, readPowerLevels } from '..
 import { ProtocolError } from '../../../core/errors.ts'
 import { contentForRules, redact } from '../../../core/event/redact.ts'
 import type { EventId } from '../../../core/ids.ts'
+import { isNotifiable } from '../../../core/push/default-rules.ts'
 import { encodeCanonical } from '../../../core/signing/canonical-json.ts'
 import type { RedactionWrite } from '../../../store/events/event-writes.ts'
 import type { EventCache } from '../room/event-cache.ts'
@@ -91,6 +92,12 @@ export function redactedTarget(room: Room, redaction: RoomEvent, target: RoomEve
     json,
     authContent,
     relation: relationWrite(target),
+    place: placeOf(target),
     event: target.redactedBy === undefined ? target.redacted(redaction.nid, json, authContent) : target,
   }
+}
+
+function placeOf({ roomNid, pos, pdu, isInTimeline, isHistory, redactedBy }: RoomEvent): RedactionWrite['place'] {
+  if (!isInTimeline || isHistory || redactedBy !== undefined) return undefined
+  return { roomNid, pos, counted: isNotifiable(pdu), isInMain: pdu.content['m.relates_to'] === undefined }
 }

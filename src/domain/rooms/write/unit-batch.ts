@@ -3,6 +3,7 @@ import type { Head } from '../room/head.ts'
 import type { MembershipChange, Room } from '../room/room.ts'
 import { toRelationBatch } from './relation-batch.ts'
 import type { Unit } from './unit.ts'
+import { toUnreadBatch } from './unread-batch.ts'
 
 /**
  * Turns units into the batch that one statement writes. It moves each room's head once: from the first unit's head to the last unit's.
@@ -42,7 +43,7 @@ export function toBatch(units: readonly Unit[]): EventBatch {
     resynced: units.flatMap((unit) => unit.resynced),
     earlyRedactions: units.flatMap((unit) => unit.earlyRedactions),
     members: [...members.values()].map(({ after, ...member }) => ({ ...member, membership: after })),
-    highlights: units.flatMap((unit) => unit.highlights),
+    unread: toUnreadBatch(units),
     txns: units.flatMap((unit) => (unit.txn ? [unit.txn] : [])),
   }
 }

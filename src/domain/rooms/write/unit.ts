@@ -3,7 +3,6 @@ import type {
   EarlyRedactionWrite,
   GapFilled,
   GapWrite,
-  HighlightWrite,
   KeyWrite,
   RedactionWrite,
   ResyncWrite,
@@ -12,6 +11,7 @@ import type {
 import type { Head, StateChange } from '../room/head.ts'
 import type { MembershipChange, Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
+import type { UnreadNews } from './unread-news.ts'
 
 /** Events of one room that are written together or not at all, and what else their commit writes. */
 export interface Unit {
@@ -32,7 +32,8 @@ export interface Unit {
   readonly filled: readonly GapFilled[]
   readonly earlyRedactions: readonly EarlyRedactionWrite[]
   readonly members: readonly MembershipChange[]
-  readonly highlights: readonly HighlightWrite[]
+  /** Of the events in threads, and of those that stand out to somebody. */
+  readonly unread: readonly UnreadNews[]
   readonly txn: TxnWrite | undefined
   readonly redactions: readonly (RedactionWrite & { readonly event: RoomEvent })[]
 }
