@@ -51,7 +51,7 @@ export function createFederationServices(parts: {
   readonly base: HomeserverBase
   readonly localUsers: Pick<LocalUsers, 'find'>
   readonly sending: Pick<SendingServices, 'outgoing'>
-  readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'partialStateRooms' | 'erasedUsers'>
+  readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'partialStateRooms' | 'erasedUsers' | 'invitePermission'>
   readonly syncBase: Pick<SyncBase, 'deviceLists' | 'presence'>
   readonly rooms: Pick<RoomServices, 'acting' | 'reading' | 'receiving' | 'typing'>
   readonly e2e: Pick<E2eServices, 'receivedMessages'>
@@ -95,6 +95,7 @@ export function createFederationServices(parts: {
     access,
     blocks,
     findUser: localUsers.find,
+    invitePermission: parts.roomBase.invitePermission,
   })
   const transactions = createTransactions({
     db,

@@ -13,6 +13,7 @@ import { countOpenInvitations } from '../../store/events/stripped-state.ts'
 import type { BoundMetrics } from '../bound-metrics.ts'
 import { MAX_INVITATION_BYTES, MAX_OPEN_INVITATIONS } from '../limits.ts'
 import type { RateLimits } from '../rate-limits.ts'
+import type { InvitePermission } from '../rooms/act/invite-permission.ts'
 import { isRefusal, type PduChecks } from '../rooms/receive/pdu-checks.ts'
 import type { RemoteMembers } from '../rooms/remote/remote-members.ts'
 import type { RoomBlocks } from '../rooms/room/blocks.ts'
@@ -61,6 +62,7 @@ export interface InvitationParts {
   readonly blocks: Pick<RoomBlocks, 'mustBeFree'>
   /** The numeric id of a local user who may be invited. */
   findUser(userId: UserId): Promise<number | undefined>
+  readonly invitePermission: Pick<InvitePermission, 'require'>
 }
 
 /** Nobody answers many invitations in a short time. */
@@ -121,6 +123,7 @@ export function createInvitations(parts: InvitationParts): Invitations {
       if ((await access.standing(asking, await registry.get(roomId))) === 'refused') throw shutOut(asking)
       const userNid = await parts.findUser(pdu.state_key as UserId)
       if (userNid === undefined) throw new ProtocolError('M_FORBIDDEN', `${pdu.state_key} cannot be invited.`)
+      await parts.invitePermission.require(pdu.sender, pdu.state_key as UserId)
       await requirePlace(asking, pdu, userNid)
       const { unsigned: _, ...signed } = signEvent(version, pdu, serverName, signingKey)
       const state = strippedStateIn(invitation.inviteState, () => bounds.reached('stripped state'))

@@ -2,6 +2,7 @@ import { groupBy } from '../../core/group-by.ts'
 import type { PushOutcome } from '../../core/push/default-rules.ts'
 import type { Clock } from '../clock.ts'
 import type { PushedUser, PushRules } from '../push/rules.ts'
+import type { InvitePermission } from '../rooms/act/invite-permission.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { Room } from '../rooms/room/room.ts'
@@ -29,8 +30,9 @@ export function createEvaluation(parts: {
   readonly registry: Pick<RoomRegistry, 'getByNid'>
   readonly events: Pick<EventCache, 'get' | 'load'>
   readonly access: Pick<RoomAccess, 'membershipsAt'>
+  readonly invitePermission: Pick<InvitePermission, 'verdict'>
 }): Evaluation {
-  const { clock, pushRules, registry, events, access } = parts
+  const { clock, pushRules, registry, events, access, invitePermission } = parts
 
   /** Whether a user was in the room when the event was sent. History that they got to see by joining notifies nobody. */
   async function wasIn(room: Room, user: PushedUser, event: RoomEvent): Promise<boolean> {
@@ -67,7 +69,7 @@ export function createEvaluation(parts: {
     async ofInvitation(roomNid, { eventNid, position }, user) {
       const room = await registry.getByNid(roomNid)
       const event = events.get(eventNid) ?? (await events.load([eventNid])).get(eventNid)
-      if (!event) return undefined
+      if (!event || (await invitePermission.verdict(event.sender, user.userId)) !== 'allow') return undefined
       const outcome = await pushRules.evaluate(user, room, event)
       return outcome.notify ? { ...noticeOf(event, position, outcome, clock.now()), isInvitation: true } : undefined
     },

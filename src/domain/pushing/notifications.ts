@@ -41,7 +41,7 @@ export interface Notifications {
 export interface NotificationParts {
   readonly db: Reader
   readonly clock: Clock
-  readonly roomBase: Pick<RoomBase, 'events' | 'registry' | 'userRooms' | 'unread' | 'pushRules'>
+  readonly roomBase: Pick<RoomBase, 'events' | 'registry' | 'userRooms' | 'unread' | 'pushRules' | 'invitePermission'>
   readonly access: Pick<RoomAccess, 'visibleTo' | 'membershipsAt'>
 }
 
@@ -64,8 +64,8 @@ const TOKEN = /^p([0-9]{1,16})$/
 
 export function createNotifications(parts: NotificationParts): Notifications {
   const { db, clock, access } = parts
-  const { events, registry, userRooms, unread, pushRules } = parts.roomBase
-  const evaluation = createEvaluation({ clock, pushRules, registry, events, access })
+  const { events, registry, userRooms, unread, pushRules, invitePermission } = parts.roomBase
+  const evaluation = createEvaluation({ clock, pushRules, registry, events, access, invitePermission })
 
   async function candidates(userNid: number, before: number): Promise<Candidate[]> {
     const joined: number[] = []

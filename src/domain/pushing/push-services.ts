@@ -33,7 +33,7 @@ export interface PushServiceParts {
   }
   readonly roomBase: Pick<
     RoomBase,
-    'registry' | 'events' | 'userRooms' | 'unread' | 'pushRules' | 'pushSignals' | 'ignoredUsers'
+    'registry' | 'events' | 'userRooms' | 'unread' | 'pushRules' | 'pushSignals' | 'ignoredUsers' | 'invitePermission'
   >
   readonly rooms: { readonly access: RoomAccess; position(): number }
   readonly accounts: {
@@ -52,7 +52,14 @@ export function createPushServices(parts: PushServiceParts): LifecyclePart {
   const unreadRooms = createUnreadRooms({ db, registry, unread, userRooms })
   const badges = createBadges({ userRooms, events, ignoredUsers, unreadRooms })
   ignoredUsers.onChange(badges.forget)
-  const evaluation = createEvaluation({ clock, pushRules, registry, events, access: parts.rooms.access })
+  const evaluation = createEvaluation({
+    clock,
+    pushRules,
+    registry,
+    events,
+    access: parts.rooms.access,
+    invitePermission: parts.roomBase.invitePermission,
+  })
   const readMissed = createMissedReader({ db, clock, events, registry, userRooms, unreadRooms, evaluation })
   const gateways = new Gateways({ clock, random })
   const wordsOf = createRoomWords({ db, registry })

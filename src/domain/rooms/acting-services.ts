@@ -66,7 +66,7 @@ export interface ActingParts {
   readonly peers: Peers
   readonly identityServers: AskedIdentityServers
   readonly outgoing: { reaches(server: ServerName): boolean }
-  readonly roomBase: Pick<RoomBase, 'events' | 'registry' | 'userRooms' | 'budget' | 'unread'>
+  readonly roomBase: Pick<RoomBase, 'invitePermission' | 'events' | 'registry' | 'userRooms' | 'budget' | 'unread'>
   readonly writing: WritingServices
   readonly receiving: Pick<ReceivingServices, 'receiver' | 'processJoin'>
   readonly aliases: Pick<Aliases, 'reserve' | 'release'>
@@ -205,7 +205,7 @@ function createRooms(
   thirdPartyInvites: ThirdPartyInvites,
 ): Rooms {
   const { config, serverName, db, signingKey, clock, random, log, aliases, directory, profileOf, isKnownUser } = parts
-  const { events, registry, userRooms, budget } = parts.roomBase
+  const { events, registry, userRooms, budget, invitePermission } = parts.roomBase
   const { appender, closed, successions } = parts.writing
   const membership = createMembership({
     db,
@@ -219,6 +219,7 @@ function createRooms(
     inviteRemotely,
     profileOf,
     isKnownUser,
+    invitePermission,
   })
   return {
     create: createRoomMaker({
@@ -235,6 +236,7 @@ function createRooms(
       defaultVersion: config.rooms.default_version,
       profileOf,
       isKnownUser,
+      invitePermission,
     }),
     ...createGuardedMembership({
       membership,
@@ -255,7 +257,7 @@ function createRooms(
       transactions: createTransactions(budget),
       checkRelation: createRelationCheck({ db, events, registry }),
       checkCanonicalAlias: createCanonicalAliasCheck({ db }),
-      checkMember: createMemberCheck({ serverName, isKnownUser, blocks, noticeRooms }),
+      checkMember: createMemberCheck({ serverName, isKnownUser, invitePermission, blocks, noticeRooms }),
     }),
   }
 }

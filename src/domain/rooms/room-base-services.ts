@@ -8,6 +8,7 @@ import { createSearchSignals, type SearchSignals } from '../search/search-signal
 import { RecentChanges } from '../sync/recent-changes.ts'
 import { createUnread, type Unread } from '../sync/unread.ts'
 import { createUserRooms, type UserRooms } from '../sync/user-rooms.ts'
+import { createInvitePermission, type InvitePermission } from './act/invite-permission.ts'
 import { type ErasedUsers, openErasedUsers } from './read/erased-users.ts'
 import { type IgnoredUsers, openIgnoredUsers } from './read/ignored-users.ts'
 import { type Checkpoints, createCheckpoints } from './room/checkpoints.ts'
@@ -29,6 +30,7 @@ export interface RoomBase {
   readonly userRooms: UserRooms
   readonly erasedUsers: ErasedUsers
   readonly ignoredUsers: IgnoredUsers
+  readonly invitePermission: InvitePermission
   readonly unread: Unread
   readonly pushRules: PushRules
   readonly pushSignals: PushSignals
@@ -70,6 +72,7 @@ export async function openRoomBase(parts: {
     ignoredUsers,
     unread: createUnread({ db, budget, pushRules }),
     pushRules,
+    invitePermission: createInvitePermission({ db }),
     pushSignals: createPushSignals(),
     searchSignals: createSearchSignals(),
     checkpoints: createCheckpoints({ db, log }),

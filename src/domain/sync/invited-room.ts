@@ -1,3 +1,4 @@
+import type { UserId } from '../../core/ids.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { writeJson } from '../../core/large-integers.ts'
 import { getStrippedState } from '../../store/events/stripped-state.ts'
@@ -14,13 +15,19 @@ async function shownOf({ sources, by }: Look, room: Room, eventNid: number) {
   return [await inviteState(room, own?.sender === by.userId ? undefined : own?.sender), own] as const
 }
 
+/** Whether the user wants to see invitations of a sender. */
+async function isShown({ sources, by, ignored }: Look, sender: UserId): Promise<boolean> {
+  if (ignored?.has(sender)) return false
+  return (await sources.invitePermission.verdict(sender, by.userId)) === 'allow'
+}
+
 /** A room that the user was invited to or knocked on: some state by which to recognise it. */
 export async function invitedSection(look: Look, news: RoomNews): Promise<Section | undefined> {
   const { sources, request } = look
   const room = await sources.registry.getByNid(news.roomNid)
   if (!request.filter.room.roomMatches(room.id)) return undefined
   const [state, member] = await shownOf(look, room, news.membership.eventNid)
-  if (member && news.membership.membership === 'invite' && look.ignored?.has(member.sender)) return undefined
+  if (member && news.membership.membership === 'invite' && !(await isShown(look, member.sender))) return undefined
   const events = member ? [...state, strippedState(member)] : state
   const name = news.membership.membership === 'knock' ? 'knock_state' : 'invite_state'
   return { roomId: room.id, json: new JsonBytes().text(`{"${name}":{"events":${writeJson(events)}}}`) }

@@ -7,6 +7,7 @@ import type { Inboxes } from '../e2e/inboxes.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import type { DeviceKeyCounts } from '../keys/key-counts.ts'
 import type { PushRules } from '../push/rules.ts'
+import type { InvitePermission } from '../rooms/act/invite-permission.ts'
 import type { BundleAggregations } from '../rooms/read/bundles.ts'
 import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
 import type { KeepRelated } from '../rooms/read/related.ts'
@@ -68,4 +69,5 @@ export interface SyncSources {
   readonly keepRelated: KeepRelated
   readonly bundle: BundleAggregations
   readonly ignoredUsers: Pick<IgnoredUsers, 'of'>
+  readonly invitePermission: Pick<InvitePermission, 'verdict'>
 }

@@ -92,6 +92,7 @@ function sourcesOf({ db, clock, users, roomBase, syncBase, access, typing, recei
     mayShowUpTo: access.mayShowUpTo,
     keepRelated: createKeepRelated({ db, events, access }),
     ignoredUsers: roomBase.ignoredUsers,
+    invitePermission: roomBase.invitePermission,
     bundle: createBundleAggregations({ db, events, access, ignoredUsers: roomBase.ignoredUsers }),
   }
 }

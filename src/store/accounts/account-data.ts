@@ -1,7 +1,8 @@
+import type { UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Reader, Tx } from '../db/db.ts'
 
-// Table: account_data
+// Tables: account_data, matrix_user
 
 /** An item of a user's account data. */
 export class AccountDataRow {
@@ -83,6 +84,20 @@ export async function accountDataOf(
     [userNid, pieces.map(({ room_id }) => room_id), pieces.map(({ type }) => type)],
   )
   return rows.map((row) => new AccountDataRow(row))
+}
+
+/** Global account data of some types of a user. */
+export async function getGlobalAccountData(
+  reader: Reader,
+  userId: UserId,
+  types: readonly string[],
+): Promise<{ readonly type: string; readonly content: JsonObject }[]> {
+  const rows = await reader.query<{ type: string; content: string }>(
+    `SELECT type, content FROM matrix_user JOIN account_data USING (user_nid)
+     WHERE user_id = $1 AND room_id = '' AND type = ANY ($2::text[]) AND NOT is_deleted`,
+    [userId, types],
+  )
+  return rows.map(({ type, content }) => ({ type, content: JSON.parse(content) as JsonObject }))
 }
 
 export async function setAccountData(

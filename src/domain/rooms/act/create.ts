@@ -28,7 +28,7 @@ export interface RoomNames {
 
 export interface CreateParts
   extends Pick<AppendParts, 'serverName' | 'signingKey' | 'clock' | 'random' | 'events'>,
-    Pick<MembershipParts, 'profileOf' | 'isKnownUser'> {
+    Pick<MembershipParts, 'profileOf' | 'isKnownUser' | 'invitePermission'> {
   readonly db: Database
   readonly appender: Appender
   readonly names: RoomNames
@@ -89,7 +89,7 @@ export function createRoomMaker(parts: CreateParts): Rooms['create'] {
   return async (by, request, offence) => {
     const version = chosenVersion(request.room_version ?? parts.defaultVersion)
     checkOffence(version, offence)
-    const invited = await checkInvited(parts, request.invite ?? [])
+    const invited = await checkInvited(parts, by, request.invite ?? [])
     const nid = await nextRoomNid(parts.db)
     const alias =
       request.room_alias_name === undefined ? undefined : await parts.names.reserve(by, request.room_alias_name, nid)
@@ -137,7 +137,7 @@ function chosenVersion(id: string): RoomVersion {
   return version
 }
 
-async function checkInvited(parts: CreateParts, invite: readonly string[]): Promise<UserId[]> {
+async function checkInvited(parts: CreateParts, by: Requester, invite: readonly string[]): Promise<UserId[]> {
   if (invite.length > MAX_INVITES) {
     throw new ProtocolError('M_INVALID_PARAM', `At most ${MAX_INVITES} users can be invited while a room is made.`)
   }
@@ -146,6 +146,7 @@ async function checkInvited(parts: CreateParts, invite: readonly string[]): Prom
     if (!isUserId(userId)) throw new ProtocolError('M_INVALID_PARAM', 'An entry of `invite` is not a user id.')
     if (!(await parts.isKnownUser(userId)))
       throw new ProtocolError('M_NOT_FOUND', `There is no user ${userId} on this server.`)
+    await parts.invitePermission.require(by.userId, userId)
   }
   return invited as UserId[]
 }

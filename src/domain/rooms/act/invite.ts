@@ -5,6 +5,7 @@ import type { InviteRemotely } from '../remote/remote-invites.ts'
 import { mustBeMember } from '../room/not-in-room.ts'
 import type { RoomRegistry } from '../room/registry.ts'
 import type { Appender } from '../write/append.ts'
+import type { InvitePermission } from './invite-permission.ts'
 import { memberDraft, membershipIn, untilMemberKnown } from './member-event.ts'
 import type { PublicProfile } from './profile-events.ts'
 import type { Rooms } from './rooms.ts'
@@ -18,6 +19,7 @@ export interface InviteParts {
   profileOf(userId: UserId): Promise<PublicProfile>
   /** Whether a local user of that id exists and may be invited. */
   isKnownUser(userId: UserId): Promise<boolean>
+  readonly invitePermission: Pick<InvitePermission, 'require'>
 }
 
 /** How local users invite others: by an event of ours, which the server of a remote user must sign too. */
@@ -34,6 +36,7 @@ export function createInvite(parts: InviteParts): Rooms['invite'] {
     if (serverOf(target) === serverName && !(await parts.isKnownUser(target))) {
       throw new ProtocolError('M_NOT_FOUND', `There is no user ${target} on this server.`)
     }
+    await parts.invitePermission.require(by.userId, target)
     const profile = await parts.profileOf(target)
     await untilMemberKnown(registry, roomId, target)
     if (serverOf(target) !== serverName) return inviteElsewhere(by, roomId, target, reason)

@@ -44,9 +44,10 @@ export function createMembership(parts: MembershipParts): MembershipActions {
 export function createMemberCheck({
   serverName,
   isKnownUser,
+  invitePermission,
   blocks,
   noticeRooms,
-}: Pick<MembershipParts, 'serverName' | 'isKnownUser'> & {
+}: Pick<MembershipParts, 'serverName' | 'isKnownUser' | 'invitePermission'> & {
   readonly blocks: Pick<RoomBlocks, 'mustBeFree'>
   readonly noticeRooms: NoticeRooms
 }) {
@@ -61,5 +62,6 @@ export function createMemberCheck({
     if (content.membership !== 'invite' || !isUserId(target) || serverOf(target) !== serverName) return
     if (!(await isKnownUser(target)))
       throw new ProtocolError('M_NOT_FOUND', `There is no user ${target} on this server.`)
+    await invitePermission.require(by.userId, target)
   }
 }
