@@ -55,6 +55,7 @@ export function endpointServices(areas: Areas): Services {
     spaces: reading.spaces,
     receipts: reading.receipts,
     threadSubscriptions: reading.threadSubscriptions,
+    mutualRooms: reading.mutualRooms,
     reports: reading.reports,
     directory: rooms.directory,
     typing: rooms.typing,

@@ -22,6 +22,7 @@ import type { Spaces } from './rooms/act/spaces/spaces.ts'
 import type { ThirdPartyInvites } from './rooms/act/third-party-invites.ts'
 import type { Upgrades } from './rooms/act/upgrade/upgrades.ts'
 import type { RoomDirectory } from './rooms/read/directory.ts'
+import type { MutualRooms } from './rooms/read/mutual-rooms.ts'
 import type { RoomReader } from './rooms/read/reader.ts'
 import type { Receipts } from './rooms/read/receipts.ts'
 import type { ThreadSubscriptions } from './rooms/read/thread-subscriptions.ts'
@@ -56,6 +57,7 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   readonly spaces: Spaces
   readonly receipts: Receipts
   readonly threadSubscriptions: ThreadSubscriptions
+  readonly mutualRooms: MutualRooms
   readonly reports: Reports
   readonly typing: Typing
   readonly notifications: Notifications

@@ -106,6 +106,10 @@ describe('C4: each declared feature works:', () => {
       await api.call('PUT', path, as({ 'org.example.pronouns': 'she' }))
       return (await api.call('GET', path, as()))['org.example.pronouns'] === 'she'
     },
+    'uk.half-shot.msc2666.query_mutual_rooms': () =>
+      api.call('GET', '/_matrix/client/unstable/uk.half-shot.msc2666/user/mutual_rooms?user_id=@a:localhost', as()),
+    'uk.half-shot.msc2666.query_mutual_rooms.stable': () =>
+      api.call('GET', '/_matrix/client/v1/mutual_rooms?user_id=@a:localhost', as()),
     'com.beeper.msc4169': async () => {
       const { event_id } = await api.call(
         'PUT',

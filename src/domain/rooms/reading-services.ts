@@ -15,6 +15,7 @@ import { createReports, type Reports } from './act/reports.ts'
 import { createSpaces, type Spaces } from './act/spaces/spaces.ts'
 import type { Backfill } from './backfill/backfill.ts'
 import type { IgnoredUsers } from './read/ignored-users.ts'
+import { createMutualRooms, type MutualRooms } from './read/mutual-rooms.ts'
 import { createRoomReader, type RoomReader } from './read/reader.ts'
 import { createReceipts, type ReceiptParts, type Receipts, type WrittenReceipt } from './read/receipts.ts'
 import { createThreadSubscriptions, type ThreadSubscriptions } from './read/thread-subscriptions.ts'
@@ -34,6 +35,7 @@ export interface ReadingServices {
   readonly spaces: Spaces
   readonly receipts: Receipts
   readonly threadSubscriptions: ThreadSubscriptions
+  readonly mutualRooms: MutualRooms
   readonly reports: Reports
 }
 
@@ -97,6 +99,7 @@ export function createReadingServices(parts: ReadingParts): ReadingServices {
     }),
     reports: createReports({ db, clock, users: parts.users, registry, access }),
     threadSubscriptions: createThreadSubscriptions({ db, ledger, access }),
+    mutualRooms: createMutualRooms({ db }),
   }
 }
 

@@ -70,6 +70,7 @@ import { uploadKeys } from './keys/upload-keys.ts'
 import { ban } from './membership/ban.ts'
 import { forgetRoom } from './membership/forget-room.ts'
 import { getJoinedRooms } from './membership/get-joined-rooms.ts'
+import { getMutualRooms } from './membership/get-mutual-rooms.ts'
 import { inviteUser } from './membership/invite-user.ts'
 import { joinRoom } from './membership/join-room.ts'
 import { joinRoomById } from './membership/join-room-by-id.ts'
@@ -228,6 +229,8 @@ export const clientEndpoints: readonly Endpoint[] = [
   kick,
   ban,
   unban,
+
+  getMutualRooms,
 
   getRoomVisibilityOnDirectory,
   setRoomVisibilityOnDirectory,

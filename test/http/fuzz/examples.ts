@@ -199,6 +199,7 @@ export function queryExample(name: string, path: string, scene: Scene): string |
     username: scene.fresh(),
     version: scene.backupVersion,
     token: 'x',
+    user_id: scene.accounts.stranger.userId,
     limit: '5',
     timeout: '0',
     width: '32',

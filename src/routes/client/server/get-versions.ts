@@ -26,6 +26,9 @@ const FEATURES = [
   'uk.tcpip.msc4133.stable',
   // 1.18: redactions that are sent as other events are
   'com.beeper.msc4169',
+  // 1.19: rooms that two users share
+  'uk.half-shot.msc2666.query_mutual_rooms',
+  'uk.half-shot.msc2666.query_mutual_rooms.stable',
 ]
 
 const UNSTABLE_FEATURES = Object.fromEntries(FEATURES.map((name) => [name, true]))
