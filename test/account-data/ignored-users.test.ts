@@ -160,6 +160,22 @@ describe('an ignored user', () => {
     }
   })
 
+  it('does not count as unread, nor stand out', async () => {
+    await ignore(alice, troll)
+    await bob.say(room, 'counted')
+    await troll.say(room, 'not counted')
+    const mention = { msgtype: 'm.text', body: 'you', 'm.mentions': { user_ids: [alice.userId] } }
+    await troll.call('POST', inRoom(room, '/send/m.room.message'), mention)
+    const counts = async () => (await alice.sync()).rooms.join[room].unread_notifications
+    expect(await counts()).toEqual({ notification_count: 1, highlight_count: 0 })
+    await house.restart()
+    expect(await counts()).toEqual({ notification_count: 1, highlight_count: 0 })
+    await ignore(alice)
+    await troll.say(room, 'counted again')
+    await troll.call('POST', inRoom(room, '/send/m.room.message'), mention)
+    expect(await counts()).toEqual({ notification_count: 3, highlight_count: 1 })
+  })
+
   it('does not wake a sync that has nothing to show', async () => {
     await ignore(alice, troll)
     const { next_batch: since } = await alice.sync()

@@ -10,6 +10,7 @@ import {
   PUSH_RULE_KINDS,
   type PushOutcome,
   type PushRuleKind,
+  SILENCE,
 } from './default-rules.ts'
 import type { OwnRule, OwnRules } from './own-rules.ts'
 import { type PushContext, PushedEvent } from './pushed-event.ts'
@@ -42,6 +43,21 @@ export const DEFAULT_PUSH_RULES: CompiledRules = compiled(ENABLED_DEFAULTS)
 /** Compiles a user's rules. Takes anything that was once stored: what it does not understand never applies. */
 export function compileRuleset(rules: OwnRules): CompiledRules {
   return compiled(PUSH_RULE_KINDS.flatMap((kind) => compileKind(kind, rules)))
+}
+
+/** The rules of a user who ignores some senders: nothing of theirs notifies (client-server API, "Ignoring users"). */
+export function withoutSenders(rules: CompiledRules, ignored: ReadonlySet<string>): CompiledRules {
+  const passOver =
+    (evaluate: CompiledRules['evaluate']): CompiledRules['evaluate'] =>
+    (event, context) =>
+      ignored.has(event.pdu.sender) ? SILENCE : evaluate(event, context)
+  return {
+    evaluate: passOver(rules.evaluate),
+    inRoom(roomId) {
+      const { standing, countsMessages, evaluate } = rules.inRoom(roomId)
+      return { standing: standing === 'silent' ? 'silent' : 'own', countsMessages, evaluate: passOver(evaluate) }
+    },
+  }
 }
 
 function compileKind(kind: PushRuleKind, { own, changes }: OwnRules): CompiledRule[] {

@@ -1,8 +1,13 @@
 import type { ByteBudget } from '../../core/byte-budget.ts'
 import type { UserId } from '../../core/ids.ts'
 import { isObject } from '../../core/json.ts'
-import { type CompiledRules, compileRuleset, DEFAULT_PUSH_RULES } from '../../core/push/compiled-rules.ts'
-import { type PushOutcome, type PushRuleset, SILENCE } from '../../core/push/default-rules.ts'
+import {
+  type CompiledRules,
+  compileRuleset,
+  DEFAULT_PUSH_RULES,
+  withoutSenders,
+} from '../../core/push/compiled-rules.ts'
+import type { PushOutcome, PushRuleset } from '../../core/push/default-rules.ts'
 import { NO_OWN_RULES, type OwnRules, rulesetOf } from '../../core/push/own-rules.ts'
 import { type PushEvent, PushedEvent } from '../../core/push/pushed-event.ts'
 import { findPushRules, listPushRuleChanges } from '../../store/accounts/push-rules.ts'
@@ -31,7 +36,7 @@ export interface PushRules {
   peek(userNid: number): CompiledRules | undefined
   /** Reads the rules of users into memory, in one query. */
   load(userNids: readonly number[]): Promise<void>
-  /** Whether a user has changed any rule. */
+  /** Whether a user may have rules of their own: has changed any, or ignores anybody. */
   hasOwn(userNid: number): boolean
   /** The result of a user's rules for a committed event of a room, in the room's current state. A silent result if it is their own. */
   evaluate(user: PushedUser, room: Room, event: RoomEvent): Promise<PushOutcome>
@@ -68,49 +73,59 @@ export async function openPushRules({
 }: {
   readonly db: Reader
   readonly budget: ByteBudget
-  readonly ignoredUsers: Pick<IgnoredUsers, 'of' | 'ignores'>
+  readonly ignoredUsers: Pick<IgnoredUsers, 'of' | 'ignores' | 'onChange'>
 }): Promise<PushRules> {
   const held = budget.part<number, Held>({ bytesOf: ({ bytes }) => bytes })
   const changes = new Map((await listPushRuleChanges(db)).map(({ user_nid, position }) => [user_nid, position]))
   let version = 0
+  const hasOwn = (userNid: number) => changes.has(userNid) || ignoredUsers.ignores(userNid)
+  ignoredUsers.onChange((userNid) => {
+    version++
+    held.delete(userNid)
+  })
 
-  function hold(userNid: number, stored: OwnRules, length: number): Held {
-    const entry = { stored, compiled: compileRuleset(stored), bytes: RULES_BYTES + BYTES_PER_CHARACTER * length }
+  function hold(userNid: number, stored: OwnRules, length: number, ignored?: ReadonlySet<string>): Held {
+    const rules = compileRuleset(stored)
+    const entry = {
+      stored,
+      compiled: ignored ? withoutSenders(rules, ignored) : rules,
+      bytes: RULES_BYTES + BYTES_PER_CHARACTER * length,
+    }
     held.set(userNid, entry)
     return entry
   }
 
   async function read(userNids: readonly number[]): Promise<Map<number, Held>> {
     const before = version
-    const rows = await findPushRules(db, userNids)
+    const [rows, lists] = await Promise.all([
+      findPushRules(db, userNids),
+      Promise.all(userNids.map((userNid) => ignoredUsers.of(userNid))),
+    ])
     // A change was committed meanwhile: what was read may be older.
     if (before !== version) return read(userNids)
-    return new Map(
-      rows.map(({ user_nid, rules }) => [user_nid, hold(user_nid, JSON.parse(rules) as OwnRules, rules.length)]),
-    )
+    const own = new Map(rows.map(({ user_nid, rules }) => [user_nid, rules]))
+    const found = new Map<number, Held>()
+    userNids.forEach((userNid, place) => {
+      const [rules, ignored] = [own.get(userNid), lists[place]]
+      if (rules === undefined && ignored === undefined) return
+      const stored = rules === undefined ? NO_OWN_RULES : (JSON.parse(rules) as OwnRules)
+      found.set(userNid, hold(userNid, stored, rules?.length ?? 0, ignored))
+    })
+    return found
   }
 
   async function heldOf(userNid: number): Promise<Held | undefined> {
-    if (!changes.has(userNid)) return undefined
+    if (!hasOwn(userNid)) return undefined
     return held.get(userNid) ?? (await read([userNid])).get(userNid)
   }
 
-  /** Those of some users who ignore a sender; undefined if none of them ignores anybody. */
-  async function ignorersOf(sender: UserId, users: readonly PushedUser[]): Promise<Set<number> | undefined> {
-    const some = users.filter(({ userNid }) => ignoredUsers.ignores(userNid))
-    if (some.length === 0) return undefined
-    const lists = await Promise.all(some.map(({ userNid }) => ignoredUsers.of(userNid)))
-    return new Set(some.filter((_, index) => lists[index]?.has(sender)).map(({ userNid }) => userNid))
-  }
-
-  const peek: PushRules['peek'] = (userNid) => (changes.has(userNid) ? held.get(userNid)?.compiled : DEFAULT_PUSH_RULES)
+  const peek: PushRules['peek'] = (userNid) => (hasOwn(userNid) ? held.get(userNid)?.compiled : DEFAULT_PUSH_RULES)
 
   const outcomes: PushRules['outcomes'] = async (users, room, { id, pdu }) => {
     const missing = users.filter(({ userNid }) => peek(userNid) === undefined).map(({ userNid }) => userNid)
-    const [loaded, powers, ignorers] = await Promise.all([
+    const [loaded, powers] = await Promise.all([
       missing.length > 0 ? read(missing) : new Map<number, Held>(),
       powersIn(room, pdu.sender),
-      ignorersOf(pdu.sender, users),
     ])
     const event = new PushedEvent(pdu, { roomId: room.id, eventId: id })
     const facts = { memberCount: room.counts.join, ...powers }
@@ -118,7 +133,6 @@ export async function openPushRules({
     let ofOthers: PushOutcome | undefined
     return new Map(
       users.map(({ userNid, userId }) => {
-        if (ignorers?.has(userNid)) return [userNid, SILENCE]
         const rules = loaded.get(userNid)?.compiled ?? peek(userNid) ?? DEFAULT_PUSH_RULES
         if (rules === DEFAULT_PUSH_RULES && !isNamed(userId)) {
           ofOthers ??= rules.evaluate(event, { userId: '', displayName: undefined, ...facts })
@@ -137,7 +151,7 @@ export async function openPushRules({
     async load(userNids) {
       await read(userNids)
     },
-    hasOwn: (userNid) => changes.has(userNid),
+    hasOwn,
     async evaluate(user, room, event) {
       return (await outcomes([user], room, event)).get(user.userNid)!
     },
@@ -148,7 +162,9 @@ export async function openPushRules({
     changed(userNid, rules, position) {
       version++
       changes.set(userNid, position)
-      hold(userNid, rules, JSON.stringify(rules).length)
+      // Whom the user ignores is read with the rules.
+      if (ignoredUsers.ignores(userNid)) held.delete(userNid)
+      else hold(userNid, rules, JSON.stringify(rules).length)
     },
     async readAgain() {
       version++
