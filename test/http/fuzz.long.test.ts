@@ -16,7 +16,7 @@ const CASES = Number(process.env.FUZZ_CASES ?? 30)
 
 /** Pages refuse by a page. */
 const isPage = ({ path }: Endpoint) =>
-  /^C\/auth|^C\/login\/sso|^\/_hearth\/sso|^\/policies|^CU\/hearth\/validate/.test(path)
+  /^C\/auth|^C\/login\/sso|^\/_hearth\/sso|^\/policies|^CU\/hearth\/(?:validate|pushers)/.test(path)
 
 const ENDPOINTS: readonly Endpoint[] = [
   ...[...CLIENT_API, ...PAGES].filter((endpoint) => !isPage(endpoint)),

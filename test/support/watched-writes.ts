@@ -1,8 +1,12 @@
 import pg from 'pg'
 import type { TestServer } from './server.ts'
 
-/** What the server notes by itself: when a device and an account were here, and how far events went to other servers. */
-const IS_SIGHTING = `TG_TABLE_NAME = 'device' AND TG_OP = 'UPDATE' OR TG_TABLE_NAME IN ('federation_sent', 'federation_forward')
+/**
+ * What the server notes by itself: when a device and an account were here, how far events went to other servers and to pushers, and which
+ * words they have.
+ */
+const IS_SIGHTING = `TG_TABLE_NAME IN ('device', 'pusher') AND TG_OP = 'UPDATE'
+  OR TG_TABLE_NAME IN ('federation_sent', 'federation_forward', 'push_sent', 'push_gateway', 'search_text', 'search_position')
   OR TG_TABLE_NAME = 'account' AND TG_OP = 'UPDATE' AND to_jsonb(NEW) - 'last_active_at' = to_jsonb(OLD) - 'last_active_at'`
 
 /** Tables whose rows have changed since it was asked last, in words: `event: rows 1`. */
