@@ -3,32 +3,43 @@ import { endpoint } from '../../../http/endpoint.ts'
 /** Releases before 1.1. Some clients look for the literal text `r0.6.0`, though `r0.6.1` implies it. */
 const R0 = ['r0.0.1', 'r0.1.0', 'r0.2.0', 'r0.3.0', 'r0.4.0', 'r0.5.0']
 
-/** A release is named when all that it added is served; 1.3 added relations, which are not (docs/decisions/0011-what-versions-names.md). */
-const V1 = ['v1.1', 'v1.2']
+/** Every release up to the newest: this server has what each added (docs/decisions/0014-every-release-is-named.md). */
+const V1 = Array.from({ length: 19 }, (_, index) => `v1.${index + 1}`)
 
 const VERSIONS = { proto: [...R0, 'r0.6.1'], matrix: [...R0, 'r0.6.0', 'r0.6.1', ...V1] }
 
-/** Supported features of later releases, by the names that clients look for. */
+/** Features that clients look for by name: of releases that they do not know, and of proposals. */
 const FEATURES = [
   // Clients from before release 1.1 ask for these, and use them under `client/unstable`.
   'org.matrix.e2e_cross_signing',
   'org.matrix.msc2432',
-  // 1.4: private read receipts; the directory by types of rooms
+  // 1.4: private read receipts, threads and their unread counts; the directory by types of rooms
   'org.matrix.msc2285.stable',
+  'org.matrix.msc3440.stable',
+  'org.matrix.msc3771',
+  'org.matrix.msc3773',
   'org.matrix.msc3827.stable',
+  'org.matrix.msc3856.stable',
   // 1.7: files whose content comes later; pings of application services; mentions that events list
   'fi.mau.msc2246.stable',
   'fi.mau.msc2659.stable',
   'org.matrix.msc3952_intentional_mentions',
+  // 1.10: relations of relations
+  'org.matrix.msc3981',
   // 1.11: files for users alone
   'org.matrix.msc3916.stable',
   // 1.16: profile fields of any name
   'uk.tcpip.msc4133.stable',
-  // 1.18: redactions that are sent as other events are
+  // 1.18: redactions that are sent as other events are; a switch against invitations
   'com.beeper.msc4169',
-  // 1.19: rooms that two users share
+  'org.matrix.msc4380.stable',
+  // 1.19: the rooms that two users share
   'uk.half-shot.msc2666.query_mutual_rooms',
   'uk.half-shot.msc2666.query_mutual_rooms.stable',
+  // Account data can be deleted; pushers can be switched off; invitations can be filtered.
+  'org.matrix.msc3391',
+  'org.matrix.msc3881',
+  'org.matrix.msc4155',
 ]
 
 const UNSTABLE_FEATURES = Object.fromEntries(FEATURES.map((name) => [name, true]))
