@@ -6,6 +6,7 @@ export default defineConfig({
     // These run by `vitest.long.config.ts`.
     exclude: [...configDefaults.exclude, 'test/**/*.long.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
+    setupFiles: ['test/support/answered.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',

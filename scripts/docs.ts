@@ -18,6 +18,8 @@ import appservice from '../test/conformance/appservice.json' with { type: 'json'
 import { findLineTests, LINES } from '../test/conformance/hardening.ts'
 import identity from '../test/conformance/identity.json' with { type: 'json' }
 import served from '../test/conformance/operations.json' with { type: 'json' }
+import { type Proofs, readProofs } from '../test/conformance/proofs.ts'
+import { PUBLISHED, WITHOUT_FEATURE } from '../test/conformance/published.ts'
 import { importPicture } from './import-picture.ts'
 import { hashesOf } from './migration-hashes.ts'
 
@@ -287,7 +289,30 @@ to 7 s, and stops its Postgres. \`kill -9\` loses nothing that was acknowledged,
 | code | meaning |
 |---|---|
 ${codes.join('\n')}
+
+## Operations of the published interface
+
+${await publishedTable()}
 `
+}
+
+/** Every published operation, with the test file in which it succeeds. */
+async function publishedTable(): Promise<string> {
+  const proofs = await readProofs()
+  const rows = PUBLISHED.map((line) => `| \`${line}\` | ${answerOf(line, proofs)} |`)
+  const done = PUBLISHED.filter((line) => proofs[line] !== undefined || WITHOUT_FEATURE[line] !== undefined)
+  return `Of the ${PUBLISHED.length} operations of all published releases, client-server, server-server, identity, application service and push
+gateway together, ${done.length} are implemented, or answered as the specification says for servers without the feature. Each is named once, by its first
+path; \`r0\` and \`v3\` are the same here. Beside it stands a test file in which it succeeds: the run of all tests checks that it does.
+
+| operation | test |
+|---|---|
+${rows.join('\n')}`
+}
+
+function answerOf(line: string, proofs: Proofs): string {
+  const proof = proofs[line]
+  return proof === undefined ? (WITHOUT_FEATURE[line] ?? 'not implemented') : `\`${proof}\``
 }
 
 /** How many of these operations this server asks of others. */

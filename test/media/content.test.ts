@@ -270,6 +270,7 @@ describe('a download', () => {
       expect(refusal(await at(`/_matrix/${path}/download/${name}/a.txt`))).toBe('404 M_NOT_FOUND')
       expect(refusal(await at(`/_matrix/${path}/thumbnail/${name}?width=1&height=1`))).toBe('404 M_NOT_FOUND')
       expect((await at(`/_matrix/${path}/download/${name}`, { token: bob.token })).status).toBe(200)
+      expect((await at(`/_matrix/${path}/download/${name}/a.txt`, { token: bob.token })).status).toBe(200)
     }
     expect(refusal(await at('/_matrix/client/v1/media/download/a/b'))).toBe('401 M_MISSING_TOKEN')
     expect(refusal(await at('/_matrix/media/v3/download/other.test/abc'))).toBe('404 M_NOT_FOUND')

@@ -48,6 +48,14 @@ describe('a thumbnail', () => {
     expect(headers.get('content-type')).toBe('image/jpeg')
   })
 
+  test('is found at the older paths', async () => {
+    const name = await upload(await draw(20, 10).png().toBuffer())
+    for (const path of ['media/v3', 'media/r0', 'media/v1']) {
+      const url = `${server.baseUrl}/_matrix/${path}/thumbnail/${name}?width=32&height=32`
+      expect((await fetchFile(url, { token: alice.token })).status).toBe(200)
+    }
+  })
+
   test('is never larger than the image', async () => {
     const name = await upload(await draw(20, 10).png().toBuffer())
     expect(await about(name, 'width=800&height=600')).toMatchObject({ width: 20, height: 10 })

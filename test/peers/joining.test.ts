@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { buildEvent } from '../../src/core/event/build.ts'
+import type { JsonObject } from '../../src/core/json.ts'
+import { roomVersion } from '../../src/core/room-version.ts'
 import type { Account } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 import { openStranger } from '../support/stranger.ts'
@@ -66,6 +69,33 @@ describe('a room of another server', () => {
     expect(await join(carol, room)).toEqual({ status: 200, body: { room_id: room } })
     const { joined } = await beta.api.call('GET', `/rooms/${enc(room)}/joined_members`, { token: bob.token })
     expect(Object.keys(joined).sort()).toEqual([alice.userId, bob.userId, carol.userId].sort())
+  })
+
+  it('is joined and left by the first release of send_join and send_leave', async () => {
+    const body = { preset: 'public_chat', room_version: '11' }
+    const { room_id } = await alpha.api.call('POST', '/createRoom', { token: alice.token, body })
+    const stranger = await openStranger(street.authority)
+    const eve = `@eve:${stranger.name}`
+    const to = { name: alpha.name, url: alpha.server.baseUrl }
+    const path = (operation: string) => `/_matrix/federation/v1/${operation}/${enc(room_id)}`
+    const change = async (membership: 'join' | 'leave') => {
+      const make = await stranger.ask(to, 'GET', `${path(`make_${membership}`)}/${enc(eve)}?ver=11`)
+      const template = { ...make.body.event, origin_server_ts: Date.now() }
+      const event = buildEvent(roomVersion('11')!, template, stranger.name, stranger.key)
+      const uri = `${path(`send_${membership}`)}/${enc(event.eventId)}`
+      return stranger.ask(to, 'PUT', uri, { body: event.pdu as JsonObject })
+    }
+    const joined = await change('join')
+    expect(joined).toMatchObject({
+      status: 200,
+      body: [200, { auth_chain: expect.any(Array), state: expect.any(Array) }],
+    })
+    const members = async () =>
+      Object.keys((await alpha.api.call('GET', `/rooms/${enc(room_id)}/joined_members`, { token: alice.token })).joined)
+    expect(await members()).toContain(eve)
+    expect(await change('leave')).toEqual({ status: 200, body: [200, {}] })
+    expect(await members()).not.toContain(eve)
+    await stranger.close()
   })
 
   it('is not told to a server that does not know its version: 400 M_INCOMPATIBLE_ROOM_VERSION with its version', async () => {

@@ -9,6 +9,7 @@ import { findBinaries } from '../../src/store/embedded/binaries.ts'
 import { ensureCluster } from '../../src/store/embedded/cluster.ts'
 import { giveTo, makeDirectories } from '../../src/store/embedded/directories.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/store/embedded/embedded-postgres.ts'
+import { chooseProofs, findBrokenProofs } from '../conformance/proofs.ts'
 import { copyCluster } from './cluster.ts'
 
 declare module 'vitest' {
@@ -22,6 +23,7 @@ const ROOM_BYTES = 3 * 2 ** 30
 
 let directory: string
 let postgres: EmbeddedPostgres
+let isWhole: boolean
 
 /** One Postgres for the whole run; it is thrown away afterwards, so it need not wait for the disk. */
 export async function setup(project: TestProject): Promise<void> {
@@ -32,6 +34,9 @@ export async function setup(project: TestProject): Promise<void> {
   await chmod(directory, 0o711)
   // Whatever the tests and what they start write down goes there.
   process.env.TMPDIR = directory
+  process.env.ANSWERED_REQUESTS = join(directory, 'answered')
+  // With a pattern only some of a file's tests run, and prove only some of what the file proves.
+  isWhole = project.vitest.config.testNamePattern === undefined
   const uid = process.getuid?.() ?? 0
   const blank = await makeBlankCluster(join(directory, 'blank'), uid)
   await copyCluster(blank, join(directory, 'postgres'))
@@ -53,8 +58,16 @@ export async function setup(project: TestProject): Promise<void> {
 
 export async function teardown(): Promise<void> {
   await postgres.stop()
+  await checkProofs(join(directory, 'answered'))
   // A browser may be about to end.
   await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
+}
+
+async function checkProofs(folder: string): Promise<void> {
+  if (process.env.PROOFS === 'write') return chooseProofs(folder)
+  const broken = isWhole ? await findBrokenProofs(folder) : []
+  for (const text of broken) console.error(`test/conformance/proofs.json: ${text}`)
+  if (broken.length > 0) process.exitCode = 1
 }
 
 /** To make a cluster takes far longer than to copy one. */

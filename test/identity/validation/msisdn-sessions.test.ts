@@ -86,6 +86,9 @@ test('by GET it wants an access token where the seed says so, in header or query
   const published = await identity.ask('GET', `/_matrix/identity/v2${path}`)
   expect([published.status, published.body]).toEqual([200, expect.stringContaining('Your phone number is confirmed.')])
   expect((await identity.ask('GET', `${P1}${path}`)).status).toBe(200)
+  const sent = { sid, client_secret: 'secret', token: codes()[0] }
+  const posted = await identity.ask('POST', `${P1}/validate/msisdn/submitToken`, { body: sent })
+  expect(posted).toMatchObject({ status: 200, body: { success: true } })
 })
 
 test('attempts are counted for country, number as written, and secret', async () => {

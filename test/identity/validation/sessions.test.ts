@@ -126,6 +126,8 @@ describe('a session of an email address', () => {
     const { body } = await post('requestToken', { ...who, send_attempt: 1 })
     const sent = { sid: body.sid, client_secret: who.client_secret, token: tokenIn(newestLink()) }
     expect(await post('submitToken', sent)).toMatchObject({ status: 200, body: { success: true } })
+    const link = await identity.ask('GET', `${root}/validate/email/submitToken?${new URLSearchParams(sent)}`)
+    expect([link.status, link.body]).toEqual([200, expect.stringContaining('Your email address is confirmed.')])
     const query = new URLSearchParams({ sid: body.sid, client_secret: who.client_secret })
     expect(await identity.ask('GET', `${root}/3pid/getValidated3pid?${query}`, { token: bearer })).toMatchObject({
       status: 200,
