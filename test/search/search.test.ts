@@ -113,6 +113,36 @@ describe('a search', () => {
     expect(found(await search(late, 'hidden'))).toEqual([])
   })
 
+  it('finds for those who left nothing by the text of later edits', async () => {
+    const dora = await house.person('dora')
+    const shared = await alice.createRoom({ preset: 'public_chat' })
+    await dora.join(shared)
+    const first = await say(alice, shared, 'ibis at first')
+    const early = await edit(alice, shared, first, 'ibis soon')
+    await waitUntil('the edit', async () => found(await search(alice, 'ibis soon')).length === 1)
+    expect(early).toEqual(expect.any(String))
+    const other = await say(alice, shared, 'plain')
+    await dora.leave(shared)
+    await edit(alice, shared, other, 'ibis later')
+    await waitUntil('the later edit', async () => found(await search(alice, 'ibis')).length === 2)
+    expect(found(await search(dora, 'ibis'))).toEqual(['ibis at first'])
+    expect(found(await search(dora, 'later'))).toEqual([])
+  })
+
+  it('pages by rank through what there was at first', async () => {
+    const own = await alice.createRoom()
+    for (let number = 0; number < 8; number++) await say(alice, own, `crane number ${number}`)
+    const more = { order_by: 'rank', filter: { limit: 3 } }
+    const seen: string[] = []
+    for (let from: string | undefined, isFirst = true; isFirst || from !== undefined; isFirst = false) {
+      const page = await search(alice, 'crane', more, from)
+      seen.push(...found(page))
+      from = page.next_batch
+      await say(alice, own, 'crane crane meanwhile')
+    }
+    expect(seen.toSorted()).toEqual(Array.from({ length: 8 }, (_, number) => `crane number ${number}`))
+  })
+
   it('finds nothing of encrypted events, odd bodies and ignored users', async () => {
     const own = await bob.createRoom({ preset: 'public_chat' })
     const troll = await house.person('troll')

@@ -2,6 +2,7 @@ import type { EventMatcher } from '../../../core/filter.ts'
 import { groupBy } from '../../../core/group-by.ts'
 import { wordsOf } from '../../../core/search-words.ts'
 import type { Reader } from '../../../store/db/db.ts'
+import { getAggregations } from '../../../store/events/relations.ts'
 import { findMatches, type SearchKind, type SearchMatch } from '../../../store/events/search.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import {
@@ -50,17 +51,20 @@ export interface Hits {
 
 export type FindHits = (by: Requester, wish: SearchWish, token: SearchToken | undefined) => Promise<Hits>
 
-const NOTHING: Hits = { hits: [], count: 0, next: undefined }
-
-/** Finds the events that have all words of a search, in the rooms that a user is or was in, as far as they may see them. */
-export function createFindHits(parts: {
+export interface FindHitsParts {
   readonly db: Reader
   readonly events: EventCache
   readonly access: RoomAccess
   readonly registry: RoomRegistry
   readonly userRooms: Pick<UserRooms, 'of'>
-}): FindHits {
+}
+
+const NOTHING: Hits = { hits: [], count: 0, next: undefined }
+
+/** Finds the events that have all words of a search, in the rooms that a user is or was in, as far as they may see them. */
+export function createFindHits(parts: FindHitsParts): FindHits {
   const { db, events, access, registry, userRooms } = parts
+  const hiddenByEdit = createHiddenByEdit(parts)
 
   /** The rooms that the user is or was in, and that the filter and the token want. */
   async function roomsOf(by: Requester, filter: EventMatcher, within: SearchToken | undefined): Promise<number[]> {
@@ -101,7 +105,9 @@ export function createFindHits(parts: {
         const { type, sender, content } = event
         return (within?.sender ?? sender) === sender && wish.filter.eventMatches({ type, sender, content })
       })
-      for (const event of await access.visibleTo(by, room, wanted)) shown.set(event.nid, { room, event })
+      const visible = await access.visibleTo(by, room, wanted)
+      const hidden = await hiddenByEdit(by, room, visible)
+      for (const event of visible) if (!hidden.has(event.nid)) shown.set(event.nid, { room, event })
     }
     return matches.flatMap((match): Hit[] => {
       const found = shown.get(match.event_nid)
@@ -111,7 +117,7 @@ export function createFindHits(parts: {
 
   /** The best of the newest matches: the others are found by order of time. */
   async function byRank(by: Requester, wish: SearchWish, words: readonly string[], token?: SearchToken): Promise<Hits> {
-    const matches = await matchesOf(by, wish, words, token, undefined, MAX_RANKED_MATCHES)
+    const matches = await matchesOf(by, wish, words, token, token?.before, MAX_RANKED_MATCHES)
     const ranked = matches.toSorted((a, b) => b.rank - a.rank || b.ts - a.ts || b.event_nid - a.event_nid)
     const hits: Hit[] = []
     let offset = token?.offset ?? 0
@@ -120,7 +126,11 @@ export function createFindHits(parts: {
       hits.push(...(await seen(by, wish, token, some)))
       offset += some.length
     }
-    return { hits, count: matches.length, next: offset < ranked.length ? { offset } : undefined }
+    const newest = matches[0]
+    if (newest === undefined || offset >= ranked.length) return { hits, count: matches.length, next: undefined }
+    // What comes meanwhile would move the others, and pages would repeat them.
+    const before = token?.before ?? { ts: newest.ts, eventNid: newest.event_nid + 1 }
+    return { hits, count: matches.length, next: { offset, before } }
   }
 
   async function byTime(by: Requester, wish: SearchWish, words: readonly string[], token?: SearchToken): Promise<Hits> {
@@ -168,3 +178,18 @@ export function createFindHits(parts: {
 export const searchedWords = (term: string): string[] => wordsOf(term).slice(0, MAX_SEARCH_WORDS)
 
 const placeOf = ({ ts, event_nid }: SearchMatch) => ({ ts, eventNid: event_nid })
+
+/** Those of these events that were found by the text of an edit that the user may not see: one made after they left, for example. */
+function createHiddenByEdit({ db, events, access }: Pick<FindHitsParts, 'db' | 'events' | 'access'>) {
+  return async (by: Requester, room: Room, found: readonly RoomEvent[]): Promise<ReadonlySet<number>> => {
+    const edited = new Map(found.filter(({ hasRelations }) => hasRelations).map((event) => [event.id, event]))
+    if (edited.size === 0) return new Set()
+    const asked = [...edited.values()].map(({ id, sender, type }) => ({ id, editor: sender, type, mayBeRoot: false }))
+    const wish = { userId: by.userId, upTo: Number.MAX_SAFE_INTEGER, references: 0, ignored: [] }
+    const edits = (await getAggregations(db, room.nid, asked, wish)).filter(({ kind }) => kind === 'm.replace')
+    const loaded = await events.load(edits.map(({ child_nid }) => child_nid))
+    const visible = new Set((await access.visibleTo(by, room, [...loaded.values()])).map(({ nid }) => nid))
+    const hidden = edits.filter(({ child_nid }) => !visible.has(child_nid))
+    return new Set(hidden.flatMap(({ target_id }) => edited.get(target_id)?.nid ?? []))
+  }
+}

@@ -6,7 +6,7 @@ import { isObject } from '../../../core/json.ts'
 export interface SearchToken {
   /** By rank: how many matches were read. */
   readonly offset?: number
-  /** By time: the last match that was read. */
+  /** By time: the last match that was read. By rank: what comes after the newest match of the first page. */
   readonly before?: { readonly ts: number; readonly eventNid: number }
   /** Only within this group. */
   readonly room?: RoomId
