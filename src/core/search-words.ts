@@ -9,6 +9,15 @@ const UNSPACED =
 
 const segmenter = new Intl.Segmenter('und', { granularity: 'word' })
 
+/** As `wordsOf`, of a text that is searched: it is also found by a single character of a script without spaces. */
+export function searchedWordsOf(text: string): string[] {
+  const characters =
+    folded(text.slice(0, MAX_TEXT_CHARS))
+      .match(UNSPACED)
+      ?.flatMap((run) => [...run]) ?? []
+  return [...new Set([...wordsOf(text), ...characters])].slice(0, MAX_WORDS)
+}
+
 /**
  * The distinct words of a text, as searches compare them: in lower case and without accents. Texts and search terms are cut alike, so that a
  * term is found in the middle of a sentence in any script.

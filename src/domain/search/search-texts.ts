@@ -1,5 +1,5 @@
 import { relationOf } from '../../core/event/relation.ts'
-import { wordsOf } from '../../core/search-words.ts'
+import { searchedWordsOf } from '../../core/search-words.ts'
 import type { Reader } from '../../store/db/db.ts'
 import { getAggregations } from '../../store/events/relations.ts'
 import type { SearchText } from '../../store/events/search.ts'
@@ -26,7 +26,7 @@ export function createReadSearchTexts({
     const own = searchedText(event)
     if (own === undefined) return undefined
     const edit = own.kind === 'message' && event.hasRelations ? await newestEdit(event) : undefined
-    const words = wordsOf((edit && editedText(edit)) ?? own.text)
+    const words = searchedWordsOf((edit && editedText(edit)) ?? own.text)
     if (words.length === 0) return undefined
     return { eventNid: event.nid, roomNid: event.roomNid, kind: own.kind, ts: event.ts, words }
   }
