@@ -36,6 +36,10 @@ const VERBS: Readonly<Record<string, Verb>> = {
     summary: 'make, list and delete registration tokens',
     load: async () => (await import('./token.ts')).tokenCommand,
   },
+  search: {
+    summary: 'make the index of messages again',
+    load: async () => (await import('./search.ts')).searchCommand,
+  },
   audit: {
     summary: 'who administered this server, and how',
     load: async () => (await import('./audit.ts')).auditCommand,

@@ -111,6 +111,11 @@ describe('beside a running server', () => {
     })
   })
 
+  test('the index of messages is made again', async () => {
+    expect(await done(['search', 'rebuild'])).toContain('100% of all events are indexed.')
+    expect(await hearth(['search', 'again'])).toMatchObject({ code: 64 })
+  })
+
   test('old messages of a room are removed, and the rest is sound', async () => {
     const { token } = await login(api, 'carol')
     const room = await createRoom(api, token, { name: 'Long' })

@@ -16,6 +16,7 @@ import type { ActingServices } from '../rooms/acting-services.ts'
 import type { RoomBlocks } from '../rooms/room/blocks.ts'
 import type { RoomBase } from '../rooms/room-base-services.ts'
 import type { WritingServices } from '../rooms/writing-services.ts'
+import type { SearchDesk } from '../search/search-signals.ts'
 import { type Audit, createAudit } from './audit.ts'
 import { createOperators, type Operators } from './operators.ts'
 import { createRegistrationTokenDesk, type RegistrationTokenDesk } from './registration-token-desk.ts'
@@ -47,13 +48,14 @@ export interface AdminServices {
   readonly historyPurges: HistoryPurges
   readonly notices: ServerNotices
   readonly reports: ReportDesk
+  readonly search: SearchDesk
 }
 
 export interface AdminParts {
   readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'random'>
   readonly accounts: AccountServices
   readonly addresses: { readonly contact: { readonly services: { readonly contacts: Contacts } } }
-  readonly roomBase: Pick<RoomBase, 'registry' | 'events'>
+  readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'searchSignals'>
   readonly rooms: {
     readonly acting: Pick<ActingServices, 'rooms' | 'blocks' | 'deletions' | 'historyPurges'>
     readonly writing: Pick<WritingServices, 'appender'>
@@ -99,6 +101,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     roomBlocks: blocks,
     roomDeletions: deletions,
     historyPurges,
+    search: parts.roomBase.searchSignals,
     reports: createReportDesk({ db, registry, events }),
     notices: createServerNotices({ config, db, clock, random, accountData, registry, rooms, appservices }),
   }

@@ -17,20 +17,12 @@ import type { SearchSignals } from './search-signals.ts'
 import { createReadSearchTexts } from './search-texts.ts'
 import { concernsSearch } from './searched-text.ts'
 
-/** Keeps the words of events beside them, in the background. */
-export interface SearchIndex extends LifecyclePart {
-  /** Begins anew. */
-  rebuild(): Promise<void>
-  /** The number of the newest event, and of the newest that was looked at. */
-  progress(): Promise<{ readonly indexed: number; readonly newest: number }>
-  /** Resolves when everything that was committed until now is indexed. */
-  idle(): Promise<void>
-}
-
 const PAUSE_AFTER_FAILURE_MS = 1_000
 const REST_MS = 10
 
 /**
+ * Keeps the words of events beside them, in the background.
+ *
  * Follows the numbers of events. News of commits saves reading them; after a start, or if too much waits, they are read. An event is
  * indexed by what it says when it is its turn, so that edits and redactions meanwhile count.
  */
@@ -38,7 +30,7 @@ export function createSearchIndex(parts: {
   readonly base: Pick<Base, 'config' | 'db' | 'log'>
   readonly roomBase: { readonly events: EventCache; readonly searchSignals: SearchSignals }
   readonly rooms: { position(): number }
-}): SearchIndex {
+}): LifecyclePart {
   const { config, db, log } = parts.base
   const { events, searchSignals } = parts.roomBase
   const read = createReadSearchTexts({ db, events })
@@ -128,6 +120,17 @@ export function createSearchIndex(parts: {
           stepBack()
           wake()
         },
+        async rebuild() {
+          await db.tx(clearSearch)
+          position = 0
+          isBehind = true
+          wake()
+        },
+        progress: async () => ({
+          indexed: position,
+          newest: Math.max(position, parts.rooms.position()),
+          is_done: running === undefined && !isBehind,
+        }),
       })
       position = await searchPosition(db)
       stepBack()
@@ -137,16 +140,6 @@ export function createSearchIndex(parts: {
     async stop() {
       closing.abort()
       await running
-    },
-    async rebuild() {
-      await db.tx(clearSearch)
-      position = 0
-      isBehind = true
-      wake()
-    },
-    progress: async () => ({ indexed: await searchPosition(db), newest: parts.rooms.position() }),
-    async idle() {
-      while (running !== undefined) await running
     },
   }
 }

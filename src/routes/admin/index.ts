@@ -47,9 +47,11 @@ import { listRoomMembers } from './rooms/list-room-members.ts'
 import { listRooms } from './rooms/list-rooms.ts'
 import { makeRoomAdmin } from './rooms/make-room-admin.ts'
 import { purgeHistory } from './rooms/purge-history.ts'
+import { getSearchProgress } from './server/get-search-progress.ts'
 import { getServerVersion } from './server/get-server-version.ts'
 import { getStatistics } from './server/get-statistics.ts'
 import { listActs } from './server/list-acts.ts'
+import { rebuildSearch } from './server/rebuild-search.ts'
 import { rotateSigningKey } from './server/rotate-signing-key.ts'
 import { sendNotice } from './server/send-notice.ts'
 import { sendNoticeOnce } from './server/send-notice-once.ts'
@@ -172,4 +174,6 @@ export const adminEndpoints: readonly Endpoint[] = [
   deleteRoomReport,
   getRoomReport,
   listRoomReports,
+  rebuildSearch,
+  getSearchProgress,
 ]
