@@ -56,6 +56,7 @@ export function endpointServices(areas: Areas): Services {
     receipts: reading.receipts,
     threadSubscriptions: reading.threadSubscriptions,
     mutualRooms: reading.mutualRooms,
+    userDirectory: reading.userDirectory,
     reports: reading.reports,
     directory: rooms.directory,
     typing: rooms.typing,

@@ -186,6 +186,13 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
       true,
     ),
   }),
+  user_directory: section('Searching users by name.', {
+    enabled: flag('Whether users can search others. If not, nobody is found.', true),
+    all_local_users: flag(
+      'Whether all users of this server are found by each other. If not, only those who share a room, or who are in a room that anyone may join or read.',
+      false,
+    ),
+  }),
   presence: section('Who is online.', { enabled: flag('Whether presence is tracked and sent to clients.', true) }),
   metrics: section('Prometheus metrics and health, on a listener of their own.', {
     enabled: flag('Whether this listener runs.', true),

@@ -27,6 +27,7 @@ import type { RoomReader } from './rooms/read/reader.ts'
 import type { Receipts } from './rooms/read/receipts.ts'
 import type { ThreadSubscriptions } from './rooms/read/thread-subscriptions.ts'
 import type { Typing } from './rooms/read/typing.ts'
+import type { UserDirectory } from './rooms/read/user-directory.ts'
 import type { SingleSignOn } from './sso/single-sign-on.ts'
 import type { KeyChanges } from './sync/key-changes.ts'
 import type { EventStream } from './sync/peek/event-stream.ts'
@@ -58,6 +59,7 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   readonly receipts: Receipts
   readonly threadSubscriptions: ThreadSubscriptions
   readonly mutualRooms: MutualRooms
+  readonly userDirectory: UserDirectory
   readonly reports: Reports
   readonly typing: Typing
   readonly notifications: Notifications

@@ -11,6 +11,7 @@ import type { ActingServices } from '../domain/rooms/acting-services.ts'
 import type { RoomBase } from '../domain/rooms/room-base-services.ts'
 import type { WritingServices } from '../domain/rooms/writing-services.ts'
 import { createSearchIndex } from '../domain/search/search-index.ts'
+import { createDirectoryIndex } from '../domain/user-directory/directory-index.ts'
 import { startDeactivationRunner } from './deactivation-runner.ts'
 import { startGuestExpeller } from './guest-expeller.ts'
 import { startHistoryPurger } from './history-purger.ts'
@@ -23,7 +24,7 @@ import { startRoomUpgrader } from './room-upgrader.ts'
 /** What a homeserver does by itself, in the order in which it begins. */
 export function homeserverWorkers(parts: {
   readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'log'>
-  readonly roomBase: Pick<RoomBase, 'events' | 'searchSignals'>
+  readonly roomBase: Pick<RoomBase, 'events' | 'registry' | 'searchSignals'>
   readonly rooms: {
     position(): number
     readonly writing: Pick<WritingServices, 'guests'>
@@ -50,6 +51,7 @@ export function homeserverWorkers(parts: {
   return [
     parts.pushing,
     createSearchIndex(parts),
+    createDirectoryIndex(parts),
     worker('media sweeper', () => startMediaSweeper({ sweep, log })),
     worker('janitor', () => startJanitor({ db, clock, log, chores })),
     worker('guest expeller', () => startGuestExpeller(guests, log)),

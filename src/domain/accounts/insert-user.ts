@@ -4,6 +4,7 @@ import { findAccount, insertAccount } from '../../store/accounts/accounts.ts'
 import { internUsers } from '../../store/accounts/users.ts'
 import type { Reader, Tx } from '../../store/db/db.ts'
 import type { Clock } from '../clock.ts'
+import { enterLocalUsers } from '../user-directory/local-entries.ts'
 
 /** What kind of account to make. */
 export interface NewUser {
@@ -28,5 +29,6 @@ export async function requireFree(reader: Reader, id: UserId): Promise<void> {
 export async function insertUser(tx: Tx, clock: Clock, id: UserId, user: NewUser): Promise<number> {
   const userNid = (await internUsers(tx, [id])).get(id) as number
   if (!(await insertAccount(tx, { ...user, userNid, createdAt: clock.now() }))) throw inUse()
+  await enterLocalUsers(tx, [userNid])
   return userNid
 }

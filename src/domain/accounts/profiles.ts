@@ -5,6 +5,7 @@ import { changeProfile, findProfile, type ProfileChanges, type ProfileFields } f
 import type { Database } from '../../store/db/db.ts'
 import { MAX_AVATAR_URL_CHARS, MAX_DISPLAYNAME_CHARS, MAX_PROFILE_BYTES, MAX_PROFILE_KEY_BYTES } from '../limits.ts'
 import { checkText } from '../text.ts'
+import { enterLocalUsers } from '../user-directory/local-entries.ts'
 import type { AskProfile } from './remote-profiles.ts'
 import type { Requester } from './requester.ts'
 
@@ -80,8 +81,12 @@ export function createProfiles(deps: {
     if (Buffer.byteLength(JSON.stringify(after)) > MAX_PROFILE_BYTES) {
       throw new ProtocolError('M_PROFILE_TOO_LARGE', `A profile may have at most ${MAX_PROFILE_BYTES} bytes.`)
     }
-    await db.tx((tx) => changeProfile(tx, userNid, fields))
-    if (IN_MEMBER_EVENTS.some((name) => before[name] !== after[name])) await listener.profileChanged(userId, after)
+    const isShown = IN_MEMBER_EVENTS.some((name) => before[name] !== after[name])
+    await db.tx(async (tx) => {
+      await changeProfile(tx, userNid, fields)
+      if (isShown) await enterLocalUsers(tx, [userNid])
+    })
+    if (isShown) await listener.profileChanged(userId, after)
   }
 
   return {

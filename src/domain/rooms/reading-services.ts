@@ -1,3 +1,4 @@
+import type { Config } from '../../config/schema.ts'
 import type { ByteBudget } from '../../core/byte-budget.ts'
 import { type ServerName, serverOf } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
@@ -20,6 +21,7 @@ import { createRoomReader, type RoomReader } from './read/reader.ts'
 import { createReceipts, type ReceiptParts, type Receipts, type WrittenReceipt } from './read/receipts.ts'
 import { createThreadSubscriptions, type ThreadSubscriptions } from './read/thread-subscriptions.ts'
 import { createTyping, type Typing } from './read/typing.ts'
+import { createUserDirectory, type UserDirectory } from './read/user-directory.ts'
 import type { ReadReceipt, RoomAppservices } from './room/appservices-of-room.ts'
 import type { EventCache } from './room/event-cache.ts'
 import type { PushHearer } from './room/push-signals.ts'
@@ -36,6 +38,7 @@ export interface ReadingServices {
   readonly receipts: Receipts
   readonly threadSubscriptions: ThreadSubscriptions
   readonly mutualRooms: MutualRooms
+  readonly userDirectory: UserDirectory
   readonly reports: Reports
 }
 
@@ -45,6 +48,7 @@ export interface EduSender {
 }
 
 export interface ReadingParts {
+  readonly config: Config
   readonly db: Database
   readonly serverName: ServerName
   readonly clock: Clock
@@ -100,6 +104,7 @@ export function createReadingServices(parts: ReadingParts): ReadingServices {
     reports: createReports({ db, clock, users: parts.users, registry, access }),
     threadSubscriptions: createThreadSubscriptions({ db, ledger, access }),
     mutualRooms: createMutualRooms({ db }),
+    userDirectory: createUserDirectory({ config: parts.config, db, ignoredUsers: parts.ignoredUsers }),
   }
 }
 

@@ -88,6 +88,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const { appender, persister } = writing
   const receiving = createReceivingServices({ ...shared, keys, queries, writing })
   const reading = createReadingServices({
+    config,
     db,
     serverName,
     clock,

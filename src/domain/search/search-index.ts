@@ -120,6 +120,8 @@ export function createSearchIndex(parts: {
           stepBack()
           wake()
         },
+      })
+      searchSignals.serve({
         async rebuild() {
           await db.tx(clearSearch)
           position = 0

@@ -19,7 +19,7 @@ export interface SearchDesk {
   progress(): Promise<SearchProgress>
 }
 
-/** What commits tell the search index: hints, since everything can be read from the database. */
+/** What commits tell the search index and the user directory: hints, since everything can be read from the database. */
 export interface SearchHearer {
   /** Called right after a commit. @param edited events of which an edit was redacted */
   committed(fresh: readonly RoomEvent[], redacted: readonly RoomEvent[], edited: readonly EventId[]): void
@@ -27,26 +27,34 @@ export interface SearchHearer {
   missed(): void
 }
 
-/** Made before rooms, and heard by the index, which is made after them. */
+/** Made before rooms, and heard by both, which are made after them. */
 export interface SearchSignals extends SearchHearer, SearchDesk {
-  hear(hearer: SearchHearer & SearchDesk): void
+  hear(hearer: SearchHearer): void
+  /** The index takes its place. */
+  serve(desk: SearchDesk): void
 }
 
 export function createSearchSignals(): SearchSignals {
-  let hearer: (SearchHearer & SearchDesk) | undefined
+  const hearers: SearchHearer[] = []
+  let desk: SearchDesk | undefined
 
   function index(): SearchDesk {
-    if (hearer === undefined) throw new ProtocolError('M_FORBIDDEN', 'Searching is switched off: see search.enabled.')
-    return hearer
+    if (desk === undefined) throw new ProtocolError('M_FORBIDDEN', 'Searching is switched off: see search.enabled.')
+    return desk
   }
 
   return {
-    committed: (fresh, redacted, edited) => hearer?.committed(fresh, redacted, edited),
-    missed: () => hearer?.missed(),
+    committed(fresh, redacted, edited) {
+      for (const hearer of hearers) hearer.committed(fresh, redacted, edited)
+    },
+    missed() {
+      for (const hearer of hearers) hearer.missed()
+    },
     rebuild: async () => index().rebuild(),
     progress: async () => index().progress(),
-    hear(one) {
-      hearer = one
+    hear: (one) => void hearers.push(one),
+    serve(one) {
+      desk = one
     },
   }
 }

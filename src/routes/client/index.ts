@@ -153,6 +153,7 @@ import { getThreadSubscription } from './threads/get-thread-subscription.ts'
 import { getThreadSubscriptions } from './threads/get-thread-subscriptions.ts'
 import { setThreadSubscription } from './threads/set-thread-subscription.ts'
 import { sendToDevice } from './to-device/send-to-device.ts'
+import { searchUserDirectory } from './user-directory/search-user-directory.ts'
 
 /** The client-server interface, in the order of the specification. */
 export const clientEndpoints: readonly Endpoint[] = [
@@ -260,6 +261,7 @@ export const clientEndpoints: readonly Endpoint[] = [
   setThreadSubscription,
   deleteThreadSubscription,
   getThreadSubscriptions,
+  searchUserDirectory,
   getUserProfile,
   setProfile,
   patchProfile,

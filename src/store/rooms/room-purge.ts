@@ -32,6 +32,7 @@ export const BY_NID = [
   'thread_subscription',
   'event_relation',
   'thread',
+  'open_room',
 ] as const
 
 /** Tables that requests write without the persister: a request that began before the deletion may still write there. */
@@ -42,11 +43,11 @@ const LATE = [
   'unread_thread',
   'uncounted_event',
   'unread_event',
-  'counted_from',
   'room_alias',
   'published_room',
   'server_notice_room',
   'thread_subscription',
+  'open_room',
 ] as const
 
 export interface PurgedRoom {

@@ -1,0 +1,15 @@
+/** Results of a search for users, unless fewer are asked for, and at most. */
+export const DIRECTORY_RESULTS = 10
+export const MAX_DIRECTORY_RESULTS = 50
+/** Characters of a search term; what is longer is cut off. */
+export const MAX_DIRECTORY_TERM_CHARS = 300
+/** Words that are looked for, and words by which one user is found. */
+export const MAX_DIRECTORY_TERM_WORDS = 8
+export const MAX_WORDS_OF_USER = 20
+/** Users with a matching name who are looked at, the best first. */
+export const MAX_DIRECTORY_CANDIDATES = 10_000
+/** Events that are looked at in one transaction, and how many may wait in memory. If more wait, they are read from the database. */
+export const DIRECTORY_BATCH = 200
+export const MAX_WAITING_DIRECTORY_EVENTS = 20_000
+/** How far back of its position the directory looks again after a start: numbers are not quite in the order of commits. */
+export const DIRECTORY_OVERLAP = 2_000
