@@ -6,7 +6,8 @@ import type { TestServer } from './server.ts'
  * words they have.
  */
 const IS_SIGHTING = `TG_TABLE_NAME IN ('device', 'pusher') AND TG_OP = 'UPDATE'
-  OR TG_TABLE_NAME IN ('federation_sent', 'federation_forward', 'push_sent', 'push_gateway', 'search_text', 'search_position')
+  OR TG_TABLE_NAME IN ('federation_sent', 'federation_forward', 'push_sent', 'push_gateway', 'search_text', 'search_position',
+    'directory_user', 'directory_word', 'directory_position', 'open_room')
   OR TG_TABLE_NAME = 'account' AND TG_OP = 'UPDATE' AND to_jsonb(NEW) - 'last_active_at' = to_jsonb(OLD) - 'last_active_at'`
 
 /** Tables whose rows have changed since it was asked last, in words: `event: rows 1`. */
