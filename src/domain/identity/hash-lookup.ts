@@ -22,7 +22,7 @@ const MAX_SOUGHT_AT_ONCE = 5_000
 
 export function createHashLookup({ db, log }: { readonly db: Database; readonly log: Logger }): HashLookup {
   // A thousand addresses take milliseconds. Syncs should not wait for that, and lookups little for each other.
-  const connect = (): Reader => db.dedicated((client) => client.query('SET enable_seqscan = off').then(() => {}))
+  const connect = (): Reader => db.dedicated()
   const connections = [connect(), connect()] as const
   const memory = createLookupMemory({ checks: connections[0], db, log })
   let turn: 0 | 1 = 0

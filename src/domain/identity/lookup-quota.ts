@@ -18,9 +18,7 @@ export function createLookupQuota(deps: {
 }): LookupQuota {
   const { db, clock } = deps
   // Lookups do not wait for the disk. After a crash the counts of the last second may be lost.
-  const writer = db.dedicated((client) =>
-    client.query('SET synchronous_commit = off; SET enable_seqscan = off').then(() => {}),
-  )
+  const writer = db.dedicated((client) => client.query('SET synchronous_commit = off').then(() => {}))
   const { addresses_per_day: quota } = deps.config.identity.lookup
 
   return {

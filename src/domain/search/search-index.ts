@@ -13,12 +13,12 @@ import type { LifecyclePart } from '../lifecycle.ts'
 import { MAX_UNINDEXED_EVENTS, SEARCH_BATCH, SEARCH_OVERLAP } from '../limits/search.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
+import { restAfterWork } from '../spare-time.ts'
 import type { SearchSignals } from './search-signals.ts'
 import { createReadSearchTexts } from './search-texts.ts'
 import { concernsSearch } from './searched-text.ts'
 
 const PAUSE_AFTER_FAILURE_MS = 1_000
-const REST_MS = 10
 
 /**
  * Keeps the words of events beside them, in the background.
@@ -45,6 +45,7 @@ export function createSearchIndex(parts: {
   let isStarted = false
 
   async function index(nids: readonly number[], upTo: number): Promise<void> {
+    const from = performance.now()
     const { texts, gone } = await read(nids)
     await db.tx(async (tx) => {
       await putSearchTexts(tx, texts)
@@ -52,6 +53,7 @@ export function createSearchIndex(parts: {
       await setSearchPosition(tx, Math.max(position, upTo))
     })
     position = Math.max(position, upTo)
+    await restAfterWork(performance.now() - from, closing.signal)
   }
 
   async function catchUp(): Promise<void> {
@@ -62,8 +64,6 @@ export function createSearchIndex(parts: {
       if (upTo === undefined) return
       await index(nids, upTo)
       at = upTo
-      // A long way is gone slowly, so that requests come in between.
-      await pause(REST_MS, undefined, { signal: closing.signal, ref: false })
     }
   }
 

@@ -7,11 +7,11 @@ import { DIRECTORY_BATCH, DIRECTORY_OVERLAP, MAX_WAITING_DIRECTORY_EVENTS } from
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { SearchSignals } from '../search/search-signals.ts'
+import { restAfterWork } from '../spare-time.ts'
 import { concernsDirectory, createDirectoryEntries } from './directory-entries.ts'
 import { localEntry } from './local-entries.ts'
 
 const PAUSE_AFTER_FAILURE_MS = 1_000
-const REST_MS = 10
 
 /**
  * Keeps in the background who is found by which words, and which rooms are open. Follows the numbers of events. News of commits saves
@@ -34,15 +34,15 @@ export function createDirectoryIndex(parts: {
   let running: Promise<void> | undefined
   const closing = new AbortController()
 
-  const rest = (ms: number) => pause(ms, undefined, { signal: closing.signal, ref: false })
-
   async function enter(nids: readonly number[], upTo: number): Promise<void> {
+    const from = performance.now()
     const write = await read(nids)
     await db.tx(async (tx) => {
       await write(tx)
       await setDirectoryPosition(tx, Math.max(position, upTo))
     })
     position = Math.max(position, upTo)
+    await restAfterWork(performance.now() - from, closing.signal)
   }
 
   /** The accounts from before there was a directory. */
@@ -50,9 +50,10 @@ export function createDirectoryIndex(parts: {
     for (let after = 0; !closing.signal.aborted; ) {
       const some = await localProfiles(db.bulk, { after, limit: DIRECTORY_BATCH })
       if (some.length === 0) return
+      const from = performance.now()
       await db.tx((tx) => putDirectoryUsers(tx, some.map(localEntry)))
       after = some.at(-1)!.user_nid
-      await rest(REST_MS)
+      await restAfterWork(performance.now() - from, closing.signal)
     }
   }
 
@@ -65,7 +66,6 @@ export function createDirectoryIndex(parts: {
       if (upTo === undefined) return
       await enter(nids, upTo)
       at = upTo
-      await rest(REST_MS)
     }
   }
 
@@ -91,7 +91,7 @@ export function createDirectoryIndex(parts: {
         if (closing.signal.aborted) return
         log.warn({ err }, 'the user directory could not follow the rooms; it reads their events again')
         stepBack()
-        await rest(PAUSE_AFTER_FAILURE_MS).catch(() => {})
+        await pause(PAUSE_AFTER_FAILURE_MS, undefined, { signal: closing.signal, ref: false }).catch(() => {})
       })
       .finally(() => {
         running = undefined

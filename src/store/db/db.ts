@@ -48,15 +48,14 @@ export function openDatabase(options: DatabaseOptions): Database {
   const config: pg.ClientConfig = {
     ...options.connection,
     application_name: 'hearth',
-    // Queries are small and their plans do not depend on the parameters: planning takes longer than running.
-    options: '-c plan_cache_mode=force_generic_plan -c jit=off',
+    // Queries are small and their plans do not depend on the parameters: planning takes longer than running. They look rows up by key.
+    // Without enable_seqscan=off, a plan made while a table was small would scan the table until it is analyzed.
+    options: '-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off',
     statement_timeout: options.statementTimeoutMs ?? 60_000,
     connectionTimeoutMillis: 5_000,
   }
-  // These reads look rows up by key. Without this, a plan made while a table was small would scan the table for good.
-  const byKey = { ...config, options: `${config.options} -c enable_seqscan=off` }
-  const reads = new PipelinedConnection(byKey)
-  const bulk = new PipelinedConnections(byKey, BULK_CONNECTIONS)
+  const reads = new PipelinedConnection(config)
+  const bulk = new PipelinedConnections(config, BULK_CONNECTIONS)
   const owned: { close(): Promise<void> }[] = [reads, bulk]
   const pool = new pg.Pool({ ...config, pipeline: true, types: WIRE_TYPES, max: options.poolSize } as pg.PoolConfig)
   // An idle connection that breaks is replaced by the pool; without a listener it would end the process.

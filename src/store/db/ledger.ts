@@ -58,12 +58,9 @@ export async function openLedger(db: Database): Promise<Ledger> {
       if (inDoubt) await settleDoubt()
       let position = published
       const results = await db.tx(async (tx) => {
-        // What is written here is found by key, also by a plan that was made while a table was small.
-        const planning = tx.query('SET LOCAL enable_seqscan = off')
         const writes = group.map((entry) => entry.write(tx, ++position))
         const [values] = await Promise.all([
           Promise.all(writes),
-          planning,
           tx.query('UPDATE ledger SET position = $1', [published + group.length]),
         ])
         return values

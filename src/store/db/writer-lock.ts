@@ -10,8 +10,7 @@ export const WRITER = 0
 
 /** Makes sure that no other process writes events under the same index: their numbers would collide. */
 export async function claimWriter(client: pg.Client, writer: number): Promise<void> {
-  // The batch statement reads every table by key. Its plan is made once, perhaps while the tables are small.
-  await client.query(`SET lock_timeout = '5s'; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off`)
+  await client.query(`SET lock_timeout = '5s'`)
   try {
     await client.query('SELECT pg_advisory_lock($1)', [WRITER_LOCK + writer])
   } catch (error) {

@@ -92,17 +92,12 @@ export async function updateKeyBackup(
   return rows.length === 1
 }
 
-/**
- * Serialises changes of a user's backups, and makes them find keys by index even while there are few. Gives the last version that the user
- * ever had; undefined if there was none.
- */
+/** Serialises changes of a user's backups. Gives the last version that the user ever had; undefined if there was none. */
 async function lockOwner(tx: Tx, userNid: number): Promise<number | undefined> {
-  const [, rows] = await Promise.all([
-    tx.query('SET LOCAL enable_seqscan = off'),
-    tx.query<{ last_version: number }>('SELECT last_version FROM key_backup_owner WHERE user_nid = $1 FOR UPDATE', [
-      userNid,
-    ]),
-  ])
+  const rows = await tx.query<{ last_version: number }>(
+    'SELECT last_version FROM key_backup_owner WHERE user_nid = $1 FOR UPDATE',
+    [userNid],
+  )
   return rows[0]?.last_version
 }
 
