@@ -15,6 +15,7 @@ export interface DirectoryQuery {
   readonly ignored: readonly string[]
   /** Whether all local users are found by everyone. */
   readonly isAllLocal: boolean
+  /** Words that begin as searched, and people in rooms with the searcher, that are looked at. */
   readonly candidates: number
   readonly limit: number
 }
@@ -30,21 +31,32 @@ const LAST = '\u{10ffff}'
 
 /**
  * The users whom somebody may see and whose words begin with all those searched for, the best first: those with whole words as searched, those
- * whose localpart begins so, those with a name, those with a picture.
+ * whose localpart begins so, those with a name, those with a picture. If more words begin so than are looked at, those in a room with the
+ * searcher are looked at as well.
  */
 export function findUsers(reader: Reader, query: DirectoryQuery): Promise<FoundUser[]> {
   const { byNid, words, server, localpart, ignored, isAllLocal, candidates, limit } = query
   // The longest word has the fewest users.
   const [first, ...others] = words.toSorted((a, b) => b.length - a.length)
   return reader.query<FoundUser>(
-    `WITH candidate AS MATERIALIZED (
-       SELECT user_nid, bool_or(word = $2) AS is_whole FROM (
-         SELECT word, user_nid FROM directory_word w WHERE word >= $2 AND word < $2 || '${LAST}'
-           AND NOT EXISTS (
-             SELECT FROM unnest($3::text[]) AS t (part) WHERE NOT EXISTS (
-               SELECT FROM directory_word o WHERE o.user_nid = w.user_nid AND o.word >= part AND o.word < part || '${LAST}'))
-         ORDER BY word LIMIT $4) AS matching
-       GROUP BY user_nid
+    `WITH matching AS MATERIALIZED (
+       SELECT user_nid, word = $2 AS is_whole FROM directory_word w WHERE word >= $2 AND word < $2 || '${LAST}'
+         AND NOT EXISTS (
+           SELECT FROM unnest($3::text[]) AS t (part) WHERE NOT EXISTS (
+             SELECT FROM directory_word o WHERE o.user_nid = w.user_nid AND o.word >= part AND o.word < part || '${LAST}'))
+       ORDER BY word LIMIT $4
+     ), company AS (
+       SELECT DISTINCT theirs.user_nid FROM room_member own JOIN room_member theirs USING (room_nid)
+       WHERE own.user_nid = $1 AND own.membership = 'join' AND theirs.membership = 'join' LIMIT $4
+     ), candidate AS MATERIALIZED (
+       SELECT user_nid, bool_or(is_whole) AS is_whole FROM (
+         SELECT * FROM matching
+         UNION ALL
+         SELECT user_nid, EXISTS (SELECT FROM directory_word w WHERE w.user_nid = company.user_nid AND w.word = $2) FROM company
+         WHERE (SELECT count(*) FROM matching) >= $4 AND NOT EXISTS (
+           SELECT FROM unnest($2 || $3::text[]) AS t (part) WHERE NOT EXISTS (
+             SELECT FROM directory_word o WHERE o.user_nid = company.user_nid AND o.word >= part AND o.word < part || '${LAST}'))
+       ) AS either GROUP BY user_nid
      )
      SELECT user_id, display_name, avatar_url FROM (
        SELECT user_nid, user_id, display_name, avatar_url, is_local FROM (
@@ -57,7 +69,7 @@ export function findUsers(reader: Reader, query: DirectoryQuery): Promise<FoundU
              AND starts_with(substr(u.user_id, strpos(u.user_id, ':') + 1), $6)))
        ) AS present
        ORDER BY is_whole DESC, starts_with(lower(substr(user_id, 2)), $7) DESC, display_name IS NULL, avatar_url IS NULL, user_id
-       LIMIT $4
+       OFFSET 0
      ) AS ranked
      WHERE ($8 AND is_local)
        OR EXISTS (SELECT FROM room_member theirs JOIN room_member own USING (room_nid)
