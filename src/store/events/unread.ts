@@ -73,33 +73,32 @@ export function getUnread(
   maxThreads: number,
 ): Promise<UnreadRow[]> {
   return reader.query<UnreadRow>(
-    `WITH mark AS MATERIALIZED (
+    `WITH mark AS (
        SELECT m.room_nid, room.room_id, room.last_pos AS up_to, main.room_pos AS read_pos, greatest(joined.room_pos, read.whole) AS floor,
          f.room_pos AS counted_from, CASE WHEN f.room_pos > main.room_pos THEN f.notifiable ELSE main.notifiable END AS notifiable
        FROM room_member m JOIN room ON room.room_nid = m.room_nid ${JOINED} ${READ} ${MAIN}
        LEFT JOIN counted_from f ON f.user_nid = m.user_nid AND f.room_nid = m.room_nid
        WHERE m.user_nid = $1 AND m.room_nid = ANY($2::bigint[])
      ), place AS (
-       SELECT room_nid, '' AS root_id, read_pos AS from_pos, greatest(read_pos, counted_from) AS base_pos FROM mark
-       UNION ALL
-       SELECT mark.room_nid, t.root_id, greatest(read.room_pos, own.room_pos), greatest(read.room_pos, own.room_pos, counted_from)
-       FROM mark
-       CROSS JOIN LATERAL (
-         (SELECT root_id FROM unread_thread WHERE room_nid = mark.room_nid AND last_pos > mark.floor ORDER BY last_pos DESC LIMIT $3)
-         UNION
-         (SELECT root_id FROM unread_event WHERE user_nid = $1 AND room_nid = mark.room_nid AND room_pos > mark.floor AND root_id <> ''
-          ORDER BY room_pos DESC LIMIT $3)) t
-       CROSS JOIN LATERAL (
-         SELECT greatest(mark.floor, max(e.room_pos)) AS room_pos FROM receipt r JOIN event e USING (event_nid)
-         WHERE r.room_nid = mark.room_nid AND r.user_nid = $1 AND r.thread_id = t.root_id) read
-       LEFT JOIN LATERAL (
-         SELECT room_pos FROM thread_event WHERE room_nid = mark.room_nid AND root_id = t.root_id AND room_pos > read.room_pos
-         AND sender_nid = $1 ORDER BY room_pos DESC LIMIT 1) own ON true
+       SELECT mark.*, root_id, from_pos, greatest(from_pos, counted_from) AS base_pos FROM mark CROSS JOIN LATERAL (
+         SELECT '' AS root_id, read_pos AS from_pos
+         UNION ALL
+         SELECT t.root_id, greatest(read.room_pos, own.room_pos) FROM (
+           (SELECT root_id FROM unread_thread WHERE room_nid = mark.room_nid AND last_pos > mark.floor ORDER BY last_pos DESC LIMIT $3)
+           UNION
+           (SELECT root_id FROM unread_event WHERE user_nid = $1 AND room_nid = mark.room_nid AND room_pos > mark.floor AND root_id <> ''
+            ORDER BY room_pos DESC LIMIT $3)) t
+         CROSS JOIN LATERAL (
+           SELECT greatest(mark.floor, max(e.room_pos)) AS room_pos FROM receipt r JOIN event e USING (event_nid)
+           WHERE r.room_nid = mark.room_nid AND r.user_nid = $1 AND r.thread_id = t.root_id) read
+         LEFT JOIN LATERAL (
+           SELECT room_pos FROM thread_event WHERE room_nid = mark.room_nid AND root_id = t.root_id AND room_pos > read.room_pos
+           AND sender_nid = $1 ORDER BY room_pos DESC LIMIT 1) own ON true) threads
      )
-     SELECT mark.room_nid, mark.room_id, mark.up_to, mark.notifiable, place.root_id, place.from_pos, place.base_pos,
+     SELECT place.room_nid, place.room_id, place.up_to, place.notifiable, place.root_id, place.from_pos, place.base_pos,
        tally.count + redacted.count AS tally, greatest(tally.last_pos, redacted.last_pos, 0) AS last_pos,
        kept.own, kept.own_last, kept.own_notifies, kept.own_counts, kept.own_highlights
-     FROM place JOIN mark USING (room_nid)
+     FROM place
      CROSS JOIN LATERAL (
        SELECT count(*)::int, max(room_pos) AS last_pos FROM thread_event t
        WHERE t.room_nid = place.room_nid AND t.root_id = place.root_id AND t.room_pos > place.base_pos AND counts = 1) tally
