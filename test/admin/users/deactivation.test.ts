@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Account, createRoom, type Json, join, PASSWORD } from '../../support/api.ts'
+import { waitUntil } from '../../support/wait.ts'
+import { macOf, type Office, openOffice } from '../office.ts'
+
+let office: Office
+beforeAll(async () => {
+  office = await openOffice({ server_notices: { localpart: 'notices' } })
+})
+afterAll(() => office.close())
+
+const enc = encodeURIComponent
+const deactivate = (userId: string, body?: object) => office.call('POST', `/v1/deactivate/${userId}`, body)
+const membersOf = async (room: string): Promise<string[]> =>
+  (await office.call('GET', `/v1/rooms/${enc(room)}/members`)).members
+
+test('an account ends: its tokens at once, its rooms soon, its addresses too', async () => {
+  const alice = await office.person('alice')
+  const host = await office.person('host')
+  const room = await createRoom(office.api, host.token, { preset: 'public_chat' })
+  await join(office.api, alice.token, room)
+  await office.call('POST', '/v1/send_server_notice', { user_id: alice.userId, content: { body: 'x' } })
+  await office.call('PUT', `/v2/users/${alice.userId}`, {
+    threepids: [{ medium: 'email', address: 'alice@example.org' }],
+  })
+  expect(await deactivate(alice.userId)).toEqual({ id_server_unbind_result: 'success' })
+  expect((await office.api.request('GET', '/account/whoami', { token: alice.token })).status).toBe(401)
+  await waitUntil('the user to be out of the room', async () => !(await membersOf(room)).includes(alice.userId))
+  await waitUntil('the user to be out of all rooms', async () => {
+    const { memberships } = await office.call('GET', `/v1/users/${alice.userId}/memberships`)
+    return Object.values(memberships).every((membership) => membership === 'leave')
+  })
+  expect(await office.call('GET', `/v2/users/${alice.userId}`)).toMatchObject({
+    deactivated: true,
+    erased: false,
+    threepids: [],
+  })
+  const names = async (query: string) =>
+    (await office.call('GET', `${query}&name=alice`)).users.map(({ name }: Json) => name)
+  expect(await names('/v2/users?limit=9')).toEqual([])
+  expect(await names('/v2/users?deactivated=true')).toEqual([alice.userId])
+  expect(await names('/v3/users?deactivated=true')).toEqual([alice.userId])
+  expect(await names('/v3/users?deactivated=false')).toEqual([])
+})
+
+test('an account can be erased, also later', async () => {
+  const bob = await office.person('bob')
+  await office.call('PUT', `/v2/users/${bob.userId}`, { displayname: 'Bob' })
+  await deactivate(bob.userId)
+  expect(await office.call('GET', `/v2/users/${bob.userId}`)).toMatchObject({ erased: false })
+  await deactivate(bob.userId, { erase: true })
+  expect(await office.call('GET', `/v2/users/${bob.userId}`)).toMatchObject({ erased: true, displayname: null })
+})
+
+test('of nobody, and of others’ users, there is nothing to end', async () => {
+  expect((await office.ask('POST', '/v1/deactivate/@nobody:localhost', {})).status).toBe(404)
+  expect((await office.ask('POST', '/v1/deactivate/@x:other.example', {})).status).toBe(400)
+})
+
+describe('a deactivated user does not come back', () => {
+  let carol: Account
+  let refreshToken: string
+  let loginToken: string
+  beforeAll(async () => {
+    carol = await office.person('carol')
+    await office.call('PUT', `/v1/users/${carol.userId}/admin`, { admin: true })
+    const identifier = { type: 'm.id.user', user: 'carol' }
+    const body = { type: 'm.login.password', identifier, password: PASSWORD, refresh_token: true }
+    refreshToken = (await office.api.call('POST', '/login', { body })).refresh_token
+    const auth = { type: 'm.login.password', identifier, password: PASSWORD }
+    const asked = await office.api.request('POST', '/_matrix/client/v1/login/get_token', {
+      token: carol.token,
+      body: { auth },
+    })
+    loginToken = asked.body.login_token
+    expect(loginToken).toBeTypeOf('string')
+    expect((await office.ask('PUT', `/v2/users/${carol.userId}`, { deactivated: true })).body.deactivated).toBe(true)
+  })
+
+  test.each<[string, () => Promise<{ status: number; body: Json }>]>([
+    ['by the token', () => office.api.request('GET', '/account/whoami', { token: carol.token })],
+    ['as an administrator', () => office.ask('GET', '/v2/users', undefined, carol.token)],
+    ['by the refresh token', () => office.api.request('POST', '/refresh', { body: { refresh_token: refreshToken } })],
+    [
+      'by the password',
+      () => {
+        const identifier = { type: 'm.id.user', user: 'carol' }
+        const body = { type: 'm.login.password', identifier, password: PASSWORD }
+        return office.api.request('POST', '/login', { body })
+      },
+    ],
+    [
+      'by a login token',
+      () => office.api.request('POST', '/login', { body: { type: 'm.login.token', token: loginToken } }),
+    ],
+    [
+      'by registering again',
+      () => {
+        const body = { username: 'carol', password: PASSWORD, auth: { type: 'm.login.dummy' } }
+        return office.api.request('POST', '/register', { body })
+      },
+    ],
+    [
+      'by the shared secret',
+      async () => {
+        const { nonce } = await office.api.call('GET', '/_synapse/admin/v1/register')
+        const mac = macOf(nonce, 'carol', PASSWORD, false)
+        const body = { nonce, username: 'carol', password: PASSWORD, mac }
+        return office.api.request('POST', '/_synapse/admin/v1/register', { body })
+      },
+    ],
+    [
+      'by a password that is set',
+      () => office.ask('POST', `/v1/reset_password/${carol.userId}`, { new_password: PASSWORD }),
+    ],
+    ['by being changed', () => office.ask('PUT', `/v2/users/${carol.userId}`, { password: PASSWORD })],
+    ['by being taken back', () => office.ask('PUT', `/v2/users/${carol.userId}`, { deactivated: false })],
+    ['by being an administrator', () => office.ask('PUT', `/v1/users/${carol.userId}/admin`, { admin: true })],
+    ['by a login on their behalf', () => office.ask('POST', `/v1/users/${carol.userId}/login`, {})],
+    [
+      'by a notice',
+      () => office.ask('POST', '/v1/send_server_notice', { user_id: carol.userId, content: { body: 'x' } }),
+    ],
+    [
+      'into a room',
+      async () => {
+        const room = await createRoom(office.api, office.boss.token, { preset: 'public_chat' })
+        return office.ask('POST', `/v1/join/${enc(room)}`, { user_id: carol.userId })
+      },
+    ],
+  ])('%s', async (_, attempt) => {
+    const { status, body } = await attempt()
+    expect([400, 401, 403], JSON.stringify(body)).toContain(status)
+    expect(await office.call('GET', `/v2/users/${carol.userId}`)).toMatchObject({ deactivated: true, admin: false })
+  })
+
+  test('while passwords are set and the account ends at the same time', async () => {
+    const dora = await office.person('dora')
+    const set = () => office.ask('POST', `/v1/reset_password/${dora.userId}`, { new_password: PASSWORD })
+    await Promise.all([set(), deactivate(dora.userId), set(), set()])
+    const identifier = { type: 'm.id.user', user: 'dora' }
+    const body = { type: 'm.login.password', identifier, password: PASSWORD }
+    expect((await office.api.request('POST', '/login', { body })).status).toBe(403)
+    const [row] = await office.server.database.db.query(
+      "SELECT password_hash FROM account JOIN matrix_user USING (user_nid) WHERE user_id = '@dora:localhost'",
+    )
+    expect(row).toEqual({ password_hash: null })
+  })
+})
