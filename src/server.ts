@@ -106,7 +106,8 @@ async function drain(
 
 function mountHealth(app: FastifyInstance, health: Health): void {
   for (const path of ['/health/live', '/health/ready']) {
-    app.get(path, { config: { operation: path } }, async (_request, reply) => {
+    app.get(path, async (request, reply) => {
+      request.operation = path
       const answer = await answerHealth(health, path)
       reply.status(answer?.status ?? 404).header('cache-control', 'no-store')
       return sendJson(reply, JSON.stringify(answer?.body))

@@ -15,7 +15,7 @@ import { type BodyReader, bodyReader } from './body.ts'
 import type { BodyIntake } from './body-intake.ts'
 import type { Caller } from './caller.ts'
 import type { AddressReader } from './client-address.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { Endpoint, Reply } from './endpoint.ts'
 import { BAD_QUERY, queryReader, type RawQuery, single } from './query.ts'
 import { sendReply } from './reply.ts'
 import { MountedRequest, type PathParams, type RouteFacts, templateOf } from './request.ts'
@@ -190,15 +190,13 @@ function isUnlimited(caller: Caller | undefined): boolean {
   return caller !== undefined && 'isUnlimited' in caller && caller.isUnlimited === true
 }
 
-/** Makes the one closure that serves every request to a mounted path. */
-function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: Parts, services: Services) {
+/** Makes the one closure that serves every request to a mounted path. It makes promises only for what it waits for. */
+function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: Parts, { services }: MountDeps) {
   const { options } = endpoint
   const { limited } = options
   const { callerOf, readParams, readQuery, readBody, perform } = parts
 
-  return async (raw: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const caller = callerOf(raw)
-    const requester = caller instanceof Promise ? await caller : caller
+  function answerTo(raw: FastifyRequest, reply: FastifyReply, requester: Caller | undefined): Reply | Promise<Reply> {
     if (limited !== undefined && !isUnlimited(requester)) {
       services.rateLimits.take(limited, limitKey(requester, raw, route))
     }
@@ -210,17 +208,37 @@ function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: Parts, services
       request.body = body.value
       request.bodyOffence = body.offence
     }
-    if (options.uia) {
-      const challenge = await challengeOf(endpoint, request, services)
-      if (challenge) return sendReply(reply, challenge)
-    }
-    if (!perform) return sendReply(reply, await endpoint.handle(request, services))
-    return sendReply(reply, await perform(endpoint, request, () => endpoint.handle(request, services)))
+    return options.uia ? unlessChallenged(request) : run(request)
+  }
+
+  async function unlessChallenged(request: MountedRequest): Promise<Reply> {
+    return (await challengeOf(endpoint, request, services)) ?? run(request)
+  }
+
+  function run(request: MountedRequest): Reply | Promise<Reply> {
+    if (!perform) return endpoint.handle(request, services)
+    return perform(endpoint, request, () => endpoint.handle(request, services))
+  }
+
+  return (raw: FastifyRequest, reply: FastifyReply): void => {
+    const send = (answer: Reply) => sendReply(reply, answer)
+    const caller = callerOf(raw)
+    const answer =
+      caller instanceof Promise
+        ? caller.then((requester) => answerTo(raw, reply, requester))
+        : answerTo(raw, reply, caller)
+    if (answer instanceof Promise) answer.then(send).catch((error) => reply.send(error))
+    else send(answer)
   }
 }
 
 /** The checks before the first byte of a body is read. */
-function admissionOf<By extends Caller>({ method, options }: Endpoint, role: Role<By>, parts: Parts, deps: MountDeps) {
+function admissionOf<By extends Caller>(
+  { method, path, options }: Endpoint,
+  role: Role<By>,
+  parts: Parts,
+  deps: MountDeps,
+) {
   const { intake } = deps
   const { headers, enter } = parts
   const isBounded = method !== 'GET' && !options.streamed
@@ -241,6 +259,7 @@ function admissionOf<By extends Caller>({ method, options }: Endpoint, role: Rol
   }
 
   return (raw: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
+    raw.operation = path
     if (headers !== undefined) reply.headers(headers)
     if (options.streamed) takeAnyContentType(raw)
     let admitting: Promise<void> | undefined
@@ -275,7 +294,7 @@ export function rolePlugin<By extends Caller>(
 }
 
 function mountOne<By extends Caller>(app: FastifyInstance, endpoint: Endpoint, role: Role<By>, deps: MountDeps): void {
-  const { services, log, addressOf, intake } = deps
+  const { log, addressOf, intake } = deps
   const parts = partsOf(endpoint, role, deps)
   const template = templateOf(endpoint.path)
   const onRequest = admissionOf(endpoint, role, parts, deps)
@@ -286,8 +305,7 @@ function mountOne<By extends Caller>(app: FastifyInstance, endpoint: Endpoint, r
         method: endpoint.method,
         url,
         onRequest,
-        config: { operation: endpoint.path },
-        handler: handlerOf(endpoint, route, parts, services),
+        handler: handlerOf(endpoint, route, parts, deps),
       })
     }
   }

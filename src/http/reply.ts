@@ -1,5 +1,5 @@
-import type { ServerResponse } from 'node:http'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import { type Errcode, ProtocolError } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -9,19 +9,25 @@ import { partWith } from './parting.ts'
 
 const JSON_TYPE = 'application/json'
 
-const asItIs = (text: string): string => text
-
-/** Sends JSON text. The serialiser of our own keeps the framework from adding a `charset`, which JSON does not have. */
+/** Sends JSON text. */
 export function sendJson(reply: FastifyReply, text: string): FastifyReply {
-  return reply.serializer(asItIs).header('content-type', JSON_TYPE).send(text)
+  return sendWhole(reply.header('content-type', JSON_TYPE), text)
 }
 
 /** Sends what a handler returned. */
 export function sendReply(reply: FastifyReply, answer: Reply): FastifyReply {
   if (!(answer instanceof RawReply)) return sendJson(reply, writeJson(answer))
-  if (typeof answer.body === 'string') reply.serializer(asItIs)
-  if (answer.closed) whenClosed(reply.raw, answer.closed)
-  return reply.code(answer.status).header('content-type', JSON_TYPE).headers(answer.headers).send(answer.body)
+  const { status, headers, body, closed } = answer
+  if (closed) whenClosed(reply.raw, closed)
+  reply.code(status).header('content-type', JSON_TYPE).headers(headers)
+  return typeof body === 'string' || Buffer.isBuffer(body) ? sendWhole(reply, body) : reply.send(body)
+}
+
+/** Past the framework's own sending, which would inspect the body, and add a `charset`, which JSON does not have. */
+function sendWhole(reply: FastifyReply, body: string | Buffer): FastifyReply {
+  const { raw } = reply.header('content-length', Buffer.byteLength(body)).hijack()
+  raw.writeHead(raw.statusCode, reply.getHeaders() as OutgoingHttpHeaders).end(body)
+  return reply
 }
 
 function whenClosed(response: ServerResponse, listener: () => void): void {
@@ -49,18 +55,12 @@ function retryAfter(extra: JsonObject): string | undefined {
   return typeof ms === 'number' ? String(Math.max(1, Math.ceil(ms / 1000))) : undefined
 }
 
-/** The declared path of the operation. The requested path may hold ids and tokens. */
-export function routeOf(request: FastifyRequest): string {
-  const config = request.routeOptions.config as { operation?: string } | undefined
-  return config?.operation ?? 'unmatched'
-}
-
 /** The one place that turns an error into HTTP. An error other than `ProtocolError` is logged, and the client gets no details. */
 export function sendError(reply: FastifyReply, thrown: unknown, log: Logger): FastifyReply {
   let error = toProtocolError(thrown)
   if (error === undefined) {
     const { request } = reply
-    log.error({ request_id: request.id, route: routeOf(request), err: thrown }, 'request failed')
+    log.error({ request_id: request.id, route: request.operation, err: thrown }, 'request failed')
     error = new ProtocolError('M_UNKNOWN', `Something went wrong here (request ${request.id}).`)
   }
   const seconds = retryAfter(error.extra)

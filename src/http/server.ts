@@ -9,8 +9,15 @@ import { answerCors, CORS_HEADERS } from './cors.ts'
 import { judgeFirst } from './expect-continue.ts'
 import { LINGER_MS, linger } from './parting.ts'
 import { parseQuery } from './query.ts'
-import { routeOf, sendError } from './reply.ts'
+import { sendError } from './reply.ts'
 import { answerUnrecognised } from './unrecognised.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The declared path of the operation. The requested path may hold ids and tokens. */
+    operation: string
+  }
+}
 
 /** Counts answered requests. `route` is the declared path, never the requested one. */
 export interface RequestMetrics {
@@ -103,7 +110,7 @@ function observe(app: FastifyInstance, { log, metrics }: ServerOptions): void {
     done()
   })
   app.addHook('onResponse', (request, reply, done) => {
-    const route = routeOf(request)
+    const { operation: route } = request
     const ms = reply.elapsedTime
     metrics.observeRequest(request.method, route, reply.statusCode, ms / 1000)
     if (!request.raw.complete) linger(reply)
@@ -138,6 +145,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   })
   judgeFirst(app.server, (request, response) => app.routing(request, response))
   app.removeAllContentTypeParsers()
+  app.decorateRequest('operation', 'unmatched')
   app.decorateRequest('maxBodyBytes', 0)
   app.decorateRequest('heldBody', undefined)
   app.decorateRequest('isLate', false)
