@@ -5,6 +5,7 @@ import { MAX_FEDERATION_BODY_BYTES, MAX_KEYS_BODY_BYTES } from './domain/limits.
 import type { Services } from './domain/services.ts'
 import { createBodyIntake } from './http/body-intake.ts'
 import { addressReader } from './http/client-address.ts'
+import { createCompression } from './http/compression.ts'
 import { createServer, type RequestMetrics } from './http/server.ts'
 import { adminPlugin } from './routes/admin/plugin.ts'
 import { appPlugin } from './routes/app/plugin.ts'
@@ -34,7 +35,7 @@ export function buildApp(context: AppContext): FastifyInstance {
   const longest = Math.max(MAX_FEDERATION_BODY_BYTES, MAX_KEYS_BODY_BYTES, limits.max_body_bytes)
   const intake = createBodyIntake({ addressOf, longest, metrics: context.metrics.arrivals, log })
   const app = createServer({ ...context, intake })
-  const deps = { services, log, addressOf, intake }
+  const deps = { services, log, addressOf, intake, compression: createCompression(addressOf) }
   const isClient = roles.includes('client')
   const plugins = [
     ...(isClient ? CLIENT : []),

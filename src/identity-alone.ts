@@ -11,6 +11,7 @@ import { createRateLimits } from './domain/rate-limits.ts'
 import type { Services } from './domain/services.ts'
 import { createBodyIntake } from './http/body-intake.ts'
 import { addressReader } from './http/client-address.ts'
+import { createCompression } from './http/compression.ts'
 import { createServer } from './http/server.ts'
 import { createIdentity, identityWorkers } from './identity-role.ts'
 import { identityAdminPlugin } from './routes/admin/plugin.ts'
@@ -58,7 +59,7 @@ export function buildApp(context: AppContext): FastifyInstance {
   const addressOf = addressReader(trusted_proxies)
   const intake = createBodyIntake({ addressOf, longest: limits.max_body_bytes, metrics: metrics.arrivals, log })
   const app = createServer({ ...context, intake })
-  const deps = { services, log, addressOf, intake }
+  const deps = { services, log, addressOf, intake, compression: createCompression(addressOf) }
   for (const plugin of [identityPlugin, identityAdminPlugin]) app.register(plugin, deps)
   return app
 }

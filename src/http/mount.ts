@@ -15,6 +15,7 @@ import { type BodyReader, bodyReader } from './body.ts'
 import type { BodyIntake } from './body-intake.ts'
 import type { Caller } from './caller.ts'
 import type { AddressReader } from './client-address.ts'
+import type { Compression } from './compression.ts'
 import type { Endpoint, Reply } from './endpoint.ts'
 import { BAD_QUERY, queryReader, type RawQuery, single } from './query.ts'
 import { sendReply } from './reply.ts'
@@ -27,6 +28,7 @@ export interface MountDeps {
   readonly log: Logger
   readonly addressOf: AddressReader
   readonly intake: BodyIntake
+  readonly compression: Compression
 }
 
 declare module 'fastify' {
@@ -191,7 +193,7 @@ function isUnlimited(caller: Caller | undefined): boolean {
 }
 
 /** Makes the one closure that serves every request to a mounted path. It makes promises only for what it waits for. */
-function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: Parts, { services }: MountDeps) {
+function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: Parts, { services, compression }: MountDeps) {
   const { options } = endpoint
   const { limited } = options
   const { callerOf, readParams, readQuery, readBody, perform } = parts
@@ -221,7 +223,7 @@ function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: Parts, { servic
   }
 
   return (raw: FastifyRequest, reply: FastifyReply): void => {
-    const send = (answer: Reply) => sendReply(reply, answer)
+    const send = (answer: Reply) => sendReply(reply, answer, compression)
     const caller = callerOf(raw)
     const answer =
       caller instanceof Promise

@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { type Errcode, ProtocolError } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
 import { writeJson } from '../core/large-integers.ts'
+import { type Compression, isLarge, isWhole, type Plain } from './compression.ts'
 import { RawReply, type Reply } from './endpoint.ts'
 import { partWith } from './parting.ts'
 
@@ -15,13 +16,25 @@ export function sendJson(reply: FastifyReply, text: string): FastifyReply {
 }
 
 /** Sends what a handler returned. */
-export function sendReply(reply: FastifyReply, answer: Reply): FastifyReply {
-  if (!(answer instanceof RawReply)) return sendJson(reply, writeJson(answer))
+export function sendReply(reply: FastifyReply, answer: Reply, compression: Compression): FastifyReply {
+  if (!(answer instanceof RawReply)) return sendJsonBody(reply, writeJson(answer), compression)
   const { status, headers, body, closed } = answer
   if (closed) whenClosed(reply.raw, closed)
-  reply.code(status).header('content-type', JSON_TYPE).headers(headers)
-  return typeof body === 'string' || Buffer.isBuffer(body) ? sendWhole(reply, body) : reply.send(body)
+  reply.code(status).headers(headers)
+  if (reply.hasHeader('content-type')) return sendBody(reply, body)
+  return sendJsonBody(reply, body, compression)
 }
+
+function sendJsonBody(reply: FastifyReply, body: Plain, compression: Compression): FastifyReply {
+  reply.header('content-type', JSON_TYPE)
+  if (!isLarge(body)) return sendBody(reply, body)
+  reply.header('vary', 'accept-encoding')
+  const compressed = compression.compress(reply.request, body)
+  return compressed ? reply.header('content-encoding', 'gzip').send(compressed) : sendBody(reply, body)
+}
+
+const sendBody = (reply: FastifyReply, body: Plain): FastifyReply =>
+  isWhole(body) ? sendWhole(reply, body) : reply.send(body)
 
 /** Past the framework's own sending, which would inspect the body, and add a `charset`, which JSON does not have. */
 function sendWhole(reply: FastifyReply, body: string | Buffer): FastifyReply {
@@ -66,5 +79,7 @@ export function sendError(reply: FastifyReply, thrown: unknown, log: Logger): Fa
   const seconds = retryAfter(error.extra)
   if (seconds !== undefined) reply.header('retry-after', seconds)
   partWith(reply)
+  // The body that failed before its first byte may have been a compressed one.
+  reply.removeHeader('content-encoding')
   return sendJson(reply.code(error.status), JSON.stringify(error))
 }

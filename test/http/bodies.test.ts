@@ -8,6 +8,7 @@ import type { Services } from '../../src/domain/services.ts'
 import { BodyBudget } from '../../src/http/body-budget.ts'
 import { createBodyIntake } from '../../src/http/body-intake.ts'
 import { addressReader } from '../../src/http/client-address.ts'
+import { createCompression } from '../../src/http/compression.ts'
 import { AnyObject, endpoint } from '../../src/http/endpoint.ts'
 import { rolePlugin } from '../../src/http/mount.ts'
 import { CLIENT_CODES } from '../../src/http/role.ts'
@@ -194,7 +195,8 @@ describe('A1: a body that takes its time', () => {
       () => [echo],
       () => role,
     )
-    app.register(plugin, { services: {} as Services, log, addressOf, intake })
+    const compression = createCompression(addressOf)
+    app.register(plugin, { services: {} as Services, log, addressOf, intake, compression })
     await app.listen({ host: '127.0.0.1', port: 0 })
     baseUrl = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
     close = () => app.close()

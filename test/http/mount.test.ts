@@ -10,6 +10,7 @@ import type { Services } from '../../src/domain/services.ts'
 import { createBodyIntake } from '../../src/http/body-intake.ts'
 import type { Caller } from '../../src/http/caller.ts'
 import { addressReader } from '../../src/http/client-address.ts'
+import { createCompression } from '../../src/http/compression.ts'
 import { AnyObject, type Endpoint, endpoint, rawReply } from '../../src/http/endpoint.ts'
 import { rolePlugin } from '../../src/http/mount.ts'
 import { CLIENT_CODES, IDENTITY_CODES, type Role } from '../../src/http/role.ts'
@@ -100,7 +101,8 @@ beforeAll(async () => {
   const intake = createBodyIntake({ addressOf, longest: 100_000, metrics: arrivals, log })
   const app = createServer({ log, metrics: { observeRequest: () => {}, arrivals }, intake })
   const role: Omit<Role, 'codes'> = { maxBodyBytes: 100_000, authenticate: async (token) => people[token] }
-  const deps = { services: {} as Services, log, addressOf, intake }
+  const compression = createCompression(addressOf)
+  const deps = { services: {} as Services, log, addressOf, intake, compression }
   const register = (some: readonly Endpoint[], of: Role) =>
     app.register(
       rolePlugin(
