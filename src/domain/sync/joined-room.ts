@@ -17,6 +17,7 @@ import {
   type EventExtras,
   eventList,
   loadState,
+  stateName,
   stateToSend,
   writeEventList,
   writeState,
@@ -62,7 +63,7 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   if (isSilent && !isFull && !summary && !movesUnread(look, news)) return undefined
   const out = new JsonBytes().text('{"timeline":')
   writeTimeline(out, look, room, slice, { membershipAt, relations })
-  out.text(`,"${look.request.stateAfter ?? 'state'}":{"events":`)
+  out.text(`,"${stateName(look)}":{"events":`)
   writeState(out, look, state).text('}').append(extras)
   if (summary) out.text(`,"summary":${JSON.stringify(summary)}`)
   const counting = look.sources.unread.count(look.by.userNid, room.nid, notifiableAt(look, room))

@@ -7,7 +7,7 @@ import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { beforeTimeline, knownState } from './joined-room.ts'
 import type { Look, RoomNews, Section } from './look.ts'
-import { bundleReader, loadState, stateToSend, writeEventList, writeState } from './room-section.ts'
+import { bundleReader, loadState, stateName, stateToSend, writeEventList, writeState } from './room-section.ts'
 import type { TimelineSlice } from './room-timeline.ts'
 import { isWanted, shownTimeline } from './shown-timeline.ts'
 import { type EventPosition, isNewer, writerOf } from './token.ts'
@@ -32,7 +32,8 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
     loadReferences(sources.events, shown),
   ])
   const [first] = slice.events
-  const unshown = isApart && !shown.includes(leaving) ? leaving : undefined
+  // With the state after the timeline, the client reads no state from the timeline itself.
+  const unshown = isApart && (request.stateAfter || !shown.includes(leaving)) ? leaving : undefined
   const nids =
     end === undefined
       ? nidsOf(look, room, unshown)
@@ -41,7 +42,7 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
   const out = new JsonBytes().text('{"timeline":{"events":')
   writeEventList(out, look, shown, { membershipAt, relations })
   out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}}`)
-  out.text(',"state":{"events":')
+  out.text(`,"${stateName(look)}":{"events":`)
   writeState(out, look, await loadState(look, room, nids)).text('}}')
   return { roomId: room.id, json: out }
 }
@@ -82,7 +83,7 @@ async function stateUntil(
     states.at(room, until(look.now.events, end)),
     knownState(look, room),
   ])
-  const leadingTo = beforeTimeline(before, slice, after)
+  const leadingTo = look.request.stateAfter ? after : beforeTimeline(before, slice, after)
   const target = unshown?.keyId === undefined ? leadingTo : setState(leadingTo, unshown.keyId, unshown.nid)
   const isFull = known === undefined || look.request.fullState
   return stateToSend(look, room, { target, known, isFull, timeline: slice.events, heroes: [] })
@@ -91,7 +92,8 @@ async function stateUntil(
 /** A room that this server was never in: an invitation was declined or withdrawn. */
 function declinedSection(look: Look, room: Room, leaving: RoomEvent): Section {
   const out = new JsonBytes().text('{"timeline":{"events":')
-  writeEventList(out, look, [leaving]).text(',"limited":false},"state":{"events":[]}}')
+  writeEventList(out, look, [leaving]).text(`,"limited":false},"${stateName(look)}":{"events":`)
+  writeEventList(out, look, look.request.stateAfter ? [leaving] : []).text('}}')
   return { roomId: room.id, json: out }
 }
 

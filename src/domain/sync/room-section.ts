@@ -113,6 +113,9 @@ async function wantedOf(look: Look, room: Room, found: readonly RoomEvent[]): Pr
   return wanted
 }
 
+/** The key under which a room's state is sent. */
+export const stateName = ({ request }: Look): string => request.stateAfter ?? 'state'
+
 /** Writes the list of a room's state events. */
 export function writeState(out: JsonBytes, look: Look, { room, events, left }: RoomState): JsonBytes {
   if (left.length === 0) return writeEventList(out, look, events)
