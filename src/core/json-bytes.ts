@@ -66,6 +66,12 @@ export class JsonBytes {
     return this.#length
   }
 
+  /** All of it: as text where it is nothing but text, since a short text is sent with less work than bytes. */
+  whole(): string | Buffer {
+    const [first = ''] = this.#pieces
+    return this.#pieces.length < 2 && typeof first === 'string' ? first : this.toBuffer()
+  }
+
   /** @param isKept for a buffer that is cached: allocates it alone, since a small buffer is otherwise a slice of 8 KiB and keeps all of it alive */
   toBuffer(isKept = false): Buffer {
     const buffer = isKept ? Buffer.allocUnsafeSlow(this.#length) : Buffer.allocUnsafe(this.#length)

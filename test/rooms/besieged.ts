@@ -94,7 +94,7 @@ export class Besieged {
 
   async sync(name: string, since?: string, wish: { filter?: Filter; timeoutMs?: number; after?: boolean } = {}) {
     const by = await this.server.as(this.user(name))
-    const answer = await this.inRun(() =>
+    const answer = await this.inRun(async () =>
       this.server.engine.services.sync.sync(by, {
         since,
         filter: compileFilter(wish.filter),

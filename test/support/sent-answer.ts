@@ -5,7 +5,7 @@ import type { Json } from './api.ts'
 /** What a sync answered, also where it is made while it is read. */
 export async function readAnswer({ body, closed }: SentAnswer): Promise<Json> {
   try {
-    return Buffer.isBuffer(body) ? JSON.parse(body.toString()) : await json(body)
+    return typeof body === 'string' || Buffer.isBuffer(body) ? JSON.parse(body.toString()) : await json(body)
   } finally {
     closed?.()
   }

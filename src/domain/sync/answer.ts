@@ -85,10 +85,14 @@ export async function answerOf(
 
 /** An empty answer, after which the client continues with this token. */
 export function nothingNew(token: string, counts: KeyCounts): JsonBytes {
-  const out = new JsonBytes().text(`{"next_batch":${JSON.stringify(token)}`)
-  writeToDevice(out, [])
-  writeKeys(out, { changed: [], left: [] }, counts)
-  return out.text('}')
+  return new JsonBytes().text(`{"next_batch":${JSON.stringify(token)}${NO_MESSAGES}${NO_DEVICES}${keyCounts(counts)}}`)
+}
+
+const NO_MESSAGES = ',"to_device":{"events":[]}'
+const NO_DEVICES = ',"device_lists":{"changed":[],"left":[]}'
+
+function keyCounts({ oneTimeJson, unusedFallbackJson }: KeyCounts): string {
+  return `,"device_one_time_keys_count":${oneTimeJson},"device_unused_fallback_key_types":${unusedFallbackJson}`
 }
 
 /** The rooms of a user at the end of a look. */
@@ -312,6 +316,7 @@ function writeEvents(out: JsonBytes, name: string, events: readonly object[]): v
 
 /** Written in every answer, because clients expect it. */
 function writeToDevice(out: JsonBytes, messages: readonly ToDeviceRow[]): void {
+  if (messages.length === 0) return void out.text(NO_MESSAGES)
   out.text(',"to_device":{"events":[')
   messages.forEach(({ sender, type, content }, index) => {
     out.text(`${index === 0 ? '' : ','}{"sender":${JSON.stringify(sender)},"type":${JSON.stringify(type)},"content":`)
@@ -322,10 +327,9 @@ function writeToDevice(out: JsonBytes, messages: readonly ToDeviceRow[]): void {
 
 /** Written in every answer, like the messages. */
 function writeKeys(out: JsonBytes, { changed, left }: DeviceChanges, counts: KeyCounts): void {
-  if (changed.length + left.length === 0) out.text(',"device_lists":{"changed":[],"left":[]}')
+  if (changed.length + left.length === 0) out.text(NO_DEVICES)
   else out.text(',"device_lists":').value({ changed, left })
-  out.text(`,"device_one_time_keys_count":${counts.oneTimeJson}`)
-  out.text(`,"device_unused_fallback_key_types":${counts.unusedFallbackJson}`)
+  out.text(keyCounts(counts))
 }
 
 /** Presence of the user and of those who share a small room with them: what changed, and for new neighbours the current presence. */

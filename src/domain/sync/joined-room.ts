@@ -146,7 +146,7 @@ function writeTimeline(out: JsonBytes, look: Look, room: Room, slice: TimelineSl
   out.text('{"events":')
   const isShared = more.membershipAt === alwaysJoined && more.relations === undefined
   const shared = isShared ? sharedEvents(look, room, slice.events) : undefined
-  if (shared) out.bytes(shared)
+  if (shared) out.text(shared)
   else writeEventList(out, look, slice.events, more)
   out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}}`)
 }
@@ -154,7 +154,7 @@ function writeTimeline(out: JsonBytes, look: Look, room: Room, slice: TimelineSl
 /** How far `age` in shared events can be off. */
 const SHARED_FOR_MS = 250
 
-function sharedEvents(look: Look, room: Room, events: readonly RoomEvent[]): Buffer | undefined {
+function sharedEvents(look: Look, room: Room, events: readonly RoomEvent[]): string | undefined {
   const { filter } = look.request
   const [first] = events
   if (!first || look.since === undefined || filter.eventFields || filter.eventFormat !== 'client') return undefined
@@ -163,7 +163,7 @@ function sharedEvents(look: Look, room: Room, events: readonly RoomEvent[]): Buf
   const key = `${first.pos}-${events.at(-1)!.pos}`
   const known = look.sources.stretches.get(room.nid)
   if (known?.key === key && look.timeMs - known.madeAt < SHARED_FOR_MS) return known.json
-  const json = writeEventList(new JsonBytes(), look, events, { membershipAt: alwaysJoined }).toBuffer(true)
+  const json = writeEventList(new JsonBytes(), look, events, { membershipAt: alwaysJoined }).toBuffer().toString()
   look.sources.stretches.set(room.nid, { key, madeAt: look.timeMs, json })
   return json
 }

@@ -9,7 +9,7 @@ import type { HeldSyncs } from './held-syncs.ts'
 
 /** The body of an answer to a sync, whole or made in pieces. */
 export interface SentAnswer {
-  readonly body: Buffer | Readable
+  readonly body: string | Buffer | Readable
   /** The sender calls this when the client has all of it, or is gone. */
   readonly closed?: () => void
 }
@@ -91,8 +91,8 @@ export function createSentAnswers({ held }: { readonly held: HeldSyncs }): SentA
     },
     send(by, json) {
       if (json.isWhole && mayBeWhole(json.length)) {
-        const body = json.toBuffer()
-        return body.length < COUNTED_BYTES ? { body } : { body, closed: count(by, body.length) }
+        const body = json.whole()
+        return json.length < COUNTED_BYTES ? { body } : { body, closed: count(by, json.length) }
       }
       const body = Readable.from(pieces(by, json))
       guard(by, body)

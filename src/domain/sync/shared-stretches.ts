@@ -4,7 +4,7 @@ import type { BudgetPart, ByteBudget } from '../../core/byte-budget.ts'
 export interface SharedStretch {
   readonly key: string
   readonly madeAt: number
-  readonly json: Buffer
+  readonly json: string
 }
 
 /** By room, for the many syncs that the same events wake. */
@@ -13,5 +13,5 @@ export type SharedStretches = Pick<BudgetPart<number, SharedStretch>, 'get' | 's
 const STRETCH_BYTES = 300
 
 export function createSharedStretches(budget: ByteBudget): SharedStretches {
-  return budget.part({ bytesOf: ({ json }) => STRETCH_BYTES + json.length })
+  return budget.part({ bytesOf: ({ json }) => STRETCH_BYTES + 2 * json.length })
 }

@@ -14,12 +14,12 @@ import type { UserRoom, UserRooms } from './user-rooms.ts'
 
 export interface Sync {
   /**
-   * Returns the JSON of what is new to a client since its token. Waits for news when there is none.
+   * Returns the JSON of what is new to a client since its token: at once if no position has moved and the client does not wait for news.
    *
    * @throws ProtocolError `M_INVALID_PARAM` for a token that is not ours; `M_LIMIT_EXCEEDED` for a client that does not read earlier
    * answers; if the session ended, the error that a request in it would get
    */
-  sync(by: Requester, request: SyncRequest): Promise<SentAnswer>
+  sync(by: Requester, request: SyncRequest): SentAnswer | Promise<SentAnswer>
   /** Sends an answer to another request, which may be large, the way syncs are sent. */
   send(by: Requester, json: JsonBytes): SentAnswer
   /** Bytes of answers in memory that clients have not taken yet. */
@@ -123,8 +123,13 @@ export function createSync(parts: SyncParts): Sync {
     return json ?? unchanged(by, since)
   }
 
-  async function lookOnce(by: Requester, request: SyncRequest, since: StreamPosition | undefined): Promise<JsonBytes> {
-    return jsonOf(await lookAt(by, request, since), by, request)
+  function lookOnce(
+    by: Requester,
+    request: SyncRequest,
+    since: StreamPosition | undefined,
+  ): JsonBytes | Promise<JsonBytes> {
+    const answer = lookAt(by, request, since)
+    return answer instanceof Promise ? answer.then((found) => jsonOf(found, by, request)) : jsonOf(answer, by, request)
   }
 
   function answerTo(by: Requester, request: SyncRequest): JsonBytes | Promise<JsonBytes> {
@@ -140,9 +145,10 @@ export function createSync(parts: SyncParts): Sync {
       return answers.send(by, json)
     },
     bytesUnderWay: () => answers.bytes,
-    async sync(by, request) {
+    sync(by, request) {
       answers.mustHaveRoom(by)
-      return answers.send(by, await answerTo(by, request))
+      const json = answerTo(by, request)
+      return json instanceof Promise ? json.then((made) => answers.send(by, made)) : answers.send(by, json)
     },
   }
 }

@@ -1,3 +1,4 @@
+import type { CompiledFilter } from '../../../core/filter.ts'
 import { Type } from '../../../core/shapes.ts'
 import { endpoint, rawReply } from '../../../http/endpoint.ts'
 
@@ -19,20 +20,21 @@ const UNSTABLE_STATE_AFTER = 'org.matrix.msc4222.state_after'
 export const sync = endpoint(
   'GET C/sync',
   { auth: 'user', guests: true, query: Query },
-  async (request, { config, filters, sync }) => {
+  (request, { config, filters, sync }) => {
     const { requester, query } = request
-    const wanted = filters.ofRequest(requester.userNid, query.filter)
-    const filter = wanted instanceof Promise ? await wanted : wanted
     const unstable = query['org.matrix.msc4222.use_state_after'] ? UNSTABLE_STATE_AFTER : undefined
-    const answer = await sync.sync(requester, {
-      filter,
-      since: query.since,
-      fullState: query.full_state ?? false,
-      timeoutMs: Math.min(query.timeout ?? 0, config.limits.max_sync_timeout_ms),
-      stateAfter: query.use_state_after ? STATE_AFTER : unstable,
-      presence: query.set_presence ?? 'online',
-      signal: request.signal,
-    })
-    return rawReply(answer)
+    const answerWith = (filter: CompiledFilter) =>
+      sync.sync(requester, {
+        filter,
+        since: query.since,
+        fullState: query.full_state ?? false,
+        timeoutMs: Math.min(query.timeout ?? 0, config.limits.max_sync_timeout_ms),
+        stateAfter: query.use_state_after ? STATE_AFTER : unstable,
+        presence: query.set_presence ?? 'online',
+        signal: request.signal,
+      })
+    const filter = filters.ofRequest(requester.userNid, query.filter)
+    const answer = filter instanceof Promise ? filter.then(answerWith) : answerWith(filter)
+    return answer instanceof Promise ? answer.then(rawReply) : rawReply(answer)
   },
 )
