@@ -177,6 +177,13 @@ describe('C4: each declared feature works:', () => {
     },
     'org.matrix.msc4155': () =>
       refusesInvites('org.matrix.msc4155.invite_permission_config', { blocked_servers: ['*'] }),
+    'org.matrix.msc4306': async () => {
+      const root = await say('followed')
+      const path = `/_matrix/client/unstable/io.element.msc4306/rooms/${room}/thread/${encodeURIComponent(root)}/subscription`
+      await api.call('PUT', path, as({}))
+      const { global } = await api.call('GET', '/pushrules/', as())
+      return global.postcontent.every(({ enabled }: { enabled: boolean }) => enabled)
+    },
     'org.matrix.msc4380.stable': () => refusesInvites('m.invite_permission_config', { default_action: 'block' }),
     'fi.mau.msc2246.stable': () => api.call('POST', '/_matrix/media/v1/create', as({})),
     'fi.mau.msc2659.stable': () => isServed('POST /_matrix/client/v1/appservice/x/ping'),

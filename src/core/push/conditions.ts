@@ -6,6 +6,9 @@ import type { PushContext, PushedEvent } from './pushed-event.ts'
 /** Stands for a pattern or value: the id of the rules' user. */
 export const OWN_USER_ID = Symbol('own user id')
 
+/** Whether the user follows the thread that the event is in (MSC4306). Its later name is understood too. */
+export const THREAD_SUBSCRIPTION = 'io.element.msc4306.thread_subscription'
+
 /** A condition of a push rule (client-server API, "Conditions"). */
 export type PushCondition =
   | { readonly kind: 'event_match'; readonly key: string; readonly pattern: string | typeof OWN_USER_ID }
@@ -18,6 +21,7 @@ export type PushCondition =
   | { readonly kind: 'contains_display_name' }
   | { readonly kind: 'room_member_count'; readonly is: string }
   | { readonly kind: 'sender_notification_permission'; readonly key: string }
+  | { readonly kind: typeof THREAD_SUBSCRIPTION; readonly subscribed: boolean }
 
 export type PushTest = (event: PushedEvent, context: PushContext) => boolean
 
@@ -37,10 +41,13 @@ export function isAboutEventAlone(condition: PushCondition): boolean {
 
 /** A condition as a client wrote it, if it is one that can hold: of a known kind, and whole. */
 export function readCondition(condition: JsonObject): PushCondition | undefined {
-  const { kind, key, pattern, value, is } = condition
+  const { kind, key, pattern, value, is, subscribed } = condition
   const isScalar = !isObject(value) && !Array.isArray(value) && value !== undefined
   if (kind === 'contains_display_name') return { kind }
   if (kind === 'room_member_count') return typeof is === 'string' ? { kind, is } : undefined
+  if (kind === THREAD_SUBSCRIPTION || kind === 'thread_subscription') {
+    return typeof subscribed === 'boolean' ? { kind: THREAD_SUBSCRIPTION, subscribed } : undefined
+  }
   if (typeof key !== 'string') return undefined
   if (kind === 'sender_notification_permission') return { kind, key }
   if (kind === 'event_match') return typeof pattern === 'string' ? { kind, key, pattern } : undefined
@@ -62,6 +69,8 @@ export function compileCondition(condition: PushCondition): PushTest {
       return memberCount(condition.is)
     case 'sender_notification_permission':
       return (_event, { senderPower, powerToNotify }) => senderPower >= powerToNotify(condition.key)
+    case THREAD_SUBSCRIPTION:
+      return (_event, { follows }) => follows === condition.subscribed
     default:
       // An unknown condition never holds.
       return () => false

@@ -1,6 +1,13 @@
 import type { UserId } from '../ids.ts'
 import type { JsonObject, JsonValue } from '../json.ts'
-import { compileCondition, isAboutEventAlone, OWN_USER_ID, type PushCondition, type PushTest } from './conditions.ts'
+import {
+  compileCondition,
+  isAboutEventAlone,
+  OWN_USER_ID,
+  type PushCondition,
+  type PushTest,
+  THREAD_SUBSCRIPTION,
+} from './conditions.ts'
 import { type PushContext, type PushEvent, PushedEvent } from './pushed-event.ts'
 
 /** `notify`, or a tweak of the notification: `{"set_tweak": "sound", "value": "default"}`. Others are kept and do nothing. */
@@ -16,7 +23,7 @@ export interface PushRule {
   actions: PushAction[]
 }
 
-export type PushRuleKind = 'override' | 'content' | 'room' | 'sender' | 'underride'
+export type PushRuleKind = 'override' | 'content' | 'postcontent' | 'room' | 'sender' | 'underride'
 export type PushRuleset = Record<PushRuleKind, PushRule[]>
 
 /** A server-default rule, before it is made for a user. */
@@ -85,6 +92,21 @@ export const DEFAULT_RULES = {
     },
   ],
   content: [],
+  // They begin with a user's first subscription: those who follow no thread hear of all (docs/decisions/0015).
+  postcontent: [
+    {
+      id: '.io.element.msc4306.rule.unsubscribed_thread',
+      isDisabled: true,
+      conditions: [{ kind: THREAD_SUBSCRIPTION, subscribed: false }],
+      actions: [],
+    },
+    {
+      id: '.io.element.msc4306.rule.subscribed_thread',
+      isDisabled: true,
+      conditions: [{ kind: THREAD_SUBSCRIPTION, subscribed: true }],
+      actions: ['notify', SOUND],
+    },
+  ],
   room: [],
   sender: [],
   underride: [
@@ -105,7 +127,14 @@ export const DEFAULT_RULES = {
 } as const satisfies Record<PushRuleKind, readonly DefaultRule[]>
 
 /** The kinds of rules in the order they are tried. */
-export const PUSH_RULE_KINDS: readonly PushRuleKind[] = ['override', 'content', 'room', 'sender', 'underride']
+export const PUSH_RULE_KINDS: readonly PushRuleKind[] = [
+  'override',
+  'content',
+  'postcontent',
+  'room',
+  'sender',
+  'underride',
+]
 
 export function isPushRuleKind(kind: string): kind is PushRuleKind {
   return (PUSH_RULE_KINDS as readonly string[]).includes(kind)
@@ -199,6 +228,7 @@ const compileDefault = ({ id, isDisabled, conditions, actions }: DefaultRule): C
 export const COMPILED_DEFAULTS: Readonly<Record<PushRuleKind, readonly CompiledDefault[]>> = {
   override: DEFAULT_RULES.override.map(compileDefault),
   content: [],
+  postcontent: DEFAULT_RULES.postcontent.map(compileDefault),
   room: [],
   sender: [],
   underride: DEFAULT_RULES.underride.map(compileDefault),

@@ -3,6 +3,7 @@ import type { UserId } from '../ids.ts'
 import type { JsonObject } from '../json.ts'
 import {
   COMPILED_DEFAULTS,
+  DEFAULT_RULES,
   type DefaultChange,
   defaultRules,
   PUSH_RULE_KINDS,
@@ -65,6 +66,7 @@ export function rulesetOf({ own, changes }: OwnRules, userId: UserId): PushRules
   return {
     override: rulesOf('override'),
     content: rulesOf('content'),
+    postcontent: rulesOf('postcontent'),
     room: rulesOf('room'),
     sender: rulesOf('sender'),
     underride: rulesOf('underride'),
@@ -135,6 +137,14 @@ export function setRuleActions(
   actions: readonly PushAction[],
 ): OwnRules | RuleRefusal {
   return changed(rules, name, { actions }, (rule) => ({ ...rule, actions }))
+}
+
+/** The rules of a user who follows a thread: those about threads begin to apply, unless the user has said whether they do. */
+export function withThreadRules(rules: OwnRules): OwnRules {
+  const ids = DEFAULT_RULES.postcontent.map(({ id }) => id)
+  if (ids.some((id) => rules.changes[id]?.enabled !== undefined)) return rules
+  const begun = Object.fromEntries(ids.map((id) => [id, { ...rules.changes[id], enabled: true }]))
+  return { ...rules, changes: { ...rules.changes, ...begun } }
 }
 
 function changed(

@@ -21,6 +21,8 @@ export interface PushContext {
   readonly senderPower: number | bigint
   /** The power level that a notification of everyone takes: `notifications.room` for the key `room`. */
   readonly powerToNotify: (key: string) => number | bigint
+  /** Whether the user follows the thread that the event is in. Undefined if it is in none. */
+  readonly follows?: boolean | undefined
 }
 
 /**

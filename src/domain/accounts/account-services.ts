@@ -8,6 +8,7 @@ import type { CrossSigning } from '../keys/cross-signing.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import { createPushRuleEdits, type PushRuleEdits } from '../push/rule-edits.ts'
 import type { PushRules } from '../push/rules.ts'
+import type { ThreadSubscriptions } from '../push/thread-subscriptions.ts'
 import { createPushers, type Pushers } from '../pushers/pushers.ts'
 import { createUnsubscribing, type Unsubscribing } from '../pushers/unsubscribing.ts'
 import type { Rooms } from '../rooms/act/rooms.ts'
@@ -80,6 +81,8 @@ export interface AccountParts {
     readonly acting: { readonly rooms: Pick<Rooms, 'leave'>; readonly profileEvents: ProfileListener }
     /** It copies what users set for a room to the room that replaces it. */
     readonly writing: { readonly successions: Pick<Successions, 'carryWith'> }
+    /** Who follows a thread for the first time gets the rules about threads. */
+    readonly reading: { readonly threadSubscriptions: Pick<ThreadSubscriptions, 'onSubscribed'> }
     /** The stream position of events. */
     position(): number
   }
@@ -130,6 +133,7 @@ export function createAccountServices(parts: AccountParts): AccountServices {
   const failed = (err: unknown) => log.error({ err }, 'the lists of ignored users were not read again')
   ledger.onMissed(() => void ignoredUsers.readAgain().catch(failed))
   const settings = { db, ledger, notifier: ledgerWaker, accountData, pushRules, pushRuleEdits }
+  parts.rooms.reading.threadSubscriptions.onSubscribed(pushRuleEdits.followThreads)
   parts.rooms.writing.successions.carryWith(createRoomSettings(settings))
   const stages: Readonly<Record<string, UiaStage>> = {
     'm.login.dummy': { prove: async () => ({}) },

@@ -23,6 +23,7 @@ const refused = (text: string): ProtocolError => new ProtocolError('M_INVALID_PA
 
 /** The rule that a client may write under a name. @throws ProtocolError `M_INVALID_PARAM`, `M_TOO_LARGE` */
 export function checkRule({ kind, id }: RuleName, { actions, conditions, pattern }: RuleBody): Omit<OwnRule, 'isOff'> {
+  if (kind === 'postcontent') throw refused('There are only server-default rules of this kind. Choose another one.')
   if (id.startsWith('.'))
     throw refused('Ids that begin with `.` belong to the server-default rules. Choose another id.')
   if (/[/\\]/.test(id)) throw refused('A rule id has no `/` and no `\\`. Choose another id.')

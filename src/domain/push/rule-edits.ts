@@ -13,6 +13,7 @@ import {
   RuleRefusal,
   setRuleActions,
   setRuleEnabled,
+  withThreadRules,
 } from '../../core/push/own-rules.ts'
 import { withRoomRulesCopied } from '../../core/push/room-rules.ts'
 import { setPushRules } from '../../store/accounts/push-rules.ts'
@@ -47,6 +48,8 @@ export interface PushRuleEdits {
   setEnabled(user: PushedUser, name: NamedRule, enabled: boolean): Promise<void>
   /** @throws ProtocolError `M_NOT_FOUND`, `M_TOO_LARGE` */
   setActions(user: PushedUser, name: NamedRule, actions: readonly PushAction[]): Promise<void>
+  /** The user follows a thread: from the first one on, threads notify as far as the user follows them. */
+  followThreads(user: PushedUser): Promise<void>
   /** Copies the rules about a room for the room that replaces it. @throws ProtocolError `M_TOO_LARGE`, `M_FORBIDDEN` for too many rules */
   copyRoom(user: PushedUser, from: RoomId, to: RoomId): Promise<void>
 }
@@ -67,7 +70,7 @@ export function createPushRuleEdits(parts: {
     if (isPushRuleKind(kind)) return { kind, id: ruleId }
     throw new ProtocolError(
       'M_NOT_FOUND',
-      'There are no such rules. The kinds are override, content, room, sender and underride.',
+      'There are no such rules. The kinds are override, content, postcontent, room, sender and underride.',
     )
   }
 
@@ -118,6 +121,7 @@ export function createPushRuleEdits(parts: {
       checkActions(actions)
       await change(user, (rules) => setRuleActions(rules, name, actions))
     },
+    followThreads: (user) => change(user, withThreadRules),
     async copyRoom(user, from, to) {
       if (pushRules.hasOwn(user.userNid)) await change(user, (rules) => withRoomRulesCopied(rules, from, to))
     },

@@ -16,6 +16,7 @@ import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { powersIn } from './push-context.ts'
+import type { ThreadFollowers } from './thread-followers.ts'
 
 /** A local user whose rules are asked for. */
 export interface PushedUser {
@@ -70,10 +71,12 @@ export async function openPushRules({
   db,
   budget,
   ignoredUsers,
+  threadFollowers,
 }: {
   readonly db: Reader
   readonly budget: ByteBudget
   readonly ignoredUsers: Pick<IgnoredUsers, 'of' | 'ignores' | 'onChange'>
+  readonly threadFollowers: Pick<ThreadFollowers, 'threadOf'>
 }): Promise<PushRules> {
   const held = budget.part<number, Held>({ bytesOf: ({ bytes }) => bytes })
   const changes = new Map((await listPushRuleChanges(db)).map(({ user_nid, position }) => [user_nid, position]))
@@ -121,11 +124,12 @@ export async function openPushRules({
 
   const peek: PushRules['peek'] = (userNid) => (hasOwn(userNid) ? held.get(userNid)?.compiled : DEFAULT_PUSH_RULES)
 
-  const outcomes: PushRules['outcomes'] = async (users, room, { id, pdu }) => {
+  const outcomes: PushRules['outcomes'] = async (users, room, { id, pdu, isState, content }) => {
     const missing = users.filter(({ userNid }) => peek(userNid) === undefined).map(({ userNid }) => userNid)
-    const [loaded, powers] = await Promise.all([
+    const [loaded, powers, thread] = await Promise.all([
       missing.length > 0 ? read(missing) : new Map<number, Held>(),
       powersIn(room, pdu.sender),
+      threadFollowers.threadOf(room, { isState, content }),
     ])
     const event = new PushedEvent(pdu, { roomId: room.id, eventId: id })
     const facts = { memberCount: room.counts.join, ...powers }
@@ -139,7 +143,8 @@ export async function openPushRules({
           return [userNid, ofOthers]
         }
         const { displayName } = room.localMembers.get(userNid) ?? {}
-        return [userNid, rules.evaluate(event, { userId, displayName, ...facts })]
+        const follows = thread?.followers.has(userNid)
+        return [userNid, rules.evaluate(event, { userId, displayName, follows, ...facts })]
       }),
     )
   }

@@ -6,6 +6,8 @@ import type { Peers } from '../../outbound/peers.ts'
 import type { Database } from '../../store/db/db.ts'
 import type { Ledger } from '../../store/db/ledger.ts'
 import type { Clock } from '../clock.ts'
+import type { ThreadFollowers } from '../push/thread-followers.ts'
+import { createThreadSubscriptions, type ThreadSubscriptions } from '../push/thread-subscriptions.ts'
 import type { LedgerWaker } from '../sync/ledger-waker.ts'
 import type { Notifier } from '../sync/notifier.ts'
 import type { Unread } from '../sync/unread.ts'
@@ -19,7 +21,6 @@ import type { IgnoredUsers } from './read/ignored-users.ts'
 import { createMutualRooms, type MutualRooms } from './read/mutual-rooms.ts'
 import { createRoomReader, type RoomReader } from './read/reader.ts'
 import { createReceipts, type ReceiptParts, type Receipts, type WrittenReceipt } from './read/receipts.ts'
-import { createThreadSubscriptions, type ThreadSubscriptions } from './read/thread-subscriptions.ts'
 import { createTyping, type Typing } from './read/typing.ts'
 import { createUserDirectory, type UserDirectory } from './read/user-directory.ts'
 import type { ReadReceipt, RoomAppservices } from './room/appservices-of-room.ts'
@@ -66,6 +67,7 @@ export interface ReadingParts {
   readonly appservices: Pick<RoomAppservices, 'requireAlias' | 'findAlias' | 'aliasesChanged' | 'read' | 'isUserOf'>
   readonly outgoing: EduSender
   readonly unread: Unread
+  readonly threadFollowers: ThreadFollowers
   readonly notifier: Notifier
   readonly ledgerWaker: LedgerWaker
   /** Pushers, whose badges count what is unread. */
@@ -102,7 +104,7 @@ export function createReadingServices(parts: ReadingParts): ReadingServices {
       written: receiptListener(parts),
     }),
     reports: createReports({ db, clock, users: parts.users, registry, access }),
-    threadSubscriptions: createThreadSubscriptions({ db, ledger, access }),
+    threadSubscriptions: createThreadSubscriptions({ db, ledger, access, followers: parts.threadFollowers }),
     mutualRooms: createMutualRooms({ db }),
     userDirectory: createUserDirectory({ config: parts.config, db, ignoredUsers: parts.ignoredUsers }),
   }

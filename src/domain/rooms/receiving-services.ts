@@ -53,7 +53,7 @@ export function createReceivingServices(parts: ReceivingParts): ReceivingService
   const roomQueue = createKeyedQueue<RoomId>()
   const pduChecks = createPduChecks({ keys })
   const outliers = createOutliers({ events, users, persister, queries, pduChecks })
-  const placing = createPlacing({ serverName, users, persister, branches, policies, noticing, events })
+  const placing = createPlacing({ serverName, users, persister, branches, policies, noticing })
   const kicks = createPartialStateKicks({ db, peers, registry, pduChecks, outliers, placing, roomQueue, log })
   const resync = createResync({
     serverName,

@@ -4,6 +4,7 @@ import { claimWriter, WRITER } from '../../store/db/writer-lock.ts'
 import { lastPosition } from '../../store/events/events.ts'
 import type { Base } from '../base.ts'
 import { openPushRules, type PushRules } from '../push/rules.ts'
+import { openThreadFollowers, type ThreadFollowers } from '../push/thread-followers.ts'
 import { createSearchSignals, type SearchSignals } from '../search/search-signals.ts'
 import { RecentChanges } from '../sync/recent-changes.ts'
 import { createUnread, type Unread } from '../sync/unread.ts'
@@ -33,6 +34,7 @@ export interface RoomBase {
   readonly invitePermission: InvitePermission
   readonly unread: Unread
   readonly pushRules: PushRules
+  readonly threadFollowers: ThreadFollowers
   readonly pushSignals: PushSignals
   readonly searchSignals: SearchSignals
   readonly checkpoints: Checkpoints
@@ -60,7 +62,8 @@ export async function openRoomBase(parts: {
   const partialStateRooms = await openPartialStateRooms({ db, clock, log })
   const registry = createRoomRegistry({ db, events, serverName, partialStateRooms, budget })
   const ignoredUsers = await openIgnoredUsers({ db, budget })
-  const pushRules = await openPushRules({ db, budget, ignoredUsers })
+  const threadFollowers = await openThreadFollowers({ db, budget, events })
+  const pushRules = await openPushRules({ db, budget, ignoredUsers, threadFollowers })
   return {
     writing,
     budget,
@@ -72,6 +75,7 @@ export async function openRoomBase(parts: {
     ignoredUsers,
     unread: createUnread({ db, budget, pushRules }),
     pushRules,
+    threadFollowers,
     invitePermission: createInvitePermission({ db }),
     pushSignals: createPushSignals(),
     searchSignals: createSearchSignals(),

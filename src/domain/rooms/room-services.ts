@@ -106,6 +106,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     appservices,
     outgoing,
     unread,
+    threadFollowers: roomBase.threadFollowers,
     notifier,
     ledgerWaker,
     push: roomBase.pushSignals,

@@ -102,7 +102,7 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
   const closed = createClosedRooms()
   const policies = createPolicyGate({ serverName, db, ask: createPolicyRequests({ peers: parts.peers, clock }) })
   const writer = { users, events, registry, persister, policies }
-  const noticing = createNoticing({ pushRules: roomBase.pushRules, budget: roomBase.budget })
+  const noticing = createNoticing(roomBase)
   const unguarded = createAppender({ noticing, serverName, signingKey, clock, random, ...writer })
   const appender = closed.guard(unguarded)
   return {

@@ -88,3 +88,18 @@ export function threadSubscriptionsBetween(
     [userNid, after, upTo, limit],
   )
 }
+
+/** Whether anybody follows a thread. */
+export async function hasThreadSubscriptions(reader: Reader): Promise<boolean> {
+  const rows = await reader.query('SELECT 1 AS one FROM thread_subscription WHERE is_subscribed LIMIT 1', [])
+  return rows.length > 0
+}
+
+/** The users who follow a thread. */
+export async function listThreadFollowers(reader: Reader, roomNid: number, rootId: string): Promise<number[]> {
+  const rows = await reader.query<{ user_nid: number }>(
+    'SELECT user_nid FROM thread_subscription WHERE room_nid = $1 AND root_id = $2 AND is_subscribed',
+    [roomNid, rootId],
+  )
+  return rows.map(({ user_nid }) => user_nid)
+}

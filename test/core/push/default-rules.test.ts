@@ -35,7 +35,8 @@ describe('the rule set that clients read (client-server API, predefined rules)',
   const rules = rulesetOf(NO_OWN_RULES, ALICE)
 
   it('has every rule in its order', () => {
-    expect(Object.entries(rules).map(([kind, list]) => [kind, ...list.map((rule) => rule.rule_id.slice(8))])).toEqual([
+    const name = (id: string) => id.replace(/^.*?rule\./, '')
+    expect(Object.entries(rules).map(([kind, list]) => [kind, ...list.map(({ rule_id }) => name(rule_id))])).toEqual([
       [
         'override',
         'master',
@@ -50,6 +51,7 @@ describe('the rule set that clients read (client-server API, predefined rules)',
         'suppress_edits',
       ],
       ['content'],
+      ['postcontent', 'unsubscribed_thread', 'subscribed_thread'],
       ['room'],
       ['sender'],
       ['underride', 'call', 'encrypted_room_one_to_one', 'room_one_to_one', 'message', 'encrypted'],
@@ -64,12 +66,15 @@ describe('the rule set that clients read (client-server API, predefined rules)',
     ])
   })
 
-  it('is JSON, with master alone disabled', () => {
+  it('is JSON, with master and what is about threads alone disabled', () => {
     expect(JSON.parse(JSON.stringify(rules))).toEqual(rules)
     const disabled = Object.values(rules)
       .flat()
       .filter(({ enabled }) => !enabled)
-    expect(disabled.map(({ rule_id }) => rule_id)).toEqual(['.m.rule.master'])
+    expect(disabled.map(({ rule_id }) => rule_id)).toEqual([
+      '.m.rule.master',
+      ...rules.postcontent.map(({ rule_id }) => rule_id),
+    ])
   })
 })
 

@@ -38,6 +38,8 @@ function dice(seed: number) {
 const put = (person: Person, path: string, body: object) => person.call('PUT', `/pushrules/global/${path}`, body)
 const drop = (person: Person, path: string) => person.ask('DELETE', `/pushrules/global/${path}`)
 
+const THREAD_RULES = ['unsubscribed', 'subscribed'].map((name) => `postcontent/.io.element.msc4306.rule.${name}_thread`)
+
 /** Makes the real rules of a user what the model says. */
 async function applyRules(person: Person, room: string, before: Rules, rules: Rules): Promise<void> {
   if (before.muted !== rules.muted) {
@@ -57,6 +59,7 @@ async function applyRules(person: Person, room: string, before: Rules, rules: Ru
   const toggle = (id: string, enabled: boolean) => put(person, `${id}/enabled`, { enabled })
   if (before.edits !== rules.edits) await toggle('override/.m.rule.suppress_edits', !rules.edits)
   if (before.messages !== rules.messages) await toggle('underride/.m.rule.message', rules.messages)
+  if (before.threads !== rules.threads) for (const rule of THREAD_RULES) await toggle(rule, rules.threads)
 }
 
 class History {
@@ -198,10 +201,23 @@ class History {
       () => ({ keyword: oneOf(['none', 'quiet', 'loud'] as const) }),
       () => ({ edits: !before.edits }),
       () => ({ messages: !before.messages }),
+      () => ({ threads: !before.threads }),
     ]
     const rules = to ?? { ...before, ...changes[below(changes.length)]!() }
     await applyRules(person, this.room, before, rules)
     this.model.change(person.userId, rules)
+  }
+
+  async follow(person: Person): Promise<void> {
+    const { oneOf, chance } = this.#dice
+    const roots = this.model.events.filter(({ root }) => root !== '').map(({ root }) => root)
+    if (roots.length === 0) return
+    const [root, isFollowing] = [oneOf(roots), chance(0.6)]
+    const path = inRoom(this.room, `/thread/${encodeURIComponent(root)}/subscription`)
+    const whole = `/_matrix/client/unstable/io.element.msc4306${path}`
+    // What was said before a user joined may be hidden from them.
+    const { status } = await person.ask(isFollowing ? 'PUT' : 'DELETE', whole, isFollowing ? {} : undefined)
+    if (status === 200) this.model.follow(person.userId, root, isFollowing)
   }
 
   async step(): Promise<string> {
@@ -209,9 +225,10 @@ class History {
     const person = this.person(oneOf(this.model.joined))
     const what = below(100)
     if (what < 55) await this.say(person)
-    else if (what < 75) await this.read(person)
-    else if (what < 83) await this.redact()
-    else if (what < 93) await this.changeRules(person)
+    else if (what < 72) await this.read(person)
+    else if (what < 79) await this.redact()
+    else if (what < 87) await this.changeRules(person)
+    else if (what < 94) await this.follow(person)
     else {
       const mover = this.people[1 + below(this.people.length - 1)]!
       const isIn = this.model.joined.includes(mover.userId)
@@ -249,7 +266,7 @@ async function readAnew(userId: string, room: string) {
   const { db } = house.server.database
   const budget = new ByteBudget(2 ** 20)
   const ignoredUsers = await openIgnoredUsers({ db, budget })
-  const pushRules = await openPushRules({ db, budget, ignoredUsers })
+  const pushRules = await openPushRules({ db, budget, ignoredUsers, threadFollowers: { threadOf: () => undefined } })
   const unread = createUnread({ db, budget, pushRules })
   const [row] = await db.query<{ user_nid: number; room_nid: number; notifiable: number }>(
     'SELECT user_nid, room_nid, notifiable FROM matrix_user, room WHERE user_id = $1 AND room_id = $2',
@@ -299,6 +316,9 @@ it('unread counts are what a reader who remembers everything counts', { timeout:
   const lane = async (name: string): Promise<void> => {
     const people: Person[] = []
     for (const one of ['a', 'b', 'c', 'd']) people.push(await house.person(`${name}${one}`))
+    // Who has said that these do not apply follows threads without a change of rules.
+    for (const person of people)
+      for (const rule of THREAD_RULES) await put(person, `${rule}/enabled`, { enabled: false })
     while (next < HISTORIES) await live(people, SEED + next++)
   }
   await Promise.all(Array.from({ length: LANES }, (_, index) => lane(`lane${index}`)))

@@ -12,9 +12,13 @@ export interface Rules {
   edits: boolean
   /** Messages of groups notify. */
   messages: boolean
+  /** Threads notify whoever follows them, and nobody else. */
+  threads: boolean
 }
 
-export const DEFAULTS: Rules = { muted: false, mentionsOnly: false, keyword: 'none', edits: false, messages: true }
+export const DEFAULTS: Rules = {
+  ...{ muted: false, mentionsOnly: false, keyword: 'none', edits: false, messages: true, threads: false },
+}
 export const KEYWORD = 'cake'
 
 export interface Said {
@@ -44,6 +48,8 @@ interface Reader {
   countedFrom: number
   /** `kind thread`: position */
   readonly receipts: Map<string, number>
+  /** Roots of threads. */
+  readonly follows: Set<string>
 }
 
 export interface Counts {
@@ -63,7 +69,7 @@ export class Model {
   }
 
   meet(user: string, rules: Rules): void {
-    this.readers.set(user, { rules, isIn: false, since: -1, countedFrom: -1, receipts: new Map() })
+    this.readers.set(user, { rules, isIn: false, since: -1, countedFrom: -1, receipts: new Map(), follows: new Set() })
   }
 
   get joined(): string[] {
@@ -99,6 +105,12 @@ export class Model {
     const key = `${kind} ${thread ?? ''}`
     const at = this.events.findIndex((event) => event.id === id)
     receipts.set(key, Math.max(at, receipts.get(key) ?? -1))
+  }
+
+  follow(user: string, root: string, isFollowing: boolean): void {
+    const { follows } = this.readers.get(user)!
+    if (isFollowing) follows.add(root)
+    else follows.delete(root)
   }
 
   change(user: string, rules: Rules): void {
@@ -148,6 +160,9 @@ export class Model {
     if (said.kind === 'edit' && !rules.edits) return silent
     if (rules.keyword !== 'none' && said.body.split(' ').includes(KEYWORD)) {
       return { notify: true, highlight: rules.keyword === 'loud' }
+    }
+    if (rules.threads && said.root !== '') {
+      return { notify: this.readers.get(user)!.follows.has(said.root), highlight: false }
     }
     if (rules.mentionsOnly || (said.kind !== 'message' && said.kind !== 'edit')) return silent
     return { notify: rules.messages || this.joined.length === 2, highlight: false }

@@ -3,11 +3,10 @@ import { redactsOf } from '../../../core/event/content.ts'
 import type { EventId } from '../../../core/ids.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
 import { MAX_EARLY_REDACTIONS } from '../../limits.ts'
+import type { EventThread } from '../../push/thread-followers.ts'
 import type { Branches } from '../room/branches.ts'
-import type { EventCache } from '../room/event-cache.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
-import { rootOf } from '../room/threads.ts'
 import { NeedsRules } from '../write/needs.ts'
 import type { Noticed, Noticing } from '../write/noticing.ts'
 import { isShownOnlyInEffect, takesEffect } from '../write/redaction.ts'
@@ -43,12 +42,11 @@ export const NO_EFFECTS: Effects = {
 interface EffectParts {
   readonly branches: Branches
   readonly noticing: Noticing
-  readonly events: Pick<EventCache, 'getById'>
 }
 
 /** @param before the state before the event */
 export async function effectsOf(
-  { branches, noticing, events }: EffectParts,
+  { branches, noticing }: EffectParts,
   { room, around }: Case,
   event: RoomEvent,
   before: StateMap,
@@ -56,14 +54,18 @@ export async function effectsOf(
   const state = await stateLookup(room, before, ALWAYS_LOOKED_AT)
   const { target } = around
   const named = event.type === 'm.room.redaction' ? redactsOf(room.version, event.pdu) : undefined
+  const thread = await noticing.threadOf(room, {
+    isState: event.pdu.state_key !== undefined,
+    content: event.content,
+  })
   const redacts = target && takesEffect(room, event, target, state) ? target : undefined
   return {
     redacts,
     redactedBy: await effective(branches, room, around.redactions, event),
     isWithheld: redacts === undefined && isShownOnlyInEffect(room, event),
     redactsEarly: target?.hasPlace ? undefined : named,
-    noticed: around.past ? [] : await noticedBy(noticing, room, event, state),
-    rootId: await rootOf(room, events, { isState: event.pdu.state_key !== undefined, content: event.content }),
+    noticed: around.past ? [] : await noticedBy(noticing, room, event, state, thread),
+    rootId: thread?.rootId,
   }
 }
 
@@ -88,10 +90,11 @@ async function noticedBy(
   room: Room,
   event: RoomEvent,
   state: StateLookup,
+  thread: EventThread | undefined,
 ): Promise<readonly Noticed[]> {
   for (;;) {
     try {
-      return noticing.of(room, event, state)
+      return noticing.of(room, event, state, thread)
     } catch (error) {
       if (!(error instanceof NeedsRules)) throw error
       await noticing.load(error.userNids)

@@ -3,7 +3,6 @@ import type { ServerName } from '../../../core/ids.ts'
 import { setState } from '../../../core/state/trie.ts'
 import type { Users } from '../../users.ts'
 import type { Branches } from '../room/branches.ts'
-import type { EventCache } from '../room/event-cache.ts'
 import { changedMembers } from '../room/members.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
@@ -41,7 +40,6 @@ export interface PlacingParts {
   readonly branches: Branches
   readonly policies: Pick<PolicyGate, 'objection'>
   readonly noticing: Noticing
-  readonly events: Pick<EventCache, 'getById'>
 }
 
 /** How often local sends may come in between before the event is given up for now. */

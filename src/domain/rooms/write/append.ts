@@ -10,6 +10,7 @@ import { isNotifiable } from '../../../core/push/default-rules.ts'
 import type { SigningKey } from '../../../core/signing/key.ts'
 import { getState, type StateMap } from '../../../core/state/trie.ts'
 import type { Clock, Random } from '../../clock.ts'
+import type { EventThread } from '../../push/thread-followers.ts'
 import type { Users } from '../../users.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import type { Head } from '../room/head.ts'
@@ -25,9 +26,9 @@ import {
   type Draft,
   membersIn,
   replacesOthers,
-  rootsOf,
   type StateReader,
   type Transaction,
+  threadsOf,
   txnWrite,
 } from './draft.ts'
 import { isNeed, type Need, NeedsApproval, NeedsRules, NeedsState, NeedsTargets } from './needs.ts'
@@ -130,7 +131,7 @@ export function createAppender(parts: AppendParts): Appender {
     approval?: Approval,
   ): Written {
     const redactions = await loadRedactions(room, drafts)
-    const roots = await rootsOf(room, drafts, parts.events)
+    const threads = await threadsOf(room, drafts, parts.noticing)
     const members = membersIn(drafts)
     let targets = parts.users.known(members)
     // Keeps what was read until the end, because the cache may drop it.
@@ -138,7 +139,7 @@ export function createAppender(parts: AppendParts): Appender {
     for (;;) {
       if (!room.alive) return 'moved'
       if (replacesOthers(room, drafts, planned)) return 'outdated'
-      const unit = tryBuild(room, drafts, { targets, redactions, roots, transaction, read, approval })
+      const unit = tryBuild(room, drafts, { targets, redactions, threads, transaction, read, approval })
       if (unit instanceof NeedsApproval) await approval?.ask(unit.events)
       else if (unit instanceof NeedsState) read.push(...(await room.events(unit.nids)).values())
       else if (unit instanceof NeedsRules) await parts.noticing.load(unit.userNids)
@@ -187,8 +188,7 @@ export function createAppender(parts: AppendParts): Appender {
 interface Loaded {
   readonly targets: ReadonlyMap<UserId, number>
   readonly redactions: ReadonlyMap<Draft, Redaction>
-  /** The threads that drafts are in. */
-  readonly roots: ReadonlyMap<Draft, string>
+  readonly threads: ReadonlyMap<Draft, EventThread>
   readonly transaction: Transaction | undefined
   readonly read: readonly RoomEvent[]
   readonly approval: Approval | undefined
@@ -249,7 +249,7 @@ function buildOne(
   head: Head,
   draft: Draft,
   collected: Collected,
-  { targets, redactions, roots, transaction }: Loaded,
+  { targets, redactions, threads, transaction }: Loaded,
 ): Head {
   const { version } = room
   const state = stateReader(room, head, collected)
@@ -284,9 +284,9 @@ function buildOne(
   const before = whereHeadIs(head)
   const after = keyId === undefined ? before : collected.log.set(before, keyId, nid)
   const at = keyId === undefined ? before.point : beforeChange(after.point)
-  const rootId = roots.get(draft)
+  const thread = threads.get(draft)
   const counts = isNotifiable(built.pdu)
-  const notifiable = head.notifiable + (counts && rootId === undefined ? 1 : 0)
+  const notifiable = head.notifiable + (counts && thread === undefined ? 1 : 0)
   const event = new RoomEvent(
     {
       event_nid: nid,
@@ -322,8 +322,8 @@ function buildOne(
   }
   const redaction = redactions.get(draft)
   if (redaction) collected.redactions.push(redaction.apply(event, state))
-  const noticed = parts.noticing.of(room, event, (type, stateKey) => state(type, stateKey)?.authPdu)
-  const news = unreadNews(event, rootId, counts, noticed)
+  const noticed = parts.noticing.of(room, event, (type, stateKey) => state(type, stateKey)?.authPdu, thread)
+  const news = unreadNews(event, thread?.rootId, counts, noticed)
   if (news) collected.unread.push(news)
   return {
     version: head.version + 1,

@@ -3,10 +3,9 @@ import { type EventId, isUserId, type UserId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
 import type { TxnWrite } from '../../../store/events/event-writes.ts'
-import type { EventCache } from '../room/event-cache.ts'
+import type { EventThread, ThreadFollowers } from '../../push/thread-followers.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
-import { rootOf } from '../room/threads.ts'
 
 /** An event that a local user wants to send. */
 export interface Draft {
@@ -84,16 +83,16 @@ export function txnWrite(
 }
 
 /** The threads that drafts are in. */
-export async function rootsOf(
+export async function threadsOf(
   room: Room,
   drafts: readonly Draft[],
-  events: Pick<EventCache, 'getById'>,
-): Promise<ReadonlyMap<Draft, string>> {
-  const roots = new Map<Draft, string>()
+  noticing: Pick<ThreadFollowers, 'threadOf'>,
+): Promise<ReadonlyMap<Draft, EventThread>> {
+  const threads = new Map<Draft, EventThread>()
   for (const draft of drafts) {
-    const finding = rootOf(room, events, { isState: draft.stateKey !== undefined, content: draft.content })
-    const rootId = finding instanceof Promise ? await finding : finding
-    if (rootId !== undefined) roots.set(draft, rootId)
+    const finding = noticing.threadOf(room, { isState: draft.stateKey !== undefined, content: draft.content })
+    const thread = finding instanceof Promise ? await finding : finding
+    if (thread !== undefined) threads.set(draft, thread)
   }
-  return roots
+  return threads
 }

@@ -7,6 +7,7 @@ import { highlightsFor } from '../../../core/push/highlights.ts'
 import { PushedEvent } from '../../../core/push/pushed-event.ts'
 import { powersOf } from '../../push/push-context.ts'
 import type { PushRules } from '../../push/rules.ts'
+import type { EventThread, ThreadFollowers } from '../../push/thread-followers.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import { NeedsRules } from './needs.ts'
@@ -33,14 +34,15 @@ interface OwnReaders {
 }
 
 /** Decides for whom of a room an event stands out. */
-export interface Noticing {
+export interface Noticing extends Pick<ThreadFollowers, 'threadOf'> {
   /**
    * The local members for whom an event is a mention, and those whose own rules make something else of it than the default ones.
    *
    * @param state before the event
+   * @param thread that the event is in
    * @throws NeedsRules while rules of members are not in memory
    */
-  of(room: Room, event: RoomEvent, state: StateLookup): Noticed[]
+  of(room: Room, event: RoomEvent, state: StateLookup, thread: EventThread | undefined): Noticed[]
   /** Reads rules into memory. */
   load(userNids: readonly number[]): Promise<void>
 }
@@ -48,7 +50,15 @@ export interface Noticing {
 const READERS_BYTES = 200
 const READER_BYTES = 600
 
-export function createNoticing({ pushRules, budget }: { pushRules: PushRules; budget: ByteBudget }): Noticing {
+export function createNoticing({
+  pushRules,
+  threadFollowers,
+  budget,
+}: {
+  readonly pushRules: PushRules
+  readonly threadFollowers: Pick<ThreadFollowers, 'threadOf'>
+  readonly budget: ByteBudget
+}): Noticing {
   const readers = budget.part<number, OwnReaders>({
     bytesOf: ({ byNid }) => READERS_BYTES + byNid.size * READER_BYTES,
   })
@@ -89,7 +99,8 @@ export function createNoticing({ pushRules, budget }: { pushRules: PushRules; bu
 
   return {
     load,
-    of(room, event, state) {
+    threadOf: threadFollowers.threadOf,
+    of(room, event, state, thread) {
       const { userIds, nids } = room.mentionables()
       const own = readersOf(room)
       const { senderPower, powerToNotify } = powersOf(room, event.sender, state)
@@ -103,8 +114,8 @@ export function createNoticing({ pushRules, budget }: { pushRules: PushRules; bu
       const pushed = new PushedEvent(event.pdu, { roomId: room.id, eventId: event.id })
       for (const [userNid, { userId, displayName, rules }] of own) {
         if (rules.standing === 'silent') continue
-        const context = { userId, displayName, memberCount: room.counts.join, senderPower, powerToNotify }
-        const { notify, highlight } = rules.evaluate(pushed, context)
+        const facts = { userId, displayName, memberCount: room.counts.join, senderPower, powerToNotify }
+        const { notify, highlight } = rules.evaluate(pushed, { ...facts, follows: thread?.followers.has(userNid) })
         if (userId === event.sender || (!highlight && notify === (counts && rules.countsMessages))) continue
         found.push({ userNid, notifies: notify, highlights: highlight })
       }

@@ -36,10 +36,11 @@ const FEATURES = [
   // 1.19: the rooms that two users share
   'uk.half-shot.msc2666.query_mutual_rooms',
   'uk.half-shot.msc2666.query_mutual_rooms.stable',
-  // Account data can be deleted; pushers can be switched off; invitations can be filtered.
+  // Account data can be deleted; pushers can be switched off; invitations can be filtered; threads can be followed.
   'org.matrix.msc3391',
   'org.matrix.msc3881',
   'org.matrix.msc4155',
+  'org.matrix.msc4306',
 ]
 
 const UNSTABLE_FEATURES = Object.fromEntries(FEATURES.map((name) => [name, true]))

@@ -1,23 +1,24 @@
-import { ProtocolError } from '../../../core/errors.ts'
-import type { EventId, RoomId } from '../../../core/ids.ts'
-import { isObject, type JsonObject } from '../../../core/json.ts'
-import type { Database } from '../../../store/db/db.ts'
-import type { Ledger } from '../../../store/db/ledger.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import type { EventId, RoomId } from '../../core/ids.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import type { Database } from '../../store/db/db.ts'
+import type { Ledger } from '../../store/db/ledger.ts'
 import {
   findThreadSubscription,
   subscribeToThread,
   threadSubscriptionsBetween,
   type UsersThread,
   unsubscribeFromThread,
-} from '../../../store/rooms/thread-subscriptions.ts'
-import type { Requester } from '../../accounts/requester.ts'
+} from '../../store/rooms/thread-subscriptions.ts'
+import type { Requester } from '../accounts/requester.ts'
 import {
   MAX_THREAD_SUBSCRIPTIONS,
   MAX_THREAD_SUBSCRIPTIONS_PER_PAGE,
   THREAD_SUBSCRIPTIONS_PER_PAGE,
-} from '../../limits/threads.ts'
-import type { RoomAccess } from '../room/room-access.ts'
-import type { RoomEvent } from '../room/room-event.ts'
+} from '../limits/threads.ts'
+import type { RoomAccess } from '../rooms/room/room-access.ts'
+import type { RoomEvent } from '../rooms/room/room-event.ts'
+import type { ThreadFollowers } from './thread-followers.ts'
 
 /** Positions of the ledger. */
 export interface SubscriptionsQuery {
@@ -45,6 +46,8 @@ export interface ThreadSubscriptions {
    */
   subscribe(by: Requester, roomId: RoomId, rootId: EventId, cause: EventId | undefined): Promise<void>
   unsubscribe(by: Requester, roomId: RoomId, rootId: EventId): Promise<void>
+  /** Calls `listener` for each subscription that was made, before it is answered. */
+  onSubscribed(listener: (by: Requester) => Promise<void>): void
   /** The changes, newest first, by room and root. `end`, to go on from, is absent on the last page. */
   list(by: Requester, query: SubscriptionsQuery): Promise<JsonObject>
 }
@@ -52,9 +55,12 @@ export interface ThreadSubscriptions {
 export function createThreadSubscriptions(parts: {
   readonly db: Database
   readonly ledger: Ledger
-  readonly access: RoomAccess
+  readonly access: Pick<RoomAccess, 'mustSee'>
+  readonly followers: Pick<ThreadFollowers, 'changed' | 'forgetAll'>
 }): ThreadSubscriptions {
-  const { db, ledger, access } = parts
+  const { db, ledger, access, followers } = parts
+  const listeners: ((by: Requester) => Promise<void>)[] = []
+  ledger.onMissed(followers.forgetAll)
 
   async function find(by: Requester, roomId: RoomId, rootId: EventId) {
     const { room } = await access.mustSee(by, roomId, rootId)
@@ -90,16 +96,23 @@ export function createThreadSubscriptions(parts: {
           )
         }
       }
-      const isDone = await ledger.append((tx, position) =>
-        subscribeToThread(tx, thread, cause !== undefined, position, MAX_THREAD_SUBSCRIPTIONS),
+      const isDone = await ledger.append(
+        (tx, position) => subscribeToThread(tx, thread, cause !== undefined, position, MAX_THREAD_SUBSCRIPTIONS),
+        (followed) => followed && followers.changed(thread, true),
       )
       if (!isDone) throw new ProtocolError('M_FORBIDDEN', `You may follow ${MAX_THREAD_SUBSCRIPTIONS} threads.`)
+      for (const listener of listeners) await listener(by)
     },
 
     async unsubscribe(by, roomId, rootId) {
       const { room, thread } = await find(by, roomId, rootId)
-      await ledger.append((tx, position) => unsubscribeFromThread(tx, thread, room.committed.pos, position))
+      await ledger.append(
+        (tx, position) => unsubscribeFromThread(tx, thread, room.committed.pos, position),
+        () => followers.changed(thread, false),
+      )
     },
+
+    onSubscribed: (listener) => void listeners.push(listener),
 
     async list({ userNid }, { from = ledger.position(), to = 0, limit = THREAD_SUBSCRIPTIONS_PER_PAGE }) {
       const size = Math.min(limit, MAX_THREAD_SUBSCRIPTIONS_PER_PAGE)
