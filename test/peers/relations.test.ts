@@ -38,9 +38,13 @@ test('a thread is the same on both servers, also where its root came after its r
   const { room_id: room } = await alpha.api.call('POST', '/createRoom', { token: alice.token, body: request })
   const root = await send(alpha, alice, room, {})
   for (let count = 0; count < 30; count++) await send(alpha, alice, room, {})
-  await send(alpha, alice, room, reply(root))
+  const early = await send(alpha, alice, room, reply(root))
   await beta.api.call('POST', `/join/${enc(`#threads:${alpha.name}`)}`, { token: bob.token, body: {} })
   const last = await send(alpha, alice, room, reply(root))
+  const edit = await send(alpha, alice, room, {
+    'm.relates_to': { rel_type: 'm.replace', event_id: early },
+    'm.new_content': { msgtype: 'm.text', body: 'y' },
+  })
   await waitUntil('beta to have the root', async () => {
     const { token } = bob
     let from: string | undefined
@@ -61,6 +65,14 @@ test('a thread is the same on both servers, also where its root came after its r
       const thread = await threadAt(at, who, room, root)
       return thread?.count === 2 && thread.latest_event.event_id === last
     })
+  }
+  for (const [at, { token }] of [
+    [alpha, alice],
+    [beta, bob],
+  ] as const) {
+    const path = `/_matrix/client/v1/rooms/${enc(room)}/relations/${enc(root)}?recurse=true&limit=10`
+    const { chunk } = await at.api.call('GET', path, { token })
+    expect(chunk.map(({ event_id }: Json) => event_id)).toEqual([edit, last, early])
   }
   const list = await beta.api.call('GET', `/_matrix/client/v1/rooms/${enc(room)}/threads`, { token: bob.token })
   expect(list.chunk.map(({ event_id }: Json) => event_id)).toContain(root)

@@ -17,6 +17,8 @@ export interface RelationWrite {
   readonly ts: number
   readonly key: string | null
   readonly isEdit: boolean
+  /** Whether an event of the same batch relates to it. */
+  readonly hasChildren: boolean
 }
 
 /** A relation that a redaction takes away. */
@@ -74,6 +76,8 @@ const RELATION: readonly Column<RelationWrite>[] = [
   ['is_edit', 'boolean', (relation) => relation.isEdit],
 ]
 
+const IN_BATCH: Column<RelationWrite> = ['in_batch', 'boolean', (relation) => relation.hasChildren]
+
 const THREAD: readonly Column<ThreadWrite>[] = [
   ['room_nid', 'bigint', (thread) => thread.roomNid],
   ['root_id', 'text', (thread) => thread.rootId],
@@ -95,21 +99,31 @@ export function relationParts(p: Parameters, relations: RelationBatch): string[]
   const { added, removed, threads, recounts, targets } = relations
   return [
     ...(added.length > 0 ? [insertRelations(p, added)] : []),
-    ...(targets.length > 0 ? [markTargets(p, targets)] : []),
+    ...(removed.length > 0 ? deleteRelations(p, removed) : []),
+    ...(targets.length > 0 ? markTargets(p, targets, removed.length > 0) : []),
     ...(threads.length > 0 ? [moveThreads(p, threads)] : []),
-    ...(removed.length > 0 ? [deleteRelations(p, removed)] : []),
     ...(recounts.length > 0 ? [recountThreads(p, recounts)] : []),
   ]
 }
 
+/** What relates to an event may have come before it. */
 function insertRelations(p: Parameters, added: readonly RelationWrite[]): string {
   const names = RELATION.map(([name]) => name).join(', ')
-  return `related AS (INSERT INTO event_relation (${names}) SELECT ${names} FROM ${p.table(added, 'n', RELATION)} WHERE n.${IN_ADVANCED})`
+  return `related AS (INSERT INTO event_relation (${names}, has_children)
+    SELECT ${names}, in_batch OR EXISTS (SELECT FROM event_relation c WHERE c.room_nid = n.room_nid AND c.target_id = n.child_id)
+    FROM ${p.table(added, 'n', [...RELATION, IN_BATCH])} WHERE n.${IN_ADVANCED})`
 }
 
-function markTargets(p: Parameters, targets: RelationBatch['targets']): string {
-  return `marked AS (UPDATE event SET has_relations = true FROM ${p.table(targets, 't', TARGET)}
-    WHERE event.event_id = t.target_id AND event.room_nid = t.room_nid AND NOT event.has_relations AND t.${IN_ADVANCED})`
+/** Nothing may be changed and removed by one statement. */
+function markTargets(p: Parameters, targets: RelationBatch['targets'], areSomeRemoved: boolean): string[] {
+  const stays = 'NOT EXISTS (SELECT FROM removed_relation d WHERE d.room_nid = r.room_nid AND d.pos = r.pos)'
+  return [
+    `related_to AS (SELECT e.event_nid, e.room_nid, e.room_pos, e.has_relations FROM ${p.table(targets, 't', TARGET)}
+      JOIN event e ON e.event_id = t.target_id AND e.room_nid = t.room_nid WHERE t.${IN_ADVANCED})`,
+    `marked AS (UPDATE event SET has_relations = true FROM related_to t WHERE event.event_nid = t.event_nid AND NOT t.has_relations)`,
+    `parents AS (UPDATE event_relation r SET has_children = true FROM related_to t
+      WHERE r.room_nid = t.room_nid AND r.pos = t.room_pos AND NOT r.has_children ${areSomeRemoved ? `AND ${stays}` : ''})`,
+  ]
 }
 
 function moveThreads(p: Parameters, threads: readonly ThreadWrite[]): string {
@@ -119,9 +133,12 @@ function moveThreads(p: Parameters, threads: readonly ThreadWrite[]): string {
     SET latest_pos = greatest(thread.latest_pos, EXCLUDED.latest_pos), replies = thread.replies + EXCLUDED.replies)`
 }
 
-function deleteRelations(p: Parameters, removed: readonly RelationRemoval[]): string {
-  return `unrelated AS (DELETE FROM event_relation r USING ${p.table(removed, 'd', PLACE)}
-    WHERE r.room_nid = d.room_nid AND r.target_id = d.target_id AND r.rel_type = d.rel_type AND r.pos = d.pos AND d.${IN_ADVANCED})`
+function deleteRelations(p: Parameters, removed: readonly RelationRemoval[]): string[] {
+  return [
+    `removed_relation AS (SELECT * FROM ${p.table(removed, 'd', PLACE)} WHERE d.${IN_ADVANCED})`,
+    `unrelated AS (DELETE FROM event_relation r USING removed_relation d
+      WHERE r.room_nid = d.room_nid AND r.target_id = d.target_id AND r.rel_type = d.rel_type AND r.pos = d.pos)`,
+  ]
 }
 
 /** The statement sees the replies as they were before it. */

@@ -21,26 +21,25 @@ export interface RelatedRow {
   readonly pos: number
 }
 
-const CHOSEN = `($3::text IS NULL OR rel_type = $3) AND ($4::text IS NULL OR child_type = $4)`
+/** Each text has a plan of its own: with a type, and without one, an index gives the order. */
+const chosen = ({ relType, eventType }: RelationsQuery): string =>
+  `${relType === undefined ? '$3::text IS NULL' : 'rel_type = $3'} AND ${eventType === undefined ? '$4::text IS NULL' : 'child_type = $4'}`
+
+const pageOf = (target: string, query: RelationsQuery): string =>
+  `SELECT child_nid, pos FROM event_relation WHERE room_nid = $1 AND target_id = ${target} AND ${chosen(query)} AND pos > $5 AND pos <= $6
+   ORDER BY pos ${query.direction === 'b' ? 'DESC' : 'ASC'} LIMIT $7`
 
 /** A page of the events that relate to an event. */
 export function getRelations(reader: Reader, query: RelationsQuery): Promise<RelatedRow[]> {
-  const { roomNid, targetId, relType = null, eventType = null, after, upTo, direction, limit } = query
-  // Each text has a plan of its own: with a type the index gives the order.
-  const byType = relType === null ? '$3::text IS NULL' : 'rel_type = $3'
-  return reader.query<RelatedRow>(
-    `SELECT child_nid, pos FROM event_relation
-     WHERE room_nid = $1 AND target_id = $2 AND ${byType} AND ($4::text IS NULL OR child_type = $4) AND pos > $5 AND pos <= $6
-     ORDER BY pos ${direction === 'b' ? 'DESC' : 'ASC'} LIMIT $7`,
-    [roomNid, targetId, relType, eventType, after, upTo, limit],
-  )
+  const { roomNid, targetId, relType = null, eventType = null, after, upTo, limit } = query
+  return reader.query<RelatedRow>(pageOf('$2', query), [roomNid, targetId, relType, eventType, after, upTo, limit])
 }
 
 /**
- * As `getRelations`, with the events that relate to these, and so on.
+ * As `getRelations`, with the events that relate to these, and so on. Only those are followed that have relations themselves.
  *
  * @param depth how many relations are followed
- * @param most how many are looked at, the nearest first
+ * @param most how many are followed, and found behind the first ones, at most
  */
 export function getRelationsRecursively(
   reader: Reader,
@@ -48,17 +47,20 @@ export function getRelationsRecursively(
   { depth, most }: { readonly depth: number; readonly most: number },
 ): Promise<RelatedRow[]> {
   const { roomNid, targetId, relType = null, eventType = null, after, upTo, direction, limit } = query
+  const parentsOf = (target: string) =>
+    `event_relation WHERE room_nid = $1 AND target_id = ${target} AND has_children AND ${chosen(query)}`
   return reader.query<RelatedRow>(
-    `WITH RECURSIVE related AS (
-       SELECT child_id, child_nid, pos, 1 AS depth FROM event_relation WHERE room_nid = $1 AND target_id = $2 AND ${CHOSEN}
+    `WITH RECURSIVE parent AS (
+       SELECT child_id, 1 AS depth FROM ${parentsOf('$2')}
        UNION ALL
-       SELECT next.child_id, next.child_nid, next.pos, related.depth + 1 FROM related CROSS JOIN LATERAL (
-         SELECT child_id, child_nid, pos FROM event_relation
-         WHERE room_nid = $1 AND target_id = related.child_id AND ${CHOSEN}) AS next
-       WHERE related.depth < $8
-     ), nearest AS (SELECT child_nid, pos FROM related LIMIT $9)
-     SELECT DISTINCT child_nid, pos FROM nearest WHERE pos > $5 AND pos <= $6
-     ORDER BY pos ${direction === 'b' ? 'DESC' : 'ASC'} LIMIT $7`,
+       SELECT next.child_id, parent.depth + 1 FROM parent CROSS JOIN LATERAL (SELECT child_id FROM ${parentsOf('parent.child_id')}) AS next
+       WHERE parent.depth < $8 - 1
+     ), nearest AS (SELECT DISTINCT child_id FROM (SELECT child_id FROM parent LIMIT $9) AS first)
+     SELECT DISTINCT child_nid, pos FROM (
+       (${pageOf('$2', query)})
+       UNION ALL
+       (SELECT page.child_nid, page.pos FROM nearest CROSS JOIN LATERAL (${pageOf('nearest.child_id', query)}) AS page LIMIT $9)
+     ) AS found ORDER BY pos ${direction === 'b' ? 'DESC' : 'ASC'} LIMIT $7`,
     [roomNid, targetId, relType, eventType, after, upTo, limit, depth, most],
   )
 }

@@ -14,7 +14,7 @@ import { streamed, type Unit } from './unit.ts'
 export const THREAD = 'm.thread'
 
 /** The relation of an event to another one, as a row; undefined if it has none, or no place in the timeline. */
-export function relationWrite(event: RoomEvent): RelationWrite | undefined {
+export function relationWrite(event: RoomEvent): Omit<RelationWrite, 'hasChildren'> | undefined {
   if (!event.isInTimeline) return undefined
   const relation = relationOf(event.content)
   if (relation === undefined) return undefined
@@ -48,9 +48,11 @@ export function relationTargets(unit: Pick<Unit, 'events' | 'promoted'>): readon
  */
 export function toRelationBatch(units: readonly Unit[], written: () => ReadonlySet<string>): RelationBatch {
   const redacted = new Set(units.flatMap(({ redactions }) => redactions.map(({ targetNid }) => targetNid)))
-  const added = units.flatMap((unit) =>
+  const found = units.flatMap((unit) =>
     streamed(unit).flatMap((event) => (redacted.has(event.nid) ? [] : (relationWrite(event) ?? []))),
   )
+  const related = new Set(found.map(({ targetId }) => targetId))
+  const added = found.map((relation) => ({ ...relation, hasChildren: related.has(relation.childId) }))
   const removed = units.flatMap(({ redactions }) => redactions.flatMap(({ relation }) => relation ?? []))
   if (added.length + removed.length === 0) return NO_RELATIONS
   const already = written()
