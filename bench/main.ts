@@ -25,6 +25,7 @@ import * as send from './cases/send.ts'
 import * as soak from './cases/soak.ts'
 import * as storage from './cases/storage.ts'
 import * as toDevice from './cases/to-device.ts'
+import * as today from './cases/today.ts'
 import * as userDirectory from './cases/user-directory.ts'
 import { FLOORS } from './floor/run.ts'
 import type { Measurement } from './measurement.ts'
@@ -55,6 +56,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [federationDead.BENCHMARK]: federationDead.measureFederationDead,
   [relations.BENCHMARK]: relations.measureRelations,
   [search.BENCHMARK]: search.measureSearch,
+  [today.BENCHMARK]: today.measureToday,
   [userDirectory.BENCHMARK]: userDirectory.measureUserDirectory,
   [attackSync.BENCHMARK]: attackSync.measureAttackSync,
   [federationJoin.BENCHMARK]: federationJoin.measureFederationJoin,

@@ -1,0 +1,133 @@
+import { mapConcurrently, syncPath } from '../../test/support/api.ts'
+import { createAuthority } from '../../test/support/certificate.ts'
+import { type Community, makeCommunity, newPrefix } from '../community.ts'
+import type { GatewayReady, GatewayTask } from '../drivers/push-gateway.ts'
+import { type Driver, startDriver } from '../drivers/start.ts'
+import { latenciesOf, type Measurement, measurement, now, percentile } from '../measurement.ts'
+import type { BenchOptions } from '../options.ts'
+import { openTarget, outboundTo } from '../target.ts'
+import { drive } from './send.ts'
+
+/** What people of today set and send, and what that costs others, each beside the same without it. */
+export const BENCHMARK = 'today'
+const SENDERS = 64
+const ROOMS = 10
+const PAIRS = 3
+const EVENTS = 100
+const SYNCS = 300
+
+export async function measureToday(options: BenchOptions): Promise<Measurement[]> {
+  const authority = createAuthority()
+  const gateway = await startDriver<GatewayTask, GatewayReady>('./push-gateway.js', authority.issue(['127.0.0.1']))
+  const target = await openTarget(options, { env: outboundTo(authority.file) })
+  try {
+    const isIn = (person: number, room: number) => room === person % ROOMS
+    const plan = { people: SENDERS, rooms: ROOMS, isIn }
+    const [plain, equipped] = [await makeCommunity(target, plan), await makeCommunity(target, plan)]
+    await equip(equipped, gateway)
+    await drive(target.baseUrl, linesOf(plain), 2)
+    const rates: { readonly before: number; readonly after: number }[] = []
+    for (let pair = 0; pair < PAIRS; pair++) {
+      const rateOf = async (community: Community) => {
+        const { requests, seconds } = await drive(target.baseUrl, linesOf(community), options.seconds)
+        return requests / seconds
+      }
+      // One after the other, and the other way round: what grows meanwhile slows neither more.
+      const after = pair % 2 === 0 ? undefined : await rateOf(equipped)
+      const before = await rateOf(plain)
+      rates.push({ before, after: after ?? (await rateOf(equipped)) })
+    }
+    const syncs = await measureSyncs(plain)
+    await Promise.all([plain.api.close(), equipped.api.close()])
+    return [...ratesOf(rates), ...syncs]
+  } finally {
+    await target.close()
+    gateway.end()
+    authority.remove()
+  }
+}
+
+const linesOf = ({ people, roomIds }: Community): string[] =>
+  people.map(({ token }, index) => `${token} ${encodeURIComponent(roomIds[index % ROOMS]!)}`)
+
+/** Everybody has a phone, a word to be told of, a muted room, a tag, and somebody to ignore. */
+async function equip({ api, people, roomIds }: Community, gateway: Driver<GatewayReady>): Promise<void> {
+  const url = `https://127.0.0.1:${gateway.ready.port}/_matrix/push/v1/notify`
+  await mapConcurrently(people, 8, async ({ token, userId }, index) => {
+    const call = (method: string, path: string, body: object) => api.call(method, path, { token, body })
+    const names = { app_id: 'org.app', app_display_name: 'App', device_display_name: 'Phone', lang: 'en' }
+    await call('POST', '/pushers/set', { ...names, kind: 'http', pushkey: userId, data: { url } })
+    await call('PUT', '/pushrules/global/content/word', { pattern: 'kettles', actions: ['notify'] })
+    await call('PUT', `/pushrules/global/room/${encodeURIComponent(roomIds[(index + 1) % ROOMS]!)}`, { actions: [] })
+    const data = `/user/${encodeURIComponent(userId)}`
+    const ignored = { ignored_users: { [people[(index + ROOMS) % SENDERS]!.userId]: {} } }
+    await call('PUT', `${data}/account_data/m.ignored_user_list`, ignored)
+    await call('PUT', `${data}/rooms/${encodeURIComponent(roomIds[index % ROOMS]!)}/tags/m.favourite`, { order: 0.5 })
+  })
+}
+
+function ratesOf(rates: readonly { readonly before: number; readonly after: number }[]): Measurement[] {
+  const median = (values: readonly number[]) => percentile(values, 0.5)
+  const ratio = median(rates.map(({ before, after }) => after / before))
+  const line = (variant: string, perSecond: number, note?: string) =>
+    measurement({ benchmark: BENCHMARK, variant: `${SENDERS} senders, ${variant}`, perSecond, note })
+  return [
+    line('nothing set', median(rates.map(({ before }) => before))),
+    line(
+      'with pushers, rules, ignored users and tags',
+      median(rates.map(({ after }) => after)),
+      `${((ratio - 1) * 100).toFixed(1)}% against nothing set (median of ${PAIRS} pairs)`,
+    ),
+  ]
+}
+
+/** A first sync of a room in which every fifth message has an edit, a reaction, a reply in a thread and a reference, beside one without. */
+async function measureSyncs({ api, people }: Community): Promise<Measurement[]> {
+  const [writer] = people
+  const { token } = writer!
+  const word = newPrefix()
+  let sent = 0
+  const send = async (room: string, content: object, type = 'm.room.message'): Promise<string> => {
+    const path = `/rooms/${encodeURIComponent(room)}/send/${type}/${word}${++sent}`
+    return (await api.call('PUT', path, { token, body: content })).event_id
+  }
+  const text = { msgtype: 'm.text', body: 'The fire is lit and the kettle is on; come over when you are done.' }
+  const [bare, rich] = await Promise.all(
+    ['bare', 'rich'].map(async (name) => (await api.call('POST', '/createRoom', { token, body: { name } })).room_id),
+  )
+  for (let count = 0; count < EVENTS; count++) await send(bare, text)
+  for (let count = 0; count < EVENTS; count += 5) {
+    const event_id = await send(rich, text)
+    const to = (rel_type: string, more = {}) => ({ ...text, 'm.relates_to': { rel_type, event_id, ...more } })
+    await send(rich, { ...to('m.replace'), 'm.new_content': text })
+    await send(rich, to('m.annotation', { key: '👍' }), 'm.reaction')
+    await send(rich, to('m.thread'))
+    await send(rich, to('m.reference'), 'org.example.note')
+  }
+  const filter = (room: string) => ({
+    room: { rooms: [room], timeline: { limit: EVENTS } },
+    presence: { types: [] },
+    account_data: { types: [] },
+  })
+  const time = async (room: string): Promise<number> => {
+    const begun = now()
+    await api.call('GET', syncPath({ filter: filter(room) }), { token })
+    return now() - begun
+  }
+  const values = { bare: [] as number[], rich: [] as number[] }
+  for (let count = 0; count < SYNCS; count++) {
+    values.bare.push(await time(bare))
+    values.rich.push(await time(rich))
+  }
+  const ratio = percentile(values.rich, 0.5) / percentile(values.bare, 0.5)
+  const line = (variant: string, of: readonly number[], note?: string) =>
+    measurement({ benchmark: BENCHMARK, variant: `sync of a room, ${variant}`, ...latenciesOf(of), note })
+  return [
+    line(`${EVENTS} messages`, values.bare),
+    line(
+      `${EVENTS} messages with aggregations`,
+      values.rich,
+      `${((ratio - 1) * 100).toFixed(1)}% against those without`,
+    ),
+  ]
+}
