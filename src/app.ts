@@ -29,12 +29,12 @@ const CLIENT = [wellKnownPlugin, clientPlugin, mediaPlugin, ssoPlugin, webPlugin
 
 /** Builds the HTTP server with a plugin for each configured role; it does not listen yet. */
 export function buildApp(context: AppContext): FastifyInstance {
-  const { services, log } = context
+  const { services, metrics, log } = context
   const { roles, federation, trusted_proxies, limits } = services.config
   const addressOf = addressReader(trusted_proxies)
   const longest = Math.max(MAX_FEDERATION_BODY_BYTES, MAX_KEYS_BODY_BYTES, limits.max_body_bytes)
-  const intake = createBodyIntake({ addressOf, longest, metrics: context.metrics.arrivals, log })
-  const app = createServer({ ...context, intake })
+  const intake = createBodyIntake({ addressOf, longest, metrics: metrics.arrivals, log })
+  const app = createServer({ log, metrics, intake })
   const deps = { services, log, addressOf, intake, compression: createCompression(addressOf) }
   const isClient = roles.includes('client')
   const plugins = [

@@ -95,7 +95,22 @@ export async function openHomeserverBase(options: ContextOptions): Promise<Homes
   const { config, db, clock, signingKey } = base
   const rateLimitOverrides = await openRateLimitOverrides({ db, clock })
   return {
-    ...base,
+    config,
+    db,
+    clock,
+    random: base.random,
+    log: base.log,
+    metrics: base.metrics,
+    version: base.version,
+    policy: base.policy,
+    signingKey,
+    identityKeys: base.identityKeys,
+    serverKeys: base.serverKeys,
+    fetcher: base.fetcher,
+    outbound: base.outbound,
+    messenger: base.messenger,
+    pages: base.pages,
+    ready: base.ready,
     ledger: await openLedger(db),
     users: createUsers({ db }),
     sessions: createSessions({ db, clock }),

@@ -1,37 +1,11 @@
-import type { AccountServices } from './domain/accounts/account-services.ts'
-import type { AdminServices } from './domain/admin/admin-services.ts'
-import type { AppserviceServices } from './domain/appservices/appservice-services.ts'
-import type { HomeserverBase } from './domain/base.ts'
-import type { E2eServices } from './domain/e2e/e2e-services.ts'
-import type { FederationServices } from './domain/federation/federation-services.ts'
-import type { KeyServices } from './domain/keys/key-services.ts'
-import type { MediaServices } from './domain/media/media-services.ts'
-import type { RoomServices } from './domain/rooms/room-services.ts'
+import type { Areas } from './areas.ts'
 import type { Services } from './domain/services.ts'
-import type { SingleSignOn } from './domain/sso/single-sign-on.ts'
-import type { SyncBase } from './domain/sync/sync-base.ts'
-import type { AddressServices } from './identity-role.ts'
-
-/** What is made in context.ts. */
-export interface Areas {
-  readonly base: HomeserverBase
-  readonly addresses: AddressServices
-  readonly accounts: AccountServices
-  readonly admin: AdminServices
-  readonly appservices: AppserviceServices
-  readonly e2e: E2eServices
-  readonly federation: FederationServices
-  readonly keys: KeyServices
-  readonly media: { readonly services: MediaServices }
-  readonly rooms: RoomServices
-  readonly singleSignOn: SingleSignOn
-  readonly syncBase: SyncBase
-}
 
 /** Everything that endpoints call, by the names under which they know it. */
 export function endpointServices(areas: Areas): Services {
   const { base, addresses, accounts, e2e, keys, rooms } = areas
   const { acting, reading, syncing } = rooms
+  const contact = addresses.contact.services
   return {
     config: base.config,
     clock: base.clock,
@@ -66,10 +40,37 @@ export function endpointServices(areas: Areas): Services {
     eventStream: syncing.eventStream,
     roomSnapshots: syncing.roomSnapshots,
     presence: areas.syncBase.presence,
-    // `Services` takes these over as they are: it extends their types.
-    ...addresses.contact.services,
-    ...accounts,
-    ...e2e,
-    ...keys,
+    contacts: contact.contacts,
+    contactSessions: contact.contactSessions,
+    contactTokens: contact.contactTokens,
+    identityServers: contact.identityServers,
+    passwords: accounts.passwords,
+    sessions: accounts.sessions,
+    registration: accounts.registration,
+    registrationTokens: accounts.registrationTokens,
+    registrationTerms: accounts.registrationTerms,
+    loginTokens: accounts.loginTokens,
+    logins: accounts.logins,
+    tokenRenewal: accounts.tokenRenewal,
+    passwordChanges: accounts.passwordChanges,
+    deactivation: accounts.deactivation,
+    interactiveAuth: accounts.interactiveAuth,
+    devices: accounts.devices,
+    profiles: accounts.profiles,
+    accountData: accounts.accountData,
+    pushRules: accounts.pushRules,
+    pushRuleEdits: accounts.pushRuleEdits,
+    filters: accounts.filters,
+    openIdTokens: accounts.openIdTokens,
+    pushers: accounts.pushers,
+    unsubscribing: accounts.unsubscribing,
+    toDevice: e2e.toDevice,
+    receivedMessages: e2e.receivedMessages,
+    keyBackups: e2e.keyBackups,
+    keyUploads: keys.keyUploads,
+    keyQueries: keys.keyQueries,
+    keyClaims: keys.keyClaims,
+    crossSigning: keys.crossSigning,
+    keySignatures: keys.keySignatures,
   }
 }

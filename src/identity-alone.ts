@@ -58,7 +58,7 @@ export function buildApp(context: AppContext): FastifyInstance {
   const { trusted_proxies, limits } = services.config
   const addressOf = addressReader(trusted_proxies)
   const intake = createBodyIntake({ addressOf, longest: limits.max_body_bytes, metrics: metrics.arrivals, log })
-  const app = createServer({ ...context, intake })
+  const app = createServer({ log, metrics, intake })
   const deps = { services, log, addressOf, intake, compression: createCompression(addressOf) }
   for (const plugin of [identityPlugin, identityAdminPlugin]) app.register(plugin, deps)
   return app

@@ -19,11 +19,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const TOP = new Set([
   'main.ts',
   'app.ts',
+  'areas.ts',
   'base.ts',
   'context.ts',
   'endpoint-services.ts',
   'identity-role.ts',
   'identity-alone.ts',
+  'levels.ts',
+  'running.ts',
   'server.ts',
 ])
 
@@ -277,8 +280,42 @@ describe('no function passes 120 lines', () => {
 test('context.ts is a list of areas that can be read', () => {
   const context = SOURCES.find(({ name }) => name === 'context.ts')
   expect(context?.lines, 'an area is one call: give it a factory of its own').toBeLessThanOrEqual(121)
-  expect(offenders(/\.\.\.\{|\{ \.\.\.\w+/g, [context!]), 'name what is given').toEqual([])
 })
+
+describe('wiring names what it gives', () => {
+  const isWiring = (name: string) => TOP.has(name) || /^domain\/.*-(?:services|base)\.ts$/.test(name)
+
+  test('in every file that puts services together', () => {
+    const wiring = SOURCES.filter(({ name }) => isWiring(name))
+    expect(wiring.length).toBeGreaterThan(25)
+    const hidden = wiring.flatMap(({ name, code }) => objectSpreads(code).map((spread) => `${name}: ${spread}`))
+    expect(hidden, 'write each part by its name, so that a reader sees who gets what').toEqual([])
+  })
+
+  test.each([
+    ['{ ...base, db }', ['...base']],
+    ['f({\n  db,\n  ...parts.base,\n})', ['...parts.base']],
+    ['({ a: [1], ...base })', ['...base']],
+    ['[...rooms.running, { name: x }]', []],
+    ['f(...all)', []],
+    ['({ a: [...all], b: f(...all) })', []],
+    ['({ ...(captcha && { stage: captcha }) })', []],
+  ])('%j', (code, found) => {
+    expect(objectSpreads(code)).toEqual(found)
+  })
+})
+
+/** The names that are spread into objects. */
+function objectSpreads(code: string): string[] {
+  const open: string[] = []
+  const found: string[] = []
+  for (const [token] of code.matchAll(/[([{]|[)\]}]|\.\.\.\w+(?:\.\w+)*/g)) {
+    if ('([{'.includes(token)) open.push(token)
+    else if (')]}'.includes(token)) open.pop()
+    else if (open.at(-1) === '{') found.push(token)
+  }
+  return found
+}
 
 describe('what a start does not need', () => {
   const ON_DEMAND = ['aws4fetch', 'htmlparser2', 'libphonenumber-js/max', 'nodemailer', 're2js', 'sharp']

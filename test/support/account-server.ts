@@ -10,7 +10,7 @@ import type { Config } from '../../src/config/schema.ts'
 import { ByteBudget } from '../../src/core/byte-budget.ts'
 import { ProtocolError } from '../../src/core/errors.ts'
 import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
-import { createAccountServices } from '../../src/domain/accounts/account-services.ts'
+import { createAccountServices, createUserSettings } from '../../src/domain/accounts/account-services.ts'
 import type { ExclusiveUsers } from '../../src/domain/accounts/exclusive-users.ts'
 import { createOpenIdTokens } from '../../src/domain/accounts/openid-tokens.ts'
 import { createSessions } from '../../src/domain/accounts/sessions.ts'
@@ -217,25 +217,24 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
     outbound,
   }
   const appserviceBase = await openAppserviceBase({ base })
+  const budget = new ByteBudget(1_000_000)
+  const threadFollowers = { threadOf: () => undefined }
+  const pushRules = await openPushRules({ db: database.db, budget, ignoredUsers: IGNORING_NOBODY, threadFollowers })
+  const settings = createUserSettings({
+    base,
+    roomBase: { pushRules, ignoredUsers: IGNORING_NOBODY },
+    syncBase: { ledgerWaker: { wakeUsers: () => {} } },
+  })
   const accounts = createAccountServices({
     base,
-    syncBase: { ledgerWaker: { wakeUsers: () => {} }, deviceLists },
-    roomBase: {
-      erasedUsers: { add: () => {} },
-      pushRules: await openPushRules({
-        db: database.db,
-        budget: new ByteBudget(1_000_000),
-        ignoredUsers: IGNORING_NOBODY,
-        threadFollowers: { threadOf: () => undefined },
-      }),
-      ignoredUsers: IGNORING_NOBODY,
-    },
+    settings,
+    syncBase: { deviceLists },
+    roomBase: { erasedUsers: { add: () => {} } },
     rooms: {
       acting: {
         rooms: { leave: async () => {} },
         profileEvents: { profileChanged: async (userId, profile) => void profileChanges.push({ userId, profile }) },
       },
-      writing: { successions: { carryWith: () => {} } },
       reading: { threadSubscriptions: { onSubscribed: () => {} } },
       position: () => 0,
     },

@@ -1,5 +1,6 @@
 import type { Config } from '../../src/config/schema.ts'
 import type { SigningKey } from '../../src/core/signing/key.ts'
+import { createUserSettings } from '../../src/domain/accounts/account-services.ts'
 import type { HomeserverBase } from '../../src/domain/base.ts'
 import { stopAll } from '../../src/domain/lifecycle.ts'
 import { createMetrics } from '../../src/domain/metrics.ts'
@@ -56,6 +57,7 @@ export async function openRoomEngine(parts: {
     addresses: { identityServers: NO_IDENTITY_SERVERS },
     roomAppservices: NO_APPSERVICES,
     localUsers: { profileOf: async () => ({}), isKnown: async () => true },
+    settings: createUserSettings({ base, roomBase, syncBase }),
   })
   const { acting, reading, receiving, syncing } = rooms
   const { roomReader, receipts } = reading

@@ -1,7 +1,9 @@
+import type { Medium } from '../../core/threepid.ts'
 import type { GuardedClient } from '../../outbound/http.ts'
 import type { AppserviceQueries } from '../appservices/queries.ts'
 import type { HomeserverBase } from '../base.ts'
 import type { BoundMetrics } from '../bound-metrics.ts'
+import { CONTACT_STAGES } from '../contact/contact-proofs.ts'
 import type { Contacts } from '../contact/contacts.ts'
 import type { IdentityAccounts } from '../identity/accounts.ts'
 import type { CrossSigning } from '../keys/cross-signing.ts'
@@ -12,7 +14,7 @@ import type { ThreadSubscriptions } from '../push/thread-subscriptions.ts'
 import { createPushers, type Pushers } from '../pushers/pushers.ts'
 import { createUnsubscribing, type Unsubscribing } from '../pushers/unsubscribing.ts'
 import type { Rooms } from '../rooms/act/rooms.ts'
-import type { Successions } from '../rooms/act/upgrade/successions.ts'
+import type { SettingsCarrier } from '../rooms/act/upgrade/successions.ts'
 import type { ErasedUsers } from '../rooms/read/erased-users.ts'
 import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
 import { type AccountData, createAccountData, type Waker } from './account-data.ts'
@@ -60,27 +62,43 @@ export interface AccountServices {
   readonly unsubscribing: Unsubscribing
 }
 
+/** What users set, also for single rooms. It exists before rooms: they copy settings to a room that replaces another. */
+export interface UserSettings {
+  readonly accountData: AccountData
+  readonly pushRules: PushRules
+  readonly pushRuleEdits: PushRuleEdits
+  readonly rooms: SettingsCarrier
+}
+
+export function createUserSettings(parts: {
+  readonly base: Pick<HomeserverBase, 'db' | 'ledger' | 'log'> & { readonly metrics: { readonly bounds: BoundMetrics } }
+  readonly roomBase: { readonly pushRules: PushRules; readonly ignoredUsers: IgnoredUsers }
+  /** It is called after account data was written. */
+  readonly syncBase: { readonly ledgerWaker: Waker }
+}): UserSettings {
+  const { db, ledger, metrics, log } = parts.base
+  const { pushRules, ignoredUsers } = parts.roomBase
+  const { ledgerWaker: notifier } = parts.syncBase
+  const { bounds } = metrics
+  const accountData = createAccountData({ db, ledger, notifier, pushRules, ignoredUsers, bounds })
+  const pushRuleEdits = createPushRuleEdits({ ledger, notifier, pushRules, bounds, log })
+  const failed = (err: unknown) => log.error({ err }, 'the lists of ignored users were not read again')
+  ledger.onMissed(() => void ignoredUsers.readAgain().catch(failed))
+  const rooms = createRoomSettings({ db, ledger, notifier, accountData, pushRules, pushRuleEdits })
+  return { accountData, pushRules, pushRuleEdits, rooms }
+}
+
 export interface AccountParts {
-  readonly base: Pick<
-    HomeserverBase,
-    'config' | 'db' | 'ledger' | 'sessions' | 'signingKey' | 'clock' | 'random' | 'log'
-  > & {
-    readonly metrics: { readonly bounds: BoundMetrics }
+  readonly base: Pick<HomeserverBase, 'config' | 'db' | 'sessions' | 'signingKey' | 'clock' | 'random' | 'log'> & {
     /** Calls the captcha vendor. */
     readonly outbound: { readonly client: Pick<GuardedClient, 'request'> }
   }
-  /** `ledgerWaker` is called after account data was written. */
-  readonly syncBase: { readonly ledgerWaker: Waker; readonly deviceLists: Pick<DeviceLists, 'change'> }
-  readonly roomBase: {
-    readonly erasedUsers: Pick<ErasedUsers, 'add'>
-    readonly pushRules: PushRules
-    readonly ignoredUsers: IgnoredUsers
-  }
+  readonly settings: UserSettings
+  readonly syncBase: { readonly deviceLists: Pick<DeviceLists, 'change'> }
+  readonly roomBase: { readonly erasedUsers: Pick<ErasedUsers, 'add'> }
   /** A deactivated account leaves them, and they learn of changed names and avatars. */
   readonly rooms: {
     readonly acting: { readonly rooms: Pick<Rooms, 'leave'>; readonly profileEvents: ProfileListener }
-    /** It copies what users set for a room to the room that replaces it. */
-    readonly writing: { readonly successions: Pick<Successions, 'carryWith'> }
     /** Who follows a thread for the first time gets the rules about threads. */
     readonly reading: { readonly threadSubscriptions: Pick<ThreadSubscriptions, 'onSubscribed'> }
     /** The stream position of events. */
@@ -94,7 +112,7 @@ export interface AccountParts {
     /** Addresses of accounts, and the stages that prove one. */
     readonly contact: {
       readonly services: { readonly contacts: Contacts }
-      readonly stages: Readonly<Record<string, UiaStage>>
+      readonly stages: Readonly<Record<Medium, UiaStage>>
     }
   }
   readonly keys: { readonly crossSigning: Pick<CrossSigning, 'removeAll'> }
@@ -104,15 +122,15 @@ export interface AccountParts {
 
 /** Wires the services for accounts. The caller closes `passwords`, before the database. */
 export function createAccountServices(parts: AccountParts): AccountServices {
-  const { config, db, ledger, sessions, clock, random, log, metrics, outbound } = parts.base
+  const { config, db, sessions, clock, random, log, outbound } = parts.base
+  const { accountData, pushRules, pushRuleEdits } = parts.settings
   const { crossSigning } = parts.keys
   const { askProfile } = parts.sending
   const { identity, contact } = parts.addresses
-  const { ledgerWaker, deviceLists } = parts.syncBase
+  const { deviceLists } = parts.syncBase
   const { rooms, profileEvents } = parts.rooms.acting
   const { exclusive: exclusiveUsers, queries } = parts.appserviceBase
   const { contacts } = contact.services
-  const { pushRules, ignoredUsers } = parts.roomBase
   const serverName = config.server_name
   const passwords = createPasswords({ config, random })
   const registrationTokens = createRegistrationTokens({ db, clock, config })
@@ -121,20 +139,7 @@ export function createAccountServices(parts: AccountParts): AccountServices {
   const registrationTerms = createRegistrationTerms(config)
   const captcha = captchaStage({ config, client: outbound.client })
   const logins = createLogins({ db, clock, random, passwords, sessions, devices, loginTokens, config })
-  const accountData = createAccountData({
-    db,
-    ledger,
-    notifier: ledgerWaker,
-    pushRules,
-    ignoredUsers,
-    bounds: metrics.bounds,
-  })
-  const pushRuleEdits = createPushRuleEdits({ ledger, notifier: ledgerWaker, pushRules, bounds: metrics.bounds, log })
-  const failed = (err: unknown) => log.error({ err }, 'the lists of ignored users were not read again')
-  ledger.onMissed(() => void ignoredUsers.readAgain().catch(failed))
-  const settings = { db, ledger, notifier: ledgerWaker, accountData, pushRules, pushRuleEdits }
   parts.rooms.reading.threadSubscriptions.onSubscribed(pushRuleEdits.followThreads)
-  parts.rooms.writing.successions.carryWith(createRoomSettings(settings))
   const stages: Readonly<Record<string, UiaStage>> = {
     'm.login.dummy': { prove: async () => ({}) },
     'm.login.password': { prove: logins.provePassword },
@@ -142,7 +147,8 @@ export function createAccountServices(parts: AccountParts): AccountServices {
     ...(captcha && { [CAPTCHA_STAGE]: captcha }),
     [TERMS_STAGE]: registrationTerms.stage,
     [TOKEN_STAGE]: { prove: registrationTokens.prove },
-    ...contact.stages,
+    [CONTACT_STAGES.email]: contact.stages.email,
+    [CONTACT_STAGES.msisdn]: contact.stages.msisdn,
   }
   const pushers = createPushers({ db, clock, position: parts.rooms.position })
   return {

@@ -14,12 +14,12 @@ import type { RoomAppservices } from '../rooms/room/appservices-of-room.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { RoomBase } from '../rooms/room-base-services.ts'
 import type { SyncBase } from '../sync/sync-base.ts'
+import type { Appservice } from './appservice.ts'
 import { type AppserviceAccounts, createAppserviceAccounts } from './appservice-accounts.ts'
 import { type AppserviceCallers, createAppserviceCallers } from './callers.ts'
 import { createDelivery } from './delivery.ts'
 import { createEventsOut, type EventsOut } from './events-out.ts'
 import { createExclusiveNames, type ExclusiveNames } from './exclusive-names.ts'
-import { createHostedAppservices, type HostedAppservices } from './hosted.ts'
 import { createHostedHost } from './hosted-host.ts'
 import { loadRegistrations } from './load-registrations.ts'
 import { createNetworkRooms, type NetworkRooms } from './network-rooms.ts'
@@ -28,6 +28,8 @@ import { noticesRegistration } from './notices-registration.ts'
 import { pingAppservice } from './ping.ts'
 import { type AppserviceQueries, createAppserviceQueries } from './queries.ts'
 import { type AppserviceRegistry, createAppserviceRegistry } from './registry.ts'
+import { createRunningAppservices, type HostedAppservices, type RunningAppservices } from './running-appservices.ts'
+import { startHosted } from './start-hosted.ts'
 import { createThirdParty, type ThirdParty } from './third-party.ts'
 
 /** The part of the application services that exists before accounts: it says whether a name is free. */
@@ -48,7 +50,7 @@ export async function openAppserviceNames(config: Config, random: Random, log: L
 export interface AppserviceBase extends AppserviceNames {
   readonly news: AppserviceNews
   readonly queries: AppserviceQueries
-  readonly hosted: HostedAppservices
+  readonly hosted: RunningAppservices
   readonly client: AppserviceClient
 }
 
@@ -61,7 +63,7 @@ export async function openAppserviceBase(parts: {
   const client = outbound.appservices
   const serverName = config.server_name
   const { registry, exclusive } = await openAppserviceNames(config, random, log)
-  const hosted = createHostedAppservices({ registry, db, clock, log })
+  const hosted = createRunningAppservices(registry)
   return {
     registry,
     exclusive,
@@ -164,20 +166,21 @@ export const appserviceChores = [
 
 /** Starts hosted services, and begins to send. The caller closes `eventsOut`, after the client. */
 export async function startAppservices(deps: {
-  readonly base: Pick<Base, 'config'>
-  readonly appserviceBase: Pick<AppserviceBase, 'hosted'>
+  readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'log'>
+  readonly appserviceBase: Pick<AppserviceBase, 'registry' | 'hosted'>
   readonly eventsOut: Pick<EventsOut, 'start'>
   readonly appservices: AppserviceServices
   readonly rooms: { readonly acting: { readonly rooms: Rooms }; position(): number }
   readonly accounts: { readonly profiles: Profiles }
 }): Promise<void> {
-  const { config } = deps.base
+  const { config, db, clock, log } = deps.base
   const { rooms } = deps.rooms.acting
   const { profiles } = deps.accounts
   const { accounts, callers } = deps.appservices
-  const { hosted } = deps.appserviceBase
+  const { registry, hosted: running } = deps.appserviceBase
   // Events of hosted services from here on are new to the other services.
   const position = deps.rooms.position()
-  await hosted.start((service) => createHostedHost({ config, rooms, profiles, accounts, callers }, service))
+  const hostOf = (service: Appservice) => createHostedHost({ config, rooms, profiles, accounts, callers }, service)
+  await startHosted({ registry, running, db, clock, log, hostOf })
   await deps.eventsOut.start(position)
 }

@@ -1,6 +1,6 @@
 import type { AppserviceAnswer, AppserviceClient, AppserviceTarget } from '../../outbound/appservice.ts'
 import type { Appservice } from './appservice.ts'
-import type { HostedAppservices } from './hosted.ts'
+import type { HostedAppservices } from './running-appservices.ts'
 import type { Deliver } from './service-queues.ts'
 
 const TRANSACTION_MS = 60_000

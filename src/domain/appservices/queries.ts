@@ -5,8 +5,8 @@ import { type RoomAlias, type ServerName, serverOf, type UserId } from '../../co
 import type { AppserviceAnswer, AppserviceClient, AppserviceRequest } from '../../outbound/appservice.ts'
 import type { Appservice } from './appservice.ts'
 import { targetOf, whyNot } from './delivery.ts'
-import type { HostedAppservices } from './hosted.ts'
 import type { AppserviceRegistry } from './registry.ts'
+import type { HostedAppservices } from './running-appservices.ts'
 
 /** Asks services for users and aliases that they make on request (application service API, "Querying"). */
 export interface AppserviceQueries {

@@ -8,8 +8,8 @@ import type { Clock } from '../clock.ts'
 import { MAX_THIRD_PARTY_RESULTS } from '../limits.ts'
 import type { Appservice } from './appservice.ts'
 import { targetOf, whyNot } from './delivery.ts'
-import type { HostedAppservices } from './hosted.ts'
 import type { AppserviceRegistry } from './registry.ts'
+import type { HostedAppservices } from './running-appservices.ts'
 
 export type ThirdPartyKind = 'user' | 'location'
 

@@ -17,7 +17,7 @@ export const CONTACT_STAGES = { email: 'm.login.email.identity', msisdn: 'm.logi
 /** Uses validated sessions as proofs, each of them once. */
 export interface ContactProofs {
   /** `m.login.email.identity` and `m.login.msisdn`. Clients send `threepid_creds`, and may poll after that. */
-  readonly stages: Readonly<Record<string, UiaStage>>
+  readonly stages: Readonly<Record<Medium, UiaStage>>
   /** The address that a session proves. It does not use the session up. @throws ProtocolError `M_THREEPID_AUTH_FAILED` */
   find(proof: SessionProof): Promise<ProvenThreepid>
   /** Uses a session up, by `ProvenThreepid.session`. False if it was used before. */
@@ -129,7 +129,7 @@ export function createContactProofs(deps: {
   }
 
   return {
-    stages: { [CONTACT_STAGES.email]: stageOf('email'), [CONTACT_STAGES.msisdn]: stageOf('msisdn') },
+    stages: { email: stageOf('email'), msisdn: stageOf('msisdn') },
     find,
     use: (tx, session, purpose) => useProof(tx, row(session, digest(purpose))),
   }

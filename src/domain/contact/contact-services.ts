@@ -3,11 +3,10 @@ import type { Config } from '../../config/schema.ts'
 import { forgetProofs } from '../../store/accounts/contact-proofs.ts'
 import { forgetDelegatedSessions } from '../../store/accounts/delegated-sessions.ts'
 import type { Database, Tx } from '../../store/db/db.ts'
-import type { UiaStage } from '../accounts/interactive-auth.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Messenger } from '../identity/messenger.ts'
 import { createSendLimits } from '../identity/send-limits.ts'
-import { createContactProofs } from './contact-proofs.ts'
+import { type ContactProofs, createContactProofs } from './contact-proofs.ts'
 import { type ContactSessions, createContactSessions } from './contact-sessions.ts'
 import { type Contacts, createContacts } from './contacts.ts'
 import { createDelegatedSessions } from './delegated-sessions.ts'
@@ -32,7 +31,7 @@ export function createContactServices(deps: {
   readonly messenger: Messenger
   readonly identityServers: IdentityServers
   readonly log: Logger
-}): { readonly services: ContactServices; readonly stages: Readonly<Record<string, UiaStage>> } {
+}): { readonly services: ContactServices; readonly stages: ContactProofs['stages'] } {
   const { config, db, clock, random, messenger, identityServers, log } = deps
   const sendLimits = createSendLimits({ config, db, clock })
   const delegated = createDelegatedSessions({ config, db, clock, random, identityServers })

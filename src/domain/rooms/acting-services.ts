@@ -101,7 +101,8 @@ export async function createActingServices(parts: ActingParts): Promise<ActingSe
   const { appender, unguarded, closed, persister } = parts.writing
   const remote = createRemoteServices(parts)
   const { inviteRemotely } = remote
-  const barriers = { blocks: createRoomBlocks({ db, clock }), noticeRooms: createNoticeRooms({ config, db, registry }) }
+  const blocks = createRoomBlocks({ db, clock })
+  const noticeRooms = createNoticeRooms({ config, db, registry })
   const thirdPartyInvites = createThirdPartyInvites({
     appender,
     registry,
@@ -129,7 +130,7 @@ export async function createActingServices(parts: ActingParts): Promise<ActingSe
     appservices: parts.appservices,
     profileOf,
   })
-  const rooms = createRooms(parts, remote, { ...barriers, upgrades }, thirdPartyInvites)
+  const rooms = createRooms(parts, remote, { blocks, noticeRooms, upgrades }, thirdPartyInvites)
   const deletions = createRoomDeletions({
     serverName,
     db,
@@ -154,7 +155,7 @@ export async function createActingServices(parts: ActingParts): Promise<ActingSe
     profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),
     deletions,
     historyPurges: createHistoryPurges({ db, clock, random, log, registry, events, unread: parts.roomBase.unread }),
-    blocks: barriers.blocks,
+    blocks,
     resident: remote.resident,
     remoteMembers: remote.remoteMembers,
     upgrades,
@@ -221,6 +222,26 @@ function createRooms(
     isKnownUser,
     invitePermission,
   })
+  const guarded = createGuardedMembership({
+    membership,
+    closed,
+    blocks,
+    noticeRooms,
+    registry,
+    userRooms,
+    upgrades,
+    successions,
+  })
+  const actions = createRoomActions({
+    appender,
+    events,
+    inviteRemotely,
+    serverName,
+    transactions: createTransactions(budget),
+    checkRelation: createRelationCheck({ db, events, registry }),
+    checkCanonicalAlias: createCanonicalAliasCheck({ db }),
+    checkMember: createMemberCheck({ serverName, isKnownUser, invitePermission, blocks, noticeRooms }),
+  })
   return {
     create: createRoomMaker({
       serverName,
@@ -238,26 +259,17 @@ function createRooms(
       isKnownUser,
       invitePermission,
     }),
-    ...createGuardedMembership({
-      membership,
-      closed,
-      blocks,
-      noticeRooms,
-      registry,
-      userRooms,
-      upgrades,
-      successions,
-    }),
+    join: guarded.join,
+    knock: guarded.knock,
+    leave: guarded.leave,
+    invite: guarded.invite,
+    kick: guarded.kick,
+    ban: guarded.ban,
+    unban: guarded.unban,
+    forget: guarded.forget,
     mustShareRoom: createSharedRoomCheck({ userRooms, registry }),
-    ...createRoomActions({
-      appender,
-      events,
-      inviteRemotely,
-      serverName,
-      transactions: createTransactions(budget),
-      checkRelation: createRelationCheck({ db, events, registry }),
-      checkCanonicalAlias: createCanonicalAliasCheck({ db }),
-      checkMember: createMemberCheck({ serverName, isKnownUser, invitePermission, blocks, noticeRooms }),
-    }),
+    send: actions.send,
+    setState: actions.setState,
+    redact: actions.redact,
   }
 }

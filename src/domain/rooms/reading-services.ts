@@ -169,7 +169,10 @@ function readReceipt({ by, event, isPublic, threadId, ts }: WrittenReceipt): Rea
   const kind = isPublic ? 'm.read' : 'm.read.private'
   const receipt = threadId === '' ? { ts } : { ts, thread_id: threadId }
   return {
-    ...{ roomNid: event.roomNid, userId: by.userId, name: `${kind} ${threadId}`, isPublic },
+    roomNid: event.roomNid,
+    userId: by.userId,
+    name: `${kind} ${threadId}`,
+    isPublic,
     event: { type: 'm.receipt', content: { [event.id]: { [kind]: { [by.userId]: receipt } } } },
   }
 }

@@ -9,6 +9,7 @@ import type { SyncBase } from '../sync/sync-base.ts'
 import { createSyncServices, type SyncServices } from '../sync/sync-services.ts'
 import type { AskedIdentityServers } from './act/identity-servers.ts'
 import { publicProfile } from './act/profile-events.ts'
+import type { SettingsCarrier } from './act/upgrade/successions.ts'
 import { type ActingServices, createActingServices } from './acting-services.ts'
 import { createRoomAccess } from './read/access.ts'
 import { createRoomDirectory, type RoomDirectory } from './read/directory.ts'
@@ -42,6 +43,8 @@ export interface RoomServiceParts {
   /** Tells another server about a user of ours once its users share a room with them. */
   readonly newNeighbours: CommitHearers['newNeighbours']
   readonly localUsers: Pick<LocalUsers, 'profileOf' | 'isKnown'>
+  /** Copies what users set for a room to the room that replaces it. */
+  readonly settings: { readonly rooms: SettingsCarrier }
 }
 
 export interface RoomServices {
@@ -74,11 +77,20 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const directory = createRoomDirectory({ serverName, db, registry, clock, peers, budget })
   const nextPosition = ephemeral.next
   const typing = createRoomTyping({ clock, access, notifier, appservices, outgoing, nextPosition })
-  const shared = { serverName, db, users, clock, random, log, peers, outgoing, notifier, roomBase }
   const writing = await openWritingServices({
-    ...shared,
+    serverName,
+    db,
+    users,
     signingKey,
+    clock,
+    random,
     metrics,
+    log,
+    peers,
+    outgoing,
+    notifier,
+    roomBase,
+    roomSettings: parts.settings.rooms,
     directory,
     presence,
     typing,
@@ -86,7 +98,21 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     newNeighbours,
   })
   const { appender, persister } = writing
-  const receiving = createReceivingServices({ ...shared, keys, queries, writing })
+  const receiving = createReceivingServices({
+    serverName,
+    db,
+    users,
+    clock,
+    random,
+    log,
+    keys,
+    queries,
+    peers,
+    outgoing,
+    notifier,
+    roomBase,
+    writing,
+  })
   const reading = createReadingServices({
     config,
     db,

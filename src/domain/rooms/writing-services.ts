@@ -8,7 +8,7 @@ import type { Clock, Random } from '../clock.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Users } from '../users.ts'
 import { createGuestRooms, createGuests, type Guests } from './act/guests.ts'
-import { createSuccessions, type Successions } from './act/upgrade/successions.ts'
+import { createSuccessions, type SettingsCarrier, type Successions } from './act/upgrade/successions.ts'
 import { type Branches, createBranches } from './room/branches.ts'
 import type { RoomBase } from './room-base-services.ts'
 import { type Appender, createAppender } from './write/append.ts'
@@ -47,6 +47,7 @@ export interface WritingParts {
   readonly log: Logger
   readonly peers: Pick<Peers, 'signByPolicy'>
   readonly roomBase: RoomBase
+  readonly roomSettings: SettingsCarrier
   readonly directory: CommitMemory['directory']
   readonly presence: CommitMemory['presence']
   readonly typing: CommitMemory['typing']
@@ -62,7 +63,7 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
   const { directory, presence, typing, outgoing, appservices, newNeighbours, notifier } = parts
   const { events, registry, partialStateRooms, userRooms, roomEvents, roomMembers, unread, checkpoints } = roomBase
   const guestRooms = createGuestRooms()
-  const successions = createSuccessions({ registry, log })
+  const successions = createSuccessions({ registry, settings: parts.roomSettings, log })
   const { committed, published, refused, missed } = createCommitListeners(
     {
       registry,
@@ -101,9 +102,19 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
   })
   const closed = createClosedRooms()
   const policies = createPolicyGate({ serverName, db, ask: createPolicyRequests({ peers: parts.peers, clock }) })
-  const writer = { users, events, registry, persister, policies }
   const noticing = createNoticing(roomBase)
-  const unguarded = createAppender({ noticing, serverName, signingKey, clock, random, ...writer })
+  const unguarded = createAppender({
+    serverName,
+    signingKey,
+    clock,
+    random,
+    users,
+    events,
+    registry,
+    persister,
+    policies,
+    noticing,
+  })
   const appender = closed.guard(unguarded)
   return {
     persister,

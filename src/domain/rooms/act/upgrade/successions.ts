@@ -32,31 +32,30 @@ export interface Successions {
   settled(userNid: number, roomId: RoomId): Promise<void>
   /** Copies the settings of users from a room to one that is known to replace it. */
   carryAll(users: readonly Owner[], from: RoomId, to: RoomId): Promise<void>
-  /** Says who copies the settings. */
-  carryWith(carrier: SettingsCarrier): void
 }
 
 export function createSuccessions({
   registry,
+  settings,
   log,
 }: {
   readonly registry: Pick<RoomRegistry, 'get' | 'getByNid'>
+  readonly settings: SettingsCarrier
   readonly log: Pick<Logger, 'warn'>
 }): Successions {
   // A few users at a time: a whole server may move at once.
   const turns = createKeyedQueue<number>()
   const underWay = new Map<string, Promise<void>>()
-  let carrier: SettingsCarrier = { among: async () => [], carry: async () => {} }
 
   function carry(user: Owner, from: RoomId, to: RoomId): Promise<void> {
     return turns
-      .run(user.userNid % SETTINGS_COPIED_AT_ONCE, () => carrier.carry(user, from, to))
+      .run(user.userNid % SETTINGS_COPIED_AT_ONCE, () => settings.carry(user, from, to))
       .catch((err: unknown) => log.warn({ err, room: to }, 'the settings of a user were not copied to a new room'))
   }
 
   async function carryAll(users: readonly Owner[], from: RoomId, to: RoomId): Promise<void> {
     for (let at = 0; at < users.length; at += SETTINGS_LOOKED_FOR_AT_ONCE) {
-      const owners = await carrier.among(users.slice(at, at + SETTINGS_LOOKED_FOR_AT_ONCE), from)
+      const owners = await settings.among(users.slice(at, at + SETTINGS_LOOKED_FOR_AT_ONCE), from)
       await Promise.all(owners.map((user) => carry(user, from, to)))
     }
   }
@@ -106,9 +105,6 @@ export function createSuccessions({
     },
     async settled(userNid, roomId) {
       await underWay.get(`${userNid} ${roomId}`)
-    },
-    carryWith(given) {
-      carrier = given
     },
   }
 }

@@ -1,0 +1,36 @@
+import type { Areas } from './areas.ts'
+import { startAppservices } from './domain/appservices/appservice-services.ts'
+import { startSending } from './domain/federation/sending-services.ts'
+import type { LifecyclePart } from './domain/lifecycle.ts'
+import { identityWorkers } from './identity-role.ts'
+import { homeserverWorkers } from './workers/homeserver-workers.ts'
+
+/** What runs beside the requests, in the order in which it is started. It is stopped backwards. */
+export function runningParts(areas: Areas): readonly LifecyclePart[] {
+  const { base, roomBase, rooms, accounts, addresses, appserviceBase, appservices, eventsOut, media, pushing } = areas
+  const { sending, newNeighbours } = areas
+  const { db, outbound, messenger } = base
+  const ownHomeserver = { serverName: base.config.server_name, bound: rooms.acting.thirdPartyInvites.bound }
+  return [
+    { name: 'the database', stop: db.close },
+    { name: 'passwords', stop: accounts.passwords.close },
+    { name: 'sessions', stop: base.sessions.close },
+    // Listed before the client that it calls with, so it stops after it: closing the client ends the calls in flight.
+    { name: 'events to application services', stop: eventsOut.close },
+    { name: 'calls to others', stop: outbound.close },
+    { name: 'media', stop: media.close },
+    { name: 'messages to people', stop: () => messenger.close() },
+    {
+      name: 'events to other servers',
+      start: () => startSending(sending, newNeighbours, rooms.position()),
+      stop: sending.outgoing.close,
+    },
+    ...rooms.running,
+    {
+      name: 'application services',
+      start: () => startAppservices({ base, appserviceBase, eventsOut, appservices, rooms, accounts }),
+    },
+    ...homeserverWorkers({ base, roomBase, rooms, accounts, appservices, media, pushing }),
+    ...identityWorkers(base, addresses.identity, ownHomeserver),
+  ]
+}
