@@ -13,6 +13,7 @@ import type { LifecyclePart } from './domain/lifecycle.ts'
 import type { MediaParts } from './domain/media/media-services.ts'
 import type { RoomBase } from './domain/rooms/room-base-services.ts'
 import type { RoomServices } from './domain/rooms/room-services.ts'
+import type { SearchIndex } from './domain/search/search-index.ts'
 import type { SingleSignOn } from './domain/sso/single-sign-on.ts'
 import type { SyncBase } from './domain/sync/sync-base.ts'
 import type { AddressServices } from './identity-role.ts'
@@ -33,6 +34,7 @@ export interface Areas {
   readonly keys: KeyServices
   readonly media: MediaParts
   readonly rooms: RoomServices
+  readonly searchIndex: SearchIndex
   readonly sending: SendingServices
   readonly newNeighbours: NewNeighbours
   readonly pushing: LifecyclePart

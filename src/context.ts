@@ -1,4 +1,3 @@
-import type { Areas } from './areas.ts'
 import { type Context, type ContextOptions, openHomeserverBase } from './base.ts'
 import { createAccountServices, createUserSettings } from './domain/accounts/account-services.ts'
 import { createLocalUsers } from './domain/accounts/local-users.ts'
@@ -14,22 +13,19 @@ import { createFederationServices } from './domain/federation/federation-service
 import { createNewNeighbours } from './domain/federation/new-neighbours.ts'
 import { createSendingServices } from './domain/federation/sending-services.ts'
 import { createKeyServices } from './domain/keys/key-services.ts'
-import { startAll, stopAll } from './domain/lifecycle.ts'
 import { createMediaServices } from './domain/media/media-services.ts'
 import { createPushServices } from './domain/pushing/push-services.ts'
 import { openRoomBase } from './domain/rooms/room-base-services.ts'
 import { createRoomServices } from './domain/rooms/room-services.ts'
+import { createSearchIndex } from './domain/search/search-index.ts'
 import { createSingleSignOn } from './domain/sso/single-sign-on.ts'
 import { createSyncBase } from './domain/sync/sync-base.ts'
-import { endpointServices } from './endpoint-services.ts'
 import { createAddressServices } from './identity-role.ts'
-import { levelsOf } from './levels.ts'
-import { runningParts } from './running.ts'
+import { startAreas } from './running.ts'
 
-/** Makes the areas, each from those before it, and lists what runs beside the requests. */
+/** Makes the areas, each from those before it, and starts them. */
 export async function createContext(options: ContextOptions): Promise<Context> {
   const base = await openHomeserverBase(options)
-  const { metrics, log } = base
   const roomBase = await openRoomBase({ base, memoryBytes: options.roomMemoryBytes })
   const sending = createSendingServices({ base, roomBase })
   const appserviceBase = await openAppserviceBase({ base })
@@ -65,14 +61,24 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     sending,
   })
   const pushing = createPushServices({ base, roomBase, rooms, accounts })
+  const searchIndex = createSearchIndex({ base, roomBase, rooms })
   const appservices = await createAppserviceServices({ base, appserviceBase, eventsOut, roomBase, accounts })
-  const admin = createAdminServices({ base, accounts, addresses, roomBase, rooms, appserviceBase, appservices })
+  const admin = createAdminServices({
+    base,
+    accounts,
+    addresses,
+    roomBase,
+    rooms,
+    appserviceBase,
+    appservices,
+    searchIndex,
+  })
   await admin.notices.prepare()
   const e2e = createE2eServices({ base, syncBase, remote: sending.sentMessages, fanOut, services })
   const singleSignOn = createSingleSignOn({ base, accounts })
   const media = createMediaServices({ base })
   const federation = createFederationServices({ base, localUsers, sending, roomBase, syncBase, rooms, e2e })
-  const areas: Areas = {
+  return startAreas({
     base,
     roomBase,
     addresses,
@@ -89,20 +95,9 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     newNeighbours,
     pushing,
     rooms,
+    searchIndex,
     sending,
     singleSignOn,
     syncBase,
-  }
-  const running = runningParts(areas)
-  await startAll(running)
-  metrics.watch(levelsOf(areas))
-  return {
-    services: endpointServices(areas),
-    metrics,
-    log,
-    ready: base.ready,
-    listening: sending.outgoing.open,
-    drain: syncBase.notifier.drain,
-    close: () => stopAll(running, log),
-  }
+  })
 }

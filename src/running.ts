@@ -1,14 +1,34 @@
 import type { Areas } from './areas.ts'
+import type { Context } from './base.ts'
 import { startAppservices } from './domain/appservices/appservice-services.ts'
 import { startSending } from './domain/federation/sending-services.ts'
-import type { LifecyclePart } from './domain/lifecycle.ts'
+import { type LifecyclePart, startAll, stopAll } from './domain/lifecycle.ts'
+import { endpointServices } from './endpoint-services.ts'
 import { identityWorkers } from './identity-role.ts'
+import { levelsOf } from './levels.ts'
 import { homeserverWorkers } from './workers/homeserver-workers.ts'
 
+/** Starts what runs beside the requests. */
+export async function startAreas(areas: Areas): Promise<Context> {
+  const { metrics, log, ready } = areas.base
+  const running = runningParts(areas)
+  await startAll(running)
+  metrics.watch(levelsOf(areas))
+  return {
+    services: endpointServices(areas),
+    metrics,
+    log,
+    ready,
+    listening: areas.sending.outgoing.open,
+    drain: areas.syncBase.notifier.drain,
+    close: () => stopAll(running, log),
+  }
+}
+
 /** What runs beside the requests, in the order in which it is started. It is stopped backwards. */
-export function runningParts(areas: Areas): readonly LifecyclePart[] {
+function runningParts(areas: Areas): readonly LifecyclePart[] {
   const { base, roomBase, rooms, accounts, addresses, appserviceBase, appservices, eventsOut, media, pushing } = areas
-  const { sending, newNeighbours } = areas
+  const { sending, newNeighbours, searchIndex } = areas
   const { db, outbound, messenger } = base
   const ownHomeserver = { serverName: base.config.server_name, bound: rooms.acting.thirdPartyInvites.bound }
   return [
@@ -30,7 +50,7 @@ export function runningParts(areas: Areas): readonly LifecyclePart[] {
       name: 'application services',
       start: () => startAppservices({ base, appserviceBase, eventsOut, appservices, rooms, accounts }),
     },
-    ...homeserverWorkers({ base, roomBase, rooms, accounts, appservices, media, pushing }),
+    ...homeserverWorkers({ base, roomBase, rooms, accounts, appservices, media, pushing, searchIndex }),
     ...identityWorkers(base, addresses.identity, ownHomeserver),
   ]
 }

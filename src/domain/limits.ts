@@ -289,7 +289,7 @@ export const DOUBTFUL_EVERY_MS = 50
 export const GONE_EVERY_MS = 1_000
 /** Rooms whose newest events are read together for a server that comes back, and the forward extremities of each. */
 export const MAX_ROOM_ENDS_READ = 200
-export const MAX_BRANCHES_TOLD = 10
+export const MAX_BRANCHES_SENT = 10
 /** Servers for which the time of the last log line is remembered. */
 export const MAX_LOGGED_DESTINATIONS = 20_000
 /** The longest pause that another server may ask us to make. */

@@ -11,10 +11,10 @@ export function onceAMinute(tell: (times: number) => void): () => void {
   }
 
   function tellNow(): void {
-    const told = times
+    const count = times
     times = 0
     timer = setTimeout(due, MINUTE_MS).unref()
-    tell(told)
+    tell(count)
   }
 
   return () => {

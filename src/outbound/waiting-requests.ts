@@ -31,16 +31,16 @@ export function countWaitingRequests(): WaitingRequests {
 
 function passingOn(handler: Dispatcher.DispatchHandler, isTaken: () => void): Dispatcher.DispatchHandler {
   return {
-    onRequestStart(...told) {
+    onRequestStart(...args) {
       isTaken()
-      handler.onRequestStart?.(...told)
+      handler.onRequestStart?.(...args)
     },
-    onResponseStart: (...told) => handler.onResponseStart?.(...told),
-    onResponseData: (...told) => handler.onResponseData?.(...told),
-    onResponseEnd: (...told) => handler.onResponseEnd?.(...told),
-    onResponseError(...told) {
+    onResponseStart: (...args) => handler.onResponseStart?.(...args),
+    onResponseData: (...args) => handler.onResponseData?.(...args),
+    onResponseEnd: (...args) => handler.onResponseEnd?.(...args),
+    onResponseError(...args) {
       isTaken()
-      handler.onResponseError?.(...told)
+      handler.onResponseError?.(...args)
     },
   }
 }

@@ -10,10 +10,9 @@ import type { Sweep } from '../domain/media/sweep.ts'
 import type { ActingServices } from '../domain/rooms/acting-services.ts'
 import type { RoomBase } from '../domain/rooms/room-base-services.ts'
 import type { WritingServices } from '../domain/rooms/writing-services.ts'
-import { createSearchIndex } from '../domain/search/search-index.ts'
 import { createDirectoryIndex } from '../domain/user-directory/directory-index.ts'
 import { startDeactivationRunner } from './deactivation-runner.ts'
-import { startGuestExpeller } from './guest-expeller.ts'
+import { startGuestRemover } from './guest-remover.ts'
 import { startHistoryPurger } from './history-purger.ts'
 import { startJanitor } from './janitor.ts'
 import { startMediaSweeper } from './media-sweeper.ts'
@@ -34,6 +33,7 @@ export function homeserverWorkers(parts: {
   readonly appservices: AppserviceServices
   readonly media: { readonly sweep: Sweep }
   readonly pushing: LifecyclePart
+  readonly searchIndex: LifecyclePart
 }): readonly LifecyclePart[] {
   const { config, db, clock, log } = parts.base
   const { guests } = parts.rooms.writing
@@ -50,11 +50,11 @@ export function homeserverWorkers(parts: {
   ]
   return [
     parts.pushing,
-    createSearchIndex(parts),
+    parts.searchIndex,
     createDirectoryIndex(parts),
     worker('media sweeper', () => startMediaSweeper({ sweep, log })),
     worker('janitor', () => startJanitor({ db, clock, log, chores })),
-    worker('guest expeller', () => startGuestExpeller(guests, log)),
+    worker('guest remover', () => startGuestRemover(guests, log)),
     worker('room deleter', () => startRoomDeleter(deletions, log)),
     worker('history purger', () => startHistoryPurger(historyPurges, log)),
     worker('room upgrader', () => startRoomUpgrader(upgrades, log)),

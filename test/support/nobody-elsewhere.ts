@@ -3,6 +3,6 @@ import type { RemoteDeviceLists } from '../../src/domain/keys/device-lists.ts'
 /** For a server that knows no other. */
 export const NOBODY_ELSEWHERE: RemoteDeviceLists = {
   serversIn: async () => [],
-  tell: async () => {},
-  told: () => {},
+  queue: async () => {},
+  queued: () => {},
 }

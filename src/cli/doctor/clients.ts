@@ -54,9 +54,9 @@ async function wellKnown({ client, config }: Examination, host: string, dialect:
   const hint = `let the web server of https://${host} pass ${path} on to Hearth (--proxy shows how)`
   switch (found.action) {
     case 'SUCCESS': {
-      const told = config.well_known.client_base_url?.replace(/\/+$/, '') ?? publicBaseUrl(config)
-      if (found.homeserver === told) return ok(path, `leads to ${told}`)
-      return warning(path, `leads to ${found.homeserver}, and the configuration says ${told}`, hint)
+      const configured = config.well_known.client_base_url?.replace(/\/+$/, '') ?? publicBaseUrl(config)
+      if (found.homeserver === configured) return ok(path, `leads to ${configured}`)
+      return warning(path, `leads to ${found.homeserver}, and the configuration says ${configured}`, hint)
     }
     case 'IGNORE':
       return warning(path, `${found.reason}: users have to type ${publicBaseUrl(config)}`, hint)

@@ -33,16 +33,16 @@ async function delegation(
   if (port !== undefined) return ok(subject, 'is not asked for: server_name says the port')
   if (!(await hasAddress(examination, host))) return skipped(subject, `${host} has no address`)
   const wanted = config.well_known.server
-  const told = await delegateOf(host)
-  if (told === wanted) return ok(subject, wanted === undefined ? 'is not needed' : `leads to ${wanted}`)
+  const delegate = await delegateOf(host)
+  if (delegate === wanted) return ok(subject, wanted === undefined ? 'is not needed' : `leads to ${wanted}`)
   if (wanted === undefined) {
-    const advice = `set well_known.server to ${told}, if that is where this server is, so that Hearth says the same`
-    return warning(subject, `leads to ${told}, and well_known.server is not set`, advice)
+    const advice = `set well_known.server to ${delegate}, if that is where this server is, so that Hearth says the same`
+    return warning(subject, `leads to ${delegate}, and well_known.server is not set`, advice)
   }
   const advice = `let the web server of https://${host} pass ${subject} on to Hearth (--proxy shows how)`
   return problem(
     subject,
-    `${told === undefined ? 'is not there' : `leads to ${told}`}; it should lead to ${wanted}`,
+    `${delegate === undefined ? 'is not there' : `leads to ${delegate}`}; it should lead to ${wanted}`,
     advice,
   )
 }

@@ -15,7 +15,7 @@ export async function verifyRoom(host: Host, config: Config, reader: Reader, roo
   const [row] = await getRooms(reader, [roomNid])
   host.print(`${row!.room_id}, room version ${row!.room_version}`)
   let findings = 0
-  let toldAt = performance.now()
+  let reportedAt = performance.now()
   const tally = await auditRoom({
     db: reader,
     roomNid,
@@ -25,8 +25,8 @@ export async function verifyRoom(host: Host, config: Config, reader: Reader, roo
       host.print(`  ${eventId ?? 'the room'}: ${what}`)
     },
     progress(events, of) {
-      if (performance.now() - toldAt < PROGRESS_EVERY_MS) return
-      toldAt = performance.now()
+      if (performance.now() - reportedAt < PROGRESS_EVERY_MS) return
+      reportedAt = performance.now()
       host.complain(`${Math.floor((100 * events) / of)}%: ${number(events)} of ${number(of)} events`)
     },
   })

@@ -23,7 +23,7 @@ const TEXTS = new Set(['displayname', 'avatar_url'])
 const readable = (profile: JsonObject): ProfileFields =>
   Object.fromEntries(Object.entries(profile).filter(([name, value]) => !TEXTS.has(name) || typeof value === 'string'))
 
-interface Told {
+interface Remembered {
   readonly until: number
   readonly profile: Promise<ProfileFields>
 }
@@ -33,7 +33,7 @@ export function createRemoteProfiles(deps: {
   readonly clock: Clock
 }): AskProfile {
   const { peers, clock } = deps
-  const told = createCache<UserId, Told>(MAX_REMEMBERED_PROFILES)
+  const remembered = createCache<UserId, Remembered>(MAX_REMEMBERED_PROFILES)
 
   async function ask(userId: UserId): Promise<ProfileFields> {
     const profile = await peers.query(serverOf(userId), `query/profile?user_id=${encodeURIComponent(userId)}`)
@@ -42,11 +42,11 @@ export function createRemoteProfiles(deps: {
   }
 
   return (userId) => {
-    const known = told.get(userId)
+    const known = remembered.get(userId)
     if (known && known.until > clock.now()) return known.profile
     const profile = ask(userId)
-    told.set(userId, { until: clock.now() + KEPT_MS, profile })
-    profile.catch(() => told.delete(userId))
+    remembered.set(userId, { until: clock.now() + KEPT_MS, profile })
+    profile.catch(() => remembered.delete(userId))
     return profile
   }
 }

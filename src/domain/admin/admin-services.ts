@@ -55,7 +55,8 @@ export interface AdminParts {
   readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'random'>
   readonly accounts: AccountServices
   readonly addresses: { readonly contact: { readonly services: { readonly contacts: Contacts } } }
-  readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'searchSignals'>
+  readonly roomBase: Pick<RoomBase, 'registry' | 'events'>
+  readonly searchIndex: SearchDesk
   readonly rooms: {
     readonly acting: Pick<ActingServices, 'rooms' | 'blocks' | 'deletions' | 'historyPurges'>
     readonly writing: Pick<WritingServices, 'appender'>
@@ -101,7 +102,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     roomBlocks: blocks,
     roomDeletions: deletions,
     historyPurges,
-    search: parts.roomBase.searchSignals,
+    search: parts.searchIndex,
     reports: createReportDesk({ db, registry, events }),
     notices: createServerNotices({ config, db, clock, random, accountData, registry, rooms, appservices }),
   }

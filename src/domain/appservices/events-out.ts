@@ -39,7 +39,7 @@ export function createEventsOut(parts: ServiceQueueParts): EventsOut {
   const interest = createInterest({ db, events: cache, serverName, registry })
   const serviceQueues = createServiceQueues(parts, { interest, seen: () => seen })
   const { byId: queues } = serviceQueues
-  const told = createTold(parts, queues, interest)
+  const ephemeral = createEphemeralOut(parts, queues, interest)
   let waiting: PlacedEvent[] = []
   let spreading: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
@@ -101,8 +101,8 @@ export function createEventsOut(parts: ServiceQueueParts): EventsOut {
       miss()
     },
     aliasesChanged: (roomNid) => interest.forget(roomNid),
-    typing: told.typing,
-    read: told.read,
+    typing: ephemeral.typing,
+    read: ephemeral.read,
     heard: (id) => queues.get(id)?.heard(),
     failures: () => new Map([...queues].map(([id, { row }]) => [id, row.failures])),
     async start(current) {
@@ -120,14 +120,14 @@ export function createEventsOut(parts: ServiceQueueParts): EventsOut {
 }
 
 /** Sends typing and receipts to services that ask for them. */
-function createTold(
+function createEphemeralOut(
   { db, registry, news, log }: ServiceQueueParts,
   queues: ReadonlyMap<string, ServiceQueue>,
   interest: Pick<Interest, 'inRoom'>,
 ): Pick<EventsOut, 'typing' | 'read'> {
   /** Whether any service wants them. */
   const isHeard = () => registry.all().some((service) => wantsEphemeral(service) && queues.has(service.id))
-  const untold = (err: unknown) => log.debug({ err }, 'no service was told what passes in a room')
+  const failed = (err: unknown) => log.debug({ err }, 'no service was told what passes in a room')
 
   /** The name of a room, and the services that are interested in it. */
   async function around(roomNid: number) {
@@ -140,8 +140,8 @@ function createTold(
     const found = await around(roomNid)
     if (found === undefined) return
     const { roomId, services } = found
-    const told = { ...event(), room_id: roomId }
-    for (const service of services) if (wantsEphemeral(service)) queues.get(service.id)?.typing(roomId, told)
+    const edu = { ...event(), room_id: roomId }
+    for (const service of services) if (wantsEphemeral(service)) queues.get(service.id)?.typing(roomId, edu)
   }
 
   async function tellReceipt({ roomNid, userId, name, isPublic, event }: ReadReceipt): Promise<void> {
@@ -153,10 +153,10 @@ function createTold(
 
   return {
     typing(roomNid, event) {
-      if (isHeard()) tellTyping(roomNid, event).catch(untold)
+      if (isHeard()) tellTyping(roomNid, event).catch(failed)
     },
     read(receipt) {
-      if (isHeard()) tellReceipt(receipt()).catch(untold)
+      if (isHeard()) tellReceipt(receipt()).catch(failed)
     },
   }
 }

@@ -28,7 +28,7 @@ import type { Appservice } from './appservice.ts'
 import type { AppserviceRegistry } from './registry.ts'
 
 /** The ids of services that must hear of a change. They are found before the change is written. */
-export type Told = readonly string[]
+export type ServiceIds = readonly string[]
 
 /** To-device messages to services' users. */
 export interface ServiceMessages {
@@ -43,23 +43,23 @@ export interface ServiceMessages {
 /** Changes of keys and devices, for services. */
 export interface ServiceDeviceNews {
   /** The services that share a room with a user. */
-  besides(userNid: number): Promise<Told>
+  servicesSharingWith(userNid: number): Promise<ServiceIds>
   /** Runs in the ledger's commit in which the user's devices changed. */
-  devicesChanged(tx: Tx, told: Told, userNid: number): Promise<void>
+  devicesChanged(tx: Tx, services: ServiceIds, userNid: number): Promise<void>
   /** The services of these users, whose keys were claimed. */
-  ownersOf(userIds: Iterable<UserId>): Told
+  ownersOf(userIds: Iterable<UserId>): ServiceIds
   /** Runs in the ledger's commit in which the keys were claimed. */
-  keysFell(tx: Tx, devices: readonly { readonly userId: UserId; readonly deviceId: string }[]): Promise<void>
+  keysClaimed(tx: Tx, devices: readonly { readonly userId: UserId; readonly deviceId: string }[]): Promise<void>
   /** Call this after either commit. */
-  told(told: Told): void
+  queued(services: ServiceIds): void
 }
 
 export const NO_DEVICE_NEWS: ServiceDeviceNews = {
-  besides: async () => [],
+  servicesSharingWith: async () => [],
   devicesChanged: async () => {},
   ownersOf: () => [],
-  keysFell: async () => {},
-  told: () => {},
+  keysClaimed: async () => {},
+  queued: () => {},
 }
 
 /**
@@ -94,8 +94,8 @@ export function createAppserviceNews(deps: {
 }): AppserviceNews {
   const { db, ledger, serverName, registry, clock, log } = deps
   let listener: (id: string) => void = () => {}
-  let forEphemeral: Told = []
-  let forDevices: Told = []
+  let forEphemeral: ServiceIds = []
+  let forDevices: ServiceIds = []
   /** Rows that may have been added for a service since the last count. */
   const uncounted = new Map<string, number>()
   const renew = () => {
@@ -132,7 +132,7 @@ export function createAppserviceNews(deps: {
     }
   }
 
-  async function note(ids: Told, kind: Exclude<NewsKind, 'message'>, name: string, content = ''): Promise<void> {
+  async function note(ids: ServiceIds, kind: Exclude<NewsKind, 'message'>, name: string, content = ''): Promise<void> {
     if (ids.length === 0) return
     const news: News[] = ids.map((appserviceId) => ({ appserviceId, kind, name, content }))
     await ledger.append(
@@ -153,13 +153,13 @@ export function createAppserviceNews(deps: {
     },
     take: (tx, takers, position) => takeMessages(tx, takers, position, clock.now()),
     taken: (takers) => came(takers.map(({ appserviceId }) => appserviceId)),
-    besides: async (userNid) => (forDevices.length === 0 ? [] : servicesBeside(db, userNid, forDevices)),
-    devicesChanged: (tx, told, userNid) => putDeviceListNews(tx, told, userNid, clock.now()),
+    servicesSharingWith: async (userNid) => (forDevices.length === 0 ? [] : servicesBeside(db, userNid, forDevices)),
+    devicesChanged: (tx, services, userNid) => putDeviceListNews(tx, services, userNid, clock.now()),
     ownersOf(userIds) {
       if (forDevices.length === 0) return []
       return [...userIds].flatMap((userId) => claimants(userId, wantsDeviceData).map(({ id }) => id))
     },
-    async keysFell(tx, devices) {
+    async keysClaimed(tx, devices) {
       const news = devices.flatMap(({ userId, deviceId }) =>
         claimants(userId, wantsDeviceData).map(({ id }): News => {
           return { appserviceId: id, kind: 'keys', name: `${userId} ${deviceId}`, content: '' }
@@ -167,7 +167,7 @@ export function createAppserviceNews(deps: {
       )
       if (news.length > 0) await putNews(tx, news, clock.now())
     },
-    told: came,
+    queued: came,
     async presenceChanged(userNid, userId) {
       if (forEphemeral.length === 0) return
       await note(await servicesBeside(db, userNid, forEphemeral), 'presence', userId)

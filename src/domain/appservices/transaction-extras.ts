@@ -94,11 +94,11 @@ export function createTransactionExtras(parts: ExtrasParts) {
     const maybeLeft = new Set([...went, ...(await membersOf(left))])
     if (maybeChanged.size + maybeLeft.size === 0) return undefined
     const beside = await usersBeside(db, service.id, [...maybeChanged, ...maybeLeft])
-    const told = {
+    const lists = {
       changed: [...maybeChanged].filter((userId) => beside.has(userId)),
       left: [...maybeLeft].filter((userId) => !beside.has(userId)),
     }
-    return told.changed.length + told.left.length === 0 ? undefined : told
+    return lists.changed.length + lists.left.length === 0 ? undefined : lists
   }
 
   /** The counts of unclaimed keys by user id, then device id. */

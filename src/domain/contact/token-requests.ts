@@ -40,7 +40,7 @@ export interface NamedByClient {
 }
 
 /** Errors of the identity service that have other names in the client-server API. */
-const TOLD_AS: Partial<Record<Errcode, Errcode>> = {
+const SHOWN_AS: Partial<Record<Errcode, Errcode>> = {
   M_INVALID_EMAIL: 'M_INVALID_PARAM',
   M_INVALID_ADDRESS: 'M_INVALID_PARAM',
   M_DESTINATION_REJECTED: 'M_THREEPID_DENIED',
@@ -146,8 +146,8 @@ export function createTokenRequests(deps: {
         const { medium, address } = wished
         return await delegated.begin({ ...validator, purpose, medium, address }, wish, request)
       } catch (error) {
-        const told = error instanceof ProtocolError ? TOLD_AS[error.errcode] : undefined
-        throw told === undefined ? error : new ProtocolError(told, (error as ProtocolError).message)
+        const errcode = error instanceof ProtocolError ? SHOWN_AS[error.errcode] : undefined
+        throw errcode === undefined ? error : new ProtocolError(errcode, (error as ProtocolError).message)
       }
     },
   }

@@ -1,7 +1,7 @@
 import type { ServerName } from '../../core/ids.ts'
 import type { Reader } from '../../store/db/db.ts'
 import { getOwedEvents, getRoomEnds, type RoomEnd } from '../../store/federation/federation-catch-up.ts'
-import { MAX_BRANCHES_TOLD, MAX_PDUS_IN_MEMORY, MAX_ROOM_ENDS_READ } from '../limits.ts'
+import { MAX_BRANCHES_SENT, MAX_PDUS_IN_MEMORY, MAX_ROOM_ENDS_READ } from '../limits.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { Missed, OutgoingPdu } from './destination.ts'
@@ -22,7 +22,7 @@ export interface CatchUpParts {
  */
 export function createCatchUp({ db, serverName, registry, events, access }: CatchUpParts) {
   /** Our own events, then the forward extremities of their rooms that others sent. */
-  async function told(server: ServerName, nids: readonly number[], ends: readonly RoomEnd[]): Promise<OutgoingPdu[]> {
+  async function pdusOf(server: ServerName, nids: readonly number[], ends: readonly RoomEnd[]): Promise<OutgoingPdu[]> {
     const pdus: OutgoingPdu[] = [...(await events.load(nids)).values()].sort((a, b) => a.nid - b.nid)
     for (const end of ends) {
       if (end.extremities.some((nid) => nid !== end.event_nid)) pdus.push(...(await branches(server, end)))
@@ -33,7 +33,7 @@ export function createCatchUp({ db, serverName, registry, events, access }: Catc
   /** A room's other forward extremities, as far as the server may see them. */
   async function branches(server: ServerName, end: RoomEnd): Promise<readonly OutgoingPdu[]> {
     const others = end.extremities.filter((nid) => nid !== end.event_nid)
-    const newest = others.sort((a, b) => b - a).slice(0, MAX_BRANCHES_TOLD)
+    const newest = others.sort((a, b) => b - a).slice(0, MAX_BRANCHES_SENT)
     const found = [...(await events.load(newest)).values()]
     const sound = found.filter(({ standing, isInTimeline }) => standing === undefined && isInTimeline)
     return access.readable(server, await registry.getByNid(end.room_nid), sound)
@@ -46,6 +46,6 @@ export function createCatchUp({ db, serverName, registry, events, access }: Catc
     const all = ends.length < MAX_ROOM_ENDS_READ ? await getOwedEvents(db, owing, MAX_PDUS_IN_MEMORY) : []
     const isLittle = all.length > 0 && all.length < MAX_PDUS_IN_MEMORY
     const nids = isLittle ? all : ends.map(({ event_nid }) => event_nid)
-    return { pdus: await told(server, nids, ends), next: nids.at(-1)! + 1 }
+    return { pdus: await pdusOf(server, nids, ends), next: nids.at(-1)! + 1 }
   }
 }

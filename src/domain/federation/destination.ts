@@ -322,16 +322,16 @@ export class Destination {
 
   #pause(error: unknown): void {
     const { clock, random, log } = this.#parts
-    const toldMs = toldPause(error)
+    const retryAfterMs = retryAfterOf(error)
     this.#isDoubtful = false
-    if (toldMs !== undefined && isLimit(error)) {
+    if (retryAfterMs !== undefined && isLimit(error)) {
       // The server answers, and says when it accepts requests again.
-      this.#retryAt = clock.now() + toldMs
+      this.#retryAt = clock.now() + retryAfterMs
       return
     }
     this.#failures++
     const bounds = { firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS }
-    this.#retryAt = clock.now() + Math.max(pauseAfter(this.#failures, bounds, random), toldMs ?? 0)
+    this.#retryAt = clock.now() + Math.max(pauseAfter(this.#failures, bounds, random), retryAfterMs ?? 0)
     if (this.#isAway) this.#letGo()
     if (!(error instanceof ProtocolError)) log('error', this.server, { err: error }, 'sending failed')
     else if (this.#failures === 1)
@@ -366,7 +366,7 @@ function isRefusal(error: unknown): boolean {
 const isLimit = (error: unknown): boolean => error instanceof ProtocolError && error.status === 429
 
 /** The pause that a server asks for, within limits. */
-function toldPause(error: unknown): number | undefined {
+function retryAfterOf(error: unknown): number | undefined {
   const ms = error instanceof ProtocolError ? error.extra.retry_after_ms : undefined
   return typeof ms === 'number' ? Math.min(ms, MAX_TOLD_PAUSE_MS) : undefined
 }

@@ -66,13 +66,13 @@ export function createDeviceListNews(deps: {
       }
       return [...servers].filter(outgoing.reaches)
     },
-    async tell(tx, userNid, servers, change) {
+    async queue(tx, userNid, servers, change) {
       const userId = (await users.idsOf([userNid])).get(userNid)
       if (userId === undefined || serverOf(userId) !== serverName) return
       const jsons = (await edusAbout(tx, userNid, userId, change)).map((edu) => encodeCanonical(edu))
       await keepNewestEdus(tx, { servers, aboutNid: userNid, jsons, now: clock.now() })
     },
-    told: (servers) => outgoing.kept(servers),
+    queued: (servers) => outgoing.kept(servers),
   }
 }
 

@@ -91,8 +91,8 @@ export function createInvitations(parts: InvitationParts): Invitations {
     if (serverOf(pdu.sender) !== asking) {
       throw new ProtocolError('M_FORBIDDEN', `${asking} cannot speak for ${pdu.sender}.`)
     }
-    const vetted = await pduChecks.check({ id: roomId, version }, event)
-    if (isRefusal(vetted)) throw new ProtocolError('M_FORBIDDEN', `The event is not taken: ${vetted.reason}.`)
+    const checked = await pduChecks.check({ id: roomId, version }, event)
+    if (isRefusal(checked)) throw new ProtocolError('M_FORBIDDEN', `The event is not taken: ${checked.reason}.`)
     return pdu
   }
 

@@ -10,7 +10,7 @@ import type { Clock } from '../clock.ts'
 import { MAX_KEYS_PER_SERVER, MAX_REMEMBERED_KEY_OWNERS } from '../limits.ts'
 import type { KeyRing } from '../rooms/receive/federation-queries.ts'
 import { isExposed, LONGEST_VALIDITY_MS, type ServerKey } from './key-answer.ts'
-import { createKeySources, type ToldKeys } from './key-sources.ts'
+import { createKeySources, type FetchedKeys } from './key-sources.ts'
 import type { OwnSigningKey } from './own-signing-key.ts'
 
 /** The keys of other servers, and which of them are in memory. */
@@ -88,10 +88,10 @@ export function createKeyRing(deps: {
   async function refresh(server: ServerName, keyIds: readonly string[]): Promise<Keys> {
     const stored = await fromStore(server)
     if (suffice(stored, keyIds)) return stored
-    const told = await sources.ask(server, keyIds)
-    const news = told === undefined ? [] : newsIn(told, stored)
+    const fetched = await sources.ask(server, keyIds)
+    const news = fetched === undefined ? [] : newsIn(fetched, stored)
     const keys = news.length === 0 ? stored : new Map([...stored, ...byId(news)])
-    noteAttempt(server, told === undefined ? 'failed' : suffice(keys, keyIds) ? 'found' : 'in vain')
+    noteAttempt(server, fetched === undefined ? 'failed' : suffice(keys, keyIds) ? 'found' : 'in vain')
     if (news.length > 0) await save(server, news)
     return keys
   }
@@ -146,12 +146,12 @@ function saver(db: Database): (server: ServerName, keys: readonly ServerKey[]) =
 }
 
 /** A key server may not know yet that a key has been retired. */
-function newsIn({ keys, isFirstHand }: ToldKeys, known: Keys): readonly ServerKey[] {
+function newsIn({ keys, isFirstHand }: FetchedKeys, known: Keys): readonly ServerKey[] {
   return isFirstHand ? keys : keys.filter((key) => isNews(key, known.get(key.keyId)))
 }
 
-function isNews(told: ServerKey, known: ServerKey | undefined): boolean {
-  return known === undefined || (!known.isOld && told.validUntilTs > known.validUntilTs)
+function isNews(fetched: ServerKey, known: ServerKey | undefined): boolean {
+  return known === undefined || (!known.isOld && fetched.validUntilTs > known.validUntilTs)
 }
 
 function pause(times: number, first: number, longest: number): number {

@@ -9,7 +9,7 @@ import type { KeyRing } from '../rooms/receive/federation-queries.ts'
 import { readKeyAnswer, type ServerKey } from './key-answer.ts'
 
 /** A server's keys, and who sent them. */
-export interface ToldKeys {
+export interface FetchedKeys {
   readonly keys: readonly ServerKey[]
   /** Whether the server itself sent them. */
   readonly isFirstHand: boolean
@@ -18,7 +18,7 @@ export interface ToldKeys {
 /** Requests a server's keys: from the server, or from key servers if it does not answer. */
 export interface KeySources {
   /** Undefined if there is no valid answer. */
-  ask(server: ServerName, keyIds: readonly string[]): Promise<ToldKeys | undefined>
+  ask(server: ServerName, keyIds: readonly string[]): Promise<FetchedKeys | undefined>
 }
 
 /**
@@ -43,7 +43,7 @@ export function createKeySources(deps: {
   const notaries = keyServers.map((name) => ({ name, ask: batched((wanted) => fetcher.byNotary(name, wanted)) }))
   let asking = 0
 
-  async function byItself(server: ServerName): Promise<ToldKeys | undefined> {
+  async function byItself(server: ServerName): Promise<FetchedKeys | undefined> {
     const answer = await inTurn(() => fetcher.own(server))
     const keys = answer && readKeyAnswer(server, answer, clock.now())
     return keys && { keys, isFirstHand: true }
@@ -60,7 +60,7 @@ export function createKeySources(deps: {
   /**
    * A document that a key server has signed counts like one from the server itself. The first key server that knows a key is believed.
    */
-  async function byNotaries(server: ServerName, keyIds: readonly string[]): Promise<ToldKeys | undefined> {
+  async function byNotaries(server: ServerName, keyIds: readonly string[]): Promise<FetchedKeys | undefined> {
     const found = new Map<string, ServerKey>()
     for (const { name, ask } of notaries) {
       for (const answer of await ask(server, keyIds)) {
@@ -80,9 +80,9 @@ export function createKeySources(deps: {
       asking++
       try {
         if (asking <= MANY || notaries.length === 0) return (await byItself(server)) ?? byNotaries(server, keyIds)
-        const told = await byNotaries(server, keyIds)
-        const knows = (keyId: string) => told?.keys.some((key) => key.keyId === keyId && isGood(key, clock.now()))
-        return keyIds.every(knows) ? told : ((await byItself(server)) ?? told)
+        const fetched = await byNotaries(server, keyIds)
+        const knows = (keyId: string) => fetched?.keys.some((key) => key.keyId === keyId && isGood(key, clock.now()))
+        return keyIds.every(knows) ? fetched : ((await byItself(server)) ?? fetched)
       } finally {
         asking--
       }

@@ -35,7 +35,7 @@ export function createNewNeighbours(parts: {
   readonly roomBase: { readonly registry: Pick<RoomRegistry, 'peek' | 'getByNid'>; readonly userRooms: UserRooms }
   readonly syncBase: { readonly presence: Pick<Presence, 'of'> }
   readonly sending: {
-    readonly deviceListNews: Pick<RemoteDeviceLists, 'tell' | 'told'>
+    readonly deviceListNews: Pick<RemoteDeviceLists, 'queue' | 'queued'>
     readonly outgoing: Pick<Outgoing, 'reaches' | 'edu' | 'holdBack'>
   }
 }): NewNeighbours {
@@ -62,12 +62,12 @@ export function createNewNeighbours(parts: {
     if (isSmall(room)) tellPresence(servers, [presenceOf(userId)])
     const strange = await strangersTo(userNid, room.nid, servers)
     if (strange.length === 0) return
-    const isTold = await db.tx(async (tx) => {
+    const isQueued = await db.tx(async (tx) => {
       const position = await deviceListVersion(tx, userNid)
-      if (position > 0) await deviceLists.tell(tx, userNid, strange, { position, before: 0, devices: undefined })
+      if (position > 0) await deviceLists.queue(tx, userNid, strange, { position, before: 0, devices: undefined })
       return position > 0
     })
-    if (isTold) deviceLists.told(strange)
+    if (isQueued) deviceLists.queued(strange)
   }
 
   /** Those of some servers that share no other room with a user, as far as that can be found quickly. */

@@ -84,8 +84,8 @@ export function createRoomAnswers(parts: {
         throw isShutOut ? shutOut(asking) : notFound()
       }
       const room = known.partialState?.lacksMembers ? await access.mustBeIn(asking, known.id) : known
-      const told = await resident.events(room.id, [eventId])
-      return found(access.shownTo(asking, room, told).then(([text]) => text))
+      const wanted = await resident.events(room.id, [eventId])
+      return found(access.shownTo(asking, room, wanted).then(([text]) => text))
     },
     async state(asking, roomId, eventId) {
       await wholeRoom(registry, await access.mustBeIn(asking, roomId))

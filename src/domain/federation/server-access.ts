@@ -169,8 +169,8 @@ export function createServerAccess(parts: {
     async shownTo(server, room, events) {
       const isReadable = events.some(({ isState }) => !isState) ? await readableBy(server, room) : undefined
       const messages = events.filter(({ isState }) => !isState)
-      const told = await erasedUsers.veil(room, messages, () => wasIn(server, room))
-      const jsonOf = new Map(told.map((event) => [event.nid, event.json]))
+      const shown = await erasedUsers.veil(room, messages, () => wasIn(server, room))
+      const jsonOf = new Map(shown.map((event) => [event.nid, event.json]))
       return events.map((event) =>
         event.isState || isReadable === undefined || isReadable(event)
           ? (jsonOf.get(event.nid) ?? event.json)

@@ -37,17 +37,17 @@ export function createSpaceAnswers(parts: {
       const room = await present(roomId)
       if (!room || !(await mayKnow(asking, room))) throw new ProtocolError('M_NOT_FOUND', 'There is no such room here.')
       const children = await childrenOf(room, suggestedOnly)
-      const told: JsonObject[] = []
+      const summaries: JsonObject[] = []
       const inaccessible: RoomId[] = []
       for (const child of children.slice(0, MAX_SPACE_CHILDREN_TOLD)) {
         const known = await present(child.roomId)
         if (!known) continue
-        if (await mayKnow(asking, known)) told.push(await summaryOf(known))
+        if (await mayKnow(asking, known)) summaries.push(await summaryOf(known))
         else inaccessible.push(child.roomId)
       }
       return {
         room: { ...(await summaryOf(room)), children_state: children.map(({ shown }) => shown) },
-        children: told,
+        children: summaries,
         inaccessible_children: inaccessible,
       }
     },

@@ -77,8 +77,8 @@ export function createTransactionPdus(parts: TransactionPduParts, { turns, recei
     const idIn = async ({ value }: ReadJson) =>
       room && (await access.mayKnowOf(origin, room)) ? eventIdIn(room.version, value) : statedId(value)
     if (room && !(await access.isAllowed(origin, room))) {
-      const isTold = (await access.standing(origin, room)) === 'refused'
-      const error = isTold ? `the access list of the room shuts ${origin} out` : NOT_HERE
+      const isShutOut = (await access.standing(origin, room)) === 'refused'
+      const error = isShutOut ? `the access list of the room shuts ${origin} out` : NOT_HERE
       return Promise.all(pdus.map(async (pdu) => ({ eventId: await idIn(pdu), error })))
     }
     const isAbsent = !room || room.localMembers.size === 0
@@ -91,8 +91,8 @@ export function createTransactionPdus(parts: TransactionPduParts, { turns, recei
         if (takenBack[index] !== undefined) return { eventId: takenBack[index], error: undefined }
         // A server that is not in the room gets the same answer as for an unknown room.
         const error = isHidden && one.kind !== 'accepted' ? NOT_HERE : errorOf(one)
-        const told = error === NOT_HERE ? undefined : one.eventId
-        return { eventId: told ?? (await idIn(pdus[index]!)), error }
+        const eventId = error === NOT_HERE ? undefined : one.eventId
+        return { eventId: eventId ?? (await idIn(pdus[index]!)), error }
       }),
     )
   }

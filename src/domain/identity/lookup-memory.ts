@@ -128,8 +128,8 @@ export function createLookupMemory(deps: {
   /** Applies the changes between two versions. Drops all if changes are missing, or if there were too many. */
   function follow(state: LookupState, since: number): void {
     const until = Math.min(since + VERSIONS_AT_ONCE, state.version)
-    const told = new Set(state.changes.map(({ version }) => version)).size
-    if (told !== until - since) forget()
+    const versions = new Set(state.changes.map(({ version }) => version)).size
+    if (versions !== until - since) forget()
     for (const generation of generations) if (generation.version >= since) advance(generation, state, until)
     const isWorn = ({ changes, table }: Generation) => changes > Math.max(LOOKUP_CHANGES_KEPT, table.size)
     if (generations.some(isWorn)) forget()

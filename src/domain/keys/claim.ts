@@ -44,7 +44,7 @@ export function createKeyClaims(deps: {
   readonly counts: DeviceKeyCounts
   readonly remote: RemoteKeys
   readonly fanOut: FanOut
-  readonly services: Pick<ServiceDeviceNews, 'ownersOf' | 'keysFell' | 'told'>
+  readonly services: Pick<ServiceDeviceNews, 'ownersOf' | 'keysClaimed' | 'queued'>
 }): KeyClaims {
   const { serverName, db, ledger, clock, counts, remote, fanOut, services } = deps
 
@@ -61,7 +61,7 @@ export function createKeyClaims(deps: {
         fallen = [...taken, ...fallback.filter(({ was_used }) => !was_used)]
         if (owners.length > 0 && fallen.length > 0) {
           const devices = fallen.map((key) => ({ userId: userIds.get(key.user_nid)!, deviceId: key.device_id }))
-          await services.keysFell(tx, devices)
+          await services.keysClaimed(tx, devices)
         }
         return [...taken, ...fallback]
       },
@@ -69,7 +69,7 @@ export function createKeyClaims(deps: {
         for (const { user_nid, device_id } of fallen) counts.fell({ userNid: user_nid, deviceId: device_id }, position)
       },
     )
-    services.told(owners)
+    services.queued(owners)
     return given
   }
 

@@ -34,9 +34,9 @@ export interface RemoteDeviceLists {
   /** The servers that have users in some rooms. */
   serversIn(roomNids: Iterable<number>): Promise<readonly ServerName[]>
   /** Stores a change to be sent to servers, in the transaction of the change. */
-  tell(tx: Tx, userNid: number, servers: readonly ServerName[], change: DeviceListChange): Promise<void>
+  queue(tx: Tx, userNid: number, servers: readonly ServerName[], change: DeviceListChange): Promise<void>
   /** Call this after that transaction is committed. */
-  told(servers: readonly ServerName[]): void
+  queued(servers: readonly ServerName[]): void
 }
 
 /** The only way to change keys and devices of users, so that syncs always hear of it. */
@@ -57,7 +57,7 @@ export function createDeviceLists(deps: {
   readonly notifier: Notifier
   readonly userRooms: UserRooms
   readonly remote: RemoteDeviceLists
-  readonly services: Pick<ServiceDeviceNews, 'besides' | 'devicesChanged' | 'told'>
+  readonly services: Pick<ServiceDeviceNews, 'servicesSharingWith' | 'devicesChanged' | 'queued'>
 }): DeviceLists {
   const { db, ledger, notifier, userRooms, remote, services } = deps
   const rooms = new RecentChanges(ledger.position())
@@ -83,23 +83,23 @@ export function createDeviceLists(deps: {
       const memberships = await userRooms.of(userNid)
       const joined = () => [...memberships].flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
       const servers = await remote.serversIn(joined())
-      const told = await services.besides(userNid)
+      const sharing = await services.servicesSharingWith(userNid)
       const { result, audience } = await ledger.append(
         async (tx, position) => {
           const outcome = await write(tx, position)
           if (outcome.audience !== 'sharing') return outcome
           const before = await recordDeviceListChange(tx, userNid, position)
           const { devices } = outcome
-          if (servers.length > 0) await remote.tell(tx, userNid, servers, { position, before, devices })
-          if (told.length > 0) await services.devicesChanged(tx, told, userNid)
+          if (servers.length > 0) await remote.queue(tx, userNid, servers, { position, before, devices })
+          if (sharing.length > 0) await services.devicesChanged(tx, sharing, userNid)
           return outcome
         },
         ({ audience }, position) => {
           if (audience !== 'nobody') tell(userNid, audience === 'sharing' ? joined() : [], position)
         },
       )
-      if (audience === 'sharing') remote.told(servers)
-      if (audience === 'sharing') services.told(told)
+      if (audience === 'sharing') remote.queued(servers)
+      if (audience === 'sharing') services.queued(sharing)
       return result
     },
     async changedElsewhere(userNid) {
@@ -107,15 +107,15 @@ export function createDeviceLists(deps: {
       const rows = await getMemberships(db, userNid)
       const joined = rows.flatMap(({ membership, room_nid }) => (membership === 'join' ? [room_nid] : []))
       if (joined.length === 0) return
-      const told = await services.besides(userNid)
+      const sharing = await services.servicesSharingWith(userNid)
       await ledger.append(
         async (tx, position) => {
           await recordDeviceListChange(tx, userNid, position)
-          if (told.length > 0) await services.devicesChanged(tx, told, userNid)
+          if (sharing.length > 0) await services.devicesChanged(tx, sharing, userNid)
         },
         (_, position) => tell(userNid, joined, position),
       )
-      services.told(told)
+      services.queued(sharing)
     },
   }
 }

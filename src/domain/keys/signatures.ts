@@ -182,9 +182,9 @@ function goodSignatures(by: Requester, target: Target | undefined, object: JsonV
 /** The well-formed master keys in another server's answer. */
 function readMasterKeys(userIds: readonly UserId[], answer: JsonObject): Map<UserId, MasterKey> {
   const found = new Map<UserId, MasterKey>()
-  const told = isObject(answer.master_keys) ? answer.master_keys : {}
+  const masterKeys = isObject(answer.master_keys) ? answer.master_keys : {}
   for (const userId of userIds) {
-    const object = Object.hasOwn(told, userId) ? told[userId] : undefined
+    const object = Object.hasOwn(masterKeys, userId) ? masterKeys[userId] : undefined
     try {
       if (isObject(object) && offenceIn(object) === undefined) {
         found.set(userId, readCrossSigningKey(object, 'master', userId))

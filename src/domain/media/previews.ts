@@ -96,10 +96,10 @@ export function createPreviews(deps: {
 
   async function pageAt(answer: HttpStream, contentType: string): Promise<JsonObject> {
     const { properties, image } = await readPage(pageText(await beginningOf(answer.body), contentType))
-    const told = [...properties].filter(([name]) => !name.startsWith('og:image'))
+    const others = [...properties].filter(([name]) => !name.startsWith('og:image'))
     const picture = image !== undefined && URL.canParse(image, answer.url) ? new URL(image, answer.url) : undefined
     const shown = picture === undefined ? {} : await imageAt(picture).catch(() => ({}))
-    return { ...Object.fromEntries(told), ...shown }
+    return { ...Object.fromEntries(others), ...shown }
   }
 
   async function look(url: URL): Promise<JsonObject> {

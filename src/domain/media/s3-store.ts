@@ -38,7 +38,7 @@ export function createS3Store(config: S3Config, client: () => Promise<GuardedCli
     })
     if (!answer.ok) throw new StoreFailure(new Error(`${method} ${url}: ${answer.detail}`))
     const isDone = (answer.status >= 200 && answer.status <= 299) || (method === 'DELETE' && answer.status === 404)
-    if (!isDone) throw new StoreFailure(new Error(`${method} ${url}: ${told(answer.status, answer.body)}`))
+    if (!isDone) throw new StoreFailure(new Error(`${method} ${url}: ${textOf(answer.status, answer.body)}`))
   }
 
   return {
@@ -62,7 +62,7 @@ export function createS3Store(config: S3Config, client: () => Promise<GuardedCli
       if (answer.status === (range === undefined ? 200 : 206)) return Readable.from(answer.body, { objectMode: false })
       answer.cancel()
       if (answer.status === 404) return undefined
-      throw new StoreFailure(new Error(`GET ${url}: ${told(answer.status)}`))
+      throw new StoreFailure(new Error(`GET ${url}: ${textOf(answer.status)}`))
     },
     remove: (digest) => call('DELETE', digest),
   }
@@ -82,7 +82,7 @@ async function sign(config: S3Config, method: string, url: string, headers: Head
 }
 
 /** The service gives its reason in XML. */
-function told(status: number, body: Buffer = Buffer.alloc(0)): string {
+function textOf(status: number, body: Buffer = Buffer.alloc(0)): string {
   const code = /<Code>(\w{1,100})<\/Code>/.exec(body.toString('utf8'))?.[1]
   return code === undefined ? `it answered ${status}` : `it answered ${status} ${code}`
 }

@@ -18,7 +18,7 @@ import { createMailTurns } from './mail-turns.ts'
 import { createMissedReader } from './missed-notices.ts'
 import type { Notice } from './notice.ts'
 import { createNotificationBodies } from './notification-body.ts'
-import { createPushHearer, createSpreading } from './push-hearer.ts'
+import { createPushListener, createSpreading } from './push-listener.ts'
 import { createPushRecord } from './push-record.ts'
 import { createPushStream } from './push-stream.ts'
 import { createPushUsers } from './push-users.ts'
@@ -115,7 +115,9 @@ export function createPushServices(parts: PushServiceParts): LifecyclePart {
       gateways.start(await getGateways(db))
       const rows = await pushUsers.load()
       const current = parts.rooms.position()
-      parts.roomBase.pushSignals.hear(createPushHearer({ pushUsers, audience, badges, stream, soon: record.soon }))
+      parts.roomBase.pushSignals.subscribe(
+        createPushListener({ pushUsers, audience, badges, stream, soon: record.soon }),
+      )
       stream.start(beginning(rows, await pushedPosition(db), current), Math.max(current, parts.rooms.position()))
     },
     async stop() {

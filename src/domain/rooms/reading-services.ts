@@ -25,7 +25,7 @@ import { createTyping, type Typing } from './read/typing.ts'
 import { createUserDirectory, type UserDirectory } from './read/user-directory.ts'
 import type { ReadReceipt, RoomAppservices } from './room/appservices-of-room.ts'
 import type { EventCache } from './room/event-cache.ts'
-import type { PushHearer } from './room/push-signals.ts'
+import type { PushListener } from './room/push-signals.ts'
 import type { RoomRegistry } from './room/registry.ts'
 import type { Room } from './room/room.ts'
 import type { RoomAccess } from './room/room-access.ts'
@@ -71,7 +71,7 @@ export interface ReadingParts {
   readonly notifier: Notifier
   readonly ledgerWaker: LedgerWaker
   /** Pushers, whose badges count what is unread. */
-  readonly push: Pick<PushHearer, 'read'>
+  readonly push: Pick<PushListener, 'read'>
 }
 
 export function createReadingServices(parts: ReadingParts): ReadingServices {

@@ -20,7 +20,7 @@ import { createReceivingServices, type ReceivingServices } from './receiving-ser
 import type { RoomAppservices } from './room/appservices-of-room.ts'
 import type { RoomAccess } from './room/room-access.ts'
 import type { RoomBase } from './room-base-services.ts'
-import type { CommitHearers } from './write/commit-listeners.ts'
+import type { CommitSubscribers } from './write/commit-listeners.ts'
 import { openWritingServices, type WritingServices } from './writing-services.ts'
 
 export interface RoomServiceParts {
@@ -35,13 +35,13 @@ export interface RoomServiceParts {
   readonly sending: {
     readonly peers: Peers
     readonly queries: FederationQueries
-    readonly outgoing: CommitHearers['outgoing'] & EduSender & { reaches(server: ServerName): boolean }
+    readonly outgoing: CommitSubscribers['outgoing'] & EduSender & { reaches(server: ServerName): boolean }
   }
   /** Identity servers, called with their users' tokens. */
   readonly addresses: { readonly identityServers: AskedIdentityServers }
   readonly roomAppservices: RoomAppservices
   /** Tells another server about a user of ours once its users share a room with them. */
-  readonly newNeighbours: CommitHearers['newNeighbours']
+  readonly newNeighbours: CommitSubscribers['newNeighbours']
   readonly localUsers: Pick<LocalUsers, 'profileOf' | 'isKnown'>
   /** Copies what users set for a room to the room that replaces it. */
   readonly settings: { readonly rooms: SettingsCarrier }

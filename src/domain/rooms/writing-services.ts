@@ -13,7 +13,7 @@ import { type Branches, createBranches } from './room/branches.ts'
 import type { RoomBase } from './room-base-services.ts'
 import { type Appender, createAppender } from './write/append.ts'
 import { type ClosedRooms, createClosedRooms } from './write/closed-rooms.ts'
-import { type CommitHearers, type CommitMemory, createCommitListeners } from './write/commit-listeners.ts'
+import { type CommitMemory, type CommitSubscribers, createCommitListeners } from './write/commit-listeners.ts'
 import { createNoticing, type Noticing } from './write/noticing.ts'
 import { openPersister, type Persister } from './write/persister.ts'
 import { createPolicyGate, type PolicyGate } from './write/policy-gate.ts'
@@ -51,10 +51,10 @@ export interface WritingParts {
   readonly directory: CommitMemory['directory']
   readonly presence: CommitMemory['presence']
   readonly typing: CommitMemory['typing']
-  readonly outgoing: CommitHearers['outgoing']
-  readonly appservices: CommitHearers['appservices']
-  readonly newNeighbours: CommitHearers['newNeighbours']
-  readonly notifier: CommitHearers['notifier']
+  readonly outgoing: CommitSubscribers['outgoing']
+  readonly appservices: CommitSubscribers['appservices']
+  readonly newNeighbours: CommitSubscribers['newNeighbours']
+  readonly notifier: CommitSubscribers['notifier']
 }
 
 /** Wires the one writer of events. The listeners of its commits are made before it. */

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { ProtocolError } from '../../core/errors.ts'
 import type { EventId } from '../../core/ids.ts'
 import {
   clearSearch,
@@ -14,9 +15,12 @@ import { MAX_UNINDEXED_EVENTS, SEARCH_BATCH, SEARCH_OVERLAP } from '../limits/se
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { restAfterWork } from '../spare-time.ts'
-import type { SearchSignals } from './search-signals.ts'
+import type { SearchDesk, SearchSignals } from './search-signals.ts'
 import { createReadSearchTexts } from './search-texts.ts'
 import { concernsSearch } from './searched-text.ts'
+
+/** The index as a part that runs, and as operators see it. */
+export interface SearchIndex extends LifecyclePart, SearchDesk {}
 
 const PAUSE_AFTER_FAILURE_MS = 1_000
 
@@ -30,7 +34,7 @@ export function createSearchIndex(parts: {
   readonly base: Pick<Base, 'config' | 'db' | 'log'>
   readonly roomBase: { readonly events: EventCache; readonly searchSignals: SearchSignals }
   readonly rooms: { position(): number }
-}): LifecyclePart {
+}): SearchIndex {
   const { config, db, log } = parts.base
   const { events, searchSignals } = parts.roomBase
   const read = createReadSearchTexts({ db, events })
@@ -107,11 +111,15 @@ export function createSearchIndex(parts: {
     wake()
   }
 
+  function mustBeOn(): void {
+    if (!isStarted) throw new ProtocolError('M_FORBIDDEN', 'Searching is switched off: see search.enabled.')
+  }
+
   return {
     name: 'search index',
     async start() {
       if (!config.search.enabled) return
-      searchSignals.hear({
+      searchSignals.subscribe({
         committed(fresh, redacted, edited) {
           const concerned = [...fresh.filter(concernsSearch), ...redacted.filter(concernsSearch)]
           if (concerned.length + edited.length > 0) add(concerned, edited)
@@ -121,19 +129,6 @@ export function createSearchIndex(parts: {
           wake()
         },
       })
-      searchSignals.serve({
-        async rebuild() {
-          await db.tx(clearSearch)
-          position = 0
-          isBehind = true
-          wake()
-        },
-        progress: async () => ({
-          indexed: position,
-          newest: Math.max(position, parts.rooms.position()),
-          is_done: running === undefined && !isBehind,
-        }),
-      })
       position = await searchPosition(db)
       stepBack()
       isStarted = true
@@ -142,6 +137,18 @@ export function createSearchIndex(parts: {
     async stop() {
       closing.abort()
       await running
+    },
+    async rebuild() {
+      mustBeOn()
+      await db.tx(clearSearch)
+      position = 0
+      isBehind = true
+      wake()
+    },
+    async progress() {
+      mustBeOn()
+      const newest = Math.max(position, parts.rooms.position())
+      return { indexed: position, newest, is_done: running === undefined && !isBehind }
     },
   }
 }

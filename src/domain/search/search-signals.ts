@@ -1,4 +1,3 @@
-import { ProtocolError } from '../../core/errors.ts'
 import type { EventId } from '../../core/ids.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 
@@ -19,42 +18,28 @@ export interface SearchDesk {
   progress(): Promise<SearchProgress>
 }
 
-/** What commits tell the search index and the user directory: hints, since everything can be read from the database. */
-export interface SearchHearer {
+/** News of commits for the search index and the user directory: hints, since everything can be read from the database. */
+export interface SearchListener {
   /** Called right after a commit. @param edited events of which an edit was redacted */
   committed(fresh: readonly RoomEvent[], redacted: readonly RoomEvent[], edited: readonly EventId[]): void
   /** Events were committed without a call of `committed`. */
   missed(): void
 }
 
-/** Made before rooms, and heard by both, which are made after them. */
-export interface SearchSignals extends SearchHearer, SearchDesk {
-  hear(hearer: SearchHearer): void
-  /** The index takes its place. */
-  serve(desk: SearchDesk): void
+/** Made before rooms. The index and the directory are made after them, and subscribe. */
+export interface SearchSignals extends SearchListener {
+  subscribe(listener: SearchListener): void
 }
 
 export function createSearchSignals(): SearchSignals {
-  const hearers: SearchHearer[] = []
-  let desk: SearchDesk | undefined
-
-  function index(): SearchDesk {
-    if (desk === undefined) throw new ProtocolError('M_FORBIDDEN', 'Searching is switched off: see search.enabled.')
-    return desk
-  }
-
+  const listeners: SearchListener[] = []
   return {
     committed(fresh, redacted, edited) {
-      for (const hearer of hearers) hearer.committed(fresh, redacted, edited)
+      for (const listener of listeners) listener.committed(fresh, redacted, edited)
     },
     missed() {
-      for (const hearer of hearers) hearer.missed()
+      for (const listener of listeners) listener.missed()
     },
-    rebuild: async () => index().rebuild(),
-    progress: async () => index().progress(),
-    hear: (one) => void hearers.push(one),
-    serve(one) {
-      desk = one
-    },
+    subscribe: (one) => void listeners.push(one),
   }
 }

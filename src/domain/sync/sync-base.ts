@@ -32,7 +32,7 @@ export function createSyncBase(parts: {
   }
   readonly roomBase: { readonly registry: RoomRegistry; readonly userRooms: UserRooms }
   /** Application services, which get news of users and devices. */
-  readonly services: Pick<AppserviceNews, 'presenceChanged' | 'besides' | 'devicesChanged' | 'told'>
+  readonly services: Pick<AppserviceNews, 'presenceChanged' | 'servicesSharingWith' | 'devicesChanged' | 'queued'>
   /** Other servers, which get news of our users and their devices. */
   readonly sending: {
     readonly deviceListNews: RemoteDeviceLists

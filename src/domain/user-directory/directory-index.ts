@@ -105,7 +105,7 @@ export function createDirectoryIndex(parts: {
       if (!config.user_directory.enabled) return
       position = await directoryPosition(db)
       stepBack()
-      searchSignals.hear({
+      searchSignals.subscribe({
         committed(fresh) {
           const concerned = fresh.filter(concernsDirectory)
           if (concerned.length === 0) return

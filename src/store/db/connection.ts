@@ -137,12 +137,12 @@ export class PipelinedConnections implements Reader {
   }
 
   async query<Row extends object>(text: string, values: Values = []): Promise<Row[]> {
-    const lane = this.#connections.reduce((best, one) => (one.waiting < best.waiting ? one : best))
-    lane.waiting += 1
+    const least = this.#connections.reduce((best, one) => (one.waiting < best.waiting ? one : best))
+    least.waiting += 1
     try {
-      return await lane.connection.query<Row>(text, values)
+      return await least.connection.query<Row>(text, values)
     } finally {
-      lane.waiting -= 1
+      least.waiting -= 1
     }
   }
 

@@ -43,12 +43,12 @@ export function createPduChecks({ keys }: { keys: KeyRing }): PduChecks {
 
   /** Checks the signatures of events that were read: all together, so that checking thousands costs little more than the cryptography. */
   async function confirm(version: RoomVersion, events: readonly (ReadPdu | Refusal)[]): Promise<(ReadPdu | Refusal)[]> {
-    const vetted = [...events]
+    const checked = [...events]
     const claims = events.flatMap((event, index) => {
       if (isRefusal(event)) return []
       const made = claimsOf(version, event, index)
       if (Array.isArray(made)) return made
-      vetted[index] = made
+      checked[index] = made
       return []
     })
     const known = await keysFor(claims)
@@ -62,9 +62,9 @@ export function createPduChecks({ keys }: { keys: KeyRing }): PduChecks {
     for (const [index, { place, server }] of claims.entries()) {
       const own = good.slice(ends[index - 1] ?? 0, ends[index])
       if (own.length > 0 && !own.includes(false)) continue
-      vetted[place] = refuse(`the event has no signature of ${server} that one of its keys confirms`)
+      checked[place] = refuse(`the event has no signature of ${server} that one of its keys confirms`)
     }
-    return vetted
+    return checked
   }
 
   /** The keys that each claim names. Claims that name the same keys share one request. */

@@ -111,18 +111,18 @@ export async function takeClaimed(
   const left: ReadPdu[] = []
   const partAt = (at: number) => claimed.order.subarray(at, at + EVENTS_AT_ONCE)
   const vetPart = (at: number) => {
-    const vetting = pduChecks.checkEach(room, [...partAt(at)].map(claimed.at))
-    vetting.catch(() => {})
-    return vetting
+    const checking = pduChecks.checkEach(room, [...partAt(at)].map(claimed.at))
+    checking.catch(() => {})
+    return checking
   }
   // The signatures of the next parts are checked while this one is authorised and written.
   const ahead = Array.from({ length: PARTS_AHEAD }, (_, n) => vetPart(n * EVENTS_AT_ONCE))
   for (let at = 0; at < claimed.order.length && isWanted(); at += EVENTS_AT_ONCE) {
     const part = partAt(at)
     ahead.push(vetPart(at + PARTS_AHEAD * EVENTS_AT_ONCE))
-    const vetted = await ahead.shift()!
+    const checked = await ahead.shift()!
     const reads = new Map<EventId, ReadPdu>()
-    for (const [index, read] of vetted.entries()) {
+    for (const [index, read] of checked.entries()) {
       if (isRefusal(read)) continue
       reads.set(read.eventId, read)
       if (claimed.isState(part[index]!) && read.eventId !== joinId) state.expect(read.eventId)

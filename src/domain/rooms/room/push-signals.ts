@@ -1,8 +1,8 @@
 import type { MembershipChange, Room } from './room.ts'
 import type { RoomEvent } from './room-event.ts'
 
-/** What rooms tell of: hints, since everything can be read from the stream. */
-export interface PushHearer {
+/** News of rooms: hints, since everything can be read from the stream. */
+export interface PushListener {
   /** Called right after a commit, in order. */
   committed(room: Room, events: readonly RoomEvent[], members: readonly MembershipChange[]): void
   /** Events up to a position were committed without a call of `committed`. */
@@ -11,19 +11,19 @@ export interface PushHearer {
   read(userNid: number, roomNid: number): void
 }
 
-/** Made before rooms, and heard by what is made after them: the pushers. */
-export interface PushSignals extends PushHearer {
-  hear(hearer: PushHearer): void
+/** Made before rooms, and listened to by what is made after them: the pushers. */
+export interface PushSignals extends PushListener {
+  subscribe(listener: PushListener): void
 }
 
 export function createPushSignals(): PushSignals {
-  let hearer: PushHearer | undefined
+  let listener: PushListener | undefined
   return {
-    committed: (room, events, members) => hearer?.committed(room, events, members),
-    missed: (position) => hearer?.missed(position),
-    read: (userNid, roomNid) => hearer?.read(userNid, roomNid),
-    hear(one) {
-      hearer = one
+    committed: (room, events, members) => listener?.committed(room, events, members),
+    missed: (position) => listener?.missed(position),
+    read: (userNid, roomNid) => listener?.read(userNid, roomNid),
+    subscribe(one) {
+      listener = one
     },
   }
 }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { EventId } from '../../../core/ids.ts'
-import type { SearchHearer } from '../../search/search-signals.ts'
+import type { SearchListener } from '../../search/search-signals.ts'
 import type { Notifier } from '../../sync/notifier.ts'
 import type { RecentChanges } from '../../sync/recent-changes.ts'
 import type { Unread } from '../../sync/unread.ts'
@@ -9,7 +9,7 @@ import type { RoomAppservices } from '../room/appservices-of-room.ts'
 import type { Checkpoints } from '../room/checkpoints.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import type { PartialStateRooms } from '../room/partial-state-rooms.ts'
-import type { PushHearer } from '../room/push-signals.ts'
+import type { PushListener } from '../room/push-signals.ts'
 import type { RoomRegistry } from '../room/registry.ts'
 import type { MembershipChange, Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
@@ -38,22 +38,26 @@ export interface CommitMemory {
 }
 
 /** Who hears of each commit after memory is up to date, in this order. */
-export interface CommitHearers {
+export interface CommitSubscribers {
   readonly guests: { committed(unit: Unit): void; missed(): void }
   readonly successions: { committed(unit: Unit): void }
   readonly outgoing: { committed(room: Room, events: readonly RoomEvent[]): void }
   readonly appservices: Pick<RoomAppservices, 'committed' | 'missed'>
   readonly newNeighbours: { committed(room: Room, members: readonly MembershipChange[]): void }
-  readonly push: Pick<PushHearer, 'committed' | 'missed'>
-  readonly search: SearchHearer
+  readonly push: Pick<PushListener, 'committed' | 'missed'>
+  readonly search: SearchListener
   readonly notifier: Pick<Notifier, 'wakeRoom' | 'wakeUsers'>
 }
 
 /** Applies each commit to everything in memory, and then passes it to all who hear of it. */
-export function createCommitListeners(memory: CommitMemory, hearers: CommitHearers, log: Logger): CommitListeners {
+export function createCommitListeners(
+  memory: CommitMemory,
+  subscribers: CommitSubscribers,
+  log: Logger,
+): CommitListeners {
   const { registry, events, partialStateRooms, userRooms, roomEvents, roomMembers, unread, checkpoints } = memory
   const { directory, presence, typing } = memory
-  const { guests, successions, outgoing, appservices, newNeighbours, push, search, notifier } = hearers
+  const { guests, successions, outgoing, appservices, newNeighbours, push, search, notifier } = subscribers
   let wokenRooms = new Set<number>()
   let wokenUsers = new Set<number>()
 

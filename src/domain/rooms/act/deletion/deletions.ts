@@ -72,7 +72,7 @@ export function createRoomDeletions(parts: DeletionParts): RoomDeletions {
   /**
    * Local clients and other servers learn first that our users have left. Those that do not get it in time find out on their next request.
    */
-  async function purgeOnceTold(deletion: DeletionRow, isBegun: boolean, isOver: () => boolean): Promise<boolean> {
+  async function purgeOnceSent(deletion: DeletionRow, isBegun: boolean, isOver: () => boolean): Promise<boolean> {
     if (!isBegun) {
       const isPatient = clock.now() < deletion.asked_at + DELIVERY_MS
       if (isPatient && (await evacuation.isShared(deletion.room_nid)) && !(await isDelivered(db, deletion.room_nid))) {
@@ -91,7 +91,7 @@ export function createRoomDeletions(parts: DeletionParts): RoomDeletions {
       const inside = await stillInside(deletion)
       if (inside.length > 0) return end(deletion, `Users could not be put out of the room: ${inside.length}.`)
     }
-    if (deletion.request.purge && !(await purgeOnceTold(deletion, isPurging, isOver))) return
+    if (deletion.request.purge && !(await purgeOnceSent(deletion, isPurging, isOver))) return
     await end(deletion)
   }
 

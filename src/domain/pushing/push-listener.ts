@@ -1,4 +1,4 @@
-import type { PushHearer } from '../rooms/room/push-signals.ts'
+import type { PushListener } from '../rooms/room/push-signals.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { MembershipChange, Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
@@ -9,7 +9,7 @@ import type { RoomNews } from './notice.ts'
 import type { PushStream } from './push-stream.ts'
 import type { PushUsers } from './push-users.ts'
 
-export interface PushHearerParts {
+export interface PushListenerParts {
   readonly pushUsers: Pick<PushUsers, 'users' | 'countsChanged'>
   readonly audience: Audience
   readonly badges: Badges
@@ -19,7 +19,7 @@ export interface PushHearerParts {
 }
 
 /** Takes what rooms tell. Commits that concern nobody with a pusher cost nearly nothing. */
-export function createPushHearer({ pushUsers, audience, badges, stream, soon }: PushHearerParts): PushHearer {
+export function createPushListener({ pushUsers, audience, badges, stream, soon }: PushListenerParts): PushListener {
   const { users } = pushUsers
 
   function newsOf(room: Room, all: readonly RoomEvent[], members: readonly MembershipChange[]): RoomNews | undefined {

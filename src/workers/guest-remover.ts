@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Guests } from '../domain/rooms/act/guests.ts'
 import { startDueWork } from './due-work.ts'
 
-export const startGuestExpeller = (guests: Guests, log: Logger) =>
+export const startGuestRemover = (guests: Guests, log: Logger) =>
   startDueWork({
     everyMs: 10_000,
     failure: 'guests could not be put out of a room that is no longer open to them; it will be tried again',
