@@ -1,7 +1,7 @@
 import { basename, dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { functionLengths } from './support/function-lengths.ts'
-import { SOURCES } from './support/sources.ts'
+import { SOURCES, TEST_SOURCES } from './support/sources.ts'
 
 /** Which folders of src/ each one may import from, besides itself. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -117,22 +117,56 @@ function cycleFrom(start: string, edges: ReadonlyMap<string, readonly string[]>)
   return undefined
 }
 
-/** Words of our own for what the field has a word for: `docs/GLOSSARY.md`. */
-const RETIRED: Readonly<Record<string, string>> = {
-  Filling: 'partial state',
-  GapFiller: 'backfill',
-  RoomFiller: 'resync',
-  Lanes: 'keyed queue',
-  Vetter: 'PDU checks',
-  Expulsion: 'kick or ban',
-  Adoption: 'process join',
+/** Words of our own for what the field has a word for: `docs/GLOSSARY.md`. They are parts of names: `filling` is one of `isFilling`. */
+const RETIRED: readonly (readonly [words: readonly string[], instead: string])[] = [
+  [
+    ['filling', 'fillings', 'filler'],
+    'partial state for the room, resync for fetching what is missing, backfill for its history',
+  ],
+  [['told', 'untold'], 'sent, queued, fetched or answered'],
+  [['lane', 'lanes'], 'keyed queue, or connection'],
+  [['vet', 'vets', 'vetted', 'vetter', 'vetting'], 'check'],
+  [['expel', 'expeller', 'expulsion'], 'kick, ban or leave'],
+  [['adoption', 'adopted'], 'process join'],
+  [['hearer', 'hearers'], 'listener'],
+  [['asker'], 'query'],
+]
+
+/** The parts of the names that a file declares or uses, and of its own name. */
+function partsOfNames({ name, code }: { readonly name: string; readonly code: string }): ReadonlySet<string> {
+  const withoutTexts = code.replace(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g, "''")
+  const names = [...withoutTexts.matchAll(/[A-Za-z_]\w*/g)].map(([found]) => found)
+  const parts = [...names, basename(name, '.ts')].flatMap((each) => each.split(/[_.-]|(?<=[a-z0-9])(?=[A-Z])/))
+  return new Set(parts.map((part) => part.toLowerCase()))
 }
 
-test.each(Object.entries(RETIRED))('no name says %s', (word, instead) => {
-  const declared = new RegExp(`\\b(?:interface|type|class|function|const) \\w*${word}\\w*`, 'g')
-  const kebab = word.replace(/(?!^)[A-Z]/g, (letter) => `-${letter}`).toLowerCase()
-  const files = SOURCES.filter(({ name }) => basename(name).includes(kebab))
-  expect([...offenders(declared), ...files.map(({ name }) => name)], `the field says "${instead}"`).toEqual([])
+describe('names are in the words of the field', () => {
+  test.each(RETIRED)('none says %j', (words, instead) => {
+    const files = [...SOURCES, ...TEST_SOURCES].filter((source) => {
+      const parts = partsOfNames(source)
+      return words.some((word) => parts.has(word))
+    })
+    expect(
+      files.map(({ name }) => name),
+      `say ${instead}; docs/GLOSSARY.md has the words`,
+    ).toEqual([])
+  })
+
+  test.each([
+    ['room-filling.ts', '', 'filling'],
+    ['room.ts', 'const isFilling = true', 'filling'],
+    ['room.ts', 'const MAX_LANES = 4', 'lanes'],
+    ['room.ts', 'class GapFiller {}', 'filler'],
+    ['room.ts', 'let room_told: string', 'told'],
+  ])('in %s, %j, it is found', (name, code, word) => {
+    expect(partsOfNames({ name, code })).toContain(word)
+  })
+
+  test('in a text, which may be a table of the previous release, it is not', () => {
+    expect(partsOfNames({ name: 'a.ts', code: "const a = 'room_filling'; const b = `room_filling`" })).not.toContain(
+      'filling',
+    )
+  })
 })
 
 test('no folder is a hall', () => {

@@ -114,7 +114,7 @@ export const MAX_SPACE_DEPTH = 10
 /** Children of one space that are examined. */
 export const MAX_SPACE_CHILDREN = 500
 /** How many of those another server gets in an answer. */
-export const MAX_SPACE_CHILDREN_TOLD = 100
+export const MAX_SPACE_CHILDREN_SENT = 100
 /** Servers that are asked about one room of a space. */
 export const MAX_SPACE_SERVERS_TRIED = 3
 /** How long one page waits for rooms of other servers. Later answers go into the next page. */
@@ -293,7 +293,7 @@ export const MAX_BRANCHES_SENT = 10
 /** Servers for which the time of the last log line is remembered. */
 export const MAX_LOGGED_DESTINATIONS = 20_000
 /** The longest pause that another server may ask us to make. */
-export const MAX_TOLD_PAUSE_MS = 60 * 60 * 1000
+export const MAX_RETRY_AFTER_MS = 60 * 60 * 1000
 /** EDUs such as typing that wait for one unreachable server. The oldest is dropped first. */
 export const MAX_EDUS_WAITING = 500
 /** Stored EDUs for other servers that go into one transaction. Each may be as large as an event. */

@@ -109,9 +109,9 @@ describe('an ignored user', () => {
       presence: 'online',
       status_msg: 'x',
     })
-    const told = ({ presence, rooms }: Json) => JSON.stringify([presence, rooms.join[room].ephemeral])
-    expect(told(await bob.sync(`&since=${bobs}`))).toContain(troll.userId)
-    expect(told(await alice.sync(`&since=${since}`))).not.toContain(troll.userId)
+    const shown = ({ presence, rooms }: Json) => JSON.stringify([presence, rooms.join[room].ephemeral])
+    expect(shown(await bob.sync(`&since=${bobs}`))).toContain(troll.userId)
+    expect(shown(await alice.sync(`&since=${since}`))).not.toContain(troll.userId)
     const first = await alice.sync()
     expect(JSON.stringify([first.presence, first.rooms.join[room].ephemeral ?? null])).not.toContain(troll.userId)
   })

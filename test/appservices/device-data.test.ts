@@ -42,12 +42,12 @@ const room = encodeURIComponent
 const call = (token: string, method: string, path: string, body?: unknown) =>
   world.api.call(method, path, { token, ...(body !== undefined && { body }) })
 /** What a service was sent under a key of its transactions; of a repeated transaction once. */
-function told(service: TestService, key: string): Json[] {
+function received(service: TestService, key: string): Json[] {
   const byPath = new Map(service.transactions().map(({ path, body }) => [path, body]))
   return [...byPath.values()].flatMap((body) => (body[key] === undefined ? [] : [body[key]]))
 }
-const ephemeral = (service: TestService) => told(service, 'ephemeral').flat()
-const messages = (service: TestService) => told(service, 'to_device').flat()
+const ephemeral = (service: TestService) => received(service, 'ephemeral').flat()
+const messages = (service: TestService) => received(service, 'to_device').flat()
 let count = 0
 const sendToDevice = (to: Json, from = alice, content: Json = { n: ++count }) =>
   call(from.token, 'PUT', `/sendToDevice/m.test/${++count}`, {
@@ -83,7 +83,7 @@ describe('to_device', () => {
       ...{ type: 'm.test', sender: alice.userId, to_user_id: ghost, to_device_id: 'DEV' },
       content: { text: 'x', big: 9007199254740991 },
     })
-    expect(told(crypt, 'de.sorunome.msc2409.to_device').flat()).toEqual(messages(crypt))
+    expect(received(crypt, 'de.sorunome.msc2409.to_device').flat()).toEqual(messages(crypt))
     await noNews(cryptReg)
     const inbox = await call(cryptReg.as_token, 'GET', as(ghost, syncPath({}), '&device_id=DEV'))
     expect(inbox.to_device?.events ?? []).toEqual([])
@@ -265,7 +265,7 @@ describe('ephemeral', () => {
 
 describe('device_lists', () => {
   const lists = (kind: 'changed' | 'left') =>
-    told(crypt, 'device_lists').flatMap((one) => {
+    received(crypt, 'device_lists').flatMap((one) => {
       expect(Object.keys(one)).toEqual(['changed', 'left'])
       return one[kind]
     })
@@ -289,8 +289,8 @@ describe('device_lists', () => {
     await waitUntil('who left', () => lists('left').includes(dora.userId))
     await call(cryptReg.as_token, 'POST', as(ghost, `/rooms/${room(roomId)}/leave`), {})
     await waitUntil('whom it left', () => lists('left').includes(carol.userId))
-    expect(told(crypt, 'org.matrix.msc3202.device_lists')).toEqual(told(crypt, 'device_lists'))
-    expect(told(eph, 'device_lists')).toEqual([])
+    expect(received(crypt, 'org.matrix.msc3202.device_lists')).toEqual(received(crypt, 'device_lists'))
+    expect(received(eph, 'device_lists')).toEqual([])
   })
 
   it('who still shares another room has not left', async () => {
@@ -317,8 +317,8 @@ describe('device_one_time_keys_count and device_unused_fallback_key_types', () =
     await call(cryptReg.as_token, 'POST', as(ghost, '/keys/upload', '&device_id=KEYS'), upload)
     const claim = () =>
       call(alice.token, 'POST', '/keys/claim', { one_time_keys: { [ghost]: { KEYS: 'signed_curve25519' } } })
-    const counts = () => told(crypt, 'device_one_time_keys_count').map((one) => one[ghost]?.KEYS.signed_curve25519)
-    const fallbacks = () => told(crypt, 'device_unused_fallback_key_types').map((one) => one[ghost]?.KEYS)
+    const counts = () => received(crypt, 'device_one_time_keys_count').map((one) => one[ghost]?.KEYS.signed_curve25519)
+    const fallbacks = () => received(crypt, 'device_unused_fallback_key_types').map((one) => one[ghost]?.KEYS)
     await claim()
     await waitUntil('one left', () => counts().includes(1))
     expect(fallbacks().at(-1)).toEqual(['signed_curve25519'])
@@ -327,8 +327,8 @@ describe('device_one_time_keys_count and device_unused_fallback_key_types', () =
     await waitUntil('the fallback key to be used', () => fallbacks().some((types) => types?.length === 0))
     expect(counts().at(-1)).toBe(0)
     for (const name of ['device_one_time_keys_count', 'device_unused_fallback_key_types']) {
-      expect(told(crypt, `org.matrix.msc3202.${name}`)).toEqual(told(crypt, name))
-      expect(told(eph, name)).toEqual([])
+      expect(received(crypt, `org.matrix.msc3202.${name}`)).toEqual(received(crypt, name))
+      expect(received(eph, name)).toEqual([])
     }
     await noNews(cryptReg)
   })

@@ -312,11 +312,11 @@ describe('a service that asks for what passes', () => {
       body: { typing: true, timeout: 9_000 },
     })
     await world.api.call('POST', `/rooms/${room(roomId)}/receipt/m.read/${room(eventId)}`, { token, body: {} })
-    const told = () => eph.transactions().flatMap(({ body }) => body.ephemeral ?? [])
-    await waitUntil('both', () => new Set(told().map((event: Json) => event.type)).size === 2)
-    expect(told()).toContainEqual({ type: 'm.typing', room_id: roomId, content: { user_ids: [userId] } })
+    const received = () => eph.transactions().flatMap(({ body }) => body.ephemeral ?? [])
+    await waitUntil('both', () => new Set(received().map((event: Json) => event.type)).size === 2)
+    expect(received()).toContainEqual({ type: 'm.typing', room_id: roomId, content: { user_ids: [userId] } })
     const receipt = { [eventId]: { 'm.read': { [userId]: { ts: expect.any(Number) } } } }
-    expect(told()).toContainEqual({ type: 'm.receipt', room_id: roomId, content: receipt })
+    expect(received()).toContainEqual({ type: 'm.receipt', room_id: roomId, content: receipt })
     expect(service.transactions().some(({ body }) => 'ephemeral' in body)).toBe(false)
     await eph.close()
   })

@@ -168,11 +168,11 @@ describe.each([
       const roomId = await bridged()
       for (const text of ['1', '2', '3']) await sendText(world.api, person.token, roomId, text, text)
       await service.until('the last', (event) => event.room_id === roomId && event.content.body === '3')
-      const told = service.events().filter((event) => event.room_id === roomId)
-      expect(told.map(({ content }) => content.body).filter(Boolean)).toEqual(['1', '2', '3'])
-      expect(told.every((event) => 'state_key' in event === (event.type !== 'm.room.message'))).toBe(true)
+      const received = service.events().filter((event) => event.room_id === roomId)
+      expect(received.map(({ content }) => content.body).filter(Boolean)).toEqual(['1', '2', '3'])
+      expect(received.every((event) => 'state_key' in event === (event.type !== 'm.room.message'))).toBe(true)
       for (const key of ['event_id', 'room_id', 'sender', 'origin_server_ts', 'type', 'content', 'unsigned']) {
-        expect(told.every((event) => key in event)).toBe(true)
+        expect(received.every((event) => key in event)).toBe(true)
       }
     })
 

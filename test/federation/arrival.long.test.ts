@@ -30,7 +30,7 @@ afterAll(async () => {
   for (const server of servers) await server.close()
 })
 
-interface Told {
+interface Past {
   readonly run: Run
   readonly roomId: RoomId
   readonly version: RoomVersion
@@ -41,10 +41,10 @@ interface Told {
 }
 
 /** A room with a past of many branches, which a server tells that has seen all of it. */
-async function roomWithPast(from: number): Promise<Told> {
+async function roomWithPast(from: number): Promise<Past> {
   for (let seed = from; ; seed++) {
     const run = new Run(servers, seed)
-    const told = await within(run, async () => {
+    const past = await within(run, async () => {
       const scene = await openScene(run)
       run.network.conditions = ROUGH
       await play(scene, 70)
@@ -55,7 +55,7 @@ async function roomWithPast(from: number): Promise<Told> {
       const join = view && firstJoin(view)
       return join && present.length > 1 && { ...scene, home: home!, view: view!, join }
     })
-    if (told && branchesIn(told.view) >= 10) return told
+    if (past && branchesIn(past.view) >= 10) return past
   }
 }
 
@@ -98,7 +98,7 @@ function eventsAfter(view: RoomView, first: EventId): EventId[] {
 }
 
 /** The room as the latecomer has it after its events came in one of the possible orders, in transactions of any size, some twice. */
-async function arriveIn(order: number, { run, roomId, version, home, view, join }: Told): Promise<RoomView> {
+async function arriveIn(order: number, { run, roomId, version, home, view, join }: Past): Promise<RoomView> {
   const dice = new Dice(order)
   const later = eventsAfter(view, join)
   expect(later.length).toBeGreaterThan(10)
@@ -108,9 +108,9 @@ async function arriveIn(order: number, { run, roomId, version, home, view, join 
   await within(run, async () => {
     const { processJoin, receiver } = latecomer.engine
     const answer = (await home.engine.resident.joinAnswer(roomId, join))!
-    const told = { state: answer.state.map(parsed), authChain: answer.authChain.map(parsed) }
-    const adopted = await processJoin(home.name, version, roomId, textOf(join), told)
-    expect(adopted).toMatchObject({ kind: 'accepted' })
+    const past = { state: answer.state.map(parsed), authChain: answer.authChain.map(parsed) }
+    const outcome = await processJoin(home.name, version, roomId, textOf(join), past)
+    expect(outcome).toMatchObject({ kind: 'accepted' })
     const rest = dice.shuffled([...later, ...later.filter(() => dice.chance(0.1))])
     while (rest.length > 0) {
       const part = rest.splice(0, dice.between(1, 12))
@@ -124,13 +124,13 @@ it(
   'a room ends in one state, in whatever order its events arrive',
   async () => {
     for (let seed = FIRST_SEED, room = 0; room < ROOMS; room++, seed++) {
-      const told = await roomWithPast(seed)
-      seed = told.run.seed
+      const past = await roomWithPast(seed)
+      seed = past.run.seed
       for (let order = 1; order <= ORDERS; order++) {
-        const reached = await arriveIn(order, told)
+        const reached = await arriveIn(order, past)
         const which = `SIM_SEED=${seed}, order ${order}`
-        expect(reached.extremities.toSorted(), which).toEqual(told.view.extremities.toSorted())
-        expect(sorted(reached.state), which).toEqual(sorted(told.view.state))
+        expect(reached.extremities.toSorted(), which).toEqual(past.view.extremities.toSorted())
+        expect(sorted(reached.state), which).toEqual(sorted(past.view.state))
       }
     }
   },

@@ -138,9 +138,9 @@ async function summary(endings: readonly Ending[]) {
 
 /** What users are told of each room's state by each server. */
 async function tellAll(endings: readonly Ending[]): Promise<string[][]> {
-  const told: string[][] = []
-  for (const { roomId, present } of endings) for (const server of present) told.push(await tell(server, roomId))
-  return told
+  const shown: string[][] = []
+  for (const { roomId, present } of endings) for (const server of present) shown.push(await tell(server, roomId))
+  return shown
 }
 
 async function tell(server: SimulatedServer, roomId: RoomId): Promise<string[]> {
@@ -148,7 +148,7 @@ async function tell(server: SimulatedServer, roomId: RoomId): Promise<string[]> 
   const [user] = [...view.members].find(([id, text]) => text.startsWith('join') && id.endsWith(`:${server.name}`))!
   const json = await server.engine.services.roomReader.state(await server.as(user), roomId)
   const events = JSON.parse(json.toBuffer().toString()) as { event_id: EventId; type: string; state_key: string }[]
-  const told = events.map((event) => `${event.type} ${event.state_key}: ${event.event_id}`).sort()
-  expect(told).toEqual([...view.state].map(([key, id]) => `${key}: ${id}`).sort())
-  return told
+  const shown = events.map((event) => `${event.type} ${event.state_key}: ${event.event_id}`).sort()
+  expect(shown).toEqual([...view.state].map(([key, id]) => `${key}: ${id}`).sort())
+  return shown
 }

@@ -203,9 +203,9 @@ async function enter(room: string, version: RoomVersion) {
   }
   const join = build({ type: 'm.room.member', state_key: eve, content: { membership: 'join' } })
   const path = `${F}/v2/send_join/${enc(room)}/${enc(join.eventId)}`
-  const told = await stranger.ask(to, 'PUT', path, { body: join.pdu as JsonObject })
-  expect(told.status).toBe(200)
-  const state = (told.body as { state: Json[] }).state
+  const answer = await stranger.ask(to, 'PUT', path, { body: join.pdu as JsonObject })
+  expect(answer.status).toBe(200)
+  const state = (answer.body as { state: Json[] }).state
   const [create, levels] = ['m.room.create', 'm.room.power_levels'].map((type) =>
     state.find((one) => one.type === type),
   )

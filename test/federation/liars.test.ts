@@ -86,9 +86,9 @@ describe('a server that lies about what is missing', () => {
       const before = await shapeOf(party)
       expect((await lieTo(party, {}, [event.json])).kinds).toEqual(['dropped'])
       const state = [...elsewhere.state.values()]
-      const told = { stateIds: async () => ({ state, authChain: state }) }
+      const queries = { stateIds: async () => ({ state, authChain: state }) }
       const unplaced = await forge(party, bob, beta, { prev: [UNKNOWN] })
-      expect((await lieTo(party, told, [unplaced.json])).kinds).toEqual(['dropped'])
+      expect((await lieTo(party, queries, [unplaced.json])).kinds).toEqual(['dropped'])
       expect(await shapeOf(party)).toEqual(before)
       expect(run.trace.join('\n')).toContain('another room')
     }))

@@ -36,7 +36,7 @@ export class Run implements Surroundings {
   readonly lies = new Map<ServerName, Answers>()
   /** The join by which a server last came into a room that none of its users was in. */
   readonly arrivals = new Map<string, EventId>()
-  readonly #told = new Map<string, number>()
+  readonly #sentUpTo = new Map<string, number>()
   readonly #audience = new Map<string, ReadonlySet<ServerName>>()
   readonly #held = new Map<string, string[]>()
   #sent = 0
@@ -93,9 +93,9 @@ export class Run implements Surroundings {
     const before = this.#audience.get(place) ?? []
     const audience = await this.serversIn(server, roomId)
     this.#audience.set(place, audience)
-    const made = await madeSince(server.db, roomId, server.name, this.#told.get(place) ?? 0)
+    const made = await madeSince(server.db, roomId, server.name, this.#sentUpTo.get(place) ?? 0)
     if (made.length === 0) return
-    this.#told.set(place, made.at(-1)!.event_nid)
+    this.#sentUpTo.set(place, made.at(-1)!.event_nid)
     for (const { event_id, json } of made)
       this.trace.push(`  ${event_id} on ${prevIdsOf(JSON.parse(json) as Pdu).join(' ')}`)
     const texts = made.map(({ json }) => json)
@@ -179,29 +179,29 @@ export class Run implements Surroundings {
     const key = resident.signingKey
     const join = withAuthoriser(version, built, answer.event.value, new Map([[key.keyId, key.publicKey]]))
     const { areMembersOmitted } = answer
-    const told = { areMembersOmitted, ...listsOf(answer) }
+    const claimed = { areMembersOmitted, ...listsOf(answer) }
     const wasIn = (await this.serversIn(server, roomId)).has(server.name)
-    const adopted = await server.engine.processJoin(resident.name, version, roomId, parsed(join), told)
-    this.trace.push(`  ${server.name} adopts ${built.eventId}: ${adopted.kind} ${adopted.reason ?? ''}`)
+    const outcome = await server.engine.processJoin(resident.name, version, roomId, parsed(join), claimed)
+    this.trace.push(`  ${server.name} takes the join ${built.eventId}: ${outcome.kind} ${outcome.reason ?? ''}`)
     if (omitsMembers) await this.#fill(server, roomId)
-    if (adopted.kind === 'accepted' && !wasIn) this.arrivals.set(`${server.name} ${roomId}`, built.eventId)
+    if (outcome.kind === 'accepted' && !wasIn) this.arrivals.set(`${server.name} ${roomId}`, built.eventId)
     // Its own join was told to the others by the resident server.
     const made = await madeSince(server.db, roomId, server.name, 0)
-    this.#told.set(`${server.name} ${roomId}`, made.at(-1)?.event_nid ?? 0)
-    return adopted.kind === 'accepted' || adopted.kind === 'known'
+    this.#sentUpTo.set(`${server.name} ${roomId}`, made.at(-1)?.event_nid ?? 0)
+    return outcome.kind === 'accepted' || outcome.kind === 'known'
   }
 
   /** Has the members fetched that were left out. */
   async #fill(server: SimulatedServer, roomId: RoomId): Promise<void> {
     server.peers.state = async (of, ...at) => {
-      const told = await this.servers.get(of as ServerName)!.engine.resident.stateAt(...at)
-      if (!told) throw new ProtocolError('M_NOT_FOUND', 'There is no such event here.')
-      return listsOf(told)
+      const claimed = await this.servers.get(of as ServerName)!.engine.resident.stateAt(...at)
+      if (!claimed) throw new ProtocolError('M_NOT_FOUND', 'There is no such event here.')
+      return listsOf(claimed)
     }
     const { registry } = server.engine
     const partialState = (await registry.get(roomId))?.partialState
     if (!partialState?.holdsEvents) return
-    server.startFilling()
+    server.startResync()
     await partialState.whole
     while (partialState.holdsEvents) await setImmediate()
   }

@@ -25,7 +25,7 @@ export interface SimulatedServer {
   readonly engine: RoomEngine
   as(userId: UserId): Promise<Requester>
   /** From here on rooms that are joined without their members are filled with them. */
-  startFilling(): void
+  startResync(): void
   /** Starts it again on its database: what was only in memory is gone. */
   restart(): Promise<void>
   close(): Promise<void>
@@ -72,7 +72,7 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
   }
 
   let running = await open()
-  let isFilling = false
+  let isResyncing = false
 
   async function stop(): Promise<void> {
     await running.engine.close()
@@ -93,16 +93,16 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
       const userNid = (await running.users.intern([userId])).get(userId)!
       return { userId, userNid, deviceId: 'SIMULATED', tokenNid: userNid, isGuest: false }
     },
-    startFilling() {
-      if (isFilling) return
-      isFilling = true
+    startResync() {
+      if (isResyncing) return
+      isResyncing = true
       const { resync, partialStateRooms } = running.engine
       resync.onWhole(async (partialState) => partialStateRooms.end(partialState))
       resync.start()
     },
     async restart() {
       await stop()
-      isFilling = false
+      isResyncing = false
       running = await open()
     },
     async close() {

@@ -282,7 +282,7 @@ describe('keys/signatures/upload', () => {
     for (const { person } of [alice, bob]) await person.join(room)
     const people = [alice.person, bob.person, watcher]
     const tokens = await Promise.all(people.map(async (person) => (await person.sync()).next_batch))
-    const told = async () => {
+    const shown = async () => {
       const answers = await Promise.all(people.map((person, index) => person.sync(`&since=${tokens[index]}`)))
       answers.forEach(({ next_batch }, index) => {
         tokens[index] = next_batch
@@ -291,15 +291,15 @@ describe('keys/signatures/upload', () => {
     }
     const ofBob = signedBy(bob.signer.object('master'), alice.person.userId, alice.signer.keys.user_signing)
     await sign(alice.person, { [bob.person.userId]: { [bob.signer.keys.master.publicKey]: ofBob } })
-    expect(await told()).toEqual([idsOfPeople(bob.person), [], []])
+    expect(await shown()).toEqual([idsOfPeople(bob.person), [], []])
     const device = signedBy(bob.person.maker.identity(), bob.person.userId, bob.signer.keys.self_signing)
     await sign(bob.person, { [bob.person.userId]: { [bob.person.deviceId]: device } })
     const all = [1, 2, 3].map(() => idsOfPeople(bob.person))
-    expect(await told()).toEqual(all)
+    expect(await shown()).toEqual(all)
     await sign(bob.person, { [bob.person.userId]: { [bob.person.deviceId]: device } })
-    expect(await told()).toEqual([[], [], []])
+    expect(await shown()).toEqual([[], [], []])
     await bob.person.call('POST', PATH, withPassword(bob.person, crossSigner(bob.person.userId).body()))
-    expect(await told()).toEqual(all)
+    expect(await shown()).toEqual(all)
   })
 
   it('says of each key what is wrong with it, and takes the others', async () => {

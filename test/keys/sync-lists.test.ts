@@ -61,26 +61,26 @@ describe('device_lists.changed', () => {
 
   it('B19: names who logs in, renames a device and logs out, with keys and without', async () => {
     const room = await roomOf(alice, bob)
-    const told = { changed: idsOfPeople(bob), left: [] }
+    const shown = { changed: idsOfPeople(bob), left: [] }
     let second!: Account
     const logIn = async () => {
       second = await login(house.api, bob.userId)
     }
-    expect(await tellsAfter(alice, logIn)).toEqual(told)
+    expect(await tellsAfter(alice, logIn)).toEqual(shown)
     const asSecond = (method: string, path: string, body: object) =>
       house.api.call(method, path, { token: second.token, body })
     expect(
       await tellsAfter(alice, () => asSecond('PUT', `/devices/${second.deviceId}`, { display_name: 'x' })),
-    ).toEqual(told)
+    ).toEqual(shown)
     const keys = deviceMaker(second).identity()
-    expect(await tellsAfter(alice, () => asSecond('POST', '/keys/upload', { device_keys: keys }))).toEqual(told)
+    expect(await tellsAfter(alice, () => asSecond('POST', '/keys/upload', { device_keys: keys }))).toEqual(shown)
     expect(
       await tellsAfter(alice, () => asSecond('PUT', `/devices/${second.deviceId}`, { display_name: 'y' })),
-    ).toEqual(told)
-    expect(await tellsAfter(alice, () => asSecond('POST', '/logout', {}))).toEqual(told)
+    ).toEqual(shown)
+    expect(await tellsAfter(alice, () => asSecond('POST', '/logout', {}))).toEqual(shown)
     const third = await login(house.api, bob.userId)
     expect(await tellsAfter(alice, () => house.api.call('POST', '/logout', { token: third.token, body: {} }))).toEqual(
-      told,
+      shown,
     )
     // A device that was there is no news when it logs in again.
     const device = { type: 'm.login.password', user: bob.userId, password: PASSWORD, device_id: 'FOURTH' }
@@ -155,12 +155,12 @@ describe('device_lists.left', () => {
   it('names all who are left behind, and none who came later', async () => {
     const [max, ned, oda] = await Promise.all(['max', 'ned', 'oda'].map((name) => keyedPerson(house, name)))
     const room = await roomOf(max!, ned!)
-    const told = await tellsAfter(max!, async () => {
+    const shown = await tellsAfter(max!, async () => {
       await ned!.call('PUT', `/profile/${encodeURIComponent(ned!.userId)}/displayname`, { displayname: 'N' })
       await max!.leave(room)
       await oda!.join(room)
     })
-    expect(told).toEqual({ changed: [], left: idsOfPeople(ned!) })
+    expect(shown).toEqual({ changed: [], left: idsOfPeople(ned!) })
   })
 
   it('names nobody whom a user still shares a room with, and a rejoin is news again', async () => {
@@ -175,21 +175,21 @@ describe('device_lists.left', () => {
   it('survives that the room is forgotten', async () => {
     const [ray, sue] = await Promise.all(['ray', 'sue'].map((name) => keyedPerson(house, name)))
     const room = await roomOf(ray!, sue!)
-    const told = await tellsAfter(ray!, async () => {
+    const shown = await tellsAfter(ray!, async () => {
       await ray!.leave(room)
       await ray!.call('POST', `/rooms/${encodeURIComponent(room)}/forget`, {})
     })
-    expect(told).toEqual({ changed: [], left: idsOfPeople(sue!) })
+    expect(shown).toEqual({ changed: [], left: idsOfPeople(sue!) })
   })
 
   it('names nobody when somebody leaves and comes back between two syncs', async () => {
     const [tom, uma] = await Promise.all(['tom', 'uma'].map((name) => keyedPerson(house, name)))
     const room = await roomOf(tom!, uma!)
-    const told = await tellsAfter(tom!, async () => {
+    const shown = await tellsAfter(tom!, async () => {
       await uma!.leave(room)
       await uma!.join(room)
     })
-    expect(told.left).toEqual([])
+    expect(shown.left).toEqual([])
   })
 })
 
@@ -235,38 +235,38 @@ test('B3: who leaves, gets other keys and joins again within one span is in devi
   const dan = await keyedPerson(house, 'leaver')
   const eve = await keyedPerson(house, 'stays')
   const room = await roomOf(dan, eve)
-  const told = await tellsAfter(eve, async () => {
+  const shown = await tellsAfter(eve, async () => {
     await dan.leave(room)
     await dan.rekey()
     await dan.join(room)
   })
-  expect(told).toEqual({ changed: idsOfPeople(dan), left: [] })
+  expect(shown).toEqual({ changed: idsOfPeople(dan), left: [] })
 })
 
 test('B3: who leaves, gets a new device and joins again within one span is in device_lists.changed', async () => {
   const dan = await keyedPerson(house, 'device-leaver')
   const eve = await keyedPerson(house, 'device-stays')
   const room = await roomOf(dan, eve)
-  const told = await tellsAfter(eve, async () => {
+  const shown = await tellsAfter(eve, async () => {
     await dan.leave(room)
     const second = await login(house.api, dan.userId)
     const body = { device_keys: deviceMaker(second).identity() }
     await house.api.call('POST', '/keys/upload', { token: second.token, body })
     await dan.join(room)
   })
-  expect(told).toEqual({ changed: idsOfPeople(dan), left: [] })
+  expect(shown).toEqual({ changed: idsOfPeople(dan), left: [] })
 })
 
 test('B3: who leaves and joins again is told of those who got other keys meanwhile', async () => {
   const dan = await keyedPerson(house, 'away')
   const eve = await keyedPerson(house, 'rekeys')
   const room = await roomOf(dan, eve)
-  const told = await tellsAfter(dan, async () => {
+  const shown = await tellsAfter(dan, async () => {
     await dan.leave(room)
     await eve.rekey()
     await dan.join(room)
   })
-  expect(told).toEqual({ changed: idsOfPeople(eve), left: [] })
+  expect(shown).toEqual({ changed: idsOfPeople(eve), left: [] })
 })
 
 test('B3: changes of a profile are no coming and going', async () => {
@@ -275,9 +275,9 @@ test('B3: changes of a profile are no coming and going', async () => {
   await roomOf(dan, eve)
   const rename = (person: KeyedPerson, displayname: string) =>
     person.call('PUT', `/profile/${encodeURIComponent(person.userId)}/displayname`, { displayname })
-  const told = await tellsAfter(eve, async () => {
+  const shown = await tellsAfter(eve, async () => {
     for (const name of ['One', 'Two', 'Three']) await rename(dan, name)
     await rename(eve, 'Eve')
   })
-  expect(told).toEqual(NOTHING)
+  expect(shown).toEqual(NOTHING)
 })

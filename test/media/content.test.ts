@@ -69,9 +69,9 @@ describe('a file', () => {
       image: 'application/octet-stream',
       '': 'application/octet-stream',
     }
-    for (const [type, told] of Object.entries({ ...types, 'application/json': 'application/json' })) {
+    for (const [type, shown] of Object.entries({ ...types, 'application/json': 'application/json' })) {
       const { headers, bytes } = await download(await upload('{"a":1}', { type }))
-      expect(headers.get('content-type')).toBe(told)
+      expect(headers.get('content-type')).toBe(shown)
       expect(bytes.toString()).toBe('{"a":1}')
     }
   })

@@ -62,12 +62,12 @@ describe('a preview', () => {
       <meta property="og:image" content="../pictures/1"><meta name="description" content="About  it"></head></html>`),
       '/deep/page',
     )
-    const told = await preview(url)
-    expect(told).toMatchObject({
+    const shown = await preview(url)
+    expect(shown).toMatchObject({
       ...{ 'og:title': 'A & B', 'og:site_name': 'Site', 'og:description': 'About it', 'og:image:type': 'image/png' },
       ...{ 'og:image:width': 48, 'og:image:height': 24, 'matrix:image:size': image.length },
     })
-    const name = told['og:image'].slice('mxc://'.length)
+    const name = shown['og:image'].slice('mxc://'.length)
     const file = await fetchFile(`${server.baseUrl}/_matrix/client/v1/media/download/${name}`, { token: alice.token })
     expect(file.bytes.equals(image)).toBe(true)
   })

@@ -122,15 +122,15 @@ describe('the end of an invitation of another server', () => {
   test('B4: is told the same to an incremental sync, also after a restart', async () => {
     const { next_batch: since } = await beta.api.call('GET', '/sync?timeout=0', { token: bob.token })
     await act(beta, bob, 'leave')
-    const told = async () => {
+    const shown = async () => {
       const { rooms } = await beta.api.call('GET', `/sync?timeout=0&since=${since}`, { token: bob.token })
       const { unsigned: _, ...event } = rooms.leave[room].timeline.events[0]
       return event
     }
-    const before = await told()
+    const before = await shown()
     expect(before.event_id).toBe((await atAlpha()).event_id)
     await beta.server.restart()
-    expect(await told()).toEqual(before)
+    expect(await shown()).toEqual(before)
   })
 
   test('B4: that comes late leaves a newer invitation alone', async () => {

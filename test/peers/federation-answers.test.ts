@@ -180,9 +180,9 @@ describe.each(['1', '10', '11', '12'])('room version %s', (room_version) => {
     const said = await sendText(home.api, alice.token, room, `said-${room_version}`, 'hello')
     const asked = (uri: string) => peer.ask(there(), 'GET', `${F}/v1/${uri}`)
     expectOrdered((await asked(`event_auth/${enc(room)}/${enc(said)}`)).body.auth_chain)
-    const told = (await asked(`state/${enc(room)}?event_id=${enc(said)}`)).body
-    expectOrdered(told.auth_chain)
+    const shown = (await asked(`state/${enc(room)}?event_id=${enc(said)}`)).body
+    expectOrdered(shown.auth_chain)
     const { auth_chain_ids } = (await asked(`state_ids/${enc(room)}?event_id=${enc(said)}`)).body
-    expect(auth_chain_ids).toEqual(told.auth_chain.map(idOf))
+    expect(auth_chain_ids).toEqual(shown.auth_chain.map(idOf))
   })
 })

@@ -422,10 +422,10 @@ describe('an event by its time', () => {
     api.call('GET', `/_matrix/client/v1/rooms/${enc(room)}/timestamp_to_event?ts=${ts}&dir=${dir}`, { token })
 
   /** A request waits for other servers for some seconds only: on a busy machine the next one finds what came later. */
-  const findsIt = (ts: number, dir: string, told: Json) =>
+  const findsIt = (ts: number, dir: string, shown: Json) =>
     waitUntil('beta finds the same event', async () => {
       const { event_id, origin_server_ts } = await nearest(beta, bob, ts, dir)
-      return event_id === told.event_id && origin_server_ts === told.origin_server_ts
+      return event_id === shown.event_id && origin_server_ts === shown.origin_server_ts
     })
 
   const around = async (id: string, limit: number) =>
@@ -437,9 +437,9 @@ describe('an event by its time', () => {
     const there = await allOf(alpha, alice, 100)
     // Several events may be of the same millisecond: the one in question is the one that alpha names.
     const { origin_server_ts } = there[80]
-    const told = await nearest(alpha, alice, origin_server_ts, dir)
-    const { event_id } = told
-    await findsIt(origin_server_ts, dir, told)
+    const shown = await nearest(alpha, alice, origin_server_ts, dir)
+    const { event_id } = shown
+    await findsIt(origin_server_ts, dir, shown)
     const index = idsOf(there).indexOf(event_id)
     const { events_before, event, end } = await around(event_id, 10)
     expect(event.event_id).toBe(event_id)
@@ -455,8 +455,8 @@ describe('an event by its time', () => {
     await leaveGap(30)
     const there = await allOf(alpha, alice, 100)
     const middle = there.find(({ content }) => content.body === 'lost 15')
-    const told = await nearest(alpha, alice, middle.origin_server_ts, 'f')
-    await findsIt(middle.origin_server_ts, 'f', told)
+    const shown = await nearest(alpha, alice, middle.origin_server_ts, 'f')
+    await findsIt(middle.origin_server_ts, 'f', shown)
     expect(idsOf(await allOf(beta, bob))).toEqual(idsOf(there))
   })
 

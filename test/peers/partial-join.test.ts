@@ -183,8 +183,8 @@ it('is read and written to at once, and whole later', async () => {
   expect(Object.keys(await asking)).toHaveLength(MEMBERS + 3)
   expect((await waiting).rooms.join[room].summary['m.joined_member_count']).toBe(MEMBERS + 3)
   const whole = (await sync(beta, bob, {}, before.next_batch)).rooms.join[room]
-  const told = whole.state.events.filter(({ type }: Json) => type === 'm.room.member')
-  expect(told).toHaveLength(MEMBERS + 2)
+  const shown = whole.state.events.filter(({ type }: Json) => type === 'm.room.member')
+  expect(shown).toHaveLength(MEMBERS + 2)
   expect(textsIn(whole.timeline.events)).toEqual(['hello'])
   await expectWhole()
 })
@@ -375,11 +375,11 @@ it.each([
   await act(alpha, moderator, what, { user_id: bob.userId, reason: 'too soon' })
   await waitUntil('it to wait', async () => ((await heldAt(beta)) > 0 ? true : undefined))
   held.release()
-  const told = await waitUntil('the end', async () => {
+  const shown = await waitUntil('the end', async () => {
     const left = (await sync(beta, bob, LAZY, since)).rooms?.leave?.[room]
     return left?.timeline.events.find(({ state_key }: Json) => state_key === bob.userId)
   })
-  expect(told).toMatchObject({ sender: moderator.userId, content: { membership, reason: 'too soon' } })
+  expect(shown).toMatchObject({ sender: moderator.userId, content: { membership, reason: 'too soon' } })
   const joined = await beta.api.call('GET', '/joined_rooms', { token: bob.token })
   expect(joined.joined_rooms).not.toContain(room)
   await waitUntil('nothing to wait', async () => ((await heldAt(beta)) === 0 ? true : undefined))

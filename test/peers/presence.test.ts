@@ -104,7 +104,7 @@ const syncSince = (at: Neighbour, { token }: Account, since?: string): Promise<J
   at.api.call('GET', `/sync?timeout=0&set_presence=offline${since ? `&since=${since}` : ''}`, { token })
 
 /** What one is told of another's presence in the syncs that follow a token. */
-function toldAfter(at: Neighbour, who: Account, since: string, of: Account): Promise<Json> {
+function sentAfter(at: Neighbour, who: Account, since: string, of: Account): Promise<Json> {
   let from = since
   return waitUntil(`presence of ${of.userId}`, async () => {
     const { presence, next_batch } = await syncSince(at, who, from)
@@ -122,8 +122,8 @@ test('B8: who comes to share a room over federation is told how the others are, 
   const room = (await gamma.api.call('POST', '/createRoom', { token: dora.token, body })).room_id
   const [{ next_batch: doras }, { next_batch: erins }] = [await syncSince(gamma, dora), await syncSince(beta, erin)]
   await beta.api.call('POST', `/join/${enc(room)}?server_name=${enc(gamma.name)}`, { token: erin.token, body: {} })
-  expect(await toldAfter(gamma, dora, doras, erin)).toMatchObject({ presence: 'unavailable', status_msg: 'I come' })
-  expect(await toldAfter(beta, erin, erins, dora)).toMatchObject({ presence: 'online', status_msg: 'I was here' })
+  expect(await sentAfter(gamma, dora, doras, erin)).toMatchObject({ presence: 'unavailable', status_msg: 'I come' })
+  expect(await sentAfter(beta, erin, erins, dora)).toMatchObject({ presence: 'online', status_msg: 'I was here' })
 })
 
 test('B8: a user of another server who comes into a further room is told there as they were heard of before', async () => {
@@ -134,5 +134,5 @@ test('B8: a user of another server who comes into a further room is told there a
   const room = (await alpha.api.call('POST', '/createRoom', { token: fred.token, body })).room_id
   const { next_batch: since } = await syncSince(alpha, fred)
   await beta.api.call('POST', `/join/${enc(room)}?server_name=${enc(alpha.name)}`, { token: bob.token, body: {} })
-  expect(await toldAfter(alpha, fred, since, bob)).toMatchObject({ presence: 'online', status_msg: 'known' })
+  expect(await sentAfter(alpha, fred, since, bob)).toMatchObject({ presence: 'online', status_msg: 'known' })
 })

@@ -55,15 +55,15 @@ describe('a signing key that is replaced', () => {
     before = await sendText(alpha.api, alice.token, room, 'before', 'before')
     expect(await keyIdsOf(before)).toEqual([first])
     const { keyId, publicKey } = await alpha.server.services.ownKeys.rotate()
-    const told = await alpha.api.call('GET', '/_matrix/key/v2/server')
-    expect(told).toMatchObject({
+    const shown = await alpha.api.call('GET', '/_matrix/key/v2/server')
+    expect(shown).toMatchObject({
       verify_keys: { [keyId]: { key: publicKey } },
       old_verify_keys: { [first]: { key: alpha.signingKey.publicKey } },
     })
-    expect(Object.keys(told.verify_keys)).toEqual([keyId])
-    const { expired_ts: expired } = told.old_verify_keys[first]
+    expect(Object.keys(shown.verify_keys)).toEqual([keyId])
+    const { expired_ts: expired } = shown.old_verify_keys[first]
     expect(Math.abs(expired - Date.now())).toBeLessThan(120_000)
-    expect(verifyJson(told, alpha.name, keyId, publicKey)).toBe(true)
+    expect(verifyJson(shown, alpha.name, keyId, publicKey)).toBe(true)
     expect(await keyIdsOf(await sendText(alpha.api, alice.token, room, 'after', 'after'))).toEqual([keyId])
   })
 

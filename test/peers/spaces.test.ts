@@ -238,9 +238,9 @@ describe('spaces across servers', () => {
       children: [7, { room_id: 'no room' }],
       inaccessible_children: 'none',
     })
-    const [, told] = await treeOf(beta, bob, root)
+    const [, shown] = await treeOf(beta, bob, root)
     const plain = { num_joined_members: 0, world_readable: false, guest_can_join: false }
-    expect(told).toEqual({ room_id: far, ...PUBLIC, ...plain, children_state: [] })
+    expect(shown).toEqual({ room_id: far, ...PUBLIC, ...plain, children_state: [] })
   })
 
   it('are not told of a room by servers that only others name', async () => {
@@ -323,8 +323,8 @@ describe('the summary of a room', () => {
   it('is given to those who are invited', async () => {
     const room = await make(alpha, alice, 'for few', { rule: INVITE })
     await alpha.api.call('POST', `/rooms/${enc(room)}/invite`, { token: alice.token, body: { user_id: bob.userId } })
-    const told = await summary(beta, bob.token, room)
-    expect(told).toMatchObject({ status: 200, body: { name: 'for few', membership: 'invite' } })
+    const shown = await summary(beta, bob.token, room)
+    expect(shown).toMatchObject({ status: 200, body: { name: 'for few', membership: 'invite' } })
     expect((await summary(beta, carol.token, room)).status).toBe(404)
   })
 })

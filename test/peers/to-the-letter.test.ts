@@ -79,13 +79,13 @@ describe('a user who would join through other servers', () => {
     [404, 'M_NOT_FOUND', '', 403, 'M_FORBIDDEN'],
     [403, 'M_FORBIDDEN', ' and another is away', 403, 'M_FORBIDDEN'],
     [400, 'M_UNABLE_TO_GRANT_JOIN', ' and another is away', 400, 'M_UNABLE_TO_GRANT_JOIN'],
-  ])('is told, where one says %i %s%s: %i %s', async (status, errcode, away, ...told) => {
+  ])('is told, where one says %i %s%s: %i %s', async (status, errcode, away, ...shown) => {
     peer.answer('make_join', json({ errcode, error: 'no' }, status))
     const other = away && '&server_name=nowhere.invalid'
     const path = `/join/${enc('!elsewhere')}?server_name=${peer.name}${other}`
     const answer = await home.api.request('POST', path, { token: alice.token, body: {} })
     peer.repent()
-    expect([answer.status, answer.body.errcode]).toEqual(told)
+    expect([answer.status, answer.body.errcode]).toEqual(shown)
   })
 })
 

@@ -62,10 +62,10 @@ export class Besieged {
   }
 
   /** A user of ours comes into a room of others. */
-  async adopt(forge: Forge, name: string, state: ForgedState = forge.states.get(forge.latest!)!): Promise<EventId> {
+  async takeJoin(forge: Forge, name: string, state: ForgedState = forge.states.get(forge.latest!)!): Promise<EventId> {
     const join = forge.member(this.user(name), 'join', { state })
     const received = await this.inRun(() =>
-      this.server.engine.processJoin(EVIL, forge.version, forge.roomId, forge.raw([join])[0]!, forge.told(state)),
+      this.server.engine.processJoin(EVIL, forge.version, forge.roomId, forge.raw([join])[0]!, forge.shown(state)),
     )
     expect(received).toEqual({ kind: 'accepted', eventId: join })
     return join

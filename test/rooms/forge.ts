@@ -217,7 +217,7 @@ export class Forge {
   }
 
   /** What is told of the room to a server that joins it. */
-  told(state: ForgedState): ForgedRoom {
+  shown(state: ForgedState): ForgedRoom {
     return { state: this.raw(state.values()), authChain: this.raw(this.authChain(state.values())) }
   }
 

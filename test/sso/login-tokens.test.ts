@@ -80,15 +80,15 @@ describe('login/get_token', () => {
   })
 
   it('is told of by the capability and by the login flows, and is gone when it is switched off', async () => {
-    const told = async (from: Api, token: string): Promise<Json[]> => [
+    const shown = async (from: Api, token: string): Promise<Json[]> => [
       (await from.call('GET', '/capabilities', { token })).capabilities['m.get_login_token'],
       (await from.call('GET', '/login')).flows.find(({ type }: Json) => type === 'm.login.token'),
     ]
-    expect(await told(api, alice.token)).toEqual([{ enabled: true }, { type: 'm.login.token', get_login_token: true }])
+    expect(await shown(api, alice.token)).toEqual([{ enabled: true }, { type: 'm.login.token', get_login_token: true }])
     const other = await startAccountServer({ login_tokens: { from_session: false } })
     const otherApi = openApi(other.baseUrl)
     const { token } = await register(otherApi, 'alice')
-    expect(await told(otherApi, token)).toEqual([{ enabled: false }, undefined])
+    expect(await shown(otherApi, token)).toEqual([{ enabled: false }, undefined])
     const answer = await otherApi.request('POST', GET_TOKEN, { token, body: {} })
     expect(answer).toMatchObject({ status: 404, body: { errcode: 'M_UNRECOGNIZED' } })
     await otherApi.close()

@@ -93,7 +93,7 @@ function der(tag: number, ...parts: readonly (Buffer | string)[]): Buffer {
 /** A certificate as in RFC 5280, as PEM. */
 function certify({ subject, publicKey, days, extensions }: Certified, { name, privateKey }: Signer): string {
   const algorithm = der(SEQUENCE, ECDSA_SHA256)
-  const told = der(
+  const shown = der(
     SEQUENCE,
     der(VERSION, THIRD_VERSION),
     der(INTEGER, Buffer.from([1]), randomBytes(15)),
@@ -104,8 +104,8 @@ function certify({ subject, publicKey, days, extensions }: Certified, { name, pr
     publicKey.export({ type: 'spki', format: 'der' }),
     der(EXTENSIONS, der(SEQUENCE, ...extensions)),
   )
-  const signature = der(BITS, Buffer.from([0]), sign('sha256', told, privateKey))
-  return new X509Certificate(der(SEQUENCE, told, algorithm, signature)).toString()
+  const signature = der(BITS, Buffer.from([0]), sign('sha256', shown, privateKey))
+  return new X509Certificate(der(SEQUENCE, shown, algorithm, signature)).toString()
 }
 
 const nameOf = (name: string) => der(SEQUENCE, der(SET, der(SEQUENCE, COMMON_NAME, der(UTF8, name))))

@@ -3,6 +3,7 @@ import { dirname, join, relative } from 'node:path'
 import { PROJECT_ROOT } from './project.ts'
 
 const SRC = join(PROJECT_ROOT, 'src')
+const TEST = join(PROJECT_ROOT, 'test')
 
 interface Import {
   /** The imported file, from `src/` on. */
@@ -24,14 +25,27 @@ export interface Source {
 }
 
 /** Every file of `src/`, by name. */
-export const SOURCES: readonly Source[] = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts'))
-  .sort()
-  .map(readSource)
+export const SOURCES: readonly Source[] = namesIn(SRC).map(readSource)
+
+/** Every file of `test/`, by name, without comments. */
+export const TEST_SOURCES = namesIn(TEST).map((name) => ({
+  name,
+  code: codeOf(readFileSync(join(TEST, name), 'utf8')),
+}))
+
+function namesIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .sort()
+}
+
+function codeOf(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '')
+}
 
 function readSource(name: string): Source {
   const text = readFileSync(join(SRC, name), 'utf8')
-  const code = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '')
+  const code = codeOf(text)
   const imports = [
     ...code.matchAll(/(?:import|export)\s+(type\s)?[^'";]*?from\s+'(\.[^']+)'|import\('(\.[^']+)'\)/g),
   ].map(([, type, from, dynamic]) => ({

@@ -38,8 +38,8 @@ it('what was said before a kick is told, also when the kick is committed while t
   await kicked
   const answer = await synced
   const second = await bob.sync(`&since=${answer.next_batch}`)
-  const told = [answer, second].flatMap(({ rooms }) =>
+  const shown = [answer, second].flatMap(({ rooms }) =>
     [rooms?.join?.[room], rooms?.leave?.[room]].flatMap((section) => section?.timeline.events ?? []),
   )
-  expect(textsOf(told)).toEqual(['before', 'warm'])
+  expect(textsOf(shown)).toEqual(['before', 'warm'])
 })

@@ -203,9 +203,9 @@ describe('members loaded lazily', () => {
     await carol.join(room)
     await alice.say(room, 'hi')
     const { rooms } = await bob.sync(LAZY)
-    const told = rooms.join[room].state.events.map(({ state_key }: Json) => state_key)
+    const shown = rooms.join[room].state.events.map(({ state_key }: Json) => state_key)
     expect(rooms.join[room].summary['m.heroes']).toContain(carol.userId)
-    expect(told).toEqual(expect.arrayContaining(rooms.join[room].summary['m.heroes']))
+    expect(shown).toEqual(expect.arrayContaining(rooms.join[room].summary['m.heroes']))
   })
 
   it('are counted again after a gap that held members alone', async () => {
@@ -219,7 +219,7 @@ describe('members loaded lazily', () => {
   })
 })
 
-const membersTold = (answer: Json, room: string): string[] =>
+const membersShown = (answer: Json, room: string): string[] =>
   answer.rooms.join[room].state.events
     .filter(({ type }: Json) => type === 'm.room.member')
     .map(({ state_key, content }: Json) => `${state_key} ${content.membership}`)
@@ -237,7 +237,7 @@ test('B2: lazy loading tells all members that changed in a gap, also those who s
   for (const text of ['one', 'two']) await alice.say(room, text)
   const answer = await bob.sync(`&since=${since}${LAZY}`)
   expect(answer.rooms.join[room].timeline.limited).toBe(true)
-  expect(membersTold(answer, room)).toEqual(
+  expect(membersShown(answer, room)).toEqual(
     expect.arrayContaining([`${banned!.userId} ban`, `${leaver!.userId} leave`, `${comer!.userId} join`].toSorted()),
   )
 })
@@ -250,7 +250,7 @@ test('B2: lazy loading tells the members that changed in a gap when the full sta
   await gone.leave(room)
   for (const text of ['one', 'two']) await alice.say(room, text)
   const answer = await bob.sync(`&since=${since}&full_state=true${LAZY}`)
-  expect(membersTold(answer, room)).toContain(`${gone.userId} leave`)
+  expect(membersShown(answer, room)).toContain(`${gone.userId} leave`)
 })
 
 test('B2: a sync that is repeated with the same token gives the same members again', async () => {
@@ -262,12 +262,12 @@ test('B2: a sync that is repeated with the same token gives the same members aga
   await speaker.say(room, 'hello')
   const query = `&since=${first.next_batch}${LAZY}`
   const lost = await bob.sync(query)
-  expect(membersTold(lost, room)).toEqual([`${speaker.userId} join`])
+  expect(membersShown(lost, room)).toEqual([`${speaker.userId} join`])
   const second = await bob.sync(query)
-  expect(membersTold(second, room)).toEqual(membersTold(lost, room))
+  expect(membersShown(second, room)).toEqual(membersShown(lost, room))
   await speaker.say(room, 'again')
   const third = await bob.sync(`&since=${second.next_batch}${LAZY}`)
-  expect(membersTold(third, room)).toEqual([])
+  expect(membersShown(third, room)).toEqual([])
 })
 
 test('B2: a member told in an answer that was lost is told again once somebody else has spoken', async () => {
@@ -280,10 +280,10 @@ test('B2: a member told in an answer that was lost is told again once somebody e
   await bob.sync(`&since=${first.next_batch}${LAZY}`)
   await alice.say(room, 'between')
   const second = await bob.sync(`&since=${first.next_batch}${LAZY}`)
-  expect(membersTold(second, room)).toEqual([])
+  expect(membersShown(second, room)).toEqual([])
   await speaker.say(room, 'again')
   const third = await bob.sync(`&since=${second.next_batch}${LAZY}`)
-  expect(membersTold(third, room)).toEqual([`${speaker.userId} join`])
+  expect(membersShown(third, room)).toEqual([`${speaker.userId} join`])
 })
 
 describe('a room whose name was taken away', () => {

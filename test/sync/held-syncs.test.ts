@@ -143,9 +143,9 @@ test('A6: other sessions of the same user go on, hear that a device is gone, and
   const polls = [await hold(account), await hold(other)] as const
   await call(account, 'POST', '/logout')
   expect((await polls[0].answer).status).toBe(401)
-  const { status, body: told } = await polls[1].answer
-  expect([status, told.device_lists.changed, told.rooms.join]).toEqual([200, [account.userId], {}])
-  const next = await hold(other, told.next_batch)
+  const { status, body: shown } = await polls[1].answer
+  expect([status, shown.device_lists.changed, shown.rooms.join]).toEqual([200, [account.userId], {}])
+  const next = await hold(other, shown.next_batch)
   await say('still here')
   expect((await next.answer).body.rooms.join[room].timeline.events).toHaveLength(1)
 })
@@ -156,8 +156,8 @@ test('A6: a renewed token ends the sync that was held with the old one, with 200
   const { access_token, refresh_token, device_id } = await office.api.call('POST', '/login', { body })
   const { since, answer } = await hold({ userId, token: access_token, deviceId: device_id })
   await office.api.call('POST', '/refresh', { body: { refresh_token } })
-  const { status, body: told } = await answer
-  expect([status, told.next_batch]).toEqual([200, since])
+  const { status, body: shown } = await answer
+  expect([status, shown.next_batch]).toEqual([200, since])
 })
 
 test('A6: a held sync ends when its token runs out', async () => {

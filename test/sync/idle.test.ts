@@ -59,7 +59,7 @@ test('B20: unsigned.membership of who was there all the time costs no query', as
   await withoutTables(async () => {
     const signal = AbortSignal.timeout(10_000)
     const { body } = await house.api.request('GET', `/sync?timeout=0&since=${since}`, { token: bob.token, signal })
-    const told = body.rooms.join[room].timeline.events.map(({ unsigned }: Json) => unsigned.membership)
-    expect(told).toEqual(['join', 'join'])
+    const shown = body.rooms.join[room].timeline.events.map(({ unsigned }: Json) => unsigned.membership)
+    expect(shown).toEqual(['join', 'join'])
   })
 }, 30_000)

@@ -16,7 +16,7 @@ afterAll(() => house.close())
 const ALL = `&filter=${encodeURIComponent(JSON.stringify({ room: { timeline: { limit: 100 } } }))}`
 
 /** The reader's membership at what was said and at their own membership events, by the texts and memberships. */
-function toldOf(events: readonly Json[], reader: Person): Record<string, string> {
+function membershipsIn(events: readonly Json[], reader: Person): Record<string, string> {
   const named = events.flatMap(({ type, state_key, content, unsigned }): [string, string][] => {
     if (type === 'm.room.message') return [[content.body, unsigned.membership]]
     return state_key === reader.userId ? [[`own ${content.membership}`, unsigned.membership]] : []
@@ -42,10 +42,10 @@ test('B20: unsigned.membership is the reader`s own at each event, before and aft
   await bob.join(room)
   await alice.say(room, 'after')
   for (const [reader, events] of Object.entries(await readIn(room, bob))) {
-    expect(toldOf(events, bob), reader).toEqual({ before: 'leave', 'own join': 'join', after: 'join' })
+    expect(membershipsIn(events, bob), reader).toEqual({ before: 'leave', 'own join': 'join', after: 'join' })
   }
   for (const [reader, events] of Object.entries(await readIn(room, alice))) {
-    expect(toldOf(events, alice), reader).toMatchObject({ before: 'join', after: 'join' })
+    expect(membershipsIn(events, alice), reader).toMatchObject({ before: 'join', after: 'join' })
   }
 })
 
@@ -56,13 +56,13 @@ test('B20: unsigned.membership follows an invitation and who comes and goes', as
   await alice.say(room, 'invited')
   await bob.join(room)
   const invited = { strange: 'leave', 'own invite': 'invite', invited: 'invite', 'own join': 'join' }
-  for (const events of Object.values(await readIn(room, bob))) expect(toldOf(events, bob)).toEqual(invited)
+  for (const events of Object.values(await readIn(room, bob))) expect(membershipsIn(events, bob)).toEqual(invited)
   await bob.leave(room)
   await alice.say(room, 'away')
   await bob.join(room)
   await alice.say(room, 'back')
   const all = { ...invited, 'own leave': 'leave', away: 'leave', back: 'join' }
-  for (const events of Object.values(await readIn(room, bob))) expect(toldOf(events, bob)).toEqual(all)
+  for (const events of Object.values(await readIn(room, bob))) expect(membershipsIn(events, bob)).toEqual(all)
 })
 
 test('B20: unsigned.membership is told in an incremental sync, to all who wait in the room, and in a left room', async () => {
@@ -76,12 +76,12 @@ test('B20: unsigned.membership is told in an incremental sync, to all who wait i
   await alice.say(room, 'two')
   const read = async (person: Person): Promise<Json[]> =>
     (await person.sync(`&since=${since.get(person)}`)).rooms.join[room].timeline.events
-  expect(toldOf(await read(bob), bob)).toEqual({ one: 'join', two: 'join' })
-  expect(toldOf(await read(carol), carol)).toEqual({ one: 'leave', 'own join': 'join', two: 'join' })
-  expect(toldOf(await read(bob), bob)).toEqual({ one: 'join', two: 'join' })
+  expect(membershipsIn(await read(bob), bob)).toEqual({ one: 'join', two: 'join' })
+  expect(membershipsIn(await read(carol), carol)).toEqual({ one: 'leave', 'own join': 'join', two: 'join' })
+  expect(membershipsIn(await read(bob), bob)).toEqual({ one: 'join', two: 'join' })
   await carol.leave(room)
   const left = (await carol.sync(`&since=${since.get(carol)}`)).rooms.leave[room].timeline.events
-  expect(toldOf(left, carol)).toMatchObject({ two: 'join', 'own leave': 'leave' })
+  expect(membershipsIn(left, carol)).toMatchObject({ two: 'join', 'own leave': 'leave' })
 })
 
 test('B20: unsigned.membership is on a single event, and on one that a filter cut down', async () => {

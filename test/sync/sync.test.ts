@@ -277,10 +277,10 @@ test('B8: the next incremental sync tells how those are with whom one has come t
   await is(dave, 'out')
   const tokens = [(await carol.sync()).next_batch, (await dave.sync()).next_batch]
   await dave.join(room)
-  const told = async (person: Person, since: string): Promise<string[]> =>
+  const shown = async (person: Person, since: string): Promise<string[]> =>
     ((await person.sync(`&since=${since}`)).presence?.events ?? []).map(({ content }: Json) => content.status_msg)
-  expect(await told(carol, tokens[0]!)).toEqual(['out'])
-  expect(await told(dave, tokens[1]!)).toEqual(['in'])
+  expect(await shown(carol, tokens[0]!)).toEqual(['out'])
+  expect(await shown(dave, tokens[1]!)).toEqual(['in'])
 })
 
 test('B8: nobody is told how one is who was merely invited, or whom they knew already', async () => {
@@ -291,18 +291,18 @@ test('B8: nobody is told how one is who was merely invited, or whom they knew al
   }
   const about = async (person: Person, since: string): Promise<Json> => {
     const { presence, next_batch } = await person.sync(`&since=${since}`)
-    return { next_batch, told: presence?.events ?? [] }
+    return { next_batch, shown: presence?.events ?? [] }
   }
   const { next_batch: since } = await carol.sync()
   const room = await carol.createRoom({ invite: [dave.userId] })
   const invited = await about(carol, since)
-  expect(invited.told).toEqual([])
+  expect(invited.shown).toEqual([])
   await dave.join(room)
   const joined = await about(carol, invited.next_batch)
-  expect(joined.told).toHaveLength(1)
+  expect(joined.shown).toHaveLength(1)
   const other = await carol.createRoom({ preset: 'public_chat' })
   await dave.join(other)
-  expect((await about(carol, joined.next_batch)).told).toEqual([])
+  expect((await about(carol, joined.next_batch)).shown).toEqual([])
 })
 
 describe('bad input', () => {

@@ -14,7 +14,7 @@ import {
   MAX_KEPT_EDUS_PER_TRANSACTION,
   MAX_PDUS_IN_MEMORY,
   MAX_PDUS_PER_TRANSACTION,
-  MAX_TOLD_PAUSE_MS,
+  MAX_RETRY_AFTER_MS,
 } from '../limits.ts'
 import type { DestinationLog } from './destination-log.ts'
 import type { Turns } from './turns.ts'
@@ -368,5 +368,5 @@ const isLimit = (error: unknown): boolean => error instanceof ProtocolError && e
 /** The pause that a server asks for, within limits. */
 function retryAfterOf(error: unknown): number | undefined {
   const ms = error instanceof ProtocolError ? error.extra.retry_after_ms : undefined
-  return typeof ms === 'number' ? Math.min(ms, MAX_TOLD_PAUSE_MS) : undefined
+  return typeof ms === 'number' ? Math.min(ms, MAX_RETRY_AFTER_MS) : undefined
 }

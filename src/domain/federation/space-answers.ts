@@ -1,7 +1,7 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { RoomId, ServerName } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { MAX_SPACE_CHILDREN_TOLD } from '../limits.ts'
+import { MAX_SPACE_CHILDREN_SENT } from '../limits.ts'
 import { childrenOf, summaryOf } from '../rooms/act/spaces/local-space.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { Room } from '../rooms/room/room.ts'
@@ -39,7 +39,7 @@ export function createSpaceAnswers(parts: {
       const children = await childrenOf(room, suggestedOnly)
       const summaries: JsonObject[] = []
       const inaccessible: RoomId[] = []
-      for (const child of children.slice(0, MAX_SPACE_CHILDREN_TOLD)) {
+      for (const child of children.slice(0, MAX_SPACE_CHILDREN_SENT)) {
         const known = await present(child.roomId)
         if (!known) continue
         if (await mayKnow(asking, known)) summaries.push(await summaryOf(known))

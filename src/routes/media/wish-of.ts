@@ -39,6 +39,6 @@ export function oldWishOf(
   const { allow_remote: isRemoteAllowed = true, timeout_ms: timeoutMs } = query
   const isPeer = dialect === 'proto' && !isRemoteAllowed
   const isAnonymous = requester === undefined && !isPeer
-  const asker = requester?.userId ?? (isOpen ? networkOf(request.ip) : undefined)
-  return { mxc: mxcOf(params), fetchFor: isRemoteAllowed ? asker : undefined, isAnonymous, timeoutMs, signal }
+  const requestedBy = requester?.userId ?? (isOpen ? networkOf(request.ip) : undefined)
+  return { mxc: mxcOf(params), fetchFor: isRemoteAllowed ? requestedBy : undefined, isAnonymous, timeoutMs, signal }
 }

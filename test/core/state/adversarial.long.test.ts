@@ -16,7 +16,7 @@ const MOST_LOADS = 2 + 2 * Math.ceil(Math.log2(LENGTH))
 const PATIENCE_MS = 120_000
 const CREATOR = '@creator:one.example' as UserId
 
-interface Told {
+interface Sketched {
   readonly type: string
   readonly content: JsonObject
   readonly stateKey?: string
@@ -46,10 +46,10 @@ class LongRoom extends HeldEvents {
     this.pauses++
   }
 
-  tell(told: Told): number {
+  tell(shown: Sketched): number {
     const own = this.version.createIsAuthEvent ? [this.#create, this.#join] : [this.#join]
     const id = `$event${this.events.size}` as EventId
-    return this.hold(id, this.#pdu(told, '$prev' as EventId), [...own, ...(told.auth ?? [])]).nid
+    return this.hold(id, this.#pdu(shown, '$prev' as EventId), [...own, ...(shown.auth ?? [])]).nid
   }
 
   powerLevels(topic: number, auth: readonly number[]): number {
@@ -62,7 +62,7 @@ class LongRoom extends HeldEvents {
     return this.stateOf([this.#create, this.#join, ...nids])
   }
 
-  #pdu({ type, content, stateKey = '' }: Told, prev?: EventId): Pdu {
+  #pdu({ type, content, stateKey = '' }: Sketched, prev?: EventId): Pdu {
     const pdu = {
       type,
       sender: CREATOR,

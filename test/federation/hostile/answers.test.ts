@@ -8,7 +8,7 @@ import { type Account, createRoom, type Json } from '../../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../../support/neighbours.ts'
 import { type WatchedWrites, watchWrites } from '../../support/watched-writes.ts'
 import { LIES, type Operation } from './lies.ts'
-import { type HostilePeer, type HostileServers, startHostileServers } from './told.ts'
+import { type HostilePeer, type HostileServers, startHostileServers } from './process.ts'
 
 /** A server that is asked for something, and whose answer is not what an honest server would say. */
 
@@ -168,8 +168,8 @@ describe.each([
 describe('what a peer answers is told to nobody as our own failure', () => {
   it.each([401, 403, 418, 429, 500, 503])('%s M_UNKNOWN_TOKEN', async (status) => {
     await peer.lie('make_join', 'that logs us out', status)
-    const { status: told, body } = await join()
-    expect(told).not.toBe(401)
+    const { status: joined, body } = await join()
+    expect(joined).not.toBe(401)
     expect(body.errcode).not.toBe('M_UNKNOWN_TOKEN')
     expect(body).not.toHaveProperty('soft_logout')
   })

@@ -13,7 +13,7 @@ import { type Account, createRoom, type Json, sendText } from '../../support/api
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../../support/neighbours.ts'
 import { type WatchedWrites, watchWrites } from '../../support/watched-writes.ts'
 import { type Caller, goes, type Home, handOver, proposed } from './peer.ts'
-import { type HostilePeer, type HostileServers, startHostileServers } from './told.ts'
+import { type HostilePeer, type HostileServers, startHostileServers } from './process.ts'
 
 /** A server that calls ours, and says what is not so. */
 
@@ -129,8 +129,8 @@ describe.each(['join', 'leave', 'knock'] as const)('an event that is handed over
     if (status === 200) expect(JSON.stringify(body)).not.toContain('Mallory')
     else expect([status, await stored()]).toEqual([status < 500 ? status : 'a refusal', []])
     // What a knock is shown is our own.
-    const { knock_room_state: _shown, ...told } = body
-    expect(JSON.stringify(told)).not.toContain(`"${home.name}":{"ed25519`)
+    const { knock_room_state: _shown, ...shared } = body
+    expect(JSON.stringify(shared)).not.toContain(`"${home.name}":{"ed25519`)
   })
 
   it('for a room that its sender may not even ask about', async () => {
@@ -338,13 +338,13 @@ describe('a transaction', () => {
     for (const thread_id of ['$elsewhere', 'x'.repeat(1_000), 7, [root]]) {
       expect((await read(root, { ts: 1, thread_id })).status).toBe(200)
     }
-    const told = async () => {
+    const shared = async () => {
       const { rooms } = await home.api.call('GET', `/sync?timeout=0&since=${next_batch}`, { token: alice.token })
       return rooms?.join?.[open]?.ephemeral?.events?.find(({ type }: Json) => type === 'm.receipt')?.content
     }
-    expect(await told()).toBeUndefined()
+    expect(await shared()).toBeUndefined()
     expect((await read(root, { ts: 1, thread_id: 'main' })).status).toBe(200)
-    expect(await told()).toEqual({ [root]: { 'm.read': { [reader]: { ts: 1, thread_id: 'main' } } } })
+    expect(await shared()).toEqual({ [root]: { 'm.read': { [reader]: { ts: 1, thread_id: 'main' } } } })
   })
 
   it('that is sent again is not taken in again, nor under its id by another server', async () => {

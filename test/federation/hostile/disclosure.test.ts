@@ -5,7 +5,7 @@ import { MAX_STRIPPED_STATE, MAX_STRIPPED_STATE_BYTES } from '../../../src/domai
 import { type Account, createRoom, type Json, sendText } from '../../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../../support/neighbours.ts'
 import { goes, type Home } from './peer.ts'
-import { type HostilePeer, type HostileServers, startHostileServers } from './told.ts'
+import { type HostilePeer, type HostileServers, startHostileServers } from './process.ts'
 
 /** A server that takes part in a room, and wants to know of others; and what it shows of its own rooms. */
 

@@ -5,7 +5,7 @@ import { MAX_INVITATION_BYTES, MAX_OPEN_INVITATIONS, MAX_STRIPPED_STATE_BYTES } 
 import { type Account, type Json, mapConcurrently } from '../../support/api.ts'
 import { reached } from '../../support/bounds.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../../support/neighbours.ts'
-import { type HostilePeer, type HostileServers, startHostileServers } from './told.ts'
+import { type HostilePeer, type HostileServers, startHostileServers } from './process.ts'
 
 const VERSION = '11'
 const enc = encodeURIComponent

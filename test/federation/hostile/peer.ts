@@ -123,9 +123,9 @@ export async function openPeer(authority: Pick<Authority, 'issue'>): Promise<Pee
     },
     lie(operation, lie, detail = null) {
       const manner = MANNERS[lie]
-      const told = (LIES as Readonly<Record<string, Readonly<Record<string, Lie>>>>)[operation]?.[lie]
-      if (!manner && !told) throw new Error(`there is no lie "${lie}" to ${operation}`)
-      handlers.set(operation, told ? lying(operation, told, detail) : manner!(detail))
+      const chosen = (LIES as Readonly<Record<string, Readonly<Record<string, Lie>>>>)[operation]?.[lie]
+      if (!manner && !chosen) throw new Error(`there is no lie "${lie}" to ${operation}`)
+      handlers.set(operation, chosen ? lying(operation, chosen, detail) : manner!(detail))
     },
     answer: (operation, handler) => void handlers.set(operation, handler),
     repent() {

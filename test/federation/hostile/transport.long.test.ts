@@ -12,7 +12,7 @@ import { json, startTlsServer, type TlsServer } from '../../support/tls-server.t
 import { waitUntil } from '../../support/wait.ts'
 import { MANNERS } from './manners.ts'
 import { goes, type Home, openPeer, type Peer, proposed, questionsTo } from './peer.ts'
-import { type HostilePeer, type HostileServers, PROGRAM, startHostileServers } from './told.ts'
+import { type HostilePeer, type HostileServers, PROGRAM, startHostileServers } from './process.ts'
 
 /**
  * Servers that answer slowly, without end, or from elsewhere, while another one is talked with. Each in a process of its own: the

@@ -230,16 +230,16 @@ describe('lookups from memory', () => {
   })
 
   it('are not made when there are more bindings than may be remembered', async () => {
-    const told: string[] = []
-    const log = pino({ level: 'info' }, { write: (line) => void told.push(line) })
+    const lines: string[] = []
+    const log = pino({ level: 'info' }, { write: (line) => void lines.push(line) })
     const memory = openMemory({ maxBindings: BINDINGS - 1_000, log })
     await waitUntil('the refusal', async () => {
       expect(await usersOf(memory)).toBeUndefined()
-      return told.length > 0
+      return lines.length > 0
     })
-    expect(told.join()).toContain('more bindings than are remembered')
+    expect(lines.join()).toContain('more bindings than are remembered')
     for (let n = 0; n < 3; n++) expect(await usersOf(memory, emailOf(1))).toBeUndefined()
-    expect(told).toHaveLength(1)
+    expect(lines).toHaveLength(1)
   })
 
   it('are forgotten when nobody asks', async () => {

@@ -73,10 +73,10 @@ const countOf = (start: string) =>
 const entrances: Record<string, Entrance> = {
   async 'before an event that is valid'(room, forgery, index) {
     const event = room.say({ prev: [forgery.reference] })
-    const isStateTold = index % 2 === 0
+    const isStateShown = index % 2 === 0
     answer(room, forgery, {
       stateIds: async (_, __, id) =>
-        isStateTold && id === event.eventId ? { state: [...room.state.values()], authChain: [] } : undefined,
+        isStateShown && id === event.eventId ? { state: [...room.state.values()], authChain: [] } : undefined,
     })
     const [received] = await receive(room, [jsonOf(event)])
     if (!isHonest(room, forgery)) {

@@ -77,7 +77,7 @@ async function inspectAnswers(
   view: RoomView,
   refused: readonly EventId[],
 ): Promise<void> {
-  const mayName = (id: EventId) => isToldByName(view.events.get(id))
+  const mayName = (id: EventId) => isNamed(view.events.get(id))
   const idsIn = (texts: readonly string[]) => texts.map((text) => eventIdOf(room.version, JSON.parse(text) as Pdu))
   for (let at = 0; at < refused.length; at += 50) {
     const some = refused.slice(at, at + 50)
@@ -89,26 +89,26 @@ async function inspectAnswers(
     expect(idsIn(named.map(({ json }) => json)).filter((id) => !mayName(id))).toEqual([])
   }
   for (const id of refused) {
-    const told = await resident.stateIds(room.id, id)
-    if (view.events.get(id)?.standing !== 'soft-failed') expect(told).toBe(undefined)
+    const shown = await resident.stateIds(room.id, id)
+    if (view.events.get(id)?.standing !== 'soft-failed') expect(shown).toBe(undefined)
   }
   const latest = room.latest.map(referencedId)
   const walked = await walkBack(resident, room, latest)
   expect(walked.filter((id) => !mayName(id))).toEqual([])
   for (const id of latest) {
-    const told = (await resident.stateIds(room.id, id))!
+    const shown = (await resident.stateIds(room.id, id))!
     const inState = new Set(room.state.values())
-    expect(told.authChain.filter((one) => !mayName(one))).toEqual([])
+    expect(shown.authChain.filter((one) => !mayName(one))).toEqual([])
     const before = await view.stateBefore(view.events.get(id)!)
-    expect(new Set(told.state)).toEqual(new Set(before.values()))
-    if (view.events.get(id)!.pdu.state_key === undefined) expect(new Set(told.state)).toEqual(inState)
+    expect(new Set(shown.state)).toEqual(new Set(before.values()))
+    if (view.events.get(id)!.pdu.state_key === undefined) expect(new Set(shown.state)).toEqual(inState)
     const answer = (await resident.stateAt(room.id, id))!
-    expect(new Set(idsIn(answer.state))).toEqual(new Set(told.state))
-    expect(new Set(idsIn(answer.authChain))).toEqual(new Set(told.authChain))
+    expect(new Set(idsIn(answer.state))).toEqual(new Set(shown.state))
+    expect(new Set(idsIn(answer.authChain))).toEqual(new Set(shown.authChain))
   }
 }
 
-function isToldByName(event: HeldEvent | undefined): boolean {
+function isNamed(event: HeldEvent | undefined): boolean {
   return event !== undefined && event.standing !== 'rejected'
 }
 
@@ -142,7 +142,7 @@ async function inspectClient(server: WatchedServer, room: WatchedRoom, refused: 
     ...room.accepted,
     ...room.base.events.keys(),
     ...room.state.values(),
-    ...room.toldState,
+    ...room.shownState,
   ])
   expect([...synced].filter((id) => !known.has(id))).toEqual([])
   expect([...room.state.values()].filter((id) => !synced.has(id))).toEqual([])

@@ -35,7 +35,7 @@ export class WatchedRoom {
   /** Event ids by `type` and `state_key`, as text. */
   readonly state: Map<string, EventId>
   /** Events of states that others told: clients see them where their timeline begins at the gap before such a state. */
-  readonly toldState = new Set<EventId>()
+  readonly shownState = new Set<EventId>()
   readonly #name: string
   /** What happened in the room after the join. */
   readonly #since: readonly BuiltEvent[]
@@ -77,7 +77,7 @@ export class WatchedRoom {
   }
 
   /** The room as a server of it tells it to the one that joins. */
-  told(): ForgedRoom {
+  shown(): ForgedRoom {
     const state = [...this.stateBeforeJoin().values()]
     const events = [...this.base.events.values()]
     const before = events.slice(0, events.indexOf(this.join))
@@ -90,7 +90,7 @@ export class WatchedRoom {
 
   /** Has the server join, and receive what happened since. */
   async open({ engine: { processJoin, receiver } }: WatchedServer): Promise<void> {
-    const joined = await processJoin(ALPHA, this.version, this.id, jsonOf(this.join), this.told())
+    const joined = await processJoin(ALPHA, this.version, this.id, jsonOf(this.join), this.shown())
     const received = await receiver.receive(ALPHA, this.id, this.#since.map(jsonOf))
     const refused = [joined, ...received].find(({ kind }) => kind !== 'accepted')
     if (refused) throw new Error(`an event of the room was ${refused.kind}: ${refused.reason}`)
@@ -129,7 +129,7 @@ export class WatchedRoom {
   async learn({ db }: WatchedServer, id: EventId): Promise<void> {
     const view = await viewRoom(db, this.id)
     for (const [key, value] of view!.state) if (value === id) this.state.set(key, id)
-    if (view!.events.get(id)?.standing === 'outlier') this.toldState.add(id)
+    if (view!.events.get(id)?.standing === 'outlier') this.shownState.add(id)
   }
 
   /** What became of a malformed event is what must; that is noted. */

@@ -143,7 +143,7 @@ describe('receipts in threads', () => {
   }
 
   /** Receipts as a person is told them: `event_id kind user_id thread_id`. */
-  async function toldTo(person: Person, room: string, since = ''): Promise<string[]> {
+  async function sentTo(person: Person, room: string, since = ''): Promise<string[]> {
     const { rooms } = await person.sync(since && `&since=${since}`)
     const { content } = rooms?.join?.[room]?.ephemeral?.events[0] ?? {}
     return Object.entries((content ?? {}) as Record<string, Json>).flatMap(([id, kinds]) =>
@@ -165,7 +165,7 @@ describe('receipts in threads', () => {
     expect(await read(aside, root)).toBe(400)
     expect(await read(reply, 'main')).toBe(400)
     expect(await read(aside, 'main')).toBe(200)
-    expect((await toldTo(alice, room)).sort()).toEqual(
+    expect((await sentTo(alice, room)).sort()).toEqual(
       [`${edit} m.read ${bob.userId} ${root}`, `${aside} m.read ${bob.userId} main`].sort(),
     )
   })
@@ -215,23 +215,23 @@ describe('receipts in threads', () => {
       `${reply} m.read ${bob.userId} undefined`,
     ]
     const alices = `${later} m.read ${alice.userId} ${root}`
-    expect((await toldTo(alice, room)).sort()).toEqual([...bobs, alices].sort())
+    expect((await sentTo(alice, room)).sort()).toEqual([...bobs, alices].sort())
     const own = `${reply} m.read.private ${bob.userId} ${root}`
-    expect((await toldTo(bob, room)).sort()).toEqual([...bobs, alices, own].sort())
+    expect((await sentTo(bob, room)).sort()).toEqual([...bobs, alices, own].sort())
   })
 
   it('are not told where the receipt for the whole room is at the same event, in whatever order they come', async () => {
     const { room, root, reply, read } = await thread()
-    const told = [`${reply} m.read ${bob.userId} undefined`]
+    const shown = [`${reply} m.read ${bob.userId} undefined`]
     await read(reply)
     const { next_batch } = await alice.sync()
     expect(await read(reply, root)).toBe(200)
-    expect(await toldTo(alice, room, next_batch)).toEqual([])
-    expect(await toldTo(alice, room)).toEqual(told)
+    expect(await sentTo(alice, room, next_batch)).toEqual([])
+    expect(await sentTo(alice, room)).toEqual(shown)
     const other = await thread()
     await other.read(other.reply, other.root)
     await other.read(other.reply)
-    expect(await toldTo(alice, other.room)).toEqual([`${other.reply} m.read ${bob.userId} undefined`])
+    expect(await sentTo(alice, other.room)).toEqual([`${other.reply} m.read ${bob.userId} undefined`])
   })
 
   it('kept private hide no public receipt of others at the same event', async () => {
@@ -239,8 +239,8 @@ describe('receipts in threads', () => {
     await read(reply, root, 'm.read', alice)
     await read(reply, root, 'm.read.private')
     const all = [`${reply} m.read ${alice.userId} ${root}`, `${reply} m.read.private ${bob.userId} ${root}`]
-    expect((await toldTo(bob, room)).sort()).toEqual(all.sort())
-    expect(await toldTo(alice, room)).toEqual([all.find((line) => line.includes(alice.userId))])
+    expect((await sentTo(bob, room)).sort()).toEqual(all.sort())
+    expect(await sentTo(alice, room)).toEqual([all.find((line) => line.includes(alice.userId))])
   })
 })
 

@@ -66,7 +66,7 @@ async function takeInScribbles(seed: number): Promise<void> {
   const version = roomVersion(dice.pick(['1', '2', '6', '9', '11', '12']))!
   const forge = Forge.open(version, `room${seed}`, CREATOR, { users: { [MOD]: 50 } })
   for (const user of [MOD, GUEST]) forge.member(user, 'join')
-  await home.adopt(forge, 'ann')
+  await home.takeJoin(forge, 'ann')
   forge.member(home.user('bob'), 'join', { state: forge.states.get(forge.latest!)! })
   expect(await home.kinds(forge, [forge.latest!])).toEqual(['accepted'])
   const made = [forge.latest!]

@@ -20,7 +20,7 @@ async function openRoom(name: string): Promise<{ forge: Forge; roomId: RoomId; s
   const forge = Forge.open(VERSION, name, CREATOR)
   forge.member(GUEST, 'join')
   const state = forge.states.get(forge.latest!)!
-  await home.adopt(forge, 'ann')
+  await home.takeJoin(forge, 'ann')
   home.answers(forge.answers())
   return { forge, roomId: forge.roomId, state }
 }
@@ -93,9 +93,9 @@ describe('events that are no part of a room', () => {
     const state2 = JSON.parse((await roomReader.state(by, roomId)).toBuffer().toString())
     expect(state2.map((event: { event_id: EventId }) => event.event_id)).not.toContain(softState)
     const { rooms } = await home.sync('ann')
-    const told = [...idsIn(rooms.join[roomId].timeline), ...idsIn(rooms.join[roomId].state)]
-    for (const id of [softFailed, softState, rejected]) expect(told).not.toContain(id)
-    expect(told).toContain(outlier)
+    const synced = [...idsIn(rooms.join[roomId].timeline), ...idsIn(rooms.join[roomId].state)]
+    for (const id of [softFailed, softState, rejected]) expect(synced).not.toContain(id)
+    expect(synced).toContain(outlier)
     await home.audit(roomId)
   })
 
@@ -135,7 +135,7 @@ describe('what syncs are told', () => {
     forge.member(GUEST, 'join')
     const old = [forge.say(CREATOR, 'old'), forge.say(CREATOR, 'older')]
     const fork = forge.latest!
-    const join = await home.adopt(forge, 'ann')
+    const join = await home.takeJoin(forge, 'ann')
     // Whoever asks is answered with all that lies behind, whatever it asked for.
     home.answers(forge.answers())
     const { next_batch: since } = await home.sync('ann')

@@ -29,9 +29,9 @@ function branchesOf(forge: Forge, width: number): EventId[] {
   return made
 }
 
-async function adoptedRoom(name: string, version = '10'): Promise<Forge> {
+async function joinedRoom(name: string, version = '10'): Promise<Forge> {
   const forge = Forge.open(roomVersion(version)!, name, CREATOR)
-  await home.adopt(forge, 'ann')
+  await home.takeJoin(forge, 'ann')
   home.answers(forge.answers())
   return forge
 }
@@ -50,12 +50,12 @@ async function expectWhole(forge: Forge, ids: readonly EventId[]): Promise<void>
   )
   const names = new Set(keys.map((key) => `${key.type} ${key.state_key}`))
   expect(named.filter(({ pdu }) => !names.has(`${pdu.type} ${pdu.state_key}`))).toEqual([])
-  const told = await told3(forge)
+  const shown = await allShown(forge)
   await home.server.restart()
-  expect(await told3(forge)).toEqual(told)
+  expect(await allShown(forge)).toEqual(shown)
 }
 
-async function told3(forge: Forge): Promise<unknown> {
+async function allShown(forge: Forge): Promise<unknown> {
   const { rooms } = await home.sync('ann', undefined, { filter: { room: { timeline: { limit: 50 } } } })
   const { timeline, state, summary, unread_notifications } = rooms.join[forge.roomId]
   const plain = ({ unsigned, ...event }: { unsigned: object }) => event
@@ -64,7 +64,7 @@ async function told3(forge: Forge): Promise<unknown> {
 
 describe('a write that is refused', () => {
   it('since others wrote to the room: taken in again', async () => {
-    const forge = await adoptedRoom('moved')
+    const forge = await joinedRoom('moved')
     const ids = branchesOf(forge, 6)
     const bump = () =>
       home.server.db.query('UPDATE room SET head_version = head_version + 7 WHERE room_id = $1', [forge.roomId])
@@ -76,7 +76,7 @@ describe('a write that is refused', () => {
   })
 
   it('since others write all the time: what is placed is in the end there', async () => {
-    const forge = await adoptedRoom('busy')
+    const forge = await joinedRoom('busy')
     const ids = branchesOf(forge, 8)
     let others = 0
     const bumping = (async () => {
@@ -92,7 +92,7 @@ describe('a write that is refused', () => {
   })
 
   it('since the connection broke: the next transaction finds what is there and brings the rest', async () => {
-    const forge = await adoptedRoom('broken')
+    const forge = await joinedRoom('broken')
     const ids = branchesOf(forge, 8)
     const { db } = home.server
     await db.query(`CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -123,7 +123,7 @@ describe('a write that is refused', () => {
   })
 
   it('since one event cannot be written: the others are', async () => {
-    const forge = await adoptedRoom('poison')
+    const forge = await joinedRoom('poison')
     const { db } = home.server
     await db.query(`CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN IF NEW.type = 'test.poison' THEN RAISE EXCEPTION 'no'; END IF; RETURN NEW; END $$`)
@@ -144,7 +144,7 @@ describe('a write that is refused', () => {
 })
 
 it('states of branches are read while others keep the database busy', async () => {
-  const forge = await adoptedRoom('patient')
+  const forge = await joinedRoom('patient')
   const other = await home.createRoom('ann', roomVersion('10')!)
   let isDone = false
   // Not in step with each other, so that something is queued at any time.

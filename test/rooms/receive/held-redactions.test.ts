@@ -17,7 +17,7 @@ afterAll(() => home.close())
 async function openRoom(id: string, name: string): Promise<Forge> {
   const forge = Forge.open(roomVersion(id)!, `${name}${id}`, CREATOR)
   forge.member(GUEST, 'join' as const)
-  await home.adopt(forge, 'ann')
+  await home.takeJoin(forge, 'ann')
   home.answers(forge.answers({ missingEvents: async () => [] }))
   return forge
 }

@@ -20,7 +20,7 @@ async function openRoom(id: string, name: string): Promise<{ forge: Forge; state
   const forge = Forge.open(roomVersion(id)!, `${name}${id}`, CREATOR)
   forge.member(GUEST, 'join')
   const state = forge.states.get(forge.latest!)!
-  await home.adopt(forge, 'ann')
+  await home.takeJoin(forge, 'ann')
   home.answers(forge.answers())
   return { forge, state }
 }

@@ -23,7 +23,7 @@ describe.each(['1', '6', '9', '11', '12'])('room version %s', (id) => {
     const join = forge.member(GUEST, 'join')
     const joinedState = forge.states.get(join)!
     const before = new Map(forge.states.get(ban)!)
-    await home.adopt(forge, 'ann', before)
+    await home.takeJoin(forge, 'ann', before)
     // What is cited is given, what lies before is not: a join that cites a ban is fetched, and is against the rules.
     home.answers(forge.answers({ missingEvents: async () => [] }))
     const said = forge.say(GUEST, 'hello', { prev: [join], state: joinedState })
@@ -42,9 +42,9 @@ describe.each(['1', '6', '9', '11', '12'])('room version %s', (id) => {
     const forge = Forge.open(version, named('inside'), CREATOR)
     const state = forge.states.get(forge.latest!)!
     const join = forge.member(home.user('ann'), 'join')
-    const told = forge.told(new Map(state).set(stateKey('m.room.member', home.user('ann')), join))
+    const shown = forge.shown(new Map(state).set(stateKey('m.room.member', home.user('ann')), join))
     const received = await home.inRun(() =>
-      home.server.engine.processJoin(EVIL, version, forge.roomId, forge.raw([join])[0]!, told),
+      home.server.engine.processJoin(EVIL, version, forge.roomId, forge.raw([join])[0]!, shown),
     )
     expect(received.kind).toBe('accepted')
     const rows = await home.server.db.query<{ event_nid: number; replaces_nid: number | null }>(
@@ -61,7 +61,7 @@ describe.each(['1', '6', '9', '11', '12'])('room version %s', (id) => {
   it('the create event that comes again is known', async () => {
     const forge = Forge.open(version, named('again'), CREATOR)
     const create = [...forge.events.keys()][0]!
-    await home.adopt(forge, 'ann')
+    await home.takeJoin(forge, 'ann')
     home.answers(forge.answers())
     expect(await home.kinds(forge, [create])).toEqual(['known'])
     await home.audit(forge.roomId)
@@ -69,7 +69,7 @@ describe.each(['1', '6', '9', '11', '12'])('room version %s', (id) => {
 
   it('auth events, a gap and the events themselves in one transaction, twice at once', async () => {
     const forge = Forge.open(version, named('all'), CREATOR)
-    await home.adopt(forge, 'ann')
+    await home.takeJoin(forge, 'ann')
     const first = forge.member(GUEST, 'join')
     const ids: EventId[] = [first]
     for (let n = 0; n < 5; n++) ids.push(forge.say(GUEST, `${n}`))
@@ -91,8 +91,8 @@ describe.each(['1', '6', '9', '11', '12'])('room version %s', (id) => {
   it('an outlier that takes its place while it is fetched again', async () => {
     const forge = Forge.open(version, named('promoted'), CREATOR)
     const state = forge.states.get(forge.latest!)!
-    await home.adopt(forge, 'ann', state)
-    const adopted = forge.latest!
+    await home.takeJoin(forge, 'ann', state)
+    const joinedWith = forge.latest!
     const join = forge.member(GUEST, 'join')
     const said = forge.say(GUEST, 'hello')
     // The server that tells of the message knows of nothing before it: a state is told instead.
@@ -103,7 +103,7 @@ describe.each(['1', '6', '9', '11', '12'])('room version %s', (id) => {
     expect(await home.kinds(forge, [join])).toEqual(['known'])
     const view = await home.view(forge.roomId)
     expect(view.extremities).toEqual([said])
-    expect(view.events.get(join)!.prev).toEqual([adopted])
+    expect(view.events.get(join)!.prev).toEqual([joinedWith])
     await home.audit(forge.roomId)
   })
 })

@@ -17,7 +17,7 @@ afterAll(() => home.close())
 async function openRoom(id: string, name: string): Promise<Forge> {
   const forge = Forge.open(roomVersion(id)!, `${name}${id}`, CREATOR)
   forge.member(GUEST, 'join')
-  await home.adopt(forge, 'ann')
+  await home.takeJoin(forge, 'ann')
   home.answers(forge.answers())
   return forge
 }
@@ -97,8 +97,8 @@ describe.each(['1', '3', '9', '11', '12'])('room version %s', (id) => {
     const again = redact(forge, CREATOR, redaction)
     const { next_batch: since } = await home.sync('ann')
     expect(await home.kinds(forge, [topic, redaction, again])).toEqual(['accepted', 'accepted', 'accepted'])
-    const told = JSON.stringify(await home.sync('ann', since))
-    expect(told).not.toContain('secret')
+    const shown = JSON.stringify(await home.sync('ann', since))
+    expect(shown).not.toContain('secret')
     expect(await left(forge, topic)).toEqual({ ...GONE, by: redaction })
     expect((await left(forge, redaction)).by).toBe(again)
     const who = await home.server.as(home.user('ann'))

@@ -75,14 +75,14 @@ describe.each(['2', '6', '10', '12'])('room version %s', (id) => {
     const closed = forge.set(ADMIN, 'm.room.join_rules', { join_rule: 'invite' }, { prev: [fork] })
     expect(await home.kinds(forge, [closed])).toEqual(['accepted'])
     expect((await home.view(roomId)).state.has(`m.room.member ${home.user(cat)}`)).toBe(false)
-    const told = await waiting
-    expect(told.rooms.join).toEqual({})
-    expect(Object.keys(told.rooms.leave)).toEqual([roomId])
+    const shown = await waiting
+    expect(shown.rooms.join).toEqual({})
+    expect(Object.keys(shown.rooms.leave)).toEqual([roomId])
     expect((await home.view(roomId)).members.get(home.user(cat))).toMatch(/^leave/)
     await home.audit(roomId)
     await home.server.restart()
     const again = await home.sync(cat, seen.next_batch)
     expect(Object.keys(again.rooms.leave)).toEqual([roomId])
-    expect((await home.sync(cat, told.next_batch)).rooms).toBeUndefined()
+    expect((await home.sync(cat, shown.next_batch)).rooms).toBeUndefined()
   })
 })

@@ -70,17 +70,17 @@ async function enter(name: string, furnish: (forge: Forge) => void = () => {}, v
   const state = forge.states.get(forge.latest!)!
   const join = forge.member(home.user('ann'), 'join', { state })
   const cited = forge.authChain([...withoutMembers(state).values(), join])
-  const told = {
+  const shown = {
     state: forge.raw(withoutMembers(state).values()),
     authChain: forge.raw(cited),
     ...{ areMembersOmitted: true, servers: [EVIL, OTHER] },
   }
   const { processJoin } = home.server.engine
-  const received = await home.inRun(() => processJoin(EVIL, forge.version, forge.roomId, forge.raw([join])[0]!, told))
+  const received = await home.inRun(() => processJoin(EVIL, forge.version, forge.roomId, forge.raw([join])[0]!, shown))
   return { forge, state, join, received }
 }
 
-const startFilling = () => home.server.startFilling()
+const startResync = () => home.server.startResync()
 
 async function filled({ forge }: Partial): Promise<void> {
   await waitUntil('all members', async () => {
@@ -93,7 +93,7 @@ it.each(['1', '6', '11', '12'])(
   'a room that is joined without its members has them later, in room version %s',
   async (version) => {
     keepWaiting()
-    startFilling()
+    startResync()
     const room = await enter(`room-${version}`, () => {}, version)
     const { forge, join, state } = room
     expect(room.received).toEqual({ kind: 'accepted', eventId: join })
@@ -102,7 +102,7 @@ it.each(['1', '6', '11', '12'])(
     const lazy = await home.sync('ann', undefined, LAZY)
     expect(idsIn(lazy.rooms.join[forge.roomId].timeline)).toEqual([join])
     const said = await home.say('ann', forge.roomId, 'here already')
-    answered(() => forge.told(state))
+    answered(() => forge.shown(state))
     await filled(room)
     const view = await home.view(forge.roomId)
     expect(new Map(view.state)).toEqual(new Map([...state, [`${MEMBER}${home.user('ann')}`, join]]))
@@ -126,7 +126,7 @@ it.each(['1', '6', '11', '12'])(
 
 it('whom the join is judged by counts at once, also where only the invited come in', async () => {
   keepWaiting()
-  startFilling()
+  startResync()
   const room = await enter('invited', (forge) => {
     forge.set(CREATOR, 'm.room.join_rules', { join_rule: 'invite' })
     forge.make({
@@ -135,7 +135,7 @@ it('whom the join is judged by counts at once, also where only the invited come 
     })
   })
   expect(room.received.kind).toBe('accepted')
-  answered(() => room.forge.told(room.state))
+  answered(() => room.forge.shown(room.state))
   await filled(room)
   expect((await home.view(room.forge.roomId)).members.get(home.user('ann'))).toMatch(/^join/)
   await home.audit(room.forge.roomId)
@@ -143,7 +143,7 @@ it('whom the join is judged by counts at once, also where only the invited come 
 
 it('what others send before is refused for now, and nobody is kicked whom we do not know', async () => {
   keepWaiting()
-  startFilling()
+  startResync()
   const { forge, state } = await enter('early')
   await expect(home.kinds(forge, [forge.say(GUEST, 'early')])).rejects.toMatchObject({ status: 503 })
   const kick = home.does('ann', (rooms, by) => rooms.kick(by, forge.roomId, GUEST, {}))
@@ -151,13 +151,13 @@ it('what others send before is refused for now, and nobody is kicked whom we do 
     errcode: 'M_FORBIDDEN',
     message: expect.stringContaining('power'),
   })
-  answered(() => forge.told(state))
+  answered(() => forge.shown(state))
   await verdict
 })
 
 it('leaving ends it, and coming back is told all', async () => {
   keepWaiting()
-  startFilling()
+  startResync()
   const { forge, state } = await enter('left')
   await waitUntil('the first try', () => (asked.length > 0 ? true : undefined))
   await home.does('ann', (rooms, by) => rooms.leave(by, forge.roomId, {}))
@@ -166,14 +166,14 @@ it('leaving ends it, and coming back is told all', async () => {
   await forge.catchUp(home.server)
   const back = forge.member(home.user('ann'), 'join', { state })
   const { processJoin } = home.server.engine
-  const adopt = (partial: boolean) =>
+  const takeJoin = (partial: boolean) =>
     home.inRun(() =>
       processJoin(EVIL, forge.version, forge.roomId, forge.raw([back])[0]!, {
-        ...(partial ? { ...forge.told(withoutMembers(state)), areMembersOmitted: true } : forge.told(state)),
+        ...(partial ? { ...forge.shown(withoutMembers(state)), areMembersOmitted: true } : forge.shown(state)),
       }),
     )
-  await expect(adopt(true)).rejects.toMatchObject({ status: 503 })
-  expect((await adopt(false)).kind).toBe('accepted')
+  await expect(takeJoin(true)).rejects.toMatchObject({ status: 503 })
+  expect((await takeJoin(false)).kind).toBe('accepted')
   expect((await home.view(forge.roomId)).members.get(GUEST)).toMatch(/^join/)
   await home.audit(forge.roomId)
 })
@@ -183,7 +183,7 @@ it('a process that ends before, in the middle or right after goes on', async () 
   const room = await enter('crash')
   await home.server.restart()
   keepWaiting()
-  startFilling()
+  startResync()
   await waitUntil('a try', () => (asked.length > 0 ? true : undefined))
   await home.server.restart()
   let isBroken = false
@@ -191,18 +191,18 @@ it('a process that ends before, in the middle or right after goes on', async () 
   answered(() => {
     isBroken = true
     // Half of it is stored, and then the process is gone.
-    const { state, authChain } = room.forge.told(room.state)
+    const { state, authChain } = room.forge.shown(room.state)
     return { state: { length: state.length, at: (n: number) => (n < 3 ? state[n] : hang()) } as never, authChain }
   })
   const hang = (): never => {
     throw new Error('gone')
   }
-  startFilling()
+  startResync()
   await waitUntil('half', () => (isBroken ? true : undefined))
   await home.server.restart()
   keepWaiting()
-  answered(() => room.forge.told(room.state))
-  startFilling()
+  answered(() => room.forge.shown(room.state))
+  startResync()
   await filled(room)
   const { roomNid, members } = await home.view(room.forge.roomId)
   // Written, and not noted.
@@ -210,7 +210,7 @@ it('a process that ends before, in the middle or right after goes on', async () 
     roomNid,
   ])
   await home.server.restart()
-  startFilling()
+  startResync()
   await filled(room)
   expect(new Map((await home.view(room.forge.roomId)).members)).toEqual(new Map(members))
   await home.audit(room.forge.roomId)
@@ -220,17 +220,17 @@ const ANN = `@ann:home.test` as UserId
 
 it.each<[string, (room: Partial, honest: ForgedRoom) => ForgedRoom]>([
   ['nothing', () => ({ state: [], authChain: [] })],
-  ['no members, once more', ({ forge, state }) => forge.told(withoutMembers(state))],
+  ['no members, once more', ({ forge, state }) => forge.shown(withoutMembers(state))],
   [
     'another room',
     () => {
       const foreign = Forge.open(roomVersion('12')!, 'foreign', CREATOR)
-      return foreign.told(foreign.states.get(foreign.latest!)!)
+      return foreign.shown(foreign.states.get(foreign.latest!)!)
     },
   ],
   [
     'less than what is known',
-    ({ forge, state }) => forge.told(new Map([...state].filter(([key]) => !key.startsWith('m.room.join_rules')))),
+    ({ forge, state }) => forge.shown(new Map([...state].filter(([key]) => !key.startsWith('m.room.join_rules')))),
   ],
   [
     'two for one key',
@@ -244,9 +244,9 @@ it.each<[string, (room: Partial, honest: ForgedRoom) => ForgedRoom]>([
   ],
 ])('%s is no state: another server is asked', async (name, lie) => {
   keepWaiting()
-  startFilling()
+  startResync()
   const room = await enter(`lie-${name}`)
-  const honest = room.forge.told(room.state)
+  const honest = room.forge.shown(room.state)
   answered((of) => (of === EVIL ? lie(room, honest) : honest))
   await filled(room)
   expect(asked.slice(-2)).toEqual([EVIL, OTHER])
@@ -265,11 +265,11 @@ it('what is forged among members is left out, and our own join stays what it is'
   unsigned.signatures = {}
   const stranger = forge.member(`@never:${EVIL}` as UserId, 'ban', { state })
   answered(() => {
-    const honest = forge.told(new Map([...state].filter(([key]) => !key.includes('@late'))))
+    const honest = forge.shown(new Map([...state].filter(([key]) => !key.includes('@late'))))
     const more = forge.raw([before, stranger])
     return { ...honest, state: [...honest.state, ...more, { value: unsigned, offence: undefined }] }
   })
-  startFilling()
+  startResync()
   await filled(room)
   const view = await home.view(forge.roomId)
   expect(view.state.get(`${MEMBER}${ANN}`)).toBe(join)
@@ -293,7 +293,7 @@ async function withHeld(
   server.peers.eventAuth = async () => forge.raw(chain)
   const { roomNid } = await home.view(forge.roomId)
   await server.db.tx((tx) => insertHeld(tx, roomNid, origin, [raw]))
-  await home.inRun(async () => startFilling())
+  await home.inRun(async () => startResync())
   const partialState = server.engine.partialStateRooms.of(roomNid)!
   await waitUntil('a round', () => (partialState.failures > 0 || !partialState.holdsEvents ? true : undefined))
 }
@@ -333,7 +333,7 @@ it.each(['1', '6', '11', '12'])(
     await home.audit(room.forge.roomId)
     await home.server.restart()
     expect(await annIn(room)).toBe('leave')
-    await home.inRun(async () => startFilling())
+    await home.inRun(async () => startResync())
     await waitUntil('it to be let be', () =>
       home.server.engine.partialStateRooms.of(roomNid)?.holdsEvents === true ? undefined : true,
     )
@@ -503,7 +503,7 @@ it.each([
     held = openHeld()
     expect(await send(EVIL, [three, four])).toEqual([refused, refused])
     expect(await send(EVIL, [last])).toEqual([undefined])
-    home.server.peers.state = async () => forge.told(state)
+    home.server.peers.state = async () => forge.shown(state)
     const { resync } = home.server.engine
     resync.onWhole(held.takeAll)
     await home.inRun(async () => resync.start())

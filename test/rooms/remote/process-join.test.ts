@@ -22,9 +22,9 @@ function openRoom(name: string): Forge {
   return forge
 }
 
-async function adopt(forge: Forge, join: EventId, told: ForgedRoom, version = VERSION): Promise<string> {
+async function takeJoin(forge: Forge, join: EventId, shown: ForgedRoom, version = VERSION): Promise<string> {
   const { processJoin } = home.server.engine
-  const received = await home.inRun(() => processJoin(EVIL, version, forge.roomId, forge.raw([join])[0]!, told))
+  const received = await home.inRun(() => processJoin(EVIL, version, forge.roomId, forge.raw([join])[0]!, shown))
   return received.reason ?? received.kind
 }
 
@@ -37,12 +37,12 @@ it('what is told can be in any order, doubled, and with what is of no use', asyn
   const state = latestState(forge)
   const message = forge.say(CREATOR, 'no state')
   const join = forge.member(home.user('ann'), 'join', { state })
-  const { state: events, authChain } = forge.told(state)
-  const told = {
-    state: [...events.toReversed(), ...events, ...forge.raw([message]), ...foreign.told(latestState(foreign)).state],
+  const { state: events, authChain } = forge.shown(state)
+  const shown = {
+    state: [...events.toReversed(), ...events, ...forge.raw([message]), ...foreign.shown(latestState(foreign)).state],
     authChain: [...authChain.toReversed(), { value: 'nonsense', offence: undefined }, ...events],
   }
-  expect(await adopt(forge, join, told)).toBe('accepted')
+  expect(await takeJoin(forge, join, shown)).toBe('accepted')
   expect((await home.view(forge.roomId)).state.size).toBe(state.size + 1)
   await home.audit(forge.roomId)
 })
@@ -53,17 +53,17 @@ it('no create event, another version, or two for one key: nobody comes in', asyn
   const renamed = forge.set(CREATOR, 'm.room.topic', { topic: '1' })
   const again = forge.set(CREATOR, 'm.room.topic', { topic: '2' })
   const join = forge.member(home.user('ann'), 'join', { state })
-  const told = forge.told(state)
-  const without = { ...told, state: told.state.slice(1) }
-  expect(await adopt(forge, join, without)).toBe('the room is of another version')
-  expect(await adopt(forge, join, told, roomVersion('11')!)).not.toBe('accepted')
-  const doubled = { ...told, state: [...told.state, ...forge.raw([renamed, again])] }
-  expect(await adopt(forge, join, doubled)).toBe('the state of the room could not be had')
+  const shown = forge.shown(state)
+  const without = { ...shown, state: shown.state.slice(1) }
+  expect(await takeJoin(forge, join, without)).toBe('the room is of another version')
+  expect(await takeJoin(forge, join, shown, roomVersion('11')!)).not.toBe('accepted')
+  const doubled = { ...shown, state: [...shown.state, ...forge.raw([renamed, again])] }
+  expect(await takeJoin(forge, join, doubled)).toBe('the state of the room could not be had')
   expect((await home.sync('ann')).rooms?.join?.[forge.roomId]).toBeUndefined()
   await expect(home.say('ann', forge.roomId, 'hello')).rejects.toMatchObject({ status: 403 })
   expect(await home.kinds(forge, [renamed])).toEqual(['dropped'])
   // What was refused stands in nobody's way.
-  expect(await adopt(forge, join, told)).toBe('accepted')
+  expect(await takeJoin(forge, join, shown)).toBe('accepted')
   await home.audit(forge.roomId)
 })
 
@@ -73,10 +73,10 @@ it('two users at once, and events that come meanwhile', async () => {
   const first = forge.member(home.user('ann'), 'join', { state })
   const second = forge.member(home.user('ben'), 'join')
   const said = forge.say(GUEST, 'welcome')
-  const told = [forge.told(state), forge.told(forge.states.get(first)!)]
+  const shown = [forge.shown(state), forge.shown(forge.states.get(first)!)]
   const [one, two, events] = await Promise.all([
-    adopt(forge, first, told[0]!),
-    adopt(forge, second, told[1]!),
+    takeJoin(forge, first, shown[0]!),
+    takeJoin(forge, second, shown[1]!),
     home.kinds(forge, [said, second]),
   ])
   expect([one, two]).toEqual(['accepted', 'accepted'])
@@ -94,20 +94,24 @@ it('the same join twice at once', async () => {
   const forge = openRoom('twice')
   const state = latestState(forge)
   const join = forge.member(home.user('ann'), 'join', { state })
-  const told = forge.told(state)
-  const kinds = await Promise.all([adopt(forge, join, told), adopt(forge, join, told), adopt(forge, join, told)])
+  const shown = forge.shown(state)
+  const kinds = await Promise.all([
+    takeJoin(forge, join, shown),
+    takeJoin(forge, join, shown),
+    takeJoin(forge, join, shown),
+  ])
   expect(kinds.toSorted()).toEqual(['accepted', 'known', 'known'])
   await home.audit(forge.roomId)
 })
 
 it('a second user comes in through another server while we are in the room', async () => {
   const forge = openRoom('second')
-  await home.adopt(forge, 'ann')
+  await home.takeJoin(forge, 'ann')
   const said = await home.say('ann', forge.roomId, 'before')
   await forge.catchUp(home.server)
   const state = forge.states.get(said)!
   const join = forge.member(home.user('ben'), 'join', { prev: [said] })
-  expect(await adopt(forge, join, forge.told(state))).toBe('accepted')
+  expect(await takeJoin(forge, join, forge.shown(state))).toBe('accepted')
   const view = await home.view(forge.roomId)
   expect(view.extremities).toEqual([join])
   // All that it builds on is here: nothing is missing before it.
@@ -121,32 +125,32 @@ it('a second user comes in through another server while we are in the room', asy
 
 it('a server that lets a second user in does not say what the state of a room is that we are in', async () => {
   const forge = openRoom('word')
-  await home.adopt(forge, 'ann')
+  await home.takeJoin(forge, 'ann')
   const old = latestState(forge)
   const topic = forge.set(CREATOR, 'm.room.topic', { topic: 'new' })
   expect(await home.kinds(forge, [topic])).toEqual(['accepted'])
   const join = forge.member(home.user('ben'), 'join')
-  expect(await adopt(forge, join, forge.told(old))).toBe('accepted')
+  expect(await takeJoin(forge, join, forge.shown(old))).toBe('accepted')
   expect((await home.view(forge.roomId)).state.get('m.room.topic ')).toBe(topic)
   await home.audit(forge.roomId)
 })
 
 it('coming back: what happened meanwhile is a gap, and those who stayed away are told all', async () => {
   const forge = openRoom('back')
-  await home.adopt(forge, 'ann')
+  await home.takeJoin(forge, 'ann')
   await home.does('ann', (rooms, by) => rooms.leave(by, forge.roomId, {}))
   const left = await home.sync('ann', (await home.sync('ann')).next_batch)
   await forge.catchUp(home.server)
   const topic = forge.set(CREATOR, 'm.room.topic', { topic: 'meanwhile' })
   const state = latestState(forge)
   const join = forge.member(home.user('ann'), 'join', { state })
-  expect(await adopt(forge, join, forge.told(state))).toBe('accepted')
+  expect(await takeJoin(forge, join, forge.shown(state))).toBe('accepted')
   const view = await home.view(forge.roomId)
   expect(view.extremities).toEqual([join])
-  const told = (await home.sync('ann', left.next_batch)).rooms.join[forge.roomId]
-  expect(idsIn(told.timeline)).toEqual([join])
-  expect(told.timeline.limited).toBe(true)
-  expect(idsIn(told.state)).toContain(topic)
+  const shown = (await home.sync('ann', left.next_batch)).rooms.join[forge.roomId]
+  expect(idsIn(shown.timeline)).toEqual([join])
+  expect(shown.timeline.limited).toBe(true)
+  expect(idsIn(shown.state)).toContain(topic)
   await home.audit(forge.roomId)
   expect(await home.kinds(forge, [topic])).toEqual(['accepted'])
   expect((await home.view(forge.roomId)).extremities).toEqual([join])
@@ -157,7 +161,7 @@ it('a room of 5,000 members', async () => {
   const forge = openRoom('large')
   for (let n = 0; n < 5_000; n++) forge.member(`@m${n}:${EVIL}` as UserId, 'join', { prev: [forge.latest!] })
   const begun = performance.now()
-  await home.adopt(forge, 'ann')
+  await home.takeJoin(forge, 'ann')
   expect(performance.now() - begun).toBeLessThan(30_000)
   const { rooms } = await home.sync('ann')
   expect(rooms.join[forge.roomId].summary['m.joined_member_count']).toBe(5_003)

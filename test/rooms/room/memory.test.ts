@@ -51,8 +51,8 @@ describe('with next to no memory for rooms', () => {
     const waiting = bob.call('GET', `/sync?timeout=30000&since=${since}`)
     await pushOut()
     await alice.say(room, 'still there?')
-    const told: Json = await waiting
-    expect(textsOf(told.rooms.join[room].timeline.events)).toEqual(['still there?'])
+    const shown: Json = await waiting
+    expect(textsOf(shown.rooms.join[room].timeline.events)).toEqual(['still there?'])
   })
 
   test('A3: state, memberships, history and unread counts are right when all was read again', async () => {
@@ -72,8 +72,8 @@ describe('with next to no memory for rooms', () => {
       'welcome back',
     ])
     const answer = (await bob.sync(`&since=${since}`)).rooms.join[room]
-    const told = [...answer.state.events, ...answer.timeline.events]
-    expect(told.findLast(({ type }: Json) => type === 'm.room.name').content.name).toBe('Second')
+    const shown = [...answer.state.events, ...answer.timeline.events]
+    expect(shown.findLast(({ type }: Json) => type === 'm.room.name').content.name).toBe('Second')
     expect(answer.unread_notifications.notification_count).toBe(1)
     expect((await alice.call('GET', inRoom(room, '/joined_members'))).joined).toHaveProperty([bob.userId])
   })

@@ -11,7 +11,7 @@ import { DEFAULTS, KEYWORD, Model, type Rules, type Said } from './model.ts'
 /** How many random histories; set UNREAD_HISTORIES for more, and UNREAD_SEED for other ones. */
 const HISTORIES = Number(process.env.UNREAD_HISTORIES ?? 48)
 const SEED = Number(process.env.UNREAD_SEED ?? 1)
-const LANES = 4
+const AT_ONCE = 4
 const STEPS = 30
 
 let house: House
@@ -313,7 +313,7 @@ async function live(people: readonly Person[], seed: number): Promise<void> {
 
 it('unread counts are what a reader who remembers everything counts', { timeout: 3_600_000 }, async () => {
   let next = 0
-  const lane = async (name: string): Promise<void> => {
+  const run = async (name: string): Promise<void> => {
     const people: Person[] = []
     for (const one of ['a', 'b', 'c', 'd']) people.push(await house.person(`${name}${one}`))
     // Who has said that these do not apply follows threads without a change of rules.
@@ -321,5 +321,5 @@ it('unread counts are what a reader who remembers everything counts', { timeout:
       for (const rule of THREAD_RULES) await put(person, `${rule}/enabled`, { enabled: false })
     while (next < HISTORIES) await live(people, SEED + next++)
   }
-  await Promise.all(Array.from({ length: LANES }, (_, index) => lane(`lane${index}`)))
+  await Promise.all(Array.from({ length: AT_ONCE }, (_, index) => run(`run${index}`)))
 })

@@ -234,8 +234,8 @@ describe('unread counts of threads', () => {
     await main(carol)
     for (const root of roots) await send(alice, inThread(root))
     for (const person of [bob, carol]) {
-      const told = await threads(person)
-      expect(Object.keys(told).sort()).toEqual(roots.slice(beyond).sort())
+      const shown = await threads(person)
+      expect(Object.keys(shown).sort()).toEqual(roots.slice(beyond).sort())
     }
   })
 })

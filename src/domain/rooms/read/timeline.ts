@@ -88,7 +88,7 @@ export function createTimeline(parts: {
       return relatedBy ? keepRelated(viewer, stretch.room, wanted, relatedBy) : wanted
     }
     const found: RoomEvent[] = []
-    const fill = stretch.isFilled ? fillerFor(stretch.room) : undefined
+    const fill = stretch.isFilled ? backfillFor(stretch.room) : undefined
     let rest: Stretch = stretch
     let scanned = 0
     while (scanned < MAX_SCANNED) {
@@ -116,7 +116,7 @@ export function createTimeline(parts: {
   }
 
   /** Fills gaps for one request, until it has taken long enough. */
-  function fillerFor(room: Room): (gap: Opening) => Promise<GapOutcome> {
+  function backfillFor(room: Room): (gap: Opening) => Promise<GapOutcome> {
     const end = clock.now() + MAX_HISTORY_WAIT_MS
     let fills = 0
     return async (gap) => {

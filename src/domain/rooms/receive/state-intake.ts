@@ -110,16 +110,16 @@ export async function takeClaimed(
   const state = new ClaimedStateMap(room)
   const left: ReadPdu[] = []
   const partAt = (at: number) => claimed.order.subarray(at, at + EVENTS_AT_ONCE)
-  const vetPart = (at: number) => {
+  const checkPart = (at: number) => {
     const checking = pduChecks.checkEach(room, [...partAt(at)].map(claimed.at))
     checking.catch(() => {})
     return checking
   }
   // The signatures of the next parts are checked while this one is authorised and written.
-  const ahead = Array.from({ length: PARTS_AHEAD }, (_, n) => vetPart(n * EVENTS_AT_ONCE))
+  const ahead = Array.from({ length: PARTS_AHEAD }, (_, n) => checkPart(n * EVENTS_AT_ONCE))
   for (let at = 0; at < claimed.order.length && isWanted(); at += EVENTS_AT_ONCE) {
     const part = partAt(at)
-    ahead.push(vetPart(at + PARTS_AHEAD * EVENTS_AT_ONCE))
+    ahead.push(checkPart(at + PARTS_AHEAD * EVENTS_AT_ONCE))
     const checked = await ahead.shift()!
     const reads = new Map<EventId, ReadPdu>()
     for (const [index, read] of checked.entries()) {

@@ -13,9 +13,9 @@ import { openStranger, type Stranger } from '../support/stranger.ts'
 import type { TlsHandler } from '../support/tls-server.ts'
 import { waitUntil } from '../support/wait.ts'
 
-/** `FILLING_MEMBERS=50000 FILLING_KILLS=5` for a room as large as they come. */
-const MEMBERS = Number(process.env.FILLING_MEMBERS ?? 2_000)
-const KILLS = Number(process.env.FILLING_KILLS ?? 1)
+/** `RESYNC_MEMBERS=50000 RESYNC_KILLS=5` for a room as large as they come. */
+const MEMBERS = Number(process.env.RESYNC_MEMBERS ?? 2_000)
+const KILLS = Number(process.env.RESYNC_KILLS ?? 1)
 /** At which parts of the members, counted in the database, the process is killed. */
 const KILLED_AT = Array.from({ length: KILLS }, (_, n) => (n + 1) / (KILLS + 1))
 const enc = encodeURIComponent

@@ -26,8 +26,8 @@ type Lie = (
 
 const lies: Record<string, Lie> = {
   'beside the state'(room, { json, companions }) {
-    const told = room.told()
-    return { state: [...told.state, json], authChain: [...told.authChain, ...companions] }
+    const shown = room.shown()
+    return { state: [...shown.state, json], authChain: [...shown.authChain, ...companions] }
   },
   'in place of a part of the state'(room, { json, read, companions }) {
     const key = read && room.underKeyOf(read.pdu)
@@ -35,12 +35,12 @@ const lies: Record<string, Lie> = {
     return { state: [json, ...state.map(jsonOf)], authChain: [...companions, ...room.base.events.values()].map(asJson) }
   },
   'in the auth chain'(room, { json, companions }) {
-    const told = room.told()
-    return { state: told.state, authChain: [json, ...companions, ...told.authChain] }
+    const shown = room.shown()
+    return { state: shown.state, authChain: [json, ...companions, ...shown.authChain] }
   },
   'as the join'(room, { json, companions }) {
-    const told = room.told()
-    return { state: told.state, authChain: [...companions, ...told.authChain], join: json }
+    const shown = room.shown()
+    return { state: shown.state, authChain: [...companions, ...shown.authChain], join: json }
   },
 }
 
@@ -85,8 +85,8 @@ describe.each(Object.keys(lies))('%s', (name) => {
       const forgery = forge(malformed, room.fixtureAtJoin())
       const { json } = forgery
       if (!json) return 'no JSON'
-      const { join = jsonOf(room.join), ...told } = lies[name]!(room, { ...forgery, json })
-      const received = await server.engine.processJoin(ALPHA, version, room.id, join, told)
+      const { join = jsonOf(room.join), ...shown } = lies[name]!(room, { ...forgery, json })
+      const received = await server.engine.processJoin(ALPHA, version, room.id, join, shown)
       await mustBeUnharmed(room, forgery, received, name === 'as the join')
       if (received.kind === 'accepted' && name !== 'as the join' && index % 4 === 0) {
         await mustSpeak(server, room.id)
