@@ -68,15 +68,13 @@ export function reportOf(run: Run): string {
     ...elsewhere.map((row) => line([row.name.replaceAll(PEER, run.kind.label), cell(row, undefined)])),
   ]
   const { kind, startedAt, seconds, hearthCommit, partitionMs } = run
-  const told = `Run at ${startedAt.toISOString().slice(0, 16)}Z in ${Math.round(seconds)} s, with partitions of ${partitionMs / 1_000} s, and Hearth ${hearthCommit}.`
+  const summary = `Run at ${startedAt.toISOString().slice(0, 16)}Z in ${Math.round(seconds)} s, with partitions of ${partitionMs / 1_000} s, and Hearth ${hearthCommit}.`
   return [
     `## With ${kind.label} ${kind.version}`,
-    ...['', `${told} ${kind.remark}`],
+    ...['', `${summary} ${kind.remark}`],
     ...(inRooms.length > 0 ? ['', '### In rooms', '', ...rooms] : []),
-    ...(elsewhere.length > 0 ? ['', '### Elsewhere', '', ...others] : []),
-    ...(problems.length > 0
-      ? ['', '### What went wrong', '', ...problems.map((text, at) => `${at + 1}. ${text}`)]
-      : []),
+    ...(elsewhere.length > 0 ? ['', '### Outside rooms', '', ...others] : []),
+    ...(problems.length > 0 ? ['', '### Failures', '', ...problems.map((text, at) => `${at + 1}. ${text}`)] : []),
   ].join('\n')
 }
 

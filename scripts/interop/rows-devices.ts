@@ -62,7 +62,7 @@ async function toDevices(host: Side, guest: Side): Promise<void> {
 /** What devices tell each other through their servers. */
 export const deviceRows: readonly Row[] = [
   ...bothWays(
-    '{guest} asks for the keys of a device of {host}, and hears when they change',
+    '{guest} asks for the keys of a device of {host}, and learns of changes',
     async (host, guest) => {
       await meet(host, guest, ROOM_VERSION)
       const { device_keys: first } = await upload(host, 0)
@@ -114,8 +114,8 @@ export const deviceRows: readonly Row[] = [
         host.person.call('PUT', `/rooms/${enc(room)}/typing/${enc(host.person.userId)}`, body)
       const seen = (wanted: boolean) => (sync: Json) => {
         const events: Json[] = sync.rooms?.join?.[room]?.ephemeral?.events ?? []
-        const told = events.findLast(({ type }) => type === 'm.typing')
-        return told?.content.user_ids.includes(host.person.userId) === wanted ? true : undefined
+        const typing = events.findLast(({ type }) => type === 'm.typing')
+        return typing?.content.user_ids.includes(host.person.userId) === wanted ? true : undefined
       }
       await typing({ typing: true, timeout: 30_000 })
       await untilSynced('typing', guest, since, seen(true))

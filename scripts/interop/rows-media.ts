@@ -36,7 +36,7 @@ export const mediaRows: readonly Row[] = [
     'once',
   ),
   ...bothWays(
-    '{guest} shows a small picture of a large one of {host}',
+    '{guest} shows a thumbnail of an image of {host}',
     async (host, guest) => {
       const create = { width: 640, height: 480, channels: 3, background: '#c2410c' } as const
       const place = await put(host, await sharp({ create }).png().toBuffer(), 'image/png', 'ember.png')

@@ -60,7 +60,7 @@ export const membershipRows: readonly Row[] = [
     await isGone(guest, room)
     await untilMember(host, room, guest, 'leave')
   }),
-  ...bothWays('{host} invites and takes it back', async (host, guest, version) => {
+  ...bothWays('{host} invites and revokes the invitation', async (host, guest, version) => {
     const room = await invite(host, guest, version)
     await host.person.to('kick', room, guest.person.userId)
     await isGone(guest, room)
@@ -74,7 +74,7 @@ export const membershipRows: readonly Row[] = [
     await untilMember(host, room, guest, 'join')
     await untilSameState(room, host, guest)
   }),
-  ...bothWays('{host} bans a user of {guest}, and takes it back', async (host, guest, version) => {
+  ...bothWays('{host} bans a user of {guest}, and unbans them', async (host, guest, version) => {
     const room = await meet(host, guest, version)
     await host.person.to('ban', room, guest.person.userId)
     await until(`the ban on ${guest.label}`, async () => {
@@ -94,7 +94,7 @@ export const membershipRows: readonly Row[] = [
     await untilSameState(room, host, guest)
   }),
   ...bothWays(
-    '{guest} knocks at a room of {host}, is invited and joins',
+    '{guest} knocks on a room of {host}, is invited and joins',
     async (host, guest, version) => {
       const content = { join_rule: 'knock' }
       const room = await privately(host, version, {
@@ -111,7 +111,7 @@ export const membershipRows: readonly Row[] = [
     ['9', '10', '11', '12'],
   ),
   ...bothWays(
-    '{guest} joins a room of {host} that is open to members of another',
+    '{guest} joins a room of {host} that is restricted to members of another room',
     async (host, guest, version) => {
       const circle = await meet(host, guest, version)
       const content = { join_rule: 'restricted', allow: [{ type: 'm.room_membership', room_id: circle }] }

@@ -44,7 +44,7 @@ export const queryRows: readonly Row[] = [
     'once',
   ),
   ...bothWays(
-    '{guest} tells the signing keys of {host}, as a notary',
+    '{guest} serves the signing keys of {host}, as a notary',
     async (host, guest) => {
       const body = { server_keys: { [host.name]: {} } }
       const { server_keys: answers } = await guest.api.call('POST', '/_matrix/key/v2/query', { body })

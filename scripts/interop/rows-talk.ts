@@ -114,7 +114,7 @@ export const talkRows: readonly Row[] = [
     await untilHeard(guest, room, 'four')
     await expectRefusal('a redaction without power', 'M_FORBIDDEN', redact(guest, another, 4))
   }),
-  ...bothWays('{host} gives power to a user of {guest}, and takes it', async (host, guest, version) => {
+  ...bothWays('{host} gives power to a user of {guest}, and takes the power away', async (host, guest, version) => {
     const room = await meet(host, guest, version)
     const topic = (by: Side, text: string) => by.person.set(room, 'm.room.topic', { topic: text })
     const hasTopic = (by: Side, text: string) =>

@@ -180,7 +180,7 @@ function arrivalMetrics(registers: Registry[]): ArrivalMetrics {
 function boundMetrics(registers: Registry[]): BoundMetrics {
   const reached = new Counter({
     name: 'hearth_bounds_reached_total',
-    help: 'How often a bound has refused something or cut it short: what users, other servers and strangers may cost everybody.',
+    help: 'How often a bound has refused something or cut it short: what users, other servers and unknown callers may cost everybody.',
     labelNames: ['bound'],
     registers,
   })

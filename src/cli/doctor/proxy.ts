@@ -79,7 +79,7 @@ async function callers(ask: Ask, { config }: Examination): Promise<Finding> {
   }
   if (isPublic(plain)) return ok('callers', `are known by their addresses (ours is ${plain})`)
   if (isTrusted)
-    return skipped('callers', 'cannot be told apart from here: run "hearth doctor --outside" on another machine')
+    return skipped('callers', 'cannot be distinguished from here: run "hearth doctor --outside" on another machine')
   const advice = `if that is your proxy, add it to trusted_proxies, and let it set ${header}; else limits count everybody as one`
   return warning('callers', `all seem to be ${plain}`, advice)
 }

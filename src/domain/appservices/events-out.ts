@@ -127,7 +127,7 @@ function createEphemeralOut(
 ): Pick<EventsOut, 'typing' | 'read'> {
   /** Whether any service wants them. */
   const isHeard = () => registry.all().some((service) => wantsEphemeral(service) && queues.has(service.id))
-  const failed = (err: unknown) => log.debug({ err }, 'no service was told what passes in a room')
+  const failed = (err: unknown) => log.debug({ err }, 'ephemeral events were not sent to application services')
 
   /** The name of a room, and the services that are interested in it. */
   async function around(roomNid: number) {

@@ -49,7 +49,7 @@ export function hostedAppservice(
         if (taken !== undefined && taken.digest?.equals(digest) === false) {
           log.warn(
             { appservice: id, txn_id: txnId },
-            'other events came under the id of a transaction that was worked through',
+            'other events came under the id of a transaction that was already processed',
           )
           throw new ProtocolError(
             'M_INVALID_PARAM',

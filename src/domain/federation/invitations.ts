@@ -92,7 +92,7 @@ export function createInvitations(parts: InvitationParts): Invitations {
       throw new ProtocolError('M_FORBIDDEN', `${asking} cannot speak for ${pdu.sender}.`)
     }
     const checked = await pduChecks.check({ id: roomId, version }, event)
-    if (isRefusal(checked)) throw new ProtocolError('M_FORBIDDEN', `The event is not taken: ${checked.reason}.`)
+    if (isRefusal(checked)) throw new ProtocolError('M_FORBIDDEN', `The event is refused: ${checked.reason}.`)
     return pdu
   }
 

@@ -119,7 +119,9 @@ export function createNewNeighbours(parts: {
     const others = came.filter(({ isLocal }) => !isLocal)
     const release = own.length === 0 ? () => {} : outgoing.holdBack(own[0]!.changedAt - 1)
     tell(room, own, others)
-      .catch((err: unknown) => log.debug({ err }, 'servers were not told of a new neighbour'))
+      .catch((err: unknown) =>
+        log.debug({ err }, 'the devices of a user were not sent to servers that now share a room with the user'),
+      )
       .finally(release)
   }
 

@@ -110,9 +110,13 @@ export function createNotary(deps: {
   return {
     async query(wanted) {
       if (wanted.size > MAX_NOTARY_SERVERS) {
-        throw new ProtocolError('M_TOO_LARGE', `The keys of at most ${MAX_NOTARY_SERVERS} servers are told at once.`, {
-          status: 400,
-        })
+        throw new ProtocolError(
+          'M_TOO_LARGE',
+          `The keys of at most ${MAX_NOTARY_SERVERS} servers are answered at once.`,
+          {
+            status: 400,
+          },
+        )
       }
       const known = new Map((await findKeyAnswers(db, [...wanted.keys()])).map((row) => [row.server_name, row]))
       const left = [...wanted]

@@ -127,7 +127,7 @@ export function createOutgoing(parts: OutgoingParts): Outgoing {
       if (!room.isShared) return
       serversToTell(db, room)
         .then((servers) => sendEdu(servers, edu))
-        .catch((err) => log.debug({ err }, 'nobody was told what passes in a room'))
+        .catch((err) => log.debug({ err }, 'an EDU was not sent to the servers of a room'))
     },
     edu: sendEdu,
     kept: (servers) => kept(servers),

@@ -16,7 +16,7 @@ export function presenceListeners(deps: {
   tellServers(userNid: number, presence: PresenceOf): Promise<void>
 }): Pick<PresenceParts, 'changed' | 'toServers'> {
   const { registry, userRooms, notifier, services, log, tellServers } = deps
-  const failed = (err: unknown) => log.debug({ err }, 'somebody was not told of a presence')
+  const failed = (err: unknown) => log.debug({ err }, 'a presence was not sent')
 
   /** Wakes the users who see a user's presence. */
   async function wakeNeighbours(userNid: number, residentServers: ReadonlySet<number> | undefined): Promise<void> {

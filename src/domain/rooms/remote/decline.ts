@@ -55,7 +55,7 @@ export function createDecline(parts: {
       .leave({ roomId, userId, content, via })
       .catch((error: unknown) => {
         if (!(error instanceof ProtocolError)) throw error
-        log.info({ roomId, reason: error.message }, 'no server of the room was told that an invitation was declined')
+        log.info({ roomId, reason: error.message }, 'no server of the room accepted that an invitation was declined')
         return ownWord(room, userId, content)
       })
     await remoteMembers.record({ version, roomId, eventId, pdu, json, state: [], ends: event })

@@ -155,7 +155,7 @@ export function createPartialStateKicks(parts: PartialStateKickParts): PartialSt
       if (!(await judgeOne(partialState, userId, origin, readExactJson(json)))) continue
       log.info(
         { roomId: partialState.roomId, userId },
-        'a user of ours was put out of a room before its members had come',
+        'a local user was kicked or banned before the members of the room were fetched',
       )
       return
     }

@@ -6,7 +6,7 @@ export const getWhoIs = endpoint(
   { auth: 'user', limited: 'other' },
   async ({ requester, params: { userId } }, { admin }) => {
     if (userId !== requester.userId && !(await admin.operators.isAdmin(requester))) {
-      throw new ProtocolError('M_FORBIDDEN', 'Only administrators of this server are told this of others.')
+      throw new ProtocolError('M_FORBIDDEN', 'Only administrators of this server may see this of other users.')
     }
     return admin.users.whois(userId)
   },

@@ -89,7 +89,7 @@ export function createRoomDeletions(parts: DeletionParts): RoomDeletions {
       await evacuation.run(deletion, isOver)
       if (isOver()) return
       const inside = await stillInside(deletion)
-      if (inside.length > 0) return end(deletion, `Users could not be put out of the room: ${inside.length}.`)
+      if (inside.length > 0) return end(deletion, `Users could not be removed from the room: ${inside.length}.`)
     }
     if (deletion.request.purge && !(await purgeOnceSent(deletion, isPurging, isOver))) return
     await end(deletion)
