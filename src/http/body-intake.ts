@@ -4,12 +4,12 @@ import { ProtocolError } from '../core/errors.ts'
 import type { ArrivalMetrics, BodyRefusal } from '../domain/arrival-metrics.ts'
 import { SMALL_BODY_BYTES } from '../domain/limits.ts'
 import { networkOf } from '../domain/network.ts'
+import { onceAMinute } from '../domain/once-a-minute.ts'
 import { addressOf } from './address.ts'
 import { ArrivingBodies } from './arriving-bodies.ts'
 import { BodyBudget, type HeldBody } from './body-budget.ts'
 import type { AddressReader } from './client-address.ts'
 import { askForBody } from './expect-continue.ts'
-import { onceAMinute } from './once-a-minute.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

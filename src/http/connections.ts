@@ -3,8 +3,8 @@ import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import type { ArrivalMetrics, ConnectionEnd } from '../domain/arrival-metrics.ts'
 import { networkOf } from '../domain/network.ts'
+import { onceAMinute } from '../domain/once-a-minute.ts'
 import { addressMatcher, normaliseIp } from './client-address.ts'
-import { onceAMinute } from './once-a-minute.ts'
 
 /** Limits the number of connections, for each address and in total, over all ports. */
 export interface Connections {

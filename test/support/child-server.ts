@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -41,6 +41,8 @@ export interface ChildServerOptions {
   readonly mainFile?: () => string
   /** What follows `serve`. */
   readonly args?: readonly string[]
+  /** Where its data is to be, instead of in a new folder of temporary files. */
+  readonly folder?: string
   /** Whether its first start makes the data directory of Postgres, as everywhere but in a run of tests, where it finds one. */
   readonly makesCluster?: boolean
 }
@@ -58,7 +60,8 @@ export async function startChildServer(options: ChildServerOptions = {}): Promis
 }
 
 async function prepareChildServer(options: ChildServerOptions): Promise<ChildServer> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'hearth-'))
+  const dataDir = options.folder ?? (await mkdtemp(join(tmpdir(), 'hearth-')))
+  await mkdir(dataDir, { recursive: true })
   const port = await freePort()
   const baseUrl = `http://127.0.0.1:${port}`
   const serverName = options.serverName ?? 'localhost'

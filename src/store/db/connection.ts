@@ -59,8 +59,30 @@ export function unavailable(): ProtocolError {
   )
 }
 
-/** Turns "the server is away" into the error that callers see; leaves others as they are. */
+/** What Postgres answers when it cannot write because there is no room (`disk_full`). The statement had no effect. */
+const DISK_FULL = '53100'
+
+/**
+ * The error for callers while the database has no room. They may repeat the request, as during an outage: so other servers keep their
+ * events and send them again.
+ */
+export class DiskFull extends ProtocolError {
+  constructor(cause: unknown) {
+    super(
+      'M_UNKNOWN',
+      'The disk of the database is full. Its operator has to make room: send the request again later.',
+      {
+        status: 503,
+        extra: { retry_after_ms: 60_000 },
+      },
+    )
+    this.cause = cause
+  }
+}
+
+/** Turns "the server is away" and "its disk is full" into the errors that callers see; leaves others as they are. */
 export function translate(error: unknown): unknown {
+  if (error instanceof Error && (error as { code?: unknown }).code === DISK_FULL) return new DiskFull(error)
   return isUnavailable(error) ? unavailable() : error
 }
 

@@ -10,7 +10,7 @@ import {
 } from './connection.ts'
 import { WIRE_TYPES } from './wire-types.ts'
 
-export type { Reader } from './connection.ts'
+export { DiskFull, type Reader } from './connection.ts'
 
 declare const transactional: unique symbol
 

@@ -38,6 +38,8 @@ const MAX_ATTEMPTS = 60
 const FAST_STOP_MS = 30_000
 /** Why a start may fail while the last processes of a killed Postgres are still going. */
 const TRANSIENT = /lock file|shared memory block/
+/** A file that could not be written, which no second attempt helps. */
+const NO_ROOM = /No space left on device/
 
 /** Starts the Postgres of `directory` and keeps it running until `stop`; after a crash it starts it again. */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
@@ -74,7 +76,7 @@ function supervise(spec: Launch) {
     for (let attempt = 0; !stopping; attempt += 1) {
       const failure = await tryOnce().catch((error: Error) => error.message)
       if (failure === undefined || stopping) return
-      if (!isRestart && (attempt === MAX_ATTEMPTS || !TRANSIENT.test(failure))) {
+      if (!isRestart && (attempt === MAX_ATTEMPTS || !TRANSIENT.test(failure) || NO_ROOM.test(failure))) {
         throw new Error(`the embedded Postgres does not start: ${failure}`)
       }
       await delay(Math.min(100 * 2 ** attempt, isRestart ? 10_000 : 1_000))

@@ -122,6 +122,24 @@ describe('a write that is refused', () => {
     await expectWhole(forge, ids)
   })
 
+  it('A7: since the disk of the database is full: the sender is asked to send it again, and then it is there', async () => {
+    const forge = await joinedRoom('full')
+    const { db } = home.server
+    await db.query(`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$`)
+    await db.query('CREATE TRIGGER full_disk BEFORE INSERT ON event FOR EACH ROW EXECUTE FUNCTION full_disk()')
+    const ids = branchesOf(forge, 4)
+    const refused = expect.objectContaining({
+      status: 503,
+      message: expect.stringContaining('disk of the database is full'),
+    })
+    await expect(home.kinds(forge, ids)).rejects.toEqual(refused)
+    await expect(home.say('ann', forge.roomId, 'from here')).rejects.toEqual(refused)
+    await db.query('DROP TRIGGER full_disk ON event')
+    expect(await home.kinds(forge, ids)).toEqual(ids.map(() => 'accepted'))
+    await expectWhole(forge, ids)
+  })
+
   it('since one event cannot be written: the others are', async () => {
     const forge = await joinedRoom('poison')
     const { db } = home.server

@@ -1,8 +1,9 @@
 import type { Logger } from 'pino'
-import type { Reader } from '../../../store/db/db.ts'
+import { DiskFull, type Reader } from '../../../store/db/db.ts'
 import { writeEventBatch } from '../../../store/events/event-batch.ts'
 import { lastPosition } from '../../../store/events/events.ts'
 import type { Metrics } from '../../metrics.ts'
+import { onceAMinute } from '../../once-a-minute.ts'
 import type { Room } from '../room/room.ts'
 import { type Outcome, streamed, type Unit } from './unit.ts'
 import { toBatch } from './unit-batch.ts'
@@ -48,6 +49,9 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
   let newest: Promise<Outcome> | undefined
   /** The database did not answer the last commit; it may have happened. */
   let isInDoubt = false
+  const noRoom = onceAMinute((times) =>
+    parts.log.error({ times }, 'events could not be written: the disk of the database is full; make room'),
+  )
 
   /**
    * Finds out whether a commit without an answer happened. The query goes over the writing connection, so it waits for earlier statements
@@ -108,6 +112,7 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
       for (const room of rooms) await commit(group.filter(({ unit }) => unit.room === room))
       return
     }
+    if (error instanceof DiskFull) noRoom()
     if (isOutage) {
       if (!isInDoubt) resolveDoubtSoon()
       isInDoubt = true
