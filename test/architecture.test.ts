@@ -48,7 +48,10 @@ function layerOf(target: string): string {
 test('every folder of src/ is a known layer', () => {
   const found = new Set(SOURCES.map(({ layer, name }) => layer || name))
   const known = new Set([...Object.keys(MAY_IMPORT), ...TOP, 'cli'])
-  expect([...found].filter((name) => !known.has(name))).toEqual([])
+  expect(
+    [...found].filter((name) => !known.has(name)),
+    'put it into one of the folders of src/, or give the new folder its place in MAY_IMPORT',
+  ).toEqual([])
   expect(SOURCES.length).toBeGreaterThan(50)
 })
 
@@ -62,7 +65,7 @@ describe('imports follow one direction', () => {
         })
         .map(({ target }) => `${name} -> ${target}`),
     )
-    expect(wrong).toEqual([])
+    expect(wrong, `take it as a parameter of a type that ${layer}/ declares, or move what is shared down`).toEqual([])
   })
 
   test.each(ROOM_FOLDERS)('domain/rooms/%s imports from no folder above it', (folder) => {
@@ -92,7 +95,7 @@ describe('imports follow one direction', () => {
     const missing = SOURCES.flatMap(({ name, imports }) =>
       imports.filter(({ target }) => !names.has(target)).map(({ target }) => `${name} -> ${target}`),
     )
-    expect(missing).toEqual([])
+    expect(missing, 'correct the path').toEqual([])
   })
 
   test('there is no circle, types included', () => {
@@ -178,7 +181,7 @@ test('no folder is a hall', () => {
 
 test('only main.ts knows the process it runs in', () => {
   const others = SOURCES.filter(({ name }) => name !== 'main.ts')
-  expect(offenders(/\b(?:process|console)\.\w+/g, others)).toEqual([])
+  expect(offenders(/\b(?:process|console)\.\w+/g, others), 'take it from the Host, or write to the log').toEqual([])
   // Signals to a Postgres that an earlier process left behind.
   const own = others.filter(({ name }) => name !== 'store/embedded/cluster.ts')
   expect(offenders(/'node:process'/g, own)).toEqual([])
@@ -188,6 +191,7 @@ test('core has no clock, no randomness and no I/O', () => {
   const core = SOURCES.filter(({ layer }) => layer === 'core')
   expect(
     offenders(/\b(?:Date\.now|new Date\(\)|Math\.random|randomBytes|performance\.|setTimeout|setInterval)\b/g, core),
+    'take the time or the bytes as a parameter',
   ).toEqual([])
   expect(offenders(/from '(?:node:(?:fs|net|http|child_process|timers)[^']*|fastify|pg|pino|undici)'/g, core)).toEqual(
     [],
@@ -252,7 +256,8 @@ test('files are named in kebab-case and stay below 400 lines', () => {
       ({ name }) => name,
     ),
   ).toEqual([])
-  expect(SOURCES.filter(({ lines }) => lines > 400).map(({ name, lines }) => `${name}: ${lines}`)).toEqual([])
+  const long = SOURCES.filter(({ lines }) => lines > 400).map(({ name, lines }) => `${name}: ${lines}`)
+  expect(long, 'divide it by subject').toEqual([])
 })
 
 describe('no function passes 120 lines', () => {
