@@ -35,7 +35,7 @@ export function mountSmallDisk(bytes: number): SmallDisk {
     rmdirSync(path)
     throw error
   }
-  const filler = join(path, 'filler')
+  const ballast = join(path, 'ballast')
   const freeBytes = () => {
     const { bavail, bsize } = statfsSync(path)
     return bavail * bsize
@@ -44,7 +44,7 @@ export function mountSmallDisk(bytes: number): SmallDisk {
     path,
     freeBytes,
     fill(leavingBytes = 0) {
-      const file = openSync(filler, 'a')
+      const file = openSync(ballast, 'a')
       try {
         for (let rest = freeBytes() - leavingBytes; rest > 0; rest = freeBytes() - leavingBytes) {
           writeSync(file, CHUNK, 0, Math.min(rest, CHUNK.length))
@@ -55,7 +55,7 @@ export function mountSmallDisk(bytes: number): SmallDisk {
         closeSync(file)
       }
     },
-    free: () => rmSync(filler, { force: true }),
+    free: () => rmSync(ballast, { force: true }),
     unmount() {
       execFileSync('umount', ['-l', path], { stdio: 'ignore' })
       rmdirSync(path)

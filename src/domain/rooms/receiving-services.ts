@@ -1,9 +1,7 @@
-import type { Logger } from 'pino'
 import type { RoomId, ServerName } from '../../core/ids.ts'
 import { createKeyedQueue } from '../../core/keyed-queue.ts'
 import type { Peers } from '../../outbound/peers.ts'
-import type { Database } from '../../store/db/db.ts'
-import type { Clock, Random } from '../clock.ts'
+import type { Base } from '../base.ts'
 import type { Users } from '../users.ts'
 import { type Backfill, createBackfill } from './backfill/backfill.ts'
 import type { FederationQueries, KeyRing } from './receive/federation-queries.ts'
@@ -27,16 +25,16 @@ export interface ReceivingServices {
 }
 
 export interface ReceivingParts {
-  readonly serverName: ServerName
-  readonly db: Database
-  readonly users: Users
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
-  readonly keys: KeyRing
-  readonly queries: FederationQueries
-  readonly peers: Peers
-  readonly outgoing: { reaches(server: ServerName): boolean }
+  readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'random' | 'log'> & {
+    readonly users: Users
+    /** Keys of other servers. */
+    readonly serverKeys: KeyRing
+  }
+  readonly sending: {
+    readonly queries: FederationQueries
+    readonly peers: Peers
+    readonly outgoing: { reaches(server: ServerName): boolean }
+  }
   readonly notifier: { wakeRoom(roomNid: number): void }
   readonly roomBase: Pick<RoomBase, 'events' | 'registry' | 'partialStateRooms' | 'checkpoints'>
   readonly writing: Pick<WritingServices, 'persister' | 'branches' | 'policies' | 'noticing'>
@@ -47,7 +45,10 @@ export interface ReceivingParts {
  * All share one queue for each room.
  */
 export function createReceivingServices(parts: ReceivingParts): ReceivingServices {
-  const { serverName, db, users, clock, random, log, keys, queries, peers, outgoing, notifier } = parts
+  const { config, db, users, clock, random, log, serverKeys: keys } = parts.base
+  const { queries, peers, outgoing } = parts.sending
+  const { notifier } = parts
+  const serverName = config.server_name
   const { events, registry, partialStateRooms, checkpoints } = parts.roomBase
   const { persister, branches, policies, noticing } = parts.writing
   const roomQueue = createKeyedQueue<RoomId>()

@@ -68,7 +68,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const { config, db, ledger, users, signingKey, serverKeys: keys, clock, random, metrics, log } = parts.base
   const { roomBase, syncBase, localUsers, roomAppservices: appservices, newNeighbours } = parts
   const { identityServers } = parts.addresses
-  const { peers, queries, outgoing } = parts.sending
+  const { peers, outgoing } = parts.sending
   const { events, registry, userRooms, budget, unread, erasedUsers, ignoredUsers } = roomBase
   const { notifier, ledgerWaker, presence, ephemeral } = syncBase
   const serverName = config.server_name
@@ -98,21 +98,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     newNeighbours,
   })
   const { appender, persister } = writing
-  const receiving = createReceivingServices({
-    serverName,
-    db,
-    users,
-    clock,
-    random,
-    log,
-    keys,
-    queries,
-    peers,
-    outgoing,
-    notifier,
-    roomBase,
-    writing,
-  })
+  const receiving = createReceivingServices({ base: parts.base, sending: parts.sending, notifier, roomBase, writing })
   const reading = createReadingServices({
     config,
     db,

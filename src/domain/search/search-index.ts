@@ -111,10 +111,6 @@ export function createSearchIndex(parts: {
     wake()
   }
 
-  function mustBeOn(): void {
-    if (!isStarted) throw new ProtocolError('M_FORBIDDEN', 'Searching is switched off: see search.enabled.')
-  }
-
   return {
     name: 'search index',
     async start() {
@@ -139,16 +135,20 @@ export function createSearchIndex(parts: {
       await running
     },
     async rebuild() {
-      mustBeOn()
+      mustBeOn(isStarted)
       await db.tx(clearSearch)
       position = 0
       isBehind = true
       wake()
     },
     async progress() {
-      mustBeOn()
+      mustBeOn(isStarted)
       const newest = Math.max(position, parts.rooms.position())
       return { indexed: position, newest, is_done: running === undefined && !isBehind }
     },
   }
+}
+
+function mustBeOn(isStarted: boolean): void {
+  if (!isStarted) throw new ProtocolError('M_FORBIDDEN', 'Searching is switched off: see search.enabled.')
 }
