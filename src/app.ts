@@ -7,6 +7,7 @@ import { createBodyIntake } from './http/body-intake.ts'
 import { addressReader } from './http/client-address.ts'
 import { createCompression } from './http/compression.ts'
 import { createServer, type RequestMetrics } from './http/server.ts'
+import { accountPlugin } from './routes/account/plugin.ts'
 import { adminPlugin } from './routes/admin/plugin.ts'
 import { appPlugin } from './routes/app/plugin.ts'
 import { clientPlugin } from './routes/client/plugin.ts'
@@ -14,6 +15,7 @@ import { federationPlugin } from './routes/federation/plugin.ts'
 import { identityPlugin } from './routes/identity/plugin.ts'
 import { keyPlugin } from './routes/key/plugin.ts'
 import { mediaPlugin } from './routes/media/plugin.ts'
+import { oauthPlugin } from './routes/oauth/plugin.ts'
 import { ssoPlugin } from './routes/sso/plugin.ts'
 import { webPlugin } from './routes/web/plugin.ts'
 import { wellKnownPlugin } from './routes/well-known/plugin.ts'
@@ -25,7 +27,17 @@ export interface AppContext {
   readonly log: Logger
 }
 
-const CLIENT = [wellKnownPlugin, clientPlugin, mediaPlugin, ssoPlugin, webPlugin, appPlugin, adminPlugin]
+const CLIENT = [
+  wellKnownPlugin,
+  clientPlugin,
+  mediaPlugin,
+  ssoPlugin,
+  oauthPlugin,
+  accountPlugin,
+  webPlugin,
+  appPlugin,
+  adminPlugin,
+]
 
 /** Builds the HTTP server with a plugin for each configured role; it does not listen yet. */
 export function buildApp(context: AppContext): FastifyInstance {

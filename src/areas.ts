@@ -11,10 +11,10 @@ import type { SendingServices } from './domain/federation/sending-services.ts'
 import type { KeyServices } from './domain/keys/key-services.ts'
 import type { LifecyclePart } from './domain/lifecycle.ts'
 import type { MediaParts } from './domain/media/media-services.ts'
+import type { SignInServices } from './domain/oauth/sign-in-services.ts'
 import type { RoomBase } from './domain/rooms/room-base-services.ts'
 import type { RoomServices } from './domain/rooms/room-services.ts'
 import type { SearchIndex } from './domain/search/search-index.ts'
-import type { SingleSignOn } from './domain/sso/single-sign-on.ts'
 import type { SyncBase } from './domain/sync/sync-base.ts'
 import type { AddressServices } from './identity-role.ts'
 
@@ -38,6 +38,6 @@ export interface Areas {
   readonly sending: SendingServices
   readonly newNeighbours: NewNeighbours
   readonly pushing: LifecyclePart
-  readonly singleSignOn: SingleSignOn
+  readonly signIn: SignInServices
   readonly syncBase: SyncBase
 }

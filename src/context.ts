@@ -14,11 +14,11 @@ import { createNewNeighbours } from './domain/federation/new-neighbours.ts'
 import { createSendingServices } from './domain/federation/sending-services.ts'
 import { createKeyServices } from './domain/keys/key-services.ts'
 import { createMediaServices } from './domain/media/media-services.ts'
+import { createSignInServices } from './domain/oauth/sign-in-services.ts'
 import { createPushServices } from './domain/pushing/push-services.ts'
 import { openRoomBase } from './domain/rooms/room-base-services.ts'
 import { createRoomServices } from './domain/rooms/room-services.ts'
 import { createSearchIndex } from './domain/search/search-index.ts'
-import { createSingleSignOn } from './domain/sso/single-sign-on.ts'
 import { createSyncBase } from './domain/sync/sync-base.ts'
 import { createAddressServices } from './identity-role.ts'
 import { startAreas } from './running.ts'
@@ -75,7 +75,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   })
   await admin.notices.prepare()
   const e2e = createE2eServices({ base, syncBase, remote: sending.sentMessages, fanOut, services })
-  const singleSignOn = createSingleSignOn({ base, accounts })
+  const signIn = createSignInServices({ base, accounts })
   const media = createMediaServices({ base })
   const federation = createFederationServices({ base, localUsers, sending, roomBase, syncBase, rooms, e2e })
   return startAreas({
@@ -97,7 +97,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     rooms,
     searchIndex,
     sending,
-    singleSignOn,
+    signIn,
     syncBase,
   })
 }

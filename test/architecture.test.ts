@@ -366,4 +366,17 @@ describe('what a start does not need', () => {
     expect(holders.map(({ name }) => name)).toEqual(['outbound/openid-code-flow.ts'])
     expect(importers).toEqual([])
   })
+
+  test('oidc-provider is loaded when somebody signs in by OAuth', () => {
+    const holders = SOURCES.filter(({ code }) =>
+      /^import (?!type )[^;']*from '(?:oidc-provider|light-my-request)'/m.test(code),
+    )
+    const names = holders.map(({ name }) => name)
+    expect(names).toEqual(['domain/oauth/authorization-server.ts', 'domain/oauth/provider-configuration.ts'])
+    const others = SOURCES.filter(({ name }) => !names.includes(name))
+    const importers = others.filter(({ code }) =>
+      /^(?:import|export) (?!type )[^;']*from '[^']*(?:authorization-server|provider-configuration)\.ts'/m.test(code),
+    )
+    expect(importers).toEqual([])
+  })
 })

@@ -4,6 +4,7 @@ import { federationSection } from './federation.ts'
 import { httpsSection } from './https.ts'
 import { identitySection } from './identity.ts'
 import { mediaSection } from './media.ts'
+import { oauthSection } from './oauth.ts'
 import { outboundSection } from './outbound.ts'
 import { choice, flag, integer, port, section, text } from './parts.ts'
 import { registrationSection } from './registration.ts'
@@ -109,6 +110,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
     },
   ),
   sso: singleSignOnSection,
+  oauth: oauthSection,
   rate_limits: section(
     'Token buckets: `per_second` requests are regained each second, up to `burst` at once. An empty one answers 429 with `retry_after_ms`.',
     {

@@ -10,6 +10,7 @@ interface PageKind extends PageRules {
 /** How a form is sent, and the error of the last attempt: in words, and again if the page has no words of its own for its code. */
 const FORM = ['form', 'problem', 'other_problem'] as const
 const LINK = ['email', 'msisdn', 'errcode'] as const
+const VISITOR_FORM = { markup: ['form'], needs: ['form'] } as const
 const SSO_FAILURE = { values: ['provider', 'again', 'client', 'errcode'] } as const satisfies PageKind
 
 /** The web pages, by the names of their templates. */
@@ -117,6 +118,33 @@ export const PAGES = {
   'sso-full.page': SSO_FAILURE,
   'sso-other-person.page': SSO_FAILURE,
   'sso-not-again.page': SSO_FAILURE,
+  'oauth-consent.page': {
+    values: [...['form', 'host', 'name', 'user_id', 'returns_to', 'device', 'policy', 'terms', 'other_account']],
+    ...VISITOR_FORM,
+    needs: ['form', 'host', 'user_id', 'returns_to'],
+  },
+  'oauth-return.page': { values: ['client', 'link'], needs: ['link'] },
+  'oauth-refused.page': { values: ['reason'] },
+  'oauth-ended.page': { values: [] },
+  'account-form-expired.page': { values: [] },
+  'account-sign-in.page': {
+    values: [
+      ...FORM,
+      ...['username', 'choices', 'name', 'initial', 'link', 'sign_up', 'reset', 'is_again'],
+      ...['m_forbidden', 'm_limit_exceeded', 'm_user_deactivated', 'm_user_locked'],
+    ],
+    ...VISITOR_FORM,
+    needs: ['form', 'choices', 'link'],
+    fields: ['username', 'password'],
+    problems: ['M_FORBIDDEN', 'M_LIMIT_EXCEEDED', 'M_USER_DEACTIVATED', 'M_USER_LOCKED'],
+  },
+  'account-link.page': { values: ['form', 'user_code', 'is_wrong'], ...VISITOR_FORM, fields: ['user_code'] },
+  'account-link-confirm.page': {
+    values: ['form', 'host', 'name', 'user_id', 'device', 'ip', 'agent', 'time'],
+    ...VISITOR_FORM,
+    needs: ['form', 'host', 'user_id'],
+  },
+  'account-link-done.page': { values: ['is_allowed'] },
 } as const satisfies Readonly<Record<`${string}.page`, PageKind>>
 
 export type PageName = keyof typeof PAGES

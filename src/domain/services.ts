@@ -10,6 +10,7 @@ import type { OwnKeys } from './federation/own-keys.ts'
 import type { IdentityServices } from './identity/identity-services.ts'
 import type { KeyServices } from './keys/key-services.ts'
 import type { MediaServices } from './media/media-services.ts'
+import type { OauthServices } from './oauth/oauth-services.ts'
 import type { Pages } from './pages.ts'
 import type { ThreadSubscriptions } from './push/thread-subscriptions.ts'
 import type { Notifications } from './pushing/notifications.ts'
@@ -74,6 +75,8 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   /** What other servers request, made in federation/federation-services.ts. */
   readonly federation: FederationServices
   readonly singleSignOn: SingleSignOn
+  /** Sign-in by OAuth, and sessions of browsers. */
+  readonly oauth: OauthServices
   /** Bridges and bots, made in appservices/appservice-services.ts. */
   readonly appservices: AppserviceServices
   readonly media: MediaServices

@@ -121,20 +121,18 @@ export interface EndpointOptions<
   ) => Promise<readonly UiaFlow[] | undefined>
 }
 
+/** A header with several values is sent as often. */
+export type ReplyHeaders = Readonly<Record<string, string | string[]>>
+
 /** An answer that is not a plain 200 with a JSON object. */
 export class RawReply {
   readonly status: number
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: ReplyHeaders
   readonly body: Buffer | string | Readable
   /** Called when the answer is sent or the caller is gone. */
   readonly closed: (() => void) | undefined
 
-  constructor(
-    status: number,
-    headers: Readonly<Record<string, string>>,
-    body: Buffer | string | Readable,
-    closed?: () => void,
-  ) {
+  constructor(status: number, headers: ReplyHeaders, body: Buffer | string | Readable, closed?: () => void) {
     this.status = status
     this.headers = headers
     this.body = body
@@ -145,7 +143,7 @@ export class RawReply {
 /** An answer of ready bytes or text, or of a stream; JSON unless the headers say otherwise. */
 export function rawReply(parts: {
   readonly status?: number
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: ReplyHeaders
   readonly body: Buffer | string | Readable
   readonly closed?: () => void
 }): RawReply {

@@ -7,6 +7,7 @@ import { federationChores } from '../domain/federation/federation-services.ts'
 import { identityChores } from '../domain/identity/identity-services.ts'
 import { type LifecyclePart, worker } from '../domain/lifecycle.ts'
 import type { Sweep } from '../domain/media/sweep.ts'
+import { oauthChores } from '../domain/oauth/oauth-services.ts'
 import type { ActingServices } from '../domain/rooms/acting-services.ts'
 import type { RoomBase } from '../domain/rooms/room-base-services.ts'
 import type { WritingServices } from '../domain/rooms/writing-services.ts'
@@ -47,6 +48,7 @@ export function homeserverWorkers(parts: {
     ...adminChores,
     ...federationChores,
     ...appserviceChores,
+    ...oauthChores,
   ]
   return [
     parts.pushing,

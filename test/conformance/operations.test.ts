@@ -33,7 +33,7 @@ const lines: readonly string[] = mounted.flatMap(({ method, path, options }) =>
 let server: AccountServer
 
 beforeAll(async () => {
-  server = await startAccountServer()
+  server = await startAccountServer({ public_base_url: 'http://localhost:8008' })
 })
 
 afterAll(() => server.close())

@@ -22,7 +22,7 @@ const WITHOUT_SERVICES = [
 let server: AccountServer
 
 beforeAll(async () => {
-  server = await startAccountServer()
+  server = await startAccountServer({ public_base_url: 'http://localhost:8008' })
 })
 afterAll(() => server.close())
 

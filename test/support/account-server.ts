@@ -33,6 +33,7 @@ import type { OpenIdVerifier } from '../../src/domain/identity/openid-verifier.t
 import { createCrossSigning } from '../../src/domain/keys/cross-signing.ts'
 import { createDeviceLists } from '../../src/domain/keys/device-lists.ts'
 import { createMetrics, type Metrics } from '../../src/domain/metrics.ts'
+import { createOauthServices } from '../../src/domain/oauth/oauth-services.ts'
 import { loadPages } from '../../src/domain/pages.ts'
 import { openPushRules } from '../../src/domain/push/rules.ts'
 import { openRateLimitOverrides } from '../../src/domain/rate-limit-overrides.ts'
@@ -255,6 +256,7 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
     accounts,
   })
   const singleSignOn = createSingleSignOn({ base, accounts })
+  const oauth = createOauthServices({ base, accounts })
   const ownKeys = createOwnKeys({ config, clock, signingKey: ownSigningKey })
   const services = {
     ...accounts,
@@ -262,6 +264,7 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
     appservices,
     ...contact.services,
     singleSignOn,
+    oauth,
     identity,
     ownKeys,
     config,

@@ -40,6 +40,15 @@ export interface Logins {
    * @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED`
    */
   byToken(token: string, device: DeviceWish): Promise<LoggedIn>
+  /**
+   * Who has this name and password, as `byPassword`; nobody is logged in. `name`: a user name or id, an email address.
+   * @throws ProtocolError as `byPassword`
+   */
+  authenticate(
+    name: string,
+    password: string,
+    address: string,
+  ): Promise<{ readonly userNid: number; readonly userId: UserId }>
   /** How a user can authenticate again: by password, if the account has one, or by single sign-on. */
   proofsOf(userNid: number): Promise<readonly UiaFlow[]>
   /** The stage `m.login.password`: the requester gives their own password again. Without a requester, `auth` names the user. */
@@ -67,7 +76,7 @@ function deactivated(): ProtocolError {
   return new ProtocolError('M_USER_DEACTIVATED', 'This account has been deactivated.')
 }
 
-export function createLogins(deps: {
+interface LoginDeps {
   readonly db: Database
   readonly clock: Clock
   readonly random: Random
@@ -76,10 +85,12 @@ export function createLogins(deps: {
   readonly devices: Pick<Devices, 'announce' | 'remove' | 'removeAll' | 'trim'>
   readonly loginTokens: LoginTokens
   readonly config: Pick<Config, 'server_name' | 'sso' | 'sessions' | 'rate_limits'>
-}): Logins {
-  const { db, passwords, sessions, devices, loginTokens, config } = deps
+}
+
+/** Checks who has a name and a password, at the same cost whether anybody has. */
+function createPasswordCheck(deps: LoginDeps) {
+  const { db, passwords, sessions, config } = deps
   const brake = createLoginBrake(deps)
-  const providers = new Set(config.sso.providers.map(({ id }) => id))
 
   async function firstAccount(ids: readonly UserId[]): Promise<AccountRow | undefined> {
     for (const id of ids) {
@@ -121,6 +132,14 @@ export function createLogins(deps: {
     return sessions.hasBeenAt(account?.user_nid ?? 0, network)
   }
 
+  return { authenticate, refusals: brake.refusals }
+}
+
+export function createLogins(deps: LoginDeps): Logins {
+  const { db, passwords, sessions, devices, loginTokens, config } = deps
+  const { authenticate, refusals } = createPasswordCheck(deps)
+  const providers = new Set(config.sso.providers.map(({ id }) => id))
+
   /** The password may have changed, or the account may have been deactivated, since the password was checked. */
   async function requireUnchanged(tx: Tx, account: AccountRow): Promise<void> {
     const now = await lockAccount(tx, account.user_nid)
@@ -149,6 +168,16 @@ export function createLogins(deps: {
       await devices.announce(account.user_nid, issued)
       await devices.trim(account.user_nid)
       return { ...issued, userId: account.user_id }
+    },
+
+    async authenticate(name, password, address) {
+      const isEmail = !name.startsWith('@') && name.includes('@')
+      const identifier = isEmail
+        ? { type: 'm.id.thirdparty', medium: 'email', address: name }
+        : { type: 'm.id.user', user: name }
+      const account = await authenticate({ identifier, password }, { network: networkOf(address) })
+      if (account.is_locked) throw accountLocked()
+      return { userNid: account.user_nid, userId: account.user_id }
     },
 
     async byToken(token, device) {
@@ -180,7 +209,7 @@ export function createLogins(deps: {
       return {}
     },
 
-    refusals: brake.refusals,
+    refusals,
     logout: ({ userNid, deviceId }) => devices.remove(userNid, [deviceId]),
     logoutAll: ({ userNid }) => devices.removeAll(userNid),
   }

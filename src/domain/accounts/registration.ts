@@ -52,6 +52,8 @@ export interface Registration {
   readonly finished: FinishedRegistrations
   /** Whether anybody may register without a token. */
   isOpen(isForwarded: boolean): boolean
+  /** Whether anybody may register, if only with a token. */
+  isPossible(isForwarded: boolean): Promise<boolean>
   /** The flows by which one can register now. @throws ProtocolError `M_FORBIDDEN` with advice if there is none */
   flows(isForwarded: boolean): Promise<readonly UiaFlow[]>
   /**
@@ -156,6 +158,7 @@ export function createRegistration(deps: RegistrationDeps): Registration {
   return {
     finished,
     isOpen,
+    isPossible: async (isForwarded) => isOpen(isForwarded) || registrationTokens.isAnyUsable(),
     checkAvailable,
     async flows(isForwarded) {
       if (isOpen(isForwarded)) return registrationFlows(config, false)

@@ -15,6 +15,8 @@ export interface Requester {
   readonly isGuest: boolean
   /** The application service that acts as this user with its own token. */
   readonly appservice?: Appservice
+  /** Whether the session came from OAuth: its client cannot ask for a password, and sends people to the account page instead. */
+  readonly isOauth?: true
   /** Whether rate limits do not apply. */
   readonly isUnlimited?: true
   /** A locked account may end its sessions and nothing else. */

@@ -97,6 +97,7 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
       isGuest: row.is_guest,
       isLocked: row.is_locked,
       isSuspended: row.is_suspended,
+      ...(row.is_oauth && { isOauth: true as const }),
     }
     const entry = { requester, seenAt: 0, isRemembered: false, expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY }
     const holder = holderOf(entry)

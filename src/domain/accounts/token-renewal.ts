@@ -8,6 +8,8 @@ import { accountLocked } from './requester.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface Renewed {
+  readonly userNid: number
+  readonly deviceId: string
   readonly accessToken: string
   readonly refreshToken: string
   readonly expiresInMs: number | undefined
@@ -18,18 +20,28 @@ export interface TokenRenewal {
   /**
    * A new access token and a new refresh token for the device. The old refresh token stays valid until one of the new tokens is used, in
    * case the answer is lost. If it is used after that, two clients have it: the device is logged out, softly.
+   * A session that came from OAuth is renewed by its client (`oauthClient`), and others only without one.
    * @throws ProtocolError `M_UNKNOWN_TOKEN`, with `soft_logout` if the device can log in again; `M_USER_DEACTIVATED`, `M_USER_LOCKED`
    */
-  renew(refreshToken: string): Promise<Renewed>
+  renew(refreshToken: string, oauthClient?: string): Promise<Renewed>
 }
 
 function unknownToken(): ProtocolError {
   return new ProtocolError('M_UNKNOWN_TOKEN', 'The refresh token is not known here.')
 }
 
-function usedTwice(): ProtocolError {
-  const error = 'The refresh token was used before. Somebody else may have it: please log in again.'
-  return new ProtocolError('M_UNKNOWN_TOKEN', error, { extra: { soft_logout: true } })
+/** A refresh token was used again after its successor. */
+export class RefreshTokenReused extends ProtocolError {
+  readonly userNid: number
+  readonly deviceId: string
+
+  constructor({ userNid, deviceId }: Pick<Renewed, 'userNid' | 'deviceId'>) {
+    const error = 'The refresh token was used before. Somebody else may have it: please log in again.'
+    super('M_UNKNOWN_TOKEN', error, { extra: { soft_logout: true } })
+    this.name = 'RefreshTokenReused'
+    this.userNid = userNid
+    this.deviceId = deviceId
+  }
 }
 
 export function createTokenRenewal(
@@ -37,7 +49,7 @@ export function createTokenRenewal(
 ): TokenRenewal {
   const { db, clock, random, config, sessions } = deps
   return {
-    async renew(given) {
+    async renew(given, oauthClient) {
       if (!isRefreshToken(given)) throw unknownToken()
       const by = hashToken(given)
       const accessToken = newAccessToken(random)
@@ -45,7 +57,7 @@ export function createTokenRenewal(
       const expiresInMs = tokenLifetimeMs(config, true)
       const device = await db.tx(async (tx) => {
         const row = await lockRefreshToken(tx, by)
-        if (row === undefined) throw unknownToken()
+        if (row === undefined || (row.oauth_client ?? undefined) !== oauthClient) throw unknownToken()
         if (row.is_deactivated) throw new ProtocolError('M_USER_DEACTIVATED', 'This account has been deactivated.')
         if (row.is_locked) throw accountLocked()
         const { user_nid: userNid, device_id: deviceId } = row
@@ -60,8 +72,8 @@ export function createTokenRenewal(
         return { userNid, deviceId, isReuse: false }
       })
       sessions.forget(device.userNid, device.deviceId)
-      if (device.isReuse) throw usedTwice()
-      return { accessToken, refreshToken, expiresInMs }
+      if (device.isReuse) throw new RefreshTokenReused(device)
+      return { userNid: device.userNid, deviceId: device.deviceId, accessToken, refreshToken, expiresInMs }
     },
   }
 }

@@ -9,6 +9,8 @@ import type { LoginTokens } from '../accounts/login-tokens.ts'
 import type { Registration } from '../accounts/registration.ts'
 import type { Base } from '../base.ts'
 import { MAX_SSO_SUBJECT_CHARS } from '../limits.ts'
+import { SIGNED_IN_PATH } from '../oauth/addresses.ts'
+import { publicBaseUrl } from '../public-address.ts'
 import { createExternalAccounts } from './external-accounts.ts'
 import { type SignInAttempt, SignInFailure } from './failure.ts'
 import { firstSignIn } from './first-sign-in.ts'
@@ -119,7 +121,7 @@ export function createSingleSignOn(deps: {
       userId: account.user_id,
       returnTo,
       location: withLoginToken(returnTo, token),
-      isTrusted: isUnderOneOf(returnTo, config.sso.trusted_clients),
+      isTrusted: isUnderOneOf(returnTo, [...config.sso.trusted_clients, publicBaseUrl(config) + SIGNED_IN_PATH]),
     }
   }
 

@@ -120,6 +120,7 @@ import { sendMessage } from './rooms/send-message.ts'
 import { setRoomStateWithKey } from './rooms/set-room-state-with-key.ts'
 import { upgradeRoom } from './rooms/upgrade-room.ts'
 import { search } from './search/search.ts'
+import { getAuthMetadata } from './server/get-auth-metadata.ts'
 import { getCapabilities } from './server/get-capabilities.ts'
 import { getTurnServer } from './server/get-turn-server.ts'
 import { getVersions } from './server/get-versions.ts'
@@ -189,6 +190,7 @@ export const clientEndpoints: readonly Endpoint[] = [
 
   getTokenOwner,
 
+  getAuthMetadata,
   getCapabilities,
 
   defineFilter,

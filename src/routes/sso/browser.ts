@@ -18,7 +18,7 @@ export function cookieOf(request: { cookie(name: string): string | undefined }, 
 }
 
 /** The cookie for the return from the provider: with `Lax`, browsers send it when they follow that link, and not with other cross-site requests. */
-function setCookie(config: Addresses, secret: string): string {
+export function ssoCookie(config: Addresses, secret: string): string {
   const name = cookieName(config)
   const isSecure = name.startsWith('__Host-')
   const attributes = ['Path=/', 'HttpOnly', 'SameSite=Lax', `Max-Age=${SSO_FLOW_MS / 1000}`]
@@ -29,7 +29,7 @@ const UNSTORED = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer'
 
 /** Redirects a browser, and sets its cookie if a secret is given. */
 export function sendOn(location: string, config: Addresses, secret?: string): RawReply {
-  const cookie = secret === undefined ? {} : { 'set-cookie': setCookie(config, secret) }
+  const cookie = secret === undefined ? {} : { 'set-cookie': ssoCookie(config, secret) }
   return rawReply({ status: 302, headers: { ...UNSTORED, ...cookie, location }, body: '' })
 }
 

@@ -11,7 +11,7 @@ export interface Choice {
 }
 
 /** The badges in the list are made from the names, because our pages load no images from other sites. */
-const choicesOf = (choices: readonly Choice[]): readonly TemplateValues[] =>
+export const choicesOf = (choices: readonly Choice[]): readonly TemplateValues[] =>
   choices.map(({ name, address }) => ({
     name,
     link: address,

@@ -11,12 +11,20 @@ export interface PageOptions extends Omit<PageLook, 'languages'> {
   readonly acceptLanguage: string | undefined
   /** Origins that its scripts, styles and frames may come from. */
   readonly vendor?: readonly string[] | undefined
+  /** Origins to which a form may lead after it was sent here. */
+  readonly formTargets?: readonly string[] | undefined
+  /** Cookies to set. */
+  readonly cookies?: readonly string[] | undefined
   /** Whether no cache may keep the page, because its address or text may contain a secret. */
   readonly isSecret?: true
 }
 
 /** The Content-Security-Policy of a page: it may load, run and frame only its own parts, which are listed by their hashes or origins. */
-function policyOf(styles: readonly string[], hasForm: boolean, { script, vendor = [] }: PageOptions): string {
+function policyOf(
+  styles: readonly string[],
+  hasForm: boolean,
+  { script, vendor = [], formTargets = [] }: PageOptions,
+): string {
   const scripts = [...(script === undefined ? [] : [sourceOf(script)]), ...vendor]
   const directives: [name: string, sources: readonly string[]][] = [
     ['default-src', []],
@@ -25,7 +33,7 @@ function policyOf(styles: readonly string[], hasForm: boolean, { script, vendor 
     ['frame-src', vendor],
     ['connect-src', vendor],
     ['base-uri', []],
-    ['form-action', hasForm ? ["'self'"] : []],
+    ['form-action', hasForm ? ["'self'", ...formTargets] : []],
     ['frame-ancestors', []],
   ]
   return directives
@@ -41,7 +49,7 @@ export function pageReply<Name extends PageName>(
   values: PageValues<Name>,
   options: PageOptions,
 ): RawReply {
-  const { status = 200, acceptLanguage, isSecret } = options
+  const { status = 200, acceptLanguage, isSecret, cookies = [] } = options
   const { html, styles } = pages.render(name, values, { ...options, languages: preferredLanguages(acceptLanguage) })
   return rawReply({
     status,
@@ -49,9 +57,11 @@ export function pageReply<Name extends PageName>(
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': policyOf(styles, 'form' in values, options),
       'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
       'referrer-policy': 'no-referrer',
       'cache-control': isSecret ? 'no-store' : 'no-cache',
       vary: 'accept-language',
+      ...(cookies.length > 0 && { 'set-cookie': [...cookies] }),
     },
     body: html,
   })

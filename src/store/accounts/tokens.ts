@@ -1,7 +1,7 @@
 import type { UserId } from '../../core/ids.ts'
 import type { Reader, Tx } from '../db/db.ts'
 
-// Tables: access_token, refresh_token, device, account, matrix_user
+// Tables: access_token, refresh_token, oauth_session, device, account, matrix_user
 
 export interface TokenRow {
   readonly token_nid: number
@@ -14,6 +14,7 @@ export interface TokenRow {
   readonly expires_at: number | null
   /** The numbers of the device's earlier logins, newest first. */
   readonly earlier: readonly number[]
+  readonly is_oauth: boolean
   /** Until the first use of this access token: hash of the refresh token that it was issued for. */
   readonly renewed_by: Buffer | null
 }
@@ -22,8 +23,9 @@ export interface TokenRow {
 export async function findToken(reader: Reader, hash: Buffer): Promise<TokenRow | undefined> {
   const [row] = await reader.query<TokenRow>(
     `SELECT t.token_nid, t.user_nid, u.user_id, t.device_id, a.is_guest, a.is_locked, a.is_suspended, t.expires_at, t.renewed_by,
-       array_remove(d.sessions, t.token_nid) AS earlier
+       array_remove(d.sessions, t.token_nid) AS earlier, s.client_id IS NOT NULL AS is_oauth
      FROM access_token t JOIN account a USING (user_nid) JOIN matrix_user u USING (user_nid) JOIN device d USING (user_nid, device_id)
+       LEFT JOIN oauth_session s USING (user_nid, device_id)
      WHERE t.token_hash = $1 AND a.deactivated_at IS NULL`,
     [hash],
   )
@@ -68,10 +70,11 @@ export async function replaceToken(tx: Tx, token: AccessToken & { readonly sessi
   )
 }
 
-/** Removes the tokens of a device; the device stays. */
+/** Removes the tokens of a device; the device stays. What it logs in by next may be another way. */
 export async function endDeviceTokens(tx: Tx, userNid: number, deviceId: string): Promise<void> {
   await tx.query(
-    `WITH refreshing AS (DELETE FROM refresh_token WHERE user_nid = $1 AND device_id = $2)
+    `WITH refreshing AS (DELETE FROM refresh_token WHERE user_nid = $1 AND device_id = $2),
+       granted AS (DELETE FROM oauth_session WHERE user_nid = $1 AND device_id = $2)
      DELETE FROM access_token WHERE user_nid = $1 AND device_id = $2`,
     [userNid, deviceId],
   )
@@ -92,6 +95,8 @@ export interface RefreshTokenRow {
   readonly ended_at: number | null
   readonly is_deactivated: boolean
   readonly is_locked: boolean
+  /** The client of a session that came from OAuth. */
+  readonly oauth_client: string | null
 }
 
 /** A refresh token by its hash. Locks the device's row, so that changes to one device's tokens run one after another. */
@@ -103,8 +108,8 @@ export async function lockRefreshToken(tx: Tx, hash: Buffer): Promise<RefreshTok
   )
   if (row === undefined) return undefined
   const [token] = await tx.query<RefreshTokenRow>(
-    `SELECT r.user_nid, r.device_id, r.ended_at, a.deactivated_at IS NOT NULL AS is_deactivated, a.is_locked
-     FROM refresh_token r JOIN account a USING (user_nid) WHERE r.token_hash = $1`,
+    `SELECT r.user_nid, r.device_id, r.ended_at, a.deactivated_at IS NOT NULL AS is_deactivated, a.is_locked, s.client_id AS oauth_client
+     FROM refresh_token r JOIN account a USING (user_nid) LEFT JOIN oauth_session s USING (user_nid, device_id) WHERE r.token_hash = $1`,
     [hash],
   )
   return token

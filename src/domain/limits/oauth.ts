@@ -1,0 +1,32 @@
+/** Clients that nobody has used yet: of one network, and of all. Past the second, the oldest of them may not register any more. */
+export const MAX_UNUSED_CLIENTS_PER_NETWORK = 50
+export const MAX_UNUSED_CLIENTS = 10_000
+/** The longest registration of a client. */
+export const MAX_CLIENT_METADATA_BYTES = 16 * 1024
+/** How long a client may wait for its first sign-in, and be without sessions after its last. */
+export const UNUSED_CLIENT_KEPT_MS = 24 * 60 * 60 * 1000
+export const IDLE_CLIENT_KEPT_MS = 180 * 24 * 60 * 60 * 1000
+
+/** How long a person may take between the client's request and their consent. */
+export const INTERACTION_SECONDS = 30 * 60
+/** Authorisations under way, and device codes, of all people. */
+export const MAX_INTERACTIONS = 20_000
+export const MAX_DEVICE_CODES = 10_000
+/** The longest request for an authorisation that is kept. */
+export const MAX_AUTHORIZATION_BYTES = 16 * 1024
+/** How long a code can be exchanged for tokens, and a grant waits for that. */
+export const AUTHORIZATION_CODE_SECONDS = 60
+export const GRANT_SECONDS = 60 * 60
+/** How long a device may wait for a person to enter its code, and how often it may ask. */
+export const DEVICE_CODE_SECONDS = 10 * 60
+export const DEVICE_POLL_SECONDS = 5
+
+/** Browsers in which one person is signed in to the account page. */
+export const MAX_WEB_SESSIONS_PER_USER = 20
+/** They are signed out when they are unused for so long, and in any case after so long. */
+export const WEB_SESSION_IDLE_MS = 60 * 60 * 1000
+export const WEB_SESSION_MS = 12 * 60 * 60 * 1000
+/** How long after they proved who they are people may do what cannot be undone. */
+export const RECENT_PROOF_MS = 10 * 60 * 1000
+/** How long after their approval people's apps may replace their cross-signing keys, once. */
+export const CROSS_SIGNING_APPROVAL_MS = 10 * 60 * 1000

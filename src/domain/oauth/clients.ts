@@ -1,0 +1,67 @@
+import { hash } from 'node:crypto'
+import { ProtocolError } from '../../core/errors.ts'
+import type { JsonValue } from '../../core/json.ts'
+import { type ClientMetadata, readClientMetadata } from '../../core/oauth/client-metadata.ts'
+import type { Database } from '../../store/db/db.ts'
+import {
+  type ClientRow,
+  countUnusedClients,
+  findClient,
+  findClientByDigest,
+  insertClient,
+} from '../../store/oauth/clients.ts'
+import type { Clock, Random } from '../clock.ts'
+import { MAX_UNUSED_CLIENTS, MAX_UNUSED_CLIENTS_PER_NETWORK, UNUSED_CLIENT_KEPT_MS } from '../limits/oauth.ts'
+
+export interface Client {
+  readonly clientId: string
+  readonly metadata: ClientMetadata
+  readonly createdAt: number
+}
+
+/** Apps that people sign in with. Anybody may register one (RFC 7591). */
+export interface Clients {
+  /**
+   * Registers a client. The same metadata gets the same id. `network` is that of the sender, as `networkOf` returns it.
+   * @throws ClientMetadataError; ProtocolError `M_LIMIT_EXCEEDED` if too many wait for their first use
+   */
+  register(body: JsonValue, network: string): Promise<Client>
+  find(clientId: string): Promise<Client | undefined>
+}
+
+const ID_BYTES = 18
+const CLIENT_ID = /^[\w-]{24}$/
+
+function toClient({ client_id, metadata, created_at }: ClientRow): Client {
+  return { clientId: client_id, metadata: JSON.parse(metadata) as ClientMetadata, createdAt: created_at }
+}
+
+function tooMany(): ProtocolError {
+  const error = 'Too many apps were registered and never used. Try again later.'
+  return new ProtocolError('M_LIMIT_EXCEEDED', error, { extra: { retry_after_ms: UNUSED_CLIENT_KEPT_MS / 24 } })
+}
+
+export function createClients(deps: {
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+}): Clients {
+  const { db, clock, random } = deps
+  return {
+    async register(body, network) {
+      const metadata = readClientMetadata(body)
+      const digest = hash('sha256', JSON.stringify(metadata), 'buffer')
+      const known = await findClientByDigest(db, digest)
+      if (known !== undefined) return toClient(known)
+      const unused = await countUnusedClients(db, network, MAX_UNUSED_CLIENTS)
+      if (unused.own >= MAX_UNUSED_CLIENTS_PER_NETWORK || unused.all >= MAX_UNUSED_CLIENTS) throw tooMany()
+      const clientId = random.bytes(ID_BYTES).toString('base64url')
+      const client = { clientId, digest, metadata, network, createdAt: clock.now() }
+      return toClient(await db.tx((tx) => insertClient(tx, client)))
+    },
+    async find(clientId) {
+      const row = CLIENT_ID.test(clientId) ? await findClient(db, clientId) : undefined
+      return row && toClient(row)
+    },
+  }
+}

@@ -1,0 +1,70 @@
+import { hash } from 'node:crypto'
+import type { Tx } from '../../store/db/db.ts'
+import { forgetClients } from '../../store/oauth/clients.ts'
+import { forgetStates } from '../../store/oauth/states.ts'
+import { forgetWebSessions } from '../../store/oauth/web-sessions.ts'
+import type { AccountServices } from '../accounts/account-services.ts'
+import type { HomeserverBase } from '../base.ts'
+import { IDLE_CLIENT_KEPT_MS, UNUSED_CLIENT_KEPT_MS, WEB_SESSION_IDLE_MS } from '../limits/oauth.ts'
+import { isOauthServed, issuerOf } from './addresses.ts'
+import type { AuthorizationServer } from './authorization-server.ts'
+import { type Clients, createClients } from './clients.ts'
+import { createOauthSessions, type OauthSessions } from './oauth-sessions.ts'
+import { createWebSessions, type WebSessions } from './web-sessions.ts'
+
+/** Signing in by OAuth 2.0, and to the pages of this server. */
+export interface OauthServices {
+  /** Whether clients can sign in by OAuth. The pages are there in any case. */
+  readonly isServed: boolean
+  readonly clients: Clients
+  readonly sessions: OauthSessions
+  readonly webSessions: WebSessions
+  /** Loads the authorisation server, unless that was done before: it takes memory that nobody needs who does not sign in. */
+  server(): Promise<AuthorizationServer>
+}
+
+export function createOauthServices(parts: {
+  readonly base: Pick<HomeserverBase, 'config' | 'db' | 'clock' | 'random' | 'log' | 'sessions'> & {
+    readonly signingKey: Pick<HomeserverBase['signingKey'], 'sign'>
+  }
+  readonly accounts: Pick<AccountServices, 'devices' | 'tokenRenewal' | 'logins' | 'loginTokens'>
+}): OauthServices {
+  const { config, db, clock, random, log, sessions, signingKey } = parts.base
+  const { devices, tokenRenewal, logins, loginTokens } = parts.accounts
+  const clients = createClients({ db, clock, random })
+  const oauthSessions = createOauthSessions({ db, clock, random, config, sessions, devices, tokenRenewal })
+  let loading: Promise<AuthorizationServer> | undefined
+
+  async function load(): Promise<AuthorizationServer> {
+    const { createAuthorizationServer } = await import('./authorization-server.ts')
+    return createAuthorizationServer({
+      db,
+      clock,
+      log,
+      clients,
+      oauthSessions,
+      issuer: issuerOf(config),
+      // Its signatures are deterministic, and no other text that this server signs begins so.
+      cookieKey: hash('sha256', signingKey.sign('hearth: cookies of authorisations'), 'base64url'),
+      accessTokenSeconds: config.sessions.access_token_minutes * 60,
+    })
+  }
+
+  return {
+    isServed: isOauthServed(config),
+    clients,
+    sessions: oauthSessions,
+    webSessions: createWebSessions({ db, clock, random, logins, loginTokens }),
+    server() {
+      loading ??= load()
+      return loading
+    },
+  }
+}
+
+export const oauthChores: readonly ((tx: Tx, now: number, atMost: number) => Promise<number>)[] = [
+  forgetStates,
+  (tx, now, atMost) => forgetWebSessions(tx, now - WEB_SESSION_IDLE_MS, atMost),
+  (tx, now, atMost) =>
+    forgetClients(tx, { unused: now - UNUSED_CLIENT_KEPT_MS, idle: now - IDLE_CLIENT_KEPT_MS }, atMost),
+]

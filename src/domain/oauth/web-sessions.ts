@@ -1,0 +1,91 @@
+import type { UserId } from '../../core/ids.ts'
+import type { Database, Tx } from '../../store/db/db.ts'
+import {
+  deleteWebSession,
+  deleteWebSessionsOf,
+  findWebSession,
+  insertWebSession,
+  restampWebSession,
+  touchWebSession,
+} from '../../store/oauth/web-sessions.ts'
+import type { LoginTokens } from '../accounts/login-tokens.ts'
+import type { Logins } from '../accounts/logins.ts'
+import type { Clock, Random } from '../clock.ts'
+import { MAX_WEB_SESSIONS_PER_USER, RECENT_PROOF_MS, WEB_SESSION_IDLE_MS, WEB_SESSION_MS } from '../limits/oauth.ts'
+import { hashToken } from '../opaque-tokens.ts'
+
+/** A person who is signed in to this server's pages in a browser. */
+export interface WebSession {
+  readonly userNid: number
+  readonly userId: UserId
+  readonly isLocked: boolean
+  /** Whether they proved who they are a short time ago, as what cannot be undone needs. */
+  readonly isRecent: boolean
+}
+
+/** Sessions of browsers on the pages of this server. Apps have sessions of their own; these give no access to the client API. */
+export interface WebSessions {
+  /** A secret for a browser in which nobody is signed in. */
+  newSecret(): string
+  /** Signs a browser in, and gives the secret for its cookie. */
+  signIn(userNid: number): Promise<string>
+  /** @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED`, `M_LIMIT_EXCEEDED` */
+  signInByPassword(name: string, password: string, address: string): Promise<string>
+  /** Consumes a login token. @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED` */
+  signInByToken(token: string): Promise<string>
+  find(secret: string | undefined): Promise<WebSession | undefined>
+  /** Keeps this browser signed in although its user has just changed the password. */
+  keep(secret: string): Promise<void>
+  signOut(secret: string): Promise<void>
+  signOutAll(userNid: number): Promise<void>
+}
+
+const SECRET_BYTES = 32
+const SECRET = /^[\w-]{43}$/
+const TOUCH_EVERY_MS = 60_000
+
+export function createWebSessions(deps: {
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly logins: Pick<Logins, 'authenticate'>
+  readonly loginTokens: Pick<LoginTokens, 'redeem'>
+}): WebSessions {
+  const { db, clock, random, logins, loginTokens } = deps
+  const newSecret = (): string => random.bytes(SECRET_BYTES).toString('base64url')
+
+  async function begin(tx: Tx, userNid: number): Promise<string> {
+    const secret = newSecret()
+    const session = { hash: hashToken(secret), userNid, now: clock.now() }
+    await insertWebSession(tx, session, MAX_WEB_SESSIONS_PER_USER)
+    return secret
+  }
+
+  return {
+    newSecret,
+    signIn: (userNid) => db.tx((tx) => begin(tx, userNid)),
+    async signInByPassword(name, password, address) {
+      const { userNid } = await logins.authenticate(name, password, address)
+      return db.tx((tx) => begin(tx, userNid))
+    },
+    signInByToken: (token) => db.tx(async (tx) => begin(tx, (await loginTokens.redeem(tx, token)).userNid)),
+    async find(secret) {
+      if (secret === undefined || !SECRET.test(secret)) return undefined
+      const now = clock.now()
+      const hash = hashToken(secret)
+      const since = { usedAt: now - WEB_SESSION_IDLE_MS, createdAt: now - WEB_SESSION_MS }
+      const row = await findWebSession(db, hash, since)
+      if (row === undefined) return undefined
+      if (now - row.used_at > TOUCH_EVERY_MS) await db.tx((tx) => touchWebSession(tx, hash, now))
+      return {
+        userNid: row.user_nid,
+        userId: row.user_id,
+        isLocked: row.is_locked,
+        isRecent: now - row.proven_at <= RECENT_PROOF_MS,
+      }
+    },
+    keep: (secret) => db.tx((tx) => restampWebSession(tx, hashToken(secret))),
+    signOut: (secret) => db.tx((tx) => deleteWebSession(tx, hashToken(secret))),
+    signOutAll: (userNid) => db.tx((tx) => deleteWebSessionsOf(tx, userNid)),
+  }
+}
