@@ -380,3 +380,13 @@ describe('what a start does not need', () => {
     expect(importers).toEqual([])
   })
 })
+
+describe('the packages that the design names', () => {
+  test.each(['fastify', '@fastify/cors', 'pg', 'tweetnacl', 'canonical-json', 'ajv', 'pino'])(
+    'D4: %s is in use',
+    (name) => {
+      const uses = new RegExp(`(?:from|import\\(?) ?'${name}(?:/[^']*)?'`)
+      expect(SOURCES.some(({ code }) => uses.test(code))).toBe(true)
+    },
+  )
+})

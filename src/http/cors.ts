@@ -1,3 +1,4 @@
+import cors from '@fastify/cors'
 import type { FastifyInstance } from 'fastify'
 
 const METHODS = 'GET, POST, PUT, DELETE, OPTIONS'
@@ -10,22 +11,32 @@ const METHODS_OF_PROFILES = `${METHODS}, PATCH`
 
 const isProfile = (url: string): boolean => PROFILES.some((path) => url.startsWith(path))
 
-/** The specification requires them on every answer, not on preflights only ("Web browser clients"). */
-export const CORS_HEADERS: Readonly<Record<string, string>> = {
-  'access-control-allow-origin': '*',
+/** The plugin sends these on preflights only; the specification requires them on every answer ("Web browser clients"). */
+const ON_EVERY_ANSWER = {
   'access-control-allow-methods': METHODS,
   'access-control-allow-headers': REQUEST_HEADERS,
 }
 
-/** Some browsers wait for a body unless the length says that there is none. */
-const OF_PREFLIGHTS = { 'access-control-max-age': String(MAX_AGE_SECONDS), 'content-length': '0' }
+/** All CORS headers, for answers that bypass the hooks of the framework. */
+export const CORS_HEADERS: Readonly<Record<string, string>> = { 'access-control-allow-origin': '*', ...ON_EVERY_ANSWER }
 
-/** Browser clients come from anywhere. `OPTIONS` is answered on any path, without looking at the path. */
+/**
+ * Browser clients come from anywhere. `@fastify/cors` sets the headers: CORS is not what this server exists for. `OPTIONS` is answered on any
+ * path, without looking at the path.
+ */
 export function answerCors(app: FastifyInstance): void {
-  app.addHook('onRequest', ({ url, method }, reply, done) => {
-    reply.headers(CORS_HEADERS)
+  app.addHook('onRequest', ({ url }, reply, done) => {
+    reply.headers(ON_EVERY_ANSWER)
     if (isProfile(url)) reply.header('access-control-allow-methods', METHODS_OF_PROFILES)
-    if (method === 'OPTIONS') void reply.code(204).headers(OF_PREFLIGHTS).send()
-    else done()
+    done()
   })
+  void app.register(cors, {
+    origin: '*',
+    methods: METHODS,
+    allowedHeaders: REQUEST_HEADERS,
+    maxAge: MAX_AGE_SECONDS,
+    strictPreflight: false,
+  })
+  const config = { cors: { methods: METHODS_OF_PROFILES } }
+  for (const path of PROFILES) app.options(`${path}*`, { config }, (_request, reply) => reply.send())
 }
