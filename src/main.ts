@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
+import { constants, setPriority } from 'node:os'
 import { basename, relative } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
@@ -27,6 +28,8 @@ function makeHost(): Host {
     residentBytes: () => process.memoryUsage.rss(),
     print: (text) => process.stdout.write(`${text}\n`),
     complain: (text) => process.stderr.write(`${text}\n`),
+    draw: (text) => process.stderr.write(text),
+    giveWay: () => setPriority(constants.priority.PRIORITY_LOW),
     askSecret,
     stopSignal,
     onReload: (reload) => void process.on('SIGHUP', reload),

@@ -16,6 +16,10 @@ export interface Host {
   residentBytes(): number
   print(text: string): void
   complain(text: string): void
+  /** Writes to standard error as it is, without ending the line. */
+  draw(text: string): void
+  /** From now on this process has the processor only when others do not want it. */
+  giveWay(): void
   /** Asks on the terminal, without echo. */
   askSecret(question: string): Promise<string>
   /** Aborted by the first SIGTERM or SIGINT. Before the first call of this function, these end the process at once. */

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
@@ -33,6 +34,11 @@ export async function startDatabase(config: Config, uid: number, log: Logger): P
   }
   const embedded = await startEmbeddedPostgres({ directory: postgresDirectory(config), uid, log })
   return { connection: embedded.connection, embedded, stop: embedded.stop }
+}
+
+/** Whether there is a database to be looked at: one is named, or our own was made before. */
+export async function isDatabaseAtHand(config: Config): Promise<boolean> {
+  return config.database.url !== undefined || existsSync(join(postgresDirectory(config), 'cluster', 'PG_VERSION'))
 }
 
 /** The database for commands beside a running server: the server's Postgres if it runs, else our own for the time of the command. */

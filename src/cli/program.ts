@@ -64,6 +64,10 @@ const VERBS: Readonly<Record<string, Verb>> = {
     summary: 'list files of users, hide them, remove them',
     load: async () => (await import('./media.ts')).mediaCommand,
   },
+  backup: {
+    summary: 'make a backup of everything, list backups, read one back',
+    load: async () => (await import('./backup/backup.ts')).backupCommand,
+  },
   migrate: {
     summary: 'bring the database to this release (serve does it too)',
     load: async () => (await import('./migrate.ts')).migrateCommand,

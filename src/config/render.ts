@@ -103,3 +103,27 @@ export function printConfig({ config, origins }: LoadedConfig): string {
 function valueAt(config: unknown, key: string): unknown {
   return key.split('.').reduce((value, name) => (value as Record<string, unknown>)[name], config)
 }
+
+/** A configuration file of what was set, from whatever place. Without secrets a comment says which are left out. */
+export function settingsYaml({ config, origins }: LoadedConfig, withSecrets: boolean): string {
+  const settings: Record<string, unknown> = {}
+  const leftOut: string[] = []
+  for (const [key, origin] of origins) {
+    if (origin === 'default') continue
+    const { schema } = OPTION_BY_KEY.get(key)!
+    if (schema.secret && !withSecrets) leftOut.push(key)
+    else
+      setAt(settings, key.split('.'), withSecrets ? valueAt(config, key) : withoutSecrets(schema, valueAt(config, key)))
+  }
+  const note = leftOut.map((key) => `# ${key} is secret and was left out\n`).join('')
+  return `${note}${stringify(settings, { lineWidth: 0 })}`
+}
+
+function setAt(settings: Record<string, unknown>, [name = '', ...rest]: readonly string[], value: unknown): void {
+  if (rest.length === 0) settings[name] = value
+  else {
+    const section = (settings[name] ?? {}) as Record<string, unknown>
+    settings[name] = section
+    setAt(section, rest, value)
+  }
+}

@@ -1,5 +1,6 @@
 import type { ServerName } from '../core/ids.ts'
 import { type Static, Type } from '../core/shapes.ts'
+import { backupSection } from './backup.ts'
 import { federationSection } from './federation.ts'
 import { httpsSection } from './https.ts'
 import { identitySection } from './identity.ts'
@@ -241,6 +242,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
   federation: federationSection,
   outbound: outboundSection,
   media: mediaSection,
+  backup: backupSection,
   identity: identitySection,
   contact: section(
     'Email addresses and phone numbers of accounts. The homeserver validates them itself, with the messages and limits that `identity` describes, or has identity servers do so.',

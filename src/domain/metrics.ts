@@ -45,6 +45,8 @@ export interface Levels {
   roomMemory?(): Readonly<Record<'events' | 'rooms' | 'others', number>>
   /** Users who were active in the last thirty days, as last counted. Only where there are accounts. */
   monthlyActiveUsers?(): number
+  /** When the last backup ended, in ms; undefined if there was none. */
+  lastBackup?(): Promise<number | undefined>
   /** How many deliveries in a row each application service has failed to take, by its id. */
   appserviceFailures?(): ReadonlyMap<string, number>
 }
@@ -118,6 +120,15 @@ function levelMetrics(registers: Registry[]): Metrics['watch'] {
     'People who used this server within thirty days, counted every few minutes.',
     () => levels.monthlyActiveUsers?.() ?? Number.NaN,
   )
+  new Gauge({
+    name: 'hearth_last_backup_timestamp_seconds',
+    help: 'When the last whole backup was made, in seconds since 1970; NaN if there was none.',
+    registers,
+    async collect() {
+      const at = await levels.lastBackup?.().catch(() => undefined)
+      this.set(at === undefined ? Number.NaN : Math.floor(at / 1000))
+    },
+  })
   new Counter({
     name: 'hearth_ended_syncs_total',
     help: 'Syncs that ended while they waited: the device or the user held too many (displaced), or the session may have ended (session).',

@@ -58,6 +58,10 @@ export async function runProgramHere(
     complain(text) {
       output.stderr += `${text}\n`
     },
+    draw(text) {
+      output.stderr += text
+    },
+    giveWay() {},
     askSecret: async () => input.split('\n')[0]!,
     stopSignal: () => new AbortController().signal,
     onReload() {},

@@ -1,21 +1,15 @@
-import { join } from 'node:path'
-import type { Logger } from 'pino'
-import type { Config } from '../../config/schema.ts'
-import { createGuardedClient, type GuardedClient } from '../../outbound/http.ts'
 import { createMediaPeers } from '../../outbound/peer-media.ts'
 import type { Base } from '../base.ts'
-import { MAX_STORE_CONNECTIONS } from '../limits.ts'
 import { createReceivingServices } from './arrivals.ts'
 import { createByteAllowance } from './byte-allowance.ts'
 import { createDecoder } from './decoder.ts'
-import { createDirectoryStore } from './directory-store.ts'
 import { createDiskReserve } from './disk-reserve.ts'
 import { createDownloads, type Downloads } from './downloads.ts'
 import { createLibrary } from './library.ts'
 import { createMediaDesk, type MediaDesk } from './media-desk.ts'
+import { incomingDirectory, openMediaStore } from './open-store.ts'
 import { createPreviews, type Previews } from './previews.ts'
 import { createRemoteMedia } from './remote-media.ts'
-import { createS3Store } from './s3-store.ts'
 import { createSpool } from './spool.ts'
 import { createSweep, type Sweep } from './sweep.ts'
 import { createThumbnails, type Thumbnails } from './thumbnails.ts'
@@ -42,9 +36,11 @@ export function createMediaServices(parts: {
   const { config, db, clock, random, log } = parts.base
   const { federation, client } = parts.base.outbound
   const { media: metrics, bounds } = parts.base.metrics
-  const directory = join(config.data_dir, 'media')
-  const spool = createSpool(join(directory, 'incoming'), createDiskReserve(config.media.reserved_disk_bytes, bounds))
-  const { store, close } = openStore({ config, log }, join(directory, 'files'))
+  const spool = createSpool(
+    incomingDirectory(config.data_dir),
+    createDiskReserve(config.media.reserved_disk_bytes, bounds),
+  )
+  const { store, close } = openMediaStore({ config, log })
   const arrivals = createReceivingServices()
   const library = createLibrary({ db, clock, store, log })
   const allowance = createByteAllowance({ clock, isEnabled: config.rate_limits.enabled })
@@ -66,16 +62,4 @@ export function createMediaServices(parts: {
       await close()
     },
   }
-}
-
-/** Connections to an external store are made when it is first used. */
-function openStore(deps: { readonly config: Config; readonly log: Logger }, directory: string) {
-  const { config, log } = deps
-  if (config.media.store === 'directory') return { store: createDirectoryStore(directory), close: async () => {} }
-  let opened: Promise<GuardedClient> | undefined
-  const client = () => {
-    opened ??= createGuardedClient({ config, log, connections: MAX_STORE_CONNECTIONS })
-    return opened
-  }
-  return { store: createS3Store(config.media.s3, client), close: async () => (await opened)?.close() }
 }

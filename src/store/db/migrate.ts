@@ -33,7 +33,7 @@ interface Recorded {
 }
 
 /** One lock for every process that migrates this database; any constant does. */
-const LOCK_KEY = 0x4865_6172
+export const MIGRATION_LOCK = 0x4865_6172
 
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
 
@@ -71,8 +71,19 @@ async function recorded(client: pg.Client): Promise<Map<string, Recorded>> {
   return new Map(rows.map((row) => [row.name, row]))
 }
 
+/**
+ * A row that stands among the migrations while a backup is brought back: no release starts on half a database. Its checksum is the id of
+ * the backup.
+ */
+export const RESTORING = '9999_restoring.sql'
+export const WHY_RESTORING = 'a backup is being brought back into it and is not whole yet'
+
 /** The migrations of newer releases in this database. @throws Error if one of them breaks this release */
 function newerThan(migrations: readonly Migration[], done: ReadonlyMap<string, Recorded>): string[] {
+  if (done.has(RESTORING))
+    throw new Error(
+      `This database cannot be used: ${WHY_RESTORING}. Finish it with \`hearth restore\`, or begin with an empty database.`,
+    )
   const known = new Set(migrations.map((migration) => migration.name))
   const newer = [...done.values()].filter(({ name }) => !known.has(name) && name > (migrations.at(-1)?.name ?? ''))
   const breaking = newer.filter((each) => each.breaking !== null)
@@ -115,13 +126,24 @@ export function planMigrations(connection: pg.ClientConfig, directory: string): 
   })
 }
 
-/** Applies what is pending, one transaction each, under a lock that a second process waits for. */
-export function migrate(connection: pg.ClientConfig, directory: string): Promise<Migrated> {
+/** How migrations are applied while a backup is brought back. */
+export interface RestoreMigration {
+  /** Only these; all without it. */
+  readonly only?: ReadonlySet<string>
+}
+
+/**
+ * Applies what is pending, one transaction each, under a lock that a second process waits for.
+ *
+ * @param restore given by a restore alone, which may work on half a database
+ */
+export function migrate(connection: pg.ClientConfig, directory: string, restore?: RestoreMigration): Promise<Migrated> {
   return connected(connection, async (client) => {
-    await client.query('SELECT pg_advisory_lock($1)', [LOCK_KEY])
+    await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
     const [migrations, done] = [await readMigrations(directory), await recorded(client)]
+    if (restore) done.delete(RESTORING)
     const newer = newerThan(migrations, done)
-    const pending = pendingOf(migrations, done)
+    const pending = pendingOf(migrations, done).filter(({ name }) => restore?.only?.has(name) ?? true)
     for (const { name, sql, checksum, breaking = null } of pending) {
       await client.query('BEGIN')
       try {

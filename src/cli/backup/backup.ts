@@ -1,0 +1,60 @@
+import { parseArgs } from 'node:util'
+import { readKeep } from '../../core/backup/retention.ts'
+import { CONFIG_OPTIONS, type Command, readConfig, UsageError } from '../command.ts'
+import { createLog } from '../serve/log.ts'
+import { listPlace, verifyPlace } from './look-at-backups.ts'
+import { makeOne } from './make-one.ts'
+import { openPlace, PLACE_OPTIONS, placeOf, secretsOf } from './place.ts'
+
+const OPTIONS = {
+  ...CONFIG_OPTIONS,
+  ...PLACE_OPTIONS,
+  keep: { type: 'string' },
+  'with-secrets': { type: 'boolean' },
+  id: { type: 'string' },
+  json: { type: 'boolean' },
+} as const
+
+export const backupCommand: Command = {
+  usage: `[PLACE] [--passphrase | --passphrase-file FILE] [--recipient KEY]... [--keep 7d,4w,12m] [--with-secrets]
+       backup list [PLACE] [--json]
+       backup verify [PLACE] [--id ID] [--passphrase | --passphrase-file FILE | --identity-file FILE]
+       all with [--config FILE] [--set KEY=VALUE]...
+
+Makes a backup of everything, while the server runs or not: the database, media, signing keys and the configuration.
+
+  PLACE             a directory, or s3://bucket/prefix; else backup.place
+  --passphrase      encrypts it; the passphrase is asked for, or read from a file
+  --recipient       encrypts it for whoever has the secret key of this age key
+  --keep            keeps the newest backup of each of so many days, weeks and months, and removes the others
+  --with-secrets    puts the secrets of the configuration into it
+  list              the whole backups of a place
+  verify            reads a backup back: hashes, rows, encryption; and checks some rooms of the database if there is one
+  --id              not the newest backup, but this one
+  --identity-file   a secret key of age, AGE-SECRET-KEY-1...
+
+A backup that was cut off counts as none. The next one goes on with the media that are there. hearth restore brings one back.`,
+
+  async run(host, words) {
+    const { values, positionals } = parseArgs({ args: [...words], options: OPTIONS, allowPositionals: true })
+    const [first] = positionals
+    const action = first === 'list' || first === 'verify' ? first : 'make'
+    const [named, ...rest] = action === 'make' ? positionals : positionals.slice(1)
+    if (rest.length > 0) throw new UsageError(`"${rest[0]}" is not understood`)
+    if (values.keep !== undefined && readKeep(values.keep) === undefined)
+      throw new UsageError('--keep takes days, weeks and months, such as 7d,4w,12m')
+    const loaded = readConfig(host, values)
+    const { config } = loaded
+    const log = createLog({ level: 'error', format: 'auto' }, host.isTerminal)
+    const store = await openPlace(placeOf(named, config), host, config, log)
+    try {
+      if (action === 'list') return await listPlace(host, store, values.json === true)
+      const secrets = await secretsOf(host, values, config)
+      if (action === 'verify') return await verifyPlace({ host, config, log, store, secrets, id: values.id })
+      const withSecrets = values['with-secrets'] ?? config.backup.with_secrets
+      return await makeOne({ host, loaded, log, store, secrets, keep: values.keep ?? config.backup.keep, withSecrets })
+    } finally {
+      await store.close()
+    }
+  },
+}

@@ -1,0 +1,100 @@
+import type { Logger } from 'pino'
+import type { Config } from '../../config/schema.ts'
+import { listBackups, openBackup } from '../../domain/backup/backup-files.ts'
+import type { BackupStore } from '../../domain/backup/backup-store.ts'
+import { openUnseal, type Secrets } from '../../domain/backup/seal.ts'
+import { verifyBackup } from '../../domain/backup/verify-backup.ts'
+import { BACKUP_ROOMS_VERIFIED } from '../../domain/limits/backups.ts'
+import { roomsToVerify } from '../../store/backup/sample-rooms.ts'
+import { openDatabase } from '../../store/db/db.ts'
+import { EXIT, type Host } from '../command.ts'
+import { borrowDatabase, isDatabaseAtHand } from '../database.ts'
+import { verifyRoom } from '../rooms/room-verify.ts'
+import { table } from '../table.ts'
+import { megabytes, progressLine } from './progress-line.ts'
+
+/** Prints the whole backups of a place, the oldest first. */
+export async function listPlace(host: Host, store: BackupStore, json: boolean): Promise<number> {
+  const rows: {
+    id: string
+    server_name: string
+    release: string
+    database: number
+    media: number
+    encrypted: boolean
+  }[] = []
+  for (const id of await listBackups(store)) {
+    const { server_name, release, database, media, recipients } = await openBackup(store, id)
+    const bytes = database.tables.flatMap(({ files }) => files).reduce((sum, file) => sum + file.bytes, 0)
+    rows.push({ id, server_name, release, database: bytes, media: media.bytes, encrypted: recipients.length > 0 })
+  }
+  if (json) host.print(JSON.stringify(rows, undefined, 2))
+  else if (rows.length === 0) host.print(`${store.place} holds no whole backup.`)
+  else {
+    const cells = rows.map(({ id, server_name, release, database, media, encrypted }) => [
+      ...[id, server_name, release, megabytes(database), megabytes(media), encrypted ? 'encrypted' : ''],
+    ])
+    host.print(table([['id', 'server', 'release', 'database', 'media', ''], ...cells]))
+  }
+  return EXIT.ok
+}
+
+/** Reads a backup back, and checks some rooms of the database where one is at hand. */
+export async function verifyPlace(parts: {
+  readonly host: Host
+  readonly config: Config
+  readonly log: Logger
+  readonly store: BackupStore
+  readonly secrets: Secrets
+  readonly id: string | undefined
+}): Promise<number> {
+  const { host, config, log, store } = parts
+  const manifest = await openBackup(store, parts.id)
+  const unseal = await openUnseal(store, manifest.recipients, parts.secrets)
+  const line = progressLine(host)
+  let wrong = 0
+  await verifyBackup(
+    {
+      store,
+      unseal,
+      progress: line.progress,
+      signal: host.stopSignal(),
+      found(what) {
+        wrong++
+        line.clear()
+        host.print(`  ${what}`)
+      },
+    },
+    manifest,
+  )
+  line.clear()
+  const rows = manifest.database.tables.reduce((sum, table) => sum + table.rows, 0)
+  const read = `${rows.toLocaleString('en')} rows of ${manifest.database.tables.length} tables, ${manifest.media.files.toLocaleString('en')} media files`
+  host.print(`Backup ${manifest.id} of ${manifest.server_name}: ${read}.`)
+  if (manifest.media.missing.length > 0)
+    host.print(`${manifest.media.missing.length} media files were missing when it was made.`)
+  if (wrong > 0) {
+    host.print(
+      `${wrong} finding${wrong === 1 ? '' : 's'}: do not rely on it. Make another backup, and look after the disk.`,
+    )
+    return EXIT.failure
+  }
+  host.print('All of it is as it was written.')
+  return verifySomeRooms(host, config, log, manifest.server_name)
+}
+
+async function verifySomeRooms(host: Host, config: Config, log: Logger, serverName: string): Promise<number> {
+  if (config.server_name !== serverName || !(await isDatabaseAtHand(config))) return EXIT.ok
+  const database = await borrowDatabase(config, host.uid, log)
+  const db = openDatabase({ connection: database.connection, poolSize: 1 })
+  try {
+    let code: number = EXIT.ok
+    for (const nid of await roomsToVerify(db, BACKUP_ROOMS_VERIFIED)) {
+      if ((await verifyRoom(host, config, db, nid)) !== EXIT.ok) code = EXIT.failure
+    }
+    return code
+  } finally {
+    await db.close()
+    await database.stop()
+  }
+}

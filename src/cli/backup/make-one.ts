@@ -1,0 +1,76 @@
+import type { Logger } from 'pino'
+import type { LoadedConfig } from '../../config/load.ts'
+import { settingsYaml } from '../../config/render.ts'
+import { readKeep } from '../../core/backup/retention.ts'
+import type { BackupStore } from '../../domain/backup/backup-store.ts'
+import { makeBackup } from '../../domain/backup/make-backup.ts'
+import { retireBackups } from '../../domain/backup/retire-backups.ts'
+import { openSeal, type Secrets } from '../../domain/backup/seal.ts'
+import { openMediaStore } from '../../domain/media/open-store.ts'
+import { recordBackup } from '../../store/backup/backup-runs.ts'
+import { openSnapshot } from '../../store/backup/snapshot.ts'
+import { openDatabase } from '../../store/db/db.ts'
+import { prepareDatabase } from '../../store/db/prepare.ts'
+import { EXIT, type Host } from '../command.ts'
+import { borrowDatabase, MIGRATIONS } from '../database.ts'
+import { ensureDataDirectory } from '../serve/data-directory.ts'
+import { readKeyFiles } from './key-files.ts'
+import { megabytes, progressLine } from './progress-line.ts'
+
+/** Makes a backup, removes those that are not kept any more, and notes it in the database. */
+export async function makeOne(parts: {
+  readonly host: Host
+  readonly loaded: LoadedConfig
+  readonly log: Logger
+  readonly store: BackupStore
+  readonly secrets: Secrets
+  readonly keep: string
+  readonly withSecrets: boolean
+}): Promise<number> {
+  const { host, loaded, log, store, secrets, withSecrets } = parts
+  const { config } = loaded
+  host.giveWay()
+  await ensureDataDirectory(config.data_dir, host.uid)
+  const database = await borrowDatabase(config, host.uid, log)
+  const media = openMediaStore({ config, log })
+  const line = progressLine(host)
+  try {
+    await prepareDatabase(database.connection, MIGRATIONS, config.server_name)
+    const manifest = await makeBackup({
+      store,
+      seal: await openSeal(store, secrets),
+      serverName: config.server_name,
+      release: host.version,
+      clock: Date,
+      media: media.store,
+      openSnapshot: () => openSnapshot(database.connection),
+      keys: () => readKeyFiles(config.data_dir),
+      config: { text: settingsYaml(loaded, withSecrets), hasSecrets: withSecrets },
+      progress: line.progress,
+      signal: host.stopSignal(),
+    })
+    const gone = await retireBackups(store, manifest.id, readKeep(parts.keep))
+    line.clear()
+    const files = manifest.database.tables.flatMap((table) => table.files)
+    const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
+    const { id: backup_id, begun_at, ended_at } = manifest
+    const db = openDatabase({ connection: database.connection, poolSize: 1 })
+    await db
+      .tx((tx) => recordBackup(tx, { backup_id, place: store.place, begun_at, ended_at, bytes }))
+      .finally(() => db.close())
+    host.print(
+      `Backup ${manifest.id} in ${store.place}: ${megabytes(bytes)} of the database, ${manifest.media.files} media files of ${megabytes(manifest.media.bytes)}${secured(manifest.recipients)}.`,
+    )
+    const { missing } = manifest.media
+    if (missing.length > 0)
+      host.complain(`${missing.length} media files could not be read and are not in it, such as ${missing[0]}`)
+    if (gone.length > 0) host.print(`Removed, as --keep says: ${gone.join(', ')}`)
+    return EXIT.ok
+  } finally {
+    line.clear()
+    await media.close()
+    await database.stop()
+  }
+}
+
+const secured = (recipients: readonly string[]): string => (recipients.length === 0 ? ', not encrypted' : ', encrypted')

@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto'
+import { mkdir, open, readdir, rename, rm, rmdir, statfs } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import type { BackupStore, WrittenFile } from './backup-store.ts'
+
+/** Files that are being written. */
+const PART = '.part'
+const CHUNK_BYTES = 256 * 1024
+
+/** Backups in a directory of this machine, or of one whose file system is mounted here. */
+export function createDirectoryBackups(directory: string): BackupStore {
+  const pathOf = (name: string): string => join(directory, name)
+
+  async function* walk(folder: string): AsyncGenerator<string> {
+    const entries = await readdir(pathOf(folder), { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
+      throw explained(error)
+    })
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const name = folder === '' ? entry.name : `${folder}/${entry.name}`
+      if (entry.isDirectory()) yield* walk(name)
+      else yield name
+    }
+  }
+
+  function explained(error: unknown): Error {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOSPC' || code === 'EDQUOT')
+      return new Error(`the disk of ${directory} is full: make room there, or name another place, and begin again`)
+    return new Error(`${directory} cannot be used: ${(error as Error).message}`)
+  }
+
+  async function writeTo(path: string, source: AsyncIterable<Buffer>): Promise<WrittenFile> {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    const hash = createHash('sha256')
+    let bytes = 0
+    const file = await open(path + PART, 'w', 0o600)
+    try {
+      for await (const chunk of source) {
+        hash.update(chunk)
+        bytes += chunk.length
+        await file.writeFile(chunk)
+      }
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(path + PART, path)
+    // A file's name is part of its directory, which is synced separately.
+    const folder = await open(dirname(path), 'r')
+    await folder.sync().finally(() => folder.close())
+    return { bytes, sha256: hash.digest('hex') }
+  }
+
+  return {
+    place: directory,
+    async *list(beginning) {
+      for await (const name of walk(beginning.slice(0, Math.max(0, beginning.lastIndexOf('/')))))
+        if (name.startsWith(beginning) && !name.endsWith(PART)) yield name
+    },
+    async open(name) {
+      try {
+        const file = await open(pathOf(name), 'r')
+        return file.createReadStream({ highWaterMark: CHUNK_BYTES }) as Readable
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+        throw explained(error)
+      }
+    },
+    async write(name, source) {
+      const path = pathOf(name)
+      try {
+        return await writeTo(path, source)
+      } catch (error) {
+        await rm(path + PART, { force: true }).catch(() => {})
+        throw (error as NodeJS.ErrnoException).syscall === undefined ? error : explained(error)
+      }
+    },
+    async remove(name) {
+      await rm(pathOf(name), { force: true })
+      // Fails while there are other files.
+      await rmdir(dirname(pathOf(name))).catch(() => {})
+    },
+    async free() {
+      await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+        throw explained(error)
+      })
+      const { bsize, bavail } = await statfs(directory)
+      return bsize * bavail
+    },
+    async tidy() {
+      for await (const name of walk('')) if (name.endsWith(PART)) await rm(pathOf(name), { force: true })
+    },
+    close: async () => {},
+  }
+}

@@ -1,0 +1,16 @@
+/** Rows of one file of a backup, in bytes before they are compressed: read and written whole, and one transaction of a restore. */
+export const BACKUP_PORTION_BYTES = 16 * 1024 * 1024
+/** A portion holds whole rows, so that a long row makes it longer: by no more than Postgres allows a row of text. */
+export const MAX_BACKUP_PORTION_BYTES = BACKUP_PORTION_BYTES + 1024 * 1024 * 1024
+/** A file of at most so many bytes is encrypted in one piece, and a larger one as a stream. */
+export const BACKUP_PIECE_BYTES = 8 * 1024 * 1024
+/** Media files that are copied, or read back, at the same time. */
+export const BACKUP_MEDIA_AT_ONCE = 4
+/** The manifest, the keys and the configuration of a backup, each. */
+export const MAX_BACKUP_TEXT_BYTES = 64 * 1024 * 1024
+/** Rooms that `backup verify` checks event by event. */
+export const BACKUP_ROOMS_VERIFIED = 5
+/** What a backup takes of the space of the tables, at most, in the estimate before it begins: rows without indexes, compressed. */
+export const BACKUP_SHARE_OF_TABLES = 0.5
+/** What a restore takes, at most, for each byte of the rows: rows, indexes, and the log of both. */
+export const RESTORE_SHARE_OF_ROWS = 3

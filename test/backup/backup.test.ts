@@ -1,0 +1,228 @@
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { generateX25519Identity, identityToRecipient } from 'age-encryption'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Manifest } from '../../src/core/backup/manifest.ts'
+import { openSnapshot } from '../../src/store/backup/snapshot.ts'
+import { sendText } from '../support/api.ts'
+import { S3_KEYS, startS3Service } from '../support/s3-service.ts'
+import { FILE, type KeptServer, startKeptServer } from './kept-server.ts'
+
+let kept: KeptServer
+
+beforeAll(async () => {
+  kept = await startKeptServer()
+})
+afterAll(() => kept.close())
+
+const files = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+
+function manifestIn(place: string): { path: string; manifest: Manifest } {
+  const path = files(place)
+    .filter((name) => name.endsWith('manifest.json'))
+    .sort()
+    .at(-1)!
+  return { path, manifest: JSON.parse(readFileSync(path, 'utf8')) as Manifest }
+}
+
+describe('hearth backup', () => {
+  test('holds every row of one moment while others write, the media and the settings, and reads back', async () => {
+    const { server, api, alice, roomId, place, run } = kept
+    let isOver = false
+    const writing = (async () => {
+      for (let count = 0; !isOver; count++) await sendText(api, alice.token, roomId, `m${count}`, `meanwhile ${count}`)
+    })()
+    const [{ count: before }] = (await server.database.db.query<{ count: number }>('SELECT count(*) FROM event')) as [
+      { count: number },
+    ]
+    const made = await run(['backup', place])
+    isOver = true
+    await writing
+    expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining('not encrypted') })
+    const { manifest } = manifestIn(place)
+    const rows = (name: string) => manifest.database.tables.find((table) => table.name === name)?.rows ?? 0
+    const [{ count: after }] = (await server.database.db.query<{ count: number }>('SELECT count(*) FROM event')) as [
+      { count: number },
+    ]
+    expect(rows('event')).toBeGreaterThanOrEqual(before)
+    expect(rows('event')).toBeLessThan(after)
+    // One moment: each event of the stream is in, and none after.
+    const [{ count: upTo }] = (await server.database.db.query<{ count: number }>(
+      'SELECT count(*) FROM event WHERE event_nid <= $1',
+      [manifest.database.event_position],
+    )) as [{ count: number }]
+    expect(rows('event')).toBe(upTo)
+    expect(manifest.media).toMatchObject({ files: 1, bytes: FILE.length, missing: [] })
+    const verified = await run(['backup', 'verify', place])
+    expect(verified.stdout).toContain('All of it is as it was written.')
+    expect(verified.stdout).toContain('All of it is right.')
+    expect(verified.code).toBe(0)
+    expect((await run(['backup', 'list', place])).stdout).toMatch(/kept\.test/)
+    expect(await server.metrics()).toMatch(/hearth_last_backup_timestamp_seconds 1\d{9}/)
+  })
+
+  test('copies only media that are not there yet', async () => {
+    const { place, run } = kept
+    const [one] = files(join(place, 'media'))
+    const { ino, mtimeMs } = statSync(one!)
+    expect((await run(['backup', place])).code).toBe(0)
+    expect(files(join(place, 'media'))).toEqual([one])
+    expect(statSync(one!)).toMatchObject({ ino, mtimeMs })
+  })
+
+  test('keeps what the rule keeps, and removes backups, halves and media that nothing needs', async () => {
+    const { place, run } = kept
+    const half = join(place, 'backups/20200101T000000000Z/db/event.00001.gz')
+    mkdirSync(join(half, '..'), { recursive: true })
+    writeFileSync(half, 'half')
+    const loose = join(place, 'media/plain/ab/abcd')
+    mkdirSync(join(loose, '..'), { recursive: true })
+    writeFileSync(loose, 'loose')
+    const made = await run(['backup', place, '--keep', '1d'])
+    expect(made.code).toBe(0)
+    expect(JSON.parse((await run(['backup', 'list', place, '--json'])).stdout)).toHaveLength(1)
+    expect(files(place).filter((name) => name === half || name === loose)).toEqual([])
+    expect((await run(['backup', 'verify', place])).code).toBe(0)
+  })
+
+  test('refuses a place of other things, of another server, and one with a newer backup, before it writes', async () => {
+    const { place, run } = kept
+    const other = `${place}-other`
+    mkdirSync(other)
+    writeFileSync(join(other, 'letter.txt'), 'mine')
+    expect((await run(['backup', other])).stderr).toContain('holds other things than backups')
+    expect(files(other)).toEqual([join(other, 'letter.txt')])
+    const before = files(place)
+    const mark = join(place, 'hearth-backups.json')
+    const text = readFileSync(mark, 'utf8')
+    writeFileSync(mark, '{"server_name":"other.test"}')
+    expect((await run(['backup', place])).stderr).toContain('holds backups of other.test')
+    writeFileSync(mark, text)
+    const folder = join(manifestIn(place).path, '..')
+    const later = join(place, 'backups/29991231T000000000Z')
+    renameSync(folder, later)
+    expect((await run(['backup', place])).stderr).toContain('already holds a newer backup')
+    renameSync(later, folder)
+    expect(files(place)).toEqual(before)
+  })
+
+  test('is made once at a time', async () => {
+    const snapshot = await openSnapshot(kept.server.database.connection)
+    expect((await kept.run(['backup', kept.place])).stderr).toContain('another backup of this database is running')
+    await snapshot.close()
+  })
+})
+
+describe('hearth backup verify', () => {
+  const spoil: [string, (place: string, manifest: Manifest, path: string) => void, RegExp][] = [
+    ['a truncated file', (place, { keys }) => truncateSync(join(place, keys.name), 5), /keys\.json\.gz has 5 bytes/],
+    [
+      'an altered file',
+      (place, { database }) => {
+        const name = join(place, database.tables.find(({ name }) => name === 'event')!.files[0]!.name)
+        const bytes = readFileSync(name)
+        bytes[30]! ^= 1
+        writeFileSync(name, bytes)
+      },
+      /event\.00001\.gz was altered or damaged/,
+    ],
+    ['a missing file', (place, { config }) => rmSync(join(place, config.name)), /config\.yaml\.gz is missing/],
+    [
+      'an altered medium',
+      (place, { media }) => writeFileSync(files(join(place, 'media', media.set))[0]!, 'other'),
+      /media\/plain\/.* was altered or damaged/,
+    ],
+    [
+      'an altered manifest',
+      (_place, _manifest, path) => writeFileSync(path, readFileSync(path, 'utf8').replace(/"rows": 1\b/, '"rows": 2')),
+      /manifest was altered/,
+    ],
+    [
+      'a manifest of a newer form',
+      (_place, _manifest, path) =>
+        writeFileSync(path, readFileSync(path, 'utf8').replace('"format": 1', '"format": 2')),
+      /a newer Hearth made it/,
+    ],
+    ['a backup without a manifest', (_place, _manifest, path) => rmSync(path), /holds no whole backup/],
+  ]
+
+  test.each(spoil)('finds %s', async (_name, change, finding) => {
+    const place = `${kept.place}-spoilt`
+    expect((await kept.run(['backup', place])).code).toBe(0)
+    const { path, manifest } = manifestIn(place)
+    change(place, manifest, path)
+    const { code, stdout, stderr } = await kept.run(['backup', 'verify', place])
+    expect(stdout + stderr).toMatch(finding)
+    expect(code).toBe(1)
+    rmSync(place, { recursive: true })
+  })
+})
+
+describe('an encrypted backup', () => {
+  test('opens with its passphrase alone', async () => {
+    const { run } = kept
+    const place = `${kept.place}-secret`
+    const env = { HEARTH__BACKUP__PASSPHRASE: 'correct horse' }
+    expect((await run(['backup', place], env)).stdout).toContain(', encrypted')
+    expect(files(place).filter((name) => readFileSync(name).includes('kept'))).toEqual([
+      join(place, 'hearth-backups.json'),
+      manifestIn(place).path,
+    ])
+    expect((await run(['backup', 'verify', place], env)).code).toBe(0)
+    expect((await run(['backup', 'verify', place])).stderr).toContain('give its passphrase')
+    const wrong = await run(['backup', 'verify', place, '--passphrase'], {}, 'correct mule\n')
+    expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('the passphrase is not that of') })
+    // A backup with another passphrase would not open with the first: told before anything is written.
+    const before = files(place)
+    expect((await run(['backup', place, '--passphrase'], {}, 'correct mule\n')).stderr).toContain('is not that of')
+    expect(files(place)).toEqual(before)
+  })
+
+  test('is made for a public key, and opened by its secret key, which the server need not have', async () => {
+    const { run } = kept
+    const place = `${kept.place}-public`
+    const identity = await generateX25519Identity()
+    const file = `${kept.place}-identity.txt`
+    writeFileSync(file, `# the key of the safe\n${identity}\n`)
+    const recipient = await identityToRecipient(identity)
+    for (let times = 0; times < 2; times++)
+      expect((await run(['backup', place, '--recipient', recipient, '--keep', '1d'])).code).toBe(0)
+    expect((await run(['backup', 'verify', place, '--identity-file', file])).code).toBe(0)
+    writeFileSync(file, await generateX25519Identity())
+    expect((await run(['backup', 'verify', place, '--identity-file', file])).stdout).toContain('for somebody else')
+    expect((await run(['backup', place, '--recipient', 'age1nonsense'])).stderr).toContain('no public key of age')
+  })
+})
+
+test('a backup goes to a service that speaks S3, and is read back from there', async () => {
+  const service = await startS3Service()
+  try {
+    const env = {
+      HEARTH__BACKUP__S3__ENDPOINT: service.endpoint,
+      HEARTH__BACKUP__S3__ACCESS_KEY_ID: S3_KEYS.access_key_id,
+      HEARTH__BACKUP__S3__SECRET_ACCESS_KEY: S3_KEYS.secret_access_key,
+      HEARTH__BACKUP__PLACE: `s3://${S3_KEYS.bucket}/some/where`,
+    }
+    for (let times = 0; times < 2; times++)
+      expect(await kept.run(['backup', '--keep', '1d'], env)).toMatchObject({ code: 0 })
+    expect(JSON.parse((await kept.run(['backup', 'list', '--json'], env)).stdout)).toHaveLength(1)
+    expect((await kept.run(['backup', 'verify'], env)).code).toBe(0)
+    await service.stop()
+    expect((await kept.run(['backup'], env)).code).toBe(1)
+    await service.start()
+  } finally {
+    await service.close()
+  }
+})
