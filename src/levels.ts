@@ -1,5 +1,6 @@
 import type { Areas } from './areas.ts'
 import type { Levels } from './domain/metrics.ts'
+import { lastBackup } from './store/backup/backup-runs.ts'
 
 /** The values that go up and down, as the metrics read them. */
 export function levelsOf({
@@ -23,6 +24,7 @@ export function levelsOf({
     serversAsked: fanOut.asking,
     refusedLogins: accounts.logins.refusals,
     monthlyActiveUsers: admin.statistics.latestMonthlyActiveUsers,
+    lastBackup: async () => (await lastBackup(base.db))?.ended_at,
     appserviceFailures: eventsOut.failures,
   }
 }

@@ -8,7 +8,7 @@ export const backupSection = section(
       text(
         'Where backups go: the path of a directory on another disk than `data_dir`, or `s3://bucket/prefix`. The place is for backups of this server alone.',
         {
-          pattern: '^(/|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]{0,200})?$)',
+          pattern: '^(/|s3://).+$',
           example: '/mnt/backups/hearth',
         },
       ),
