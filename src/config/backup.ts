@@ -21,7 +21,7 @@ export const backupSection = section(
     ),
     keep: text(
       'Which backups are kept, when another was made: the newest of each of so many days, weeks and months. Empty: all.',
-      { default: '7d,4w,12m', pattern: '^$|^\\d{1,4}[dwm](,\\d{1,4}[dwm]){0,2}$' },
+      { default: '7d,4w,12m', pattern: '^(\\d{1,4}[dwm],?){0,3}$' },
     ),
     passphrase: Type.Optional(
       text('Encrypts backups, in the age format. Without it they cannot be restored: keep it somewhere else too.', {

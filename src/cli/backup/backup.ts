@@ -41,10 +41,11 @@ A backup that was cut off counts as none. The next one goes on with the media th
     const action = first === 'list' || first === 'verify' ? first : 'make'
     const [named, ...rest] = action === 'make' ? positionals : positionals.slice(1)
     if (rest.length > 0) throw new UsageError(`"${rest[0]}" is not understood`)
-    if (values.keep !== undefined && readKeep(values.keep) === undefined)
-      throw new UsageError('--keep takes days, weeks and months, such as 7d,4w,12m')
     const loaded = readConfig(host, values)
     const { config } = loaded
+    const keep = values.keep ?? config.backup.keep
+    if (keep !== '' && readKeep(keep) === undefined)
+      throw new UsageError('--keep takes days, weeks and months, such as 7d,4w,12m')
     const log = createLog({ level: 'error', format: 'auto' }, host.isTerminal)
     const store = await openPlace(placeOf(named, config), host, config, log)
     try {
@@ -52,7 +53,7 @@ A backup that was cut off counts as none. The next one goes on with the media th
       const secrets = await secretsOf(host, values, config)
       if (action === 'verify') return await verifyPlace({ host, config, log, store, secrets, id: values.id })
       const withSecrets = values['with-secrets'] ?? config.backup.with_secrets
-      return await makeOne({ host, loaded, log, store, secrets, keep: values.keep ?? config.backup.keep, withSecrets })
+      return await makeOne({ host, loaded, log, store, secrets, keep, withSecrets })
     } finally {
       await store.close()
     }
