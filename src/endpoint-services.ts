@@ -37,6 +37,8 @@ export function endpointServices(areas: Areas): Services {
     typing: rooms.typing,
     notifications: rooms.notifications,
     sync: syncing.sync,
+    slidingRequests: syncing.sliding.slidingRequests,
+    slidingSync: syncing.sliding.slidingSync,
     keyChanges: syncing.keyChanges,
     eventStream: syncing.eventStream,
     roomSnapshots: syncing.roomSnapshots,

@@ -34,6 +34,8 @@ import type { KeyChanges } from './sync/key-changes.ts'
 import type { EventStream } from './sync/peek/event-stream.ts'
 import type { RoomSnapshots } from './sync/peek/room-snapshots.ts'
 import type { Presence } from './sync/presence.ts'
+import type { SlidingRequests } from './sync/sliding/read-request.ts'
+import type { SlidingSync } from './sync/sliding/sliding-sync.ts'
 import type { Sync } from './sync/sync.ts'
 
 /**
@@ -65,6 +67,8 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   readonly typing: Typing
   readonly notifications: Notifications
   readonly sync: Sync
+  readonly slidingRequests: SlidingRequests
+  readonly slidingSync: SlidingSync
   readonly keyChanges: KeyChanges
   readonly eventStream: EventStream
   readonly roomSnapshots: RoomSnapshots

@@ -114,7 +114,22 @@ describe('C4: each declared feature works:', () => {
       'M_INVITE_BLOCKED'
     )
   }
+  const unstableSync = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync'
+  /** What an extension of sliding sync answers. */
+  const extension = async (name: string, path = '/_matrix/client/v4/sync') => {
+    const rooms = { [decodeURIComponent(room)]: { timeline_limit: 1, required_state: path === unstableSync ? [] : {} } }
+    const body = { room_subscriptions: rooms, extensions: { [name]: { enabled: true } } }
+    return (await api.call('POST', path, as(body))).extensions[name]
+  }
   const works: Readonly<Record<string, () => Promise<unknown>>> = {
+    'org.matrix.simplified_msc3575': () => extension('e2ee', unstableSync),
+    'org.matrix.msc4186': () => extension('e2ee'),
+    'org.matrix.msc4508': () => extension('org.matrix.msc4508.typing'),
+    'org.matrix.msc4508.stable': () => extension('typing'),
+    'org.matrix.msc4538': () => extension('org.matrix.msc4538.to_device'),
+    'org.matrix.msc4543': () => extension('org.matrix.msc4543.e2ee'),
+    'org.matrix.msc4548': () => extension('org.matrix.msc4548.account_data'),
+    'org.matrix.msc4551': () => extension('org.matrix.msc4551.receipts'),
     'org.matrix.e2e_cross_signing': () => isServed('POST /_matrix/client/unstable/keys/device_signing/upload'),
     'org.matrix.msc2432': () => isServed(`GET /_matrix/client/unstable/org.matrix.msc2432/rooms/${room}/aliases`),
     'org.matrix.msc2285.stable': async () => {

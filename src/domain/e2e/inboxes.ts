@@ -27,8 +27,10 @@ export interface Inboxes {
   /**
    * The messages to a device after ledger position `after`, up to and including `upTo`, as many as fit into an answer. The client has
    * those up to `after`: they are deleted before this resolves, and never sent again.
+   *
+   * @param most messages wanted
    */
-  read(device: DeviceKey, after: number, upTo: number): Mail | Promise<Mail>
+  read(device: DeviceKey, after: number, upTo: number, most?: number): Mail | Promise<Mail>
   /** Whether the inbox is known to be empty. False if the database has not been read yet. */
   isEmpty(device: DeviceKey): boolean
   /** Messages were committed at a position. Call this before the position is published. */
@@ -90,7 +92,7 @@ export function createInboxes({ db, ledger }: { readonly db: Database; readonly 
     inbox.oldest = inbox.newest > upTo ? upTo + 1 : Infinity
   }
 
-  async function readRows(inbox: Inbox, device: DeviceKey, after: number, upTo: number): Promise<Mail> {
+  async function readRows(inbox: Inbox, device: DeviceKey, after: number, upTo: number, most: number): Promise<Mail> {
     if (!inbox.isKnown) {
       inbox.known ??= getToKnow(inbox, device)
       await inbox.known
@@ -98,8 +100,8 @@ export function createInboxes({ db, ledger }: { readonly db: Database; readonly 
     inbox.acknowledged = Math.max(inbox.acknowledged, after)
     if (inbox.oldest <= after) await remove(inbox, device, after)
     if (inbox.newest <= after) return { upTo, messages: noMessages }
-    const rows = await toDeviceBetween(db, device, after, upTo, MAX_TO_DEVICE_PER_SYNC + 1)
-    const given = wholeCalls(rows)
+    const rows = await toDeviceBetween(db, device, after, upTo, most + MAX_OF_A_CALL)
+    const given = wholeCalls(rows, most)
     return {
       upTo: given.length < rows.length ? given.at(-1)!.position : upTo,
       messages: () => given.filter(({ position }) => position > inbox.acknowledged),
@@ -107,9 +109,9 @@ export function createInboxes({ db, ledger }: { readonly db: Database; readonly 
   }
 
   return {
-    read(device, after, upTo) {
+    read(device, after, upTo, most = MAX_TO_DEVICE_PER_SYNC) {
       const inbox = inboxOf(device)
-      if (!inbox.isKnown || inbox.oldest !== Infinity) return readRows(inbox, device, after, upTo)
+      if (!inbox.isKnown || inbox.oldest !== Infinity) return readRows(inbox, device, after, upTo, most)
       inbox.acknowledged = Math.max(inbox.acknowledged, after)
       return { upTo, messages: noMessages }
     },
@@ -142,9 +144,13 @@ export function createInboxes({ db, ledger }: { readonly db: Database; readonly 
 
 const noMessages = (): readonly ToDeviceRow[] => []
 
-/** As many messages as fit into an answer. Two messages of one call to one device share a position and stay together. */
-function wholeCalls(rows: readonly ToDeviceRow[]): readonly ToDeviceRow[] {
-  if (rows.length <= MAX_TO_DEVICE_PER_SYNC) return rows
-  const next = rows[MAX_TO_DEVICE_PER_SYNC]!.position
-  return rows.slice(0, MAX_TO_DEVICE_PER_SYNC).filter(({ position }) => position < next)
+/** Messages of one call to one device: one to it alone, and one to all devices. They share a position and stay together. */
+const MAX_OF_A_CALL = 2
+
+/** As many messages as fit into an answer, and at least those of one call. */
+function wholeCalls(rows: readonly ToDeviceRow[], most: number): readonly ToDeviceRow[] {
+  const next = rows[most]?.position
+  if (next === undefined) return rows
+  const given = rows.slice(0, most).filter(({ position }) => position < next)
+  return given.length > 0 ? given : rows.filter(({ position }) => position === next)
 }

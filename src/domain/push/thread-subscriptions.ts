@@ -10,6 +10,7 @@ import {
   type UsersThread,
   unsubscribeFromThread,
 } from '../../store/rooms/thread-subscriptions.ts'
+import type { Waker } from '../accounts/account-data.ts'
 import type { Requester } from '../accounts/requester.ts'
 import {
   MAX_THREAD_SUBSCRIPTIONS,
@@ -57,10 +58,17 @@ export function createThreadSubscriptions(parts: {
   readonly ledger: Ledger
   readonly access: Pick<RoomAccess, 'mustSee'>
   readonly followers: Pick<ThreadFollowers, 'changed' | 'forgetAll'>
+  /** Wakes the user's syncs. */
+  readonly waker: Waker
 }): ThreadSubscriptions {
-  const { db, ledger, access, followers } = parts
+  const { db, ledger, access, followers, waker } = parts
   const listeners: ((by: Requester) => Promise<void>)[] = []
   ledger.onMissed(followers.forgetAll)
+
+  function changed(thread: UsersThread, isFollowed: boolean, position: number): void {
+    followers.changed(thread, isFollowed)
+    waker.wakeUsers([thread.userNid], position)
+  }
 
   async function find(by: Requester, roomId: RoomId, rootId: EventId) {
     const { room } = await access.mustSee(by, roomId, rootId)
@@ -98,7 +106,9 @@ export function createThreadSubscriptions(parts: {
       }
       const isDone = await ledger.append(
         (tx, position) => subscribeToThread(tx, thread, cause !== undefined, position, MAX_THREAD_SUBSCRIPTIONS),
-        (followed) => followed && followers.changed(thread, true),
+        (followed, position) => {
+          if (followed) changed(thread, true, position)
+        },
       )
       if (!isDone) throw new ProtocolError('M_FORBIDDEN', `You may follow ${MAX_THREAD_SUBSCRIPTIONS} threads.`)
       for (const listener of listeners) await listener(by)
@@ -108,7 +118,7 @@ export function createThreadSubscriptions(parts: {
       const { room, thread } = await find(by, roomId, rootId)
       await ledger.append(
         (tx, position) => unsubscribeFromThread(tx, thread, room.committed.pos, position),
-        () => followers.changed(thread, false),
+        (_, position) => changed(thread, false, position),
       )
     },
 

@@ -104,7 +104,11 @@ export function createReadingServices(parts: ReadingParts): ReadingServices {
       written: receiptListener(parts),
     }),
     reports: createReports({ db, clock, users: parts.users, registry, access }),
-    threadSubscriptions: createThreadSubscriptions({ db, ledger, access, followers: parts.threadFollowers }),
+    threadSubscriptions: createThreadSubscriptions({
+      ...{ db, ledger, access },
+      followers: parts.threadFollowers,
+      waker: ledgerWaker,
+    }),
     mutualRooms: createMutualRooms({ db }),
     userDirectory: createUserDirectory({ config: parts.config, db, ignoredUsers: parts.ignoredUsers }),
   }

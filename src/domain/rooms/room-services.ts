@@ -158,6 +158,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     access,
     typing,
     receipts,
+    threadSubscriptions: reading.threadSubscriptions,
     roomReader,
     directory,
     position,

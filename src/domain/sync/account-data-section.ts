@@ -21,13 +21,21 @@ export function writeAccountData(
   pieces: readonly AccountDataRow[],
   filter: EventMatcher,
 ): void {
-  if (pieces.length === 0) return
+  if (pieces.length > 0) writeDataList(out.text(',"account_data":{"events":'), look, pieces, filter).text('}')
+}
+
+/** Writes the list alone. */
+export function writeDataList(
+  out: JsonBytes,
+  look: Look,
+  pieces: readonly AccountDataRow[],
+  filter: EventMatcher,
+): JsonBytes {
   const read = pieces.filter(({ json }) => json !== undefined)
   const left = pieces.filter(({ json }) => json === undefined)
-  out.text(',"account_data":{"events":[')
-  writePieces(out, read, true)
+  writePieces(out.text('['), read, true)
   if (left.length > 0) out.later(() => piecesLeft(look, left, filter, read.length === 0))
-  out.text(']}')
+  return out.text(']')
 }
 
 function writePieces(out: JsonBytes, pieces: readonly AccountDataRow[], isFirst: boolean): void {

@@ -33,7 +33,7 @@ export const NOTHING_NEW: Answer = { isEmpty: true, json: undefined }
 /** How many events per room a first sync loads ahead. */
 const MAX_WARMED_EVENTS = 64
 /** How many rooms are read side by side: enough to fill the database's pipeline, few enough to bound memory. */
-const ROOMS_AT_ONCE = 200
+export const ROOMS_AT_ONCE = 200
 
 /** What is new for a user between two positions (client-server API, `GET sync`). */
 export async function answerOf(
@@ -96,7 +96,7 @@ function keyCounts({ oneTimeJson, unusedFallbackJson }: KeyCounts): string {
 }
 
 /** The rooms of a user at the end of a look. */
-interface Standing {
+export interface Standing {
   readonly joined: ReadonlyMap<number, UserRoom>
   /** Other rooms that have news. */
   readonly entered: readonly RoomNews[]
@@ -106,7 +106,7 @@ interface Standing {
 
 const NO_ROOMS: ReadonlySet<number> = new Set()
 
-function standingOf(look: Look, rooms: ReadonlyMap<number, UserRoom>): Standing | Promise<Standing> {
+export function standingOf(look: Look, rooms: ReadonlyMap<number, UserRoom>): Standing | Promise<Standing> {
   // A change that is written but not yet published belongs to the next answer.
   const early: number[] = []
   for (const [roomNid, { changedAt }] of rooms) if (isNewer(changedAt, look.now.events)) early.push(roomNid)
@@ -151,14 +151,19 @@ async function wasJoined({ sources, by, now }: Look, roomNid: number): Promise<b
   return isJoinedIn(await sources.states.at(room, now.events), room, by, sources)
 }
 
-function changedAccountData({ sources, by, since, now }: Look): readonly AccountDataRow[] | Promise<AccountDataRow[]> {
+export function changedAccountData({
+  sources,
+  by,
+  since,
+  now,
+}: Look): readonly AccountDataRow[] | Promise<AccountDataRow[]> {
   const after = since?.ledger ?? 0
   if (since && sources.userLedger.since(by.userNid, after) === false) return NO_ROWS
   return accountDataBetween(sources.db, by.userNid, after, now.ledger, { maxBytes: MAX_ANSWER_PART_BYTES })
 }
 
 /** `m.push_rules`, in a first sync and after a change. */
-function changedPushRules({ sources, by, since, now }: Look): Promise<AccountDataRow> | undefined {
+export function changedPushRules({ sources, by, since, now }: Look): Promise<AccountDataRow> | undefined {
   const position = sources.pushRules.changedAt(by.userNid)
   if (since && (position <= since.ledger || position > now.ledger)) return undefined
   return sources.pushRules.ruleset(by).then((global) => {
@@ -235,8 +240,8 @@ function typesAnew({ sources, since }: Look, roomNid: number): boolean {
   return typing !== undefined && since !== undefined && typing.position > since.ephemeral
 }
 
-/** Loads what a first sync needs of many rooms at once, instead of room by room. */
-async function warm({ sources, by, request }: Look, roomNids: readonly number[]): Promise<void> {
+/** Loads what a sync needs of many rooms that are new to it at once, instead of room by room. */
+export async function warm({ sources, by, request }: Look, roomNids: readonly number[]): Promise<void> {
   const rooms = await Promise.all(roomNids.map((nid) => sources.registry.getByNid(nid)))
   const cold = rooms.filter(({ timeline }) => timeline.length === 0)
   const limit = Math.min((request.filter.room.timeline.limit ?? 10) + 1, MAX_WARMED_EVENTS)
@@ -317,12 +322,19 @@ function writeEvents(out: JsonBytes, name: string, events: readonly object[]): v
 /** Written in every answer, because clients expect it. */
 function writeToDevice(out: JsonBytes, messages: readonly ToDeviceRow[]): void {
   if (messages.length === 0) return void out.text(NO_MESSAGES)
-  out.text(',"to_device":{"events":[')
+  out.text(',"to_device":{"events":')
+  writeMessages(out, messages)
+  out.text('}')
+}
+
+/** Writes the list of messages to a device. */
+export function writeMessages(out: JsonBytes, messages: readonly ToDeviceRow[]): void {
+  out.text('[')
   messages.forEach(({ sender, type, content }, index) => {
     out.text(`${index === 0 ? '' : ','}{"sender":${JSON.stringify(sender)},"type":${JSON.stringify(type)},"content":`)
     out.text(content).text('}')
   })
-  out.text(']}')
+  out.text(']')
 }
 
 /** Written in every answer, like the messages. */

@@ -8,7 +8,7 @@ import type { Room } from '../rooms/room/room.ts'
 import type { Look, RoomNews, Section } from './look.ts'
 
 /** The stripped state and the membership. For a room that this server is not in, the stripped state came with the invitation. */
-async function shownOf({ sources, by }: Look, room: Room, eventNid: number) {
+export async function invitedState({ sources, by }: Look, room: Room, eventNid: number) {
   const member = (await sources.events.load([eventNid])).get(eventNid)
   if (member?.standing === 'outlier') return [await getStrippedState(sources.db, member.id), member] as const
   const own = await room.stateEvent('m.room.member', by.userId)
@@ -16,7 +16,7 @@ async function shownOf({ sources, by }: Look, room: Room, eventNid: number) {
 }
 
 /** Whether the user wants to see invitations of a sender. */
-async function isShown({ sources, by, ignored }: Look, sender: UserId): Promise<boolean> {
+export async function isInvitationShown({ sources, by, ignored }: Look, sender: UserId): Promise<boolean> {
   if (ignored?.has(sender)) return false
   return (await sources.invitePermission.verdict(sender, by.userId)) === 'allow'
 }
@@ -26,8 +26,9 @@ export async function invitedSection(look: Look, news: RoomNews): Promise<Sectio
   const { sources, request } = look
   const room = await sources.registry.getByNid(news.roomNid)
   if (!request.filter.room.roomMatches(room.id)) return undefined
-  const [state, member] = await shownOf(look, room, news.membership.eventNid)
-  if (member && news.membership.membership === 'invite' && !(await isShown(look, member.sender))) return undefined
+  const [state, member] = await invitedState(look, room, news.membership.eventNid)
+  if (member && news.membership.membership === 'invite' && !(await isInvitationShown(look, member.sender)))
+    return undefined
   const events = member ? [...state, strippedState(member)] : state
   const name = news.membership.membership === 'knock' ? 'knock_state' : 'invite_state'
   return { roomId: room.id, json: new JsonBytes().text(`{"${name}":{"events":${writeJson(events)}}}`) }

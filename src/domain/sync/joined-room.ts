@@ -117,7 +117,7 @@ function timelineOf(look: Look, room: Room, isNew: boolean): TimelineSlice | Pro
   return shownTimeline(look, room, { since: isNew ? undefined : since?.events, upTo: now.events, seesFrom })
 }
 
-function stateNow({ now, sources }: Look, room: Room): StateMap | Promise<StateMap> {
+export function stateNow({ now, sources }: Look, room: Room): StateMap | Promise<StateMap> {
   const { nid, state } = room.committed
   return isNewer(nid, now.events) ? sources.states.at(room, now.events) : state
 }
@@ -143,12 +143,22 @@ export function beforeTimeline(begin: StateMap, { events }: TimelineSlice, end: 
 function writeTimeline(out: JsonBytes, look: Look, room: Room, slice: TimelineSlice, more: EventExtras): void {
   const first = slice.events[0]
   const before = first ? first.pos - 1 : room.committed.pos
-  out.text('{"events":')
-  const isShared = more.membershipAt === alwaysJoined && more.relations === undefined
-  const shared = isShared ? sharedEvents(look, room, slice.events) : undefined
-  if (shared) out.text(shared)
-  else writeEventList(out, look, slice.events, more)
+  writeTimelineEvents(out.text('{"events":'), look, room, slice.events, more)
   out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}}`)
+}
+
+/** Writes the list of a timeline's events. The newest events of a room are written once for all who read them now. */
+export function writeTimelineEvents(
+  out: JsonBytes,
+  look: Look,
+  room: Room,
+  events: readonly RoomEvent[],
+  more: EventExtras,
+): void {
+  const isShared = more.membershipAt === alwaysJoined && more.relations === undefined
+  const shared = isShared ? sharedEvents(look, room, events) : undefined
+  if (shared) out.text(shared)
+  else writeEventList(out, look, events, more)
 }
 
 /** How far `age` in shared events can be off. */
@@ -169,7 +179,7 @@ function sharedEvents(look: Look, room: Room, events: readonly RoomEvent[]): str
 }
 
 /** The user has read further: the unread count changed, even if the filter leaves receipts out. */
-function movesUnread({ by }: Look, { receipts = {} }: RoomNews): boolean {
+export function movesUnread({ by }: Look, { receipts = {} }: Pick<RoomNews, 'receipts'>): boolean {
   return Object.values(receipts).some(
     (kinds) =>
       isObject(kinds) && Object.values(kinds).some((users) => isObject(users) && Object.hasOwn(users, by.userId)),
@@ -232,7 +242,7 @@ function writeUnread(out: JsonBytes, { request }: Look, unread: RoomUnread): voi
   out.text('}')
 }
 
-function notifiableAt(look: Look, room: Room): number {
+export function notifiableAt(look: Look, room: Room): number {
   const newest = room.timeline.findLast((event) => !isNewer(event.streamPos, look.now.events))
   return newest?.notifiable ?? room.committed.notifiable
 }

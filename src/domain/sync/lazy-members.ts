@@ -13,15 +13,15 @@ export interface SentMember {
  * Which members each client was already sent in a room, so that lazy loading does not repeat them. An entry that is forgotten only means
  * that the member is sent again.
  */
-export interface LazyMembers {
+export interface LazyMembers<Client extends number | string = number> {
   /**
    * The members that a client at a position was sent. Forgets those of answers after that position: the client did not get these answers,
    * or went back.
    */
-  of(tokenNid: number, roomNid: number, since: EventPosition | undefined): ReadonlyMap<string, SentMember>
+  of(client: Client, roomNid: number, since: EventPosition | undefined): ReadonlyMap<string, SentMember>
   /** Records the members in an answer that leads from one position to another. Without the first position, the client starts over. */
   record(
-    tokenNid: number,
+    client: Client,
     roomNid: number,
     since: EventPosition | undefined,
     members: ReadonlyMap<string, number>,
@@ -40,14 +40,15 @@ interface SentMembers {
   newest: EventPosition
 }
 
-export function createLazyMembers(budget: ByteBudget): LazyMembers {
+/** Clients are logins, or connections of sliding sync. */
+export function createLazyMembers<Client extends number | string = number>(budget: ByteBudget): LazyMembers<Client> {
   const clients = budget.part<string, SentMembers>({
     bytesOf: ({ members }) => CLIENT_BYTES + members.size * MEMBER_BYTES,
   })
 
   return {
-    of(tokenNid, roomNid, since) {
-      const sent = clients.get(`${tokenNid} ${roomNid}`)
+    of(client, roomNid, since) {
+      const sent = clients.get(`${client} ${roomNid}`)
       if (!since || !sent) return NOBODY
       if (isAfter(sent.newest, since)) {
         for (const [userId, { at }] of sent.members) if (isAfter(at, since)) sent.members.delete(userId)
@@ -55,9 +56,9 @@ export function createLazyMembers(budget: ByteBudget): LazyMembers {
       }
       return sent.members
     },
-    record(tokenNid, roomNid, since, news, at) {
+    record(client, roomNid, since, news, at) {
       if (news.size === 0 && since) return
-      const key = `${tokenNid} ${roomNid}`
+      const key = `${client} ${roomNid}`
       const sent = since && clients.get(key)
       const isKept = sent && sent.members.size < MAX_MEMBERS_PER_ROOM
       const members = isKept ? sent.members : new Map<string, SentMember>()

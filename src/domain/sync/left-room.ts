@@ -7,7 +7,15 @@ import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { beforeTimeline, knownState } from './joined-room.ts'
 import type { Look, RoomNews, Section } from './look.ts'
-import { bundleReader, loadState, stateName, stateToSend, writeEventList, writeState } from './room-section.ts'
+import {
+  bundleReader,
+  type EventExtras,
+  loadState,
+  stateName,
+  stateToSend,
+  writeEventList,
+  writeState,
+} from './room-section.ts'
 import type { TimelineSlice } from './room-timeline.ts'
 import { isWanted, shownTimeline } from './shown-timeline.ts'
 import { type EventPosition, isNewer, writerOf } from './token.ts'
@@ -20,6 +28,43 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
   const leaving = (await sources.events.load([news.membership.eventNid])).get(news.membership.eventNid)
   if (!leaving) return undefined
   if (leaving.standing === 'outlier') return declinedSection(look, room, leaving)
+  const last = await lastTimeline(look, news, room, leaving)
+  const { slice, end, unshown, departure } = last
+  const nids =
+    end === undefined
+      ? nidsOf(look, room, unshown)
+      : await stateUntil(look, room, { slice, end, unshown, begin: slice.events[0] ?? departure ?? leaving })
+  const out = new JsonBytes().text('{"timeline":{"events":')
+  writeEventList(out, look, last.shown, last.extras)
+  out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(last.before))}}`)
+  out.text(`,"${stateName(look)}":{"events":`)
+  writeState(out, look, await loadState(look, room, nids)).text('}}')
+  return { roomId: room.id, json: out }
+}
+
+/** The end of a room's timeline, as a user saw it who is out of the room. */
+export interface LastTimeline {
+  readonly slice: TimelineSlice
+  /** The slice, and the leave if that is not part of it. */
+  readonly shown: readonly RoomEvent[]
+  /** The leave, if the state has to show it. */
+  readonly unshown: RoomEvent | undefined
+  /** The stream position up to which the user was in the room; undefined if the client knows that they are out of it. */
+  readonly end: number | undefined
+  /** The event that ended the user's join. */
+  readonly departure: RoomEvent | undefined
+  /** The timeline position at which earlier events continue. */
+  readonly before: number
+  readonly extras: EventExtras
+}
+
+export async function lastTimeline(
+  look: Look,
+  news: Pick<RoomNews, 'membership'>,
+  room: Room,
+  leaving: RoomEvent,
+): Promise<LastTimeline> {
+  const { sources } = look
   const departure = await departureOf(look, leaving)
   const isUndone = wasUndone(look, news, leaving)
   const end = isUndone ? news.membership.changedAt : departure?.streamPos
@@ -33,18 +78,9 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
   ])
   const [first] = slice.events
   // With the state after the timeline, the client reads no state from the timeline itself.
-  const unshown = isApart && (request.stateAfter || !shown.includes(leaving)) ? leaving : undefined
-  const nids =
-    end === undefined
-      ? nidsOf(look, room, unshown)
-      : await stateUntil(look, room, { slice, end, unshown, begin: first ?? departure ?? leaving })
+  const unshown = isApart && (look.request.stateAfter || !shown.includes(leaving)) ? leaving : undefined
   const before = first ? first.pos - 1 : (departure ?? leaving).pos - (shown.length > 0 ? 1 : 0)
-  const out = new JsonBytes().text('{"timeline":{"events":')
-  writeEventList(out, look, shown, { membershipAt, relations })
-  out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}}`)
-  out.text(`,"${stateName(look)}":{"events":`)
-  writeState(out, look, await loadState(look, room, nids)).text('}}')
-  return { roomId: room.id, json: out }
+  return { slice, shown, unshown, end, departure, before, extras: { membershipAt, relations } }
 }
 
 const NOTHING: TimelineSlice = { events: [], limited: false }
@@ -98,7 +134,7 @@ function declinedSection(look: Look, room: Room, leaving: RoomEvent): Section {
 }
 
 /** Whether state resolution took the user out of the room: by an event that is older than the client's position, or by none at all. */
-function wasUndone({ since }: Look, { membership }: RoomNews, leaving: RoomEvent): boolean {
+function wasUndone({ since }: Look, { membership }: Pick<RoomNews, 'membership'>, leaving: RoomEvent): boolean {
   return since !== undefined && membership.changedAt !== leaving.streamPos && !isNewer(leaving.streamPos, since.events)
 }
 
@@ -114,6 +150,6 @@ async function departureOf({ sources, since }: Look, leaving: RoomEvent): Promis
 }
 
 /** A position that ends with an event. */
-function until(position: EventPosition, eventNid: number): EventPosition {
+export function until(position: EventPosition, eventNid: number): EventPosition {
   return position.with(writerOf(eventNid), eventNid)
 }

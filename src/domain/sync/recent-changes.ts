@@ -31,6 +31,16 @@ export class RecentChanges {
     this.#latest = Math.max(this.#latest, position)
   }
 
+  /** Changes up to here may be unknown. */
+  get floor(): number {
+    return this.#floor
+  }
+
+  /** The position of the key's newest change after `floor`. */
+  newest(key: number): number | undefined {
+    return this.#newest.get(key)
+  }
+
   /** Whether nothing changed after `position`, for any key. */
   isQuietSince(position: number): boolean {
     return position >= this.#latest

@@ -116,12 +116,17 @@ async function wantedOf(look: Look, room: Room, found: readonly RoomEvent[]): Pr
 /** The key under which a room's state is sent. */
 export const stateName = ({ request }: Look): string => request.stateAfter ?? 'state'
 
-/** Writes the list of a room's state events. */
-export function writeState(out: JsonBytes, look: Look, { room, events, left }: RoomState): JsonBytes {
-  if (left.length === 0) return writeEventList(out, look, events)
-  out.text('[')
+/** Writes the list of a room's state events. @param others what comes before them in the list, as JSON */
+export function writeState(
+  out: JsonBytes,
+  look: Look,
+  { room, events, left }: RoomState,
+  others: readonly string[] = [],
+): JsonBytes {
+  out.text(`[${others.join()}${others.length > 0 && events.length > 0 ? ',' : ''}`)
   writeEvents(out, look, events)
-  return out.later(() => stateLeft(look, room, left, events.length === 0)).text(']')
+  if (left.length === 0) return out.text(']')
+  return out.later(() => stateLeft(look, room, left, events.length + others.length === 0)).text(']')
 }
 
 async function* stateLeft(

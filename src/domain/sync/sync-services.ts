@@ -1,6 +1,7 @@
 import type { Database } from '../../store/db/db.ts'
 import type { Ledger } from '../../store/db/ledger.ts'
 import type { Clock } from '../clock.ts'
+import type { ThreadSubscriptions } from '../push/thread-subscriptions.ts'
 import { createBundleAggregations } from '../rooms/read/bundles.ts'
 import type { RoomDirectory } from '../rooms/read/directory.ts'
 import type { RoomReader } from '../rooms/read/reader.ts'
@@ -10,18 +11,22 @@ import type { Typing } from '../rooms/read/typing.ts'
 import type { RoomAccess } from '../rooms/room/room-access.ts'
 import type { RoomBase } from '../rooms/room-base-services.ts'
 import type { Users } from '../users.ts'
+import { createAwaitNews } from './await-news.ts'
 import { createKeyChanges, type KeyChanges } from './key-changes.ts'
 import { createLazyMembers } from './lazy-members.ts'
 import { createEventStream, type EventStream } from './peek/event-stream.ts'
 import { createRoomSnapshots, type RoomSnapshots } from './peek/room-snapshots.ts'
 import { createRoomStates } from './room-state.ts'
+import { createSentAnswers } from './sent-answers.ts'
 import { createSharedStretches } from './shared-stretches.ts'
+import { createSlidingServices, type SlidingServices } from './sliding/sliding-services.ts'
 import type { SyncSources } from './sources.ts'
 import { createSync, type Sync } from './sync.ts'
 import type { SyncBase } from './sync-base.ts'
 import type { StreamPosition } from './token.ts'
 
 export interface SyncServices {
+  readonly sliding: SlidingServices
   readonly sync: Sync
   readonly keyChanges: KeyChanges
   readonly eventStream: EventStream
@@ -38,6 +43,7 @@ export interface SyncServiceParts {
   readonly access: RoomAccess
   readonly typing: Typing
   readonly receipts: Receipts
+  readonly threadSubscriptions: ThreadSubscriptions
   readonly roomReader: Pick<RoomReader, 'event' | 'recent' | 'state'>
   readonly directory: Pick<RoomDirectory, 'visibilityOf'>
   /** The newest committed position of the event stream. */
@@ -54,8 +60,22 @@ export function createSyncServices(parts: SyncServiceParts): SyncServices {
     const { run } = ephemeral
     return { events: [position()], ledger: newest, toDevice: newest, ephemeral: ephemeral.position(), run }
   }
+  const awaitNews = createAwaitNews({ clock, notifier, userRooms })
+  const answers = createSentAnswers(notifier)
   return {
-    sync: createSync({ clock, notifier, presence, userRooms, sources, now }),
+    sync: createSync({ clock, awaitNews, answers, presence, userRooms, sources, now }),
+    sliding: createSlidingServices({
+      db: parts.db,
+      clock,
+      roomBase: parts.roomBase,
+      presence,
+      sources,
+      awaitNews,
+      answers,
+      threadSubscriptions: parts.threadSubscriptions,
+      receipts: parts.receipts,
+      now,
+    }),
     keyChanges: createKeyChanges({ userRooms, sources, now }),
     eventStream: createEventStream({ clock, notifier, sources, roomReader, now }),
     roomSnapshots: createRoomSnapshots({ sources, roomReader, directory, now }),

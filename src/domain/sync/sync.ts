@@ -3,14 +3,13 @@ import type { JsonBytes } from '../../core/json-bytes.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
 import { type Answer, answerOf, NOTHING_NEW, nothingNew } from './answer.ts'
-import type { HeldSync } from './held-syncs.ts'
+import type { AwaitNews } from './await-news.ts'
 import type { SyncRequest } from './look.ts'
-import type { Notifier, Wait } from './notifier.ts'
 import type { Presence } from './presence.ts'
-import { createSentAnswers, type SentAnswer } from './sent-answers.ts'
+import type { SentAnswer, SentAnswers } from './sent-answers.ts'
 import type { SyncSources } from './sources.ts'
 import { decodeStreamToken, isSamePosition, type StreamPosition } from './token.ts'
-import type { UserRoom, UserRooms } from './user-rooms.ts'
+import type { UserRooms } from './user-rooms.ts'
 
 export interface Sync {
   /**
@@ -26,11 +25,10 @@ export interface Sync {
   bytesUnderWay(): number
 }
 
-type Rooms = ReadonlyMap<number, UserRoom>
-
 export interface SyncParts {
   readonly clock: Clock
-  readonly notifier: Notifier
+  readonly awaitNews: AwaitNews
+  readonly answers: SentAnswers
   readonly presence: Presence
   readonly userRooms: UserRooms
   readonly sources: SyncSources
@@ -39,8 +37,7 @@ export interface SyncParts {
 }
 
 export function createSync(parts: SyncParts): Sync {
-  const { clock, notifier, sources } = parts
-  const answers = createSentAnswers(notifier)
+  const { clock, sources, answers } = parts
 
   /**
    * A position of an earlier run says nothing about what is in memory now. A position from before the database was restored may be ahead of
@@ -61,48 +58,15 @@ export function createSync(parts: SyncParts): Sync {
     return counts instanceof Promise ? counts.then((read) => nothingNew(token, read)) : nothingNew(token, counts)
   }
 
-  /** Begins to listen for what the user may see. From now on, news wakes the sync. */
-  function listen(by: Requester, rooms: Rooms, { signal }: SyncRequest, until: number): Wait {
-    const roomNids: number[] = []
-    for (const [nid, { membership }] of rooms) if (membership === 'join') roomNids.push(nid)
-    return notifier.wait({ userNid: by.userNid, roomNids }, until - clock.now(), signal)
-  }
-
-  /** Listens before it looks, so that it misses nothing in between. Waits if there is no news. */
   async function waitForNews(
     by: Requester,
     request: SyncRequest,
     since: StreamPosition,
     deadline: number,
   ): Promise<JsonBytes> {
-    const endsAt = notifier.held.endOf(by)
-    const isDue = () => clock.now() >= deadline || request.signal.aborted || notifier.isDraining
-    let held: HeldSync | undefined
-    let wait: Wait | undefined
-    try {
-      while (!held?.over) {
-        const known = parts.userRooms.of(by.userNid)
-        const rooms = known instanceof Promise ? await known : known
-        wait = listen(by, rooms, request, Math.min(deadline, endsAt))
-        const first = lookAt(by, request, since)
-        let answer = first instanceof Promise ? await first : first
-        if (answer.isEmpty && !isDue()) {
-          held ??= notifier.held.hold(by)
-          held.onOver(wait.cancel)
-          await wait.woken
-          if (clock.now() >= endsAt) held.end()
-          if (held.over) break
-          answer = await lookAt(by, request, since)
-        }
-        wait.cancel()
-        if (!held?.over && (!answer.isEmpty || isDue())) return await jsonOf(answer, by, request)
-      }
-      await held.over
-      return await unchanged(by, request.since ?? '')
-    } finally {
-      wait?.cancel()
-      held?.release()
-    }
+    const { signal } = request
+    const answer = await parts.awaitNews(by, { deadline, signal }, () => lookAt(by, request, since))
+    return answer ? jsonOf(answer, by, request) : unchanged(by, request.since ?? '')
   }
 
   /** What is new now. If no position has moved, it reads nothing else. */

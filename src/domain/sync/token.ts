@@ -49,9 +49,10 @@ export function encodeStreamToken({ events, ledger, toDevice, ephemeral, run }: 
   return `s${events.join('.')}_${ledger}_${run}.${ephemeral}${rest}`
 }
 
-const TOKEN = /^s(\d{1,16}(?:\.\d{1,16})*)_(\d{1,16})_([a-z0-9]{1,16})\.(\d{1,16})(?:_(\d{1,16}))?$/
+const TOKEN =
+  /^s(\d{1,16}(?:\.\d{1,16})*)_(\d{1,16})_([a-z0-9]{1,16})\.(\d{1,16})(?:_(\d{1,16}))?(?:~[0-9a-f.]{1,50})?$/
 
-/** The position, or undefined for a text that is no token of ours. */
+/** The position, or undefined for a text that is no token of ours. A position of a sliding sync is one too; its end is left out. */
 export function decodeStreamToken(token: string): StreamPosition | undefined {
   const match = TOKEN.exec(token)
   if (!match) return undefined

@@ -141,7 +141,9 @@ import { getEvents } from './sync/get-events.ts'
 import { getFilter } from './sync/get-filter.ts'
 import { getOneEvent } from './sync/get-one-event.ts'
 import { initialSync } from './sync/initial-sync.ts'
+import { slidingSync } from './sync/sliding-sync.ts'
 import { sync } from './sync/sync.ts'
+import { unstableSlidingSync } from './sync/unstable-sliding-sync.ts'
 import { getProtocolMetadata } from './third-party/get-protocol-metadata.ts'
 import { getProtocols } from './third-party/get-protocols.ts'
 import { queryLocationByAlias } from './third-party/query-location-by-alias.ts'
@@ -197,6 +199,8 @@ export const clientEndpoints: readonly Endpoint[] = [
   getFilter,
 
   sync,
+  slidingSync,
+  unstableSlidingSync,
   getEvents,
   getOneEvent,
   initialSync,

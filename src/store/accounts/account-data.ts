@@ -71,6 +71,36 @@ export async function accountDataBetween(
   return rows.map((row) => new AccountDataRow(row))
 }
 
+/** The same for some rooms. */
+export async function accountDataOfRooms(
+  reader: Reader,
+  userNid: number,
+  roomIds: readonly string[],
+  { after, upTo, maxBytes }: { readonly after: number; readonly upTo: number; readonly maxBytes: number },
+): Promise<AccountDataRow[]> {
+  const rows = await reader.query<StoredRow>(
+    `SELECT room_id, type, position, octet_length(content) AS bytes,
+       CASE WHEN sum(octet_length(content)) OVER (ORDER BY position, room_id, type) <= $5 THEN content END AS json
+     FROM account_data WHERE user_nid = $1 AND room_id = ANY ($2::text[]) AND position > $3 AND position <= $4 AND ($3 > 0 OR NOT is_deleted)
+     ORDER BY position, room_id, type`,
+    [userNid, roomIds, after, upTo, maxBytes],
+  )
+  return rows.map((row) => new AccountDataRow(row))
+}
+
+/** The contents of one type of a user's account data, by room. */
+export async function accountDataByRoom(
+  reader: Reader,
+  userNid: number,
+  type: string,
+): Promise<ReadonlyMap<string, JsonObject>> {
+  const rows = await reader.query<{ room_id: string; content: string }>(
+    `SELECT room_id, content FROM account_data WHERE user_nid = $1 AND room_id <> '' AND type = $2 AND NOT is_deleted`,
+    [userNid, type],
+  )
+  return new Map(rows.map(({ room_id, content }) => [room_id, JSON.parse(content) as JsonObject]))
+}
+
 /** These items with their contents, as far as they still exist. */
 export async function accountDataOf(
   reader: Reader,

@@ -142,6 +142,27 @@ export function getRecentTimelines(reader: Reader, roomNids: readonly number[], 
   )
 }
 
+/**
+ * The stream position of each room's newest event of some types. It looks at the newest events only; if none of them is of these types, it
+ * gives the position of the oldest one that it looked at.
+ */
+export function getNewestOfTypes(
+  reader: Reader,
+  roomNids: readonly number[],
+  types: readonly string[],
+  most: number,
+): Promise<{ readonly room_nid: number; readonly stamp: number | null }[]> {
+  const recent = `SELECT type, room_pos, coalesce(stream_pos, event_nid) AS stamp FROM event
+    WHERE room_nid = wanted.nid AND room_pos > 0 ORDER BY room_pos DESC LIMIT $3`
+  return reader.query(
+    `SELECT wanted.nid AS room_nid, coalesce(
+       (SELECT stamp FROM (${recent}) recent WHERE type = ANY ($2::text[]) ORDER BY room_pos DESC LIMIT 1),
+       (SELECT stamp FROM (${recent}) recent ORDER BY room_pos LIMIT 1)) AS stamp
+     FROM unnest($1::bigint[]) AS wanted (nid)`,
+    [roomNids, types, most],
+  )
+}
+
 /** The position in the room's timeline of the newest event that a reader at `position` (per writer) had seen; 0 when none. */
 export async function roomPositionAt(reader: Reader, roomNid: number, position: readonly number[]): Promise<number> {
   const [row] = await reader.query<{ room_pos: number }>(

@@ -37,6 +37,32 @@ export function receiptsBetween(
   )
 }
 
+/**
+ * For readers to whom rooms are new: their own receipts, and of the newest receipts of others those at some events. As with
+ * `receiptsBetween`.
+ *
+ * @param searched how many of the newest receipts of a room are looked through
+ */
+export function receiptsToBegin(
+  reader: Reader,
+  roomNids: readonly number[],
+  userNid: number,
+  at: { readonly eventNids: readonly number[]; readonly upTo: number; readonly searched: number },
+): Promise<ReceiptRow[]> {
+  return reader.query<ReceiptRow>(
+    `SELECT r.room_nid, user_id, kind, thread_id, event_id, ts FROM unnest($1::bigint[]) AS wanted (nid) CROSS JOIN LATERAL (
+       (SELECT * FROM receipt own WHERE own.room_nid = wanted.nid AND user_nid = $2 AND position <= $4)
+       UNION
+       (SELECT * FROM (SELECT * FROM receipt theirs WHERE theirs.room_nid = wanted.nid AND position <= $4 ORDER BY position DESC LIMIT $5) newest
+        WHERE event_nid = ANY ($3::bigint[]) AND kind = 'm.read')) r
+     JOIN matrix_user USING (user_nid) JOIN event USING (event_nid)
+     WHERE NOT (thread_id <> '' AND EXISTS (SELECT FROM receipt w WHERE w.room_nid = r.room_nid AND w.user_nid = r.user_nid
+       AND w.kind = r.kind AND w.thread_id = '' AND w.event_nid = r.event_nid))
+     ORDER BY position`,
+    [roomNids, userNid, at.eventNids, at.upTo, at.searched],
+  )
+}
+
 /** The timeline positions of a user's receipts in a thread and in the whole room, by thread id. */
 export async function receiptPositions(
   reader: Reader,

@@ -66,6 +66,22 @@ export function getRooms(reader: Reader, roomNids: readonly number[]): Promise<R
   return reader.query<RoomRow>(`SELECT ${COLUMNS} FROM room WHERE room_nid = ANY($1::bigint[])`, [roomNids])
 }
 
+/** The number of each room's newest event. */
+export function getNewestEvents(
+  reader: Reader,
+  roomNids: readonly number[],
+): Promise<{ readonly room_nid: number; readonly room_id: RoomId; readonly last_nid: number }[]> {
+  return reader.query('SELECT room_nid, room_id, last_nid FROM room WHERE room_nid = ANY($1::bigint[])', [roomNids])
+}
+
+/** The numbers of those of the rooms that this server knows. */
+export function findRoomNids(
+  reader: Reader,
+  roomIds: readonly string[],
+): Promise<{ readonly room_nid: number; readonly room_id: RoomId }[]> {
+  return reader.query('SELECT room_nid, room_id FROM room WHERE room_id = ANY($1::text[])', [roomIds])
+}
+
 /** Those of the rooms that have an event which a reader at `position` (per writer) had not seen. */
 export async function getRoomsChangedSince(
   reader: Reader,
@@ -175,6 +191,22 @@ export async function getHeroes(reader: Reader, roomNid: number, userNid: number
     [roomNid, userNid, limit],
   )
   return rows.map((row) => row.user_id)
+}
+
+/** The same for several users, each in a room. */
+export function getHeroesOf(
+  reader: Reader,
+  wanted: readonly { readonly roomNid: number; readonly userNid: number }[],
+  limit: number,
+): Promise<{ readonly room_nid: number; readonly user_nid: number; readonly user_id: UserId }[]> {
+  return reader.query(
+    `SELECT wanted.room_nid, wanted.user_nid, user_id FROM unnest($1::bigint[], $2::bigint[]) AS wanted (room_nid, user_nid)
+     CROSS JOIN LATERAL (
+       SELECT user_nid AS hero_nid, event_nid, membership NOT IN ('join', 'invite') AS is_gone FROM room_member m
+       WHERE m.room_nid = wanted.room_nid AND m.user_nid <> wanted.user_nid ORDER BY is_gone, event_nid LIMIT $3
+     ) hero JOIN matrix_user ON matrix_user.user_nid = hero_nid ORDER BY is_gone, event_nid`,
+    [wanted.map(({ roomNid }) => roomNid), wanted.map(({ userNid }) => userNid), limit],
+  )
 }
 
 /** How many members of each membership the rooms have. */

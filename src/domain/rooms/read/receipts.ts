@@ -4,11 +4,19 @@ import type { JsonObject } from '../../../core/json.ts'
 import { findAccountData, setAccountData } from '../../../store/accounts/account-data.ts'
 import type { Database } from '../../../store/db/db.ts'
 import type { Ledger } from '../../../store/db/ledger.ts'
-import { putReceipt, type ReceiptKind, receiptPositions, receiptsBetween } from '../../../store/events/receipts.ts'
+import {
+  putReceipt,
+  type ReceiptKind,
+  type ReceiptRow,
+  receiptPositions,
+  receiptsBetween,
+  receiptsToBegin,
+} from '../../../store/events/receipts.ts'
 import { clearUnread, findThreadAt } from '../../../store/events/unread.ts'
 import type { Waker } from '../../accounts/account-data.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { Clock } from '../../clock.ts'
+import { MAX_RECEIPTS_SEARCHED } from '../../limits/sliding-sync.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import type { RoomAccess } from '../room/room-access.ts'
 import type { RoomEvent } from '../room/room-event.ts'
@@ -48,6 +56,13 @@ export interface Receipts {
     viewer: Viewer,
     roomNids: readonly number[],
     after: number,
+    upTo: number,
+  ): Promise<ReadonlyMap<number, JsonObject>>
+  /** The same for rooms that are new to a reader: their own receipts, and those of others at some events. */
+  first(
+    viewer: Viewer,
+    roomNids: readonly number[],
+    eventNids: readonly number[],
     upTo: number,
   ): Promise<ReadonlyMap<number, JsonObject>>
 }
@@ -114,6 +129,11 @@ export function createReceipts(parts: ReceiptParts): Receipts {
     )
   }
 
+  async function contentsFor(viewer: Viewer, rows: readonly ReceiptRow[]): Promise<ReadonlyMap<number, JsonObject>> {
+    const ignored = await parts.ignoredUsers.of(viewer.userNid)
+    return receiptContents(ignored ? rows.filter(({ user_id }) => !ignored.has(user_id)) : rows)
+  }
+
   async function fullyRead(by: Requester, roomId: RoomId, event: RoomEvent): Promise<void> {
     const current = await findAccountData(db, by.userNid, roomId, 'm.fully_read')
     const known = typeof current?.event_id === 'string' ? await events.getById(current.event_id) : undefined
@@ -156,9 +176,12 @@ export function createReceipts(parts: ReceiptParts): Receipts {
     },
 
     async between(viewer, roomNids, after, upTo) {
-      const ignored = await parts.ignoredUsers.of(viewer.userNid)
-      const rows = await receiptsBetween(db, roomNids, viewer.userNid, after, upTo)
-      return receiptContents(ignored ? rows.filter(({ user_id }) => !ignored.has(user_id)) : rows)
+      return contentsFor(viewer, await receiptsBetween(db, roomNids, viewer.userNid, after, upTo))
+    },
+
+    async first(viewer, roomNids, eventNids, upTo) {
+      const at = { eventNids, upTo, searched: MAX_RECEIPTS_SEARCHED }
+      return contentsFor(viewer, await receiptsToBegin(db, roomNids, viewer.userNid, at))
     },
   }
 }

@@ -41,6 +41,15 @@ const FEATURES = [
   'org.matrix.msc3881',
   'org.matrix.msc4155',
   'org.matrix.msc4306',
+  // Sliding sync: as clients had it before it was merged, as it was merged, and its extensions (docs/decisions/0016)
+  'org.matrix.simplified_msc3575',
+  'org.matrix.msc4186',
+  'org.matrix.msc4508',
+  'org.matrix.msc4508.stable',
+  'org.matrix.msc4538',
+  'org.matrix.msc4543',
+  'org.matrix.msc4548',
+  'org.matrix.msc4551',
 ]
 
 const UNSTABLE_FEATURES = Object.fromEntries(FEATURES.map((name) => [name, true]))

@@ -1,0 +1,34 @@
+/** Lists, and rooms asked for by id, in one request. */
+export const MAX_SLIDING_LISTS = 100
+export const MAX_SLIDING_SUBSCRIPTIONS = 100
+/** Clients in use subscribe to every room that they show. */
+export const MAX_UNSTABLE_SUBSCRIPTIONS = 1_000
+export const MAX_LIST_KEY_CHARS = 255
+export const MAX_RANGES = 100
+/** Spaces, types or tags in one filter. */
+export const MAX_FILTER_VALUES = 100
+/** Patterns of state in one wish, and in all different wishes of a request. */
+export const MAX_STATE_PATTERNS = 1_000
+export const MAX_STATE_PATTERNS_IN_ALL = 5_000
+/** Types and state keys of events have at most so many bytes. */
+export const MAX_PATTERN_CHARS = 255
+/** Lists or rooms that an extension names. */
+export const MAX_EXTENSION_ROOMS = 1_000
+/** Events of one room in an answer. */
+export const MAX_SLIDING_TIMELINE = 100
+/** Rooms in one answer that the client does not have yet. The others come with the next one. */
+export const MAX_SLIDING_ROOMS = 300
+/** Messages to the device in an answer. */
+export const MAX_TO_DEVICE_SENT = 100
+export const MAX_THREAD_SUBSCRIPTIONS_SENT = 100
+/** Connections of one device; the one that was unused for longest goes. Characters of a connection's name. */
+export const MAX_CONNECTIONS_PER_DEVICE = 16
+export const MAX_CONNECTION_ID_CHARS = 255
+/** Different wishes for rooms that are kept for a connection. With more of them, rooms are sent anew. */
+export const MAX_WISHES_PER_CONNECTION = 200
+/** A connection that was unused for so long ends. */
+export const CONNECTION_UNUSED_MS = 30 * 86_400_000
+/** Receipts that are looked through for those at the events that a room begins with: the newest. */
+export const MAX_RECEIPTS_SEARCHED = 1_000
+/** How far back the newest event that moves a room up is looked for. */
+export const MAX_EVENTS_TO_BUMP = 1_000

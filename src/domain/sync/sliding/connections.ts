@@ -1,0 +1,113 @@
+import type { ByteBudget } from '../../../core/byte-budget.ts'
+import { createKeyedQueue } from '../../../core/keyed-queue.ts'
+import {
+  type ConnectionKey,
+  deleteUnusedConnections,
+  findConnection,
+  putConnection,
+  touchConnection,
+} from '../../../store/accounts/sliding-connections.ts'
+import type { Database } from '../../../store/db/db.ts'
+import type { Clock } from '../../clock.ts'
+import { CONNECTION_UNUSED_MS, MAX_CONNECTIONS_PER_DEVICE } from '../../limits/sliding-sync.ts'
+import { EMPTY_RECORD, readRecord, recordBytes, type SlidingRecord, writeRecord } from './record.ts'
+
+/** What clients of sliding sync were sent. A connection that was sent no room has no record, and never ends. */
+export interface Connections {
+  /** What the client had been sent at a version; undefined if that is no longer, or never was, kept. */
+  at(key: ConnectionKey, version: number): SlidingRecord | undefined | Promise<SlidingRecord | undefined>
+  /** Keeps what a new answer adds to `base`, before it is sent. Returns the record with its version. */
+  advance(key: ConnectionKey, base: SlidingRecord, rooms: SlidingRecord['rooms']): Promise<SlidingRecord>
+}
+
+/** The records of the newest answer and of the one that it followed. */
+interface Connection {
+  readonly newest: SlidingRecord
+  readonly base: SlidingRecord | undefined
+  /** When the database was last told that it is in use. */
+  readonly usedAt: number
+}
+
+/** How exactly the database knows when a connection was last used. */
+const USED_EVERY_MS = 86_400_000
+const SWEEP_EVERY_MS = 3_600_000
+const SWEPT_AT_ONCE = 1_000
+
+export function createConnections(parts: {
+  readonly db: Database
+  readonly clock: Clock
+  readonly budget: ByteBudget
+}): Connections {
+  const { db, clock } = parts
+  const known = parts.budget.part<string, Connection>({
+    bytesOf: ({ newest, base }) => recordBytes(newest) + (base ? recordBytes(base) : 0),
+  })
+  /** The answers of one connection are written one after another. */
+  const turns = createKeyedQueue<string>()
+  let sweptAt = clock.now()
+
+  const nameOf = ({ userNid, deviceId, connId }: ConnectionKey) => `${userNid} ${deviceId} ${connId}`
+
+  async function load(key: ConnectionKey): Promise<Connection | undefined> {
+    const row = await findConnection(db, key)
+    if (row === undefined) return undefined
+    const { version, record, base_version: baseVersion, base_record: baseRecord, used_at: usedAt } = row
+    const base = baseVersion === null || baseRecord === null ? undefined : readRecord(baseVersion, baseRecord)
+    return { newest: readRecord(version, record), base, usedAt }
+  }
+
+  /** Connections that were unused for long go, when others are written. */
+  function sweep(now: number): void {
+    if (now - sweptAt < SWEEP_EVERY_MS) return
+    sweptAt = now
+    db.tx((tx) => deleteUnusedConnections(tx, now - CONNECTION_UNUSED_MS, SWEPT_AT_ONCE)).catch(() => {})
+  }
+
+  async function use(key: ConnectionKey, name: string, connection: Connection): Promise<void> {
+    const now = clock.now()
+    known.set(name, { ...connection, usedAt: now })
+    await db.tx((tx) => touchConnection(tx, key, now))
+  }
+
+  function recordAt(
+    key: ConnectionKey,
+    version: number,
+    connection: Connection | undefined,
+  ): SlidingRecord | undefined {
+    if (connection === undefined) return undefined
+    const { newest, base } = connection
+    const name = nameOf(key)
+    // The client has the newest answer, so it asks for nothing before it.
+    if (newest.version === version && base) known.set(name, { ...connection, base: undefined })
+    if (clock.now() - connection.usedAt > USED_EVERY_MS) use(key, name, connection).catch(() => {})
+    if (newest.version === version) return newest
+    return base?.version === version ? base : undefined
+  }
+
+  return {
+    at(key, version) {
+      if (version === 0) return EMPTY_RECORD
+      const name = nameOf(key)
+      const connection = known.get(name)
+      if (connection) return recordAt(key, version, connection)
+      return load(key).then((loaded) => {
+        if (loaded && !known.get(name)) known.set(name, loaded)
+        return recordAt(key, version, known.get(name))
+      })
+    },
+
+    advance(key, base, rooms) {
+      const name = nameOf(key)
+      return turns.run(name, async () => {
+        const now = clock.now()
+        const version = Math.max(known.get(name)?.newest.version ?? 0, base.version, now) + 1
+        const newest: SlidingRecord = { version, rooms }
+        const answer = { base: base.version, version, record: writeRecord(newest), usedAt: now }
+        await db.tx((tx) => putConnection(tx, key, { ...answer, most: MAX_CONNECTIONS_PER_DEVICE }))
+        known.set(name, { newest, base: base.version === 0 ? undefined : base, usedAt: now })
+        sweep(now)
+        return newest
+      })
+    },
+  }
+}

@@ -1,0 +1,23 @@
+import { accountDataPart } from './account-data.ts'
+import { e2eePart } from './e2ee.ts'
+import type { ExtensionPart, ExtensionScene } from './extension.ts'
+import { presencePart } from './presence.ts'
+import { receiptsPart } from './receipts.ts'
+import { threadSubscriptionsPart } from './thread-subscriptions.ts'
+import { toDevicePart } from './to-device.ts'
+import { typingPart } from './typing.ts'
+
+/** What the extensions of a request have to say. */
+export async function extensionParts(scene: ExtensionScene): Promise<readonly ExtensionPart[]> {
+  const { toDevice, e2ee, accountData, receipts, typing, threadSubscriptions, presence } = scene.look.sliding.extensions
+  const parts = await Promise.all([
+    toDevice && toDevicePart(scene, toDevice),
+    e2ee && e2eePart(scene, e2ee),
+    accountData && accountDataPart(scene, accountData),
+    receipts && receiptsPart(scene, receipts),
+    typing && typingPart(scene, typing),
+    threadSubscriptions && threadSubscriptionsPart(scene, threadSubscriptions),
+    presence && presencePart(scene, presence),
+  ])
+  return parts.filter((part): part is ExtensionPart => part !== undefined)
+}

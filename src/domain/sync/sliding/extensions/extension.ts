@@ -1,0 +1,61 @@
+import type { JsonBytes } from '../../../../core/json-bytes.ts'
+import type { StreamPosition } from '../../token.ts'
+import type { UserRoom } from '../../user-rooms.ts'
+import type { SlidingLook } from '../look.ts'
+import { sentUpTo } from '../look.ts'
+import type { RoomExtension } from '../request.ts'
+import type { RoomAnswer } from '../room-answer.ts'
+import type { WantedRoom } from '../windows.ts'
+
+/** An extension's part of an answer. */
+export interface ExtensionPart {
+  readonly name: string
+  readonly json: JsonBytes
+  /** Whether it alone makes the answer worth sending. */
+  readonly hasNews: boolean
+}
+
+/** A room that the answer shows or could show: what extensions tell about. */
+export interface ScopedRoom {
+  readonly wanted: WantedRoom
+  readonly answer: RoomAnswer
+}
+
+/** What extensions need to know of the answer. */
+export interface ExtensionScene {
+  readonly look: SlidingLook
+  readonly rooms: readonly ScopedRoom[]
+  readonly joined: ReadonlyMap<number, UserRoom>
+  readonly departed: readonly number[]
+  /** The receipts in rooms since the client was sent them, as far as they were read. */
+  readonly receipts: ReadonlyMap<number, object>
+}
+
+export function inScope(rooms: readonly ScopedRoom[], { lists, rooms: ids }: RoomExtension): readonly ScopedRoom[] {
+  if (lists === undefined && ids === undefined) return rooms
+  return rooms.filter(({ wanted, answer }) => {
+    if (wanted.lists.some((list) => lists === undefined || lists.includes(list))) return true
+    return wanted.isSubscribed && (ids === undefined || ids.includes(answer.roomId))
+  })
+}
+
+/** The position up to which an extension covered a room; undefined if it begins with it. */
+export function shownUpTo(look: SlidingLook, isFresh: boolean, { answer }: ScopedRoom): StreamPosition | undefined {
+  return isFresh || answer.isBegun ? undefined : sentUpTo(look, look.record.rooms.get(answer.nid))
+}
+
+/** Rooms, by the ledger position up to which an extension covered them. */
+export function byLedger(
+  look: SlidingLook,
+  isFresh: boolean,
+  rooms: readonly ScopedRoom[],
+): ReadonlyMap<number | undefined, readonly ScopedRoom[]> {
+  const found = new Map<number | undefined, ScopedRoom[]>()
+  for (const room of rooms) {
+    const ledger = shownUpTo(look, isFresh, room)?.ledger
+    const some = found.get(ledger)
+    if (some) some.push(room)
+    else found.set(ledger, [room])
+  }
+  return found
+}

@@ -1,0 +1,33 @@
+import { JsonBytes } from '../../../../core/json-bytes.ts'
+import { scopeOf, wasOn } from '../position.ts'
+import type { RoomExtension } from '../request.ts'
+import { type ExtensionPart, type ExtensionScene, inScope, type ScopedRoom, shownUpTo } from './extension.ts'
+
+/** Who types in rooms that the user is in (MSC4508). */
+export function typingPart(scene: ExtensionScene, extension: RoomExtension): ExtensionPart {
+  const { look } = scene
+  const { from, sliding, ignored } = look
+  const isFresh = !wasOn(from, 'typing') || from?.scope !== scopeOf(sliding.extensions)
+  const json = new JsonBytes().text('{"rooms":{')
+  let isNone = true
+  for (const room of inScope(scene.rooms, extension)) {
+    const userIds = room.wanted.room.isJoined ? typingIn(scene, isFresh, room) : undefined
+    if (userIds === undefined) continue
+    const content = { user_ids: userIds.filter((userId) => !ignored?.has(userId)) }
+    json
+      .key(room.answer.roomId, isNone)
+      .value(sliding.shape.hasEphemeralEvents ? { type: 'm.typing', content } : content)
+    isNone = false
+  }
+  return { name: extension.name, json: json.text('}}'), hasNews: !isNone }
+}
+
+/** Undefined if the client knows it. */
+function typingIn({ look }: ExtensionScene, isFresh: boolean, room: ScopedRoom): readonly string[] | undefined {
+  const typing = look.sources.typing(room.answer.nid)
+  if (typing === undefined) return undefined
+  if (shownUpTo(look, isFresh, room) === undefined) return typing.userIds.length > 0 ? typing.userIds : undefined
+  // The client may show who typed when it saw the room last.
+  const isBack = look.record.rooms.get(room.answer.nid)?.upTo !== undefined
+  return isBack || typing.position > (look.from?.stream.ephemeral ?? 0) ? typing.userIds : undefined
+}

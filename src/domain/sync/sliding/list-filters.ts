@@ -1,0 +1,90 @@
+import { isRoomId } from '../../../core/ids.ts'
+import { isObject, type JsonObject } from '../../../core/json.ts'
+import { accountDataByRoom } from '../../../store/accounts/account-data.ts'
+import { findRoomNids } from '../../../store/rooms/rooms.ts'
+import { invitedState } from '../invited-room.ts'
+import { writerOf } from '../token.ts'
+import type { SlidingLook } from './look.ts'
+import type { OrderedRoom } from './ordered-room.ts'
+import type { ListFilters } from './request.ts'
+import { factsIn, nameIn, type RoomFacts, typeIn } from './room-facts.ts'
+import type { RoomOrder } from './room-order.ts'
+
+/** The rooms that pass a list's filters, in their order (MSC4186, "filters"). */
+export async function roomsThatPass(
+  look: SlidingLook,
+  { rooms, joined }: RoomOrder,
+  filters: ListFilters,
+): Promise<readonly OrderedRoom[]> {
+  const { isInvited, isDirect, spaces, tags, notTags } = filters
+  let passing = rooms
+  const keep = (test: (room: OrderedRoom, id: string) => boolean): void => {
+    passing = passing.filter((room) => test(room, look.own.recency.idOf(room.nid) ?? ''))
+  }
+  if (isInvited !== undefined) keep(({ membership }) => isInvited === (membership.membership === 'invite'))
+  if (isDirect !== undefined) keep((_, id) => isDirect === look.direct.has(id))
+  if (tags || notTags) {
+    const isTagged = await tagsOf(look)
+    keep((_, id) => (!tags || isTagged(id, tags)) && !(notTags && isTagged(id, notTags)))
+  }
+  if (spaces) {
+    const children = await childrenOf(look, spaces, joined)
+    keep((_, id) => children.has(id))
+  }
+  if (!needsFacts(filters)) return passing
+  const facts = await look.own.roomFacts(passing, (room) => factsOfOther(look, room))
+  return passing.filter(({ nid }) => passes(facts.get(nid)!, filters))
+}
+
+function needsFacts({ isEncrypted, roomTypes, notRoomTypes, nameLike }: ListFilters): boolean {
+  return [isEncrypted, roomTypes, notRoomTypes, nameLike].some((filter) => filter !== undefined)
+}
+
+function passes(facts: RoomFacts, { isEncrypted, roomTypes, notRoomTypes, nameLike }: ListFilters): boolean {
+  if (isEncrypted !== undefined && isEncrypted !== facts.isEncrypted) return false
+  if (roomTypes && !roomTypes.includes(facts.type)) return false
+  if (notRoomTypes?.includes(facts.type)) return false
+  return nameLike === undefined || facts.name.toLowerCase().includes(nameLike.toLowerCase())
+}
+
+async function tagsOf({ sources, by }: SlidingLook): Promise<(roomId: string, tags: readonly string[]) => boolean> {
+  const byRoom = await accountDataByRoom(sources.db, by.userNid, 'm.tag')
+  return (roomId, wanted) => {
+    const tags = byRoom.get(roomId)?.tags
+    return isObject(tags) && wanted.some((tag) => Object.hasOwn(tags, tag))
+  }
+}
+
+/** The ids of the direct children of those of the spaces that the user is in. */
+async function childrenOf(
+  { sources }: SlidingLook,
+  spaces: readonly string[],
+  joined: RoomOrder['joined'],
+): Promise<Set<string>> {
+  const children = new Set<string>()
+  const rows = await findRoomNids(sources.db, spaces.filter(isRoomId))
+  for (const { room_nid: nid } of rows) {
+    if (!joined.has(nid)) continue
+    const space = await sources.registry.getByNid(nid)
+    const keys = [...space.keys.ofType('m.space.child')].map(([child]) => child)
+    const events = await Promise.all(keys.map((child) => space.stateEvent('m.space.child', child)))
+    events.forEach((event, index) => {
+      if (Array.isArray(event?.content.via)) children.add(keys[index]!)
+    })
+  }
+  return children
+}
+
+/** For a room that the user is not in: what they saw last of it, or what the invitation shows. */
+async function factsOfOther(look: SlidingLook, { nid, membership, wasIn }: OrderedRoom): Promise<RoomFacts> {
+  const { sources, now } = look
+  const room = await sources.registry.getByNid(nid)
+  if (wasIn) {
+    const { changedAt } = membership
+    return factsIn(room, await sources.states.at(room, now.events.with(writerOf(changedAt), changedAt)))
+  }
+  const [state] = await invitedState(look, room, membership.eventNid)
+  const content = (type: string) => state.find((event) => event.type === type)?.content as JsonObject | undefined
+  const isEncrypted = content('m.room.encryption') !== undefined
+  return { isEncrypted, type: typeIn(content('m.room.create')), name: nameIn(content('m.room.name')) }
+}

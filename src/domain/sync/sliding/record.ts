@@ -1,0 +1,119 @@
+import { MAX_WISHES_PER_CONNECTION } from '../../limits/sliding-sync.ts'
+import type { EventPosition } from '../token.ts'
+import { RequiredPart, type RequiredState, requiredState, type StatePattern } from './required-state.ts'
+
+/** How far a client was sent a room that it has not been sent all news of. */
+export interface SentUpTo {
+  readonly events: EventPosition
+  readonly ledger: number
+}
+
+/** What a client was sent of a room. */
+export interface SentRoom {
+  /** It has the newest so many events. */
+  readonly timelineLimit: number
+  /** It has this state. */
+  readonly required: RequiredState
+  readonly isDirect: boolean
+  /** Undefined while the room is up to date at the connection's position. */
+  readonly upTo: SentUpTo | undefined
+}
+
+/** What a client was sent on a connection. Immutable. */
+export interface SlidingRecord {
+  /** Larger for newer answers; 0 for a client that was sent no room. */
+  readonly version: number
+  readonly rooms: ReadonlyMap<number, SentRoom>
+}
+
+export const EMPTY_RECORD: SlidingRecord = { version: 0, rooms: new Map() }
+
+export function isSameRoom(one: SentRoom, other: SentRoom): boolean {
+  return (
+    one === other ||
+    (one.timelineLimit === other.timelineLimit &&
+      one.required.key === other.required.key &&
+      one.isDirect === other.isDirect &&
+      one.upTo === other.upTo)
+  )
+}
+
+/** Without rooms that are not shown now, if the client had too many different wishes for them: those rooms are sent anew. */
+export function withinWishes(rooms: Map<number, SentRoom>, isShown: (nid: number) => boolean): Map<number, SentRoom> {
+  const wishes = new Set([...rooms.values()].map(({ required }) => required.key))
+  if (wishes.size <= MAX_WISHES_PER_CONNECTION) return rooms
+  return new Map([...rooms].filter(([nid]) => isShown(nid)))
+}
+
+type StoredPattern = readonly [type: string | null, stateKey: string | null]
+type StoredPart = readonly [include: readonly StoredPattern[], exclude: readonly StoredPattern[], isLazy: 0 | 1]
+
+interface StoredRecord {
+  readonly parts: readonly StoredPart[]
+  /** The parts of each wish, by place. */
+  readonly wishes: readonly (readonly number[])[]
+  readonly positions: readonly (readonly [events: EventPosition, ledger: number])[]
+  readonly rooms: readonly (readonly [nid: number, wish: number, limit: number, isDirect: 0 | 1, position?: number])[]
+}
+
+/** Gives equal texts one place each. */
+class Places {
+  readonly texts: string[] = []
+  readonly #places = new Map<string, number>()
+
+  of(text: string): number {
+    const known = this.#places.get(text)
+    if (known !== undefined) return known
+    this.#places.set(text, this.texts.length)
+    return this.texts.push(text) - 1
+  }
+}
+
+/** Wishes and positions are shared by rooms, so each is written once. */
+export function writeRecord({ rooms }: SlidingRecord): string {
+  const parts = new Places()
+  const wishes = new Places()
+  const positions = new Places()
+  const placeOf = new Map<unknown, number>()
+  const place = (shared: object, make: () => number): number => {
+    const known = placeOf.get(shared)
+    if (known !== undefined) return known
+    const made = make()
+    placeOf.set(shared, made)
+    return made
+  }
+  const written: string[] = []
+  for (const [nid, { required, timelineLimit, isDirect, upTo }] of rooms) {
+    const wish = place(required, () => wishes.of(`[${required.parts.map(({ key }) => parts.of(key)).join()}]`))
+    const at = upTo && place(upTo, () => positions.of(JSON.stringify([upTo.events, upTo.ledger])))
+    written.push(`[${nid},${wish},${timelineLimit},${isDirect ? 1 : 0}${at === undefined ? '' : `,${at}`}]`)
+  }
+  const list = (texts: readonly string[]) => `[${texts.join()}]`
+  return `{"parts":${list(parts.texts)},"wishes":${list(wishes.texts)},"positions":${list(positions.texts)},"rooms":${list(written)}}`
+}
+
+export function readRecord(version: number, text: string): SlidingRecord {
+  const stored = JSON.parse(text) as StoredRecord
+  const patternOf = ([type, stateKey]: StoredPattern): StatePattern => ({
+    type: type ?? undefined,
+    stateKey: stateKey ?? undefined,
+  })
+  const parts = stored.parts.map(
+    ([include, exclude, isLazy]) => new RequiredPart(include.map(patternOf), exclude.map(patternOf), isLazy === 1),
+  )
+  const wishes = stored.wishes.map((places) => requiredState(places.map((place) => parts[place]!)))
+  const positions = stored.positions.map(([events, ledger]): SentUpTo => ({ events, ledger }))
+  const rooms = stored.rooms.map(([nid, wish, timelineLimit, isDirect, at]): [number, SentRoom] => {
+    const upTo = at === undefined ? undefined : positions[at]
+    return [nid, { required: wishes[wish]!, timelineLimit, isDirect: isDirect === 1, upTo }]
+  })
+  return { version, rooms: new Map(rooms) }
+}
+
+const RECORD_BYTES = 400
+const ROOM_BYTES = 130
+
+/** Bytes in memory, without the wishes, which rooms share. */
+export function recordBytes({ rooms }: SlidingRecord): number {
+  return RECORD_BYTES + rooms.size * ROOM_BYTES
+}

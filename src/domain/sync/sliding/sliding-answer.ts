@@ -1,0 +1,182 @@
+import type { JsonObject } from '../../../core/json.ts'
+import { JsonBytes } from '../../../core/json-bytes.ts'
+import { MAX_SLIDING_ROOMS } from '../../limits/sliding-sync.ts'
+import { roomsWithEvents } from '../active-rooms.ts'
+import { ROOMS_AT_ONCE, standingOf, warm } from '../answer.ts'
+import { movesUnread } from '../joined-room.ts'
+import type { StreamPosition } from '../token.ts'
+import type { ExtensionPart, ScopedRoom } from './extensions/extension.ts'
+import { extensionParts } from './extensions/extension-parts.ts'
+import { joinedAnswer, type RoomHints } from './joined-answer.ts'
+import { roomLook, type SlidingLook, sentUpTo } from './look.ts'
+import { otherAnswer } from './other-answers.ts'
+import { isSameRoom, type SentRoom, type SentUpTo, withinWishes } from './record.ts'
+import type { RoomAnswer } from './room-answer.ts'
+import { type RoomOrder, roomOrderOf } from './room-order.ts'
+import { type WantedRoom, type Windows, windowsOf } from './windows.ts'
+
+/** What a look at a connection found. */
+export interface SlidingAnswer {
+  readonly isEmpty: boolean
+  /** Whether more is to come at the same position. */
+  readonly hasMore: boolean
+  /** How many rooms each list has, as JSON. */
+  readonly lists: string
+  /** What the client has been sent with this answer; undefined if that is what it was sent before. */
+  readonly rooms: ReadonlyMap<number, SentRoom> | undefined
+  /** The answer, but for its position, which comes first. */
+  readonly rest: JsonBytes
+}
+
+const NO_ROOMS: Windows = { counts: new Map(), rooms: new Map() }
+
+/** What is new for a connection between two positions (MSC4186). */
+export async function slidingAnswer(look: SlidingLook): Promise<SlidingAnswer> {
+  const { lists, subscriptions } = look.sliding
+  const asksForRooms = lists.size + subscriptions.size > 0
+  const order = asksForRooms ? await roomOrderOf(look) : undefined
+  const { joined, departed } = order ?? (await standing(look))
+  const windows = order ? await windowsOf(look, order) : NO_ROOMS
+  const { answered, receipts, hasMore } = order ? await answersOf(look, order, windows) : NOTHING
+  const parts = await extensionParts({ look, rooms: answered, joined, departed, receipts })
+  const shown = answered.flatMap(({ answer }) => (answer.json ? [answer] : []))
+  const counts = writeCounts(windows)
+  return {
+    isEmpty: shown.length === 0 && !parts.some(({ hasNews }) => hasNews),
+    hasMore,
+    lists: counts,
+    rooms: asksForRooms || look.record.rooms.size > 0 ? recordAfter(look, windows, answered) : undefined,
+    rest: writeRest(counts, shown, parts),
+  }
+}
+
+async function standing(look: SlidingLook): Promise<Pick<RoomOrder, 'joined' | 'departed'>> {
+  const known = look.sources.userRooms.of(look.by.userNid)
+  return standingOf(look, known instanceof Promise ? await known : known)
+}
+
+interface Answered {
+  readonly answered: readonly ScopedRoom[]
+  readonly receipts: ReadonlyMap<number, JsonObject>
+  readonly hasMore: boolean
+}
+
+const NOTHING: Answered = { answered: [], receipts: new Map(), hasMore: false }
+
+/** Looks at the rooms that are asked for. Of those that the client has not, as many as fit into an answer: the others come with the next. */
+async function answersOf(look: SlidingLook, { joined }: RoomOrder, windows: Windows): Promise<Answered> {
+  const { record } = look
+  const known: WantedRoom[] = []
+  const begun: WantedRoom[] = []
+  for (const wanted of windows.rooms.values()) (record.rooms.has(wanted.room.nid) ? known : begun).push(wanted)
+  const rooms = [...known, ...begun.slice(0, MAX_SLIDING_ROOMS)]
+  const inside = known.filter(({ room }) => joined.has(room.nid)).map(({ room }) => room.nid)
+  const [withEvents, receipts] = await Promise.all([eventfulOf(look, inside), receiptsOf(look, inside)])
+  await warmUp(look, rooms, withEvents)
+  const answerOne = (wanted: WantedRoom): Promise<RoomAnswer> => {
+    const { nid, isJoined } = wanted.room
+    if (!isJoined) return otherAnswer(look, wanted)
+    const isRead = look.sliding.shape.hasUnread && movesUnread(look, { receipts: receipts.get(nid) })
+    const hints: RoomHints = { hasEvents: !record.rooms.has(nid) || withEvents.has(nid), movesUnread: isRead }
+    return joinedAnswer(look, wanted, hints)
+  }
+  const answered: ScopedRoom[] = []
+  for (let start = 0; start < rooms.length; start += ROOMS_AT_ONCE) {
+    const some = rooms.slice(start, start + ROOMS_AT_ONCE)
+    const answers = await Promise.all(some.map(answerOne))
+    for (const [index, answer] of answers.entries()) answered.push({ wanted: some[index]!, answer })
+  }
+  return { answered, receipts, hasMore: begun.length > MAX_SLIDING_ROOMS }
+}
+
+/** Rooms, by how far the client was sent them. */
+function bySince(look: SlidingLook, nids: readonly number[]): ReadonlyMap<StreamPosition, readonly number[]> {
+  const positions = new Map<SentUpTo | undefined, StreamPosition>()
+  const found = new Map<StreamPosition, number[]>()
+  for (const nid of nids) {
+    const sent = look.record.rooms.get(nid)
+    const since = positions.get(sent?.upTo) ?? sentUpTo(look, sent)
+    if (since === undefined) continue
+    positions.set(sent?.upTo, since)
+    const some = found.get(since)
+    if (some) some.push(nid)
+    else found.set(since, [nid])
+  }
+  return found
+}
+
+/** Those of the rooms in which something happened that the client was not sent. */
+async function eventfulOf(look: SlidingLook, nids: readonly number[]): Promise<ReadonlySet<number>> {
+  const groups = [...bySince(look, nids)]
+  const found = await Promise.all(groups.map(([since, some]) => roomsWithEvents(look.sources, since.events, some)))
+  return found.length === 1 ? found[0]! : new Set(found.flatMap((some) => [...some]))
+}
+
+/** The receipts since, if anything of the answer shows them. */
+async function receiptsOf(look: SlidingLook, nids: readonly number[]): Promise<ReadonlyMap<number, JsonObject>> {
+  const { sources, sliding, by, now } = look
+  const all = new Map<number, JsonObject>()
+  if (!sliding.shape.hasUnread && !sliding.extensions.receipts) return all
+  const reading = [...bySince(look, nids)].map(async ([{ ledger }, some]) => {
+    const suspects = some.filter((nid) => sources.roomLedger.since(nid, ledger) !== false)
+    if (suspects.length === 0) return
+    for (const [nid, content] of await sources.receipts(by, suspects, ledger, now.ledger)) all.set(nid, content)
+  })
+  await Promise.all(reading)
+  return all
+}
+
+/** Loads rooms, timelines and counts for all rooms at once. */
+async function warmUp(look: SlidingLook, rooms: readonly WantedRoom[], withEvents: ReadonlySet<number>): Promise<void> {
+  const cold = rooms.filter(({ room, wish }) => {
+    if (!room.isJoined) return false
+    const sent = look.record.rooms.get(room.nid)
+    return sent === undefined || sent.timelineLimit < wish.timelineLimit || withEvents.has(room.nid)
+  })
+  if (cold.length < 2) return
+  const limit = Math.max(...cold.map(({ wish }) => wish.timelineLimit))
+  await warm(
+    roomLook(look, undefined, limit),
+    cold.map(({ room }) => room.nid),
+  )
+}
+
+/** Undefined if the client was sent nothing that the record must say. */
+function recordAfter(
+  look: SlidingLook,
+  windows: Windows,
+  answered: readonly ScopedRoom[],
+): ReadonlyMap<number, SentRoom> | undefined {
+  const { record, from } = look
+  const changed = new Map<number, SentRoom | undefined>()
+  const seen = new Set<number>()
+  for (const { answer } of answered) {
+    seen.add(answer.nid)
+    const before = record.rooms.get(answer.nid)
+    if (before === undefined || !isSameRoom(before, answer.sent)) changed.set(answer.nid, answer.sent)
+  }
+  const upTo = from && { events: from.stream.events, ledger: from.stream.ledger }
+  for (const [nid, sent] of record.rooms) {
+    if (seen.has(nid)) continue
+    // From here on, the connection's position says nothing of a room that is not shown.
+    if (sent.upTo === undefined && upTo) changed.set(nid, { ...sent, upTo })
+  }
+  if (changed.size === 0) return undefined
+  const after = new Map(record.rooms)
+  for (const [nid, sent] of changed) if (sent) after.set(nid, sent)
+  return withinWishes(after, (nid) => windows.rooms.has(nid))
+}
+
+function writeCounts({ counts }: Windows): string {
+  const lists = [...counts].map(([key, count]) => `${JSON.stringify(key)}:{"count":${count}}`)
+  return `{${lists.join()}}`
+}
+
+/** Every answer has the counts, because clients load more rooms by them. */
+function writeRest(counts: string, rooms: readonly RoomAnswer[], parts: readonly ExtensionPart[]): JsonBytes {
+  const out = new JsonBytes().text(`,"lists":${counts},"rooms":{`)
+  rooms.forEach(({ roomId, json }, index) => void out.key(roomId, index === 0).append(json!))
+  out.text('},"extensions":{')
+  parts.forEach(({ name, json }, index) => void out.key(name, index === 0).append(json))
+  return out.text('}}')
+}

@@ -1,0 +1,106 @@
+import { diffState, forEachState, type StateMap } from '../../../core/state/trie.ts'
+import type { Room } from '../../rooms/room/room.ts'
+import type { RoomEvent } from '../../rooms/room/room-event.ts'
+import type { StateKeyName } from '../../rooms/room/state-keys.ts'
+import type { EventPosition } from '../token.ts'
+import type { SlidingLook } from './look.ts'
+import { isRequired, namedKeys, type RequiredState } from './required-state.ts'
+
+const MEMBER = 'm.room.member'
+
+export interface StateQuestion {
+  /** The state that the client has; undefined if it begins with the room. */
+  readonly known: StateMap | undefined
+  readonly end: StateMap
+  readonly required: RequiredState
+  /** What was sent before; undefined if the client begins with the room. */
+  readonly requiredBefore: RequiredState | undefined
+  readonly timeline: readonly RoomEvent[]
+  readonly limited: boolean
+  /** The client's position in the room. */
+  readonly since: EventPosition | undefined
+}
+
+export interface StateChanges {
+  /** The numbers of the events to send. */
+  readonly nids: ReadonlySet<number>
+  readonly removed: readonly StateKeyName[]
+  /** The types of all state that changed, whether it is asked for or not. Undefined if the client begins with the room. */
+  readonly types: ReadonlySet<string> | undefined
+}
+
+/** What a client needs of a room's state (MSC4186, "required_state"): current state, never that before the timeline. */
+export function stateChanges(look: SlidingLook, room: Room, question: StateQuestion): StateChanges {
+  const { known, end, required, requiredBefore, limited } = question
+  const nids = new Set<number>()
+  const removed: StateKeyName[] = []
+  const members = new Map<string, number>()
+  let types: Set<string> | undefined
+  if (known === undefined) {
+    for (const { nid } of wanted(room, end, required)) nids.add(nid)
+  } else {
+    const changed = new Set<string>()
+    types = changed
+    diffState(known, end, (keyId, _, nid) => {
+      const name = room.keys.nameOf(keyId)
+      const { type, stateKey } = name
+      changed.add(type)
+      // A client that knows of no gap keeps its list of members.
+      const isNews = required.isLazy && !limited && type === MEMBER
+      if (!isNews && !isRequired(required, type, stateKey)) return
+      if (nid === 0) removed.push(name)
+      else nids.add(nid)
+      if (type === MEMBER && nid !== 0) members.set(stateKey, nid)
+    })
+    if (requiredBefore && requiredBefore.key !== required.key) {
+      for (const { nid, type, stateKey } of wanted(room, end, required)) {
+        if (!isRequired(requiredBefore, type, stateKey)) nids.add(nid)
+      }
+    }
+  }
+  if (required.isLazy) for (const nid of lazyMembers(look, room, question, members)) nids.add(nid)
+  return { nids, removed, types }
+}
+
+interface Wanted extends StateKeyName {
+  readonly nid: number
+}
+
+/** The state that is asked for, lazily loaded members aside. */
+function wanted(room: Room, state: StateMap, required: RequiredState): readonly Wanted[] {
+  const found: Wanted[] = []
+  const named = namedKeys(required)
+  if (named === undefined) {
+    forEachState(state, (keyId, nid) => {
+      const { type, stateKey } = room.keys.nameOf(keyId)
+      if (isRequired(required, type, stateKey)) found.push({ type, stateKey, nid })
+    })
+    return found
+  }
+  for (const [type, stateKey] of named) {
+    const nid = room.stateNid(state, type, stateKey)
+    if (nid !== 0 && isRequired(required, type, stateKey)) found.push({ type, stateKey, nid })
+  }
+  return found
+}
+
+/** The members whom the timeline shows, without those that the connection was already sent. */
+function lazyMembers(
+  { own, connection, now }: SlidingLook,
+  room: Room,
+  { end, timeline, known, since }: StateQuestion,
+  news: ReadonlyMap<string, number>,
+): number[] {
+  const from = known === undefined ? undefined : since
+  const sent = own.slidingMembers.of(connection, room.nid, from)
+  const needed = new Map(news)
+  for (const { sender, type, pdu } of timeline) {
+    const shown = type === MEMBER && typeof pdu.state_key === 'string' ? [sender, pdu.state_key] : [sender]
+    for (const userId of shown) {
+      const nid = room.stateNid(end, MEMBER, userId)
+      if (nid !== 0 && sent.get(userId)?.nid !== nid) needed.set(userId, nid)
+    }
+  }
+  own.slidingMembers.record(connection, room.nid, from, needed, now.events)
+  return [...needed.values()]
+}

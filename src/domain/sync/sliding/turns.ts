@@ -1,0 +1,53 @@
+import { ProtocolError } from '../../../core/errors.ts'
+import type { ConnectionKey } from '../../../store/accounts/sliding-connections.ts'
+import type { Requester } from '../../accounts/requester.ts'
+import type { StreamPosition } from '../token.ts'
+import type { Connections } from './connections.ts'
+import { connectionTag, decodePos, type SlidingPosition } from './position.ts'
+import { EMPTY_RECORD, type SlidingRecord } from './record.ts'
+import type { SlidingRequest } from './request.ts'
+
+/** One request on its way. */
+export interface Turn {
+  readonly by: Requester
+  readonly request: SlidingRequest
+  readonly connection: ConnectionKey
+  readonly name: string
+  readonly tag: string
+  readonly from: SlidingPosition | undefined
+  readonly record: SlidingRecord
+}
+
+/** Finds out where a request continues. @throws ProtocolError `M_UNKNOWN_POS`, `M_FORBIDDEN`, as `SlidingSync` says */
+export function createTurns(parts: {
+  readonly connections: Connections
+  now(): StreamPosition
+}): (by: Requester, request: SlidingRequest) => Promise<Turn> {
+  const { connections } = parts
+
+  async function turnOf(by: Requester, request: SlidingRequest): Promise<Turn> {
+    const { connId, pos } = request
+    if (by.deviceId === '')
+      throw new ProtocolError('M_FORBIDDEN', 'Sliding sync is for devices. Name one with `device_id`.')
+    const connection = { userNid: by.userNid, deviceId: by.deviceId, connId }
+    const tag = connectionTag(by, connId)
+    const turn = { by, request, connection, name: `${by.userNid} ${by.deviceId} ${connId}`, tag }
+    if (pos === undefined) return { ...turn, from: undefined, record: EMPTY_RECORD }
+    const read = decodePos(pos, tag)
+    const reading = read && connections.at(connection, read.version)
+    const record = reading instanceof Promise ? await reading : reading
+    if (read === undefined || record === undefined) {
+      const error = 'This connection does not go on from that `pos`. Send the request again without `pos`.'
+      throw new ProtocolError('M_UNKNOWN_POS', error)
+    }
+    return { ...turn, from: { ...read, stream: inThisRun(read.stream) }, record }
+  }
+
+  /** A position of an earlier run says nothing about what is in memory now. */
+  function inThisRun(stream: StreamPosition): StreamPosition {
+    const { run } = parts.now()
+    return stream.run === run ? stream : { ...stream, ephemeral: 0 }
+  }
+
+  return turnOf
+}

@@ -1,0 +1,86 @@
+import { isRoomId } from '../../../core/ids.ts'
+import { findRoomNids } from '../../../store/rooms/rooms.ts'
+import { hasPartialState } from '../look.ts'
+import { roomsThatPass } from './list-filters.ts'
+import type { SlidingLook } from './look.ts'
+import type { OrderedRoom } from './ordered-room.ts'
+import type { RoomWish, SlidingList } from './request.ts'
+import { bothRequired, type RequiredState } from './required-state.ts'
+import type { RoomOrder } from './room-order.ts'
+
+/** A room that the request asks for. */
+export interface WantedRoom {
+  readonly room: OrderedRoom
+  /** What all lists and subscriptions that name it ask for together. */
+  readonly wish: RoomWish
+  /** The keys of the lists whose range it is in. */
+  readonly lists: readonly string[]
+  readonly isSubscribed: boolean
+}
+
+export interface Windows {
+  /** How many rooms pass the filters of each list. */
+  readonly counts: ReadonlyMap<string, number>
+  /** By number, in the order of the lists. */
+  readonly rooms: ReadonlyMap<number, WantedRoom>
+}
+
+/** The rooms in the ranges of the lists, and those that are asked for by id. */
+export async function windowsOf(look: SlidingLook, order: RoomOrder): Promise<Windows> {
+  const counts = new Map<string, number>()
+  const rooms = new Map<number, WantedRoom>()
+  const join = createJoining()
+  const want = (room: OrderedRoom, wish: RoomWish, list?: string): void => {
+    const had = rooms.get(room.nid)
+    const lists = had?.lists ?? []
+    rooms.set(room.nid, {
+      room,
+      wish: had ? join(had.wish, wish) : wish,
+      lists: list === undefined ? lists : [...lists, list],
+      isSubscribed: had?.isSubscribed === true || list === undefined,
+    })
+  }
+  for (const [key, list] of look.sliding.lists) {
+    const passing = await roomsThatPass(look, order, list.filters)
+    const whole = passing.filter((room) => !lacksMembers(look, room, list.required))
+    counts.set(key, whole.length)
+    for (const room of inRanges(whole, list)) want(room, list, key)
+  }
+  for (const [nid, wish] of await subscriptions(look)) {
+    const room = order.byNid.get(nid) ?? order.left.get(nid)
+    if (room && !lacksMembers(look, room, wish.required)) want(room, wish)
+  }
+  return { counts, rooms }
+}
+
+/** A room whose members are still to come is of no use to a client that wants all of them. */
+function lacksMembers(look: SlidingLook, { nid, isJoined }: OrderedRoom, { parts }: RequiredState): boolean {
+  return isJoined && parts.some(({ needsAllMembers }) => needsAllMembers) && hasPartialState(look, nid)
+}
+
+function inRanges(rooms: readonly OrderedRoom[], { ranges }: SlidingList): Iterable<OrderedRoom> {
+  if (ranges === undefined) return rooms
+  const found = new Set<OrderedRoom>()
+  for (const [first, last] of ranges) for (const room of rooms.slice(first, last + 1)) found.add(room)
+  return found
+}
+
+/** Most rooms share their wishes, so each pair of wishes is joined once. */
+function createJoining(): (one: RoomWish, other: RoomWish) => RoomWish {
+  const joined = new Map<RoomWish, Map<RoomWish, RoomWish>>()
+  return (one, other) => {
+    const known = joined.get(one)?.get(other)
+    if (known) return known
+    const timelineLimit = Math.max(one.timelineLimit, other.timelineLimit)
+    const both = { timelineLimit, required: bothRequired(one.required, other.required) }
+    joined.set(one, (joined.get(one) ?? new Map()).set(other, both))
+    return both
+  }
+}
+
+async function subscriptions({ sliding, sources }: SlidingLook): Promise<[nid: number, wish: RoomWish][]> {
+  const ids = [...sliding.subscriptions.keys()].filter(isRoomId)
+  if (ids.length === 0) return []
+  const rows = await findRoomNids(sources.db, ids)
+  return rows.map(({ room_nid, room_id }) => [room_nid, sliding.subscriptions.get(room_id)!])
+}

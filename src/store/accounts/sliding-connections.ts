@@ -1,0 +1,80 @@
+import type { Reader, Tx } from '../db/db.ts'
+
+// Tables: sliding_connection
+
+export interface ConnectionKey {
+  readonly userNid: number
+  readonly deviceId: string
+  readonly connId: string
+}
+
+/** What a connection was sent up to its newest answer, and up to the one before. */
+export interface ConnectionRow {
+  readonly version: number
+  readonly record: string
+  readonly base_version: number | null
+  readonly base_record: string | null
+  readonly used_at: number
+}
+
+export async function findConnection(reader: Reader, key: ConnectionKey): Promise<ConnectionRow | undefined> {
+  const [row] = await reader.query<ConnectionRow>(
+    `SELECT version, record, base_version, base_record, used_at FROM sliding_connection
+     WHERE user_nid = $1 AND device_id = $2 AND conn_id = $3`,
+    [key.userNid, key.deviceId, key.connId],
+  )
+  return row
+}
+
+/**
+ * Writes the record of a new answer. The record that it follows stays beside it.
+ *
+ * @param base the version of that record; 0 for none
+ * @param most connections of the device that stay
+ */
+export async function putConnection(
+  tx: Tx,
+  { userNid, deviceId, connId }: ConnectionKey,
+  answer: {
+    readonly base: number
+    readonly version: number
+    readonly record: string
+    readonly usedAt: number
+    readonly most: number
+  },
+): Promise<void> {
+  const [written] = await tx.query<{ is_new: boolean }>(
+    `INSERT INTO sliding_connection AS c (user_nid, device_id, conn_id, version, record, used_at) VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (user_nid, device_id, conn_id) DO UPDATE SET version = $4, record = $5, used_at = $6,
+       base_version = nullif($7::bigint, 0),
+       base_record = CASE $7 WHEN 0 THEN NULL WHEN c.version THEN c.record ELSE c.base_record END
+     RETURNING xmax = 0 AS is_new`,
+    [userNid, deviceId, connId, answer.version, answer.record, answer.usedAt, answer.base],
+  )
+  if (written?.is_new !== true) return
+  await tx.query(
+    `DELETE FROM sliding_connection WHERE user_nid = $1 AND device_id = $2 AND conn_id IN (
+       SELECT conn_id FROM sliding_connection WHERE user_nid = $1 AND device_id = $2 ORDER BY used_at DESC, conn_id = $3 DESC OFFSET $4)`,
+    [userNid, deviceId, connId, answer.most],
+  )
+}
+
+/** Notes that a connection is in use. */
+export async function touchConnection(tx: Tx, key: ConnectionKey, now: number): Promise<void> {
+  await tx.query('UPDATE sliding_connection SET used_at = $4 WHERE user_nid = $1 AND device_id = $2 AND conn_id = $3', [
+    key.userNid,
+    key.deviceId,
+    key.connId,
+    now,
+  ])
+}
+
+/** Removes connections that nobody used since a time. Returns how many. */
+export async function deleteUnusedConnections(tx: Tx, before: number, most: number): Promise<number> {
+  const rows = await tx.query(
+    `DELETE FROM sliding_connection WHERE (user_nid, device_id, conn_id) IN (
+       SELECT user_nid, device_id, conn_id FROM sliding_connection WHERE used_at < $1 ORDER BY used_at LIMIT $2) RETURNING 1 AS one`,
+    [before, most],
+  )
+  return rows.length
+}
