@@ -58,6 +58,7 @@ export function endpointServices(areas: Areas): Services {
     passwordChanges: accounts.passwordChanges,
     deactivation: accounts.deactivation,
     interactiveAuth: accounts.interactiveAuth,
+    keyApprovals: accounts.keyApprovals,
     devices: accounts.devices,
     profiles: accounts.profiles,
     accountData: accounts.accountData,

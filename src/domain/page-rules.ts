@@ -10,6 +10,17 @@ interface PageKind extends PageRules {
 /** How a form is sent, and the error of the last attempt: in words, and again if the page has no words of its own for its code. */
 const FORM = ['form', 'problem', 'other_problem'] as const
 const LINK = ['email', 'msisdn', 'errcode'] as const
+/** What the account page says has just been done. */
+export const ACCOUNT_NEWS = [
+  'password_changed',
+  'session_ended',
+  'name_changed',
+  'picture_changed',
+  'email_added',
+  'address_removed',
+  'keys_approved',
+  'export_begun',
+] as const
 const VISITOR_FORM = { markup: ['form'], needs: ['form'] } as const
 const SSO_FAILURE = { values: ['provider', 'again', 'client', 'errcode'] } as const satisfies PageKind
 
@@ -145,6 +156,35 @@ export const PAGES = {
     needs: ['form', 'host', 'user_id'],
   },
   'account-link-done.page': { values: ['is_allowed'] },
+  'account.page': {
+    values: [
+      ...['form', 'problem', 'sign_out', 'user_id', 'display_name', 'has_password'],
+      ...['sessions', 'name', 'device_id', 'seen', 'ip', 'addresses', 'address'],
+      ...['done', ...ACCOUNT_NEWS],
+    ],
+    markup: ['form', 'sign_out'],
+    needs: ['form', 'sign_out', 'sessions', 'device_id'],
+    fields: ['display_name'],
+  },
+  'account-session.page': {
+    values: [...['form', 'is_ending', 'user_id', 'device_id', 'name', 'host', 'since', 'seen', 'ip', 'agent']],
+    ...VISITOR_FORM,
+    needs: ['form', 'name', 'device_id'],
+  },
+  'account-keys.page': { values: ['form', 'user_id'], ...VISITOR_FORM },
+  'account-password.page': {
+    values: [...FORM, 'user_id', 'min_length', 'm_forbidden'],
+    ...VISITOR_FORM,
+    fields: ['password', 'new_password'],
+    problems: ['M_FORBIDDEN'],
+  },
+  'account-deactivate.page': {
+    values: ['form', 'problem', 'user_id'],
+    ...VISITOR_FORM,
+    needs: ['form', 'user_id'],
+    fields: ['confirmation'],
+  },
+  'account-deactivated.page': { values: [] },
 } as const satisfies Readonly<Record<`${string}.page`, PageKind>>
 
 export type PageName = keyof typeof PAGES

@@ -4,6 +4,7 @@ import { Type } from '../core/shapes.ts'
 import type { UiaFlow } from '../domain/accounts/interactive-auth.ts'
 import type { Requester } from '../domain/accounts/requester.ts'
 import { networkOf } from '../domain/network.ts'
+import { accountPage } from '../domain/oauth/addresses.ts'
 import type { Services } from '../domain/services.ts'
 import { Details, type Endpoint, type RawReply, rawReply } from './endpoint.ts'
 import type { EndpointRequest, MountedRequest } from './request.ts'
@@ -17,9 +18,11 @@ export const AuthBody = Type.Object({ auth: Type.Optional(Details) })
  */
 export async function ownProof(
   { requester }: Pick<EndpointRequest<unknown, unknown, unknown, Requester>, 'requester'>,
-  { logins }: Services,
+  { logins, config }: Services,
 ): Promise<readonly UiaFlow[] | undefined> {
   if (requester.appservice !== undefined) return undefined
+  // Its client never sees a password, and people do this on the pages of this server (client-server API, "OAuth 2.0 account management").
+  if (requester.isOauth) throw new ProtocolError('M_FORBIDDEN', `Do this on your account page: ${accountPage(config)}`)
   return logins.proofsOf(requester.userNid)
 }
 

@@ -219,9 +219,7 @@ describe('a code', () => {
   it('is good for a minute', async () => {
     const request = requestOf(client)
     const code = await codeFor(world, request, 'alice')
-    await world.server.db.tx((tx) =>
-      tx.query("UPDATE oauth_state SET expires_at = 1 WHERE model = 'AuthorizationCode'", []),
-    )
+    await world.db.tx((tx) => tx.query("UPDATE oauth_state SET expires_at = 1 WHERE model = 'AuthorizationCode'", []))
     expect((await exchange(world, request, code)).body.error).toBe('invalid_grant')
   })
 

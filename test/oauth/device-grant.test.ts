@@ -26,7 +26,7 @@ async function poll(device_code: string, clientId = client) {
     device_code,
     client_id: clientId,
   })
-  world.server.advance(5_001)
+  world.advance(5_001)
   return answer
 }
 
@@ -72,7 +72,7 @@ describe('a device that shows a code', () => {
   it('has no session before somebody allows it', async () => {
     const { body } = await begin({ scope: scopeOf('NOTYETHERE') })
     await poll(body.device_code)
-    const rows = await world.server.db.query("SELECT 1 FROM device WHERE device_id = 'NOTYETHERE'", [])
+    const rows = await world.db.query("SELECT 1 FROM device WHERE device_id = 'NOTYETHERE'", [])
     expect(rows).toEqual([])
   })
 
@@ -95,7 +95,7 @@ describe('a device that shows a code', () => {
 
   it('waits for ten minutes', async () => {
     const { body } = await begin()
-    world.server.advance(600_001)
+    world.advance(600_001)
     expect(['expired_token', 'invalid_grant']).toContain((await poll(body.device_code)).body.error)
   })
 
@@ -124,7 +124,7 @@ describe('the page for codes', () => {
   it('asks people to sign in again who did so long ago', async () => {
     const browser = world.browser()
     await atLink(browser)
-    world.server.advance(11 * 60_000)
+    world.advance(11 * 60_000)
     expect((await browser.open('/_hearth/account/link')).heading).toBe('Confirm that it is you')
   })
 

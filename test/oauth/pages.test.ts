@@ -157,7 +157,7 @@ describe('a browser that is signed in', () => {
   it('is signed out after an hour without use, and when the password changes', async () => {
     const browser = world.browser()
     await atConsent(browser)
-    world.server.advance(61 * 60_000)
+    world.advance(61 * 60_000)
     expect((await browser.open(addressOf(world, requestOf(client)))).heading).toBe('Sign in')
     const other = await world.account('changing')
     const second = world.browser()

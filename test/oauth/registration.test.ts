@@ -99,14 +99,11 @@ describe('10,000 registrations from one address', () => {
     expect((statuses.get(201) ?? 0) + (statuses.get(429) ?? 0)).toBe(10_000)
     // Some pass the count at the same moment.
     expect(statuses.get(201)).toBeLessThan(200)
-    const [row] = await world.server.db.query<{ count: number }>('SELECT count(*)::int AS count FROM oauth_client', [])
+    const [row] = await world.db.query<{ count: number }>('SELECT count(*)::int AS count FROM oauth_client', [])
     expect(row!.count).toBeLessThan(200)
     // A client that is known already is no new one.
     expect((await registered(CLIENT)).status).toBe(201)
-    const other = await world.server.services.oauth.clients.register(
-      { ...CLIENT, client_name: 'From elsewhere' },
-      '192.0.2.7',
-    )
+    const other = await world.services.oauth.clients.register({ ...CLIENT, client_name: 'From elsewhere' }, '192.0.2.7')
     expect(other.metadata.client_name).toBe('From elsewhere')
   }, 120_000)
 })

@@ -85,7 +85,7 @@ describe('a refresh', () => {
   it('of a locked account waits: the app keeps its keys', async () => {
     await world.account('locked')
     const first = await session(world, client, 'locked')
-    await world.server.db.tx((tx) =>
+    await world.db.tx((tx) =>
       tx.query(
         `UPDATE account SET is_locked = true FROM matrix_user u WHERE u.user_nid = account.user_nid AND u.user_id = '@locked:localhost'`,
         [],
@@ -119,7 +119,7 @@ describe('a refresh', () => {
 describe('an expired access token', () => {
   it('is a soft logout', async () => {
     const first = await session(world, client, 'alice', 'EXPIRING01')
-    world.server.advance(301_000)
+    world.advance(301_000)
     const { status, body } = await whoami(world, first.access_token)
     expect(status).toBe(401)
     expect(body).toMatchObject({ errcode: 'M_UNKNOWN_TOKEN', soft_logout: true })

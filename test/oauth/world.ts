@@ -1,11 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto'
+import type { Services } from '../../src/domain/services.ts'
+import type { Database } from '../../src/store/db/db.ts'
 import { openFront } from '../sso/front.ts'
-import { type AccountServer, startAccountServer } from '../support/account-server.ts'
+import { startAccountServer } from '../support/account-server.ts'
 import { type Account, type Api, type Json, openApi, PASSWORD, register } from '../support/api.ts'
+import { startServer } from '../support/server.ts'
 
 /** A homeserver that clients sign in to by OAuth, behind a proxy on loopback. */
 export interface OauthWorld {
-  readonly server: AccountServer
+  readonly db: Database
+  readonly services: Services
+  /** Moves the server's clock. */
+  advance(ms: number): void
   readonly origin: string
   readonly api: Api
   readonly metadata: Json
@@ -35,14 +41,34 @@ export const CLIENT = {
   token_endpoint_auth_method: 'none',
 }
 
-export async function openOauthWorld(values: object = {}): Promise<OauthWorld> {
+type Server = Pick<OauthWorld, 'db' | 'services' | 'advance' | 'close'> & { readonly baseUrl: string }
+
+/** A server with rooms and keys. */
+async function wholeServer(values: object): Promise<Server> {
+  let ahead = 0
+  const server = await startServer(values, { clock: { now: () => Date.now() + ahead } })
+  return {
+    baseUrl: server.baseUrl,
+    db: server.database.db,
+    services: server.services,
+    advance(ms) {
+      ahead += ms
+    },
+    close: server.close,
+  }
+}
+
+export async function openOauthWorld(values: object = {}, isWhole?: 'whole'): Promise<OauthWorld> {
   const front = await openFront({ host: 'localhost' })
-  const server = await startAccountServer({ public_base_url: front.origin, ...values })
+  const start = isWhole ? wholeServer : startAccountServer
+  const server = await start({ public_base_url: front.origin, ...values })
   front.lead(Number(new URL(server.baseUrl).port))
   const api = openApi(server.baseUrl)
   const metadata = await api.call('GET', '/_matrix/client/v1/auth_metadata')
   return {
-    server,
+    db: server.db,
+    services: server.services,
+    advance: server.advance,
     origin: front.origin,
     api,
     metadata,

@@ -8,6 +8,7 @@ import type { Contacts } from '../contact/contacts.ts'
 import type { IdentityAccounts } from '../identity/accounts.ts'
 import type { CrossSigning } from '../keys/cross-signing.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
+import { createKeyApprovals, type KeyApprovals } from '../oauth/key-approvals.ts'
 import { createPushRuleEdits, type PushRuleEdits } from '../push/rule-edits.ts'
 import type { PushRules } from '../push/rules.ts'
 import type { ThreadSubscriptions } from '../push/thread-subscriptions.ts'
@@ -51,6 +52,7 @@ export interface AccountServices {
   readonly passwordChanges: PasswordChanges
   readonly deactivation: Deactivation
   readonly interactiveAuth: InteractiveAuth
+  readonly keyApprovals: KeyApprovals
   readonly devices: Devices
   readonly profiles: Profiles
   readonly accountData: AccountData
@@ -140,7 +142,10 @@ export function createAccountServices(parts: AccountParts): AccountServices {
   const captcha = captchaStage({ config, client: outbound.client })
   const logins = createLogins({ db, clock, random, passwords, sessions, devices, loginTokens, config })
   parts.rooms.reading.threadSubscriptions.onSubscribed(pushRuleEdits.followThreads)
+  const keyApprovals = createKeyApprovals({ db, clock, config })
   const stages: Readonly<Record<string, UiaStage>> = {
+    'm.oauth': keyApprovals.stage,
+    'org.matrix.cross_signing_reset': keyApprovals.stage,
     'm.login.dummy': { prove: async () => ({}) },
     'm.login.password': { prove: logins.provePassword },
     'm.login.sso': { prove: outOfBand('Sign in on the fallback page, and ask again with the session alone.') },
@@ -186,6 +191,7 @@ export function createAccountServices(parts: AccountParts): AccountServices {
       log,
     }),
     interactiveAuth: createInteractiveAuth({ db, clock, random, stages }),
+    keyApprovals,
     devices,
     profiles: createProfiles({ serverName, db, listener: profileEvents, askProfile, askService: queries.findUser }),
     accountData,

@@ -10,6 +10,7 @@ import {
 } from '../../store/accounts/devices.ts'
 import { deleteLoginTokensOf } from '../../store/accounts/login-tokens.ts'
 import type { Database } from '../../store/db/db.ts'
+import { deleteWebSessionsOf } from '../../store/oauth/web-sessions.ts'
 import type { Clock } from '../clock.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import { MAX_DEVICE_NAME_CHARS, MAX_DEVICES_PER_USER } from '../limits.ts'
@@ -40,7 +41,7 @@ export interface Devices {
    * no devices.
    */
   remove(userNid: number, deviceIds: readonly string[]): Promise<void>
-  /** Removes all devices, or all but one, and the login tokens that would still allow a login. */
+  /** Removes all devices, or all but one, and what would still allow a login: login tokens, and browsers that are signed in. */
   removeAll(userNid: number, except?: string): Promise<void>
   /** Removes the devices that were unused for longest, if a user has too many. */
   trim(userNid: number): Promise<void>
@@ -110,7 +111,10 @@ export function createDevices(deps: {
       if (!renamed) throw unknownDevice()
     },
     async removeAll(userNid, except) {
-      await db.tx((tx) => deleteLoginTokensOf(tx, userNid))
+      await db.tx(async (tx) => {
+        await deleteLoginTokensOf(tx, userNid)
+        await deleteWebSessionsOf(tx, userNid)
+      })
       const devices = await listDevices(db, userNid)
       const ids = devices.map(({ device_id }) => device_id)
       await remove(

@@ -36,7 +36,7 @@ export interface UiaStage {
    * What was established out of band since the last call of `prove`. It is called when a client polls with the session alone. Clients may
    * also poll by repeating their request, so attempts at such a stage are not counted.
    */
-  poll?(call: { readonly session: string }): Promise<JsonObject | undefined>
+  poll?(call: { readonly requester: UiaCaller | undefined; readonly session: string }): Promise<JsonObject | undefined>
 }
 
 /** The stages that this server knows, by their type. */
@@ -185,7 +185,7 @@ function paramsOf(stages: UiaStages, flows: readonly UiaFlow[]): JsonObject {
 
 async function poll(stages: UiaStages, attempt: UiaAttempt, session: UiaSession): Promise<UiaProof> {
   for (const stage of nextStages(attempt.flows, session.completed)) {
-    const proven = await stages[stage]?.poll?.({ session: session.id })
+    const proven = await stages[stage]?.poll?.({ requester: attempt.requester, session: session.id })
     if (proven !== undefined) return { [stage]: proven }
   }
   return {}

@@ -39,15 +39,18 @@ export function isOauthServed({ oauth, public_base_url }: OauthConfig): boolean 
 /** The identifier of this authorisation server. */
 export const issuerOf = (config: OauthConfig): string => `${publicBaseUrl(config)}/`
 
+/** The page on which people look after their account. */
+export const accountPage = (config: OauthConfig): string => publicBaseUrl(config) + ACCOUNT_PATH
+
 /** The address on the account page for what a client cannot do itself. */
 export function accountAddress(config: OauthConfig, action: AccountAction): string {
-  return `${publicBaseUrl(config)}${ACCOUNT_PATH}?${new URLSearchParams({ action })}`
+  return `${accountPage(config)}?${new URLSearchParams({ action })}`
 }
 
 /** What this authorisation server says of itself (RFC 8414). `isOpen`: whether people can register. */
 export function serverMetadata(config: OauthConfig, isOpen: boolean): object {
   const base = publicBaseUrl(config)
-  const account = `${base}${ACCOUNT_PATH}`
+  const account = accountPage(config)
   return {
     issuer: issuerOf(config),
     authorization_endpoint: base + AUTHORIZE_PATH,

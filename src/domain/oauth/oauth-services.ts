@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Tx } from '../../store/db/db.ts'
 import { forgetClients } from '../../store/oauth/clients.ts'
+import { forgetKeyApprovals } from '../../store/oauth/key-approvals.ts'
 import { forgetStates } from '../../store/oauth/states.ts'
 import { forgetWebSessions } from '../../store/oauth/web-sessions.ts'
 import type { AccountServices } from '../accounts/account-services.ts'
@@ -10,6 +11,7 @@ import { isOauthServed, issuerOf } from './addresses.ts'
 import type { AuthorizationServer } from './authorization-server.ts'
 import { type Clients, createClients } from './clients.ts'
 import { createOauthSessions, type OauthSessions } from './oauth-sessions.ts'
+import { createOwnAccount, type OwnAccount } from './own-account.ts'
 import { createWebSessions, type WebSessions } from './web-sessions.ts'
 
 /** Signing in by OAuth 2.0, and to the pages of this server. */
@@ -19,6 +21,7 @@ export interface OauthServices {
   readonly clients: Clients
   readonly sessions: OauthSessions
   readonly webSessions: WebSessions
+  readonly ownAccount: OwnAccount
   /** Loads the authorisation server, unless that was done before: it takes memory that nobody needs who does not sign in. */
   server(): Promise<AuthorizationServer>
 }
@@ -27,10 +30,10 @@ export function createOauthServices(parts: {
   readonly base: Pick<HomeserverBase, 'config' | 'db' | 'clock' | 'random' | 'log' | 'sessions'> & {
     readonly signingKey: Pick<HomeserverBase['signingKey'], 'sign'>
   }
-  readonly accounts: Pick<AccountServices, 'devices' | 'tokenRenewal' | 'logins' | 'loginTokens'>
+  readonly accounts: Pick<AccountServices, 'devices' | 'tokenRenewal' | 'logins' | 'loginTokens' | 'passwordChanges'>
 }): OauthServices {
   const { config, db, clock, random, log, sessions, signingKey } = parts.base
-  const { devices, tokenRenewal, logins, loginTokens } = parts.accounts
+  const { devices, tokenRenewal, logins, loginTokens, passwordChanges } = parts.accounts
   const clients = createClients({ db, clock, random })
   const oauthSessions = createOauthSessions({ db, clock, random, config, sessions, devices, tokenRenewal })
   let loading: Promise<AuthorizationServer> | undefined
@@ -55,6 +58,7 @@ export function createOauthServices(parts: {
     clients,
     sessions: oauthSessions,
     webSessions: createWebSessions({ db, clock, random, logins, loginTokens }),
+    ownAccount: createOwnAccount({ db, logins, passwordChanges }),
     server() {
       loading ??= load()
       return loading
@@ -64,6 +68,7 @@ export function createOauthServices(parts: {
 
 export const oauthChores: readonly ((tx: Tx, now: number, atMost: number) => Promise<number>)[] = [
   forgetStates,
+  forgetKeyApprovals,
   (tx, now, atMost) => forgetWebSessions(tx, now - WEB_SESSION_IDLE_MS, atMost),
   (tx, now, atMost) =>
     forgetClients(tx, { unused: now - UNUSED_CLIENT_KEPT_MS, idle: now - IDLE_CLIENT_KEPT_MS }, atMost),

@@ -33,6 +33,7 @@ export const changePassword = endpoint(
       if (requester === undefined && dialect === 'proto' && !isReset(body.auth)) {
         throw new ProtocolError('M_MISSING_TOKEN', 'This needs an access token, or an address that is shown in `auth`.')
       }
+      if (requester?.isOauth) throw new ProtocolError('M_FORBIDDEN', 'Change the password on your account page.')
       passwords.checkNew(newPasswordIn(body))
       return passwordChanges.flows(requester)
     },

@@ -1,6 +1,7 @@
 import { ProtocolError } from '../../../core/errors.ts'
 import { type Static, Type } from '../../../core/shapes.ts'
 import type { CrossSigningUpload } from '../../../domain/keys/cross-signing.ts'
+import { KEY_RESET_FLOWS } from '../../../domain/oauth/key-approvals.ts'
 import { AnyObject, endpoint } from '../../../http/endpoint.ts'
 import { ownProof } from '../../../http/uia.ts'
 
@@ -21,7 +22,8 @@ export const uploadCrossSigningKeys = endpoint(
       if (request.bodyOffence) throw new ProtocolError('M_BAD_JSON', 'The body holds what canonical JSON forbids.')
       const isChange = await services.crossSigning.replaces(request.requester, uploadOf(request.body))
       // The older interface requires `auth` for every such call, the newer one only for a change of keys.
-      return isChange || request.dialect === 'proto' ? ownProof(request, services) : undefined
+      if (!isChange && request.dialect !== 'proto') return undefined
+      return request.requester.isOauth ? KEY_RESET_FLOWS : ownProof(request, services)
     },
   },
   async ({ requester, body, uia }, { crossSigning }) => {

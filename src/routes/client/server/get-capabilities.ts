@@ -8,9 +8,10 @@ export const getCapabilities = endpoint(
   { auth: 'user', guests: true, limited: 'other' },
   async ({ requester }, { admin, config }) => ({
     capabilities: {
-      'm.change_password': { enabled: true },
-      'm.3pid_changes': { enabled: true },
-      'm.get_login_token': { enabled: config.login_tokens.from_session },
+      // A session that came from OAuth leaves these to the account page.
+      'm.change_password': { enabled: !requester.isOauth },
+      'm.3pid_changes': { enabled: !requester.isOauth },
+      'm.get_login_token': { enabled: config.login_tokens.from_session && !requester.isOauth },
       'm.set_displayname': { enabled: true },
       'm.set_avatar_url': { enabled: true },
       'm.profile_fields': { enabled: true },

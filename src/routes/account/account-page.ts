@@ -1,0 +1,57 @@
+import type { ProtocolError } from '../../core/errors.ts'
+import { ACCOUNT_NEWS } from '../../domain/page-rules.ts'
+import type { Services } from '../../domain/services.ts'
+import type { RawReply } from '../../http/endpoint.ts'
+import type { EndpointRequest } from '../../http/request.ts'
+import { goTo } from '../oauth/answer.ts'
+import { pageReply } from '../web/page.ts'
+import { shownTime } from './shown.ts'
+import type { Owner } from './signed-in.ts'
+import { visitorForm } from './visitor.ts'
+
+export type AccountNews = (typeof ACCOUNT_NEWS)[number]
+
+const ACCOUNT = '/_hearth/account'
+
+/** Back to the account page, which says what was done. */
+export const doneWith = (news: AccountNews, cookies?: readonly string[]): RawReply =>
+  goTo(`${ACCOUNT}?${new URLSearchParams({ done: news })}`, cookies)
+
+/** The account page. */
+export async function accountPage(
+  services: Services,
+  reader: Pick<EndpointRequest, 'acceptLanguage'>,
+  owner: Owner,
+  { done, problem }: { readonly done?: string | undefined; readonly problem?: ProtocolError | undefined } = {},
+): Promise<RawReply> {
+  const { oauth, profiles, contacts } = services
+  const { userNid, userId } = owner.session
+  const [profile, sessions, addresses, hasPassword] = await Promise.all([
+    profiles.get(userId),
+    oauth.ownAccount.sessions(userNid),
+    contacts.list(userNid),
+    oauth.ownAccount.hasPassword(userNid),
+  ])
+  const news = ACCOUNT_NEWS.find((each) => each === done)
+  const { displayname } = profile
+  return pageReply(
+    services,
+    'account.page',
+    {
+      form: visitorForm(owner, {}, `${ACCOUNT}/profile`),
+      sign_out: visitorForm(owner, {}, `${ACCOUNT}/sign-out`),
+      user_id: userId,
+      display_name: typeof displayname === 'string' ? displayname : '',
+      has_password: hasPassword ? 'yes' : '',
+      sessions: sessions.map(({ deviceId, name, seenAt, ip }) => ({
+        name,
+        device_id: deviceId,
+        seen: seenAt === undefined ? '' : shownTime(seenAt, reader),
+        ip: ip ?? '',
+      })),
+      addresses: addresses.map(({ address }) => ({ address })),
+      ...(news !== undefined && { done: 'yes', [news]: 'yes' }),
+    },
+    { acceptLanguage: reader.acceptLanguage, problem, status: problem?.status, isSecret: true },
+  )
+}
