@@ -35,7 +35,7 @@ async function measureCrowd(target: Target, members: number, seconds: number): P
       listeners,
       sustainedSeconds: seconds,
     })
-    return (WARM_UP_ROUNDS + ROUNDS) * members + result.sustained.deliveries
+    return deliveriesOf(members, result)
   })
   await api.close()
   const { diskBytesPerOperation: _, ...shared } = cost
@@ -62,6 +62,9 @@ export function driveFanOut(
     rounds: WARM_UP_ROUNDS + ROUNDS,
   })
 }
+
+export const deliveriesOf = (members: number, { sustained }: FanOutResult): number =>
+  (WARM_UP_ROUNDS + ROUNDS) * members + sustained.deliveries
 
 /** Percentiles are over the rounds: half of the messages reached the last listener within p50. */
 export function figuresOf(members: number, result: FanOutResult): Measurement[] {

@@ -5,20 +5,30 @@ import * as fanOut from '../cases/fan-out.ts'
 import * as initialSync from '../cases/initial-sync.ts'
 import * as noopSync from '../cases/noop-sync.ts'
 import * as send from '../cases/send.ts'
+import type { FanOutResult } from '../drivers/fan-out.ts'
 import { latenciesOf, type Measurement, measurement } from '../measurement.ts'
 import type { BenchOptions } from '../options.ts'
+import { usageOfProcess } from '../processes.ts'
+import type { WrkRun } from '../wrk.ts'
 
 /** The floor programs, under the same load as the server: what this machine could do if a server did nothing else. */
 export const FLOORS: Readonly<Record<string, (options: BenchOptions) => Promise<Measurement[]>>> = {
-  [send.BENCHMARK]: (options) => served('proto', (url) => sendFloor(url, options)),
-  [fanOut.BENCHMARK]: (options) => served('fan', (url) => fanOutFloor(url, options)),
-  [initialSync.BENCHMARK]: (options) => served('fan', (url) => initialSyncFloor(url, options)),
-  [noopSync.BENCHMARK]: (options) => served('fan', (url) => noopSyncFloor(url, options)),
+  [send.BENCHMARK]: (options) => served('proto', (floor) => sendFloor(floor, options)),
+  [fanOut.BENCHMARK]: (options) => served('fan', (floor) => fanOutFloor(floor, options)),
+  [initialSync.BENCHMARK]: (options) => served('fan', (floor) => initialSyncFloor(floor, options)),
+  [noopSync.BENCHMARK]: (options) => served('fan', (floor) => noopSyncFloor(floor, options)),
   pipe: () => answered('pipe', readFloor),
   trie: () => answered('trie', stateFloor),
 }
 
-async function sendFloor(url: string, { seconds }: BenchOptions): Promise<Measurement[]> {
+/** A floor program that runs. */
+interface Floor {
+  readonly url: string
+  /** CPU time of the program for each operation, while `work` drives it; it gives how many operations there were. */
+  cpuMs(work: () => Promise<number>): Promise<number>
+}
+
+async function sendFloor({ url }: Floor, { seconds }: BenchOptions): Promise<Measurement[]> {
   const lines = (variant: send.Variant) =>
     Array.from({ length: variant.senders }, (_, index) => `token${index} !room${variant.isOneRoom ? 0 : index % 10}`)
   await send.drive(url, lines(send.VARIANTS[2]!), 3)
@@ -29,17 +39,22 @@ async function sendFloor(url: string, { seconds }: BenchOptions): Promise<Measur
   return measured
 }
 
-async function fanOutFloor(url: string, options: BenchOptions): Promise<Measurement[]> {
+async function fanOutFloor({ url, cpuMs }: Floor, options: BenchOptions): Promise<Measurement[]> {
   const measured: Measurement[] = []
   for (const members of options.members) {
     const listeners = Array.from({ length: members }, (_, index) => ({ token: `token${index}`, since: 's0' }))
     const task = { room: '!room', sender: 'token', listeners, sustainedSeconds: options.seconds }
-    measured.push(...fanOut.figuresOf(members, await fanOut.driveFanOut(url, task)))
+    let result: FanOutResult | undefined
+    const serverCpuMs = await cpuMs(async () => {
+      result = await fanOut.driveFanOut(url, task)
+      return fanOut.deliveriesOf(members, result)
+    })
+    measured.push(...fanOut.figuresOf(members, result!).map((figures) => ({ ...figures, serverCpuMs })))
   }
   return measured
 }
 
-async function initialSyncFloor(url: string, { rooms }: BenchOptions): Promise<Measurement[]> {
+async function initialSyncFloor({ url }: Floor, { rooms }: BenchOptions): Promise<Measurement[]> {
   const times: number[] = []
   for (let round = 0; round < 20; round += 1) {
     const { milliseconds } = await initialSync.timedSync(url, { token: 'token' }, {}, { rooms: String(rooms) })
@@ -51,10 +66,15 @@ async function initialSyncFloor(url: string, { rooms }: BenchOptions): Promise<M
   )
 }
 
-async function noopSyncFloor(url: string, { seconds }: BenchOptions): Promise<Measurement[]> {
+async function noopSyncFloor({ url, cpuMs }: Floor, { seconds }: BenchOptions): Promise<Measurement[]> {
   const clients = [noopSync.noopLine('token', 's0')]
   await noopSync.driveNoopSync(url, clients, 2)
-  return [measurement(noopSync.figuresOf(await noopSync.driveNoopSync(url, clients, seconds)))]
+  let run: WrkRun | undefined
+  const serverCpuMs = await cpuMs(async () => {
+    run = await noopSync.driveNoopSync(url, clients, seconds)
+    return run.requests
+  })
+  return [measurement({ ...noopSync.figuresOf(run!), serverCpuMs })]
 }
 
 function readFloor({ pipelinedPerSecond, serialPerSecond }: Record<string, number>): Measurement[] {
@@ -82,11 +102,19 @@ async function firstMessage(child: ChildProcess): Promise<unknown> {
   return message
 }
 
-async function served(program: string, drive: (url: string) => Promise<Measurement[]>): Promise<Measurement[]> {
+async function served(program: string, drive: (floor: Floor) => Promise<Measurement[]>): Promise<Measurement[]> {
   const child = start(program)
   const url = String(await firstMessage(child))
+  const cpuSeconds = () => usageOfProcess(child.pid)?.cpuSeconds ?? Number.NaN
   try {
-    return await drive(url)
+    return await drive({
+      url,
+      async cpuMs(work) {
+        const before = cpuSeconds()
+        const operations = await work()
+        return ((cpuSeconds() - before) * 1_000) / operations
+      },
+    })
   } finally {
     const ended = once(child, 'exit')
     child.disconnect()
