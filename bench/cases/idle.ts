@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { syncPath } from '../../test/support/api.ts'
+import { type Account, login, mapConcurrently, syncPath } from '../../test/support/api.ts'
 import { makeCommunity } from '../community.ts'
-import type { HoldTask } from '../drivers/hold.ts'
 import { startHolding } from '../drivers/start.ts'
 import { type Measurement, measurement } from '../measurement.ts'
 import type { BenchOptions } from '../options.ts'
@@ -10,7 +9,9 @@ import { openTarget, type Target } from '../target.ts'
 export const BENCHMARK = 'idle'
 const SETTLE_MS = 3_000
 const HELD = 10_000
-const PEOPLE = 100
+/** A device may hold four, and a user 64. */
+const PEOPLE = 160
+const DEVICES = 16
 
 /** Memory at rest, and with many clients that wait for news; with our own server also the time of its starts. */
 export async function measureIdle(options: BenchOptions): Promise<Measurement[]> {
@@ -46,11 +47,15 @@ function memory(target: Target, variant: string): Measurement {
 async function measureHeld(target: Target): Promise<Measurement> {
   const { api, people } = await makeCommunity(target, { people: PEOPLE, rooms: 1, isIn: () => true })
   const before = target.usage().server?.residentMb
-  const polls: HoldTask['polls'][number][] = []
-  for (const { token } of people) {
-    const { next_batch: since } = await api.call('GET', syncPath({}), { token })
-    polls.push({ token, path: `/_matrix/client/v3${syncPath({ since, timeout: 120_000 })}` })
-  }
+  const owners = Array.from({ length: DEVICES }, () => people).flat()
+  const devices = await mapConcurrently(owners, 8, ({ userId }) => login(api, userId))
+  const startingPoint = ({ token }: Account) => api.call('GET', syncPath({}), { token })
+  // The first sync of each person is news for the others: they see the presence.
+  await mapConcurrently(people, 8, startingPoint)
+  const polls = await mapConcurrently(devices, 8, async (device) => {
+    const { next_batch: since } = await startingPoint(device)
+    return { token: device.token, path: `/_matrix/client/v3${syncPath({ since, timeout: 120_000 })}` }
+  })
   const { hostname, port } = new URL(target.baseUrl)
   const holding = await startHolding({ host: hostname, port: Number(port), polls, count: HELD })
   await pause(SETTLE_MS)
