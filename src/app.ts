@@ -14,6 +14,7 @@ import { clientPlugin } from './routes/client/plugin.ts'
 import { federationPlugin } from './routes/federation/plugin.ts'
 import { identityPlugin } from './routes/identity/plugin.ts'
 import { keyPlugin } from './routes/key/plugin.ts'
+import { livekitPlugin } from './routes/livekit/plugin.ts'
 import { mediaPlugin } from './routes/media/plugin.ts'
 import { oauthPlugin } from './routes/oauth/plugin.ts'
 import { ssoPlugin } from './routes/sso/plugin.ts'
@@ -37,6 +38,7 @@ const CLIENT = [
   webPlugin,
   appPlugin,
   adminPlugin,
+  livekitPlugin,
 ]
 
 /** Builds the HTTP server with a plugin for each configured role; it does not listen yet. */

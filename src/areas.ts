@@ -3,6 +3,7 @@ import type { AdminServices } from './domain/admin/admin-services.ts'
 import type { AppserviceBase, AppserviceServices } from './domain/appservices/appservice-services.ts'
 import type { EventsOut } from './domain/appservices/events-out.ts'
 import type { HomeserverBase } from './domain/base.ts'
+import type { CallServices } from './domain/calls/call-services.ts'
 import type { E2eServices } from './domain/e2e/e2e-services.ts'
 import type { FanOut } from './domain/fan-out.ts'
 import type { FederationServices } from './domain/federation/federation-services.ts'
@@ -27,6 +28,7 @@ export interface Areas {
   readonly admin: AdminServices
   readonly appserviceBase: AppserviceBase
   readonly appservices: AppserviceServices
+  readonly calls: CallServices
   readonly eventsOut: EventsOut
   readonly fanOut: FanOut
   readonly e2e: E2eServices

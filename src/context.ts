@@ -7,6 +7,7 @@ import {
   createAppserviceServices,
   openAppserviceBase,
 } from './domain/appservices/appservice-services.ts'
+import { createCallServices } from './domain/calls/call-services.ts'
 import { createE2eServices } from './domain/e2e/e2e-services.ts'
 import { createFanOut } from './domain/fan-out.ts'
 import { createFederationServices } from './domain/federation/federation-services.ts'
@@ -78,6 +79,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const signIn = createSignInServices({ base, accounts })
   const media = createMediaServices({ base })
   const federation = createFederationServices({ base, localUsers, sending, roomBase, syncBase, rooms, e2e })
+  const calls = createCallServices({ base, accounts, roomBase, rooms })
   return startAreas({
     base,
     roomBase,
@@ -86,6 +88,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     admin,
     appserviceBase,
     appservices,
+    calls,
     eventsOut,
     fanOut,
     e2e,

@@ -1,4 +1,6 @@
 import type { Areas } from './areas.ts'
+import { createDehydratedDevices } from './domain/keys/dehydrated-devices.ts'
+import { createRendezvous } from './domain/rendezvous/rendezvous.ts'
 import type { Services } from './domain/services.ts'
 
 /** Everything that endpoints call, by the names under which they know it. */
@@ -18,6 +20,15 @@ export function endpointServices(areas: Areas): Services {
     admin: areas.admin,
     appservices: areas.appservices,
     federation: areas.federation,
+    calls: areas.calls,
+    delayedEvents: areas.calls.delayedEvents,
+    rendezvous: createRendezvous({ clock: base.clock, random: base.random }),
+    dehydratedDevices: createDehydratedDevices({
+      db: base.db,
+      clock: base.clock,
+      keyUploads: keys.keyUploads,
+      devices: accounts.devices,
+    }),
     media: areas.media.services,
     singleSignOn: areas.signIn.singleSignOn,
     oauth: areas.signIn.oauth,

@@ -196,7 +196,7 @@ test('core has no clock, no randomness and no I/O', () => {
 
 /** Who opens sockets: the one guarded client, mail (to the operator's own server), and listeners. */
 const CONNECTS =
-  /^(?:outbound\/(?:connections|mail)|http\/https|cli\/serve\/metrics-listener|store\/embedded\/lock)\.ts$/
+  /^(?:outbound\/(?:connections|mail)|cli\/doctor\/turn-probe|http\/https|cli\/serve\/metrics-listener|store\/embedded\/lock)\.ts$/
 
 test('nobody makes a connection past the guard of addresses', () => {
   const others = SOURCES.filter(({ name }) => !CONNECTS.test(name))

@@ -5,6 +5,7 @@ import { createGuardedClient } from '../outbound/http.ts'
 import { createNames } from '../outbound/names.ts'
 import { CONFIG_OPTIONS, type Command, EXIT, type Host, readConfig, UsageError } from './command.ts'
 import { examineAddresses } from './doctor/addresses.ts'
+import { examineCalls } from './doctor/calls.ts'
 import { examineClients } from './doctor/clients.ts'
 import { examineClock } from './doctor/clock.ts'
 import { examineDatabase } from './doctor/database.ts'
@@ -33,7 +34,7 @@ export const doctorCommand: Command = {
 
   Looks at this server from outside inwards, and says what is wrong and what to do about it: DNS, well-known, certificates, the
   reverse proxy, how clients and other servers get here, the clock, the database, the disk, the mail server, the
-  gateway for text messages.
+  gateway for text messages, the servers for calls.
   The server should be running. Exit code 1 if there is a problem; nothing is changed.
 
   --outside      only what can be seen from anywhere: run it on another machine with the same configuration
@@ -106,6 +107,7 @@ export async function examineOutside(examination: Examination): Promise<readonly
     [config.roles.includes('client'), 'For clients', examineClients],
     [config.roles.includes('client'), 'Through the proxy', examineProxy],
     [config.roles.includes('client'), 'For other servers', examineServers],
+    [config.roles.includes('client'), 'Calls', examineCalls],
     [isIdentityServed(config), 'Identity service', examineIdentity],
   ]
   const wanted = sections.filter(([isWanted]) => isWanted)

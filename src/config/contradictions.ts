@@ -32,6 +32,9 @@ export function contradictions(given: AllGiven): Problem[] {
     ...needs(given, 'registration.max_users', (value) => value !== 0, ['well_known.support_email']),
     ...needs(given, 'https.certificate_file', () => true, ['https.key_file']),
     ...needs(given, 'https.key_file', () => true, ['https.certificate_file']),
+    ...needs(given, 'calls.turn.user', () => true, ['calls.turn.password']),
+    ...needs(given, 'calls.livekit.url', () => true, ['calls.livekit.api_key', 'calls.livekit.api_secret']),
+    ...turnCredentials(given),
     ...repeatedPolicies(given, 'identity.terms.policies'),
     ...repeatedPolicies(given, 'registration.terms.policies'),
     ...repeatedProviders(given),
@@ -49,6 +52,16 @@ function needs(
   return needed
     .filter((each) => (given.get(each)?.value ?? '') === '')
     .map((each) => ({ origin: option.origin, message: `${key} needs a ${each}` }))
+}
+
+/** TURN servers take credentials of one kind. STUN servers take none. */
+function turnCredentials(given: AllGiven): Problem[] {
+  const { value = [], origin = '' } = given.get('calls.turn.uris') ?? {}
+  if (!(value as readonly string[]).some((uri) => uri.startsWith('turn'))) return []
+  const kinds = ['calls.turn.shared_secret', 'calls.turn.user'].filter((key) => (given.get(key)?.value ?? '') !== '')
+  if (kinds.length === 1) return []
+  const message = 'calls.turn.uris needs either calls.turn.shared_secret, or calls.turn.user and calls.turn.password'
+  return [{ origin, message: kinds.length === 0 ? message : `${message}, not both` }]
 }
 
 function repeatedPolicies(given: AllGiven, key: string): Problem[] {

@@ -1,6 +1,7 @@
 import type { ServerName } from '../core/ids.ts'
 import { type Static, Type } from '../core/shapes.ts'
 import { backupSection } from './backup.ts'
+import { callsSection } from './calls.ts'
 import { federationSection } from './federation.ts'
 import { httpsSection } from './https.ts'
 import { identitySection } from './identity.ts'
@@ -8,6 +9,7 @@ import { mediaSection } from './media.ts'
 import { oauthSection } from './oauth.ts'
 import { outboundSection } from './outbound.ts'
 import { choice, flag, integer, port, section, text } from './parts.ts'
+import { qrLoginSection } from './qr-login.ts'
 import { registrationSection } from './registration.ts'
 import { userSessionsSection } from './sessions.ts'
 import { singleSignOnSection } from './single-sign-on.ts'
@@ -110,6 +112,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
       ),
     },
   ),
+  qr_login: qrLoginSection,
   sso: singleSignOnSection,
   oauth: oauthSection,
   rate_limits: section(
@@ -196,6 +199,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
       false,
     ),
   }),
+  calls: callsSection,
   presence: section('Who is online.', { enabled: flag('Whether presence is tracked and sent to clients.', true) }),
   metrics: section('Prometheus metrics and health, on a listener of their own.', {
     enabled: flag('Whether this listener runs.', true),

@@ -2,12 +2,15 @@ import type { Config } from '../config/schema.ts'
 import type { AccountServices } from './accounts/account-services.ts'
 import type { AdminServices } from './admin/admin-services.ts'
 import type { AppserviceServices } from './appservices/appservice-services.ts'
+import type { CallServices } from './calls/call-services.ts'
 import type { Clock } from './clock.ts'
 import type { ContactServices } from './contact/contact-services.ts'
+import type { DelayedEvents } from './delayed-events/delayed-events.ts'
 import type { E2eServices } from './e2e/e2e-services.ts'
 import type { FederationServices } from './federation/federation-services.ts'
 import type { OwnKeys } from './federation/own-keys.ts'
 import type { IdentityServices } from './identity/identity-services.ts'
+import type { DehydratedDevices } from './keys/dehydrated-devices.ts'
 import type { KeyServices } from './keys/key-services.ts'
 import type { MediaServices } from './media/media-services.ts'
 import type { OauthServices } from './oauth/oauth-services.ts'
@@ -16,6 +19,7 @@ import type { ThreadSubscriptions } from './push/thread-subscriptions.ts'
 import type { Notifications } from './pushing/notifications.ts'
 import type { RateLimitOverrides } from './rate-limit-overrides.ts'
 import type { RateLimits } from './rate-limits.ts'
+import type { Rendezvous } from './rendezvous/rendezvous.ts'
 import type { AddressInvites } from './rooms/act/address-invites.ts'
 import type { Aliases } from './rooms/act/aliases.ts'
 import type { Reports } from './rooms/act/reports.ts'
@@ -84,6 +88,11 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   /** Bridges and bots, made in appservices/appservice-services.ts. */
   readonly appservices: AppserviceServices
   readonly media: MediaServices
+  /** TURN and MatrixRTC, made in calls/call-services.ts. */
+  readonly calls: CallServices
+  readonly delayedEvents: DelayedEvents
+  readonly rendezvous: Rendezvous
+  readonly dehydratedDevices: DehydratedDevices
   /** The identity service, made in identity/identity-services.ts. */
   readonly identity: IdentityServices
 }

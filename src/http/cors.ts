@@ -9,6 +9,10 @@ const MAX_AGE_SECONDS = 86_400
 const PROFILES = ['v3', 'r0', 'unstable/uk.tcpip.msc4133'].map((release) => `/_matrix/client/${release}/profile/`)
 const METHODS_OF_PROFILES = `${METHODS}, PATCH`
 
+/** Rendezvous sessions have revisions. */
+const RENDEZVOUS = '/_matrix/client/unstable/org.matrix.msc4108/rendezvous'
+const HEADERS_OF_RENDEZVOUS = `${REQUEST_HEADERS}, If-Match, If-None-Match`
+
 const isProfile = (url: string): boolean => PROFILES.some((path) => url.startsWith(path))
 
 /** The plugin sends these on preflights only; the specification requires them on every answer ("Web browser clients"). */
@@ -27,6 +31,7 @@ export const CORS_HEADERS: Readonly<Record<string, string>> = { 'access-control-
 export function answerCors(app: FastifyInstance): void {
   app.addHook('onRequest', ({ url }, reply, done) => {
     reply.headers(ON_EVERY_ANSWER)
+    if (url.startsWith(RENDEZVOUS)) reply.header('access-control-allow-headers', HEADERS_OF_RENDEZVOUS)
     if (isProfile(url)) reply.header('access-control-allow-methods', METHODS_OF_PROFILES)
     done()
   })
@@ -39,4 +44,8 @@ export function answerCors(app: FastifyInstance): void {
   })
   const config = { cors: { methods: METHODS_OF_PROFILES } }
   for (const path of PROFILES) app.options(`${path}*`, { config }, (_request, reply) => reply.send())
+  const withRevisions = { cors: { allowedHeaders: HEADERS_OF_RENDEZVOUS } }
+  for (const path of [RENDEZVOUS, `${RENDEZVOUS}/*`]) {
+    app.options(path, { config: withRevisions }, (_request, reply) => reply.send())
+  }
 }

@@ -22,6 +22,8 @@ export interface Outbound {
   readonly federation: Federation
   readonly appservices: AppserviceClient
   readonly pushGateways: PushGatewayClient
+  /** Calls any address: for those that the operator configured, and most are on this machine. */
+  readonly near: GuardedClient
   close(): Promise<void>
 }
 
@@ -43,7 +45,6 @@ export async function openOutbound(deps: {
   const discovery = createDiscovery({ names, wellKnown, now, random: Math.random })
   const sign = signerOf(config.server_name, signingKey)
   const federation = createFederation({ client, discovery, dialects, sign, policy })
-  // The operator configured these addresses, and most are on this machine.
   const anywhere = { outbound: { ...config.outbound, allow_ranges: ['0.0.0.0/0', '::/0'] } }
   const near = await createGuardedClient({ config: anywhere, log, names, userAgent: `Hearth/${version}` })
   const appservices = createAppserviceClient({ client: near, dialect: config.outbound.dialect, now })
@@ -54,7 +55,7 @@ export async function openOutbound(deps: {
   })
   const pushGateways = createPushGatewayClient(pushing)
   return {
-    ...{ client, names, discovery, federation, appservices, pushGateways },
+    ...{ client, names, discovery, federation, appservices, pushGateways, near },
     async close() {
       await Promise.all([client.close(), near.close(), pushing.close()])
     },

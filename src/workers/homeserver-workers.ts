@@ -3,6 +3,8 @@ import { adminChores } from '../domain/admin/admin-services.ts'
 import { type AppserviceServices, appserviceChores } from '../domain/appservices/appservice-services.ts'
 import type { Base } from '../domain/base.ts'
 import { contactChore } from '../domain/contact/contact-services.ts'
+import { delayedEventChores } from '../domain/delayed-events/chores.ts'
+import type { DelayedEvents } from '../domain/delayed-events/delayed-events.ts'
 import { federationChores } from '../domain/federation/federation-services.ts'
 import { identityChores } from '../domain/identity/identity-services.ts'
 import { type LifecyclePart, worker } from '../domain/lifecycle.ts'
@@ -13,6 +15,7 @@ import type { RoomBase } from '../domain/rooms/room-base-services.ts'
 import type { WritingServices } from '../domain/rooms/writing-services.ts'
 import { createDirectoryIndex } from '../domain/user-directory/directory-index.ts'
 import { startDeactivationRunner } from './deactivation-runner.ts'
+import { startDelayedEventSender } from './delayed-event-sender.ts'
 import { startGuestRemover } from './guest-remover.ts'
 import { startHistoryPurger } from './history-purger.ts'
 import { startJanitor } from './janitor.ts'
@@ -35,6 +38,7 @@ export function homeserverWorkers(parts: {
   readonly media: { readonly sweep: Sweep }
   readonly pushing: LifecyclePart
   readonly searchIndex: LifecyclePart
+  readonly calls: { readonly delayedEvents: DelayedEvents }
 }): readonly LifecyclePart[] {
   const { config, db, clock, log } = parts.base
   const { guests } = parts.rooms.writing
@@ -49,6 +53,7 @@ export function homeserverWorkers(parts: {
     ...federationChores,
     ...appserviceChores,
     ...oauthChores,
+    ...delayedEventChores,
   ]
   return [
     parts.pushing,
@@ -61,6 +66,7 @@ export function homeserverWorkers(parts: {
     worker('history purger', () => startHistoryPurger(historyPurges, log)),
     worker('room upgrader', () => startRoomUpgrader(upgrades, log)),
     worker('registration reloader', () => startRegistrationReloader({ config, appservices, log })),
+    worker('delayed event sender', () => startDelayedEventSender(parts.calls.delayedEvents, log)),
     worker('deactivation runner', () => startDeactivationRunner(deactivation, log)),
   ]
 }

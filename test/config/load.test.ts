@@ -23,6 +23,14 @@ function problems(text: string, more: Partial<ConfigSources> = {}): string {
   throw new Error('the configuration was accepted')
 }
 
+/** Options that are nothing without others. */
+const NEEDED: Readonly<Record<string, readonly string[]>> = {
+  'https.certificate_file': ['https.key_file=k'],
+  'https.key_file': ['https.certificate_file=c'],
+  'calls.livekit.url': ['calls.livekit.api_key=k', `calls.livekit.api_secret=${'s'.repeat(32)}`],
+  'calls.turn.user': ['calls.turn.password=p'],
+}
+
 describe('with nothing given', () => {
   const { config, origins } = loadConfig({ directory: '/srv' })
 
@@ -45,13 +53,7 @@ describe('with nothing given', () => {
       const values = rest.reduce<object>((inner, name) => ({ [name]: inner }), {
         [section!]: schema.default ?? schema.example,
       })
-      // One of the two is nothing without the other.
-      const flags =
-        key === 'https.certificate_file'
-          ? ['https.key_file=k']
-          : key === 'https.key_file'
-            ? ['https.certificate_file=c']
-            : []
+      const flags = NEEDED[key] ?? []
       expect(() => loadConfig({ values, flags, directory: '/srv' }), key).not.toThrow()
     }
   })

@@ -12,12 +12,7 @@ import { operationOf, PUBLISHED, WITHOUT_FEATURE } from './published.ts'
 const isOutbound = (line: string) => /\/_matrix\/(?:app|push|policy)\//.test(line)
 
 /** What needs nothing but the request. */
-const WITHOUT_SERVICES = [
-  'GET client/versions',
-  'GET C/account/whoami',
-  'GET C/voip/turnServer',
-  'GET CU/hearth.caller',
-]
+const WITHOUT_SERVICES = ['GET C/account/whoami', 'GET CU/hearth.caller']
 
 let server: AccountServer
 

@@ -9,7 +9,6 @@ export const PUBLISHED: readonly string[] = published
 /** Operations without an answer of success, because this server lacks the feature; the specification says how it answers them then. */
 export const WITHOUT_FEATURE: Readonly<Record<string, string>> = {
   'GET /_matrix/federation/v1/query/{queryType}': '404 `M_NOT_FOUND`: there are queries of directory and profile only',
-  'GET /_matrix/client/v3/voip/turnServer': '403 `M_FORBIDDEN`: there is no TURN server yet',
 }
 
 interface Operation {

@@ -190,6 +190,19 @@ describe('C4: each declared feature works:', () => {
       await api.call('POST', '/pushers/set', as({ ...pusher, data, 'org.matrix.msc3881.enabled': false }))
       return (await api.call('GET', '/pushers', as())).pushers[0]['org.matrix.msc3881.enabled'] === false
     },
+    'org.matrix.msc3814': async () => {
+      const path = '/_matrix/client/unstable/org.matrix.msc3814.v1/dehydrated_device'
+      return (await api.request('GET', path, as())).body.errcode === 'M_NOT_FOUND'
+    },
+    'org.matrix.msc4108': async () => {
+      const path = '/_matrix/client/unstable/org.matrix.msc4108/rendezvous'
+      const headers = { 'content-type': 'text/plain' }
+      return (await fetch(server.baseUrl + path, { method: 'POST', headers, body: 'x' })).status === 201
+    },
+    'org.matrix.msc4140': async () => {
+      const path = `/rooms/${room}/send/m.room.message/d1?org.matrix.msc4140.delay=60000`
+      return typeof (await api.call('PUT', path, as({ msgtype: 'm.text', body: 'x' }))).delay_id === 'string'
+    },
     'org.matrix.msc4155': () =>
       refusesInvites('org.matrix.msc4155.invite_permission_config', { blocked_servers: ['*'] }),
     'org.matrix.msc4306': async () => {

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, it } from 'vitest'
 import type { UserId } from '../../src/core/ids.ts'
 import type { JsonObject, JsonValue } from '../../src/core/json.ts'
-import { evaluateDefaults, isNotifiable } from '../../src/core/push/default-rules.ts'
-import { highlightsFor } from '../../src/core/push/highlights.ts'
+import { CALL_INVITE, evaluateDefaults, isNotifiable } from '../../src/core/push/default-rules.ts'
+import { standsOutFor } from '../../src/core/push/highlights.ts'
 import type { PushEvent } from '../../src/core/push/pushed-event.ts'
 
 const members = [
@@ -44,6 +44,7 @@ const TYPES = [
   'm.room.tombstone',
   'm.room.server_acl',
   'm.call.invite',
+  CALL_INVITE,
   'other',
 ]
 
@@ -60,12 +61,18 @@ describe('the quick answers are those of the rules', () => {
   const index = new Set(members.map(({ userId }) => userId))
   const context = (senderPower: number) => ({ memberCount: 4, senderPower, powerToNotify: () => 50 })
 
-  it('highlightsFor is evaluateDefaults for each member', () => {
+  it('standsOutFor is evaluateDefaults for each member', () => {
     fc.assert(
       fc.property(event, fc.constantFrom(0, 50), (sent, power) => {
-        const each = members.filter((member) => evaluateDefaults(sent, { ...member, ...context(power) }).highlight)
-        const found = new Set(highlightsFor(sent, index, power >= 50))
-        return found.size === each.length && each.every((member) => found.has(member.userId))
+        const { userIds, highlights } = standsOutFor(sent, index, power >= 50)
+        const found = new Set(userIds)
+        return members.every((member) => {
+          const { notify, highlight } = evaluateDefaults(sent, { ...member, ...context(power) })
+          if (found.has(member.userId)) return notify && highlight === highlights
+          // A membership concerns its user alone, and everybody hears of it in another way.
+          const counts = isNotifiable(sent) && member.userId !== sent.sender
+          return !highlight && (sent.type === 'm.room.member' || notify === counts)
+        })
       }),
       { numRuns: 5000 },
     )

@@ -9,6 +9,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { ByteBudget } from '../../src/core/byte-budget.ts'
 import { ProtocolError } from '../../src/core/errors.ts'
+import { EVERY_SERVER_WELCOME } from '../../src/core/server-policy.ts'
 import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { createAccountServices, createUserSettings } from '../../src/domain/accounts/account-services.ts'
 import type { ExclusiveUsers } from '../../src/domain/accounts/exclusive-users.ts'
@@ -17,6 +18,7 @@ import { createSessions } from '../../src/domain/accounts/sessions.ts'
 import { createOperators } from '../../src/domain/admin/operators.ts'
 import { createAppserviceServices, openAppserviceBase } from '../../src/domain/appservices/appservice-services.ts'
 import { NO_DEVICE_NEWS } from '../../src/domain/appservices/news.ts'
+import { createCallServices } from '../../src/domain/calls/call-services.ts'
 import { createContactServices } from '../../src/domain/contact/contact-services.ts'
 import { createIdentityServers } from '../../src/domain/contact/identity-servers.ts'
 import { createOwnKeys } from '../../src/domain/federation/own-keys.ts'
@@ -38,6 +40,7 @@ import { loadPages } from '../../src/domain/pages.ts'
 import { openPushRules } from '../../src/domain/push/rules.ts'
 import { openRateLimitOverrides } from '../../src/domain/rate-limit-overrides.ts'
 import { createRateLimits } from '../../src/domain/rate-limits.ts'
+import { createRendezvous } from '../../src/domain/rendezvous/rendezvous.ts'
 import type { IgnoredUsers } from '../../src/domain/rooms/read/ignored-users.ts'
 import { type KeyRing, NOBODY } from '../../src/domain/rooms/receive/federation-queries.ts'
 import type { Services } from '../../src/domain/services.ts'
@@ -83,6 +86,10 @@ const NO_OTHERS: OpenIdVerifier = {
   async subjectOf() {
     throw new ProtocolError('M_UNKNOWN', 'No other homeserver can be asked from here.', { status: 502 })
   },
+}
+const noServer = async () => ({ ok: false as const, kind: 'refused' as const, detail: 'no other servers here' })
+const noRoom = async () => {
+  throw new ProtocolError('M_FORBIDDEN', 'no rooms here')
 }
 const NO_CALLS: HomeserverCalls = {
   async call() {
@@ -258,6 +265,17 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
   const singleSignOn = createSingleSignOn({ base, accounts })
   const oauth = createOauthServices({ base, accounts })
   const ownKeys = createOwnKeys({ config, clock, signingKey: ownSigningKey })
+  const calls = createCallServices({
+    base: {
+      ...base,
+      policy: EVERY_SERVER_WELCOME,
+      rateLimits,
+      outbound: { near: client, federation: { request: noServer, stream: noServer } },
+    },
+    accounts,
+    roomBase: { registry: { get: async () => undefined } },
+    rooms: { acting: { rooms: { send: noRoom, setState: noRoom } } },
+  })
   const services = {
     ...accounts,
     admin: { operators: createOperators({ ...accounts, db: database.db, clock }) },
@@ -273,6 +291,9 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
     pages: await loadPages(config),
     rateLimitOverrides,
     rateLimits,
+    rendezvous: createRendezvous({ clock, random }),
+    calls,
+    delayedEvents: calls.delayedEvents,
   } as unknown as Services
   const app = buildApp({ services, metrics, log })
   await app.listen({ host: '127.0.0.1', port: 0 })

@@ -42,13 +42,22 @@ function typeIs(pattern: string): PushCondition {
   return { kind: 'event_match', key: 'type', pattern }
 }
 
+/** Invitations to calls of groups, under the name that clients use until MSC4075 is in the specification. */
+export const CALL_INVITE = 'org.matrix.msc4075.rtc.invite'
+
+const MENTIONS_USER: PushCondition = {
+  kind: 'event_property_contains',
+  key: 'content.m\\.mentions.user_ids',
+  value: OWN_USER_ID,
+}
+const MENTIONS_ROOM: PushCondition = { kind: 'event_property_is', key: 'content.m\\.mentions.room', value: true }
 const STATE_KEY_IS_EMPTY: PushCondition = { kind: 'event_match', key: 'state_key', pattern: '' }
 const IS_ONE_TO_ONE: PushCondition = { kind: 'room_member_count', is: '2' }
 const MAY_NOTIFY_ROOM: PushCondition = { kind: 'sender_notification_permission', key: 'room' }
 
 /**
  * The server-default rules, in the order they are tried (client-server API, "Predefined Rules"). The three rules that searched the body
- * for mentions left the specification in release 1.17: see docs/decisions/0013.
+ * for mentions left the specification in release 1.17: see docs/decisions/0013. The two of MSC4075 let invitations to calls ring.
  */
 export const DEFAULT_RULES = {
   override: [
@@ -69,15 +78,17 @@ export const DEFAULT_RULES = {
     },
     { id: '.m.rule.member_event', conditions: [typeIs('m.room.member')], actions: [] },
     {
-      id: '.m.rule.is_user_mention',
-      conditions: [{ kind: 'event_property_contains', key: 'content.m\\.mentions.user_ids', value: OWN_USER_ID }],
-      actions: ['notify', SOUND, HIGHLIGHT],
+      id: '.org.matrix.msc4075.rule.rtc.invite_for_me',
+      conditions: [typeIs(CALL_INVITE), MENTIONS_USER],
+      actions: ['notify', RING],
     },
+    { id: '.m.rule.is_user_mention', conditions: [MENTIONS_USER], actions: ['notify', SOUND, HIGHLIGHT] },
     {
-      id: '.m.rule.is_room_mention',
-      conditions: [{ kind: 'event_property_is', key: 'content.m\\.mentions.room', value: true }, MAY_NOTIFY_ROOM],
-      actions: ['notify', HIGHLIGHT],
+      id: '.org.matrix.msc4075.rule.rtc.invite_for_room',
+      conditions: [typeIs(CALL_INVITE), MENTIONS_ROOM, MAY_NOTIFY_ROOM],
+      actions: ['notify', RING],
     },
+    { id: '.m.rule.is_room_mention', conditions: [MENTIONS_ROOM, MAY_NOTIFY_ROOM], actions: ['notify', HIGHLIGHT] },
     {
       id: '.m.rule.tombstone',
       conditions: [typeIs('m.room.tombstone'), STATE_KEY_IS_EMPTY],

@@ -1,21 +1,29 @@
 import type { UserId } from '../ids.ts'
 import { isObject } from '../json.ts'
+import { CALL_INVITE } from './default-rules.ts'
 import type { PushEvent } from './pushed-event.ts'
 
+/** The members to whom the server-default push rules make an event something else than to all. */
+export interface StandsOut {
+  readonly userIds: readonly UserId[]
+  /** Whether it is highlighted for them. Otherwise they are notified, and no more: of a call that they are invited to. */
+  readonly highlights: boolean
+}
+
 /**
- * The members whom the server-default push rules highlight an event for: the same as `evaluateDefaults` for each of them,
- * in time linear in the event and those found.
+ * The members whom an event mentions, by the server-default push rules: the same as `evaluateDefaults` for each of them, in time linear in
+ * the event and those found.
  *
  * @param members the local members of the room
  * @param canNotifyRoom whether the sender's power level reaches `notifications.room`
  */
-export function highlightsFor(event: PushEvent, members: ReadonlySet<UserId>, canNotifyRoom: boolean): UserId[] {
-  const found: UserId[] = []
-  for (const userId of highlighted(event, members, canNotifyRoom)) if (userId !== event.sender) found.push(userId)
-  return found
+export function standsOutFor(event: PushEvent, members: ReadonlySet<UserId>, canNotifyRoom: boolean): StandsOut {
+  const userIds: UserId[] = []
+  for (const userId of mentioned(event, members, canNotifyRoom)) if (userId !== event.sender) userIds.push(userId)
+  return { userIds, highlights: event.type.toLowerCase() !== CALL_INVITE }
 }
 
-function highlighted(event: PushEvent, members: ReadonlySet<UserId>, canNotifyRoom: boolean): Iterable<UserId> {
+function mentioned(event: PushEvent, members: ReadonlySet<UserId>, canNotifyRoom: boolean): Iterable<UserId> {
   const { content } = event
   const type = event.type.toLowerCase()
   // Notices and memberships are silenced before mentions are looked for.

@@ -13,6 +13,7 @@ import {
 import { deleteLoginTokensOf } from '../../store/accounts/login-tokens.ts'
 import type { Database } from '../../store/db/db.ts'
 import { deleteKeyBackups } from '../../store/keys/key-backups.ts'
+import { deleteDelayedEventsOf } from '../../store/rooms/delayed-events.ts'
 import { getMemberships, getRooms } from '../../store/rooms/rooms.ts'
 import type { Clock } from '../clock.ts'
 import type { Contacts } from '../contact/contacts.ts'
@@ -124,6 +125,7 @@ export function createDeactivation(deps: {
         if (await endAccount(tx, userNid, now)) {
           await deleteLoginTokensOf(tx, userNid)
           await deleteKeyBackups(tx, userNid)
+          await deleteDelayedEventsOf(tx, userNid)
           await insertDeactivation(tx, { userNid, idServer, now, dueAt: now + LEASE_MS })
         }
         if (erase) await eraseAccount(tx, userNid, now, position)

@@ -25,8 +25,9 @@ export interface KeyUploads {
    *
    * @throws ProtocolError `M_BAD_JSON` for keys that lack a member; `M_INVALID_PARAM` for keys that are malformed, too many, or have the
    *   name of other keys; `M_TOO_LARGE`, `M_FORBIDDEN` for a device with the name of a cross-signing key
+   * @param before runs first in the same transaction, and gives devices that it has removed
    */
-  upload(by: Requester, upload: KeyUpload): Promise<KeyCounts>
+  upload(by: Requester, upload: KeyUpload, before?: (tx: Tx) => Promise<readonly string[]>): Promise<KeyCounts>
 }
 
 /** Well-formed keys that may differ from the stored ones. */
@@ -136,11 +137,16 @@ export function createKeyUploads(deps: {
   }
 
   return {
-    async upload(by, upload) {
+    async upload(by, upload, before) {
       const wanted = await check(by, upload)
       const isNothing = !wanted.deviceKeys && wanted.oneTimeKeys.length + wanted.fallbackKeys.length === 0
-      if (isNothing) return counts.of(by)
-      await deviceLists.change(by.userNid, (tx, position) => store(tx, by, wanted, position))
+      if (isNothing && !before) return counts.of(by)
+      await deviceLists.change(by.userNid, async (tx, position) => {
+        const removed = (await before?.(tx)) ?? []
+        const written = await store(tx, by, wanted, position)
+        if (removed.length === 0) return written
+        return { ...written, audience: 'sharing', devices: [by.deviceId, ...removed] }
+      })
       counts.rose(by)
       return counts.of(by)
     },

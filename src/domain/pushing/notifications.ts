@@ -105,7 +105,8 @@ export function createNotifications(parts: NotificationParts): Notifications {
     const { actions } = notice.outcome
     const facts = writeJson({ actions, profile_tag: null, read, room_id: room.id, ts: event.ts })
     out.text(`${facts.slice(0, -1)},"event":`)
-    writeClientEvent(out, event, { now: clock.now(), tokenNid: by.tokenNid, earlierTokens: by.earlierTokens })
+    const { tokenNid, earlierTokens, userNid } = by
+    writeClientEvent(out, event, { now: clock.now(), tokenNid, earlierTokens, userNid })
     out.text('}')
   }
 

@@ -27,7 +27,8 @@ export function writeEventList(
 function writeEvents(out: JsonBytes, look: Look, events: readonly RoomEvent[], more: EventExtras = {}): void {
   const { filter } = look.request
   const plain = filter.eventFields === undefined && filter.eventFormat === 'client'
-  const reading = { now: look.timeMs, tokenNid: look.by.tokenNid, earlierTokens: look.by.earlierTokens, ...more }
+  const { tokenNid, earlierTokens, userNid } = look.by
+  const reading = { now: look.timeMs, tokenNid, earlierTokens, userNid, ...more }
   events.forEach((event, index) => {
     if (index > 0) out.text(',')
     if (plain) writeClientEvent(out, event, reading)
@@ -37,7 +38,10 @@ function writeEvents(out: JsonBytes, look: Look, events: readonly RoomEvent[], m
 
 /** Who reads what is bundled with events: sync files events under their room. */
 export function bundleReader({ by, timeMs }: Look): BundleReader {
-  return { viewer: by, reading: { now: timeMs, tokenNid: by.tokenNid, earlierTokens: by.earlierTokens } }
+  return {
+    viewer: by,
+    reading: { now: timeMs, tokenNid: by.tokenNid, earlierTokens: by.earlierTokens, userNid: by.userNid },
+  }
 }
 
 /** What decides which state goes with a slice of the timeline. */

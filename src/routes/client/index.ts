@@ -27,6 +27,18 @@ import { getRoomTags } from './account-data/get-room-tags.ts'
 import { setAccountData } from './account-data/set-account-data.ts'
 import { setAccountDataPerRoom } from './account-data/set-account-data-per-room.ts'
 import { setRoomTag } from './account-data/set-room-tag.ts'
+import { getRtcTransports } from './calls/get-rtc-transports.ts'
+import { getTurnServer } from './calls/get-turn-server.ts'
+import { deleteDehydratedDevice } from './dehydrated/delete-dehydrated-device.ts'
+import { getDehydratedDevice } from './dehydrated/get-dehydrated-device.ts'
+import { getDehydratedEvents } from './dehydrated/get-dehydrated-events.ts'
+import { postDehydratedEvents } from './dehydrated/post-dehydrated-events.ts'
+import { putDehydratedDevice } from './dehydrated/put-dehydrated-device.ts'
+import { getDelayedEvent } from './delayed-events/get-delayed-event.ts'
+import { getDelayedEvents } from './delayed-events/get-delayed-events.ts'
+import { manageDelayedEvent } from './delayed-events/manage-delayed-event.ts'
+import { scheduleDelayedEvent } from './delayed-events/schedule-delayed-event.ts'
+import { updateDelayedEvent } from './delayed-events/update-delayed-event.ts'
 import { deleteDevice } from './devices/delete-device.ts'
 import { deleteDevices } from './devices/delete-devices.ts'
 import { getDevice } from './devices/get-device.ts'
@@ -99,6 +111,15 @@ import { setPushRuleEnabled } from './push/set-push-rule-enabled.ts'
 import { getRelatingEvents } from './relations/get-relating-events.ts'
 import { getRelatingEventsWithRelType } from './relations/get-relating-events-with-rel-type.ts'
 import { getRelatingEventsWithRelTypeAndEventType } from './relations/get-relating-events-with-rel-type-and-event-type.ts'
+import { createRendezvous } from './rendezvous/create-rendezvous.ts'
+import { createTextRendezvous } from './rendezvous/create-text-rendezvous.ts'
+import { deleteRendezvous } from './rendezvous/delete-rendezvous.ts'
+import { deleteTextRendezvous } from './rendezvous/delete-text-rendezvous.ts'
+import { discoverRendezvous } from './rendezvous/discover-rendezvous.ts'
+import { getRendezvous } from './rendezvous/get-rendezvous.ts'
+import { getTextRendezvous } from './rendezvous/get-text-rendezvous.ts'
+import { putTextRendezvous } from './rendezvous/put-text-rendezvous.ts'
+import { updateRendezvous } from './rendezvous/update-rendezvous.ts'
 import { reportEvent } from './reports/report-event.ts'
 import { reportRoom } from './reports/report-room.ts'
 import { reportUser } from './reports/report-user.ts'
@@ -122,7 +143,6 @@ import { upgradeRoom } from './rooms/upgrade-room.ts'
 import { search } from './search/search.ts'
 import { getAuthMetadata } from './server/get-auth-metadata.ts'
 import { getCapabilities } from './server/get-capabilities.ts'
-import { getTurnServer } from './server/get-turn-server.ts'
 import { getVersions } from './server/get-versions.ts'
 import { getWhoIs } from './server/get-who-is.ts'
 import { pingAppservice } from './server/ping-appservice.ts'
@@ -171,6 +191,16 @@ export const clientEndpoints: readonly Endpoint[] = [
   logout,
   logoutAll,
 
+  discoverRendezvous,
+  createRendezvous,
+  getRendezvous,
+  updateRendezvous,
+  deleteRendezvous,
+  createTextRendezvous,
+  getTextRendezvous,
+  putTextRendezvous,
+  deleteTextRendezvous,
+
   register,
   requestTokenToRegisterEmail,
   requestTokenToRegisterMsisdn,
@@ -218,6 +248,12 @@ export const clientEndpoints: readonly Endpoint[] = [
   postMessage,
   redactEvent,
   postRedaction,
+
+  scheduleDelayedEvent,
+  getDelayedEvents,
+  getDelayedEvent,
+  manageDelayedEvent,
+  updateDelayedEvent,
 
   createRoom,
 
@@ -276,6 +312,7 @@ export const clientEndpoints: readonly Endpoint[] = [
   deleteProfileField,
 
   getTurnServer,
+  getRtcTransports,
 
   sendToDevice,
 
@@ -284,6 +321,12 @@ export const clientEndpoints: readonly Endpoint[] = [
   updateDevice,
   deleteDevice,
   deleteDevices,
+
+  putDehydratedDevice,
+  getDehydratedDevice,
+  deleteDehydratedDevice,
+  getDehydratedEvents,
+  postDehydratedEvents,
 
   uploadKeys,
   queryKeys,

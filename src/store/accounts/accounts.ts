@@ -24,6 +24,15 @@ export async function findAccount(reader: Reader, userId: UserId): Promise<Accou
   return row
 }
 
+export async function findAccountByNid(reader: Reader, userNid: number): Promise<AccountRow | undefined> {
+  const [row] = await reader.query<AccountRow>(
+    `SELECT a.user_nid, u.user_id, a.password_hash, a.is_guest, a.is_admin, a.created_at, a.deactivated_at, a.is_locked, a.is_suspended
+     FROM account a JOIN matrix_user u USING (user_nid) WHERE a.user_nid = $1`,
+    [userNid],
+  )
+  return row
+}
+
 /** The account, its row locked against changes until the transaction ends. */
 export async function lockAccount(tx: Tx, userNid: number): Promise<AccountRow | undefined> {
   const [row] = await tx.query<AccountRow>(

@@ -94,6 +94,7 @@ describe('from outside inwards', () => {
       'For clients',
       'Through the proxy',
       'For other servers',
+      'Calls',
       'Identity service',
     ])
     expect(found(sections, 'callers')?.text).toContain(CALLER)

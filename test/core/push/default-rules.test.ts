@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import type { UserId } from '../../../src/core/ids.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { compileCondition } from '../../../src/core/push/conditions.ts'
-import { evaluateDefaults, isNotifiable } from '../../../src/core/push/default-rules.ts'
-import { highlightsFor } from '../../../src/core/push/highlights.ts'
+import { CALL_INVITE, evaluateDefaults, isNotifiable } from '../../../src/core/push/default-rules.ts'
+import { standsOutFor } from '../../../src/core/push/highlights.ts'
 import { NO_OWN_RULES, rulesetOf } from '../../../src/core/push/own-rules.ts'
 import { type PushContext, type PushEvent, PushedEvent } from '../../../src/core/push/pushed-event.ts'
 
@@ -29,6 +29,8 @@ function text(body: string, more: JsonObject = {}): PushEvent {
 const SILENT = { notify: false, highlight: false }
 const NOTIFY = { notify: true, highlight: false }
 const HIGHLIGHT = { notify: true, highlight: true }
+const RINGS = { notify: true, highlight: false, sound: 'ring' }
+const RTC_NOTIFICATION = 'org.matrix.msc4075.rtc.notification'
 const EDIT = { 'm.relates_to': { rel_type: 'm.replace', event_id: '$x' } }
 
 describe('the rule set that clients read (client-server API, predefined rules)', () => {
@@ -43,7 +45,9 @@ describe('the rule set that clients read (client-server API, predefined rules)',
         'suppress_notices',
         'invite_for_me',
         'member_event',
+        'rtc.invite_for_me',
         'is_user_mention',
+        'rtc.invite_for_room',
         'is_room_mention',
         'tombstone',
         'reaction',
@@ -83,6 +87,10 @@ describe('what the default rules make of events', () => {
     ['a message', text('hi'), NOTIFY],
     ['an encrypted event', event('m.room.encrypted', {}), NOTIFY],
     ['a call', event('m.call.invite', {}), NOTIFY],
+    ['her invitation to a group call', event(CALL_INVITE, { 'm.mentions': { user_ids: [ALICE] } }), RINGS],
+    ["another's invitation to a group call", event(CALL_INVITE, { 'm.mentions': { user_ids: [BOB] } }), SILENT],
+    ['one for all, of one without power', event(CALL_INVITE, { 'm.mentions': { room: true } }), SILENT],
+    ['a ringing group call of today', event(RTC_NOTIFICATION, { 'm.mentions': { user_ids: [ALICE] } }), HIGHLIGHT],
     ['a notice', event('m.room.message', { msgtype: 'm.notice', body: 'alice' }), SILENT],
     ['an edit', text('hi', EDIT), SILENT],
     ['a reaction', event('m.reaction', {}), SILENT],
@@ -110,6 +118,7 @@ describe('what the default rules make of events', () => {
   it.each([
     ['@room, which alone is no mention', text('hey @room!'), NOTIFY],
     ['a room mention', text('x', { 'm.mentions': { room: true } }), HIGHLIGHT],
+    ['an invitation of all to a group call', event(CALL_INVITE, { 'm.mentions': { room: true } }), RINGS],
     ['@room beside mentions', text('@room', { 'm.mentions': {} }), NOTIFY],
     ['"true" is not true', text('x', { 'm.mentions': { room: 'true' } }), NOTIFY],
   ])('of one with power: %s', (_name, sent, outcome) => {
@@ -161,15 +170,15 @@ describe('highlights of a whole room', () => {
 
   it('finds those listed, once', () => {
     const listed = ['@user7:here.example', '@user8:here.example', '@user7:here.example', '@else:here.example', 7]
-    expect(highlightsFor(text('x', { 'm.mentions': { user_ids: listed } }), members, false)).toEqual([
-      '@user7:here.example',
-      '@user8:here.example',
-    ])
+    expect(standsOutFor(text('x', { 'm.mentions': { user_ids: listed } }), members, false)).toEqual({
+      userIds: ['@user7:here.example', '@user8:here.example'],
+      highlights: true,
+    })
   })
 
   it('highlights everyone but the sender for a mention of the room', () => {
     const sent = { ...text('x', { 'm.mentions': { room: true } }), sender: '@user3:here.example' }
-    expect(highlightsFor(sent, members, true)).toHaveLength(999)
-    expect(highlightsFor(sent, members, false)).toEqual([])
+    expect(standsOutFor(sent, members, true).userIds).toHaveLength(999)
+    expect(standsOutFor(sent, members, false).userIds).toEqual([])
   })
 })

@@ -89,21 +89,24 @@ export function createRoomActions(parts: ActionParts): Pick<Rooms, 'send' | 'set
       )
     },
 
-    async setState(by, roomId, type, stateKey, { content, offence, ...at }) {
-      checkStateContent(type, content)
-      if (isInvitationElsewhere(type, stateKey, content)) return parts.inviteRemotely(by, roomId, stateKey, content)
-      let unchanged: EventId | undefined
-      const appended = await appender.append(roomId, async (room) => {
-        if (type !== 'm.room.member' || stateKey !== by.userId) mustBeMember(room, by)
-        checkOffence(room.version, offence)
-        const kept = await withoutStrayAuthoriser(room, by, type, stateKey, content)
-        unchanged = await sameState(room, by, type, stateKey, kept)
-        if (unchanged !== undefined) return []
-        if (type === 'm.room.member') await parts.checkMember(by, room, stateKey, kept)
-        if (type === 'm.room.canonical_alias') await parts.checkCanonicalAlias(room, kept)
-        return [{ type, stateKey, content: kept, sender: by.userId, senderNid: by.userNid, ...at }]
+    setState(by, roomId, type, stateKey, { content, offence, ...at }, transaction) {
+      return transactions.once(by, transaction, async (txn) => {
+        checkStateContent(type, content)
+        if (isInvitationElsewhere(type, stateKey, content)) return parts.inviteRemotely(by, roomId, stateKey, content)
+        let unchanged: EventId | undefined
+        const plan = async (room: Room): Promise<readonly Draft[]> => {
+          if (type !== 'm.room.member' || stateKey !== by.userId) mustBeMember(room, by)
+          checkOffence(room.version, offence)
+          const kept = await withoutStrayAuthoriser(room, by, type, stateKey, content)
+          unchanged = await sameState(room, by, type, stateKey, kept)
+          if (unchanged !== undefined) return []
+          if (type === 'm.room.member') await parts.checkMember(by, room, stateKey, kept)
+          if (type === 'm.room.canonical_alias') await parts.checkCanonicalAlias(room, kept)
+          return [{ type, stateKey, content: kept, sender: by.userId, senderNid: by.userNid, ...at }]
+        }
+        const appended = await appender.append(roomId, plan, txn)
+        return unchanged ?? appended.eventIds[0]!
       })
-      return unchanged ?? appended.eventIds[0]!
     },
 
     redact(by, roomId, target, { content, offence }, transaction) {

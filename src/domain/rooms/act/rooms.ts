@@ -76,7 +76,15 @@ export interface Rooms {
     sent: SentContent,
     transaction: ClientTransaction | undefined,
   ): Promise<EventId>
-  setState(by: Requester, roomId: RoomId, type: string, stateKey: string, sent: SentContent): Promise<EventId>
+  /** @param transaction makes it happen once */
+  setState(
+    by: Requester,
+    roomId: RoomId,
+    type: string,
+    stateKey: string,
+    sent: SentContent,
+    transaction?: ClientTransaction,
+  ): Promise<EventId>
   redact(
     by: Requester,
     roomId: RoomId,

@@ -6,8 +6,12 @@ import { type Reading, writeClientEvent } from '../room/client-event.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 
 /** How one client reads one room, now. */
-export function readingOf(by: Pick<Requester, 'tokenNid' | 'earlierTokens'>, roomId: RoomId, clock: Clock): Reading {
-  return { now: clock.now(), tokenNid: by.tokenNid, earlierTokens: by.earlierTokens, roomId }
+export function readingOf(
+  by: Pick<Requester, 'tokenNid' | 'earlierTokens' | 'userNid'>,
+  roomId: RoomId,
+  clock: Clock,
+): Reading {
+  return { now: clock.now(), tokenNid: by.tokenNid, earlierTokens: by.earlierTokens, userNid: by.userNid, roomId }
 }
 
 /** Writes events as a JSON array. What they refer to must be loaded already: see `loadReferences`. */

@@ -12,6 +12,8 @@ export interface Reading {
   /** The reader's token: only the client that sent an event learns its transaction id. */
   readonly tokenNid: number | undefined
   readonly earlierTokens?: readonly number[] | undefined
+  /** The reader: only the sender of a delayed event learns its id. */
+  readonly userNid?: number | undefined
   /** Written into the event. Sync leaves it out, because it files events under their room. */
   readonly roomId?: RoomId
   /** The reader's membership at an event, where it is known. */
@@ -61,6 +63,17 @@ export function isOwn({ txnToken }: RoomEvent, by: Pick<Reading, 'tokenNid' | 'e
   return txnToken === by.tokenNid || by.earlierTokens?.includes(txnToken) === true
 }
 
+/**
+ * The number under which the delayed events of a user have their transaction ids: no login and no application service has it. The
+ * transaction id is the `delay_id`, so that an event is sent once, even if the server dies in between.
+ */
+export const delayedScope = (userNid: number): number => -(2 ** 51 + userNid)
+
+/** Whether it is an event that this user has had sent later. */
+function wasDelayedBy({ txnToken, senderNid }: RoomEvent, userNid: number | undefined): boolean {
+  return userNid === senderNid && txnToken === delayedScope(senderNid)
+}
+
 /** Writes an event in the client format (client-server API, "Room event format"). */
 export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Reading): void {
   const { head, unsigned, tail } = event.rendered ?? render(event, NOTHING)
@@ -69,13 +82,21 @@ export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Read
   const membership = reading.membershipAt?.(event)
   // This is the case for nearly every event that a sync writes.
   const hasTxn = event.txnId !== undefined && isOwn(event, reading)
+  const delayId = event.txnId !== undefined && wasDelayedBy(event, reading.userNid) ? event.txnId : undefined
   const relations = reading.relations?.get(event.nid)
-  const isPlain = unsigned === '' && tail === '' && !hasTxn && reading.roomId === undefined && relations === undefined
+  const isPlain =
+    unsigned === '' &&
+    tail === '' &&
+    !hasTxn &&
+    delayId === undefined &&
+    reading.roomId === undefined &&
+    relations === undefined
   if (isPlain && membership === 'join') return void out.text(`${age},"membership":"join"}}`)
   let rest = `${age}${unsigned}`
   if (membership !== undefined) rest += `,"membership":"${membership}"`
   if (relations !== undefined) rest += `,"m.relations":${relations}`
   if (hasTxn) rest += `,"transaction_id":${JSON.stringify(event.txnId)}`
+  if (delayId !== undefined) rest += `,"delay_id":"${delayId}","org.matrix.msc4140.delay_id":"${delayId}"`
   rest += `}${tail}`
   if (reading.roomId !== undefined) rest += `,"room_id":${JSON.stringify(reading.roomId)}`
   out.text(`${rest}}`)

@@ -3,7 +3,7 @@ import type { ByteBudget } from '../../../core/byte-budget.ts'
 import type { UserId } from '../../../core/ids.ts'
 import type { CompiledRules, RoomRules } from '../../../core/push/compiled-rules.ts'
 import { isNotifiable } from '../../../core/push/default-rules.ts'
-import { highlightsFor } from '../../../core/push/highlights.ts'
+import { standsOutFor } from '../../../core/push/highlights.ts'
 import { PushedEvent } from '../../../core/push/pushed-event.ts'
 import { powersOf } from '../../push/push-context.ts'
 import type { PushRules } from '../../push/rules.ts'
@@ -105,9 +105,11 @@ export function createNoticing({
       const own = readersOf(room)
       const { senderPower, powerToNotify } = powersOf(room, event.sender, state)
       const found: Noticed[] = []
-      for (const userId of highlightsFor(event.pdu, userIds, senderPower >= powerToNotify('room'))) {
+      const outstanding = standsOutFor(event.pdu, userIds, senderPower >= powerToNotify('room'))
+      const { highlights } = outstanding
+      for (const userId of outstanding.userIds) {
         const userNid = nids.get(userId)!
-        if (!own.has(userNid)) found.push({ userNid, notifies: true, highlights: true })
+        if (!own.has(userNid)) found.push({ userNid, notifies: true, highlights })
       }
       if (own.size === 0) return found
       const counts = isNotifiable(event.pdu)

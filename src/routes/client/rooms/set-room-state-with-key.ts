@@ -1,5 +1,5 @@
 import { AnyObject, endpoint } from '../../../http/endpoint.ts'
-import { TsQuery, tsOf } from './ts-query.ts'
+import { delayOf, SendQuery, sentAt } from './send-query.ts'
 
 export const setRoomStateWithKey = endpoint(
   'PUT C/rooms/{roomId}/state/{eventType}/{stateKey}',
@@ -8,12 +8,15 @@ export const setRoomStateWithKey = endpoint(
     guests: true,
     limited: 'message',
     also: ['C/rooms/{roomId}/state/{eventType}'],
-    query: TsQuery,
+    query: SendQuery,
     body: AnyObject,
   },
-  async ({ requester, params, query, exactBody, bodyOffence }, { rooms }) => {
-    const { roomId, eventType, stateKey } = params
-    const sent = { content: exactBody, offence: bodyOffence, ...tsOf(requester, query) }
-    return { event_id: await rooms.setState(requester, roomId, eventType, stateKey, sent) }
+  async ({ requester, params, query, exactBody, bodyOffence }, { rooms, delayedEvents }) => {
+    const { roomId, eventType: type, stateKey } = params
+    const sent = { content: exactBody, offence: bodyOffence, ...sentAt(requester, query) }
+    const delayMs = delayOf(query)
+    if (delayMs === undefined) return { event_id: await rooms.setState(requester, roomId, type, stateKey, sent) }
+    const wish = { ...sent, roomId, type, stateKey, delayMs, transaction: undefined, isOldForm: true }
+    return { delay_id: await delayedEvents.schedule(requester, wish) }
   },
 )

@@ -1,4 +1,5 @@
 import { ROOM_VERSIONS } from '../../../core/room-version.ts'
+import { delayedEventLimits } from '../../../domain/delayed-events/quota.ts'
 import { endpoint } from '../../../http/endpoint.ts'
 
 const AVAILABLE = Object.fromEntries(ROOM_VERSIONS.map(({ id }) => [id, 'stable']))
@@ -16,6 +17,7 @@ export const getCapabilities = endpoint(
       'm.set_avatar_url': { enabled: true },
       'm.profile_fields': { enabled: true },
       ...((await admin.operators.isAdmin(requester)) && { 'm.account_moderation': { suspend: true, lock: true } }),
+      'm.delayed_events': delayedEventLimits(config),
       'm.room_versions': { default: config.rooms.default_version, available: AVAILABLE },
     },
   }),

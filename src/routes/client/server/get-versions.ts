@@ -50,11 +50,18 @@ const FEATURES = [
   'org.matrix.msc4543',
   'org.matrix.msc4548',
   'org.matrix.msc4551',
+  // A device that waits for a user who has no other
+  'org.matrix.msc3814',
+  // Events can be sent later, which clients in calls rely on.
+  'org.matrix.msc4140',
 ]
 
 const UNSTABLE_FEATURES = Object.fromEntries(FEATURES.map((name) => [name, true]))
 
-export const getVersions = endpoint('GET client/versions', { auth: 'none' }, ({ dialect }) => ({
+/** Signing in by a QR code as clients do it since 2024: a device without a session begins. */
+const QR_LOGIN = { 'org.matrix.msc4108': true }
+
+export const getVersions = endpoint('GET client/versions', { auth: 'none' }, ({ dialect }, { config }) => ({
   versions: VERSIONS[dialect],
-  unstable_features: UNSTABLE_FEATURES,
+  unstable_features: { ...UNSTABLE_FEATURES, ...(config.qr_login.rendezvous === 'anyone' && QR_LOGIN) },
 }))
