@@ -9,7 +9,7 @@ import type { UserRoom } from '../user-rooms.ts'
 export interface Departure {
   /** Whether the user was ever joined before, as far as the room's events tell. */
   readonly wasIn: boolean
-  /** Whether others took the user out. */
+  /** Whether others decided that the user, who was in, is out. */
   readonly isKick: boolean
 }
 
@@ -28,15 +28,12 @@ export function createDepartures(events: Pick<EventCache, 'load'>): Departures {
   const known = createCache<number, Departure>(MAX_EVENTS)
 
   async function departureOf(userId: UserId, leave: RoomEvent | undefined): Promise<Departure> {
-    let isKick = false
     let at = leave
     for (let step = 0; at && step < MAX_STEPS; step++) {
-      const before =
-        at.replacesNid === undefined ? undefined : (await events.load([at.replacesNid])).get(at.replacesNid)
-      if (membershipOf(before) === 'join')
-        return { wasIn: true, isKick: step === 0 ? at.sender !== userId : isKick || at.sender !== userId }
-      isKick ||= at.sender !== userId
-      at = before
+      const before = at.replacesNid
+      const replaced = before === undefined ? undefined : (await events.load([before])).get(before)
+      if (membershipOf(replaced) === 'join') return { wasIn: true, isKick: leave?.sender !== userId }
+      at = replaced
     }
     return { wasIn: false, isKick: false }
   }

@@ -81,6 +81,11 @@ async function takeCourse(
   const slice = reading instanceof Promise ? await reading : reading
   if (!isWider) return { sent, known, slice, isExpanded: false, wasResynced }
   const fresh = slice.events.filter(({ streamPos }) => isNewer(streamPos, view.since!.events))
+  if (fresh.length === slice.events.length && slice.limited) {
+    // Nothing of it was sent before: it is an answer like any other.
+    const reading = shownTimeline(view, room, { since: view.since!.events, upTo: view.now.events, seesFrom })
+    return { sent, known, slice: await reading, isExpanded: false, wasResynced }
+  }
   const isExpanded = slice.events.length - fresh.length > sent.timelineLimit
   // The client has all there was: only what came since is new.
   return { sent, known, slice: isExpanded ? slice : { events: fresh, limited: false }, isExpanded, wasResynced }

@@ -29,9 +29,12 @@ export async function otherAnswer(look: SlidingLook, wanted: WantedRoom): Promis
   const leaving = (await look.sources.events.load([membership.eventNid])).get(membership.eventNid)
   if (leaving === undefined) return { ...answer, json: undefined }
   if (!wasIn || leaving.standing === 'outlier') return { ...answer, json: await declined(look, wanted, leaving) }
-  const view = roomLook(look, since, wanted.wish.timelineLimit)
+  const { timelineLimit } = wanted.wish
+  const known = since && (await knownState(roomLook(look, since, timelineLimit), room))
+  // A client that has no state begins with the room, whatever it was sent before.
+  const view = roomLook(look, known && since, timelineLimit)
   const last = await lastTimeline(view, wanted.room, room, leaving)
-  return { ...answer, json: await departed(view, wanted, room, leaving, last), timeline: last.shown }
+  return { ...answer, json: await departed(view, wanted, room, { leaving, last, known }), timeline: last.shown }
 }
 
 function begin(look: SlidingLook, wanted: WantedRoom): JsonBytes {
@@ -58,19 +61,20 @@ async function declined(look: SlidingLook, wanted: WantedRoom, leaving: RoomEven
   return writeEventList(out.text(',"timeline":'), look, [leaving]).text('}')
 }
 
+interface Ending {
+  readonly leaving: RoomEvent
+  readonly last: LastTimeline
+  /** The state that the client has; undefined if it begins with the room. */
+  readonly known: StateMap | undefined
+}
+
 /** The user left, or others took them out: what happened up to then, and nothing after. */
-async function departed(
-  view: SlidingLook,
-  wanted: WantedRoom,
-  room: Room,
-  leaving: RoomEvent,
-  last: LastTimeline,
-): Promise<JsonBytes> {
+async function departed(view: SlidingLook, wanted: WantedRoom, room: Room, departure: Ending): Promise<JsonBytes> {
   const { shape } = view.sliding
+  const { leaving, last, known } = departure
   const { slice, shown } = last
-  const known = view.since && last.end !== undefined ? await knownState(view, room) : undefined
   const isInitial = known === undefined && last.end !== undefined
-  const changes = await changesUntil(view, wanted, room, { leaving, last, known })
+  const changes = await changesUntil(view, wanted, room, departure)
   const nids = new Set(changes.nids)
   // Without a membership field, clients learn of it from the state alone.
   if (!shape.hasMembership || last.end === undefined) nids.add(leaving.nid)
@@ -88,12 +92,7 @@ async function departed(
 const NO_CHANGES = { nids: new Set<number>(), removed: [], types: undefined }
 
 /** The state up to the leave, and the leave. */
-async function changesUntil(
-  view: SlidingLook,
-  { wish }: WantedRoom,
-  room: Room,
-  { leaving, last, known }: { leaving: RoomEvent; last: LastTimeline; known: StateMap | undefined },
-) {
+async function changesUntil(view: SlidingLook, { wish }: WantedRoom, room: Room, { leaving, last, known }: Ending) {
   if (last.end === undefined) return NO_CHANGES
   const then = await view.sources.states.at(room, until(view.now.events, last.end))
   const end = leaving.keyId === undefined ? then : setState(then, leaving.keyId, leaving.nid)

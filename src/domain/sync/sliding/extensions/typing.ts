@@ -1,7 +1,7 @@
 import { JsonBytes } from '../../../../core/json-bytes.ts'
 import { scopeOf, wasOn } from '../position.ts'
 import type { RoomExtension } from '../request.ts'
-import { type ExtensionPart, type ExtensionScene, inScope, type ScopedRoom, shownUpTo } from './extension.ts'
+import { type ExtensionPart, type ExtensionScene, inScope, type ScopedRoom } from './extension.ts'
 
 /** Who types in rooms that the user is in (MSC4508). */
 export function typingPart(scene: ExtensionScene, extension: RoomExtension): ExtensionPart {
@@ -26,8 +26,9 @@ export function typingPart(scene: ExtensionScene, extension: RoomExtension): Ext
 function typingIn({ look }: ExtensionScene, isFresh: boolean, room: ScopedRoom): readonly string[] | undefined {
   const typing = look.sources.typing(room.answer.nid)
   if (typing === undefined) return undefined
-  if (shownUpTo(look, isFresh, room) === undefined) return typing.userIds.length > 0 ? typing.userIds : undefined
+  const sent = look.record.rooms.get(room.answer.nid)
+  if (sent === undefined) return typing.userIds.length > 0 ? typing.userIds : undefined
   // The client may show who typed when it saw the room last.
-  const isBack = look.record.rooms.get(room.answer.nid)?.upTo !== undefined
+  const isBack = isFresh || room.answer.isBegun || sent.upTo !== undefined
   return isBack || typing.position > (look.from?.stream.ephemeral ?? 0) ? typing.userIds : undefined
 }
