@@ -52,6 +52,9 @@ it('lets a user without any device read later what was written meanwhile', async
   await bob.client.sendMessage(roomId, { msgtype: MsgType.Text, body: 'nobody is there' })
 
   const second = await signIn('alice', recovery)
+  await waitUntil('the own keys', () => second.crypto.userHasCrossSigningKeys(second.userId, true))
+  await second.crypto.bootstrapCrossSigning({})
+  await waitUntil('the secrets', () => second.crypto.isCrossSigningReady())
   await second.crypto.startDehydration({ rehydrate: true })
   await waitForText(second, roomId, 'nobody is there')
 }, 90_000)
