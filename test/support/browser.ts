@@ -39,7 +39,7 @@ export interface TestBrowser {
 
 /** A headless Chromium, whose process is shared with other files; whoever opens it closes it. */
 export async function openBrowser(): Promise<TestBrowser> {
-  launched ??= launch()
+  launched ??= launchBrowser()
   const browser = await launched
   const contexts: BrowserContext[] = []
   return {
@@ -54,8 +54,9 @@ export async function openBrowser(): Promise<TestBrowser> {
   }
 }
 
-function launch(): Promise<Browser> {
+/** One of its own, with these further flags; whoever launches it closes it. */
+export function launchBrowser(flags: readonly string[] = []): Promise<Browser> {
   const executablePath = chromiumPath()
   if (executablePath === undefined) throw new Error('There is no Chromium here: install it, or set CHROMIUM.')
-  return chromium.launch({ executablePath, headless: true, args: FLAGS, handleSIGTERM: false })
+  return chromium.launch({ executablePath, headless: true, args: [...FLAGS, ...flags], handleSIGTERM: false })
 }
