@@ -149,6 +149,18 @@ export const PAGES = {
     fields: ['username', 'password'],
     problems: ['M_FORBIDDEN', 'M_LIMIT_EXCEEDED', 'M_USER_DEACTIVATED', 'M_USER_LOCKED'],
   },
+  'account-sign-up.page': {
+    values: [...FORM, 'username', 'min_length', 'm_user_in_use', 'm_invalid_username', 'm_exclusive'],
+    ...VISITOR_FORM,
+    fields: ['username', 'password', 'repeated'],
+    problems: ['M_USER_IN_USE', 'M_INVALID_USERNAME', 'M_EXCLUSIVE'],
+  },
+  'account-closed.page': { values: [] },
+  'account-new-password.page': {
+    values: [...FORM, 'min_length'],
+    ...VISITOR_FORM,
+    fields: ['password', 'repeated'],
+  },
   'account-link.page': { values: ['form', 'user_code', 'is_wrong'], ...VISITOR_FORM, fields: ['user_code'] },
   'account-link-confirm.page': {
     values: ['form', 'host', 'name', 'user_id', 'device', 'ip', 'agent', 'time'],
@@ -185,6 +197,13 @@ export const PAGES = {
     fields: ['confirmation'],
   },
   'account-deactivated.page': { values: [] },
+  'account-email.page': {
+    values: [...FORM, 'user_id', 'email', 'sent_to'],
+    ...VISITOR_FORM,
+    needs: ['form', 'sent_to'],
+    fields: ['email'],
+  },
+  'account-address.page': { values: ['form', 'user_id', 'address'], ...VISITOR_FORM, needs: ['form', 'address'] },
 } as const satisfies Readonly<Record<`${string}.page`, PageKind>>
 
 export type PageName = keyof typeof PAGES

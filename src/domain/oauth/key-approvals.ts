@@ -7,7 +7,6 @@ import type { Clock } from '../clock.ts'
 import { CROSS_SIGNING_APPROVAL_MS } from '../limits/oauth.ts'
 import { accountAddress } from './addresses.ts'
 
-
 /** How the owner of a session that came from OAuth shows that their keys may be replaced: as published, and as clients knew it before. */
 export const KEY_RESET_FLOWS: readonly UiaFlow[] = [['m.oauth'], ['org.matrix.cross_signing_reset']]
 

@@ -1,4 +1,5 @@
 import type { UserId } from '../../core/ids.ts'
+import { findUserNids } from '../../store/accounts/users.ts'
 import type { Database, Tx } from '../../store/db/db.ts'
 import {
   deleteWebSession,
@@ -29,6 +30,8 @@ export interface WebSessions {
   newSecret(): string
   /** Signs a browser in, and gives the secret for its cookie. */
   signIn(userNid: number): Promise<string>
+  /** Signs in the owner of an account that was just made. */
+  signInAs(userId: UserId): Promise<string>
   /** @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED`, `M_LIMIT_EXCEEDED` */
   signInByPassword(name: string, password: string, address: string): Promise<string>
   /** Consumes a login token. @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED` */
@@ -64,6 +67,12 @@ export function createWebSessions(deps: {
   return {
     newSecret,
     signIn: (userNid) => db.tx((tx) => begin(tx, userNid)),
+    async signInAs(userId) {
+      const nids = await findUserNids(db, [userId])
+      const userNid = nids.get(userId)
+      if (userNid === undefined) throw new Error('an account without a user')
+      return db.tx((tx) => begin(tx, userNid))
+    },
     async signInByPassword(name, password, address) {
       const { userNid } = await logins.authenticate(name, password, address)
       return db.tx((tx) => begin(tx, userNid))

@@ -5,7 +5,8 @@ import { Opaque } from '../identity/validation/token-request.ts'
 import { donePage, lostPage, stagePage } from './fallback-page.ts'
 import { FALLBACK_STAGES } from './fallback-stages.ts'
 
-const Body = Type.Object({
+/** The fields of all stages. */
+export const StageForm = {
   session: Type.String(),
   password: Type.Optional(Type.String()),
   token: Type.Optional(Type.String()),
@@ -15,7 +16,9 @@ const Body = Type.Object({
   'g-recaptcha-response': Type.Optional(Type.String()),
   'h-captcha-response': Type.Optional(Type.String()),
   'cf-turnstile-response': Type.Optional(Type.String()),
-})
+}
+
+const Body = Type.Object(StageForm)
 
 /** Protected against forged forms by the session id in the form, which other sites do not know; cookies are not used here. */
 export const submitFallback = endpoint(
