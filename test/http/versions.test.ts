@@ -117,6 +117,13 @@ describe('C4: each declared feature works:', () => {
   const unstableSync = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync'
   /** What an extension of sliding sync answers. */
   const extension = async (name: string, path = '/_matrix/client/v4/sync') => {
+    const event = encodeURIComponent(await say('read'))
+    await api.call('POST', `/rooms/${room}/receipt/m.read/${event}`, as({}))
+    await api.call(
+      'PUT',
+      `/rooms/${room}/typing/${encodeURIComponent(alice.userId)}`,
+      as({ typing: true, timeout: 9_000 }),
+    )
     const rooms = { [decodeURIComponent(room)]: { timeline_limit: 1, required_state: path === unstableSync ? [] : {} } }
     const body = { room_subscriptions: rooms, extensions: { [name]: { enabled: true } } }
     return (await api.call('POST', path, as(body))).extensions[name]

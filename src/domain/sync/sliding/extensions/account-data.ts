@@ -10,12 +10,16 @@ import type { RoomExtension } from '../request.ts'
 import { byLedger, type ExtensionPart, type ExtensionScene, inScope } from './extension.ts'
 
 /** What the user keeps on the server, for all and for rooms of any membership (MSC4548). */
-export async function accountDataPart(scene: ExtensionScene, extension: RoomExtension): Promise<ExtensionPart> {
+export async function accountDataPart(
+  scene: ExtensionScene,
+  extension: RoomExtension,
+): Promise<ExtensionPart | undefined> {
   const { look } = scene
   const since = look.from && wasOn(look.from, 'accountData') ? look.from.stream : undefined
   const rules = changedPushRules({ ...look, since })
   const [global, ofRooms] = await Promise.all([globalData(scene, since?.ledger), roomData(scene, extension)])
   const all = rules ? [...global, await rules] : global
+  if (all.length + ofRooms.length === 0) return undefined
   const json = new JsonBytes().text('{')
   if (all.length > 0) writeDataList(json.text('"global":'), look, all, MATCH_ALL)
   if (ofRooms.length > 0) {
@@ -27,7 +31,7 @@ export async function accountDataPart(scene: ExtensionScene, extension: RoomExte
     }
     json.text('}')
   }
-  return { name: extension.name, json: json.text('}'), hasNews: all.length + ofRooms.length > 0 }
+  return { name: extension.name, json: json.text('}'), hasNews: true }
 }
 
 async function globalData({ look }: ExtensionScene, after = 0): Promise<readonly AccountDataRow[]> {

@@ -6,7 +6,10 @@ import type { RoomExtension } from '../request.ts'
 import { type ExtensionPart, type ExtensionScene, inScope, type ScopedRoom, shownUpTo } from './extension.ts'
 
 /** How far people have read: news, and for a room that the client begins with, what belongs to its timeline (MSC4551). */
-export async function receiptsPart(scene: ExtensionScene, extension: RoomExtension): Promise<ExtensionPart> {
+export async function receiptsPart(
+  scene: ExtensionScene,
+  extension: RoomExtension,
+): Promise<ExtensionPart | undefined> {
   const { look } = scene
   const { own, by, now, from, sliding } = look
   const isFresh = !wasOn(from, 'receipts') || from?.scope !== scopeOf(sliding.extensions)
@@ -29,7 +32,7 @@ export async function receiptsPart(scene: ExtensionScene, extension: RoomExtensi
     json.key(answer.roomId, isNone).value(sliding.shape.hasEphemeralEvents ? { type: 'm.receipt', content } : content)
     isNone = false
   }
-  return { name: extension.name, json: json.text('}}'), hasNews: !isNone }
+  return isNone ? undefined : { name: extension.name, json: json.text('}}'), hasNews: true }
 }
 
 /** The numbers of the events that the client shows of a room. */

@@ -4,7 +4,7 @@ import type { RoomExtension } from '../request.ts'
 import { type ExtensionPart, type ExtensionScene, inScope, type ScopedRoom } from './extension.ts'
 
 /** Who types in rooms that the user is in (MSC4508). */
-export function typingPart(scene: ExtensionScene, extension: RoomExtension): ExtensionPart {
+export function typingPart(scene: ExtensionScene, extension: RoomExtension): ExtensionPart | undefined {
   const { look } = scene
   const { from, sliding, ignored } = look
   const isFresh = !wasOn(from, 'typing') || from?.scope !== scopeOf(sliding.extensions)
@@ -19,7 +19,7 @@ export function typingPart(scene: ExtensionScene, extension: RoomExtension): Ext
       .value(sliding.shape.hasEphemeralEvents ? { type: 'm.typing', content } : content)
     isNone = false
   }
-  return { name: extension.name, json: json.text('}}'), hasNews: !isNone }
+  return isNone ? undefined : { name: extension.name, json: json.text('}}'), hasNews: true }
 }
 
 /** Undefined if the client knows it. */

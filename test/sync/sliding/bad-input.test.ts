@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { MAX_SLIDING_TIMELINE } from '../../../src/domain/limits/sliding-sync.ts'
+import { type House, openHouse, type Person } from '../../rooms/people.ts'
+import type { Json } from '../../support/api.ts'
+import { Connection, FORMS, wire } from './connection.ts'
+
+let house: House
+let alice: Person
+const rooms: string[] = []
+
+beforeAll(async () => {
+  house = await openHouse()
+  alice = await house.person('alice')
+  for (let index = 0; index < 3; index++) rooms.push(await alice.createRoom({}))
+})
+afterAll(() => house.close())
+
+describe.each(FORMS)('what makes no sense, or is too much, in the %s form', (form) => {
+  const ask = async (body: Json) => {
+    const { path } = wire(form, alice.userId, {})
+    const begun = performance.now()
+    const answer = await alice.ask('POST', path, body)
+    expect(performance.now() - begun).toBeLessThan(5_000)
+    return answer
+  }
+  const required = (state: Json[]) =>
+    form === 'merged' ? { include: state.map(([type, state_key]: string[]) => ({ type, state_key })) } : state
+  const list = (ranges: number[][], more: Json = {}) => ({
+    timeline_limit: 1,
+    required_state: required([]),
+    ...(form === 'merged' ? { range: ranges[0] } : { ranges }),
+    ...more,
+  })
+  const refuses = async (body: Json, codes = ['M_INVALID_PARAM']) => {
+    const { status, body: error } = await ask(body)
+    expect([status, codes.includes(error.errcode), error.errcode]).toEqual([400, true, error.errcode])
+    expect(error.error.length).toBeGreaterThan(10)
+  }
+
+  it('takes the largest numbers, and ranges that overlap', async () => {
+    const huge = await ask({ lists: { a: list([[0, 2 ** 53 - 1]]) } })
+    expect(Object.keys(huge.body.rooms).sort()).toEqual([...rooms].sort())
+    expect(huge.body.lists.a.count).toBe(3)
+    const far = await ask({ lists: { a: list([[2 ** 53 - 2, 2 ** 53 - 1]]) } })
+    expect(far.body).toMatchObject({ rooms: {}, lists: { a: { count: 3 } } })
+    if (form === 'merged') return
+    const overlapping = await ask({
+      lists: {
+        a: list([
+          [0, 1],
+          [1, 2],
+          [0, 2],
+        ]),
+      },
+    })
+    expect(Object.keys(overlapping.body.rooms)).toHaveLength(3)
+  })
+
+  it('refuses ranges that are negative, backwards, or no pairs', async () => {
+    for (const range of [[-1, 3], [3, 1], [1], [1, 2, 3], []]) await refuses({ lists: { a: list([range]) } })
+    await refuses({ lists: { a: list([[0, 1.5]]) } }, ['M_BAD_JSON', 'M_INVALID_PARAM'])
+    await refuses({ lists: { a: list([], { ...(form === 'merged' ? { range: 'all' } : { ranges: 'all' }) }) } }, [
+      'M_BAD_JSON',
+      'M_INVALID_PARAM',
+    ])
+  })
+
+  it('refuses too many lists, subscriptions, patterns, filter values, and names that are too long', async () => {
+    const many = (n: number, value: Json) =>
+      Object.fromEntries(Array.from({ length: n }, (_, index) => [`k${index}`, value]))
+    await refuses({ lists: many(101, list([[0, 1]])) })
+    await refuses({ lists: many(10_000, list([[0, 1]])) })
+    const subscription = { timeline_limit: 1, required_state: required([]) }
+    await refuses({ room_subscriptions: many(form === 'merged' ? 101 : 1_001, subscription) })
+    const patterns = Array.from({ length: 10_000 }, (_, index) => [`t${index}`, ''])
+    await refuses({ lists: { a: list([[0, 1]], { required_state: required(patterns) }) } })
+    const different = Object.fromEntries(
+      Array.from({ length: 50 }, (_, n) => [
+        `l${n}`,
+        list([[0, 1]], { required_state: required(patterns.slice(n * 150, n * 150 + 150)) }),
+      ]),
+    )
+    await refuses({ lists: different })
+    await refuses({ lists: { a: list([[0, 1]], { filters: { tags: patterns.map(([type]) => type) } }) } })
+    await refuses({ lists: { ['x'.repeat(256)]: list([[0, 1]]) } })
+    await refuses({ conn_id: 'x'.repeat(256) })
+    if (form === 'merged') await refuses({ lists: { 'no key!': list([[0, 1]]) } })
+    else await refuses({ lists: { a: list(Array.from({ length: 101 }, () => [0, 1])) } })
+  })
+
+  it('refuses what is of another type', async () => {
+    const bad = ['M_BAD_JSON', 'M_INVALID_PARAM', 'M_MISSING_PARAM']
+    for (const body of [
+      { lists: [] },
+      { lists: { a: 1 } },
+      { room_subscriptions: { '!a:b': [] } },
+      { extensions: { typing: true } },
+      { conn_id: 7 },
+      { lists: { a: list([[0, 1]], { timeline_limit: -1 }) } },
+      { lists: { a: list([[0, 1]], { timeline_limit: '5' }) } },
+      { lists: { a: list([[0, 1]], { filters: { is_dm: 'x' } }) } },
+    ]) {
+      await refuses(body, bad)
+    }
+  })
+
+  it('caps the timeline, and an odd pattern matches nothing', async () => {
+    const long = 'x'.repeat(5_000)
+    const answer = await ask({
+      lists: {
+        a: list([[0, 9]], {
+          timeline_limit: 2 ** 40,
+          required_state: required([
+            [long, long],
+            ['m.room.create', ''],
+          ]),
+        }),
+      },
+    })
+    const section = answer.body.rooms[rooms[0]!]
+    expect(section.timeline.length).toBeLessThanOrEqual(MAX_SLIDING_TIMELINE)
+    expect(section.required_state.map(({ type }: Json) => type)).toEqual(['m.room.create'])
+  })
+
+  it('finds names by text that would be a pattern elsewhere', async () => {
+    const filters = { room_name_like: `${'*a'.repeat(200)}(((` }
+    expect((await ask({ lists: { a: list([[0, 9]], { filters }) } })).body.lists.a.count).toBe(0)
+  })
+
+  it('gives a list without a range in answers of bounded size, which continue by themselves', async () => {
+    const client = new Connection(alice, form, 'whole')
+    expect(Object.keys((await client.next({ lists: { a: { limit: 1 } } })).rooms)).toHaveLength(3)
+  })
+})
+
+it('refuses users without a device', async () => {
+  const { status } = await house.api.request('POST', '/_matrix/client/v4/sync', { body: {} })
+  expect(status).toBe(401)
+})
