@@ -148,7 +148,7 @@ describe.each(FORMS)('connections of the %s form', (form) => {
     await alice.say(room, 'on')
     await client.next({ rooms: { [room]: { limit: 40, state: [['m.room.name', '']] } } })
     const device = await login(house.api, 'bob')
-    const askers: Connection[] = [
+    const callers: Connection[] = [
       new Connection(alice, form, client.connId),
       new Connection(bob, form, 'another'),
       new Connection(
@@ -162,8 +162,8 @@ describe.each(FORMS)('connections of the %s form', (form) => {
       ),
       client,
     ]
-    for (const asker of askers) {
-      const { status, body } = await asker.ask({ ...REQUEST(), pos })
+    for (const caller of callers) {
+      const { status, body } = await caller.ask({ ...REQUEST(), pos })
       expect([status, body.errcode]).toEqual([400, 'M_UNKNOWN_POS'])
     }
   })
