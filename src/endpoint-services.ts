@@ -65,6 +65,7 @@ export function endpointServices(areas: Areas): Services {
     registrationTerms: accounts.registrationTerms,
     loginTokens: accounts.loginTokens,
     logins: accounts.logins,
+    jwtLogins: accounts.jwtLogins,
     tokenRenewal: accounts.tokenRenewal,
     passwordChanges: accounts.passwordChanges,
     deactivation: accounts.deactivation,

@@ -34,6 +34,7 @@ export function contradictions(given: AllGiven): Problem[] {
     ...needs(given, 'https.key_file', () => true, ['https.certificate_file']),
     ...needs(given, 'calls.turn.user', () => true, ['calls.turn.password']),
     ...needs(given, 'calls.livekit.url', () => true, ['calls.livekit.api_key', 'calls.livekit.api_secret']),
+    ...needs(given, 'ldap.bind_dn', () => true, ['ldap.bind_password']),
     ...turnCredentials(given),
     ...repeatedPolicies(given, 'identity.terms.policies'),
     ...repeatedPolicies(given, 'registration.terms.policies'),

@@ -8,6 +8,7 @@ import { identitySection } from './identity.ts'
 import { mediaSection } from './media.ts'
 import { oauthSection } from './oauth.ts'
 import { outboundSection } from './outbound.ts'
+import { jwtSection, ldapSection } from './outside-logins.ts'
 import { choice, flag, integer, port, section, text } from './parts.ts'
 import { qrLoginSection } from './qr-login.ts'
 import { registrationSection } from './registration.ts'
@@ -113,6 +114,8 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
     },
   ),
   qr_login: qrLoginSection,
+  ldap: ldapSection,
+  jwt: jwtSection,
   sso: singleSignOnSection,
   oauth: oauthSection,
   rate_limits: section(

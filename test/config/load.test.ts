@@ -29,6 +29,7 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   'https.key_file': ['https.certificate_file=c'],
   'calls.livekit.url': ['calls.livekit.api_key=k', `calls.livekit.api_secret=${'s'.repeat(32)}`],
   'calls.turn.user': ['calls.turn.password=p'],
+  'ldap.bind_dn': ['ldap.bind_password=p'],
 }
 
 describe('with nothing given', () => {

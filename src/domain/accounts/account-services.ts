@@ -18,6 +18,8 @@ import type { Rooms } from '../rooms/act/rooms.ts'
 import type { SettingsCarrier } from '../rooms/act/upgrade/successions.ts'
 import type { ErasedUsers } from '../rooms/read/erased-users.ts'
 import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
+import type { JwtLogins } from '../sso/jwt-logins.ts'
+import { createOutsideLogins } from '../sso/outside-logins.ts'
 import { type AccountData, createAccountData, type Waker } from './account-data.ts'
 import { CAPTCHA_STAGE, captchaStage } from './captcha.ts'
 import { createDeactivation, type Deactivation } from './deactivation.ts'
@@ -48,6 +50,7 @@ export interface AccountServices {
   readonly loginTokens: LoginTokens
   readonly registrationTerms: RegistrationTerms
   readonly logins: Logins
+  readonly jwtLogins: JwtLogins
   readonly tokenRenewal: TokenRenewal
   readonly passwordChanges: PasswordChanges
   readonly deactivation: Deactivation
@@ -140,7 +143,31 @@ export function createAccountServices(parts: AccountParts): AccountServices {
   const loginTokens = createLoginTokens({ db, clock, random, config })
   const registrationTerms = createRegistrationTerms(config)
   const captcha = captchaStage({ config, client: outbound.client })
-  const logins = createLogins({ db, clock, random, passwords, sessions, devices, loginTokens, config })
+  const registration = createRegistration({
+    db,
+    clock,
+    random,
+    passwords,
+    sessions,
+    devices,
+    contacts,
+    registrationTokens,
+    registrationTerms,
+    exclusiveUsers,
+    config,
+  })
+  const { ldapPasswords, jwtLogins } = createOutsideLogins({ config, db, clock, registration, log })
+  const logins = createLogins({
+    db,
+    clock,
+    random,
+    passwords,
+    sessions,
+    devices,
+    loginTokens,
+    outside: ldapPasswords,
+    config,
+  })
   parts.rooms.reading.threadSubscriptions.onSubscribed(pushRuleEdits.followThreads)
   const keyApprovals = createKeyApprovals({ db, clock, config })
   const stages: Readonly<Record<string, UiaStage>> = {
@@ -159,23 +186,12 @@ export function createAccountServices(parts: AccountParts): AccountServices {
   return {
     passwords,
     sessions,
-    registration: createRegistration({
-      db,
-      clock,
-      random,
-      passwords,
-      sessions,
-      devices,
-      contacts,
-      registrationTokens,
-      registrationTerms,
-      exclusiveUsers,
-      config,
-    }),
+    registration,
     registrationTokens,
     loginTokens,
     registrationTerms,
     logins,
+    jwtLogins,
     tokenRenewal: createTokenRenewal({ db, clock, random, config, sessions }),
     passwordChanges: createPasswordChanges({ db, passwords, logins, devices, contacts }),
     deactivation: createDeactivation({

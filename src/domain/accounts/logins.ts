@@ -1,6 +1,6 @@
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
-import type { UserId } from '../../core/ids.ts'
+import { localpartOf, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import {
   type AccountRow,
@@ -49,6 +49,11 @@ export interface Logins {
     password: string,
     address: string,
   ): Promise<{ readonly userNid: number; readonly userId: UserId }>
+  /**
+   * Logs a device in for a user who has proved elsewhere who they are.
+   * @throws ProtocolError `M_USER_DEACTIVATED`, `M_USER_LOCKED`
+   */
+  byProof(userId: UserId, device: DeviceWish): Promise<LoggedIn>
   /** How a user can authenticate again: by password, if the account has one, or by single sign-on. */
   proofsOf(userNid: number): Promise<readonly UiaFlow[]>
   /** The stage `m.login.password`: the requester gives their own password again. Without a requester, `auth` names the user. */
@@ -84,6 +89,8 @@ interface LoginDeps {
   readonly sessions: Sessions
   readonly devices: Pick<Devices, 'announce' | 'remove' | 'removeAll' | 'trim'>
   readonly loginTokens: LoginTokens
+  /** Whose name and password these are in a directory of the operator; undefined if nobody's. */
+  readonly outside?: ((name: string, password: string) => Promise<UserId | undefined>) | undefined
   readonly config: Pick<Config, 'server_name' | 'sso' | 'sessions' | 'rate_limits'>
 }
 
@@ -120,9 +127,17 @@ function createPasswordCheck(deps: LoginDeps) {
     // A deactivated account has no password that could prove who the owner is.
     const isEnded = account !== undefined && account.deactivated_at !== null
     if (isEnded && (fits || account.password_hash === null)) throw deactivated()
-    if (account === undefined || !fits) throw new ProtocolError('M_FORBIDDEN', REFUSED)
+    const proven = fits ? account : await findOutside(identified, password)
+    if (proven === undefined) throw new ProtocolError('M_FORBIDDEN', REFUSED)
     wasRight()
-    return account
+    return proven
+  }
+
+  /** The account of who has this name and password in the directory of the operator. */
+  async function findOutside(identified: Identified, password: string): Promise<AccountRow | undefined> {
+    const id = identified.kind === 'user' ? identified.ids.at(-1) : undefined
+    const owner = id && (await deps.outside?.(localpartOf(id), password))
+    return owner && findAccount(db, owner)
   }
 
   /** Whether the owner was at this place: with this session, or at an address where a session was lately. */
@@ -154,20 +169,30 @@ export function createLogins(deps: LoginDeps): Logins {
     return passwords.hash(password)
   }
 
+  async function enter(account: AccountRow, device: DeviceWish, hash: string | undefined): Promise<LoggedIn> {
+    const issued = await db.tx(async (tx) => {
+      await requireUnchanged(tx, account)
+      if (hash !== undefined) await setPasswordHash(tx, account.user_nid, hash)
+      return issueToken(tx, deps, account.user_nid, device)
+    })
+    sessions.forget(account.user_nid, issued.deviceId)
+    await devices.announce(account.user_nid, issued)
+    await devices.trim(account.user_nid)
+    return { ...issued, userId: account.user_id }
+  }
+
   return {
     async byPassword(credentials, device, address) {
       checkDeviceWish(device)
       const account = await authenticate(credentials, { network: networkOf(address) })
-      const hash = await refreshedHash(account, credentials.password as string)
-      const issued = await db.tx(async (tx) => {
-        await requireUnchanged(tx, account)
-        if (hash !== undefined) await setPasswordHash(tx, account.user_nid, hash)
-        return issueToken(tx, deps, account.user_nid, device)
-      })
-      sessions.forget(account.user_nid, issued.deviceId)
-      await devices.announce(account.user_nid, issued)
-      await devices.trim(account.user_nid)
-      return { ...issued, userId: account.user_id }
+      return enter(account, device, await refreshedHash(account, credentials.password as string))
+    },
+
+    async byProof(userId, device) {
+      checkDeviceWish(device)
+      const account = await findAccount(db, userId)
+      if (account === undefined) throw deactivated()
+      return enter(account, device, undefined)
     },
 
     async authenticate(name, password, address) {

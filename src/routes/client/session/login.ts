@@ -15,10 +15,13 @@ const Body = Type.Object({
   refresh_token: Type.Optional(Type.Boolean()),
 })
 
+/** The second is how some deployed clients spell it. */
+const JWT_TYPES: readonly string[] = ['org.matrix.login.jwt', 'm.login.jwt']
+
 export const login = endpoint(
   'POST C/login',
   { auth: 'appservice-optional', limited: 'login', body: Body },
-  async (request, { logins, appservices, config }) => {
+  async (request, { logins, jwtLogins, appservices, config }) => {
     const { body } = request
     const { type, token, device_id, initial_device_display_name, refresh_token: canRefresh, ...credentials } = body
     const device = { deviceId: device_id, displayName: initial_device_display_name, canRefresh }
@@ -30,6 +33,11 @@ export const login = endpoint(
     if (type === 'm.login.token') {
       if (token === undefined) throw new ProtocolError('M_MISSING_PARAM', "Key 'token' is missing.")
       const { userId, ...issued } = await logins.byToken(token, device)
+      return loginAnswer(config, userId, issued)
+    }
+    if (JWT_TYPES.includes(type) && jwtLogins.isEnabled) {
+      if (token === undefined) throw new ProtocolError('M_MISSING_PARAM', "Key 'token' is missing.")
+      const { userId, ...issued } = await logins.byProof(await jwtLogins.ownerOf(token), device)
       return loginAnswer(config, userId, issued)
     }
     if (type !== 'm.login.password') {
