@@ -6,7 +6,9 @@ COPY . .
 RUN npm run build && npm prune --omit=dev && chmod +x dist/main.js
 
 FROM node:24-bookworm-slim
+# One arena for all threads: glibc leaves freed memory in each, 3 MB of an idle server.
 ENV NODE_ENV=production \
+    MALLOC_ARENA_MAX=1 \
     HEARTH__DATA_DIR=/data \
     HEARTH__LISTEN__HOST=0.0.0.0 \
     HEARTH__LOG__FORMAT=json

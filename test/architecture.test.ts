@@ -203,6 +203,7 @@ test('nobody makes a connection past the guard of addresses', () => {
   const makesOne =
     /(?<!type )\b(?:connect|createConnection|Agent|Pool|Client|createServer|createTransport)\b[^'";]*from '(?:undici|node:(?:net|tls|https?)|nodemailer)'/g
   expect(offenders(makesOne, others)).toEqual([])
+  expect(offenders(/\('undici\b[^']*'\)/g, others)).toEqual([])
   // The commands speak to the server they are for.
   const served = others.filter(({ layer }) => layer !== 'cli')
   expect(offenders(/(?:globalThis\.|await |return |= )fetch\('?http[^)]*|new WebSocket\b/g, served)).toEqual([])

@@ -6,7 +6,10 @@ import { LRUCache } from 'lru-cache'
  */
 export function createCache<K extends {}, V extends {}>(
   max: number,
-  { sizeOf = () => 1, ...options }: { dispose?: (value: V, key: K) => void; sizeOf?: (value: V) => number } = {},
+  {
+    sizeOf = () => 1,
+    ...options
+  }: { dispose?: (value: V, key: K) => void; sizeOf?: (value: V) => number; ttl?: number } = {},
 ): LRUCache<K, V> {
   return new LRUCache<K, V>({ ...options, maxSize: max, sizeCalculation: sizeOf })
 }

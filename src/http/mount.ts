@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { ProtocolError } from '../core/errors.ts'
 import { isEventId, isRoomAlias, isRoomId, isServerName, isUserId } from '../core/ids.ts'
 import { readContentType } from '../core/media/content-disposition.ts'
-import { expandPath } from '../core/paths.ts'
+import { type Dialect, expandPath } from '../core/paths.ts'
 import { accountLocked, accountSuspended } from '../domain/accounts/requester.ts'
 import type { Masquerade } from '../domain/appservices/callers.ts'
 import type { Claim, SignedRequest } from '../domain/federation/signed-requests.ts'
@@ -300,15 +300,19 @@ function mountOne<By extends Caller>(app: FastifyInstance, endpoint: Endpoint, r
   const parts = partsOf(endpoint, role, deps)
   const template = templateOf(endpoint.path)
   const onRequest = admissionOf(endpoint, role, parts, deps)
+  /** One handler for all paths of a dialect. */
+  const handlers = new Map<Dialect, ReturnType<typeof handlerOf>>()
+  function handlerIn(dialect: Dialect) {
+    const known = handlers.get(dialect)
+    if (known !== undefined) return known
+    const route = { dialect, template, log, addressOf, intake, checkBody: parts.readBody?.check }
+    const handler = handlerOf(endpoint, route, parts, deps)
+    handlers.set(dialect, handler)
+    return handler
+  }
   for (const specification of [endpoint.path, ...(endpoint.options.also ?? [])]) {
     for (const { dialect, path: url } of expandPath(specification)) {
-      const route = { dialect, template, log, addressOf, intake, checkBody: parts.readBody?.check }
-      app.route({
-        method: endpoint.method,
-        url,
-        onRequest,
-        handler: handlerOf(endpoint, route, parts, deps),
-      })
+      app.route({ method: endpoint.method, url, onRequest, handler: handlerIn(dialect) })
     }
   }
 }

@@ -121,6 +121,13 @@ function observe(app: FastifyInstance, { log, metrics }: ServerOptions): void {
   })
 }
 
+/** No route has a schema for the framework (`validate.ts` checks what is sent), so its two compilers are not even loaded. */
+const NO_SCHEMAS = { buildValidator: unused, buildSerializer: unused }
+
+function unused(): never {
+  throw new Error('the framework is given no schemas')
+}
+
 /** A Fastify server with everything that all roles share: errors, CORS, bodies as bytes, unknown paths, request ids. */
 export function createServer(options: ServerOptions): FastifyInstance {
   const app = fastify({
@@ -138,6 +145,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
       maxParamLength: MAX_PARAM_CHARS,
       querystringParser: parseQuery as never,
     },
+    schemaController: { compilersFactory: NO_SCHEMAS },
     frameworkErrors: (error, _request, reply) => {
       sendError(reply.headers(CORS_HEADERS) as FastifyReply, error, options.log)
     },

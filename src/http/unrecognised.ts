@@ -1,32 +1,38 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ProtocolError } from '../core/errors.ts'
+import { groupBy } from '../core/group-by.ts'
 
 interface KnownPath {
   readonly segments: readonly string[]
-  readonly methods: Set<string>
+  readonly methods: readonly string[]
 }
 
 function segmentsOf(path: string): string[] {
   return path.split('/').filter((segment) => segment !== '')
 }
 
-/** The known paths, by their number of segments: they tell a wrong method (405) from an unknown path (404). */
+/** The known paths. They tell a wrong method (405) from an unknown path (404), and are taken apart when somebody asks that first. */
 class KnownPaths {
-  readonly #byLength = new Map<number, KnownPath[]>()
+  readonly #methods = new Map<string, readonly string[]>()
+  #byLength: Map<number, KnownPath[]> | undefined
 
   add(path: string, methods: readonly string[]): void {
-    const segments = segmentsOf(path)
-    const list = this.#byLength.get(segments.length) ?? []
-    list.push({ segments, methods: new Set(methods) })
-    this.#byLength.set(segments.length, list)
+    this.#methods.set(path, [...(this.#methods.get(path) ?? []), ...methods])
   }
 
   methodsFor(path: string): string[] {
     const actual = segmentsOf(path)
+    this.#byLength ??= this.#takeApart()
     const matches = (this.#byLength.get(actual.length) ?? []).filter(({ segments }) =>
       segments.every((segment, index) => segment.startsWith(':') || segment === actual[index]),
     )
-    return [...new Set(matches.flatMap(({ methods }) => [...methods]))].sort()
+    return [...new Set(matches.flatMap(({ methods }) => methods))].sort()
+  }
+
+  /** By the number of segments. */
+  #takeApart(): Map<number, KnownPath[]> {
+    const known = [...this.#methods].map(([path, methods]) => ({ segments: segmentsOf(path), methods }))
+    return groupBy(known, ({ segments }) => segments.length)
   }
 }
 

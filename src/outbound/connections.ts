@@ -1,9 +1,10 @@
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import type { LookupFunction, Socket } from 'node:net'
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
 import type { Logger } from 'pino'
-import { buildConnector, type Dispatcher, Pool } from 'undici'
+import type * as undici from 'undici'
 import type { Config } from '../config/schema.ts'
 import { createCache } from '../core/cache.ts'
 import { type AddressGuard, createAddressGuard } from './addresses.ts'
@@ -13,6 +14,14 @@ import { createNames, type Names } from './names.ts'
 import { Places } from './places.ts'
 import { bare, isLiteral, type Place } from './url-place.ts'
 import { countWaitingRequests } from './waiting-requests.ts'
+
+/** The parts of undici that are used. Its entry loads fetch, web sockets, caches and mocks too: a megabyte of a server at rest. */
+const load = createRequire(import.meta.url)
+const dispatcher: typeof undici.Dispatcher = load('undici/lib/dispatcher/dispatcher.js')
+const Pool: typeof undici.Pool = load('undici/lib/dispatcher/pool.js')
+const buildConnector: typeof undici.buildConnector = load('undici/lib/core/connect.js')
+// As the entry does: `request` and the like are methods of every dispatcher.
+Object.assign(dispatcher.prototype, load('undici/lib/api/index.js'))
 
 export interface PeerCertificate {
   readonly validUntil: number
@@ -28,9 +37,9 @@ interface Peer {
 /** Connections to one address under one name. */
 export interface Target {
   readonly key: string
-  readonly pool: Pool
+  readonly pool: undici.Pool
   /** The pool for requests. */
-  readonly dispatcher: Dispatcher
+  readonly dispatcher: undici.Dispatcher
   readonly peer: Peer
   readonly places: Places
   /** Requests in flight. */
@@ -77,7 +86,7 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
     timeout: CONNECT_TIMEOUT_MS,
     // One context for all: each would take time and memory to make.
     secureContext: await trusting(ca_file),
-  } as buildConnector.BuildOptions)
+  } as undici.buildConnector.BuildOptions)
   /** A handshake takes a millisecond or two: those of a hundred servers at once would block everything else. */
   const nextTurn = createLoopTurns(CONNECTIONS_PER_TURN)
   const targets = createCache<string, Target>(MAX_TARGETS, {

@@ -146,6 +146,8 @@ function environment(dataDir: string, port: number, serverName: string): Record<
   return {
     PATH: process.env.PATH ?? '',
     HOME: process.env.HOME ?? dataDir,
+    // As `npm start` and the image have it.
+    MALLOC_ARENA_MAX: '1',
     HEARTH__SERVER_NAME: serverName,
     HEARTH__DATA_DIR: join(dataDir, 'data'),
     HEARTH__LISTEN__PORT: String(port),

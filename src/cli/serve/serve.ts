@@ -19,7 +19,7 @@ import { isBelowFloor } from './node-floor.ts'
 import { optimiseSooner } from './optimise-sooner.ts'
 import { openSigningKey } from './signing-key-file.ts'
 import { spareMemory } from './spare-memory.ts'
-import { releaseYoungGeneration } from './young-generation.ts'
+import { releaseOnceSettled } from './young-generation.ts'
 
 export const serveCommand: Command = {
   usage: `[--roles LIST] [--config FILE] [--set KEY=VALUE]...
@@ -43,9 +43,9 @@ export const serveCommand: Command = {
     const stop = stopRequested(host.stopSignal())
     const running = await start(host, config, log, read)
     const seconds = (performance.now() - begun) / 1000
-    releaseYoungGeneration()
     optimiseSooner()
     giveBackMemory()
+    releaseOnceSettled()
     host.complain(banner({ ...running, seconds, config, configFile: configFile(host, values), ...host }))
     log.info({ port: running.port, ms: Math.round(seconds * 1000) }, 'ready')
     await stop

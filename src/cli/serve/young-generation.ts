@@ -1,4 +1,18 @@
 import { setFlagsFromString } from 'node:v8'
+import { giveBackMemory } from './give-back.ts'
+
+/** How long after a start its last pieces of work are done: connections, indexes. */
+const SETTLED_MS = 2_000
+const LOOK_EVERY_MS = 250
+/** A server that is busier than this share of the time, twice in a row, has clients: the first time it may be the end of the start. */
+const BUSY = 0.3
+
+export interface SettlingOptions {
+  readonly settledMs?: number
+  readonly everyMs?: number
+  readonly giveBack?: () => void
+  readonly release?: () => void
+}
 
 /**
  * Keeps the engine's space for new objects at its smallest while the program is loaded. Objects of that time stay alive, and a collection
@@ -9,6 +23,27 @@ export function holdYoungGeneration(): void {
 }
 
 /** Lets the space grow with the load from here on. */
-export function releaseYoungGeneration(): void {
+function releaseYoungGeneration(): void {
   setFlagsFromString('--semi-space-growth-factor=2')
+}
+
+/** Lets the space grow as soon as clients come, or else once the start is over and what it left behind is given back. */
+export function releaseOnceSettled(options: SettlingOptions = {}): { stop(): void } {
+  const { settledMs = SETTLED_MS, everyMs = LOOK_EVERY_MS } = options
+  const { giveBack = giveBackMemory, release = releaseYoungGeneration } = options
+  const settledAt = performance.now() + settledMs
+  let before = performance.eventLoopUtilization()
+  let wasBusy = false
+  const timer = setInterval(() => {
+    const current = performance.eventLoopUtilization()
+    const isBusy = performance.eventLoopUtilization(current, before).utilization > BUSY
+    before = current
+    const hasClients = isBusy && wasBusy
+    wasBusy = isBusy
+    if (!hasClients && performance.now() < settledAt) return
+    clearInterval(timer)
+    if (!hasClients) giveBack()
+    release()
+  }, everyMs).unref()
+  return { stop: () => clearInterval(timer) }
 }

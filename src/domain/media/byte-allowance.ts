@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_ALLOWANCES, REMOTE_MEDIA_BURST_BYTES, REMOTE_MEDIA_BYTES_PER_SECOND } from '../limits.ts'
@@ -15,7 +15,7 @@ export function createByteAllowance(deps: { readonly clock: Clock; readonly isEn
   if (!isEnabled) return { require: () => {}, take: () => {} }
   const burstMs = (REMOTE_MEDIA_BURST_BYTES / REMOTE_MEDIA_BYTES_PER_SECOND) * 1000
   /** When each bucket will be full again. */
-  const fullAt = new LRUCache<string, number>({ max: MAX_ALLOWANCES })
+  const fullAt = createCache<string, number>(MAX_ALLOWANCES)
   const stateOf = (key: string) => Math.max(fullAt.get(key) ?? 0, clock.now())
   return {
     require(key) {

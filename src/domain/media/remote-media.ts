@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import type { Config } from '../../config/schema.ts'
+import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { readContentType } from '../../core/media/content-disposition.ts'
 import { type Mxc, writeMxc } from '../../core/mxc.ts'
@@ -44,9 +44,7 @@ export function createRemoteMedia(deps: {
   const { config, clock, peers, spool, library, allowance, metrics } = deps
   const { max_remote_bytes: maxBytes, without_token } = config.media
   const underWay = new Map<string, Promise<void>>()
-  const misses = new LRUCache<string, { readonly error: ProtocolError; readonly until: number }>({
-    max: MAX_REMEMBERED_MISSES,
-  })
+  const misses = createCache<string, { readonly error: ProtocolError; readonly until: number }>(MAX_REMEMBERED_MISSES)
   const slots = createSlots({
     perKey: MAX_REMOTE_FETCHES_PER_SERVER,
     total: MAX_REMOTE_FETCHES,

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { IMAGE_HEADER_BYTES, readImageHeader } from '../../core/media/image-header.ts'
 import { type ThumbnailSize, thumbnailSizeFor } from '../../core/media/thumbnail-size.ts'
@@ -36,7 +36,7 @@ export function createThumbnails(deps: {
   const { db, library, spool, decoder, metrics } = deps
   const underWay = new Map<string, Promise<FoundMedia>>()
   /** A failed thumbnail is not tried again at once, because failures cost the most. */
-  const failures = new LRUCache<string, ProtocolError>({ max: MAX_REMEMBERED_FAILURES, ttl: FAILURE_MS })
+  const failures = createCache<string, ProtocolError>(MAX_REMEMBERED_FAILURES, { ttl: FAILURE_MS })
 
   /** The image as a local file. Its header is checked before anything else is read. */
   async function fileOf({ digest, bytes }: FoundMedia): Promise<SpooledFile> {
