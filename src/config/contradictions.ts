@@ -29,6 +29,7 @@ export function contradictions(given: AllGiven): Problem[] {
     ]),
     ...needs(given, 'identity.sms.gateway', (value) => value === 'http', ['identity.sms.http.url']),
     ...needs(given, 'backup.every_hours', (value) => value !== 0, ['backup.place']),
+    ...needs(given, 'oauth.legacy_login', (value) => value === false, ['public_base_url']),
     ...needs(given, 'registration.max_users', (value) => value !== 0, ['well_known.support_email']),
     ...needs(given, 'https.certificate_file', () => true, ['https.key_file']),
     ...needs(given, 'https.key_file', () => true, ['https.certificate_file']),

@@ -20,6 +20,9 @@ describe.skipIf(chromiumPath() === undefined)('several providers', () => {
   })
   afterAll(() => world?.close())
 
+  // Clients that know OAuth prefer it.
+  const AWARE = { oauth_aware_preferred: true, 'org.matrix.msc3824.delegated_oidc_compatibility': true }
+
   it('are named among the login flows', async () => {
     for (const root of ['/_matrix/client/v3', '/_proto/client/r0']) {
       const { flows } = await world.api.call('GET', `${root}/login`)
@@ -29,6 +32,7 @@ describe.skipIf(chromiumPath() === undefined)('several providers', () => {
           { id: 'example', name: 'Example Inc.', icon: 'mxc://localhost/logo' },
           { id: 'other', name: 'Other & Sons', brand: 'other' },
         ],
+        ...(root.startsWith('/_matrix') && AWARE),
       })
       expect(flows.map(({ type }: Json) => type)).toContain('m.login.token')
     }

@@ -97,7 +97,7 @@ export function expiredFormPage(
 
 const ACCOUNT = '/_hearth/account'
 /** Pages of this server that people may be sent to after they signed in. */
-const OWN_PAGES = /^\/_hearth\/(?:oauth\/consent\/[\w-]{1,64}|account(?:\/[a-z-]{1,40})?(?:\?[\w.%&=*+-]{0,600})?)$/
+const OWN_PAGES = /^\/_hearth\/(?:oauth\/consent\/[\w-]{1,64}|account(?:\/[a-z-]{1,40})?(?:\?[\w.%&=*+-]{0,4000})?)$/
 
 /** Where to go next: the page that was asked for, or else the account page. */
 export function ownPage(next: string | undefined): string {

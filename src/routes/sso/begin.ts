@@ -9,9 +9,10 @@ import { cookieOf, sendOn } from './browser.ts'
 export const SsoQuery = Type.Object({
   redirectUrl: Type.Optional(Type.String()),
   action: Type.Optional(Type.String()),
+  'org.matrix.msc3824.action': Type.Optional(Type.String()),
 })
 
-type Asked = Static<typeof SsoQuery>
+export type Asked = Static<typeof SsoQuery>
 
 /** @throws SignInFailure `bad-address` */
 export function returnAddressOf({ redirectUrl }: Asked): string {

@@ -7,6 +7,7 @@ import { sessionEnded } from '../../../domain/accounts/uia-sessions.ts'
 import { Details, endpoint } from '../../../http/endpoint.ts'
 import { APPSERVICE_TYPE, requireAppservice } from '../session/appservice-type.ts'
 import { loginAnswer } from '../session/login-answer.ts'
+import { onlyOauth } from '../session/only-oauth.ts'
 
 const Query = Type.Object({
   kind: Type.Optional(Type.Unsafe<'user' | 'guest'>({ type: 'string', enum: ['user', 'guest'] })),
@@ -43,8 +44,10 @@ export const register = endpoint(
     query: Query,
     body: Body,
     bodyOptional: true,
-    async uia({ query, body, isForwarded }, { registration }) {
-      if (body.type === APPSERVICE_TYPE || query.kind === 'guest') return undefined
+    async uia({ query, body, isForwarded }, { registration, config }) {
+      if (body.type === APPSERVICE_TYPE) return undefined
+      if (!config.oauth.legacy_login) throw onlyOauth()
+      if (query.kind === 'guest') return undefined
       const call = callOf(body)
       if (call !== undefined && (await registration.finished.find(call))) return undefined
       const flows = await registration.flows(isForwarded)

@@ -3,6 +3,7 @@ import { Type } from '../../../core/shapes.ts'
 import { Details, endpoint } from '../../../http/endpoint.ts'
 import { APPSERVICE_TYPE, requireAppservice } from './appservice-type.ts'
 import { loginAnswer } from './login-answer.ts'
+import { onlyOauth } from './only-oauth.ts'
 
 const Body = Type.Object({
   type: Type.String(),
@@ -30,6 +31,7 @@ export const login = endpoint(
       const { userId, ...issued } = await appservices.accounts.login(service, credentials, device)
       return loginAnswer(config, userId, issued)
     }
+    if (!config.oauth.legacy_login) throw onlyOauth()
     if (type === 'm.login.token') {
       if (token === undefined) throw new ProtocolError('M_MISSING_PARAM', "Key 'token' is missing.")
       const { userId, ...issued } = await logins.byToken(token, device)

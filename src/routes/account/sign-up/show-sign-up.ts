@@ -1,11 +1,11 @@
-import { ProtocolError } from '../../core/errors.ts'
-import { Type } from '../../core/shapes.ts'
-import { networkOf } from '../../domain/network.ts'
-import { endpoint } from '../../http/endpoint.ts'
-import { goTo } from '../oauth/answer.ts'
-import { pageReply } from '../web/page.ts'
+import { ProtocolError } from '../../../core/errors.ts'
+import { Type } from '../../../core/shapes.ts'
+import { networkOf } from '../../../domain/network.ts'
+import { endpoint } from '../../../http/endpoint.ts'
+import { goTo } from '../../oauth/answer.ts'
+import { pageReply } from '../../web/page.ts'
+import { ownPage } from '../visitor.ts'
 import { REGISTER, stepsAddress } from './sign-up-steps.ts'
-import { ownPage } from './visitor.ts'
 
 /** Begins a registration: its stages follow on pages of their own. */
 export const showSignUp = endpoint(

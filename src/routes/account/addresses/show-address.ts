@@ -1,9 +1,9 @@
-import { Type } from '../../core/shapes.ts'
-import { endpoint } from '../../http/endpoint.ts'
-import { goTo } from '../oauth/answer.ts'
-import { pageReply } from '../web/page.ts'
-import { whenSignedIn } from './signed-in.ts'
-import { visitorForm } from './visitor.ts'
+import { Type } from '../../../core/shapes.ts'
+import { endpoint } from '../../../http/endpoint.ts'
+import { goTo } from '../../oauth/answer.ts'
+import { pageReply } from '../../web/page.ts'
+import { whenSignedIn } from '../signed-in.ts'
+import { visitorForm } from '../visitor.ts'
 
 const Query = Type.Object({ address: Type.Optional(Type.String({ maxLength: 500 })) })
 

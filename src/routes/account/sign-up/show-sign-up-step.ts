@@ -1,10 +1,10 @@
-import { Type } from '../../core/shapes.ts'
-import { endpoint } from '../../http/endpoint.ts'
-import { goTo } from '../oauth/answer.ts'
-import { stagePage } from '../web/fallback-page.ts'
-import { FALLBACK_STAGES } from '../web/fallback-stages.ts'
+import { Type } from '../../../core/shapes.ts'
+import { endpoint } from '../../../http/endpoint.ts'
+import { goTo } from '../../oauth/answer.ts'
+import { stagePage } from '../../web/fallback-page.ts'
+import { FALLBACK_STAGES } from '../../web/fallback-stages.ts'
+import { ownPage, visitorOf } from '../visitor.ts'
 import { dueStage, namePage, nextIn } from './sign-up-steps.ts'
-import { ownPage, visitorOf } from './visitor.ts'
 
 export const showSignUpStep = endpoint(
   'GET /_hearth/account/sign-up/{next}',

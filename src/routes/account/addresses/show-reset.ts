@@ -1,11 +1,11 @@
-import { Type } from '../../core/shapes.ts'
-import { networkOf } from '../../domain/network.ts'
-import { endpoint } from '../../http/endpoint.ts'
-import { goTo } from '../oauth/answer.ts'
-import { stagePage } from '../web/fallback-page.ts'
-import { FALLBACK_STAGES } from '../web/fallback-stages.ts'
+import { Type } from '../../../core/shapes.ts'
+import { networkOf } from '../../../domain/network.ts'
+import { endpoint } from '../../../http/endpoint.ts'
+import { goTo } from '../../oauth/answer.ts'
+import { stagePage } from '../../web/fallback-page.ts'
+import { FALLBACK_STAGES } from '../../web/fallback-stages.ts'
+import { visitorOf } from '../visitor.ts'
 import { isAddressProven, newPasswordPage, RESET_PAGE, RESET_STAGE, SET_PASSWORD } from './reset-steps.ts'
-import { visitorOf } from './visitor.ts'
 
 /** For people who have forgotten their password: first their email address, and then, once they followed the link, a new one. */
 export const showReset = endpoint(

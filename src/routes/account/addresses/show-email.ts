@@ -1,6 +1,6 @@
-import { endpoint } from '../../http/endpoint.ts'
+import { endpoint } from '../../../http/endpoint.ts'
+import { whenSignedIn } from '../signed-in.ts'
 import { EMAIL_PAGE, emailPage } from './email-page.ts'
-import { whenSignedIn } from './signed-in.ts'
 
 export const showEmail = endpoint(
   'GET /_hearth/account/email',

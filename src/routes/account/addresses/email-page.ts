@@ -1,10 +1,10 @@
-import type { ProtocolError } from '../../core/errors.ts'
-import type { Services } from '../../domain/services.ts'
-import type { RawReply } from '../../http/endpoint.ts'
-import type { EndpointRequest } from '../../http/request.ts'
-import { pageReply } from '../web/page.ts'
-import type { Owner } from './signed-in.ts'
-import { proofFor, visitorForm } from './visitor.ts'
+import type { ProtocolError } from '../../../core/errors.ts'
+import type { Services } from '../../../domain/services.ts'
+import type { RawReply } from '../../../http/endpoint.ts'
+import type { EndpointRequest } from '../../../http/request.ts'
+import { pageReply } from '../../web/page.ts'
+import type { Owner } from '../signed-in.ts'
+import { proofFor, visitorForm } from '../visitor.ts'
 
 export const EMAIL_PAGE = '/_hearth/account/email'
 

@@ -1,8 +1,8 @@
-import { Type } from '../../core/shapes.ts'
-import { endpoint } from '../../http/endpoint.ts'
-import { goTo } from '../oauth/answer.ts'
-import { doneWith } from './account-page.ts'
-import { whenSubmitted } from './signed-in.ts'
+import { Type } from '../../../core/shapes.ts'
+import { endpoint } from '../../../http/endpoint.ts'
+import { goTo } from '../../oauth/answer.ts'
+import { doneWith } from '../account-page.ts'
+import { whenSubmitted } from '../signed-in.ts'
 
 const Form = Type.Object({
   form: Type.Optional(Type.String()),
