@@ -16,6 +16,7 @@ import type { Metrics } from './domain/metrics.ts'
 import { loadPages } from './domain/pages.ts'
 import { openRateLimitOverrides } from './domain/rate-limit-overrides.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
+import { openRestores } from './domain/restores.ts'
 import type { Services } from './domain/services.ts'
 import { createUsers } from './domain/users.ts'
 import { openOutbound } from './outbound/outbound.ts'
@@ -93,6 +94,7 @@ export async function openBase(options: ContextOptions): Promise<Base> {
 export async function openHomeserverBase(options: ContextOptions): Promise<HomeserverBase> {
   const base = await openBase(options)
   const { config, db, clock, signingKey } = base
+  const restores = await openRestores(db)
   const rateLimitOverrides = await openRateLimitOverrides({ db, clock })
   return {
     config,
@@ -112,8 +114,9 @@ export async function openHomeserverBase(options: ContextOptions): Promise<Homes
     pages: base.pages,
     ready: base.ready,
     ledger: await openLedger(db),
+    restores,
     users: createUsers({ db }),
-    sessions: createSessions({ db, clock }),
+    sessions: createSessions({ db, clock, restores }),
     rateLimits: createRateLimits({ config, clock, overrides: rateLimitOverrides }),
     rateLimitOverrides,
     ownKeys: createOwnKeys({ config, clock, signingKey }),

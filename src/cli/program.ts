@@ -68,6 +68,10 @@ const VERBS: Readonly<Record<string, Verb>> = {
     summary: 'make a backup of everything, list backups, read one back',
     load: async () => (await import('./backup/backup.ts')).backupCommand,
   },
+  restore: {
+    summary: 'bring a backup back into an empty database',
+    load: async () => (await import('./backup/restore.ts')).restoreCommand,
+  },
   migrate: {
     summary: 'bring the database to this release (serve does it too)',
     load: async () => (await import('./migrate.ts')).migrateCommand,

@@ -16,6 +16,7 @@ import type { Metrics } from './metrics.ts'
 import type { Pages } from './pages.ts'
 import type { RateLimitOverrides } from './rate-limit-overrides.ts'
 import type { RateLimits } from './rate-limits.ts'
+import type { Restores } from './restores.ts'
 import type { Users } from './users.ts'
 
 /**
@@ -52,6 +53,7 @@ export interface Base {
 /** What a homeserver needs in addition, before it has rooms and accounts. */
 export interface HomeserverBase extends Base {
   readonly ledger: Ledger
+  readonly restores: Restores
   readonly users: Users
   readonly sessions: Sessions
   readonly rateLimits: RateLimits

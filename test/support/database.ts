@@ -28,15 +28,18 @@ const TEMPLATE_LOCK = 0x7e57
 let administrator: Promise<pg.Client> | undefined
 let template: Promise<string> | undefined
 
-/** A freshly migrated database of its own, on the Postgres of this run. */
-export async function createTestDatabase(): Promise<TestDatabase> {
+/**
+ * A freshly migrated database of its own, on the Postgres of this run.
+ * @param isEmpty not migrated either
+ */
+export async function createTestDatabase(isEmpty = false): Promise<TestDatabase> {
   const server = inject('postgres')
   const name = `test_${randomBytes(8).toString('hex')}`
   administrator ??= connect()
   const client = await administrator
   template ??= ensureTemplate(client)
   // Copied as files: far cheaper than page by page through the log.
-  await client.query(`CREATE DATABASE ${name} TEMPLATE ${await template} STRATEGY FILE_COPY`)
+  await client.query(`CREATE DATABASE ${name} TEMPLATE ${isEmpty ? 'template0' : await template} STRATEGY FILE_COPY`)
   const connection = { ...server, database: name }
   const db = openDatabase({ connection, poolSize: 4 })
   return {

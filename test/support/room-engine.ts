@@ -4,6 +4,7 @@ import { createUserSettings } from '../../src/domain/accounts/account-services.t
 import type { HomeserverBase } from '../../src/domain/base.ts'
 import { stopAll } from '../../src/domain/lifecycle.ts'
 import { createMetrics } from '../../src/domain/metrics.ts'
+import { NEVER_RESTORED } from '../../src/domain/restores.ts'
 import { NO_IDENTITY_SERVERS } from '../../src/domain/rooms/act/identity-servers.ts'
 import type { ActingServices } from '../../src/domain/rooms/acting-services.ts'
 import type { FederationQueries, KeyRing } from '../../src/domain/rooms/receive/federation-queries.ts'
@@ -40,7 +41,19 @@ export async function openRoomEngine(parts: {
   const { db, users, clock, random, log } = parts.base
   const ledger = await openLedger(db)
   const metrics = createMetrics({ version: '0.0.0-test', node: '' })
-  const base = { config, db, ledger, users, signingKey, serverKeys, clock, random, metrics, log }
+  const base = {
+    config,
+    db,
+    ledger,
+    restores: NEVER_RESTORED,
+    users,
+    signingKey,
+    serverKeys,
+    clock,
+    random,
+    metrics,
+    log,
+  }
   const roomBase = await openRoomBase({ base })
   const syncBase = createSyncBase({
     base,

@@ -44,6 +44,8 @@ export interface ServerTestOptions {
   readonly clock?: Clock
   /** For what is cached about rooms. */
   readonly roomMemoryBytes?: number
+  /** One of the test's own, such as a restored one; dropped with the server. */
+  readonly database?: TestDatabase
 }
 
 /** Password hashes cost next to nothing, nobody is asked to slow down unless the test asks for it, and servers of tests may be called. */
@@ -59,7 +61,7 @@ export async function startServer(
   overrides: Overrides<Config> = {},
   options: ServerTestOptions = {},
 ): Promise<TestServer> {
-  const database = await createTestDatabase()
+  const database = options.database ?? (await createTestDatabase())
   const data_dir = join(tmpdir(), `hearth-test-${randomBytes(8).toString('hex')}`)
   let values = merge({ ...DEFAULTS, data_dir }, overrides)
   const configured = () => loadConfig({ values, directory: tmpdir() }).config

@@ -8,10 +8,10 @@ const ELSEWHERE_EVERY_MS = 10_000
 
 /** Shows how far something is. `clear` ends the line on a terminal. */
 export function progressLine(host: Host): { readonly progress: Progress; clear(): void } {
-  let shownAt = Number.NEGATIVE_INFINITY
+  const begunAt = performance.now()
+  let shownAt = begunAt
   let step = ''
   let isOpen = false
-  const begunAt = performance.now()
   const clear = () => {
     if (isOpen) host.draw('\r\x1b[K')
     isOpen = false

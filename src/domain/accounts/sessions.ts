@@ -49,9 +49,16 @@ const MAX_REMEMBERED = 50_000
 const SEEN_EVERY_MS = 60_000
 const FLUSH_EVERY_MS = 10_000
 const MAX_USER_AGENT_CHARS = 256
+/** For so long after a restore, a session that is not known may be one that began after the backup. */
+const LOST_SESSIONS_KNOWN_MS = 30 * 86_400_000
 
-export function createSessions(deps: { readonly db: Database; readonly clock: Clock }): Sessions {
-  const { db, clock } = deps
+export function createSessions(deps: {
+  readonly db: Database
+  readonly clock: Clock
+  /** When the database was restored from a backup, if it was. */
+  readonly restores?: { readonly restoredAt: number | undefined }
+}): Sessions {
+  const { db, clock, restores } = deps
   const entryOf = new WeakMap<Requester, Entry>()
   const hashesOf = new Map<number, Set<string>>()
   const remembered = createCache<string, Entry>(MAX_REMEMBERED, {
@@ -87,7 +94,10 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
   async function read(hash: string): Promise<Requester | undefined> {
     const before = forgotten
     const row = await findToken(db, Buffer.from(hash, 'base64'))
-    if (row === undefined) return undefined
+    if (row === undefined) {
+      if (clock.now() - (restores?.restoredAt ?? Number.NEGATIVE_INFINITY) < LOST_SESSIONS_KNOWN_MS) throw lost()
+      return undefined
+    }
     const requester: Requester = {
       userId: row.user_id,
       userNid: row.user_nid,
@@ -171,6 +181,12 @@ export function createSessions(deps: { readonly db: Database; readonly clock: Cl
 
 function expired(): ProtocolError {
   return new ProtocolError('M_UNKNOWN_TOKEN', 'The access token has expired.', { extra: { soft_logout: true } })
+}
+
+/** A client that is logged out otherwise deletes its keys, with which its user reads what was encrypted. */
+function lost(): ProtocolError {
+  const text = 'This session is not known here. It may have been lost with a restore of the server: log in again.'
+  return new ProtocolError('M_UNKNOWN_TOKEN', text, { extra: { soft_logout: true } })
 }
 
 function unknownToken(): ProtocolError {

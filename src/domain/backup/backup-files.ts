@@ -43,6 +43,23 @@ export async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
   yield bytes
 }
 
+/** What is wrong with a file as it is stored; undefined if nothing is. */
+export async function checkFile(
+  store: BackupStore,
+  { name, bytes, sha256 }: BackedUpFile,
+): Promise<string | undefined> {
+  const stream = await store.open(name)
+  if (stream === undefined) return `${name} is missing`
+  const hash = createHash('sha256')
+  let found = 0
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    hash.update(chunk)
+    found += chunk.length
+  }
+  if (found !== bytes) return `${name} has ${found} bytes instead of ${bytes}`
+  return hash.digest('hex') === sha256 ? undefined : `${name} was altered or damaged`
+}
+
 /** A file of a backup as it was before it was encrypted and compressed. @throws Error with what is wrong with it */
 export async function readFile(store: BackupStore, unseal: Unseal, file: BackedUpFile): Promise<Buffer> {
   const stored = await readWhole(store, file.name, file.bytes)

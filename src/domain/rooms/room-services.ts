@@ -24,7 +24,10 @@ import type { CommitSubscribers } from './write/commit-listeners.ts'
 import { openWritingServices, type WritingServices } from './writing-services.ts'
 
 export interface RoomServiceParts {
-  readonly base: Pick<HomeserverBase, 'config' | 'db' | 'ledger' | 'users' | 'clock' | 'random' | 'metrics' | 'log'> & {
+  readonly base: Pick<
+    HomeserverBase,
+    'config' | 'db' | 'ledger' | 'restores' | 'users' | 'clock' | 'random' | 'metrics' | 'log'
+  > & {
     readonly signingKey: SigningKey
     /** Keys of other servers. */
     readonly serverKeys: KeyRing
@@ -65,7 +68,7 @@ export interface RoomServices {
 
 /** Wires everything about rooms and sync. */
 export async function createRoomServices(parts: RoomServiceParts): Promise<RoomServices> {
-  const { config, db, ledger, users, signingKey, serverKeys: keys, clock, random, metrics, log } = parts.base
+  const { config, db, ledger, restores, users, signingKey, serverKeys: keys, clock, random, metrics, log } = parts.base
   const { roomBase, syncBase, localUsers, roomAppservices: appservices, newNeighbours } = parts
   const { identityServers } = parts.addresses
   const { peers, outgoing } = parts.sending
@@ -152,6 +155,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     db,
     ledger,
     clock,
+    restores,
     users,
     roomBase,
     syncBase,

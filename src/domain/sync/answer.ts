@@ -60,7 +60,7 @@ export async function answerOf(
   const [join, others, devices, counts] = await Promise.all([
     sections(news, look, joinedSection),
     entered.length === 0 ? NO_OTHERS : otherSections(look, entered),
-    deviceChanges(look, joined, active, departed),
+    deviceChanges({ ...look, since: since ?? request.lostAfter }, joined, active, departed),
     sources.keyCounts.of(by),
   ])
   const presence = presenceEvents(look, joined, devices.neighbours)

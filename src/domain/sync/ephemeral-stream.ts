@@ -2,7 +2,7 @@ import type { Random } from '../clock.ts'
 
 /** The stream of what lives in memory and ends with the process: typing and presence. */
 export interface EphemeralStream {
-  /** Distinguishes the positions of this process from those of earlier ones. */
+  /** Distinguishes the positions of this process from those of earlier ones. Ends with the epoch: see `epochOf`. */
   readonly run: string
   /** The position that was taken last. */
   position(): number
@@ -10,10 +10,11 @@ export interface EphemeralStream {
   next(): number
 }
 
-export function createEphemeralStream(random: Random): EphemeralStream {
+/** @param epoch of the database's last restore */
+export function createEphemeralStream(random: Random, epoch: string): EphemeralStream {
   let newest = 0
   return {
-    run: random.bytes(6).toString('hex'),
+    run: random.bytes(6).toString('hex') + epoch,
     position: () => newest,
     next: () => ++newest,
   }

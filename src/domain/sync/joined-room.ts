@@ -39,7 +39,9 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   const knowing = isNew ? undefined : knownState(look, room)
   const known = knowing instanceof Promise ? await knowing : knowing
   const reading = timelineOf(look, room, known === undefined)
-  const slice = reading instanceof Promise ? await reading : reading
+  const read = reading instanceof Promise ? await reading : reading
+  // Events that the client has from what was lost must not stay in its timeline.
+  const slice = look.request.lostAfter === undefined || read.limited ? read : { ...read, limited: true }
   const ownMembership = look.sources.membershipsAt(look.by, room, slice.events)
   const membershipAt = typeof ownMembership === 'function' ? ownMembership : await ownMembership
   const loading = loadReferences(look.sources.events, slice.events)

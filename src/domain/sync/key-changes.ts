@@ -1,9 +1,10 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { Requester } from '../accounts/requester.ts'
+import type { Restores } from '../restores.ts'
 import { roomsWithEvents } from './active-rooms.ts'
 import { changedWithin, type DeviceChanges, deviceChanges } from './device-changes.ts'
 import type { SyncSources } from './sources.ts'
-import { decodeStreamToken, type StreamPosition } from './token.ts'
+import { decodeStreamToken, epochOf, type StreamPosition } from './token.ts'
 import type { UserRooms } from './user-rooms.ts'
 
 export interface KeyChanges {
@@ -19,9 +20,10 @@ export interface KeyChanges {
 export function createKeyChanges(parts: {
   readonly sources: SyncSources
   readonly userRooms: UserRooms
+  readonly restores: Restores
   now(): StreamPosition
 }): KeyChanges {
-  const { sources, userRooms } = parts
+  const { sources, userRooms, restores } = parts
 
   function read(name: string, token: string): StreamPosition {
     const position = decodeStreamToken(token)
@@ -31,7 +33,8 @@ export function createKeyChanges(parts: {
 
   return {
     async between(by, from, to) {
-      const since = read('from', from)
+      const given = read('from', from)
+      const since = { ...given, ...restores.lostAfter(given, epochOf(given)) }
       read('to', to)
       const rooms = await userRooms.of(by.userNid)
       const now = parts.now()

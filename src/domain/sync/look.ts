@@ -19,6 +19,8 @@ export interface SyncRequest {
   /** Gives the state after the timeline instead of before it, under the stable or the unstable key. */
   readonly stateAfter: 'state_after' | 'org.matrix.msc4222.state_after' | undefined
   readonly presence: PresenceState
+  /** Set if what the client has from after this place was lost with a restore: it gets everything again, except for older keys. */
+  readonly lostAfter?: StreamPosition | undefined
   /** Aborted when the client disconnects. */
   readonly signal: Cancellation
 }

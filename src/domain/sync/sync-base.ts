@@ -26,7 +26,7 @@ export interface SyncBase {
 const MAX_DEVICES_IN_MEMORY = 50_000
 
 export function createSyncBase(parts: {
-  readonly base: Pick<HomeserverBase, 'config' | 'db' | 'ledger' | 'clock' | 'random' | 'log'> & {
+  readonly base: Pick<HomeserverBase, 'config' | 'db' | 'ledger' | 'clock' | 'random' | 'log' | 'restores'> & {
     /** Syncs end with their sessions; without sessions none does. */
     readonly sessions?: WatchedSessions
   }
@@ -39,12 +39,12 @@ export function createSyncBase(parts: {
     presenceNews(userNid: number, is: PresenceOf): Promise<void>
   }
 }): SyncBase {
-  const { config, db, ledger, sessions, clock, random, log } = parts.base
+  const { config, db, ledger, sessions, clock, random, log, restores } = parts.base
   const { services } = parts
   const { registry, userRooms } = parts.roomBase
   const { deviceListNews: remote, presenceNews: tellServers } = parts.sending
   const notifier = createNotifier(sessions)
-  const ephemeral = createEphemeralStream(random)
+  const ephemeral = createEphemeralStream(random, restores.epoch)
   const { changed, toServers } = presenceListeners({ registry, userRooms, notifier, services, log, tellServers })
   const presence = createPresence({
     clock,

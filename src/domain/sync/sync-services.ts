@@ -2,6 +2,7 @@ import type { Database } from '../../store/db/db.ts'
 import type { Ledger } from '../../store/db/ledger.ts'
 import type { Clock } from '../clock.ts'
 import type { ThreadSubscriptions } from '../push/thread-subscriptions.ts'
+import type { Restores } from '../restores.ts'
 import { createBundleAggregations } from '../rooms/read/bundles.ts'
 import type { RoomDirectory } from '../rooms/read/directory.ts'
 import type { RoomReader } from '../rooms/read/reader.ts'
@@ -37,6 +38,7 @@ export interface SyncServiceParts {
   readonly db: Database
   readonly ledger: Ledger
   readonly clock: Clock
+  readonly restores: Restores
   readonly users: Users
   readonly roomBase: RoomBase
   readonly syncBase: SyncBase
@@ -51,7 +53,7 @@ export interface SyncServiceParts {
 }
 
 export function createSyncServices(parts: SyncServiceParts): SyncServices {
-  const { ledger, clock, roomReader, directory, position } = parts
+  const { ledger, clock, restores, roomReader, directory, position } = parts
   const { userRooms } = parts.roomBase
   const { notifier, presence, ephemeral } = parts.syncBase
   const sources = sourcesOf(parts)
@@ -63,20 +65,21 @@ export function createSyncServices(parts: SyncServiceParts): SyncServices {
   const awaitNews = createAwaitNews({ clock, notifier, userRooms })
   const answers = createSentAnswers(notifier)
   return {
-    sync: createSync({ clock, awaitNews, answers, presence, userRooms, sources, now }),
+    sync: createSync({ clock, awaitNews, answers, presence, userRooms, sources, restores, now }),
     sliding: createSlidingServices({
       db: parts.db,
       clock,
       roomBase: parts.roomBase,
       presence,
       sources,
+      restores,
       awaitNews,
       answers,
       threadSubscriptions: parts.threadSubscriptions,
       receipts: parts.receipts,
       now,
     }),
-    keyChanges: createKeyChanges({ userRooms, sources, now }),
+    keyChanges: createKeyChanges({ userRooms, sources, restores, now }),
     eventStream: createEventStream({ clock, notifier, sources, roomReader, now }),
     roomSnapshots: createRoomSnapshots({ sources, roomReader, directory, now }),
   }

@@ -2,13 +2,14 @@ import { ProtocolError } from '../../core/errors.ts'
 import type { JsonBytes } from '../../core/json-bytes.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
+import type { Restores } from '../restores.ts'
 import { type Answer, answerOf, NOTHING_NEW, nothingNew } from './answer.ts'
 import type { AwaitNews } from './await-news.ts'
 import type { SyncRequest } from './look.ts'
 import type { Presence } from './presence.ts'
 import type { SentAnswer, SentAnswers } from './sent-answers.ts'
 import type { SyncSources } from './sources.ts'
-import { decodeStreamToken, isSamePosition, type StreamPosition } from './token.ts'
+import { decodeStreamToken, epochOf, isSamePosition, type StreamPosition } from './token.ts'
 import type { UserRooms } from './user-rooms.ts'
 
 export interface Sync {
@@ -32,6 +33,7 @@ export interface SyncParts {
   readonly presence: Presence
   readonly userRooms: UserRooms
   readonly sources: SyncSources
+  readonly restores: Restores
   /** The current position of every stream. */
   now(): StreamPosition
 }
@@ -40,8 +42,8 @@ export function createSync(parts: SyncParts): Sync {
   const { clock, sources, answers } = parts
 
   /**
-   * A position of an earlier run says nothing about what is in memory now. A position from before the database was restored may be ahead of
-   * it, and must not acknowledge messages that are still to come.
+   * A position of an earlier run says nothing about what is in memory now. A position that is ahead of the database, because that was
+   * replaced by an older copy, must not acknowledge messages that are still to come.
    */
   function readSince(token: string | undefined): StreamPosition | undefined {
     if (token === undefined || token === '') return undefined
@@ -50,6 +52,12 @@ export function createSync(parts: SyncParts): Sync {
     const { run, ledger } = parts.now()
     const since = { ...read, toDevice: Math.min(read.toDevice, ledger) }
     return since.run === run ? since : { ...since, ephemeral: 0 }
+  }
+
+  /** A client that has read what a restore took back begins anew. It keeps the messages and keys that it got before. */
+  function beginsAnew(request: SyncRequest, since: StreamPosition | undefined): SyncRequest | undefined {
+    const lost = since && parts.restores.lostAfter(since, epochOf(since))
+    return lost && { ...request, lostAfter: { ...since, ...lost, toDevice: 0 } }
   }
 
   /** The answer of a sync that ends without news. */
@@ -99,6 +107,8 @@ export function createSync(parts: SyncParts): Sync {
   function answerTo(by: Requester, request: SyncRequest): JsonBytes | Promise<JsonBytes> {
     const since = readSince(request.since)
     parts.presence.seen(by, request.presence)
+    const anew = beginsAnew(request, since)
+    if (anew) return lookOnce(by, anew, undefined)
     if (since === undefined || request.timeoutMs === 0) return lookOnce(by, request, since)
     return waitForNews(by, request, since, clock.now() + request.timeoutMs)
   }

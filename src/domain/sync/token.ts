@@ -20,6 +20,14 @@ export interface StreamPosition {
 /** The newest event number seen of each writer, by the writer's index. */
 export type EventPosition = readonly number[]
 
+/** Hexadecimal digits of a run, before its epoch. */
+const RUN_DIGITS = 12
+
+/** The epoch of the restore after which a position was given out; empty before the first. */
+export function epochOf({ run }: StreamPosition): string {
+  return run.slice(RUN_DIGITS)
+}
+
 /** Whether two positions are the same in every stream. */
 export function isSamePosition(one: StreamPosition, other: StreamPosition): boolean {
   return (

@@ -114,6 +114,15 @@ async function connected<T>(connection: pg.ClientConfig, work: (client: pg.Clien
   }
 }
 
+/** The migrations among these that a folder does not have, or has in another form. */
+export async function foreignMigrations(
+  directory: string,
+  recorded: readonly Pick<Migration, 'name' | 'checksum'>[],
+): Promise<string[]> {
+  const known = new Map((await readMigrations(directory)).map(({ name, checksum }) => [name, checksum]))
+  return recorded.filter(({ name, checksum }) => known.get(name) !== checksum).map(({ name }) => name)
+}
+
 /** What `migrate` would do. */
 export function planMigrations(connection: pg.ClientConfig, directory: string): Promise<MigrationPlan> {
   return connected(connection, async (client) => {

@@ -1,7 +1,7 @@
 import type { EventId } from '../../core/ids.ts'
 import type { Reader } from '../db/db.ts'
 
-// Tables: event, event_gap, early_redaction
+// Tables: event, event_gap, early_redaction; read: restore_epoch
 
 /**
  * The status of an event that is not simply accepted. `soft-failed`: allowed by the state before it, but not by the room's current state
@@ -44,12 +44,13 @@ export const EVENT_COLUMNS = `event_nid, room_nid, room_pos, sender_nid, origin_
 /** Each writer owns this many numbers, beginning at its index times this. */
 export const WRITER_SPAN = 2 ** 48
 
-/** The newest position of a writer, or the number before its first. */
+/** The newest position of a writer, or the number before its first: after a restore, above all that were used before it. */
 export async function lastPosition(reader: Reader, writer: number): Promise<number> {
   const first = writer * WRITER_SPAN
   const [row] = await reader.query<{ last: number | null }>(
     `SELECT greatest((SELECT max(event_nid) FROM event WHERE event_nid >= $1 AND event_nid < $2),
-       (SELECT max(stream_pos) FROM event WHERE stream_pos >= $1 AND stream_pos < $2)) AS last`,
+       (SELECT max(stream_pos) FROM event WHERE stream_pos >= $1 AND stream_pos < $2),
+       (SELECT max(event_floor) FROM restore_epoch WHERE event_floor >= $1 AND event_floor < $2)) AS last`,
     [first, first + WRITER_SPAN],
   )
   return row?.last ?? first

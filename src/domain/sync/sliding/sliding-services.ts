@@ -1,6 +1,7 @@
 import type { Database } from '../../../store/db/db.ts'
 import type { Clock } from '../../clock.ts'
 import type { ThreadSubscriptions } from '../../push/thread-subscriptions.ts'
+import type { Restores } from '../../restores.ts'
 import type { Receipts } from '../../rooms/read/receipts.ts'
 import type { RoomBase } from '../../rooms/room-base-services.ts'
 import type { AwaitNews } from '../await-news.ts'
@@ -31,13 +32,14 @@ export function createSlidingServices(parts: {
   readonly roomBase: Pick<RoomBase, 'budget'>
   readonly presence: Presence
   readonly sources: SyncSources
+  readonly restores: Restores
   readonly awaitNews: AwaitNews
   readonly answers: SentAnswers
   readonly threadSubscriptions: Pick<ThreadSubscriptions, 'list'>
   readonly receipts: Pick<Receipts, 'first'>
   now(): StreamPosition
 }): SlidingServices {
-  const { db, clock, presence, sources, awaitNews, answers, threadSubscriptions, receipts, now } = parts
+  const { db, clock, presence, sources, restores, awaitNews, answers, threadSubscriptions, receipts, now } = parts
   const { budget } = parts.roomBase
   const { events, registry, roomEvents, userLedger } = sources
   const recency = createRecency({ db, roomEvents })
@@ -56,6 +58,17 @@ export function createSlidingServices(parts: {
   const connections = createConnections({ db, clock, budget })
   return {
     slidingRequests: createSlidingRequests(budget),
-    slidingSync: createSlidingSync({ clock, budget, awaitNews, answers, presence, connections, sources, own, now }),
+    slidingSync: createSlidingSync({
+      clock,
+      budget,
+      awaitNews,
+      answers,
+      presence,
+      connections,
+      sources,
+      restores,
+      own,
+      now,
+    }),
   }
 }

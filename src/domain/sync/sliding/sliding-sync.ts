@@ -2,6 +2,7 @@ import type { ByteBudget } from '../../../core/byte-budget.ts'
 import { JsonBytes } from '../../../core/json-bytes.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { Clock } from '../../clock.ts'
+import type { Restores } from '../../restores.ts'
 import type { AwaitNews } from '../await-news.ts'
 import type { Presence } from '../presence.ts'
 import type { SentAnswer, SentAnswers } from '../sent-answers.ts'
@@ -35,6 +36,7 @@ export interface SlidingSyncParts {
   readonly presence: Presence
   readonly connections: Connections
   readonly sources: SyncSources
+  readonly restores: Restores
   readonly own: SlidingSources
   /** The current position of every stream. */
   now(): StreamPosition

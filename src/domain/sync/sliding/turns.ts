@@ -1,7 +1,8 @@
 import { ProtocolError } from '../../../core/errors.ts'
 import type { ConnectionKey } from '../../../store/accounts/sliding-connections.ts'
 import type { Requester } from '../../accounts/requester.ts'
-import type { StreamPosition } from '../token.ts'
+import type { Restores } from '../../restores.ts'
+import { epochOf, type StreamPosition } from '../token.ts'
 import type { Connections } from './connections.ts'
 import { connectionTag, decodePos, type SlidingPosition } from './position.ts'
 import { EMPTY_RECORD, type SlidingRecord } from './record.ts'
@@ -21,6 +22,7 @@ export interface Turn {
 /** Finds out where a request continues. @throws ProtocolError `M_UNKNOWN_POS`, `M_FORBIDDEN`, as `SlidingSync` says */
 export function createTurns(parts: {
   readonly connections: Connections
+  readonly restores: Restores
   now(): StreamPosition
 }): (by: Requester, request: SlidingRequest) => Promise<Turn> {
   const { connections } = parts
@@ -33,7 +35,10 @@ export function createTurns(parts: {
     const tag = connectionTag(by, connId)
     const turn = { by, request, connection, name: `${by.userNid} ${by.deviceId} ${connId}`, tag }
     if (pos === undefined) return { ...turn, from: undefined, record: EMPTY_RECORD }
-    const read = decodePos(pos, tag)
+    const decoded = decodePos(pos, tag)
+    // What the client has from after the backup that the database was restored from is not so any more.
+    const isLost = decoded && parts.restores.lostAfter(decoded.stream, epochOf(decoded.stream)) !== undefined
+    const read = isLost ? undefined : decoded
     const reading = read && connections.at(connection, read.version)
     const record = reading instanceof Promise ? await reading : reading
     if (read === undefined || record === undefined) {
