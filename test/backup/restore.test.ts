@@ -284,7 +284,7 @@ describe('hearth restore refuses, before it writes,', () => {
     expect(wrong.stderr).toContain('the passphrase is not that of the backups')
     expect([await isEmpty(database), existsSync(dataDir)]).toEqual([true, false])
     expect(await kept.run(['restore', secret], { ...env, ...passphrase })).toMatchObject({ code: 0 })
-  })
+  }, 120_000)
 })
 
 test('a restore that was cut off goes on, or begins anew with another backup, and no server starts on half of it', async () => {

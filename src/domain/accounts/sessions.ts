@@ -52,13 +52,14 @@ const MAX_USER_AGENT_CHARS = 256
 /** For so long after a restore, a session that is not known may be one that began after the backup. */
 const LOST_SESSIONS_KNOWN_MS = 30 * 86_400_000
 
-export function createSessions(deps: {
+interface SessionParts {
   readonly db: Database
   readonly clock: Clock
   /** When the database was restored from a backup, if it was. */
   readonly restores?: { readonly restoredAt: number | undefined }
-}): Sessions {
-  const { db, clock, restores } = deps
+}
+
+export function createSessions({ db, clock, restores }: SessionParts): Sessions {
   const entryOf = new WeakMap<Requester, Entry>()
   const hashesOf = new Map<number, Set<string>>()
   const remembered = createCache<string, Entry>(MAX_REMEMBERED, {
@@ -94,10 +95,7 @@ export function createSessions(deps: {
   async function read(hash: string): Promise<Requester | undefined> {
     const before = forgotten
     const row = await findToken(db, Buffer.from(hash, 'base64'))
-    if (row === undefined) {
-      if (clock.now() - (restores?.restoredAt ?? Number.NEGATIVE_INFINITY) < LOST_SESSIONS_KNOWN_MS) throw lost()
-      return undefined
-    }
+    if (row === undefined) return noSession(clock.now() - (restores?.restoredAt ?? Number.NEGATIVE_INFINITY))
     const requester: Requester = {
       userId: row.user_id,
       userNid: row.user_nid,
@@ -184,9 +182,10 @@ function expired(): ProtocolError {
 }
 
 /** A client that is logged out otherwise deletes its keys, with which its user reads what was encrypted. */
-function lost(): ProtocolError {
+function noSession(msSinceRestore: number): undefined {
+  if (msSinceRestore > LOST_SESSIONS_KNOWN_MS) return undefined
   const text = 'This session is not known here. It may have been lost with a restore of the server: log in again.'
-  return new ProtocolError('M_UNKNOWN_TOKEN', text, { extra: { soft_logout: true } })
+  throw new ProtocolError('M_UNKNOWN_TOKEN', text, { extra: { soft_logout: true } })
 }
 
 function unknownToken(): ProtocolError {

@@ -42,6 +42,8 @@ const PIECE_BYTES = 256 * 1024
 /** How far sequences jump: more than was given out between a backup and its restore, and little for those that have four bytes. */
 const SEQUENCE_GAP = 1_000_000
 
+type Query = <Row extends object>(text: string, values?: readonly unknown[]) => Promise<Row[]>
+
 export async function openRestoreTarget(connection: pg.ClientConfig): Promise<RestoreTarget> {
   // A power failure may take back what was filled in, together with the note that it was.
   const settings = '-c statement_timeout=0 -c synchronous_commit=off -c maintenance_work_mem=256MB'
@@ -53,7 +55,7 @@ export async function openRestoreTarget(connection: pg.ClientConfig): Promise<Re
   })
   client.on('error', () => {})
   await client.connect()
-  const query = async <Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> =>
+  const query: Query = async <Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> =>
     (await client.query<Row & pg.QueryResultRow>(text, values as unknown[])).rows
 
   async function inTransaction(work: () => Promise<void>): Promise<void> {
@@ -67,49 +69,13 @@ export async function openRestoreTarget(connection: pg.ClientConfig): Promise<Re
     }
   }
 
-  async function mark(backupId: string): Promise<void> {
-    await query(`CREATE TABLE IF NOT EXISTS schema_migration (
-      name text COLLATE "C" PRIMARY KEY, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now(), breaking text)`)
-    await query('INSERT INTO schema_migration (name, checksum, breaking) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
-      ...[RESTORING, backupId, WHY_RESTORING],
-    ])
-    await query('CREATE TABLE IF NOT EXISTS restore_file (name text PRIMARY KEY)')
-    await query('CREATE TABLE IF NOT EXISTS restore_index (ordinal integer PRIMARY KEY, sql text NOT NULL)')
-  }
-
-  /** Rows are filled in without indexes, which are made afterwards: that is faster. Constraints on other tables wait for those too. */
-  async function takeIndexesOff(): Promise<void> {
-    const found = await query<{ make: string; take: string }>(INDEXES, [OWN_TABLES])
-    for (const [ordinal, { make }] of found.entries())
-      await query('INSERT INTO restore_index (ordinal, sql) VALUES ($1, $2)', [ordinal, make])
-    for (const { take } of found.toReversed()) await query(take)
-    const tables = await query<{ name: string }>(TABLES, [OWN_TABLES])
-    // Some migrations put rows into what they make.
-    if (tables.length > 0) await query(`TRUNCATE ${tables.map(({ name }) => quoted(name)).join(', ')}`)
-    // Its row says that all of this is done.
-    await query(`INSERT INTO restore_file (name) VALUES ('')`)
-  }
-
   async function loaded(): Promise<Set<string>> {
     return new Set((await query<{ name: string }>('SELECT name FROM restore_file')).map(({ name }) => name))
   }
 
   return {
     loaded,
-    async state() {
-      const [found] = await query<{ tables: number; mark: string | null }>(
-        `SELECT count(*)::int AS tables, to_regclass('schema_migration')::text AS mark
-         FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND relnamespace = current_schema()::regnamespace`,
-      )
-      if (found!.tables === 0) return { kind: 'empty' }
-      const [row] =
-        found!.mark === null
-          ? []
-          : await query<{ checksum: string }>('SELECT checksum FROM schema_migration WHERE name = $1', [RESTORING])
-      if (row) return { kind: 'begun', backupId: row.checksum }
-      const isServing = await isWriterPresent({ query }, WRITER)
-      return { kind: 'used', isServing }
-    },
+    state: () => stateOf(query),
     async clear() {
       const tables = await query<{ name: string }>(TABLES, [[]])
       const sequences = await query<{ name: string }>(
@@ -122,10 +88,10 @@ export async function openRestoreTarget(connection: pg.ClientConfig): Promise<Re
       })
     },
     async begin(backupId, migrations, names) {
-      await inTransaction(() => mark(backupId))
+      await inTransaction(() => mark(query, backupId))
       if ((await loaded()).has('')) return
       await migrate(connection, migrations, { only: names })
-      await inTransaction(takeIndexesOff)
+      await inTransaction(() => takeIndexesOff(query))
     },
     async load({ name, columns }, file, rows) {
       const { from } = await import('pg-copy-streams')
@@ -161,6 +127,44 @@ export async function openRestoreTarget(connection: pg.ClientConfig): Promise<Re
     },
     close: () => client.end(),
   }
+}
+
+async function mark(query: Query, backupId: string): Promise<void> {
+  await query(`CREATE TABLE IF NOT EXISTS schema_migration (
+    name text COLLATE "C" PRIMARY KEY, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now(), breaking text)`)
+  await query('INSERT INTO schema_migration (name, checksum, breaking) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
+    ...[RESTORING, backupId, WHY_RESTORING],
+  ])
+  await query('CREATE TABLE IF NOT EXISTS restore_file (name text PRIMARY KEY)')
+  await query('CREATE TABLE IF NOT EXISTS restore_index (ordinal integer PRIMARY KEY, sql text NOT NULL)')
+}
+
+/** Rows are filled in without indexes, which are made afterwards: that is faster. Constraints on other tables wait for those too. */
+async function takeIndexesOff(query: Query): Promise<void> {
+  const found = await query<{ make: string; take: string }>(INDEXES, [OWN_TABLES])
+  for (const [ordinal, { make }] of found.entries())
+    await query('INSERT INTO restore_index (ordinal, sql) VALUES ($1, $2)', [ordinal, make])
+  for (const { take } of found.toReversed()) await query(take)
+  const tables = await query<{ name: string }>(TABLES, [OWN_TABLES])
+  // Some migrations put rows into what they make.
+  if (tables.length > 0) await query(`TRUNCATE ${tables.map(({ name }) => quoted(name)).join(', ')}`)
+  // Its row says that all of this is done.
+  await query(`INSERT INTO restore_file (name) VALUES ('')`)
+}
+
+async function stateOf(query: Query): Promise<TargetState> {
+  const [found] = await query<{ tables: number; mark: string | null }>(
+    `SELECT count(*)::int AS tables, to_regclass('schema_migration')::text AS mark
+     FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND relnamespace = current_schema()::regnamespace`,
+  )
+  if (found!.tables === 0) return { kind: 'empty' }
+  const [row] =
+    found!.mark === null
+      ? []
+      : await query<{ checksum: string }>('SELECT checksum FROM schema_migration WHERE name = $1', [RESTORING])
+  if (row) return { kind: 'begun', backupId: row.checksum }
+  const isServing = await isWriterPresent({ query }, WRITER)
+  return { kind: 'used', isServing }
 }
 
 function* piecesOf(bytes: Buffer): Generator<Buffer> {
