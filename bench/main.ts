@@ -22,6 +22,10 @@ import * as resolution from './cases/resolution.ts'
 import * as roomState from './cases/room-state.ts'
 import * as search from './cases/search.ts'
 import * as send from './cases/send.ts'
+import * as slidingCrowd from './cases/sliding-crowd.ts'
+import * as slidingFanOut from './cases/sliding-fan-out.ts'
+import * as slidingNoop from './cases/sliding-noop.ts'
+import * as slidingStart from './cases/sliding-start.ts'
 import * as soak from './cases/soak.ts'
 import * as storage from './cases/storage.ts'
 import * as toDevice from './cases/to-device.ts'
@@ -42,6 +46,10 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [loginStorm.BENCHMARK]: loginStorm.measureLoginStorm,
   [idle.BENCHMARK]: idle.measureIdle,
   [noopSync.BENCHMARK]: noopSync.measureNoopSync,
+  [slidingStart.BENCHMARK]: slidingStart.measureSlidingStart,
+  [slidingNoop.BENCHMARK]: slidingNoop.measureSlidingNoop,
+  [slidingFanOut.BENCHMARK]: slidingFanOut.measureSlidingFanOut,
+  [slidingCrowd.BENCHMARK]: slidingCrowd.measureSlidingCrowd,
   [soak.BENCHMARK]: soak.measureSoak,
   [storage.BENCHMARK]: storage.measureStorage,
   [roomState.BENCHMARK]: roomState.measureRoomState,

@@ -24,7 +24,8 @@ export const USAGE = `npm run bench -- [benchmark ...] [options]
 
 Benchmarks: send, fan-out, initial-sync, register-login, login-storm, idle, soak, noop-sync, storage, room-state, resolution, receive,
 to-device, identity-lookup, keys, media, federation-join, federation-in, federation-out,
-federation-dead, relations, search, user-directory, appservice, push, attack-bodies, attack-fan-out, attack-sync
+federation-dead, relations, search, user-directory, appservice, push, sliding-start, sliding-noop,
+sliding-fan-out, sliding-crowd, attack-bodies, attack-fan-out, attack-sync
 (all of them when none is named), and the floor programs alone: floor.
 
   --url http://...          drive this homeserver instead of starting one of ours

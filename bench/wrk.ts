@@ -16,7 +16,7 @@ export interface WrkRun {
 }
 
 export interface WrkLoad {
-  readonly script: 'send.lua' | 'get.lua'
+  readonly script: 'send.lua' | 'get.lua' | 'post.lua'
   readonly url: string
   readonly connections: number
   readonly seconds: number

@@ -50,7 +50,7 @@ async function startingPoint(api: Api, { token }: Account) {
 /** The same crowd before anything that answers a sync and a send. */
 export function driveFanOut(
   baseUrl: string,
-  task: Pick<FanOutTask, 'room' | 'sender' | 'listeners' | 'sustainedSeconds'>,
+  task: Pick<FanOutTask, 'room' | 'sender' | 'listeners' | 'sustainedSeconds' | 'polling'>,
 ): Promise<FanOutResult> {
   const { hostname, port } = new URL(baseUrl)
   return runDriver<FanOutTask, FanOutResult>('./fan-out.js', {

@@ -18,6 +18,16 @@ export interface FanOutTask {
   readonly listeners: readonly { readonly token: string; readonly since: string }[]
   readonly rounds: number
   readonly sustainedSeconds: number
+  /** How a listener polls; without it, by classic sync. */
+  readonly polling?: Polling
+}
+
+/** A request that polls: the path up to the position, which ends it, and the body, if it is a POST. */
+export interface Polling {
+  readonly path: string
+  readonly body?: string
+  /** The key of the next position in an answer. */
+  readonly key: string
 }
 
 export interface FanOutResult {
@@ -72,17 +82,22 @@ async function run(task: FanOutTask): Promise<FanOutResult> {
 
 function openCrowd(task: FanOutTask) {
   const sender = openSender(task)
+  const polling = task.polling ?? {
+    path: `${task.prefix}/sync?timeout=${POLL_TIMEOUT_MS}&since=`,
+    key: 'next_batch',
+  }
+  const position = new RegExp(`"${polling.key}":"([^"]+)"`)
   let marker = ''
   let sentAt = 0
   let arrivals: number[] = []
   let pollsAtOnce = false
   let allArrived: (() => void) | undefined
 
-  const listeners = task.listeners.map(({ token, since }) => openListener(task, token, since, onAnswer))
+  const listeners = task.listeners.map(({ token, since }) => openListener({ ...task, polling }, token, since, onAnswer))
 
   function onAnswer(listener: Listener, answer: string): void {
     const arrivedAt = performance.now()
-    const token = /"next_batch":"([^"]+)"/.exec(answer)?.[1]
+    const token = position.exec(answer)?.[1]
     if (token === undefined) throw new Error(`not the answer of a sync: ${answer.slice(0, 500)}`)
     listener.since = token
     const isAwaited = marker !== '' && answer.includes(marker)
@@ -112,15 +127,18 @@ function openCrowd(task: FanOutTask) {
 }
 
 function openListener(
-  task: FanOutTask,
+  task: FanOutTask & { readonly polling: Polling },
   token: string,
   since: string,
   onAnswer: (listener: Listener, answer: string) => void,
 ): Listener {
   const socket = connect({ host: task.host, port: task.port, noDelay: true })
-  const headers = `Host: ${task.host}:${task.port}\r\nAuthorization: Bearer ${token}\r\n\r\n`
-  const before = `GET ${task.prefix}/sync?timeout=${POLL_TIMEOUT_MS}&since=`
-  const listener: Listener = { socket, before, after: ` HTTP/1.1\r\n${headers}`, since, pending: '' }
+  const { path, body } = task.polling
+  const entity =
+    body === undefined ? '\r\n' : `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  const after = ` HTTP/1.1\r\nHost: ${task.host}:${task.port}\r\nAuthorization: Bearer ${token}\r\n${entity}`
+  const before = `${body === undefined ? 'GET' : 'POST'} ${path}`
+  const listener: Listener = { socket, before, after, since, pending: '' }
   socket.on('data', (chunk: Buffer) => {
     listener.pending += chunk.toString('latin1')
     if (!isComplete(listener.pending)) return

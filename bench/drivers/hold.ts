@@ -6,9 +6,16 @@ import { connect } from 'node:net'
 export interface HoldTask {
   readonly host: string
   readonly port: number
-  readonly polls: readonly { readonly token: string; readonly path: string }[]
+  readonly polls: readonly HeldPoll[]
   /** How many to hold; the polls are taken in turn. */
   readonly count: number
+}
+
+export interface HeldPoll {
+  readonly token: string
+  readonly path: string
+  /** Of a POST. */
+  readonly body?: string
 }
 
 const CONNECTING_AT_ONCE = 200
@@ -30,9 +37,15 @@ async function hold({ host, port, polls, count }: HoldTask): Promise<void> {
     const sockets = Array.from({ length: size }, () => connect({ host, port }))
     await Promise.all(sockets.map((socket) => once(socket, 'connect')))
     sockets.forEach((socket, index) => {
-      const { token, path } = polls[(start + index) % polls.length]!
+      const { token, path, body = '' } = polls[(start + index) % polls.length]!
+      const head = [
+        `${body === '' ? 'GET' : 'POST'} ${path} HTTP/1.1`,
+        `Host: ${host}:${port}`,
+        `Authorization: Bearer ${token}`,
+        ...(body === '' ? [] : ['Content-Type: application/json', `Content-Length: ${body.length}`]),
+      ]
       socket.on('error', () => undefined).resume()
-      socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host}:${port}\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+      socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
     })
   }
 }
