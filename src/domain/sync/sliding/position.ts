@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Requester } from '../../accounts/requester.ts'
 import { decodeStreamToken, encodeStreamToken, type StreamPosition } from '../token.ts'
 import type { SlidingExtensions } from './request.ts'
@@ -37,7 +37,7 @@ export function connectionTag({ userNid, deviceId }: Pick<Requester, 'userNid' |
   return digest(`${userNid}\n${deviceId}\n${connId}`).slice(0, 10)
 }
 
-const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
+const digest = (text: string): string => hash('sha256', text, 'hex')
 
 /**
  * A stream token, then `~`, the tag, the version, the extensions and their scope. It is a token of a room's timeline too. It acknowledges no

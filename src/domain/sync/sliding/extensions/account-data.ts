@@ -34,20 +34,21 @@ export async function accountDataPart(
   return { name: extension.name, json: json.text('}'), hasNews: true }
 }
 
-async function globalData({ look }: ExtensionScene, after = 0): Promise<readonly AccountDataRow[]> {
+async function globalData({ look }: ExtensionScene, after: number | undefined): Promise<readonly AccountDataRow[]> {
   const { sources, by, now } = look
-  if (after > 0 && sources.userLedger.since(by.userNid, after) === false) return []
-  return accountDataBetween(sources.db, by.userNid, after, now.ledger, { maxBytes: MAX_ANSWER_PART_BYTES, roomId: '' })
+  if (after !== undefined && sources.userLedger.since(by.userNid, after) === false) return []
+  const bounds = { maxBytes: MAX_ANSWER_PART_BYTES, roomId: '' }
+  return accountDataBetween(sources.db, by.userNid, after ?? 0, now.ledger, bounds)
 }
 
 async function roomData({ look, rooms }: ExtensionScene, extension: RoomExtension): Promise<readonly AccountDataRow[]> {
   const { sources, by, now, from, sliding } = look
   const isFresh = !wasOn(from, 'accountData') || from?.scope !== scopeOf(sliding.extensions)
   const reading: Promise<AccountDataRow[]>[] = []
-  for (const [after = 0, some] of byLedger(look, isFresh, inScope(rooms, extension))) {
-    if (after > 0 && sources.userLedger.since(by.userNid, after) === false) continue
+  for (const [after, some] of byLedger(look, isFresh, inScope(rooms, extension))) {
+    if (after !== undefined && sources.userLedger.since(by.userNid, after) === false) continue
     const ids = some.map(({ answer }) => answer.roomId)
-    const span = { after, upTo: now.ledger, maxBytes: MAX_ANSWER_PART_BYTES }
+    const span = { after: after ?? 0, upTo: now.ledger, maxBytes: MAX_ANSWER_PART_BYTES }
     reading.push(accountDataOfRooms(sources.db, by.userNid, ids, span))
   }
   return (await Promise.all(reading)).flat()
