@@ -77,8 +77,16 @@ describe('a delayed event', () => {
   })
 
   it('shows its id to its sender alone, in every session', async () => {
+    const begin = async (who: Account) => (await api.call('GET', syncPath({}), { token: who.token })).next_batch
+    const [ofAlice, ofBob] = [await begin(alice), await begin(bob)]
     const id = await schedule(alice, 'mine', 1)
     await appeared('mine')
+    // One after the other: what many read at the same time is written once.
+    const news = async (who: Account, since: string) =>
+      JSON.stringify(await api.call('GET', syncPath({ since }), { token: who.token }))
+    expect(await news(alice, ofAlice)).toContain(id)
+    expect(await news(bob, ofBob)).not.toContain(id)
+    expect(await news(alice, ofAlice)).toContain(id)
     const of = async (who: Account) => (await timeline(who)).at(-1)
     expect((await of(alice)).unsigned).toMatchObject({ delay_id: id, 'org.matrix.msc4140.delay_id': id })
     expect(JSON.stringify(await of(bob))).not.toContain(id)

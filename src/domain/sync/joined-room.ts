@@ -6,7 +6,7 @@ import { diffState, getState, type StateMap, setState } from '../../core/state/t
 import { accountDataBetween } from '../../store/accounts/account-data.ts'
 import { getHeroes } from '../../store/rooms/rooms.ts'
 import { MAX_ANSWER_PART_BYTES } from '../limits.ts'
-import { alwaysJoined, isOwn, loadReferences } from '../rooms/room/client-event.ts'
+import { alwaysJoined, isMarkedFor, loadReferences } from '../rooms/room/client-event.ts'
 import { encodePosition } from '../rooms/room/position-token.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
@@ -171,7 +171,7 @@ function sharedEvents(look: Look, room: Room, events: readonly RoomEvent[]): str
   const [first] = events
   if (!first || look.since === undefined || filter.eventFields || filter.eventFormat !== 'client') return undefined
   if (events.length !== events.at(-1)!.pos - first.pos + 1) return undefined
-  if (events.some((event) => event.isCopy || isOwn(event, look.by))) return undefined
+  if (events.some((event) => event.isCopy || isMarkedFor(event, look.by))) return undefined
   const key = `${first.pos}-${events.at(-1)!.pos}`
   const known = look.sources.stretches.get(room.nid)
   if (known?.key === key && look.timeMs - known.madeAt < SHARED_FOR_MS) return known.json

@@ -58,7 +58,7 @@ function isCurrent(cache: EventCache, { rendered }: RoomEvent): boolean {
 }
 
 /** Whether this client sent an event: with this login of its device, or with an earlier one. */
-export function isOwn({ txnToken }: RoomEvent, by: Pick<Reading, 'tokenNid' | 'earlierTokens'>): boolean {
+function isOwn({ txnToken }: RoomEvent, by: Pick<Reading, 'tokenNid' | 'earlierTokens'>): boolean {
   if (txnToken === undefined) return false
   return txnToken === by.tokenNid || by.earlierTokens?.includes(txnToken) === true
 }
@@ -72,6 +72,11 @@ export const delayedScope = (userNid: number): number => -(2 ** 51 + userNid)
 /** Whether it is an event that this user has had sent later. */
 function wasDelayedBy({ txnToken, senderNid }: RoomEvent, userNid: number | undefined): boolean {
   return userNid === senderNid && txnToken === delayedScope(senderNid)
+}
+
+/** Whether an event is written for this client as for nobody else. */
+export function isMarkedFor(event: RoomEvent, by: Pick<Reading, 'tokenNid' | 'earlierTokens' | 'userNid'>): boolean {
+  return isOwn(event, by) || wasDelayedBy(event, by.userNid)
 }
 
 /** Writes an event in the client format (client-server API, "Room event format"). */
