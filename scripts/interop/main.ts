@@ -7,28 +7,33 @@ import { parseArgs } from 'node:util'
 import { PROJECT_ROOT } from '../../test/support/project.ts'
 import { dendrite } from './dendrite.ts'
 import type { PeerKind } from './peer.ts'
-import { type Outcome, writeReport } from './report.ts'
+import { type Outcome, writeReport, writeRustReport } from './report.ts'
 import { PEER, type Row } from './row.ts'
 import { deviceRows } from './rows-devices.ts'
 import { mediaRows } from './rows-media.ts'
 import { membershipRows } from './rows-membership.ts'
 import { queryRows } from './rows-queries.ts'
 import { talkRows } from './rows-talk.ts'
+import { runRustSdk } from './rust-sdk.ts'
 import { openSides, type Sides } from './sides.ts'
 import { synapse } from './synapse.ts'
 
 const USAGE = `npm run interop -- synapse --python PYTHON [options]
 npm run interop -- dendrite --binaries FOLDER [options]
+npm run interop -- rust-sdk [--jobs N] [--record FILE] [--minutes N] [--write]
 
 Starts another homeserver and a Hearth on loopback and has them do everything with each other that homeservers do.
 Needs openssl, and the other one: a Python that has Synapse ("python3 -m venv there && there/bin/pip install matrix-synapse"), or a
 folder with the programs "dendrite" and "generate-keys", built from its Go module.
+rust-sdk is no homeserver: two clients on matrix-rust-sdk do with a Hearth what people do. Needs Rust; it compiles for some minutes.
 
   --versions 6,9,10,11,12   room versions
   --only TEXT               only rows with this in their name
   --partition-seconds N     how long a partition lasts (10)
   --minutes N               when to give up (20)
   --keep                    keep the folder with the other's log, and Hearth's log beside it
+  --jobs N                  how many compilers run at once (2)
+  --record FILE             write the requests of the Rust clients, which a test sends again
   --write                   write the results into docs/interop.md`
 
 const ROW_TIMEOUT_MS = 180_000
@@ -41,6 +46,8 @@ const OPTIONS = {
   'partition-seconds': { type: 'string', default: '10' },
   minutes: { type: 'string', default: '20' },
   keep: { type: 'boolean', default: false },
+  jobs: { type: 'string', default: '2' },
+  record: { type: 'string' },
   write: { type: 'boolean', default: false },
 } as const
 
@@ -113,8 +120,28 @@ function kindOf(
   return name === 'dendrite' && binaries !== undefined ? dendrite(binaries) : undefined
 }
 
+const currentCommit = (): string =>
+  execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: PROJECT_ROOT, encoding: 'utf8' }).trim()
+
+async function runClients(options: { jobs: string; record?: string; minutes: string; write: boolean }): Promise<void> {
+  const { jobs, record, minutes, write } = options
+  const hearthCommit = currentCommit()
+  const startedAt = new Date()
+  const { version, outcomes } = await runRustSdk({ jobs, record, minutes: Number(minutes) })
+  const seconds = (Date.now() - startedAt.getTime()) / 1_000
+  if (write) await writeRustReport({ version, outcomes, hearthCommit, startedAt, seconds })
+  conclude(outcomes)
+}
+
+function conclude(outcomes: readonly { readonly problem: string | undefined }[]): void {
+  const failed = outcomes.filter(({ problem }) => problem !== undefined).length
+  console.log(`${outcomes.length - failed} of ${outcomes.length} as they should be`)
+  if (failed > 0) process.exitCode = 1
+}
+
 async function main(args: string[]): Promise<void> {
   const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true })
+  if (positionals[0] === 'rust-sdk') return runClients(values)
   const kind = kindOf(positionals, values)
   if (kind === undefined) {
     process.exitCode = 2
@@ -123,10 +150,7 @@ async function main(args: string[]): Promise<void> {
   const versions = values.versions.split(',')
   const partitionMs = Number(values['partition-seconds']) * 1_000
   console.log(`${kind.label} ${kind.version}: starting ...`)
-  const hearthCommit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
-    cwd: PROJECT_ROOT,
-    encoding: 'utf8',
-  }).trim()
+  const hearthCommit = currentCommit()
   const startedAt = new Date()
   const deadline = startedAt.getTime() + Number(values.minutes) * 60_000
   const ended = interruption()
@@ -152,9 +176,7 @@ async function main(args: string[]): Promise<void> {
   const seconds = (Date.now() - startedAt.getTime()) / 1_000
   const run = { kind, hearthCommit, versions, partitionMs, startedAt, seconds, outcomes }
   if (values.write) await writeReport(run)
-  const failed = outcomes.filter(({ problem }) => problem !== undefined).length
-  console.log(`${outcomes.length - failed} of ${outcomes.length} as they should be`)
-  if (failed > 0) process.exitCode = 1
+  conclude(outcomes)
 }
 
 async function keepLog(sides: Sides): Promise<void> {

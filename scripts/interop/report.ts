@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { PROJECT_ROOT } from '../../test/support/project.ts'
 import type { PeerKind } from './peer.ts'
 import { PEER, type Row } from './row.ts'
+import type { RustOutcome } from './rust-sdk.ts'
 
 export interface Outcome {
   readonly row: Row
@@ -24,22 +25,47 @@ export interface Run {
 
 const FILE = join(PROJECT_ROOT, 'docs/interop.md')
 
-const HEAD = `# With other homeservers
+const HEAD = `# With other homeservers, and with clients
 
 \`npm run interop -- synapse --python <python with synapse> --write\` starts a Synapse and a Hearth beside each other, each behind HTTPS on
 loopback with certificates of an authority that only they trust, has a person on each use them as clients do, and writes this page;
 \`npm run interop -- dendrite --binaries <folder>\` does the same with a Dendrite. Rooms are made by one and joined by the other; after a
 partition both must have the same events as state.
+
+\`npm run interop -- rust-sdk --write\` compiles two clients on matrix-rust-sdk as it is published, and has them do with a Hearth what people
+do with their phones.
 `
 
 const PART = /^(?=## With )/m
 
 /** Writes what was found into docs/interop.md, in place of what was found with the same kind of homeserver before. */
-export async function writeReport(run: Run): Promise<void> {
+export const writeReport = (run: Run): Promise<void> => writePart(run.kind.label, reportOf(run))
+
+/** The same of the clients on matrix-rust-sdk. */
+export function writeRustReport(run: {
+  readonly version: string
+  readonly hearthCommit: string
+  readonly startedAt: Date
+  readonly seconds: number
+  readonly outcomes: readonly RustOutcome[]
+}): Promise<void> {
+  const rows = run.outcomes.map(({ name, problem }) =>
+    line([name, problem === undefined ? 'yes' : `**no**: ${problem}`]),
+  )
+  const head = `## With ${RUST_SDK} ${run.version}`
+  return writePart(RUST_SDK, [head, '', summaryOf(run), '', line(['', '']), line(['---', '---']), ...rows].join('\n'))
+}
+
+const RUST_SDK = 'matrix-rust-sdk'
+
+const summaryOf = ({ startedAt, seconds, hearthCommit }: Pick<Run, 'startedAt' | 'seconds' | 'hearthCommit'>) =>
+  `Run at ${startedAt.toISOString().slice(0, 16)}Z in ${Math.round(seconds)} s, with Hearth ${hearthCommit}.`
+
+async function writePart(label: string, part: string): Promise<void> {
   const before = await readFile(FILE, 'utf8').catch(() => '')
   const [, ...parts] = before.split(PART)
-  const others = parts.filter((part) => !part.startsWith(`## With ${run.kind.label}`))
-  const all = [...others, reportOf(run)].toSorted().map((part) => part.trimEnd())
+  const others = parts.filter((other) => !other.startsWith(`## With ${label}`))
+  const all = [...others, part].toSorted().map((text) => text.trimEnd())
   await writeFile(FILE, `${[HEAD.trimEnd(), ...all].join('\n\n')}\n`)
 }
 
@@ -67,8 +93,8 @@ export function reportOf(run: Run): string {
     line(['---', '---']),
     ...elsewhere.map((row) => line([row.name.replaceAll(PEER, run.kind.label), cell(row, undefined)])),
   ]
-  const { kind, startedAt, seconds, hearthCommit, partitionMs } = run
-  const summary = `Run at ${startedAt.toISOString().slice(0, 16)}Z in ${Math.round(seconds)} s, with partitions of ${partitionMs / 1_000} s, and Hearth ${hearthCommit}.`
+  const { kind, partitionMs } = run
+  const summary = `${summaryOf(run)} Partitions last ${partitionMs / 1_000} s.`
   return [
     `## With ${kind.label} ${kind.version}`,
     ...['', `${summary} ${kind.remark}`],
