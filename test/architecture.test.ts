@@ -135,20 +135,25 @@ const RETIRED: readonly (readonly [words: readonly string[], instead: string])[]
   [['asker'], 'query'],
 ]
 
-/** The parts of the names that a file declares or uses, and of its own name. */
-function partsOfNames({ name, code }: { readonly name: string; readonly code: string }): ReadonlySet<string> {
+/** The parts of the names that a file declares or uses, and of its own name, each with a name that it is in. */
+function partsOfNames({ name, code }: { readonly name: string; readonly code: string }): ReadonlyMap<string, string> {
   const withoutTexts = code.replace(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g, "''")
   const names = [...withoutTexts.matchAll(/[A-Za-z_]\w*/g)].map(([found]) => found)
-  const parts = [...names, basename(name, '.ts')].flatMap((each) => each.split(/[_.-]|(?<=[a-z0-9])(?=[A-Z])/))
-  return new Set(parts.map((part) => part.toLowerCase()))
+  return new Map(
+    [...names, basename(name, '.ts')].flatMap((each) =>
+      each.split(/[_.-]|(?<=[a-z0-9])(?=[A-Z])/).map((part) => [part.toLowerCase(), each] as const),
+    ),
+  )
 }
 
 const NAMES = [...SOURCES, ...TEST_SOURCES].map((source) => ({ name: source.name, parts: partsOfNames(source) }))
 
 describe('names are in the words of the field', () => {
   test.each(RETIRED)('none says %j', (words, instead) => {
-    const files = NAMES.flatMap(({ name, parts }) => (words.some((word) => parts.has(word)) ? [name] : []))
-    expect(files, `say ${instead}; docs/GLOSSARY.md has the words`).toEqual([])
+    const found = NAMES.flatMap(({ name, parts }) =>
+      words.flatMap((word) => (parts.has(word) ? [`${name}: ${parts.get(word)}`] : [])),
+    )
+    expect(found, `say ${instead}; docs/GLOSSARY.md has the words`).toEqual([])
   })
 
   test.each([
@@ -158,13 +163,12 @@ describe('names are in the words of the field', () => {
     ['room.ts', 'class GapFiller {}', 'filler'],
     ['room.ts', 'let room_told: string', 'told'],
   ])('in %s, %j, it is found', (name, code, word) => {
-    expect(partsOfNames({ name, code })).toContain(word)
+    expect([...partsOfNames({ name, code }).keys()]).toContain(word)
   })
 
   test('in a text, which may be a table of the previous release, it is not', () => {
-    expect(partsOfNames({ name: 'a.ts', code: "const a = 'room_filling'; const b = `room_filling`" })).not.toContain(
-      'filling',
-    )
+    const parts = partsOfNames({ name: 'a.ts', code: "const a = 'room_filling'; const b = `room_filling`" })
+    expect([...parts.keys()]).not.toContain('filling')
   })
 })
 
