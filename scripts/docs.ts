@@ -136,6 +136,51 @@ Without \`database.url\` the server runs its own Postgres in \`<data_dir>/postgr
 root, this Postgres runs as the user \`nobody\`. With \`database.url\` the server uses that Postgres (14 or later) and migrates its tables
 at the start.
 
+## Passwords of a directory
+
+\`\`\`yaml
+ldap:
+  url: ldaps://ldap.example.org
+  base_dn: ou=people,dc=example,dc=org
+  bind_dn: cn=hearth,dc=example,dc=org     # without it, people are expected at uid=<name>,<base_dn>
+  bind_password_file: /run/secrets/hearth-ldap
+  filter: (memberOf=cn=matrix,ou=groups,dc=example,dc=org)
+\`\`\`
+
+A password that does not fit an account here is tried in the directory. Who has none gets an account at the first sign-in. An account that
+was made otherwise stays with its owner, unless you set \`allow_existing_users\`. While the directory does not answer, people with passwords here
+can sign in, others are asked to wait, and the log says why. People who leave the directory keep their sessions: end them as an administrator.
+
+## Calls
+
+Calls of two need a TURN server, for people behind NAT and firewalls. With coturn:
+
+\`\`\`
+use-auth-secret
+static-auth-secret=a-long-random-sentence
+realm=turn.example.org
+no-multicast-peers
+denied-peer-ip=10.0.0.0-10.255.255.255     # and your other private ranges, so that nobody reaches your network through it
+\`\`\`
+
+\`\`\`yaml
+calls:
+  turn:
+    uris: ['turn:turn.example.org:3478?transport=udp', 'turns:turn.example.org:5349?transport=tcp']
+    shared_secret_file: /run/secrets/turn
+  livekit:
+    url: wss://livekit.example.org
+    api_url: http://127.0.0.1:7880
+    api_key: hearth
+    api_secret_file: /run/secrets/livekit
+\`\`\`
+
+Calls of groups (Element Call) need a LiveKit server with \`keys: {hearth: <the secret>}\` and \`room: {auto_create: false}\`. No authorisation service
+is needed beside it: Hearth is one, under \`/_hearth/livekit\`, and tells clients so. Your proxy must pass this path, and others must reach your
+server for \`/_matrix/federation/v1/openid/userinfo\`, because LiveKit servers elsewhere ask it who your users are. A client must be in the room of the call;
+users of other servers may join a call, and begin one only if \`full_access_servers\` names their server. \`hearth doctor\` asks the TURN servers
+for an allocation, and LiveKit whether it is there.
+
 ## Single sign-on
 
 People can sign in with accounts of any service that speaks OpenID Connect. Register a web client there, with the redirect address

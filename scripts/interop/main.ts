@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { PROJECT_ROOT } from '../../test/support/project.ts'
 import { dendrite } from './dendrite.ts'
+import { livekitInterop } from './livekit.ts'
 import type { PeerKind } from './peer.ts'
 import { type Outcome, writeReport, writeRustReport } from './report.ts'
 import { PEER, type Row } from './row.ts'
@@ -20,12 +21,14 @@ import { synapse } from './synapse.ts'
 
 const USAGE = `npm run interop -- synapse --python PYTHON [options]
 npm run interop -- dendrite --binaries FOLDER [options]
+npm run interop -- livekit --binary FILE
 npm run interop -- rust-sdk [--jobs N] [--record FILE] [--minutes N] [--write]
 
 Starts another homeserver and a Hearth on loopback and has them do everything with each other that homeservers do.
 Needs openssl, and the other one: a Python that has Synapse ("python3 -m venv there && there/bin/pip install matrix-synapse"), or a
 folder with the programs "dendrite" and "generate-keys", built from its Go module.
 rust-sdk is no homeserver: two clients on matrix-rust-sdk do with a Hearth what people do. Needs Rust; it compiles for some minutes.
+livekit is a server for calls of groups: a Hearth lets a client into it.
 
   --versions 6,9,10,11,12   room versions
   --only TEXT               only rows with this in their name
@@ -41,6 +44,7 @@ const ROW_TIMEOUT_MS = 180_000
 const OPTIONS = {
   python: { type: 'string' },
   binaries: { type: 'string' },
+  binary: { type: 'string' },
   versions: { type: 'string', default: '6,9,10,11,12' },
   only: { type: 'string', default: '' },
   'partition-seconds': { type: 'string', default: '10' },
@@ -142,6 +146,10 @@ function conclude(outcomes: readonly { readonly problem: string | undefined }[])
 async function main(args: string[]): Promise<void> {
   const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true })
   if (positionals[0] === 'rust-sdk') return runClients(values)
+  if (positionals[0] === 'livekit' && values.binary !== undefined) {
+    process.exitCode = (await livekitInterop(values.binary)) > 0 ? 1 : 0
+    return
+  }
   const kind = kindOf(positionals, values)
   if (kind === undefined) {
     process.exitCode = 2
