@@ -3,13 +3,13 @@ import type { Look } from '../look.ts'
 import type { StreamPosition } from '../token.ts'
 import type { SlidingPosition } from './position.ts'
 import type { SentRoom, SlidingRecord } from './record.ts'
-import type { SlidingRequest } from './request.ts'
+import type { Asked, SlidingRequest } from './request.ts'
 import type { SlidingSources } from './sources.ts'
 
 /** One pass over everything between the positions of a connection. */
 export interface SlidingLook extends Look {
   readonly own: SlidingSources
-  readonly sliding: SlidingRequest
+  readonly sliding: Asked
   /** Undefined at the beginning of a connection. */
   readonly from: SlidingPosition | undefined
   /** What the client was sent up to there. */

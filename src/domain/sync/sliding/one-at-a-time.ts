@@ -12,6 +12,8 @@ export interface TurnEnd extends Cancellation {
 export interface OneAtATime {
   /** Ends the request before, and begins the next. */
   begin(connection: string, client: Cancellation): TurnEnd
+  /** Ends the request before, because its client has sent another. */
+  supersede(connection: string): void
   end(connection: string, turn: TurnEnd): void
 }
 
@@ -53,6 +55,7 @@ export function createOneAtATime(): OneAtATime {
       turns.set(connection, turn)
       return turn
     },
+    supersede: (connection) => turns.get(connection)?.supersede(),
     end(connection, turn) {
       if (turns.get(connection) === turn) turns.delete(connection)
     },

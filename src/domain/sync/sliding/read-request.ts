@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ByteBudget } from '../../../core/byte-budget.ts'
+import { createCache } from '../../../core/cache.ts'
 import { ProtocolError } from '../../../core/errors.ts'
 import type { UserId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
@@ -17,9 +18,9 @@ import {
   MAX_UNSTABLE_SUBSCRIPTIONS,
 } from '../../limits/sliding-sync.ts'
 import { readExtensions } from './read-extensions.ts'
-import type { ListFilters, RoomWish, SlidingList, SlidingRequest } from './request.ts'
+import type { Asked, ListFilters, RoomWish, SlidingList, SlidingRequest } from './request.ts'
 import { RequiredPart, type RequiredState, requiredState, type StatePattern } from './required-state.ts'
-import { MERGED, UNSTABLE } from './shapes.ts'
+import { MERGED, type SlidingShape, UNSTABLE } from './shapes.ts'
 
 /** Filters of a list, as both texts write them; the invitations have two names. */
 export interface FilterBody {
@@ -71,49 +72,62 @@ export type UnstableBody = Body<
   UnstableWish & { readonly ranges?: readonly (readonly number[])[]; readonly filters?: FilterBody }
 >
 
-/** What a request says besides its body's lists, subscriptions and extensions. */
+/** What a request says besides what it asks for. */
 export type Circumstances = Pick<SlidingRequest, 'pos' | 'timeoutMs' | 'presence' | 'signal'>
+
+/** A body, and its text as it came: equal texts are read once. */
+export interface SlidingBody<Body> {
+  readonly text: string
+  readonly body: Body
+}
 
 /** Reads the bodies of both texts into one request. Both throw `M_INVALID_PARAM` for what makes no sense, or is too much. */
 export interface SlidingRequests {
-  merged(body: MergedBody, circumstances: Circumstances): SlidingRequest
-  unstable(body: UnstableBody, userId: UserId, circumstances: Circumstances): SlidingRequest
+  merged(body: SlidingBody<MergedBody>, circumstances: Circumstances): SlidingRequest
+  unstable(body: SlidingBody<UnstableBody>, userId: UserId, circumstances: Circumstances): SlidingRequest
 }
 
-type Wishes = Pick<SlidingRequest, 'lists' | 'subscriptions'>
+type Wishes = Pick<Asked, 'lists' | 'subscriptions'>
 
+/** Bytes of texts, and of what was read from each. */
+const REMEMBERED_BYTES = 8 * 1024 * 1024
 const READ_BYTES = 2_000
 
-/** Clients send the same lists with each request, so what was read is kept. */
+/** Clients ask for the same again and again, so what was read is kept. */
 export function createSlidingRequests(budget: ByteBudget): SlidingRequests {
-  const known = budget.part<string, Wishes & { readonly bytes: number }>({ bytesOf: ({ bytes }) => bytes })
+  const byText = createCache<string, Asked & { readonly bytes: number }>(REMEMBERED_BYTES, {
+    sizeOf: ({ bytes }) => bytes,
+  })
+  const byWishes = budget.part<string, Wishes & { readonly bytes: number }>({ bytesOf: ({ bytes }) => bytes })
 
   function read<Wish, List>(
-    body: Body<Wish, List>,
-    circumstances: Circumstances,
-    { form, userId }: { readonly form: 'merged' | 'unstable'; readonly userId: UserId | '' },
+    { text, body }: SlidingBody<Body<Wish, List>>,
+    form: string,
+    shape: SlidingShape,
     wishesOf: () => Wishes,
-  ): SlidingRequest {
+  ): Asked {
+    const name = `${form} ${text}`
+    const known = byText.get(name)
+    if (known) return known
     const connId = body.conn_id ?? ''
-    if (connId.length > MAX_CONNECTION_ID_CHARS)
+    if (connId.length > MAX_CONNECTION_ID_CHARS) {
       throw refused(`'conn_id' has more than ${MAX_CONNECTION_ID_CHARS} characters.`)
-    const { extensions, text } = readExtensions(body.extensions ?? {})
-    const asked = JSON.stringify([body.lists, body.room_subscriptions])
-    const wishesKey = digest(`${form} ${userId} ${asked}`)
-    let wishes = known.get(wishesKey)
-    if (wishes === undefined) {
-      wishes = { ...wishesOf(), bytes: READ_BYTES + 4 * asked.length }
-      known.set(wishesKey, wishes)
     }
+    const { extensions, text: extensionsText } = readExtensions(body.extensions ?? {})
+    const asked = JSON.stringify([body.lists, body.room_subscriptions])
+    const key = digest(`${form} ${asked}`)
+    const wishes = byWishes.get(key) ?? { ...wishesOf(), bytes: READ_BYTES + 4 * asked.length }
+    byWishes.set(key, wishes)
     const { lists, subscriptions } = wishes
-    const shape = form === 'merged' ? MERGED : UNSTABLE
-    return { ...circumstances, shape, connId, lists, subscriptions, extensions, key: `${wishesKey} ${text}` }
+    const made = { shape, connId, lists, subscriptions, extensions, key: `${key} ${extensionsText}` }
+    byText.set(name, { ...made, bytes: READ_BYTES + 2 * text.length })
+    return made
   }
 
   return {
-    merged: (body, circumstances) =>
-      read(body, circumstances, { form: 'merged', userId: '' }, () => {
-        const { lists = {}, room_subscriptions: rooms = {} } = body
+    merged: (sent, circumstances) => {
+      const asked = read(sent, 'merged', MERGED, () => {
+        const { lists = {}, room_subscriptions: rooms = {} } = sent.body
         const reader = new WishReader(MAX_SLIDING_SUBSCRIPTIONS)
         const wishOf = (wish: MergedWish) =>
           reader.wish(wish.timeline_limit, JSON.stringify(wish.required_state), () => mergedPart(wish))
@@ -127,11 +141,13 @@ export function createSlidingRequests(budget: ByteBudget): SlidingRequests {
           rooms,
           wishOf,
         )
-      }),
+      })
+      return { ...circumstances, asked }
+    },
 
-    unstable: (body, userId, circumstances) =>
-      read(body, circumstances, { form: 'unstable', userId }, () => {
-        const { lists = {}, room_subscriptions: rooms = {} } = body
+    unstable: (sent, userId, circumstances) => {
+      const asked = read(sent, userId, UNSTABLE, () => {
+        const { lists = {}, room_subscriptions: rooms = {} } = sent.body
         const reader = new WishReader(MAX_UNSTABLE_SUBSCRIPTIONS)
         const wishOf = ({ timeline_limit: limit = 1, required_state: required = [] }: UnstableWish) =>
           reader.wish(limit, JSON.stringify(required), () => unstablePart(required, userId))
@@ -141,7 +157,9 @@ export function createSlidingRequests(budget: ByteBudget): SlidingRequests {
           rooms,
           wishOf,
         )
-      }),
+      })
+      return { ...circumstances, asked }
+    },
   }
 }
 

@@ -3,20 +3,24 @@ import type { PresenceState } from '../presence.ts'
 import type { RequiredState } from './required-state.ts'
 import type { SlidingShape } from './shapes.ts'
 
-/** A request of a sliding sync, in either form. */
-export interface SlidingRequest {
+/** What a request asks for, in either form, from whatever position. */
+export interface Asked {
   readonly shape: SlidingShape
   /** The name of the connection; '' for none. */
   readonly connId: string
-  readonly pos: string | undefined
-  readonly timeoutMs: number
-  readonly presence: PresenceState
   readonly lists: ReadonlyMap<string, SlidingList>
   /** By room id. */
   readonly subscriptions: ReadonlyMap<string, RoomWish>
   readonly extensions: SlidingExtensions
-  /** The same for requests that ask for the same, from whatever position. */
+  /** The same for requests that ask for the same. */
   readonly key: string
+}
+
+export interface SlidingRequest {
+  readonly asked: Asked
+  readonly pos: string | undefined
+  readonly timeoutMs: number
+  readonly presence: PresenceState
   /** Aborted when the client disconnects. */
   readonly signal: Cancellation
 }

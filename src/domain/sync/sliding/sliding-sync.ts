@@ -15,17 +15,19 @@ import { encodePos, extensionBits, type SlidingPosition, scopeOf } from './posit
 import type { SlidingRequest } from './request.ts'
 import { type SlidingAnswer, slidingAnswer } from './sliding-answer.ts'
 import type { SlidingSources } from './sources.ts'
-import { createTurns, type Turn } from './turns.ts'
+import { connectionName, createTurns, type Turn } from './turns.ts'
+import { createUnchanged } from './unchanged.ts'
 
 export interface SlidingSync {
   /**
-   * Returns the JSON of what a connection asks for and has not been sent (MSC4186). Waits for news when there is none.
+   * Returns the JSON of what a connection asks for and has not been sent (MSC4186): at once if no position has moved and the client does not
+   * wait for news.
    *
    * @throws ProtocolError `M_UNKNOWN_POS` for a position that the connection was not given, or that is too old: the client begins again;
    * `M_FORBIDDEN` for a user without a device; `M_LIMIT_EXCEEDED` for a client that does not read earlier answers; if the session ended, the
    * error that a request in it would get
    */
-  sync(by: Requester, request: SlidingRequest): Promise<SentAnswer>
+  sync(by: Requester, request: SlidingRequest): SentAnswer | Promise<SentAnswer>
 }
 
 export interface SlidingSyncParts {
@@ -42,11 +44,13 @@ export interface SlidingSyncParts {
   now(): StreamPosition
 }
 
-/** The last answer of a connection that is still true while no stream moves. */
+/** The last answer of a connection, after which there was nothing more at its position. */
 interface LastAnswer {
   readonly pos: string
+  readonly stream: StreamPosition
   /** What was asked. */
   readonly key: string
+  /** How many rooms each list has, as JSON. */
   readonly lists: string
 }
 
@@ -57,18 +61,30 @@ interface Looked {
   readonly answer: SlidingAnswer | undefined
 }
 
-const LAST_BYTES = 300
+const LAST_BYTES = 400
 
 export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
   const { clock, answers, connections, sources, own, presence } = parts
   const lastAnswers = parts.budget.part<string, LastAnswer>({
     bytesOf: ({ pos, key, lists }) => LAST_BYTES + pos.length + key.length + lists.length,
   })
-
   const oneAtATime = createOneAtATime()
   const turnOf = createTurns(parts)
+  const unchanged = createUnchanged(sources)
 
-  /** Nothing is read if the position is at the newest of every stream, and the client asks for what it was just answered. */
+  /** The last answer, if it is still true: the client asks the same from where it is, and no stream has moved. */
+  function lastOf(
+    name: string,
+    by: Requester,
+    { pos, asked }: SlidingRequest,
+    now: StreamPosition,
+  ): LastAnswer | undefined {
+    const last = lastAnswers.get(name)
+    if (last === undefined || last.pos !== pos || last.key !== asked.key || !isSamePosition(last.stream, now))
+      return undefined
+    return !asked.extensions.toDevice || sources.inboxes.isEmpty(by) ? last : undefined
+  }
+
   function lookAt(turn: Turn): Looked | Promise<Looked> {
     // Read before the position is taken. If the user leaves a room during the read, the room has events up to the position.
     const rooms = sources.userRooms.of(turn.by.userNid)
@@ -76,24 +92,12 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
   }
 
   function lookNow(turn: Turn): Looked | Promise<Looked> {
-    const { by, request, from, name } = turn
     const now = parts.now()
-    if (from && isSamePosition({ ...from.stream, toDevice: now.toDevice }, now) && lastOf(turn) !== undefined) {
-      if (!request.extensions.toDevice || sources.inboxes.isEmpty(by)) return { isEmpty: true, now, answer: undefined }
-    }
-    return lookFor(turn, now, name)
+    if (lastOf(turn.name, turn.by, turn.request, now)) return { isEmpty: true, now, answer: undefined }
+    return lookFor(turn, now)
   }
 
-  function lastOf({ request, name }: Turn): LastAnswer | undefined {
-    const last = lastAnswers.get(name)
-    return last !== undefined && last.pos === request.pos && last.key === request.key ? last : undefined
-  }
-
-  async function lookFor(
-    { by, request, from, record }: Turn,
-    now: StreamPosition,
-    connection: string,
-  ): Promise<Looked> {
+  async function lookFor({ by, request, from, record, name }: Turn, now: StreamPosition): Promise<Looked> {
     const ignoring = sources.ignoredUsers.of(by.userNid)
     const finding = own.directRooms(by.userNid, now.ledger)
     const look: SlidingLook = {
@@ -105,11 +109,11 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
       now,
       ignored: ignoring instanceof Promise ? await ignoring : ignoring,
       timeMs: clock.now(),
-      sliding: request,
+      sliding: request.asked,
       from,
       record,
       direct: finding instanceof Promise ? await finding : finding,
-      connection,
+      connection: name,
     }
     const answer = await slidingAnswer(look)
     return { isEmpty: answer.isEmpty, now, answer }
@@ -117,65 +121,57 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
 
   /** Ends a turn: keeps what the client is sent, then says it. */
   async function finish(turn: Turn, { answer, now, isEmpty }: Looked): Promise<JsonBytes> {
-    if (answer === undefined) return unchanged(turn)
-    const { request, connection, record, name, tag, from } = turn
+    const { by, request, connection, record, name, tag, from } = turn
+    const { asked } = request
+    if (answer === undefined) return unchanged(by, request, lastAnswers.get(name)?.lists)
     // An answer without news is not written down: the client stays where it is, and the next look begins there.
     const stays = isEmpty && answer.rooms !== undefined && request.pos !== undefined
     const kept = answer.rooms && !stays ? await connections.advance(connection, record, answer.rooms) : record
-    const scope = scopeOf(request.extensions)
-    const next = { stream: now, version: kept.version, extensions: extensionBits(request.extensions), scope }
-    const pos = stays || (from && isEmpty && isSameIn(next, from, now)) ? request.pos! : encodePos(next, tag)
-    if (!answer.hasMore) lastAnswers.set(name, { pos, key: request.key, lists: answer.lists })
+    const scope = scopeOf(asked.extensions)
+    const next = { stream: now, version: kept.version, extensions: extensionBits(asked.extensions), scope }
+    const isThere = stays || (from !== undefined && isEmpty && isSameIn(next, from))
+    const pos = isThere ? request.pos! : encodePos(next, tag)
+    const stream = stays ? from!.stream : now
+    if (!answer.hasMore) lastAnswers.set(name, { pos, stream, key: asked.key, lists: answer.lists })
     return new JsonBytes().text(`{"pos":${JSON.stringify(pos)}`).append(answer.rest)
-  }
-
-  /** The answer of a request that ends without a look. */
-  async function unchanged(turn: Turn): Promise<JsonBytes> {
-    const { by, request } = turn
-    const { e2ee, toDevice } = request.extensions
-    const lists = lastOf(turn)?.lists ?? '{}'
-    const out = new JsonBytes().text(`{"pos":${JSON.stringify(request.pos)},"lists":${lists},"rooms":{},"extensions":{`)
-    if (toDevice) out.key(toDevice.name, true).text(`{"next_batch":"${toDevice.since ?? 0}","events":[]}`)
-    if (e2ee) {
-      const counting = sources.keyCounts.of(by)
-      const counts = counting instanceof Promise ? await counting : counting
-      out.key(e2ee.name, toDevice === undefined).text(`{"device_lists":{"changed":[],"left":[]}`)
-      out.text(`,"device_one_time_keys_count":${counts.oneTimeJson}`)
-      out.text(`,"device_unused_fallback_key_types":${counts.unusedFallbackJson}}`)
-    }
-    return out.text('}}')
   }
 
   async function answerTo(by: Requester, request: SlidingRequest): Promise<JsonBytes> {
     const turn = await turnOf(by, request)
-    presence.seen(by, request.presence)
-    const ended = oneAtATime.begin(turn.name, request.signal)
+    const { name } = turn
+    const end = oneAtATime.begin(name, request.signal)
     try {
       // A new connection is answered at once.
       if (turn.from === undefined) return await finish(turn, await lookAt(turn))
-      const patience = { deadline: clock.now() + request.timeoutMs, signal: ended }
+      const patience = { deadline: clock.now() + request.timeoutMs, signal: end }
       const isPatient = request.timeoutMs > 0
       const looked = isPatient ? await parts.awaitNews(by, patience, () => lookAt(turn)) : await lookAt(turn)
-      return looked && !ended.isSuperseded ? await finish(turn, looked) : await unchanged(turn)
+      if (looked && !end.isSuperseded) return await finish(turn, looked)
+      return await unchanged(by, request, lastAnswers.get(name)?.lists)
     } finally {
-      oneAtATime.end(turn.name, ended)
+      oneAtATime.end(name, end)
     }
   }
 
   return {
-    async sync(by, request) {
+    sync(by, request) {
       answers.mustHaveRoom(by)
-      return answers.send(by, await answerTo(by, request))
+      presence.seen(by, request.presence)
+      const name = connectionName(by, request.asked.connId)
+      const last = request.timeoutMs === 0 ? lastOf(name, by, request, parts.now()) : undefined
+      if (last) oneAtATime.supersede(name)
+      const made = last ? unchanged(by, request, last.lists) : answerTo(by, request)
+      return made instanceof Promise ? made.then((json) => answers.send(by, json)) : answers.send(by, made)
     },
   }
 }
 
 /** Whether a position is where the client is already. */
-function isSameIn(next: SlidingPosition, from: SlidingPosition, now: StreamPosition): boolean {
+function isSameIn(next: SlidingPosition, from: SlidingPosition): boolean {
   return (
     next.version === from.version &&
     next.extensions === from.extensions &&
     next.scope === from.scope &&
-    isSamePosition({ ...from.stream, toDevice: now.toDevice }, now)
+    isSamePosition(from.stream, next.stream)
   )
 }

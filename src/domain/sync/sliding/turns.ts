@@ -19,6 +19,11 @@ export interface Turn {
   readonly record: SlidingRecord
 }
 
+/** Stands for a connection among all. */
+export function connectionName({ userNid, deviceId }: Requester, connId: string): string {
+  return `${userNid} ${deviceId} ${connId}`
+}
+
 /** Finds out where a request continues. @throws ProtocolError `M_UNKNOWN_POS`, `M_FORBIDDEN`, as `SlidingSync` says */
 export function createTurns(parts: {
   readonly connections: Connections
@@ -28,12 +33,13 @@ export function createTurns(parts: {
   const { connections } = parts
 
   async function turnOf(by: Requester, request: SlidingRequest): Promise<Turn> {
-    const { connId, pos } = request
+    const { pos } = request
+    const { connId } = request.asked
     if (by.deviceId === '')
       throw new ProtocolError('M_FORBIDDEN', 'Sliding sync is for devices. Name one with `device_id`.')
     const connection = { userNid: by.userNid, deviceId: by.deviceId, connId }
     const tag = connectionTag(by, connId)
-    const turn = { by, request, connection, name: `${by.userNid} ${by.deviceId} ${connId}`, tag }
+    const turn = { by, request, connection, name: connectionName(by, connId), tag }
     if (pos === undefined) return { ...turn, from: undefined, record: EMPTY_RECORD }
     const decoded = decodePos(pos, tag)
     // What the client has from after the backup that the database was restored from is not so any more.
@@ -45,13 +51,13 @@ export function createTurns(parts: {
       const error = 'This connection does not go on from that `pos`. Send the request again without `pos`.'
       throw new ProtocolError('M_UNKNOWN_POS', error)
     }
-    return { ...turn, from: { ...read, stream: inThisRun(read.stream) }, record }
+    return { ...turn, from: { ...read, stream: current(read.stream) }, record }
   }
 
-  /** A position of an earlier run says nothing about what is in memory now. */
-  function inThisRun(stream: StreamPosition): StreamPosition {
+  /** A position of an earlier run says nothing about what is in memory now. Messages to the device have a token of their own. */
+  function current(stream: StreamPosition): StreamPosition {
     const { run } = parts.now()
-    return stream.run === run ? stream : { ...stream, ephemeral: 0 }
+    return { ...stream, toDevice: stream.ledger, ephemeral: stream.run === run ? stream.ephemeral : 0, run }
   }
 
   return turnOf

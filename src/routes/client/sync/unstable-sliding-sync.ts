@@ -31,14 +31,15 @@ export const unstableSlidingSync = endpoint(
       extensions: Type.Optional(SlidingExtensionBodies),
     }),
   },
-  async (request, { config, slidingRequests, slidingSync }) => {
+  (request, { config, slidingRequests, slidingSync }) => {
     const { requester, query, body } = request
-    const wanted = slidingRequests.unstable(body, requester.userId, {
+    const wanted = slidingRequests.unstable({ text: request.bodyText, body }, requester.userId, {
       pos: query.pos,
       timeoutMs: Math.min(query.timeout ?? 0, config.limits.max_sync_timeout_ms),
       presence: presenceOf(query.set_presence),
       signal: request.signal,
     })
-    return rawReply(await slidingSync.sync(requester, wanted))
+    const answer = slidingSync.sync(requester, wanted)
+    return answer instanceof Promise ? answer.then(rawReply) : rawReply(answer)
   },
 )
