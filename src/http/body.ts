@@ -1,7 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyRequest } from 'fastify'
+import { createCache } from '../core/cache.ts'
 import { ProtocolError } from '../core/errors.ts'
 import { JsonTooDeepError, type JsonValue, type ReadJson, readJson } from '../core/json.ts'
+import { MAX_REMEMBERED_BODY_BYTES } from '../domain/limits/sliding-sync.ts'
 import type { Endpoint } from './endpoint.ts'
 import { BAD_QUERY, parseQuery, queryReader, type RawQuery } from './query.ts'
 import type { RoleCodes } from './role.ts'
@@ -11,7 +13,13 @@ import { validator } from './validate.ts'
 export interface Body {
   readonly value: JsonValue
   readonly offence: ReadJson['offence']
+  /** In memory, if it is kept. */
+  readonly bytes?: number
 }
+
+/** Bytes of a parsed body, and how many times longer it is in memory than as text. */
+const PARSED_BYTES = 1_000
+const READ_TIMES = 8
 
 export interface BodyReader {
   parse(raw: FastifyRequest): Body
@@ -25,6 +33,7 @@ export function bodyReader({ options }: Endpoint, codes: RoleCodes): BodyReader 
   const validate = validator(options.body, { missing: codes.missingParam, wrongType: codes.wrongType, what: 'Key' })
   const check = ({ value }: Body): void => validate(value)
   const parseJson = (raw: FastifyRequest): Body => parseBody(raw.body, options.bodyOptional === true)
+  if (options.bodiesRepeat) return remembering({ parse: parseJson, check })
   if (!options.forms) return { parse: parseJson, check }
   const readForm = queryReader(options.body, codes, 'Key')
   return {
@@ -34,6 +43,23 @@ export function bodyReader({ options }: Endpoint, codes: RoleCodes): BodyReader 
       return parseJson(raw)
     },
     check,
+  }
+}
+
+/** Parses and checks equal bodies once. */
+function remembering({ parse, check }: BodyReader): BodyReader {
+  const known = createCache<string, Body>(MAX_REMEMBERED_BODY_BYTES, { sizeOf: ({ bytes = 1 }) => bytes })
+  return {
+    parse(raw) {
+      const text = Buffer.isBuffer(raw.body) ? raw.body.toString('latin1') : ''
+      const found = known.get(text)
+      if (found) return found
+      const body = { ...parse(raw), bytes: PARSED_BYTES + READ_TIMES * text.length }
+      check(body)
+      known.set(text, body)
+      return body
+    },
+    check() {},
   }
 }
 

@@ -104,6 +104,8 @@ export interface EndpointOptions<
   readonly query?: Query
   /** The body: no coercion, no defaults, unknown keys kept. An optional key that is null counts as absent, unless its shape allows null. */
   readonly body?: Body
+  /** Clients send the same body again and again: what was read of it is kept, and the handler must not change it. */
+  readonly bodiesRepeat?: true
   /** The longest body, if the role's limit is too low. A longer body is read only from callers who may call. */
   readonly maxBodyBytes?: number
   /** An empty body counts as `{}`. */
@@ -170,6 +172,7 @@ export interface Endpoint {
     readonly limited?: LimitName
     readonly query?: Shape | undefined
     readonly body?: Shape | undefined
+    readonly bodiesRepeat?: true
     readonly maxBodyBytes?: number
     readonly bodyOptional?: true
     readonly streamed?: true

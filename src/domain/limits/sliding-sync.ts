@@ -32,3 +32,5 @@ export const CONNECTION_UNUSED_MS = 30 * 86_400_000
 export const MAX_RECEIPTS_SEARCHED = 1_000
 /** How far back the newest event that moves a room up is looked for. */
 export const MAX_EVENTS_TO_BUMP = 1_000
+/** Bytes of bodies that are kept as they were read, since clients send the same ones again. */
+export const MAX_REMEMBERED_BODY_BYTES = 16 * 1024 * 1024

@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ByteBudget } from '../../../core/byte-budget.ts'
-import { createCache } from '../../../core/cache.ts'
 import { ProtocolError } from '../../../core/errors.ts'
-import type { UserId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import {
   MAX_CONNECTION_ID_CHARS,
@@ -19,7 +17,7 @@ import {
 } from '../../limits/sliding-sync.ts'
 import { readExtensions } from './read-extensions.ts'
 import type { Asked, ListFilters, RoomWish, SlidingList, SlidingRequest } from './request.ts'
-import { RequiredPart, type RequiredState, requiredState, type StatePattern } from './required-state.ts'
+import { ME, RequiredPart, type RequiredState, requiredState, type StatePattern } from './required-state.ts'
 import { MERGED, type SlidingShape, UNSTABLE } from './shapes.ts'
 
 /** Filters of a list, as both texts write them; the invitations have two names. */
@@ -75,92 +73,70 @@ export type UnstableBody = Body<
 /** What a request says besides what it asks for. */
 export type Circumstances = Pick<SlidingRequest, 'pos' | 'timeoutMs' | 'presence' | 'signal'>
 
-/** A body, and its text as it came: equal texts are read once. */
-export interface SlidingBody<Body> {
-  readonly text: string
-  readonly body: Body
-}
-
-/** Reads the bodies of both texts into one request. Both throw `M_INVALID_PARAM` for what makes no sense, or is too much. */
+/**
+ * Reads the bodies of both texts into one request. Both throw `M_INVALID_PARAM` for what makes no sense, or is too much. The same body object
+ * is read once.
+ */
 export interface SlidingRequests {
-  merged(body: SlidingBody<MergedBody>, circumstances: Circumstances): SlidingRequest
-  unstable(body: SlidingBody<UnstableBody>, userId: UserId, circumstances: Circumstances): SlidingRequest
+  merged(body: MergedBody, circumstances: Circumstances): SlidingRequest
+  unstable(body: UnstableBody, circumstances: Circumstances): SlidingRequest
 }
 
 type Wishes = Pick<Asked, 'lists' | 'subscriptions'>
 
-/** Bytes of texts, and of what was read from each. */
-const REMEMBERED_BYTES = 8 * 1024 * 1024
 const READ_BYTES = 2_000
 
 /** Clients ask for the same again and again, so what was read is kept. */
 export function createSlidingRequests(budget: ByteBudget): SlidingRequests {
-  const byText = createCache<string, Asked & { readonly bytes: number }>(REMEMBERED_BYTES, {
-    sizeOf: ({ bytes }) => bytes,
-  })
+  const byBody = new WeakMap<object, Asked>()
   const byWishes = budget.part<string, Wishes & { readonly bytes: number }>({ bytesOf: ({ bytes }) => bytes })
 
-  function read<Wish, List>(
-    { text, body }: SlidingBody<Body<Wish, List>>,
-    form: string,
-    shape: SlidingShape,
-    wishesOf: () => Wishes,
-  ): Asked {
-    const name = `${form} ${text}`
-    const known = byText.get(name)
+  function read<Wish, List>(body: Body<Wish, List>, shape: SlidingShape, wishesOf: () => Wishes): Asked {
+    const known = byBody.get(body)
     if (known) return known
     const connId = body.conn_id ?? ''
     if (connId.length > MAX_CONNECTION_ID_CHARS) {
       throw refused(`'conn_id' has more than ${MAX_CONNECTION_ID_CHARS} characters.`)
     }
-    const { extensions, text: extensionsText } = readExtensions(body.extensions ?? {})
-    const asked = JSON.stringify([body.lists, body.room_subscriptions])
-    const key = digest(`${form} ${asked}`)
-    const wishes = byWishes.get(key) ?? { ...wishesOf(), bytes: READ_BYTES + 4 * asked.length }
+    const { extensions, text } = readExtensions(body.extensions ?? {})
+    const wanted = JSON.stringify([body.lists, body.room_subscriptions])
+    const key = digest(`${shape.strippedState} ${wanted}`)
+    const wishes = byWishes.get(key) ?? { ...wishesOf(), bytes: READ_BYTES + 4 * wanted.length }
     byWishes.set(key, wishes)
     const { lists, subscriptions } = wishes
-    const made = { shape, connId, lists, subscriptions, extensions, key: `${key} ${extensionsText}` }
-    byText.set(name, { ...made, bytes: READ_BYTES + 2 * text.length })
-    return made
+    const asked = { shape, connId, lists, subscriptions, extensions, key: `${key} ${text}` }
+    byBody.set(body, asked)
+    return asked
   }
 
   return {
-    merged: (sent, circumstances) => {
-      const asked = read(sent, 'merged', MERGED, () => {
-        const { lists = {}, room_subscriptions: rooms = {} } = sent.body
-        const reader = new WishReader(MAX_SLIDING_SUBSCRIPTIONS)
-        const wishOf = (wish: MergedWish) =>
-          reader.wish(wish.timeline_limit, JSON.stringify(wish.required_state), () => mergedPart(wish))
-        return reader.wishes(
-          lists,
-          (list) => ({
-            ...wishOf(list),
-            ranges: list.range && [rangeOf(list.range)],
-            filters: filtersOf(list.filters),
-          }),
-          rooms,
-          wishOf,
-        )
-      })
-      return { ...circumstances, asked }
-    },
-
-    unstable: (sent, userId, circumstances) => {
-      const asked = read(sent, userId, UNSTABLE, () => {
-        const { lists = {}, room_subscriptions: rooms = {} } = sent.body
-        const reader = new WishReader(MAX_UNSTABLE_SUBSCRIPTIONS)
-        const wishOf = ({ timeline_limit: limit = 1, required_state: required = [] }: UnstableWish) =>
-          reader.wish(limit, JSON.stringify(required), () => unstablePart(required, userId))
-        return reader.wishes(
-          lists,
-          (list) => ({ ...wishOf(list), ranges: rangesOf(list.ranges), filters: filtersOf(list.filters) }),
-          rooms,
-          wishOf,
-        )
-      })
-      return { ...circumstances, asked }
-    },
+    merged: (body, circumstances) => ({ ...circumstances, asked: read(body, MERGED, () => mergedWishes(body)) }),
+    unstable: (body, circumstances) => ({ ...circumstances, asked: read(body, UNSTABLE, () => unstableWishes(body)) }),
   }
+}
+
+function mergedWishes({ lists = {}, room_subscriptions: rooms = {} }: MergedBody): Wishes {
+  const reader = new WishReader(MAX_SLIDING_SUBSCRIPTIONS)
+  const wishOf = (wish: MergedWish) =>
+    reader.wish(wish.timeline_limit, JSON.stringify(wish.required_state), () => mergedPart(wish))
+  return reader.wishes(
+    lists,
+    (list) => ({ ...wishOf(list), ranges: list.range && [rangeOf(list.range)], filters: filtersOf(list.filters) }),
+    rooms,
+    wishOf,
+  )
+}
+
+function unstableWishes({ lists = {}, room_subscriptions: rooms = {} }: UnstableBody): Wishes {
+  const reader = new WishReader(MAX_UNSTABLE_SUBSCRIPTIONS)
+  const wishOf = ({ timeline_limit: limit = 1, required_state: required = [] }: UnstableWish) =>
+    reader.wish(limit, JSON.stringify(required), () => unstablePart(required))
+  return reader.wishes(
+    lists,
+    (list) => ({ ...wishOf(list), ranges: rangesOf(list.ranges), filters: filtersOf(list.filters) }),
+    rooms,
+    wishOf,
+  )
 }
 
 /** Reads the wishes of one request. Most of them are alike, and read once. */
@@ -212,7 +188,7 @@ class WishReader {
 
 /** Longer texts are in no event, so a pattern with one matches nothing. */
 const isPossible = ({ type = '', stateKey = '' }: StatePattern) =>
-  type.length <= MAX_PATTERN_CHARS && stateKey.length <= MAX_PATTERN_CHARS
+  type.length <= MAX_PATTERN_CHARS && (stateKey === ME || stateKey.length <= MAX_PATTERN_CHARS)
 
 function mergedPart({
   required_state: { include = [], exclude = [], lazy_members: lazy = false },
@@ -223,14 +199,14 @@ function mergedPart({
 }
 
 /** Pairs of type and state key, with `*` for all, `$ME` for the user, and `$LAZY` for the members whom the timeline shows. */
-function unstablePart(required: readonly (readonly string[])[], userId: UserId): RequiredPart {
+function unstablePart(required: readonly (readonly string[])[]): RequiredPart {
   const include: StatePattern[] = []
   let lazy = false
   for (const [type = '', stateKey = ''] of required) {
     if (stateKey === '$LAZY') lazy ||= type === 'm.room.member'
     else {
-      const key = stateKey === '$ME' ? userId : stateKey
-      include.push({ type: type === '*' ? undefined : type, stateKey: key === '*' ? undefined : key })
+      const key = stateKey === '*' ? undefined : stateKey
+      include.push({ type: type === '*' ? undefined : type, stateKey: key === '$ME' ? ME : key })
     }
   }
   return new RequiredPart(include.filter(isPossible), [], lazy)

@@ -1,6 +1,6 @@
 import { MAX_WISHES_PER_CONNECTION } from '../../limits/sliding-sync.ts'
 import type { EventPosition } from '../token.ts'
-import { RequiredPart, type RequiredState, requiredState, type StatePattern } from './required-state.ts'
+import { type ME, RequiredPart, type RequiredState, requiredState, type StatePattern } from './required-state.ts'
 
 /** How far a client was sent a room that it has not been sent all news of. */
 export interface SentUpTo {
@@ -45,7 +45,7 @@ export function withinWishes(rooms: Map<number, SentRoom>, isShown: (nid: number
   return new Map([...rooms].filter(([nid]) => isShown(nid)))
 }
 
-type StoredPattern = readonly [type: string | null, stateKey: string | null]
+type StoredPattern = readonly [type: string | null, stateKey: string | typeof ME | null]
 type StoredPart = readonly [include: readonly StoredPattern[], exclude: readonly StoredPattern[], isLazy: 0 | 1]
 
 interface StoredRecord {

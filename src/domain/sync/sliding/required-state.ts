@@ -1,10 +1,13 @@
+/** Stands for the user id of whoever asks. */
+export const ME = 1
+
 /** State events by type and state key; what is undefined matches all. */
 export interface StatePattern {
   readonly type: string | undefined
-  readonly stateKey: string | undefined
+  readonly stateKey: string | typeof ME | undefined
 }
 
-type Matcher = (type: string, stateKey: string) => boolean
+type Matcher = (type: string, stateKey: string, me: string) => boolean
 
 const MEMBER = 'm.room.member'
 
@@ -28,9 +31,9 @@ export class RequiredPart {
   }
 
   /** Whether a state event is asked for, lazily loaded members aside. */
-  wants(type: string, stateKey: string): boolean {
+  wants(type: string, stateKey: string, me: string): boolean {
     this.#wants ??= matcherOf(this)
-    return this.#wants(type, stateKey)
+    return this.#wants(type, stateKey, me)
   }
 
   /** Whether all members are asked for, so that a room is of no use while some are unknown. */
@@ -45,12 +48,12 @@ function matcherOf({ include, exclude, lazyMembers }: RequiredPart): Matcher {
   const isMember = ({ type, stateKey }: StatePattern) => type === MEMBER && stateKey === undefined
   const isIncluded = compile(include)
   const isExcluded = compile(exclude)
-  if (!lazyMembers) return (type, stateKey) => isIncluded(type, stateKey) && !isExcluded(type, stateKey)
+  if (!lazyMembers) return (type, stateKey, me) => isIncluded(type, stateKey, me) && !isExcluded(type, stateKey, me)
   const isNamed = compile(include.filter((pattern) => pattern.stateKey !== undefined))
   const isOther = compile(include.filter((pattern) => !isMember(pattern)))
-  return (type, stateKey) => {
+  return (type, stateKey, me) => {
     const is = type === MEMBER ? isNamed : isOther
-    return is(type, stateKey) && !isExcluded(type, stateKey)
+    return is(type, stateKey, me) && !isExcluded(type, stateKey, me)
   }
 }
 
@@ -59,14 +62,19 @@ function compile(patterns: readonly StatePattern[]): Matcher {
   if (patterns.length === 0) return () => false
   if (patterns.some(({ type, stateKey }) => type === undefined && stateKey === undefined)) return () => true
   const types = new Set<string>()
-  const stateKeys = new Set<string>()
-  const pairs = new Map<string, Set<string>>()
+  const stateKeys = new Set<string | typeof ME>()
+  const pairs = new Map<string, Set<string | typeof ME>>()
   for (const { type, stateKey } of patterns) {
     if (stateKey === undefined) types.add(type!)
     else if (type === undefined) stateKeys.add(stateKey)
     else pairs.set(type, (pairs.get(type) ?? new Set()).add(stateKey))
   }
-  return (type, stateKey) => types.has(type) || stateKeys.has(stateKey) || pairs.get(type)?.has(stateKey) === true
+  return (type, stateKey, me) => {
+    if (types.has(type) || stateKeys.has(stateKey)) return true
+    const keys = pairs.get(type)
+    if (keys?.has(stateKey)) return true
+    return stateKey === me && (stateKeys.has(ME) || keys?.has(ME) === true)
+  }
 }
 
 /** What one or several wishes for a room ask for together (MSC4186, "required_state"). */
@@ -89,18 +97,20 @@ export function bothRequired(one: RequiredState, other: RequiredState): Required
   return requiredState([...byKey.keys()].sort().map((key) => byKey.get(key)!))
 }
 
-export function isRequired({ parts }: RequiredState, type: string, stateKey: string): boolean {
-  return parts.some((part) => part.wants(type, stateKey))
+/** Whether a state event is asked for, lazily loaded members aside. @param me the user who asks */
+export function isRequired({ parts }: RequiredState, type: string, stateKey: string, me: string): boolean {
+  return parts.some((part) => part.wants(type, stateKey, me))
 }
 
 /** The state keys that patterns name whole. Undefined if a pattern has a wildcard, so that all state must be looked through. */
-export function namedKeys({
-  parts,
-}: RequiredState): readonly (readonly [type: string, stateKey: string])[] | undefined {
+export function namedKeys(
+  { parts }: RequiredState,
+  me: string,
+): readonly (readonly [type: string, stateKey: string])[] | undefined {
   const named: [string, string][] = []
   for (const { include, lazyMembers } of parts) {
     for (const { type, stateKey } of include) {
-      if (type !== undefined && stateKey !== undefined) named.push([type, stateKey])
+      if (type !== undefined && stateKey !== undefined) named.push([type, stateKey === ME ? me : stateKey])
       else if (!lazyMembers || type !== MEMBER) return undefined
     }
   }

@@ -32,12 +32,13 @@ export interface StateChanges {
 /** What a client needs of a room's state (MSC4186, "required_state"): current state, never that before the timeline. */
 export function stateChanges(look: SlidingLook, room: Room, question: StateQuestion): StateChanges {
   const { known, end, required, requiredBefore, limited } = question
+  const me = look.by.userId
   const nids = new Set<number>()
   const removed: StateKeyName[] = []
   const members = new Map<string, number>()
   let types: Set<string> | undefined
   if (known === undefined) {
-    for (const { nid } of wanted(room, end, required)) nids.add(nid)
+    for (const { nid } of wanted(room, end, required, me)) nids.add(nid)
   } else {
     const changed = new Set<string>()
     types = changed
@@ -47,14 +48,14 @@ export function stateChanges(look: SlidingLook, room: Room, question: StateQuest
       changed.add(type)
       // A client that knows of no gap keeps its list of members.
       const isNews = required.isLazy && !limited && type === MEMBER
-      if (!isNews && !isRequired(required, type, stateKey)) return
+      if (!isNews && !isRequired(required, type, stateKey, me)) return
       if (nid === 0) removed.push(name)
       else nids.add(nid)
       if (type === MEMBER && nid !== 0) members.set(stateKey, nid)
     })
     if (requiredBefore && requiredBefore.key !== required.key) {
-      for (const { nid, type, stateKey } of wanted(room, end, required)) {
-        if (!isRequired(requiredBefore, type, stateKey)) nids.add(nid)
+      for (const { nid, type, stateKey } of wanted(room, end, required, me)) {
+        if (!isRequired(requiredBefore, type, stateKey, me)) nids.add(nid)
       }
     }
   }
@@ -67,19 +68,19 @@ interface Wanted extends StateKeyName {
 }
 
 /** The state that is asked for, lazily loaded members aside. */
-function wanted(room: Room, state: StateMap, required: RequiredState): readonly Wanted[] {
+function wanted(room: Room, state: StateMap, required: RequiredState, me: string): readonly Wanted[] {
   const found: Wanted[] = []
-  const named = namedKeys(required)
+  const named = namedKeys(required, me)
   if (named === undefined) {
     forEachState(state, (keyId, nid) => {
       const { type, stateKey } = room.keys.nameOf(keyId)
-      if (isRequired(required, type, stateKey)) found.push({ type, stateKey, nid })
+      if (isRequired(required, type, stateKey, me)) found.push({ type, stateKey, nid })
     })
     return found
   }
   for (const [type, stateKey] of named) {
     const nid = room.stateNid(state, type, stateKey)
-    if (nid !== 0 && isRequired(required, type, stateKey)) found.push({ type, stateKey, nid })
+    if (nid !== 0 && isRequired(required, type, stateKey, me)) found.push({ type, stateKey, nid })
   }
   return found
 }

@@ -35,21 +35,18 @@ const KEY = /^[0-9A-Za-z._~-]{1,255}$/
 
 export const slidingSync = endpoint(
   'POST client/v4/sync',
-  { auth: 'user', guests: true, suspended: true, body: Body },
+  { auth: 'user', guests: true, suspended: true, bodiesRepeat: true, body: Body },
   (request, { config, slidingRequests, slidingSync }) => {
     const { requester, body } = request
     const bad = Object.keys(body.lists ?? {}).find((key) => !KEY.test(key))
     if (bad !== undefined)
       throw new ProtocolError('M_INVALID_PARAM', 'The key of a list is 1 to 255 of `a-z A-Z 0-9 . _ ~ -`.')
-    const wanted = slidingRequests.merged(
-      { text: request.bodyText, body },
-      {
-        pos: body.pos,
-        timeoutMs: Math.min(body.timeout ?? 0, config.limits.max_sync_timeout_ms),
-        presence: presenceOf(body.set_presence),
-        signal: request.signal,
-      },
-    )
+    const wanted = slidingRequests.merged(body, {
+      pos: body.pos,
+      timeoutMs: Math.min(body.timeout ?? 0, config.limits.max_sync_timeout_ms),
+      presence: presenceOf(body.set_presence),
+      signal: request.signal,
+    })
     const answer = slidingSync.sync(requester, wanted)
     return answer instanceof Promise ? answer.then(rawReply) : rawReply(answer)
   },

@@ -19,6 +19,7 @@ export const unstableSlidingSync = endpoint(
     auth: 'user',
     guests: true,
     suspended: true,
+    bodiesRepeat: true,
     query: Type.Object({
       pos: Type.Optional(Type.String()),
       timeout: Type.Optional(Type.Integer({ minimum: 0 })),
@@ -33,7 +34,7 @@ export const unstableSlidingSync = endpoint(
   },
   (request, { config, slidingRequests, slidingSync }) => {
     const { requester, query, body } = request
-    const wanted = slidingRequests.unstable({ text: request.bodyText, body }, requester.userId, {
+    const wanted = slidingRequests.unstable(body, {
       pos: query.pos,
       timeoutMs: Math.min(query.timeout ?? 0, config.limits.max_sync_timeout_ms),
       presence: presenceOf(query.set_presence),
