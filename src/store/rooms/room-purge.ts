@@ -4,7 +4,7 @@ import { deleteSearchTexts } from '../events/search.ts'
 
 // Tables: room and every other that names a room, but those of blocks and deletions
 
-/** Beside events, their transaction ids, account data and the head. A test finds out from the catalogue whether a table was forgotten. */
+/** Beside events, their transaction ids and the head. A test finds out from the catalogue whether a table was forgotten. */
 export const BY_NID = [
   'event_gap',
   'early_redaction',
@@ -33,7 +33,11 @@ export const BY_NID = [
   'event_relation',
   'thread',
   'open_room',
+  'restored_room',
 ] as const
+
+/** Tables that name a room by its id, because they may speak of rooms that this server does not know. */
+export const BY_ID = ['account_data', 'delayed_event'] as const
 
 /** Tables that requests write without the persister: a request that began before the deletion may still write there. */
 const LATE = [
@@ -71,13 +75,13 @@ export async function purgeSome(tx: Tx, room: PurgedRoom, limit: number, recent:
     )
     if (rows.length > 0) return rows.length
   }
-  return purgeAccountData(tx, room)
+  return purgeById(tx, room)
 }
 
 /** Removes again what requests may have written meanwhile. */
 export async function sweepLate(tx: Tx, room: PurgedRoom): Promise<void> {
   for (const table of LATE) await tx.query(`DELETE FROM ${table} WHERE room_nid = $1`, [room.roomNid])
-  await purgeAccountData(tx, room)
+  await purgeById(tx, room)
 }
 
 async function purgeEvents(tx: Tx, { roomNid }: PurgedRoom, limit: number, recent: number): Promise<number> {
@@ -95,6 +99,11 @@ async function purgeEvents(tx: Tx, { roomNid }: PurgedRoom, limit: number, recen
   return rows.length
 }
 
-async function purgeAccountData(tx: Tx, { roomId }: PurgedRoom): Promise<number> {
-  return (await tx.query('DELETE FROM account_data WHERE room_id = $1 RETURNING 1 AS one', [roomId])).length
+/** Removes what names the room by its id, and gives how many rows. */
+async function purgeById(tx: Tx, { roomId }: PurgedRoom): Promise<number> {
+  let removed = 0
+  for (const table of BY_ID) {
+    removed += (await tx.query(`DELETE FROM ${table} WHERE room_id = $1 RETURNING 1 AS one`, [roomId])).length
+  }
+  return removed
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isDelivered } from '../../../src/store/rooms/room-deletions.ts'
-import { BY_NID } from '../../../src/store/rooms/room-purge.ts'
+import { BY_ID, BY_NID } from '../../../src/store/rooms/room-purge.ts'
 import { type Account, createRoom, type Json, join, sendText, syncPath } from '../../support/api.ts'
 import { createTestDatabase } from '../../support/database.ts'
 import { waitUntil } from '../../support/wait.ts'
@@ -66,6 +66,8 @@ async function busyRoom(): Promise<string> {
   const ofAlice = (method: string, path: string, body?: object) =>
     office.api.call(method, path, { token: alice.token, body })
   await ofAlice('POST', `/rooms/${enc(room)}/invite`, { user_id: carol.userId })
+  const later = { delay_ms: 3_600_000, content: { msgtype: 'm.text', body: 'later' } }
+  await ofAlice('PUT', `/rooms/${enc(room)}/delayed_event/m.room.message/d1`, later)
   const mention = { msgtype: 'm.text', body: 'bob', 'm.mentions': { user_ids: [bob.userId] } }
   await ofAlice('PUT', `/rooms/${enc(room)}/send/m.room.message/1`, mention)
   const event = await sendText(office.api, bob.token, room, '2', 'hello')
@@ -89,7 +91,7 @@ test('every table that names a room is known', async () => {
     `SELECT DISTINCT table_name FROM information_schema.columns
      WHERE table_schema = 'public' AND column_name IN ('room_nid', 'room_id')`,
   )
-  const known = new Set([...BY_NID, ...Object.keys(KEPT), 'room', 'event', 'account_data'])
+  const known = new Set([...BY_NID, ...BY_ID, ...Object.keys(KEPT), 'room', 'event'])
   expect(rows.map(({ table_name }) => table_name).filter((name) => !known.has(name))).toEqual([])
 })
 
@@ -100,6 +102,7 @@ describe('a deleted room', () => {
     const before = await mentions(nid, room)
     for (const table of [
       'account_data',
+      'delayed_event',
       'event',
       'unread_event',
       'receipt',
