@@ -27,8 +27,8 @@ export async function startAreas(areas: Areas): Promise<Context> {
 
 /** What runs beside the requests, in the order in which it is started. It is stopped backwards. */
 function runningParts(areas: Areas): readonly LifecyclePart[] {
-  const { base, roomBase, rooms, accounts, addresses, appserviceBase, appservices, eventsOut, media, pushing } = areas
-  const { sending, newNeighbours, searchIndex, calls } = areas
+  const { base, rooms, accounts, addresses, appserviceBase, appservices, eventsOut, media } = areas
+  const { sending, newNeighbours } = areas
   const { db, outbound, messenger } = base
   const ownHomeserver = { serverName: base.config.server_name, bound: rooms.acting.thirdPartyInvites.bound }
   return [
@@ -50,7 +50,7 @@ function runningParts(areas: Areas): readonly LifecyclePart[] {
       name: 'application services',
       start: () => startAppservices({ base, appserviceBase, eventsOut, appservices, rooms, accounts }),
     },
-    ...homeserverWorkers({ base, roomBase, rooms, accounts, appservices, media, pushing, searchIndex, calls }),
+    ...homeserverWorkers(areas),
     ...identityWorkers(base, addresses.identity, ownHomeserver),
   ]
 }

@@ -1,18 +1,22 @@
 import type { AccountServices } from '../domain/accounts/account-services.ts'
 import { adminChores } from '../domain/admin/admin-services.ts'
 import { type AppserviceServices, appserviceChores } from '../domain/appservices/appservice-services.ts'
-import type { Base } from '../domain/base.ts'
+import type { HomeserverBase } from '../domain/base.ts'
 import { contactChore } from '../domain/contact/contact-services.ts'
 import { delayedEventChores } from '../domain/delayed-events/chores.ts'
 import type { DelayedEvents } from '../domain/delayed-events/delayed-events.ts'
 import { federationChores } from '../domain/federation/federation-services.ts'
+import { createLostEvents } from '../domain/federation/lost-events.ts'
+import type { SendingServices } from '../domain/federation/sending-services.ts'
 import { identityChores } from '../domain/identity/identity-services.ts'
 import { type LifecyclePart, worker } from '../domain/lifecycle.ts'
 import type { Sweep } from '../domain/media/sweep.ts'
 import { oauthChores } from '../domain/oauth/oauth-services.ts'
 import type { ActingServices } from '../domain/rooms/acting-services.ts'
+import type { ReceivingServices } from '../domain/rooms/receiving-services.ts'
 import type { RoomBase } from '../domain/rooms/room-base-services.ts'
 import type { WritingServices } from '../domain/rooms/writing-services.ts'
+import type { SyncBase } from '../domain/sync/sync-base.ts'
 import { createDirectoryIndex } from '../domain/user-directory/directory-index.ts'
 import { startDeactivationRunner } from './deactivation-runner.ts'
 import { startDelayedEventSender } from './delayed-event-sender.ts'
@@ -21,16 +25,37 @@ import { startHistoryPurger } from './history-purger.ts'
 import { startJanitor } from './janitor.ts'
 import { startMediaSweeper } from './media-sweeper.ts'
 import { startRegistrationReloader } from './registration-reloader.ts'
+import { startRestoreRecovery } from './restore-recovery.ts'
 import { startRoomDeleter } from './room-deleter.ts'
 import { startRoomUpgrader } from './room-upgrader.ts'
 
+type RecoveryParts = Pick<
+  Parameters<typeof homeserverWorkers>[0],
+  'base' | 'roomBase' | 'syncBase' | 'sending' | 'rooms'
+>
+
+function restoreRecovery({ base, roomBase, syncBase, sending, rooms }: RecoveryParts): LifecyclePart {
+  const { config, db, clock, log } = base
+  const { registry, restoredRooms } = roomBase
+  const { receiver } = rooms.receiving
+  const own = { serverName: config.server_name, db, clock, log }
+  const lostEvents = createLostEvents({ ...own, peers: sending.peers, registry, receiver })
+  const { deviceLists } = syncBase
+  return worker('recovery after a restore', () =>
+    startRestoreRecovery({ db, clock, log, lostEvents, restoredRooms, deviceLists }),
+  )
+}
+
 /** What a homeserver does by itself, in the order in which it begins. */
 export function homeserverWorkers(parts: {
-  readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'log'>
-  readonly roomBase: Pick<RoomBase, 'events' | 'registry' | 'searchSignals'>
+  readonly base: Pick<HomeserverBase, 'config' | 'db' | 'clock' | 'log' | 'restores'>
+  readonly roomBase: Pick<RoomBase, 'events' | 'registry' | 'searchSignals' | 'restoredRooms'>
+  readonly syncBase: Pick<SyncBase, 'deviceLists'>
+  readonly sending: Pick<SendingServices, 'peers'>
   readonly rooms: {
     position(): number
     readonly writing: Pick<WritingServices, 'guests'>
+    readonly receiving: Pick<ReceivingServices, 'receiver'>
     readonly acting: Pick<ActingServices, 'deletions' | 'historyPurges' | 'upgrades'>
   }
   readonly accounts: Pick<AccountServices, 'deactivation'>
@@ -57,6 +82,7 @@ export function homeserverWorkers(parts: {
   ]
   return [
     parts.pushing,
+    ...(parts.base.restores.epoch === '' ? [] : [restoreRecovery(parts)]),
     parts.searchIndex,
     createDirectoryIndex(parts),
     worker('media sweeper', () => startMediaSweeper({ sweep, log })),

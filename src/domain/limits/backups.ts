@@ -14,3 +14,13 @@ export const BACKUP_ROOMS_VERIFIED = 5
 export const BACKUP_SHARE_OF_TABLES = 0.5
 /** What a restore takes, at most, for each byte of the rows: rows, indexes, and the log of both. */
 export const RESTORE_SHARE_OF_ROWS = 3
+
+/** After a restore: servers of a room that are asked for lost events, users that they are asked about, and events that each may name. */
+export const MAX_LOST_EVENT_SERVERS = 5
+export const MAX_LOST_EVENT_USERS = 3
+export const MAX_LOST_EVENT_TIPS = 20
+/** An event of ours waits no longer than this for them. */
+export const LOST_EVENTS_ASKED_MS = 15_000
+/** Rooms that are asked about at a time beside those that users write in, and how often one is asked about before it is given up. */
+export const LOST_EVENT_ROOMS_AT_ONCE = 4
+export const MAX_LOST_EVENT_ATTEMPTS = 14

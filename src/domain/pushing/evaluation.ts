@@ -2,6 +2,7 @@ import { groupBy } from '../../core/group-by.ts'
 import type { PushOutcome } from '../../core/push/default-rules.ts'
 import type { Clock } from '../clock.ts'
 import type { PushedUser, PushRules } from '../push/rules.ts'
+import type { Restores } from '../restores.ts'
 import type { InvitePermission } from '../rooms/act/invite-permission.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
@@ -31,8 +32,11 @@ export function createEvaluation(parts: {
   readonly events: Pick<EventCache, 'get' | 'load'>
   readonly access: Pick<RoomAccess, 'membershipsAt'>
   readonly invitePermission: Pick<InvitePermission, 'verdict'>
+  readonly restores?: Pick<Restores, 'restoredAt'>
 }): Evaluation {
   const { clock, pushRules, registry, events, access, invitePermission } = parts
+  /** Events from before a restore are fetched back from others after it. Their readers were notified then. */
+  const oldBefore = parts.restores?.restoredAt ?? 0
 
   /** Whether a user was in the room when the event was sent. History that they got to see by joining notifies nobody. */
   async function wasIn(room: Room, user: PushedUser, event: RoomEvent): Promise<boolean> {
@@ -55,7 +59,7 @@ export function createEvaluation(parts: {
   return {
     async ofEvent(room, event, users, at = clock.now()) {
       const others = users.filter(({ userNid }) => userNid !== event.senderNid)
-      if (others.length === 0) return []
+      if (others.length === 0 || event.ts < oldBefore) return []
       const outcomes = await pushRules.outcomes(others, room, event)
       const wanting = others.filter(({ userNid }) => outcomes.get(userNid)!.notify)
       const reached = wanting.length === 0 ? [] : await present(room, wanting, event)

@@ -28,7 +28,10 @@ import { createUnreadMails } from './unread-mail.ts'
 import { createUnreadRooms } from './unread-rooms.ts'
 
 export interface PushServiceParts {
-  readonly base: Pick<HomeserverBase, 'config' | 'db' | 'clock' | 'random' | 'log' | 'sessions' | 'messenger'> & {
+  readonly base: Pick<
+    HomeserverBase,
+    'config' | 'db' | 'clock' | 'random' | 'log' | 'sessions' | 'messenger' | 'restores'
+  > & {
     readonly outbound: { readonly pushGateways: PushGatewayClient }
   }
   readonly roomBase: Pick<
@@ -59,6 +62,7 @@ export function createPushServices(parts: PushServiceParts): LifecyclePart {
     events,
     access: parts.rooms.access,
     invitePermission: parts.roomBase.invitePermission,
+    restores: parts.base.restores,
   })
   const readMissed = createMissedReader({ db, clock, events, registry, userRooms, unreadRooms, evaluation })
   const gateways = new Gateways({ clock, random })

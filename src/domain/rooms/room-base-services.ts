@@ -17,6 +17,7 @@ import { createEventCache, type EventCache } from './room/event-cache.ts'
 import { openPartialStateRooms, type PartialStateRooms } from './room/partial-state-rooms.ts'
 import { createPushSignals, type PushSignals } from './room/push-signals.ts'
 import { createRoomRegistry, type RoomRegistry } from './room/registry.ts'
+import { openRestoredRooms, type RestoredRooms } from './room/restored-rooms.ts'
 import { openRoomMemory, type RoomMemoryUse } from './room/room-memory.ts'
 
 /** What this process holds of rooms, before anything reads or writes one. */
@@ -28,6 +29,8 @@ export interface RoomBase {
   readonly events: EventCache
   readonly registry: RoomRegistry
   readonly partialStateRooms: PartialStateRooms
+  /** Rooms that wait for what other servers have of lost events. */
+  readonly restoredRooms: RestoredRooms
   readonly userRooms: UserRooms
   readonly erasedUsers: ErasedUsers
   readonly ignoredUsers: IgnoredUsers
@@ -70,6 +73,7 @@ export async function openRoomBase(parts: {
     events,
     registry,
     partialStateRooms,
+    restoredRooms: await openRestoredRooms(db),
     userRooms: createUserRooms({ db, budget }),
     erasedUsers: await openErasedUsers({ db, events }),
     ignoredUsers,

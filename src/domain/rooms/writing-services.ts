@@ -104,6 +104,7 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
   const policies = createPolicyGate({ serverName, db, ask: createPolicyRequests({ peers: parts.peers, clock }) })
   const noticing = createNoticing(roomBase)
   const unguarded = createAppender({
+    restoredRooms: roomBase.restoredRooms,
     serverName,
     signingKey,
     clock,
