@@ -4,7 +4,7 @@ import type { Clock } from '../domain/clock.ts'
 import type { LostEvents } from '../domain/federation/lost-events.ts'
 import type { DeviceLists } from '../domain/keys/device-lists.ts'
 import { LOST_EVENT_ROOMS_AT_ONCE, MAX_LOST_EVENT_ATTEMPTS } from '../domain/limits/backups.ts'
-import type { RestoredRooms } from '../domain/rooms/room/restored-rooms.ts'
+import type { RestoredRooms } from '../domain/rooms/write/restored-rooms.ts'
 import {
   dueRestoredRooms,
   finishRestoredRoom,

@@ -17,8 +17,8 @@ import { createEventCache, type EventCache } from './room/event-cache.ts'
 import { openPartialStateRooms, type PartialStateRooms } from './room/partial-state-rooms.ts'
 import { createPushSignals, type PushSignals } from './room/push-signals.ts'
 import { createRoomRegistry, type RoomRegistry } from './room/registry.ts'
-import { openRestoredRooms, type RestoredRooms } from './room/restored-rooms.ts'
 import { openRoomMemory, type RoomMemoryUse } from './room/room-memory.ts'
+import { openRestoredRooms, type RestoredRooms } from './write/restored-rooms.ts'
 
 /** What this process holds of rooms, before anything reads or writes one. */
 export interface RoomBase {
@@ -73,7 +73,7 @@ export async function openRoomBase(parts: {
     events,
     registry,
     partialStateRooms,
-    restoredRooms: await openRestoredRooms(db),
+    restoredRooms: await openRestoredRooms({ db, registry }),
     userRooms: createUserRooms({ db, budget }),
     erasedUsers: await openErasedUsers({ db, events }),
     ignoredUsers,

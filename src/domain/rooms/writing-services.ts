@@ -103,19 +103,20 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
   const closed = createClosedRooms()
   const policies = createPolicyGate({ serverName, db, ask: createPolicyRequests({ peers: parts.peers, clock }) })
   const noticing = createNoticing(roomBase)
-  const unguarded = createAppender({
-    restoredRooms: roomBase.restoredRooms,
-    serverName,
-    signingKey,
-    clock,
-    random,
-    users,
-    events,
-    registry,
-    persister,
-    policies,
-    noticing,
-  })
+  const unguarded = roomBase.restoredRooms.guard(
+    createAppender({
+      serverName,
+      signingKey,
+      clock,
+      random,
+      users,
+      events,
+      registry,
+      persister,
+      policies,
+      noticing,
+    }),
+  )
   const appender = closed.guard(unguarded)
   return {
     persister,

@@ -16,7 +16,6 @@ import type { EventCache } from '../room/event-cache.ts'
 import type { Head } from '../room/head.ts'
 import { notInRoom } from '../room/not-in-room.ts'
 import type { RoomRegistry } from '../room/registry.ts'
-import type { RestoredRooms } from '../room/restored-rooms.ts'
 import type { MembershipChange, Room } from '../room/room.ts'
 import { RoomEvent } from '../room/room-event.ts'
 import { beforeChange, StateLog, whereHeadIs } from '../room/state-log.ts'
@@ -60,7 +59,6 @@ export interface AppendParts {
   readonly users: Users
   readonly events: EventCache
   readonly registry: RoomRegistry
-  readonly restoredRooms: Pick<RestoredRooms, 'asking'>
   readonly persister: Persister
   readonly policies: PolicyGate
   readonly noticing: Noticing
@@ -92,8 +90,6 @@ export function createAppender(parts: AppendParts): Appender {
     for (let plans = 0; plans < MAX_PLANS && attempts < MAX_ATTEMPTS; plans++) {
       const room = await parts.registry.get(roomId)
       if (!room) throw notInRoom()
-      const asking = parts.restoredRooms.asking(room.nid)
-      if (asking) await asking
       const planned = room.pending.state
       const drafts = await plan(room)
       if (drafts.length === 0) {
