@@ -96,7 +96,13 @@ export async function openWorld(): Promise<World> {
   const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) })
   const outbox = await mkdtemp(joinPath(tmpdir(), 'hearth-fuzz-'))
   const server = await startServer(
-    { limits: { max_sync_timeout_ms: 1000 }, registration: { enabled: true }, identity: { outbox } },
+    {
+      limits: { max_sync_timeout_ms: 1000 },
+      registration: { enabled: true },
+      identity: { outbox },
+      // What is sent later would look as if the next request had written it.
+      calls: { delayed_events: { max_scheduled: 0 } },
+    },
     { log },
   )
   const api = openApi(server.baseUrl)
