@@ -1,4 +1,4 @@
-import type { Dirent } from 'node:fs'
+import { type Dirent, readFileSync } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -38,6 +38,15 @@ export interface TemplateFiles<Readers extends TemplateReaders> {
   readonly languages: readonly string[]
 }
 
+/** A template of our own, which was checked at the start. It is parsed again when it is first wanted: most never are. */
+class OwnTemplate {
+  readonly parsed: () => unknown
+
+  constructor(path: string, parse: (source: string) => unknown) {
+    this.parsed = () => parse(readFileSync(path, 'utf8'))
+  }
+}
+
 /**
  * Reads all templates at once, so that a mistake in one shows at the start and not when a mail is due.
  *
@@ -52,8 +61,11 @@ export async function loadTemplates<Readers extends TemplateReaders>(
   for (const directory of directories) {
     for (const brand of await subdirectories(readers, directory)) {
       for (const language of await subdirectories(readers, join(directory, brand))) {
-        const folder = await loadFolder(readers, join(directory, brand, language), language)
-        for (const [name, template] of folder) found.set(keyOf(brand, language, name), template)
+        const folder = join(directory, brand, language)
+        for (const [name, template] of await loadFolder(readers, folder, language)) {
+          const own = () => new OwnTemplate(join(folder, name), (source) => readers[name]?.(source, language))
+          found.set(keyOf(brand, language, name), directory === OWN_TEMPLATES ? own() : template)
+        }
       }
     }
   }
@@ -64,6 +76,15 @@ export async function loadTemplates<Readers extends TemplateReaders>(
       )
     }
   }
+
+  function templateOf(key: string): unknown {
+    const template = found.get(key)
+    if (!(template instanceof OwnTemplate)) return template
+    const parsed = template.parsed()
+    found.set(key, parsed)
+    return parsed
+  }
+
   return {
     names: [...found.keys()].sort(),
     languages: [...new Set([...found.keys()].map((key) => key.split('/')[1] ?? ''))].sort(),
@@ -71,7 +92,7 @@ export async function loadTemplates<Readers extends TemplateReaders>(
       const wanted = [...languages.map((language) => language.toLowerCase()), DEFAULT_LANGUAGE]
       for (const owner of [brand?.toLowerCase() ?? DEFAULT_BRAND, DEFAULT_BRAND]) {
         for (const language of wanted) {
-          const template = found.get(keyOf(owner, language, name))
+          const template = templateOf(keyOf(owner, language, name))
           if (template !== undefined) return template as ReturnType<Readers[Name]>
         }
       }
