@@ -266,7 +266,7 @@ describe('filters', () => {
 describe('push rules', () => {
   it('are read as a whole, by kind and one by one', async () => {
     const { global } = await api.call('GET', '/pushrules/', as(alice.token))
-    expect(Object.keys(global).sort()).toEqual(['content', 'override', 'room', 'sender', 'underride'])
+    expect(Object.keys(global).sort()).toEqual(['content', 'override', 'postcontent', 'room', 'sender', 'underride'])
     expect(await api.call('GET', '/pushrules/global/', as(alice.token))).toEqual(global)
     const [master] = global.override
     const path = '/pushrules/global/override/.m.rule.master'

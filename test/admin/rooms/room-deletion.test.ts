@@ -74,6 +74,7 @@ async function busyRoom(): Promise<string> {
   await ofAlice('POST', `/rooms/${enc(room)}/receipt/m.read/${enc(event)}`, {})
   await ofAlice('POST', `/rooms/${enc(room)}/read_markers`, { 'm.fully_read': event })
   await ofAlice('PUT', `/user/${alice.userId}/rooms/${enc(room)}/account_data/org.x`, { a: 1 })
+  await ofAlice('PUT', `/rooms/${enc(room)}/send/m.room.message/3?org.matrix.msc4140.delay=3600000`, mention)
   return room
 }
 
