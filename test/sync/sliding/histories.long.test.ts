@@ -9,7 +9,7 @@ import { History, shortened } from './checker/history.ts'
 const HISTORIES = Number(process.env.SLIDING_HISTORIES ?? 300)
 const SEED = Number(process.env.SLIDING_SEED ?? 10_000)
 /** So many share each server that is killed. */
-const TOGETHER = 6
+const TOGETHER = 10
 const STEPS = 25
 const KILLS = 2
 const STORM_STEPS = 6

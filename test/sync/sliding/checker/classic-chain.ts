@@ -15,6 +15,8 @@ export class ClassicChain {
   readonly #truthOf: ReturnType<typeof createTruth>
   readonly #dice: Dice
   readonly #rooms = new Map<string, KnownRoom>()
+  /** Whether the state comes as it is after the timeline. */
+  readonly #isStateAfter: boolean
   #since: string | undefined
 
   constructor(parts: { person: Person; world: World; truthOf: ReturnType<typeof createTruth>; dice: Dice }) {
@@ -22,6 +24,7 @@ export class ClassicChain {
     this.#world = parts.world
     this.#truthOf = parts.truthOf
     this.#dice = parts.dice
+    this.#isStateAfter = parts.dice.chance(0.5)
   }
 
   get userId(): string {
@@ -33,7 +36,7 @@ export class ClassicChain {
     const limit = this.#dice.pick([1, 3, 20])
     const filter = { room: { timeline: { limit } } }
     const path = syncPath({ filter, ...(this.#since !== undefined && { since: this.#since }) })
-    const answer = await this.#person.call('GET', path)
+    const answer = await this.#person.call('GET', `${path}${this.#isStateAfter ? '&use_state_after=true' : ''}`)
     if (isLost) return
     this.#since = answer.next_batch
     const problems: string[] = []
@@ -48,10 +51,9 @@ export class ClassicChain {
       }
       const known = this.#rooms.get(room.id) ?? new KnownRoom()
       const truth = await this.#truthOf(this.#person, room)
-      const found = [
-        ...checkTimeline(known, truth, 1),
-        ...checkState(known, truth, { limit: 1, isLazy: false, state: ALL_STATE }),
-      ]
+      // A state event among hidden ones is in neither the state before the timeline nor the timeline.
+      const state = this.#isStateAfter || !room.hidesHistory ? ALL_STATE : []
+      const found = [...checkTimeline(known, truth, 1), ...checkState(known, truth, { limit: 1, isLazy: false, state })]
       problems.push(...found.map((problem) => `${room.id}: ${problem}`))
     }
     if (problems.length > 0) {
@@ -59,12 +61,13 @@ export class ClassicChain {
     }
   }
 
-  #apply(id: string, { timeline, state }: Json): string[] {
+  #apply(id: string, { timeline, state, state_after: stateAfter }: Json): string[] {
     const known = this.#rooms.get(id) ?? new KnownRoom()
     const isInitial = !this.#rooms.has(id)
     this.#rooms.set(id, known)
     const events: Json[] = timeline?.events ?? []
-    const changes = [...(state?.events ?? []), ...events.filter(({ state_key: key }) => key !== undefined)]
+    const inTimeline = events.filter(({ state_key: key }) => key !== undefined)
+    const changes = this.#isStateAfter ? stateAfter.events : [...(state?.events ?? []), ...inTimeline]
     const raw = {}
     const flags = { isInitial, isExpanded: false, isLimited: timeline?.limited === true, stripped: undefined }
     try {
