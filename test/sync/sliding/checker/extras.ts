@@ -72,7 +72,10 @@ export function createExtras({ form, person, world, hasToDevice, dice }: ChainPa
       ...(hasToDevice && { [names.toDevice]: { enabled: true, limit: 1 + dice.below(3), ...(since && { since }) } }),
     }),
 
-    apply(extensions) {
+    apply(extensions, rooms) {
+      // Who begins with a room knows of nobody's receipts there.
+      const begun = [...rooms].flatMap(([id, { isInitial }]) => (isInitial ? id : []))
+      for (const name of receipts.keys()) if (begun.includes(name.split(' ')[0]!)) receipts.delete(name)
       const data = extensions[names.accountData] ?? {}
       for (const { type, content } of data.global ?? []) accountData.set(` ${type}`, content)
       for (const [room, events] of Object.entries<Json[]>(data.rooms ?? {})) {
