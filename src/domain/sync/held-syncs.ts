@@ -1,3 +1,4 @@
+import { SetsByKey } from '../../core/sets-by-key.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import { MAX_HELD_SYNCS_PER_DEVICE, MAX_HELD_SYNCS_PER_USER } from '../limits.ts'
@@ -30,7 +31,7 @@ export interface HeldSync {
 /** @param sessions without them, no sync ends with its session */
 export function createHeldSyncs(sessions?: WatchedSessions): HeldSyncs {
   /** The held syncs of each user, the oldest first, without those that are over. */
-  const byUser = new Map<number, Set<Held>>()
+  const byUser = new SetsByKey<number, Held>()
   const ended = { displaced: 0, withSession: 0 }
 
   class Held implements HeldSync {
@@ -72,13 +73,13 @@ export function createHeldSyncs(sessions?: WatchedSessions): HeldSyncs {
     }
 
     release(): void {
-      const held = byUser.get(this.by.userNid)
-      if (held?.delete(this) && held.size === 0) byUser.delete(this.by.userNid)
+      byUser.delete(this.by.userNid, this)
     }
   }
 
-  function makeRoom(held: ReadonlySet<Held>, { deviceId }: Requester): void {
-    const waiting = [...held].filter(({ isWaiting }) => isWaiting)
+  function makeRoom({ userNid, deviceId }: Requester): void {
+    if (!byUser.has(userNid)) return
+    const waiting = byUser.of(userNid).filter(({ isWaiting }) => isWaiting)
     const ofDevice = waiting.filter(({ by }) => by.deviceId === deviceId)
     for (const one of ofDevice.slice(0, Math.max(0, ofDevice.length + 1 - MAX_HELD_SYNCS_PER_DEVICE))) one.displace()
     const others = waiting.filter(({ over }) => !over)
@@ -86,7 +87,7 @@ export function createHeldSyncs(sessions?: WatchedSessions): HeldSyncs {
   }
 
   sessions?.onForget((userNid, deviceId) => {
-    for (const held of [...(byUser.get(userNid) ?? [])]) {
+    for (const held of byUser.of(userNid)) {
       if (deviceId === undefined || held.by.deviceId === deviceId) held.end()
     }
   })
@@ -95,12 +96,9 @@ export function createHeldSyncs(sessions?: WatchedSessions): HeldSyncs {
     ended,
     endOf: (by) => sessions?.endOf(by) ?? Number.POSITIVE_INFINITY,
     hold(by, what = 'waiting') {
-      const before = byUser.get(by.userNid)
-      if (before && what === 'waiting') makeRoom(before, by)
+      if (what === 'waiting') makeRoom(by)
       const held = new Held(by, what === 'waiting')
-      const others = byUser.get(by.userNid)
-      if (others) others.add(held)
-      else byUser.set(by.userNid, new Set([held]))
+      byUser.add(by.userNid, held)
       // The session may have ended since the request began.
       if (sessions?.isRemembered(by) === false && !by.appservice) sessions.verify(by).catch(() => held.end())
       return held

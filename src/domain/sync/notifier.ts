@@ -1,3 +1,4 @@
+import { SetsByKey } from '../../core/sets-by-key.ts'
 import type { Cancellation } from '../cancellation.ts'
 import { createHeldSyncs, type HeldSyncs, type WatchedSessions } from './held-syncs.ts'
 import { createWaking, type Wake } from './waking.ts'
@@ -32,36 +33,10 @@ export interface Wait {
   cancel(): void
 }
 
-const NOBODY: ReadonlySet<Wake> = new Set()
-
-class Index {
-  readonly #wakes = new Map<number, Set<Wake>>()
-
-  add(key: number, wake: Wake): void {
-    const set = this.#wakes.get(key)
-    if (set) set.add(wake)
-    else this.#wakes.set(key, new Set([wake]))
-  }
-
-  remove(key: number, wake: Wake): void {
-    const set = this.#wakes.get(key)
-    if (!set?.delete(wake) || set.size > 0) return
-    this.#wakes.delete(key)
-  }
-
-  has(key: number): boolean {
-    return this.#wakes.has(key)
-  }
-
-  of(key: number): ReadonlySet<Wake> {
-    return this.#wakes.get(key) ?? NOBODY
-  }
-}
-
 /** @param sessions waiting syncs end with their session; without sessions none does */
 export function createNotifier(sessions?: WatchedSessions): Notifier {
-  const byRoom = new Index()
-  const byUser = new Index()
+  const byRoom = new SetsByKey<number, Wake>()
+  const byUser = new SetsByKey<number, Wake>()
   const waiting = new Set<Wake>()
   const waking = createWaking()
   const dueRooms = new Set<number>()
@@ -75,7 +50,7 @@ export function createNotifier(sessions?: WatchedSessions): Notifier {
     setImmediate(() => {
       scheduled = false
       // A sync that waits again while these wake is not included.
-      waking.add([...dueUsers].flatMap((userNid) => [...byUser.of(userNid)]))
+      waking.add([...dueUsers].flatMap((userNid) => byUser.of(userNid)))
       for (const roomNid of dueRooms) waking.add(byRoom.of(roomNid))
       dueUsers.clear()
       dueRooms.clear()
@@ -89,8 +64,8 @@ export function createNotifier(sessions?: WatchedSessions): Notifier {
       if (!waiting.delete(wake)) return
       clearTimeout(timer)
       signal.removeEventListener('abort', wake)
-      byUser.remove(userNid, wake)
-      for (const room of roomNids) byRoom.remove(room, wake)
+      byUser.delete(userNid, wake)
+      for (const room of roomNids) byRoom.delete(room, wake)
       resolve()
     }
     const timer = setTimeout(wake, draining || signal.aborted ? 0 : timeoutMs)
