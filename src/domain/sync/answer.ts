@@ -353,9 +353,13 @@ export function presenceEvents(
   const { sources, since, request, by, ignored, timeMs } = look
   const news = sources.presence.changedSince(since?.ephemeral ?? 0)
   if (news.length + neighbours.length === 0) return []
-  const rooms = [...joined.keys()].flatMap((nid) => smallRoom(sources.registry.peek(nid)) ?? [])
+  let small: readonly Room[] | undefined
+  const rooms = () => {
+    small ??= [...joined.keys()].flatMap((nid) => smallRoom(sources.registry.peek(nid)) ?? [])
+    return small
+  }
   const isSeen = (userNid: number, { roomNids }: PresenceOf) =>
-    userNid === by.userNid || rooms.some(({ nid, localMembers }) => roomNids?.has(nid) || localMembers.has(userNid))
+    userNid === by.userNid || rooms().some(({ nid, localMembers }) => roomNids?.has(nid) || localMembers.has(userNid))
   const events: JsonObject[] = []
   const add = (userNid: number, presence: PresenceOf) => {
     if (!isSeen(userNid, presence) || ignored?.has(presence.userId)) return
