@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { MAX_DIRECTORY_CANDIDATES, MAX_DIRECTORY_RESULTS } from '../../src/domain/limits/user-directory.ts'
+import {
+  MAX_DIRECTORY_CANDIDATES,
+  MAX_DIRECTORY_RESULTS,
+  MAX_DIRECTORY_WORDS_LOOKED_AT,
+} from '../../src/domain/limits/user-directory.ts'
 import { type House, openHouse, type Person, personOf } from '../rooms/people.ts'
 import { type Json, openApi, PASSWORD, register } from '../support/api.ts'
 import { startServer } from '../support/server.ts'
@@ -158,17 +162,20 @@ describe('the user directory', () => {
     await named(quinn, 'Multitude Zz')
     await quinn.join(await paul.createRoom({ preset: 'private_chat', invite: [quinn.userId] }))
     await finds(paul, 'multitude', quinn)
-    await house.server.database.db.tx((tx) =>
-      tx.query(
-        `WITH made AS (INSERT INTO matrix_user (user_id) SELECT '@multitude' || n || ':elsewhere.example' FROM generate_series(1, $1::int) AS n
-           RETURNING user_nid, user_id),
-         users AS (INSERT INTO directory_user (user_nid, event_nid) SELECT user_nid, 1 FROM made)
-         INSERT INTO directory_word SELECT unnest(ARRAY['multitude', 'multi' || user_nid]), user_nid FROM made`,
-        [MAX_DIRECTORY_CANDIDATES + 1],
-      ),
-    )
-    for (const term of ['mult', 'multi', 'multitude', 'multitude zz'])
-      expect(await found(paul, term)).toEqual([quinn.userId])
+    const crowds = [0, MAX_DIRECTORY_CANDIDATES + 1, MAX_DIRECTORY_WORDS_LOOKED_AT + 1]
+    for (const [index, strangers] of crowds.slice(1).entries()) {
+      await house.server.database.db.tx((tx) =>
+        tx.query(
+          `WITH made AS (INSERT INTO matrix_user (user_id) SELECT '@multitude' || n || ':elsewhere.example' FROM generate_series($1::int, $2::int) AS n
+             RETURNING user_nid, user_id),
+           users AS (INSERT INTO directory_user (user_nid, event_nid) SELECT user_nid, 1 FROM made)
+           INSERT INTO directory_word SELECT unnest(ARRAY['multitude', 'multi' || user_nid]), user_nid FROM made`,
+          [crowds[index]! + 1, strangers],
+        ),
+      )
+      for (const term of ['mult', 'multi', 'multitude', 'multitude zz'])
+        expect(await found(paul, term)).toEqual([quinn.userId])
+    }
   })
 
   it('takes terms that mean something to databases for what they are (S#18172)', async () => {

@@ -15,8 +15,11 @@ export interface DirectoryQuery {
   readonly ignored: readonly string[]
   /** Whether all local users are found by everyone. */
   readonly isAllLocal: boolean
-  /** Words that begin as searched, and people in rooms with the searcher, that are looked at. */
+  /** How many words that begin as the longest one searched are looked at, and of how many users. */
+  readonly wordsLookedAt: number
   readonly candidates: number
+  /** If there are as many such words as users that are looked at, how many people in rooms with the searcher are looked at as well. */
+  readonly company: number
   readonly limit: number
 }
 
@@ -29,33 +32,39 @@ export interface FoundUser {
 /** The end of the range of words that begin like one. */
 const LAST = '\u{10ffff}'
 
+/** Whether a row of this name has, for each searched word but the longest, a word that begins so. */
+const hasOthers = (alias: string): string =>
+  `NOT EXISTS (SELECT FROM unnest($3::text[]) AS t (part) WHERE NOT EXISTS (
+     SELECT FROM directory_word o WHERE o.user_nid = ${alias}.user_nid AND o.word >= part AND o.word < part || '${LAST}'))`
+
+/** `OFFSET 0`: for each user alone, as only a few are asked for. Otherwise the members of all these rooms are read first. */
+const isIn = (rooms: string): string => `EXISTS (SELECT FROM room_member theirs JOIN ${rooms} USING (room_nid)
+         WHERE theirs.user_nid = ranked.user_nid AND theirs.membership = 'join' OFFSET 0)`
+
 /**
  * The users whom somebody may see and whose words begin with all those searched for, the best first: those with whole words as searched, those
- * whose localpart begins so, those with a name, those with a picture. If more words begin so than are looked at, those in a room with the
- * searcher are looked at as well.
+ * whose localpart begins so, those with a name, those with a picture. If more words begin so than users are looked at, those in a room with
+ * the searcher are looked at as well.
  */
 export function findUsers(reader: Reader, query: DirectoryQuery): Promise<FoundUser[]> {
-  const { byNid, words, server, localpart, ignored, isAllLocal, candidates, limit } = query
+  const { byNid, words, server, localpart, ignored, isAllLocal, limit } = query
+  const { wordsLookedAt, candidates, company } = query
   // The longest word has the fewest users.
   const [first, ...others] = words.toSorted((a, b) => b.length - a.length)
   return reader.query<FoundUser>(
-    `WITH matching AS MATERIALIZED (
-       SELECT user_nid, word = $2 AS is_whole FROM directory_word w WHERE word >= $2 AND word < $2 || '${LAST}'
-         AND NOT EXISTS (
-           SELECT FROM unnest($3::text[]) AS t (part) WHERE NOT EXISTS (
-             SELECT FROM directory_word o WHERE o.user_nid = w.user_nid AND o.word >= part AND o.word < part || '${LAST}'))
-       ORDER BY word LIMIT $4
-     ), company AS (
-       SELECT DISTINCT theirs.user_nid FROM room_member own JOIN room_member theirs USING (room_nid)
-       WHERE own.user_nid = $1 AND own.membership = 'join' AND theirs.membership = 'join' LIMIT $4
+    `WITH begun AS MATERIALIZED (
+       SELECT user_nid, word = $2 AS is_whole FROM directory_word WHERE word >= $2 AND word < $2 || '${LAST}' ORDER BY word LIMIT $4
+     ), company AS MATERIALIZED (
+       SELECT theirs.user_nid FROM room_member own CROSS JOIN LATERAL (
+         SELECT user_nid FROM room_member WHERE room_nid = own.room_nid AND membership = 'join' LIMIT $6) AS theirs
+       WHERE own.user_nid = $1 AND own.membership = 'join' AND (SELECT count(*) FROM begun) >= $5 LIMIT $6
      ), candidate AS MATERIALIZED (
        SELECT user_nid, bool_or(is_whole) AS is_whole FROM (
-         SELECT * FROM matching
+         (SELECT user_nid, is_whole FROM begun WHERE ${hasOthers('begun')} LIMIT $5)
          UNION ALL
-         SELECT user_nid, EXISTS (SELECT FROM directory_word w WHERE w.user_nid = company.user_nid AND w.word = $2) FROM company
-         WHERE (SELECT count(*) FROM matching) >= $4 AND NOT EXISTS (
-           SELECT FROM unnest($2 || $3::text[]) AS t (part) WHERE NOT EXISTS (
-             SELECT FROM directory_word o WHERE o.user_nid = company.user_nid AND o.word >= part AND o.word < part || '${LAST}'))
+         SELECT company.user_nid, w.word = $2 FROM company CROSS JOIN LATERAL (
+           SELECT word FROM directory_word d WHERE d.user_nid = company.user_nid AND d.word >= $2 AND d.word < $2 || '${LAST}'
+           ORDER BY word LIMIT 1) AS w WHERE ${hasOthers('company')}
        ) AS either GROUP BY user_nid
      )
      SELECT user_id, display_name, avatar_url FROM (
@@ -64,19 +73,16 @@ export function findUsers(reader: Reader, query: DirectoryQuery): Promise<FoundU
          FROM candidate c JOIN directory_user d USING (user_nid) JOIN matrix_user u USING (user_nid)
          LEFT JOIN account a USING (user_nid)
          WHERE a.deactivated_at IS NULL AND a.erased_at IS NULL AND NOT COALESCE(a.is_locked, false)
-           AND c.user_nid <> $1 AND u.user_id <> ALL ($5::text[])
-           AND ($6::text IS NULL OR (starts_with(lower(substr(u.user_id, 2)), $7)
-             AND starts_with(substr(u.user_id, strpos(u.user_id, ':') + 1), $6)))
+           AND c.user_nid <> $1 AND u.user_id <> ALL ($7::text[])
+           AND ($8::text IS NULL OR (starts_with(lower(substr(u.user_id, 2)), $9)
+             AND starts_with(substr(u.user_id, strpos(u.user_id, ':') + 1), $8)))
        ) AS present
-       ORDER BY is_whole DESC, starts_with(lower(substr(user_id, 2)), $7) DESC, display_name IS NULL, avatar_url IS NULL, user_id
+       ORDER BY is_whole DESC, starts_with(lower(substr(user_id, 2)), $9) DESC, display_name IS NULL, avatar_url IS NULL, user_id
        OFFSET 0
      ) AS ranked
-     WHERE ($8 AND is_local)
-       OR EXISTS (SELECT FROM room_member theirs JOIN room_member own USING (room_nid)
-         WHERE theirs.user_nid = ranked.user_nid AND theirs.membership = 'join' AND own.user_nid = $1 AND own.membership = 'join')
-       OR EXISTS (SELECT FROM room_member theirs JOIN open_room USING (room_nid)
-         WHERE theirs.user_nid = ranked.user_nid AND theirs.membership = 'join')
-     LIMIT $9`,
-    [byNid, first, others, candidates, ignored, server ?? null, localpart, isAllLocal, limit],
+     WHERE ($10 AND is_local) OR ${isIn("(SELECT room_nid FROM room_member WHERE user_nid = $1 AND membership = 'join') AS own")}
+       OR ${isIn('open_room')}
+     LIMIT $11`,
+    [byNid, first, others, wordsLookedAt, candidates, company, ignored, server ?? null, localpart, isAllLocal, limit],
   )
 }

@@ -6,9 +6,11 @@ import type { Requester } from '../../accounts/requester.ts'
 import {
   DIRECTORY_RESULTS,
   MAX_DIRECTORY_CANDIDATES,
+  MAX_DIRECTORY_COMPANY,
   MAX_DIRECTORY_RESULTS,
   MAX_DIRECTORY_TERM_CHARS,
   MAX_DIRECTORY_TERM_WORDS,
+  MAX_DIRECTORY_WORDS_LOOKED_AT,
 } from '../../limits/user-directory.ts'
 import type { IgnoredUsers } from './ignored-users.ts'
 
@@ -52,7 +54,9 @@ export function createUserDirectory(parts: {
         localpart: words.join(' '),
         ignored: [...((await ignoredUsers.of(by.userNid)) ?? [])],
         isAllLocal: config.user_directory.all_local_users,
+        wordsLookedAt: MAX_DIRECTORY_WORDS_LOOKED_AT,
         candidates: MAX_DIRECTORY_CANDIDATES,
+        company: MAX_DIRECTORY_COMPANY,
         limit: limit + 1,
       })
       const results = found.slice(0, limit).map(({ user_id, display_name, avatar_url }) => ({
