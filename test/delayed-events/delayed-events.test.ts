@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { DELAYED_SUMS_EVERY_MS, MAX_DELAYED_EVENTS } from '../../src/domain/limits/delayed-events.ts'
 import { type Account, type Api, createRoom, type Json, join, openApi, register, syncPath } from '../support/api.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -267,6 +268,21 @@ describe('bounds', () => {
     expect(answers.slice(8)).toEqual([429, 429, 429])
     await server.database.db.tx((tx) => tx.query('DELETE FROM delayed_event'))
   })
+
+  it('refuses more than all may have together', async () => {
+    const sql = (text: string) => server.database.db.tx((tx) => tx.query(text))
+    await sql(`INSERT INTO delayed_event (delay_id, user_nid, room_id, type, content, is_unlimited, delay_ms, scheduled_at, due_at)
+      SELECT 'many' || n, -1, '!x:localhost', 'm', '{}', false, 1, 1, 9000000000000000
+      FROM generate_series(1, ${MAX_DELAYED_EVENTS}) AS n`)
+    ahead += DELAYED_SUMS_EVERY_MS
+    const path = `/rooms/${enc(room)}/delayed_event/m.room.message/full`
+    const refused = await put(path, { delay_ms: HOUR, content: body('x') })
+    expect(refused).toMatchObject({ status: 429, body: { errcode: 'M_LIMIT_EXCEEDED' } })
+    await sql('DELETE FROM delayed_event')
+    ahead += DELAYED_SUMS_EVERY_MS
+    expect((await put(path, { delay_ms: HOUR, content: body('x') })).status).toBe(200)
+    await sql('DELETE FROM delayed_event')
+  }, 60_000)
 
   it('can be switched off, and are told to clients', async () => {
     const advertised = async () => (await api.call('GET', '/capabilities', { token: bob.token })).capabilities
