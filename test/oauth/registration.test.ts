@@ -107,3 +107,30 @@ describe('10,000 registrations from one address', () => {
     expect(other.metadata.client_name).toBe('From elsewhere')
   }, 120_000)
 })
+
+describe('10,000 clients that nobody has used', () => {
+  it('make room for a new one, the oldest first', async () => {
+    await world.db.tx((tx) =>
+      tx.query(
+        `INSERT INTO oauth_client (client_id, digest, metadata, network, created_at)
+         SELECT 'c' || n, sha256(n::text::bytea), '{}', 'network ' || n, n FROM generate_series(1, 10000) n`,
+        [],
+      ),
+    )
+    const { clients } = world.services.oauth
+    await clients.register({ ...CLIENT, client_name: 'The newest' }, '192.0.2.9')
+    const rows = await world.db.query("SELECT 1 FROM oauth_client WHERE client_id IN ('c1', 'c100')", [])
+    expect(rows).toEqual([])
+    expect(await world.db.query("SELECT 1 FROM oauth_client WHERE client_id = 'c101'", [])).toHaveLength(1)
+    await world.db.tx((tx) => tx.query('UPDATE oauth_client SET created_at = $1', [Date.now()]))
+    await world.db.tx((tx) =>
+      tx.query(
+        `INSERT INTO oauth_client (client_id, digest, metadata, network, created_at)
+         SELECT 'd' || n, sha256(('d' || n)::bytea), '{}', 'network ' || n, $1::bigint FROM generate_series(1, 200) n`,
+        [Date.now()],
+      ),
+    )
+    const refused = clients.register({ ...CLIENT, client_name: 'One too many' }, '192.0.2.9')
+    await expect(refused).rejects.toMatchObject({ errcode: 'M_LIMIT_EXCEEDED' })
+  })
+})

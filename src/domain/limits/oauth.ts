@@ -1,6 +1,8 @@
-/** Clients that nobody has used yet: of one network, and of all. Past the second, the oldest of them may not register any more. */
+/** Clients that nobody has used yet: of one network, and of all. One more of all removes the oldest, if it has waited long enough. */
 export const MAX_UNUSED_CLIENTS_PER_NETWORK = 50
 export const MAX_UNUSED_CLIENTS = 10_000
+/** How long a client is safe from that: a person may be signing in with it. */
+export const NEW_CLIENT_SAFE_MS = 30 * 60 * 1000
 /** The longest registration of a client. */
 export const MAX_CLIENT_METADATA_BYTES = 16 * 1024
 /** How long a client may wait for its first sign-in, and be without sessions after its last. */
@@ -30,3 +32,9 @@ export const WEB_SESSION_MS = 12 * 60 * 60 * 1000
 export const RECENT_PROOF_MS = 10 * 60 * 1000
 /** How long after their approval people's apps may replace their cross-signing keys, once. */
 export const CROSS_SIGNING_APPROVAL_MS = 10 * 60 * 1000
+
+/** Archives of people's data that are made at one time. */
+export const MAX_ARCHIVES = 3
+/** Events of a room, and files, that are read at once for an archive. */
+export const EVENTS_READ_AT_ONCE = 1_000
+export const MEDIA_READ_AT_ONCE = 100

@@ -6,12 +6,18 @@ import type { Database } from '../../store/db/db.ts'
 import {
   type ClientRow,
   countUnusedClients,
+  deleteUnusedClients,
   findClient,
   findClientByDigest,
   insertClient,
 } from '../../store/oauth/clients.ts'
 import type { Clock, Random } from '../clock.ts'
-import { MAX_UNUSED_CLIENTS, MAX_UNUSED_CLIENTS_PER_NETWORK, UNUSED_CLIENT_KEPT_MS } from '../limits/oauth.ts'
+import {
+  MAX_UNUSED_CLIENTS,
+  MAX_UNUSED_CLIENTS_PER_NETWORK,
+  NEW_CLIENT_SAFE_MS,
+  UNUSED_CLIENT_KEPT_MS,
+} from '../limits/oauth.ts'
 
 export interface Client {
   readonly clientId: string
@@ -30,6 +36,7 @@ export interface Clients {
 }
 
 const ID_BYTES = 18
+const REMOVED_AT_ONCE = 100
 const CLIENT_ID = /^[\w-]{24}$/
 
 function toClient({ client_id, metadata, created_at }: ClientRow): Client {
@@ -47,6 +54,12 @@ export function createClients(deps: {
   readonly random: Random
 }): Clients {
   const { db, clock, random } = deps
+
+  /** From many networks at once, nobody can keep others out for long. */
+  async function makeRoom(): Promise<boolean> {
+    return (await db.tx((tx) => deleteUnusedClients(tx, clock.now() - NEW_CLIENT_SAFE_MS, REMOVED_AT_ONCE))) > 0
+  }
+
   return {
     async register(body, network) {
       const metadata = readClientMetadata(body)
@@ -54,7 +67,8 @@ export function createClients(deps: {
       const known = await findClientByDigest(db, digest)
       if (known !== undefined) return toClient(known)
       const unused = await countUnusedClients(db, network, MAX_UNUSED_CLIENTS)
-      if (unused.own >= MAX_UNUSED_CLIENTS_PER_NETWORK || unused.all >= MAX_UNUSED_CLIENTS) throw tooMany()
+      if (unused.own >= MAX_UNUSED_CLIENTS_PER_NETWORK) throw tooMany()
+      if (unused.all >= MAX_UNUSED_CLIENTS && !(await makeRoom())) throw tooMany()
       const clientId = random.bytes(ID_BYTES).toString('base64url')
       const client = { clientId, digest, metadata, network, createdAt: clock.now() }
       return toClient(await db.tx((tx) => insertClient(tx, client)))

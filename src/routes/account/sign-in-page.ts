@@ -10,6 +10,8 @@ interface Shown {
   /** The page after this one. */
   readonly next: string
   readonly username: string
+  /** Whether the person wants another account than the one that they are signed in to. */
+  readonly isOther?: boolean | undefined
   readonly problem?: ProtocolError | undefined
 }
 
@@ -24,9 +26,10 @@ export async function signInPage(
   services: Services,
   { acceptLanguage, isForwarded }: Pick<EndpointRequest, 'acceptLanguage' | 'isForwarded'>,
   visitor: Visitor,
-  { next, username, problem }: Shown,
+  { next, username, problem, isOther }: Shown,
 ): Promise<RawReply> {
   const query = new URLSearchParams({ next })
+  const known = isOther ? undefined : visitor.session?.userId
   const choices = [...services.singleSignOn.providers.values()].map(({ id, name }) => ({
     name,
     address: `/_hearth/account/provider/${encodeURIComponent(id)}?${query}`,
@@ -37,8 +40,8 @@ export async function signInPage(
     'account-sign-in.page',
     {
       form: visitorForm(visitor, { next }),
-      username: visitor.session?.userId ?? username,
-      is_again: visitor.session === undefined ? '' : 'yes',
+      username: known ?? username,
+      is_again: known === undefined ? '' : 'yes',
       choices: choicesOf(choices),
       sign_up: canRegister ? `/_hearth/account/sign-up?${query}` : '',
       reset: services.config.contact.validated_elsewhere.includes('email') ? '' : '/_hearth/account/reset',

@@ -8,7 +8,7 @@ import { matrixScope } from './authorization-query.ts'
 /** The device authorization endpoint (RFC 8628): for apps on devices where people cannot type, or that another device signs in. */
 export const authorizeDevice = endpoint(
   'POST /_hearth/oauth/device',
-  { auth: 'none', limited: 'other', body: Type.Object({}), forms: true },
+  { auth: 'none', limited: 'login', body: Type.Object({}), forms: true },
   async (request, services) => {
     const form = new URLSearchParams(request.bodyText)
     if (isForm(request)) matrixScope(form)

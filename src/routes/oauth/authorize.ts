@@ -7,7 +7,7 @@ import { browserAnswer } from './browser-answer.ts'
 /** The authorization endpoint (RFC 6749): a client sends a person here, to be asked. */
 export const authorize = endpoint(
   'GET /_hearth/oauth/authorize',
-  { auth: 'none', limited: 'other' },
+  { auth: 'none', limited: 'login' },
   async (request, services) => {
     const query = authorizationQuery(request.uri)
     const answer = await passOn(services, request, { method: 'GET', path: `${AUTHORIZE_PATH}?${query}` })

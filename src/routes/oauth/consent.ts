@@ -57,7 +57,7 @@ export function consentPage(
       device: 'problem' in scope ? '' : scope.deviceId,
       policy: metadata.policy_uri,
       terms: metadata.tos_uri,
-      other_account: signInAddress(next, {}),
+      other_account: `${signInAddress(next, {})}&other=yes`,
     },
     { acceptLanguage, isSecret: true, formTargets: targetsOf(pending.redirectUri), cookies: visitor.cookies },
   )

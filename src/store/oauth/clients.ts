@@ -59,6 +59,17 @@ export async function insertClient(
   return row!
 }
 
+/** Removes so many of the oldest clients that nobody has used, registered before a moment. Gives how many. */
+export async function deleteUnusedClients(tx: Tx, before: number, atMost: number): Promise<number> {
+  const rows = await tx.query(
+    `DELETE FROM oauth_client WHERE client_id IN (
+       SELECT client_id FROM oauth_client WHERE used_at IS NULL AND created_at < $1
+       ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING 1 AS one`,
+    [before, atMost],
+  )
+  return rows.length
+}
+
 /** Notes that somebody signed in with a client. */
 export async function markClientUsed(tx: Tx, clientId: string, now: number): Promise<void> {
   await tx.query('UPDATE oauth_client SET used_at = $2, network = NULL WHERE client_id = $1', [clientId, now])
