@@ -15,11 +15,9 @@ export const ACCOUNT_NEWS = [
   'password_changed',
   'session_ended',
   'name_changed',
-  'picture_changed',
   'email_added',
   'address_removed',
   'keys_approved',
-  'export_begun',
 ] as const
 const VISITOR_FORM = { markup: ['form'], needs: ['form'] } as const
 const SSO_FAILURE = { values: ['provider', 'again', 'client', 'errcode'] } as const satisfies PageKind
@@ -197,6 +195,7 @@ export const PAGES = {
     fields: ['confirmation'],
   },
   'account-deactivated.page': { values: [] },
+  'account-data.page': { values: ['form', 'problem', 'user_id'], ...VISITOR_FORM },
   'account-email.page': {
     values: [...FORM, 'user_id', 'email', 'sent_to'],
     ...VISITOR_FORM,

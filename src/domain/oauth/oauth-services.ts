@@ -12,6 +12,7 @@ import type { AuthorizationServer } from './authorization-server.ts'
 import { type Clients, createClients } from './clients.ts'
 import { createOauthSessions, type OauthSessions } from './oauth-sessions.ts'
 import { createOwnAccount, type OwnAccount } from './own-account.ts'
+import { createOwnData, type OwnData } from './own-data.ts'
 import { createWebSessions, type WebSessions } from './web-sessions.ts'
 
 /** Signing in by OAuth 2.0, and to the pages of this server. */
@@ -22,6 +23,7 @@ export interface OauthServices {
   readonly sessions: OauthSessions
   readonly webSessions: WebSessions
   readonly ownAccount: OwnAccount
+  readonly ownData: OwnData
   /** Loads the authorisation server, unless that was done before: it takes memory that nobody needs who does not sign in. */
   server(): Promise<AuthorizationServer>
 }
@@ -59,6 +61,7 @@ export function createOauthServices(parts: {
     sessions: oauthSessions,
     webSessions: createWebSessions({ db, clock, random, logins, loginTokens }),
     ownAccount: createOwnAccount({ db, logins, passwordChanges }),
+    ownData: createOwnData({ db, clock }),
     server() {
       loading ??= load()
       return loading

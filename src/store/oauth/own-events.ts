@@ -1,0 +1,38 @@
+import type { Reader } from '../db/db.ts'
+
+// Tables: event, room, room_member, account
+
+/** The rooms that a user is in or was in. */
+export function roomsOf(
+  reader: Reader,
+  userNid: number,
+): Promise<{ readonly room_nid: number; readonly room_id: string; readonly membership: string }[]> {
+  return reader.query(
+    `SELECT r.room_nid, r.room_id, m.membership FROM room_member m JOIN room r USING (room_nid)
+     WHERE m.user_nid = $1 ORDER BY r.room_nid`,
+    [userNid],
+  )
+}
+
+/**
+ * The events that a user sent among so many of a room, from a position on, and the last position that was looked at; none at the end.
+ */
+export async function ownEventsFrom(
+  reader: Reader,
+  { roomNid, userNid, after, atMost }: { roomNid: number; userNid: number; after: number; atMost: number },
+): Promise<{ readonly last: number | null; readonly events: readonly string[] }> {
+  const [row] = await reader.query<{ last: number | null; events: string[] | null }>(
+    `WITH part AS (SELECT room_pos, sender_nid, json FROM event WHERE room_nid = $1 AND room_pos > $3 ORDER BY room_pos LIMIT $4)
+     SELECT max(room_pos) AS last, array_agg(json ORDER BY room_pos) FILTER (WHERE sender_nid = $2) AS events FROM part`,
+    [roomNid, userNid, after, atMost],
+  )
+  return { last: row?.last ?? null, events: row?.events ?? [] }
+}
+
+/** When an account was made. */
+export async function accountCreatedAt(reader: Reader, userNid: number): Promise<number | undefined> {
+  const [row] = await reader.query<{ created_at: number }>('SELECT created_at FROM account WHERE user_nid = $1', [
+    userNid,
+  ])
+  return row?.created_at
+}
