@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { ProtocolError } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
-import { TAR_END, tarHeader, tarPadding } from '../../core/tar.ts'
+import { TAR_END, tarHeader, tarPadding } from '../../core/media/tar.ts'
 import { listAccountData } from '../../store/accounts/account-data.ts'
 import { listExternalIds } from '../../store/accounts/external-ids.ts'
 import { findProfile } from '../../store/accounts/profiles.ts'
