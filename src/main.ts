@@ -1,15 +1,17 @@
 #!/usr/bin/env node
+import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 import { basename, relative } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
-import { EXIT, type Host } from './cli/command.ts'
+import { type ChildOutcome, EXIT, type Host } from './cli/command.ts'
 import { runProgram } from './cli/program.ts'
 
 /** Handles that a failed command left open keep the process no longer than this. */
 const LEFTOVERS_MS = 1_000
 const IMPATIENT_MS = 500
+const MAX_CHILD_OUTPUT = 16_384
 
 process.exitCode = await runProgram(makeHost(), process.argv.slice(2))
 setTimeout(() => process.exit(), LEFTOVERS_MS).unref()
@@ -29,6 +31,7 @@ function makeHost(): Host {
     print: (text) => process.stdout.write(`${text}\n`),
     complain: (text) => process.stderr.write(`${text}\n`),
     draw: (text) => process.stderr.write(text),
+    runBeside,
     giveWay: () => setPriority(constants.priority.PRIORITY_LOW),
     askSecret,
     stopSignal,
@@ -56,6 +59,21 @@ function onCrash(report: (error: unknown) => void): void {
   process.on('uncaughtException', (error) => {
     report(error)
     process.exit(EXIT.failure)
+  })
+}
+
+function runBeside(words: readonly string[], signal: AbortSignal): Promise<ChildOutcome> {
+  const args = [...process.execArgv, process.argv[1] ?? '', ...words]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], signal })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output = (output + text).slice(-MAX_CHILD_OUTPUT)
+    })
+  }
+  return new Promise((resolve) => {
+    child.once('error', (error) => resolve({ code: null, output: `${output}${error.message}` }))
+    child.once('close', (code) => resolve({ code, output }))
   })
 }
 

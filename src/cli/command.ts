@@ -18,6 +18,8 @@ export interface Host {
   complain(text: string): void
   /** Writes to standard error as it is, without ending the line. */
   draw(text: string): void
+  /** Runs this program again, as a process that gives way to others; its end is that of the signal. */
+  runBeside(words: readonly string[], signal: AbortSignal): Promise<ChildOutcome>
   /** From now on this process has the processor only when others do not want it. */
   giveWay(): void
   /** Asks on the terminal, without echo. */
@@ -28,6 +30,13 @@ export interface Host {
   onReload(reload: () => void): void
   /** Sets the action on an uncaught error, before the process ends. */
   onCrash(report: (error: unknown) => void): void
+}
+
+/** How a process ended that this one began. */
+export interface ChildOutcome {
+  readonly code: number | null
+  /** What it printed, its end. */
+  readonly output: string
 }
 
 export interface Options {

@@ -61,6 +61,7 @@ export async function runProgramHere(
     draw(text) {
       output.stderr += text
     },
+    runBeside: async () => ({ code: null, output: '' }),
     giveWay() {},
     askSecret: async () => input.split('\n')[0]!,
     stopSignal: () => new AbortController().signal,

@@ -41,7 +41,11 @@ export const serveCommand: Command = {
       log.warn({ node: host.nodeVersion }, 'others can stop this release of Node.js: move to Node.js 24')
     host.onCrash((error) => log.fatal({ err: error }, 'an error that nobody expected; the server ends'))
     const stop = stopRequested(host.stopSignal())
-    const running = await start(host, config, log, read)
+    const flags = [
+      ...(values.config === undefined ? [] : ['--config', values.config]),
+      ...set.flatMap((one) => ['--set', one]),
+    ]
+    const running = await start(host, config, log, read, flags)
     const seconds = (performance.now() - begun) / 1000
     optimiseSooner()
     giveBackMemory()
@@ -72,7 +76,7 @@ function stopRequested(signal: AbortSignal): Promise<void> {
 }
 
 /** Starts everything in order, and stops it in the opposite order, also if one of the steps fails. */
-async function start(host: Host, config: Config, log: Logger, read: () => Config) {
+async function start(host: Host, config: Config, log: Logger, read: () => Config, flags: readonly string[]) {
   const undo: (() => Promise<void> | undefined)[] = []
   const stop = async () => {
     for (const step of undo.reverse()) {
@@ -117,6 +121,12 @@ async function start(host: Host, config: Config, log: Logger, read: () => Config
     }
     const server = await startServer(options)
     undo.push(server.close)
+    if (config.backup.every_hours > 0) {
+      const { startBackupSchedule } = await import('./backup-schedule.ts')
+      const everyMs = config.backup.every_hours * 3_600_000
+      const run = (signal: AbortSignal) => host.runBeside(['backup', ...flags], signal)
+      undo.push(startBackupSchedule({ connection, everyMs, log, now: Date.now, run }).stop)
+    }
     const sparing = spareMemory(host.residentBytes)
     undo.push(async () => sparing.stop())
     const { port, httpsPorts } = server
