@@ -168,7 +168,7 @@ export const PAGES = {
   'account-link-done.page': { values: ['is_allowed'] },
   'account.page': {
     values: [
-      ...['form', 'problem', 'sign_out', 'user_id', 'display_name', 'has_password'],
+      ...['form', 'problem', 'sign_out', 'user_id', 'display_name', 'has_password', 'can_link'],
       ...['sessions', 'name', 'device_id', 'seen', 'ip', 'addresses', 'address'],
       ...['done', ...ACCOUNT_NEWS],
     ],

@@ -179,6 +179,7 @@ describe.skipIf(chromiumPath() === undefined)('matrix-js-sdk and a person with a
       ['/_hearth/account/keys', 'Allow a reset of your keys?', 'keys'],
       ['/_hearth/account/email', 'Add an email address', 'email'],
       ['/_hearth/account/deactivate', 'Delete your account?', 'deactivate'],
+      ['/_hearth/account/data', 'Your data as a file', 'data'],
       ['/_hearth/account/reset', 'Confirm your email address', 'reset'],
       ['/_hearth/oauth/authorize', 'This sign-in cannot begin', 'refused'],
       ['/_hearth/oauth/consent/gone', 'This sign-in has ended', 'ended'],

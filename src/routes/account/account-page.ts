@@ -43,6 +43,7 @@ export async function accountPage(
       user_id: userId,
       display_name: typeof displayname === 'string' ? displayname : '',
       has_password: hasPassword ? 'yes' : '',
+      can_link: oauth.isServed ? 'yes' : '',
       sessions: sessions.map(({ deviceId, name, seenAt, ip }) => ({
         name,
         device_id: deviceId,
