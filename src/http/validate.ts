@@ -1,4 +1,5 @@
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import { createRequire } from 'node:module'
+import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import { type Errcode, ProtocolError } from '../core/errors.ts'
 import { isEventId, isRoomAlias, isRoomId, isUserId } from '../core/ids.ts'
 import type { JsonValue } from '../core/json.ts'
@@ -13,16 +14,24 @@ export interface Offences {
   readonly what: 'Key' | 'Query parameter'
 }
 
-// Nothing is coerced, added or removed, except optional keys that are `null`: handlers see what was sent.
-const ajv = new Ajv({
-  strict: false,
-  coerceTypes: false,
-  useDefaults: false,
-  removeAdditional: false,
-  ownProperties: true,
-  validateSchema: false,
-  formats: { 'user-id': isUserId, 'room-id': isRoomId, 'event-id': isEventId, 'room-alias': isRoomAlias },
-})
+const requireHere = createRequire(import.meta.url)
+
+/** Compiles a schema. The first call loads the compiler and replaces this one. */
+let compile = (schema: object): ValidateFunction => {
+  const library: typeof import('ajv') = requireHere('ajv')
+  // Nothing is coerced, added or removed, except optional keys that are `null`: handlers see what was sent.
+  const ajv: Ajv = new library.Ajv({
+    strict: false,
+    coerceTypes: false,
+    useDefaults: false,
+    removeAdditional: false,
+    ownProperties: true,
+    validateSchema: false,
+    formats: { 'user-id': isUserId, 'room-id': isRoomId, 'event-id': isEventId, 'room-alias': isRoomAlias },
+  })
+  compile = (next) => ajv.compile(next)
+  return compile(schema)
+}
 
 /** `/users/0/name` as `users.0.name` */
 function nameOf(pointer: string): string {
@@ -74,7 +83,7 @@ function problem(errors: readonly ErrorObject[], offences: Offences): ProtocolEr
   return new ProtocolError(errcode, `${subject} ${expectation(error)}.`)
 }
 
-const acceptsNull = (schema: object): boolean => ajv.compile(schema)(null)
+const acceptsNull = (schema: object): boolean => compile(schema)(null) === true
 
 /**
  * Makes a check against a schema, which is compiled on first use. It throws an error that names the mistake. Optional keys that are `null`
@@ -83,7 +92,7 @@ const acceptsNull = (schema: object): boolean => ajv.compile(schema)(null)
 export function validator(schema: Shape, offences: Offences): (value: unknown) => void {
   let compiled: ValidateFunction | undefined
   return (value) => {
-    compiled ??= ajv.compile(schema)
+    compiled ??= compile(schema)
     if (compiled(value)) return
     if (dropNulls(schema as Declared, value as JsonValue, acceptsNull) && compiled(value)) return
     throw problem(compiled.errors ?? [], offences)
