@@ -313,6 +313,24 @@ describe('an event that is sent', () => {
   })
 })
 
+test('relations that go in a circle are listed once each', async () => {
+  const first = await alice.say(room, 'first')
+  const second = await relate(bob, room, first, 'm.reference')
+  // An event names others by hashes, so that only older room versions have circles.
+  await house.server.database.db.tx((tx) =>
+    tx.query(
+      `INSERT INTO event_relation SELECT r.room_nid, r.child_id, 'm.reference', first.room_pos, first.event_nid, first.event_id, r.child_type,
+         r.sender, r.ts, NULL, false, true FROM event_relation r JOIN event first ON first.event_id = r.target_id WHERE r.target_id = $1`,
+      [first],
+    ),
+  )
+  await house.server.database.db.tx((tx) =>
+    tx.query('UPDATE event_relation SET has_children = true WHERE target_id = $1', [first]),
+  )
+  const { chunk } = await alice.call('GET', relationsAt(room, first, '?recurse=true&limit=50'))
+  expect(chunk.map(({ event_id }: Json) => event_id)).toEqual([second, first])
+})
+
 test('10,000 annotations of one event are read in pages, each quickly', { timeout: 60_000 }, async () => {
   const message = await alice.say(room, 'popular')
   await react(bob, room, message, 'first')

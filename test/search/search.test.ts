@@ -265,6 +265,10 @@ describe('a search', () => {
     expect(await alice.ask('POST', '/search', body)).toMatchObject({ status: 400 })
   })
 
+  it('refuses a term of a megabyte without looking at it', async () => {
+    expect([400, 413]).toContain((await ask(alice, 'x'.repeat(1 << 20))).status)
+  })
+
   it('takes terms as words, whatever they hold', async () => {
     for (const term of ["' & !x | <-> (:*", "''''", '\\', '%_', '\u0000\u0001', ':*', 'a'.repeat(1_000)]) {
       expect((await ask(alice, term)).status).toBe(200)
