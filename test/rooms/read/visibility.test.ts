@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { waitUntil } from '../../support/wait.ts'
+import { Connection, FORMS } from '../../sync/sliding/connection.ts'
 import { type House, inRoom, openHouse, type Person, textsOf } from '../people.ts'
 
 /** Who has what to do with the room: `early` were there from the start and until the time told by their name. */
@@ -147,6 +148,21 @@ describe.each(CASES)('$visibility history, somebody who $role', ({ visibility, r
     if (role === 'invited') expect(own).toMatchObject({ membership: 'invite', invite: { type: 'm.room.member' } })
     else if ([...IN_ROOM, ...WERE_IN_ROOM].includes(role)) expect(textsOf(own.messages.chunk)).toEqual(seen)
     else if (!isOpen(visibility)) expect(own).toBeUndefined()
+  })
+
+  it.each(FORMS)('gets of it by sliding sync what they saw while they were in it (%s form)', async (form) => {
+    const { person, room } = of()
+    const rooms = { [room]: { limit: 100, state: [['m.room.topic', ''] as const] } }
+    const { rooms: shown } = await new Connection(person, form, 'matrix').next({ lists: { all: {} }, rooms })
+    if (role === 'invited') {
+      expect(Object.keys(shown[room])).not.toContain('timeline')
+      expect(JSON.stringify(shown[room])).not.toContain('m.room.message')
+    } else if (IN_ROOM.includes(role) || WERE_IN_ROOM.includes(role)) {
+      expect(textsOf(shown[room].timeline)).toEqual(IN_ROOM.includes(role) ? seen : ['1', '2'])
+      expect(
+        shown[room].required_state.find(({ type }: { type: string }) => type === 'm.room.topic').content.topic,
+      ).toBe(IN_ROOM.includes(role) ? 'after' : 'before')
+    } else expect(shown[room]).toBeUndefined()
   })
 
   it('lists notifications of what was sent while they are in the room, and no others', async () => {
